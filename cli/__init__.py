@@ -1,0 +1,1 @@
+"""The `podferry` command: one module a verb."""

@@ -1,0 +1,1 @@
+"""KFP components and the helpers that compose them."""

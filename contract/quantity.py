@@ -1,0 +1,81 @@
+"""Kubernetes quantities and durations: parsed exactly, shown for people.
+
+Source of the grammar: Kubernetes API conventions, "Resource quantities": a decimal number with a binary
+(Ki, Mi, Gi, Ti, Pi, Ei) or decimal suffix (m, k, M, G, T, P, E) or exponent.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_CEILING, Decimal
+
+from podferry.contract.errors import InvalidWish
+
+BINARY = {
+    suffix: Decimal(1024) ** power for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)
+}
+DECIMAL = {suffix: Decimal(1000) ** power for power, suffix in enumerate(("k", "M", "G", "T", "P", "E"), 1)}
+FACTORS = {"": Decimal(1), "m": Decimal("0.001"), **BINARY, **DECIMAL}
+QUANTITY = re.compile(r"(?P<number>[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)(?P<suffix>[KMGTPE]i|[mkMGTPE]?)")
+DURATION = re.compile(r"(?:(?P<h>\d+)h)?(?:(?P<m>\d+)m)?(?:(?P<s>\d+)s?)?")
+
+
+def parse_quantity(text: str) -> Decimal:
+    """The exact value of a Kubernetes quantity such as `14Gi`, `500m` or `1e3`.
+
+    Raises:
+        InvalidWish: The text is no quantity.
+    """
+    match = QUANTITY.fullmatch(text.strip())
+    if match is None:
+        raise InvalidWish.of(
+            "not a quantity", repr(text), "Write a number with a suffix such as Mi or Gi: 14Gi"
+        )
+    return Decimal(match["number"]) * FACTORS[match["suffix"]]
+
+
+def parse_bytes(text: str) -> int:
+    """A quantity as whole bytes above zero, rounded up as Kubernetes does.
+
+    Raises:
+        InvalidWish: No quantity, or not above zero.
+    """
+    value = parse_quantity(text)
+    if value <= 0:
+        raise InvalidWish.of("a size must be above zero", repr(text), "Write a size such as 14Gi")
+    return int(value.to_integral_value(ROUND_CEILING))
+
+
+def format_bytes(count: int) -> str:
+    """Bytes for people, in binary units: `512 B`, `1.5 KiB`, `13.2 GiB`."""
+    if abs(count) < 1024:
+        return f"{count} B"
+    power = 1
+    while power < 5 and abs(count) / 1024**power >= 1023.95:
+        power += 1
+    return f"{count / 1024**power:.1f} {'KMGTP'[power - 1]}iB"
+
+
+def quantity_at_least(count: int) -> str:
+    """The shortest round Kubernetes quantity that holds `count` bytes: what a remedy tells to write."""
+    for suffix in ("Gi", "Mi", "Ki"):
+        unit = int(BINARY[suffix])
+        if count >= unit * 4 or suffix == "Ki":
+            return f"{-(-count // unit)}{suffix}"
+    raise AssertionError("unreachable: Ki takes every count")
+
+
+def parse_seconds(text: str) -> int:
+    """A duration such as `90`, `90s`, `10m` or `1h30m`, in whole seconds above zero.
+
+    Raises:
+        InvalidWish: No duration, or zero.
+    """
+    match = DURATION.fullmatch(text.strip())
+    parts = match.groupdict(default="0") if match else {}
+    seconds = int(parts.get("h", 0)) * 3600 + int(parts.get("m", 0)) * 60 + int(parts.get("s", 0))
+    if seconds == 0:
+        raise InvalidWish.of(
+            "not a duration above zero", repr(text), "Write seconds or a duration such as 10m"
+        )
+    return seconds

@@ -1,0 +1,80 @@
+"""A dataset in one string: `URI#sha256=…&bytes=…&files=…`, frozen and sized.
+
+The fragment is optional: a bare URI is a dataset as it is at the time of reading.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.manifest import Manifest
+from podferry.contract.suggest import did_you_mean
+from podferry.contract.uri import Uri, parse_uri
+
+DIGEST = re.compile(r"[0-9a-f]{64}")
+FIELDS = {"sha256": DIGEST, "bytes": re.compile(r"\d{1,19}"), "files": re.compile(r"\d{1,15}")}
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """A dataset's URI and, where it is frozen, what it must be.
+
+    Attributes:
+        uri: Where it lies.
+        digest: The manifest's digest, None where the dataset is not frozen.
+        bytes: Sum of the sizes, None where unknown.
+        files: How many, None where unknown.
+    """
+
+    uri: Uri
+    digest: str | None = None
+    bytes: int | None = None
+    files: int | None = None
+
+    @property
+    def frozen(self) -> bool:
+        """Whether a digest pins the content."""
+        return self.digest is not None
+
+    def __str__(self) -> str:
+        fields = {"sha256": self.digest, "bytes": self.bytes, "files": self.files}
+        fragment = "&".join(f"{name}={value}" for name, value in fields.items() if value is not None)
+        return f"{self.uri}#{fragment}" if fragment else str(self.uri)
+
+
+def reference_to(manifest: Manifest) -> Reference:
+    """The reference that names a manifest."""
+    return Reference(parse_uri(manifest.uri), manifest.digest, manifest.bytes, manifest.files)
+
+
+def parse_reference(text: str) -> Reference:
+    """Parse a URI with or without its fragment.
+
+    Raises:
+        InvalidWish: All that is wrong, at once.
+    """
+    place, _, fragment = text.partition("#")
+    pairs = [pair.partition("=") for pair in fragment.split("&") if pair]
+    problems = [problem for name, _, value in pairs for problem in _field_problems(name, value)]
+    uri = None
+    try:
+        uri = parse_uri(place)
+    except InvalidWish as error:
+        problems = [*error.problems, *problems]
+    InvalidWish.raise_any(problems)
+    assert uri is not None  # noqa: S101 - a URI that did not parse has raised above
+    fields = {name: value for name, _, value in pairs}
+    numbers = {name: int(fields[name]) for name in ("bytes", "files") if name in fields}
+    return Reference(uri, fields.get("sha256"), numbers.get("bytes"), numbers.get("files"))
+
+
+def _field_problems(name: str, value: str) -> list[Problem]:
+    if name not in FIELDS:
+        remedy = did_you_mean(name, FIELDS, f"Known: {', '.join(FIELDS)}")
+        return [Problem("unknown field in a dataset's reference", f"{name}={value}", remedy)]
+    if not FIELDS[name].fullmatch(value):
+        remedy = "Copy the reference as `podferry dataset freeze` printed it"
+        return [Problem(f"{name} in a dataset's reference is malformed", repr(value), remedy)]
+    return []

@@ -1,0 +1,116 @@
+"""Where data lies: `scheme://bucket/key?option=value`, parsed once.
+
+Object keys may hold any character, so only the three that would end the key are escaped in a URI:
+`%23` is `#`, `%3F` is `?`, `%25` is `%`. Everything else stands as it is.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.suggest import did_you_mean
+
+SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
+ESCAPES = {"%": "%25", "#": "%23", "?": "%3F"}
+UNESCAPE = re.compile("%(23|3[fF]|25)")
+ENGINES = ("obstore", "fsspec")
+OPTIONS = {"engine": ENGINES}
+
+
+def escape(text: str) -> str:
+    """A key as it stands in a URI."""
+    return "".join(ESCAPES.get(character, character) for character in text)
+
+
+def unescape(text: str) -> str:
+    """A URI's path as the key that it names."""
+    return UNESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
+
+
+class Uri(msgspec.Struct, frozen=True, order=True):
+    """A place in a store.
+
+    Attributes:
+        scheme: Lower case, without `://`.
+        bucket: Bucket, container or `host:port`; empty for local files.
+        key: The key or prefix below it, without a slash at either end; for local files the absolute path
+            without its leading slash.
+        options: How to reach it, sorted: only `engine` is known.
+    """
+
+    scheme: str
+    bucket: str
+    key: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        query = "&".join(f"{name}={value}" for name, value in self.options)
+        return f"{self.scheme}://{self.bucket}/{escape(self.key)}" + (f"?{query}" if query else "")
+
+    def __truediv__(self, name: str) -> Uri:
+        """The place of `name` below this one."""
+        key = "/".join(part for part in (self.key, name.strip("/")) if part)
+        return msgspec.structs.replace(self, key=key)
+
+    @property
+    def root(self) -> Uri:
+        """The bucket itself."""
+        return msgspec.structs.replace(self, key="")
+
+    @property
+    def engine(self) -> str | None:
+        """The engine that the URI asks for, if any."""
+        return dict(self.options).get("engine")
+
+
+def parse_uri(text: str) -> Uri:
+    """Parse `scheme://bucket/key`, or an absolute path of local files.
+
+    Raises:
+        InvalidWish: All that is wrong with the text, at once.
+    """
+    text = text.strip()
+    if text.startswith("/"):
+        text = "file://" + escape(text)
+    scheme, separator, rest = text.partition("://")
+    if not separator or not SCHEME.fullmatch(scheme):
+        raise InvalidWish.of(
+            "not a URI", repr(text), "Write scheme://bucket/path, for example s3://datasets/digits"
+        )
+    place, _, query = rest.partition("?")
+    bucket, _, path = place.partition("/")
+    problems = [*_place_problems(text, scheme, bucket, path), *_option_problems(query)]
+    InvalidWish.raise_any(problems)
+    options = tuple(sorted(_options(query)))
+    return Uri(scheme, bucket, unescape(path).strip("/"), options)
+
+
+def _place_problems(text: str, scheme: str, bucket: str, path: str) -> list[Problem]:
+    if "#" in path:
+        return [Problem("a fragment does not belong here", repr(text), "Write %23 where the key holds a #")]
+    if scheme == "file":
+        remedy = "Write file:///absolute/path"
+        return [Problem("a file URI names no host", repr(text), remedy)] if bucket else []
+    return (
+        [] if bucket else [Problem("the URI names no bucket", repr(text), f"Write {scheme}://BUCKET/{path}")]
+    )
+
+
+def _options(query: str) -> list[tuple[str, str]]:
+    pairs = [pair.partition("=") for pair in query.split("&") if pair]
+    return [(name, value) for name, _, value in pairs]
+
+
+def _option_problems(query: str) -> list[Problem]:
+    problems = []
+    for name, value in _options(query):
+        if name not in OPTIONS:
+            remedy = did_you_mean(name, OPTIONS, f"Known options: {', '.join(OPTIONS)}")
+            problems.append(Problem(f"unknown option {name!r} in a URI", f"{name}={value}", remedy))
+        elif value not in OPTIONS[name]:
+            remedy = did_you_mean(value, OPTIONS[name], f"Known: {', '.join(OPTIONS[name])}")
+            problems.append(Problem(f"unknown {name} in a URI", repr(value), remedy))
+    return problems

@@ -1,0 +1,1 @@
+"""Example pipelines to copy."""

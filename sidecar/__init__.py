@@ -1,0 +1,1 @@
+"""The agent: prefetches the dataset, opens the gate, makes checkpoints durable."""

@@ -1,0 +1,1 @@
+"""One protocol for every store, its engines, and a fake that passes the same contract suite."""
