@@ -16,8 +16,12 @@ BINARY = {
 }
 DECIMAL = {suffix: Decimal(1000) ** power for power, suffix in enumerate(("k", "M", "G", "T", "P", "E"), 1)}
 FACTORS = {"": Decimal(1), "m": Decimal("0.001"), **BINARY, **DECIMAL}
-QUANTITY = re.compile(r"(?P<number>[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)(?P<suffix>[KMGTPE]i|[mkMGTPE]?)")
-DURATION = re.compile(r"(?:(?P<h>\d+)h)?(?:(?P<m>\d+)m)?(?:(?P<s>\d+)s?)?")
+QUANTITY = re.compile(
+    r"(?P<number>[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?)(?P<suffix>[KMGTPE]i|[mkMGTPE]?)"
+)
+LARGEST = 2**63 - 1
+"""Bytes: the largest integer that a Kubernetes quantity holds."""
+DURATION = re.compile(r"(?:(?P<h>\d{1,6})h)?(?:(?P<m>\d{1,6})m)?(?:(?P<s>\d{1,9})s?)?")
 
 
 def parse_quantity(text: str) -> Decimal:
@@ -38,11 +42,13 @@ def parse_bytes(text: str) -> int:
     """A quantity as whole bytes above zero, rounded up as Kubernetes does.
 
     Raises:
-        InvalidWish: No quantity, or not above zero.
+        InvalidWish: No quantity, not above zero, or above `LARGEST`.
     """
     value = parse_quantity(text)
     if value <= 0:
         raise InvalidWish.of("a size must be above zero", repr(text), "Write a size such as 14Gi")
+    if value > LARGEST:
+        raise InvalidWish.of("a size is beyond what Kubernetes counts", repr(text), "Write a smaller size")
     return int(value.to_integral_value(ROUND_CEILING))
 
 

@@ -61,6 +61,16 @@ class Uri(msgspec.Struct, frozen=True, order=True):
         return msgspec.structs.replace(self, key="")
 
     @property
+    def parent(self) -> Uri:
+        """The place above; the bucket is its own parent."""
+        return msgspec.structs.replace(self, key=self.key.rpartition("/")[0])
+
+    @property
+    def name(self) -> str:
+        """The last part of the key, empty for the bucket itself."""
+        return self.key.rpartition("/")[2]
+
+    @property
     def engine(self) -> str | None:
         """The engine that the URI asks for, if any."""
         return dict(self.options).get("engine")
@@ -89,7 +99,7 @@ def parse_uri(text: str) -> Uri:
 
 
 def _place_problems(text: str, scheme: str, bucket: str, path: str) -> list[Problem]:
-    if "#" in path:
+    if "#" in bucket + path:
         return [Problem("a fragment does not belong here", repr(text), "Write %23 where the key holds a #")]
     if scheme == "file":
         remedy = "Write file:///absolute/path"

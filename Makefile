@@ -1,0 +1,48 @@
+# One word for each thing that this project does. Needs Python 3.11 or later and make, nothing else by hand.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+ROOMS = contract storage sidecar trainer components cli pipelines
+# A stamp per extra: setting up again costs nothing until the requirements change.
+STAMP = $(VENV)/.installed-
+
+.PHONY: help demo test check test-servers bench bench-prefetch typing clean
+
+help: ## say what there is
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | column -t -s '|'
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "podferry needs Python 3.11 or later")'
+	$(PYTHON) -m venv $(VENV)
+
+$(STAMP)%: $(BIN)/python setup.py pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+demo: $(STAMP)demo ## run the main job on an embedded object store; ends with a report
+	$(BIN)/python -m pipelines.demo
+
+test: $(STAMP)test ## run the tests
+	$(BIN)/pytest
+
+typing: # type checkers run no import hooks: they get the namespace as links
+	@mkdir -p build/typing/podferry
+	@for room in $(ROOMS); do ln -sfn ../../../$$room build/typing/podferry/$$room; done
+
+check: $(STAMP)test $(STAMP)check typing ## check format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy $(ROOMS:%=-p podferry.%)
+	PYTHONPATH=build/typing $(BIN)/lint-imports
+
+test-servers: $(STAMP)test ## run the contract suite on real servers, which are installed and started
+	$(BIN)/pytest -m servers tests/servers
+
+bench: bench-prefetch ## run the comparisons
+
+bench-prefetch: $(STAMP)bench
+	$(BIN)/python benchmarks/prefetch.py
+
+clean: ## remove what was built
+	rm -rf build dist $(VENV) *.egg-info

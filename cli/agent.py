@@ -1,0 +1,81 @@
+"""`podferry agent`: parses all that an agent is told, once, and starts the worker."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import uvloop
+
+from podferry.contract.api import SPEC_VARIABLE
+from podferry.contract.errors import FerryError
+from podferry.contract.spec import decode_spec
+from podferry.sidecar.agent import run_agent
+from podferry.sidecar.config import AgentConfig
+from podferry.sidecar.logs import LEVELS, configure_logs
+from podferry.sidecar.places import Places
+from podferry.sidecar.settings import Settings
+
+DIRECTORY = click.Path(path_type=Path, file_okay=False)
+
+
+@click.command()
+@click.option("--worker", is_flag=True, hidden=True, help="Run the worker itself, without its supervisor.")
+@click.option("--spec", envvar=SPEC_VARIABLE, required=True, help="The ferry spec as JSON.")
+@click.option("--control-dir", type=DIRECTORY, required=True, help="The agent's own directory.")
+@click.option("--dataset-dir", type=DIRECTORY, help="The stage.")
+@click.option("--claim-dir", type=DIRECTORY, help="What says whose the stage is; lives as long as it.")
+@click.option("--checkpoint-dir", type=DIRECTORY, help="What the trainer writes.")
+@click.option("--pins-dir", type=DIRECTORY, help="On the same file system, out of the trainer's reach.")
+@click.option("--dataset-secret-dir", type=DIRECTORY, help="A mounted Secret; else the environment counts.")
+@click.option("--checkpoint-secret-dir", type=DIRECTORY, help="The same for checkpoints.")
+@click.option("--temporary-dir", "temporary", type=DIRECTORY, multiple=True, help="Removed at the end.")
+@click.option("--run-id", help="KFP's run id.")
+@click.option("--grace", type=float, default=30.0, show_default=True, help="Seconds that a drain may take.")
+@click.option("--polling", is_flag=True, help="Scan in intervals even where inotify works.")
+@click.option("--in-pod", is_flag=True, help="Remedies name annotations.")
+@click.option("--port", type=int, help="Port on loopback.  [default: 8471]")
+@click.option("--listen-fd", type=int, help="A listening socket to use instead of a port.")
+@click.option("--until-stdin-closes", is_flag=True, help="End when standard input does.")
+@click.option("--log-level", type=click.Choice(sorted(LEVELS)), default="info", show_default=True)
+def command(**options: Any) -> int:
+    """Run the agent: the sidecar's command."""
+    configure_logs(options["log_level"])
+    try:
+        config = parse(options)
+    except FerryError as error:
+        raise click.UsageError(str(error)) from error
+    listener = socket.socket(fileno=options["listen_fd"])
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run_agent(config, listener))
+    return 0
+
+
+def parse(options: Mapping[str, Any]) -> AgentConfig:
+    """Options and environment as one frozen value.
+
+    Raises:
+        InvalidWish, Corrupt, FormatTooNew: Everything that is wrong.
+    """
+    spec = decode_spec(options["spec"].encode(), SPEC_VARIABLE)
+    places = Places(
+        control=options["control_dir"],
+        dataset=options["dataset_dir"],
+        claim=options["claim_dir"],
+        checkpoints=options["checkpoint_dir"],
+        pins=options["pins_dir"],
+        temporary=options["temporary"],
+        in_pod=options["in_pod"],
+    )
+    return AgentConfig(
+        spec=spec,
+        places=places,
+        dataset_secret=options["dataset_secret_dir"],
+        checkpoint_secret=options["checkpoint_secret_dir"],
+        settings=Settings(grace=options["grace"], polling=options["polling"]),
+        run=options["run_id"],
+    )

@@ -1,0 +1,119 @@
+"""`podferry run -- COMMAND…`: the agent around a command, on any machine."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+from podferry.contract.api import AGENT_VARIABLE, EXIT_NEVER, EXIT_NOT_DURABLE, Durability, Gate
+from podferry.contract.errors import Problem
+from podferry.sidecar.client import AgentClient
+from podferry.sidecar.launch import EmbeddedAgent, LaunchOptions, launch
+
+PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+REFRESH = 0.2
+"""Seconds between two looks at the progress."""
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--dataset", help="What to bring: a URI, a reference, or a path.")
+@click.option("--dataset-path", help="Where training reads it.  [default: a directory in memory]")
+@click.option("--checkpoints", help="Destination of the checkpoints: a URI or a path.")
+@click.option("--checkpoint-path", help="Where training writes them.  [default: a directory in memory]")
+@click.option(
+    "--restore", help="auto, latest, never, a checkpoint's name, or the URI of one.  [default: auto]"
+)
+@click.option("--lineage", help="Which attempts belong together.  [default: the command's]")
+@click.option("--keep-local", type=int, help="Durable checkpoints that stay under pressure.  [default: 1]")
+@click.option("--endpoint", help="URL of the object store.")
+@click.option("--region", help="Its region.")
+@click.option("--checkpoints-endpoint", help="The same for the checkpoints alone.")
+@click.option("--checkpoints-region", help="The same for the checkpoints alone.")
+@click.option("--polling", is_flag=True, help="Scan in intervals even where inotify works.")
+@click.option(
+    "--durable-timeout", type=float, default=600.0, show_default=True, help="Seconds to wait at the end."
+)
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def command(command: tuple[str, ...], durable_timeout: float, polling: bool, **wishes: Any) -> int:
+    """Run COMMAND with its dataset staged and its checkpoints made durable.
+
+    COMMAND sees PODFERRY_DATASET, PODFERRY_CHECKPOINTS and, where it resumes, PODFERRY_RESTORED. Its exit
+    code is passed on; where it succeeds and its last checkpoint is not durable, the exit code is 74.
+    """
+    console = Console(stderr=True)
+    agent = launch(wishes, command, LaunchOptions(polling=polling, quiet=console.is_terminal))
+    with _ending(agent):
+        gate = wait_at_gate(agent.client, console)
+        if not gate.open:
+            tell(console, gate.problems)
+            return 1 if gate.retryable else EXIT_NEVER
+        console.print(gate.summary, highlight=False, soft_wrap=True)
+        code = _train(command, {AGENT_VARIABLE: agent.url, **gate.environment})
+        answer = agent.client.durable(durable_timeout, final=True)
+        return conclude(console, code, answer)
+
+
+@contextmanager
+def _ending(agent: EmbeddedAgent) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        agent.end()
+
+
+def wait_at_gate(client: AgentClient, console: Console) -> Gate:
+    """Wait until the gate is open or refused; a progress bar shows the prefetch on a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        bar = progress.add_task("planning", total=None)
+        for gate in client.gates(REFRESH if console.is_terminal else 10.0):
+            if gate.open or gate.problems:
+                return gate
+            dataset = client.status().dataset
+            if dataset is not None and dataset.files:
+                described = f"{dataset.files_done:,} of {dataset.files:,} files"
+                progress.update(bar, description=described, total=dataset.bytes, completed=dataset.bytes_done)
+    raise AssertionError("unreachable: the client asks for ever")
+
+
+def tell(console: Console, problems: tuple[Problem, ...]) -> None:
+    """Print what is wrong, one sentence a line."""
+    for problem in problems:
+        console.print(f"podferry: {problem}", style="red", highlight=False, markup=False, soft_wrap=True)
+
+
+def _train(command: tuple[str, ...], environment: dict[str, str]) -> int:
+    """Run the command; its exit code, 128 + N where signal N ended it, 127 where it cannot be started."""
+    try:
+        child = subprocess.Popen(command, env={**os.environ, **environment})
+    except OSError as error:
+        click.secho(f"podferry: {shlex.join(command)} cannot be started: {error}", err=True, fg="red")
+        return 127
+    # A terminal's Ctrl-C reaches the child by itself; what comes to this process alone is passed on.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in PASSED_ON:
+        signal.signal(number, lambda received, _: child.send_signal(received))
+    code = child.wait()
+    return 128 - code if code < 0 else code
+
+
+def conclude(console: Console, code: int, answer: Durability) -> int:
+    """Say what is durable, and decide on the exit code."""
+    if answer.last is not None:
+        age = f"{max(time.time() - answer.last.durable_at, 0.0):.1f} s ago"
+        console.print(f"last durable checkpoint: {answer.last.name}, {age}", highlight=False)
+    if answer.durable:
+        return code
+    console.print(f"not durable: {', '.join(answer.pending)}", style="red", highlight=False, soft_wrap=True)
+    tell(console, answer.problems)
+    return code or EXIT_NOT_DURABLE

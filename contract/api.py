@@ -1,0 +1,184 @@
+"""The agent's HTTP API on loopback, version 1: paths, documents, environment, exit codes.
+
+    GET  /v1/status                 Status
+    GET  /v1/gate?wait=S            Gate; answers when the gate has opened or is refused
+    POST /v1/durable?wait=S&final=B Durability of all that was in the checkpoint directory when the call came;
+                                    answers when all of it is durable. `final=true` says that nobody writes
+                                    any more: files need not be quiet for a while to count as complete
+
+Every answer is 200 with a JSON document. A wait ends after S seconds with what is true then: ask again.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from podferry.contract.errors import Problem
+
+STATUS_PATH = "/v1/status"
+GATE_PATH = "/v1/gate"
+DURABLE_PATH = "/v1/durable"
+LONGEST_WAIT = 25.0
+"""Seconds that one request may wait: below the idle time-outs of common proxies."""
+
+AGENT_VARIABLE = "PODFERRY_AGENT"
+DATASET_VARIABLE = "PODFERRY_DATASET"
+CHECKPOINTS_VARIABLE = "PODFERRY_CHECKPOINTS"
+RESTORED_VARIABLE = "PODFERRY_RESTORED"
+SPEC_VARIABLE = "PODFERRY_SPEC"
+
+EXIT_NEVER = 78
+"""The gate's exit code for what will never work, EX_CONFIG of sysexits.h: a podFailurePolicy can name it."""
+EXIT_NOT_DURABLE = 74
+"""`podferry run` where training succeeded and its last checkpoint is not durable, EX_IOERR of sysexits.h."""
+
+
+class Stage(StrEnum):
+    """How far the agent is, in this order; REFUSED and ENDED are final."""
+
+    PLANNING = "planning"
+    RESTORING = "restoring"
+    PREFETCHING = "prefetching"
+    OPEN = "open"
+    DRAINING = "draining"
+    ENDED = "ended"
+    REFUSED = "refused"
+
+
+class DatasetStatus(msgspec.Struct):
+    """The prefetch so far.
+
+    Attributes:
+        uri: Where the dataset lies.
+        path: Where the trainer reads it.
+        files: How many it has; bytes: their sum.
+        files_done, bytes_done: How many are whole in the stage.
+        files_kept: How many of them an earlier start had already fetched.
+        seconds: From the first request to the last rename.
+        digest: The manifest's digest, once listed.
+    """
+
+    uri: str
+    path: str
+    files: int = 0
+    bytes: int = 0
+    files_done: int = 0
+    bytes_done: int = 0
+    files_kept: int = 0
+    seconds: float = 0.0
+    digest: str | None = None
+
+
+class RestoredStatus(msgspec.Struct, frozen=True):
+    """What the trainer resumes from.
+
+    Attributes:
+        name: The checkpoint.
+        path: Relative to the checkpoint directory: its one file, its directory, or the stem that its files
+            share.
+        checkpoint, sequence, step, lineage, bytes: As the commit says.
+        seconds: How long it took.
+    """
+
+    name: str
+    path: str
+    checkpoint: str
+    sequence: int
+    step: int | None
+    lineage: str
+    bytes: int
+    seconds: float
+
+
+class DurableCheckpoint(msgspec.Struct, frozen=True):
+    """One checkpoint that this agent made durable. Times are seconds since the epoch."""
+
+    name: str
+    sequence: int
+    step: int | None
+    bytes: int
+    completed_at: float
+    durable_at: float
+
+
+class CheckpointStatus(msgspec.Struct):
+    """The checkpoints so far.
+
+    Attributes:
+        uri: The destination.
+        path: Where the trainer writes them.
+        lineage: Which attempts belong together.
+        durable: Those that this agent committed, oldest first.
+        pending: Names that are written or on their way.
+        pending_bytes: Their bytes.
+        problems: The last failure of each pending one.
+        restored: What training resumed from, None where it starts anew.
+    """
+
+    uri: str
+    path: str
+    lineage: str
+    durable: list[DurableCheckpoint] = []
+    pending: list[str] = []
+    pending_bytes: int = 0
+    problems: list[Problem] = []
+    restored: RestoredStatus | None = None
+
+
+class Status(msgspec.Struct):
+    """Everything that the agent tells.
+
+    Attributes:
+        stage: How far it is.
+        dataset, checkpoints: None where the pod has none.
+        problems: Why it refused.
+        retryable: Whether a new pod may fare better.
+        starts: How often the worker has been started in this pod.
+        started_at: Seconds since the epoch.
+    """
+
+    stage: Stage = Stage.PLANNING
+    dataset: DatasetStatus | None = None
+    checkpoints: CheckpointStatus | None = None
+    problems: tuple[Problem, ...] = ()
+    retryable: bool = False
+    starts: int = 1
+    started_at: float = 0.0
+
+
+class Gate(msgspec.Struct, frozen=True):
+    """Whether training may start.
+
+    Attributes:
+        open: The data is whole and the checkpoint restored.
+        problems: Why it will not open; empty while it may.
+        retryable: Whether a new pod may fare better: the store did not answer, rather than refused.
+        environment: What the trainer should see (`PODFERRY_DATASET`, …), once open.
+        summary: One line for people.
+    """
+
+    open: bool
+    problems: tuple[Problem, ...] = ()
+    retryable: bool = False
+    environment: dict[str, str] = {}
+    summary: str = ""
+
+
+class Durability(msgspec.Struct, frozen=True):
+    """Whether what was asked for is durable.
+
+    Attributes:
+        durable: All of it is.
+        pending: Names of checkpoints that are not, yet.
+        problems: Why not, for those that failed so far.
+        hopeless: None of those that are pending can become durable by waiting.
+        last: The newest durable checkpoint.
+    """
+
+    durable: bool
+    pending: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    hopeless: bool = False
+    last: DurableCheckpoint | None = None

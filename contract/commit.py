@@ -1,0 +1,132 @@
+"""The record that makes a checkpoint real, and what lies where at the destination. Format 1.
+
+    <lineage>/<checkpoint>/<natural names>            data; never changed once a commit lists it
+    <lineage>/.podferry/commits/<sequence>.json       the commit, created conditionally, last
+    <lineage>/.podferry/latest.json                   a copy of the newest commit: a hint, never the truth
+
+`<checkpoint>` is the checkpoint's name and a hash of its content: another version of `last.pt` is another
+checkpoint, and writing the same content twice writes the same bytes to the same names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from datetime import datetime
+
+import msgspec
+
+from podferry.contract.documents import decode_document
+from podferry.contract.errors import Corrupt
+from podferry.contract.names import name_problem
+
+FORMAT = 1
+PRIVATE = ".podferry"
+COMMITS = f"{PRIVATE}/commits"
+LATEST = f"{PRIVATE}/latest.json"
+SEQUENCE = re.compile(r"(\d{12})\.json")
+NUMBER = re.compile(r"\d+")
+HASH_DIGITS = 12
+"""Hexadecimal digits of the content's hash in a checkpoint's folder: 48 bits tell a name's versions apart."""
+
+
+class CommittedFile(msgspec.Struct, frozen=True, order=True):
+    """One file of a checkpoint.
+
+    Attributes:
+        name: Relative to the checkpoint directory, as the trainer wrote it.
+        object: Relative to the lineage: where its bytes lie, possibly in an earlier checkpoint's folder.
+        size: Bytes.
+        sha256: 64 hexadecimal digits over the bytes that were sent.
+    """
+
+    name: str
+    object: str
+    size: int
+    sha256: str
+
+
+class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A checkpoint that is whole.
+
+    Attributes:
+        format: Version of this document.
+        sequence: 1 for a lineage's first commit, then without gaps.
+        lineage: Which attempts belong together.
+        checkpoint: The folder of its data: name and hash.
+        name: What the trainer called it, without the hash.
+        step: The last number in the name, None where there is none.
+        created: When, by the agent's clock, with its zone. For people: the sequence is the order.
+        files: All of them, sorted by name.
+        world: How many pods wrote it together.
+        run: KFP's run id, None outside KFP.
+        writer: The agent that wrote it, unique to one life of it.
+    """
+
+    format: int
+    sequence: int
+    lineage: str
+    checkpoint: str
+    name: str
+    step: int | None
+    created: datetime
+    files: tuple[CommittedFile, ...]
+    writer: str
+    world: int = 1
+    run: str | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Sum of the sizes."""
+        return sum(file.size for file in self.files)
+
+
+def commit_name(sequence: int) -> str:
+    """Where the commit of that number lies, relative to the lineage; names sort as numbers do."""
+    return f"{COMMITS}/{sequence:012d}.json"
+
+
+def sequence_of(name: str) -> int | None:
+    """The number of a name directly below `COMMITS`, None where it is no commit's."""
+    match = SEQUENCE.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def step_of(name: str) -> int | None:
+    """The step that a checkpoint's name tells: its last number (`epoch-3-step-1200.pt` is 1200)."""
+    numbers = NUMBER.findall(name)
+    return int(numbers[-1]) if numbers else None
+
+
+def checkpoint_folder(name: str, files: Iterable[tuple[str, int, str]]) -> str:
+    """The folder of a checkpoint's data.
+
+    Args:
+        name: What the trainer called it.
+        files: (name, size, fingerprint of the content) of each of its files, in any order.
+    """
+    lines = msgspec.json.encode(sorted(files))
+    return f"{name}-{hashlib.sha256(lines).hexdigest()[:HASH_DIGITS]}"
+
+
+def encode_commit(commit: Commit) -> bytes:
+    """The commit as indented JSON: people read it in a bucket's browser."""
+    return msgspec.json.format(msgspec.json.encode(commit), indent=1)
+
+
+def decode_commit(data: bytes, source: str) -> Commit:
+    """Read a commit; a name in it that would leave the directory makes it corrupt.
+
+    Args:
+        data: The document.
+        source: Where it came from, for messages.
+
+    Raises:
+        FormatTooNew: Written by a later podferry.
+        Corrupt: No commit, or one with names that cannot be files.
+    """
+    commit = decode_document(data, Commit, FORMAT, source)
+    names = [text for file in commit.files for text in (file.name, file.object)]
+    Corrupt.raise_any(filter(None, map(name_problem, names)))
+    return commit

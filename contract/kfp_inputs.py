@@ -1,0 +1,204 @@
+"""The inputs of a KFP step, read from its pod's command before it runs.
+
+Source: pods as KFP 2.17.0 creates them (`tests/data/kfp-pods`). The launcher's flags stand in the main
+container's command. `--executor_input` holds the values, but a string that the pipeline's author wrote as
+an f-string still has `{{$.inputs.parameters['…']}}` in it, and inputs left to their default are absent:
+those are in `--component_spec`. The launcher fills in both at run time; who reads at admission must too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any, TypeVar
+
+import msgspec
+
+from podferry.contract.errors import InvalidWish
+
+REFERENCE_KEY = "podferry-reference"
+"""The metadata field of a dataset artifact that holds its reference."""
+DIGEST_KEYS = ("podferry-digest", "sha256", "digest")
+"""Metadata fields that name an artifact's content, by preference."""
+CHANNEL = "pipelinechannel--"
+"""Prefix of the helper inputs that KFP's compiler adds for the parts of f-strings."""
+PLACEHOLDER = re.compile(r"\{\{\$\.inputs\.parameters\['([^']*)'\]\}\}")
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+EXACT = 2**53
+"""Up to here a double is exact as an integer; KFP's numbers are doubles."""
+DIGITS = 12
+T = TypeVar("T")
+
+
+class Artifact(msgspec.Struct, frozen=True):
+    """An input artifact.
+
+    Attributes:
+        uri: Where KFP keeps it, most often in the pipeline root.
+        metadata: What its producer wrote about it.
+    """
+
+    uri: str = ""
+    metadata: dict[str, Any] = {}
+
+    @property
+    def place(self) -> str:
+        """What `$(inputs.NAME)` stands for: the reference in its metadata, else its URI."""
+        return str(self.metadata.get(REFERENCE_KEY) or self.uri)
+
+    @property
+    def identity(self) -> str | None:
+        """What stays the same in another run with the same input, None where nothing is known to.
+
+        A URI in the pipeline root holds the identifiers of a run and of an execution, so it differs
+        between two runs that do the same: a path with a UUID in it says nothing about the content.
+        """
+        for key in (REFERENCE_KEY, *DIGEST_KEYS):
+            if self.metadata.get(key):
+                return str(self.metadata[key])
+        return None if UUID.search(self.uri) else self.uri
+
+
+class KfpInputs(msgspec.Struct, frozen=True):
+    """What a KFP step is about to run with.
+
+    Attributes:
+        pipeline: The pipeline's name.
+        run_id: The run's identifier, another one in each run.
+        component: The component's name, shared by all tasks made of it.
+        parameters: Values by name, defaults included, f-strings filled in.
+        artifacts: The input artifacts by name; a list input has several.
+    """
+
+    pipeline: str
+    run_id: str
+    component: str
+    parameters: dict[str, Any]
+    artifacts: dict[str, tuple[Artifact, ...]]
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Each input as `$(inputs.NAME)` shows it. A list of artifacts shows its first."""
+        places = {name: found[0].place for name, found in self.artifacts.items() if found}
+        return places | {name: render(value) for name, value in self.parameters.items()}
+
+    @property
+    def digest(self) -> str:
+        """The inputs' hash: 12 hexadecimal digits of SHA-256 over canonical JSON.
+
+        Two runs with the same parameter values get the same one, whether a value was given or left to
+        its default. Artifacts count by reference, digest or imported URI; one that has none of them
+        counts by its name alone, since its URI would make every run another training.
+        """
+        artifacts = {name: [one.identity for one in found] for name, found in self.artifacts.items()}
+        text = _canonical({"parameters": self.parameters, "artifacts": artifacts})
+        return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+
+
+class _Artifacts(msgspec.Struct):
+    artifacts: tuple[Artifact, ...] = ()
+
+
+class _Inputs(msgspec.Struct, rename="camel"):
+    parameter_values: dict[str, Any] = {}
+    artifacts: dict[str, _Artifacts] = {}
+
+
+class _ExecutorInput(msgspec.Struct):
+    inputs: _Inputs = msgspec.field(default_factory=_Inputs)
+
+
+class _Parameter(msgspec.Struct, rename="camel"):
+    default_value: Any = None
+
+
+class _Definitions(msgspec.Struct):
+    parameters: dict[str, _Parameter] = {}
+
+
+class _ComponentSpec(msgspec.Struct, rename="camel"):
+    input_definitions: _Definitions = msgspec.field(default_factory=_Definitions)
+    executor_label: str = ""
+
+
+def read_kfp_inputs(command: Sequence[str]) -> KfpInputs | None:
+    """The inputs in a container's command, None where it is no KFP executor.
+
+    Raises:
+        InvalidWish: The command looks like an executor's, but its documents cannot be read.
+    """
+    text = _flag(command, "--executor_input")
+    if text is None:
+        return None
+    given = _document(text, _ExecutorInput, "--executor_input").inputs
+    component = _document(_flag(command, "--component_spec") or "{}", _ComponentSpec, "--component_spec")
+    return KfpInputs(
+        pipeline=_flag(command, "--pipeline_name") or "",
+        run_id=_flag(command, "--run_id") or "",
+        component=component.executor_label.removeprefix("exec-"),
+        parameters=_parameters(given.parameter_values, component.input_definitions.parameters),
+        artifacts={name: found.artifacts for name, found in sorted(given.artifacts.items())},
+    )
+
+
+def render(value: object) -> str:
+    """A parameter as text, as the launcher renders it: `true`, `7` for 7.0, JSON for lists and dicts."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and not isinstance(_plain(value), int):
+        return format(Decimal(repr(value)), "f")
+    return _canonical(value)
+
+
+def _parameters(given: Mapping[str, Any], declared: Mapping[str, _Parameter]) -> dict[str, Any]:
+    defaults = {name: one.default_value for name, one in declared.items()}
+    values = {name: _fill(value, given) for name, value in given.items() if not name.startswith(CHANNEL)}
+    return {name: _plain(value) for name, value in sorted((defaults | values).items()) if value is not None}
+
+
+def _fill(value: Any, given: Mapping[str, Any]) -> Any:
+    """Put the inputs' values into the f-strings below `value`; unknown names stay, as in the launcher."""
+    if isinstance(value, str):
+        return PLACEHOLDER.sub(lambda m: render(given[m[1]]) if m[1] in given else m[0], value)
+    if isinstance(value, list):
+        return [_fill(item, given) for item in value]
+    if isinstance(value, dict):
+        return {name: _fill(item, given) for name, item in value.items()}
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """Integers out of KFP's doubles, so that 9 and 9.0 are one value."""
+    if isinstance(value, float) and value.is_integer() and abs(value) <= EXACT:
+        return int(value)
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    return value
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"))
+
+
+def _flag(command: Sequence[str], name: str) -> str | None:
+    """The value of the first `name VALUE` or `name=VALUE`."""
+    for position, word in enumerate(command):
+        if word == name and position + 1 < len(command):
+            return command[position + 1]
+        if word.startswith(f"{name}="):
+            return word.removeprefix(f"{name}=")
+    return None
+
+
+def _document(text: str, kind: type[T], flag: str) -> T:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, UnicodeEncodeError) as error:
+        raise InvalidWish.of(
+            f"the KFP launcher's {flag} cannot be read", str(error), "Report it with the pod's YAML"
+        ) from error

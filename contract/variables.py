@@ -1,0 +1,108 @@
+"""Variables in annotations: `$(namespace)`, `$(rank)`, `$(inputs.NAME)` and the like.
+
+`$$(` stands for a literal `$(`, as in a Kubernetes container's command. What a variable stands for is put
+in as it is, never expanded again. Unlike Kubernetes, an unknown variable is an error: a dataset at a path
+with `$(rnak)` in it does not exist.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.suggest import did_you_mean
+
+TOKEN = re.compile(r"\$\$\(|\$\((?P<name>[^()]*)\)|\$\(")
+INPUT = "inputs."
+KFP = "KFP gives it to the pods of its steps; this pod is none"
+SOURCES = {
+    "namespace": "The admission request gives it",
+    "job": "It is the name of the owning Job, JobSet, TrainJob or PaddleJob; in KFP use $(pipeline), $(task)",
+    "pipeline": KFP,
+    "task": KFP,
+    "rank": "Indexed Jobs (completionMode: Indexed), JobSets and PaddleJobs give it; a JobSet of several "
+    "Jobs needs podferry.io/world besides",
+    "world": "It is the value of podferry.io/world",
+    "inputs-hash": KFP,
+}
+"""Every variable but the inputs, and where its value comes from."""
+
+
+class Variables(msgspec.Struct, frozen=True):
+    """What is known of one pod. None: this pod has no such value.
+
+    Attributes:
+        namespace: The pod's.
+        job: Name of the owning Job, JobSet, TrainJob, PaddleJob.
+        pipeline: KFP pipeline.
+        task: KFP task, with the inner pipelines that it lies in.
+        rank: This pod's number in its training, from 0.
+        world: How many pods the training has.
+        inputs: KFP inputs as text.
+        inputs_hash: What tells apart two runs of one task, 12 hexadecimal digits.
+    """
+
+    namespace: str | None = None
+    job: str | None = None
+    pipeline: str | None = None
+    task: str | None = None
+    rank: int | None = None
+    world: int | None = None
+    inputs: dict[str, str] = {}
+    inputs_hash: str | None = None
+
+    def get(self, name: str) -> str | None:
+        """The text of a variable, None where this pod has none."""
+        if name.startswith(INPUT):
+            return self.inputs.get(name.removeprefix(INPUT))
+        value: str | int | None = getattr(self, name.replace("-", "_")) if name in SOURCES else None
+        return None if value is None else str(value)
+
+
+def expand(text: str, variables: Variables) -> str:
+    """Put the values in the place of the variables.
+
+    Raises:
+        InvalidWish: Unknown variables, those without a value in this pod, and a `$(` that nothing closes,
+            all at once.
+    """
+    found = list(TOKEN.finditer(text))
+    InvalidWish.raise_any(problem for match in found if (problem := _problem(match, variables)))
+    return TOKEN.sub(lambda match: _replacement(match, variables), text)
+
+
+def escape_variables(text: str) -> str:
+    """The text whose expansion is `text`."""
+    return text.replace("$(", "$$(")
+
+
+def _replacement(match: re.Match[str], variables: Variables) -> str:
+    if match["name"] is None:
+        return "$("
+    return variables.get(match["name"]) or ""
+
+
+def _problem(match: re.Match[str], variables: Variables) -> Problem | None:
+    token, name = match[0], match["name"]
+    if token == "$$(":  # noqa: S105 - a token of a text
+        return None
+    if name is None:
+        return Problem("a variable is not closed", repr(token), "Write $(NAME), or $$( for a literal $(")
+    if variables.get(name) is not None:
+        return None
+    if name in SOURCES:
+        return Problem("the variable has no value in this pod", token, SOURCES[name])
+    if name.startswith(INPUT):
+        return _input_problem(token, name.removeprefix(INPUT), variables)
+    known = [*SOURCES, f"{INPUT}NAME"]
+    return Problem("unknown variable", token, did_you_mean(name, known, f"Known: {', '.join(known)}"))
+
+
+def _input_problem(token: str, name: str, variables: Variables) -> Problem:
+    if not variables.inputs:
+        reason = "This step has no inputs" if variables.inputs_hash else KFP
+        return Problem("the variable has no value in this pod", token, reason)
+    known = f"Inputs with a value: {', '.join(sorted(variables.inputs))}"
+    return Problem("no input of that name has a value", token, did_you_mean(name, variables.inputs, known))

@@ -1,0 +1,73 @@
+"""Asks an agent. Small and blocking: the gate and untouched trainers load nothing more."""
+
+from __future__ import annotations
+
+import http.client
+import time
+from collections.abc import Iterator
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+
+from podferry.contract.api import DURABLE_PATH, GATE_PATH, LONGEST_WAIT, STATUS_PATH, Durability, Gate, Status
+from podferry.contract.errors import Unavailable
+
+T = TypeVar("T")
+PAUSE = 0.2
+"""Seconds between two tries to reach an agent that is starting, or starting again."""
+SLACK = 10.0
+"""Seconds beyond its wait that an answer may take."""
+
+
+class AgentClient:
+    """The agent at a URL such as `http://127.0.0.1:8471`."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._host = urlsplit(url).netloc
+
+    def status(self) -> Status:
+        """Everything that the agent tells.
+
+        Raises:
+            Unavailable: It does not answer.
+        """
+        return self._ask("GET", STATUS_PATH, Status)
+
+    def gates(self, wait: float = LONGEST_WAIT) -> Iterator[Gate]:
+        """What the gate says, again and again, each answer at the latest after `wait` seconds."""
+        while True:
+            yield self._ask("GET", f"{GATE_PATH}?wait={wait}", Gate, wait)
+
+    def durable(self, timeout: float, *, final: bool = False) -> Durability:
+        """Wait until all that is in the checkpoint directory now is durable, at most `timeout` seconds.
+
+        Returns at once where nothing that is pending can become durable by waiting.
+
+        Raises:
+            Unavailable: The agent does not answer.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            wait = max(min(deadline - time.monotonic(), LONGEST_WAIT), 0.0)
+            path = f"{DURABLE_PATH}?wait={wait:.3f}&final={str(final).lower()}"
+            answer = self._ask("POST", path, Durability, wait)
+            if answer.durable or answer.hopeless or time.monotonic() >= deadline:
+                return answer
+
+    def _ask(self, method: str, path: str, kind: type[T], wait: float = 0.0) -> T:
+        """One question; an agent that is not there yet, or is being started again, is waited for."""
+        deadline = time.monotonic() + SLACK
+        while True:
+            connection = http.client.HTTPConnection(self._host, timeout=wait + SLACK)
+            try:
+                connection.request(method, path)
+                return msgspec.json.decode(connection.getresponse().read(), type=kind)
+            except (OSError, http.client.HTTPException, msgspec.DecodeError) as error:
+                if time.monotonic() >= deadline:
+                    what = f"the podferry agent at {self.url} does not answer"
+                    raise Unavailable.of(what, str(error), "Look at its log") from error
+            finally:
+                connection.close()
+            time.sleep(PAUSE)

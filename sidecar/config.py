@@ -1,0 +1,47 @@
+"""All that an agent is told, parsed once at its entry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.spec import FerrySpec
+from podferry.sidecar.places import Places
+from podferry.sidecar.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class AgentConfig:
+    """One agent's task.
+
+    Attributes:
+        spec: What is wished; its lineage is resolved where there are checkpoints.
+        places: The directories.
+        dataset_secret, checkpoint_secret: Mounted Secrets; None for the environment.
+        settings: How to work.
+        run: KFP's run id, None outside KFP.
+
+    Raises:
+        InvalidWish: A part of the spec lacks what it needs.
+    """
+
+    spec: FerrySpec
+    places: Places
+    dataset_secret: Path | None = None
+    checkpoint_secret: Path | None = None
+    settings: Settings = field(default_factory=Settings)
+    run: str | None = None
+
+    def __post_init__(self) -> None:
+        InvalidWish.raise_any(self._missing())
+
+    def _missing(self) -> list[Problem]:
+        spec, places = self.spec, self.places
+        needed = {
+            "--dataset-dir": spec.dataset is None or places.dataset,
+            "--checkpoint-dir": spec.checkpoints is None or places.checkpoints,
+            "--pins-dir": spec.checkpoints is None or places.pins,
+            "the spec's lineage": spec.checkpoints is None or spec.lineage,
+        }
+        return [Problem(f"{name} is missing") for name, present in needed.items() if not present]

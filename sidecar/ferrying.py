@@ -1,0 +1,246 @@
+"""From the checkpoint directory to the destination: looks, pins, uploads, commits, frees, remembers.
+
+Two tasks share one queue. One looks and pins, so that what is whole is held before the trainer can replace
+it. The other makes it durable, strictly in the order in which it became whole: a commit's number is its age.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import structlog
+
+from podferry.contract.api import CheckpointStatus, Durability, DurableCheckpoint
+from podferry.contract.commit import Commit
+from podferry.contract.errors import Changed, FerryError, PermanentError, Problem
+from podferry.sidecar.complete import Candidate, candidate_name, candidates
+from podferry.sidecar.detector import Detector
+from podferry.sidecar.journal import Journal
+from podferry.sidecar.pin import Pinned, Pins
+from podferry.sidecar.retain import expendable, free, pointers, pressed
+from podferry.sidecar.settings import CheckpointSettings
+from podferry.sidecar.snapshot import scan
+from podferry.sidecar.state import State
+from podferry.sidecar.upload import Uploader
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Gear:
+    """What finds, holds, sends and remembers."""
+
+    detector: Detector
+    pins: Pins
+    uploader: Uploader
+    journal: Journal
+
+
+class CheckpointFerry:
+    """The checkpoints of one agent."""
+
+    def __init__(
+        self,
+        gear: Gear,
+        state: State,
+        settings: CheckpointSettings,
+        keep_local: int = 1,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        assert state.status.checkpoints is not None  # noqa: S101 - only made for a pod with checkpoints
+        self._detector, self._pins = gear.detector, gear.pins
+        self._uploader, self._journal = gear.uploader, gear.journal
+        self._state = state
+        self._status: CheckpointStatus = state.status.checkpoints
+        self._settings = settings
+        self._keep_local = keep_local
+        self._now = now
+        self._final = False
+        self._asked = self._looked = 0
+        self._queue: list[Pinned] = self._pins.adopt()
+        self._sending: Pinned | None = None
+        self._queued = asyncio.Event()
+        self._failures: dict[str, FerryError] = {}
+        record = self._journal.record
+        # The version of each name that needs no pin: durable, restored, or held.
+        self._handled = {name: Candidate(name, files) for name, files in record.handled.items()}
+        self._handled.update((pinned.candidate.name, pinned.candidate) for pinned in self._queue)
+        self._status.durable = list(record.durable)
+        self._status.restored = record.restored
+
+    def mark_restored(self, names: Iterable[str]) -> None:
+        """Take what was restored as it lies there now: it needs no upload."""
+        wanted = {candidate_name(name) for name in names}
+        for name, candidate in candidates(scan(self._detector.root)).items():
+            if name in wanted:
+                self._remember(candidate)
+        self._journal.save()
+
+    async def run(self) -> None:
+        """Look and upload until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._watch())
+            group.create_task(self._upload_all())
+
+    async def _watch(self) -> None:
+        closed: set[str] = set()
+        while True:
+            asked = self._asked
+            for candidate in await self._detector.look(self._handled, closed, final=self._final):
+                self._hold(candidate)
+            self._looked = asked
+            self._relieve()
+            self._tell()
+            closed = await self._detector.hint()
+
+    def _hold(self, candidate: Candidate) -> None:
+        """Pin and queue; a queued older version of the same name gives way."""
+        try:
+            pinned = self._pins.pin(candidate, self._detector.root, self._now())
+        except Changed as error:
+            log.info("a checkpoint changed while it was pinned: looking again", reason=str(error))
+            self._detector.wake()
+            return
+        for older in [held for held in self._queue if held.candidate.name == candidate.name]:
+            log.info("a queued checkpoint was replaced by a newer version", name=candidate.name)
+            self._queue.remove(older)
+            older.release()
+        self._handled[candidate.name] = candidate
+        self._queue.append(pinned)
+        self._queued.set()
+
+    async def _upload_all(self) -> None:
+        while True:
+            while not self._queue:
+                self._queued.clear()
+                await self._queued.wait()
+            self._sending = self._queue.pop(0)
+            again = await self._upload(self._sending)
+            if again:
+                self._queue.insert(0, self._sending)
+            self._sending = None
+            self._tell()
+            if again:
+                await asyncio.sleep(self._settings.retry_after)
+
+    async def _upload(self, pinned: Pinned) -> bool:
+        """Make one durable; whether it must be tried again."""
+        name = pinned.candidate.name
+        try:
+            commit = await self._uploader.upload(pinned)
+        except Changed as error:
+            log.info("abandoned: overwritten in place while it was read", name=name, reason=str(error))
+            self._handled.pop(name, None)
+            pinned.release()
+            self._detector.wake()
+            return False
+        except FerryError as error:
+            log.warning("a checkpoint is not durable yet", name=name, reason=str(error))
+            self._failures[name] = error
+            return True
+        self._failures.pop(name, None)
+        self._committed(pinned, commit)
+        return False
+
+    def _committed(self, pinned: Pinned, commit: Commit) -> None:
+        now = self._now()
+        durable = DurableCheckpoint(
+            commit.name, commit.sequence, commit.step, commit.bytes, pinned.completed_at, durable_at=now
+        )
+        log.info(
+            "checkpoint durable",
+            name=commit.name,
+            sequence=commit.sequence,
+            bytes=commit.bytes,
+            seconds=round(now - pinned.completed_at, 3),
+        )
+        self._status.durable.append(durable)
+        self._journal.record.durable.append(durable)
+        self._remember(pinned.candidate)
+        self._journal.save()
+        pinned.release()
+        self._relieve()
+
+    def _remember(self, candidate: Candidate) -> None:
+        self._journal.record.handled[candidate.name] = candidate.files
+        newer = any(held.candidate.name == candidate.name for held in self._queue)
+        if not newer:
+            self._handled[candidate.name] = candidate
+
+    def _relieve(self) -> None:
+        """Free durable checkpoints while the volume is pressed."""
+        root = self._detector.root
+        if not pressed(root, self._settings.pressure):
+            return
+        present = {
+            n: c for n, c in self._detector.present.items() if self._journal.record.handled.get(n) == c.files
+        }
+        order = list(dict.fromkeys(durable.name for durable in self._status.durable))
+        for candidate in expendable(order, present, self._keep_local, pointers(root, self._detector.present)):
+            free(root, candidate)
+            del self._detector.present[candidate.name]
+            if not pressed(root, self._settings.pressure):
+                return
+
+    def _tell(self) -> None:
+        """Bring the status up to date and wake those who wait."""
+        held = [*([self._sending] if self._sending else []), *self._queue]
+        sizes = {name: self._detector.present[name].bytes for name in self._detector.waiting}
+        sizes |= {pinned.candidate.name: pinned.candidate.bytes for pinned in held}
+        self._status.pending = sorted(sizes)
+        self._status.pending_bytes = sum(sizes.values())
+        failed = [problem for error in self._failures.values() for problem in error.problems]
+        self._status.problems = [*failed, *(self._detector.waiting.values() if self._final else ())]
+        self._state.changed()
+
+    async def durable(self, seconds: float, *, final: bool = False) -> Durability:
+        """Wait until all that lies in the directory now is durable, at most `seconds`.
+
+        Args:
+            seconds: The longest wait.
+            final: Nobody writes any more.
+        """
+        self._final |= final
+        now = self._now()
+        self._asked += 1
+        mine = self._asked
+        self._detector.wake()
+        await self._state.wait_for(lambda: self._looked >= mine, seconds)
+        targets = set(self._status.pending)
+        await self._state.wait_for(lambda: self._settled(targets, now), seconds)
+        return self._durability(targets, now)
+
+    def _open(self, targets: set[str], asked: float) -> set[str]:
+        """Which targets are neither durable nor gone; a version that was whole after the call counts."""
+        newer = {durable.name for durable in self._status.durable if durable.completed_at >= asked}
+        return targets & set(self._status.pending) - newer
+
+    def _hopeless(self, names: set[str]) -> bool:
+        flawed = set(self._detector.waiting) if self._final else set()
+        refused = {name for name, error in self._failures.items() if isinstance(error, PermanentError)}
+        return bool(names) and names <= flawed | refused
+
+    def _settled(self, targets: set[str], asked: float) -> bool:
+        left = self._open(targets, asked)
+        return not left or self._hopeless(left)
+
+    def _durability(self, targets: set[str], asked: float) -> Durability:
+        left = self._open(targets, asked)
+        problems: list[Problem] = [p for name in sorted(left) for p in self._problems(name)]
+        last = self._status.durable[-1] if self._status.durable else None
+        return Durability(
+            durable=not left,
+            pending=tuple(sorted(left)),
+            problems=tuple(problems),
+            hopeless=self._hopeless(left),
+            last=last,
+        )
+
+    def _problems(self, name: str) -> Iterable[Problem]:
+        if name in self._failures:
+            return self._failures[name].problems
+        waiting = self._detector.waiting.get(name)
+        return (waiting,) if waiting else ()

@@ -1,0 +1,93 @@
+"""What lies in the checkpoint directory, and since when it has been so.
+
+The scan is the shell; `Tracker.update` is pure but for what it remembers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Identity(NamedTuple):
+    """What changes whenever a file's content does, stores through a mapping apart."""
+
+    inode: int
+    size: int
+    mtime_ns: int
+
+    @classmethod
+    def of(cls, stat: os.stat_result) -> Identity:
+        """The identity that a stat call shows."""
+        return cls(stat.st_ino, stat.st_size, stat.st_mtime_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A file as it was last seen.
+
+    Attributes:
+        identity: Inode, size, mtime.
+        since: When this identity was first seen, by a monotonic clock in seconds.
+        closed: Whether it was seen closed, or moved in, in this identity.
+    """
+
+    identity: Identity
+    since: float
+    closed: bool
+
+
+def scan(root: Path) -> dict[str, Identity]:
+    """Every regular file below `root` by its name relative to it; symbolic links are not followed.
+
+    A file that goes while the scan runs is left out.
+    """
+    return dict(_walk(str(root), ""))
+
+
+def _walk(directory: str, prefix: str) -> Iterator[tuple[str, Identity]]:
+    try:
+        with os.scandir(directory) as found:
+            children = list(found)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for child in children:
+        name = prefix + child.name
+        if child.is_dir(follow_symlinks=False):
+            yield from _walk(child.path, name + "/")
+        elif child.is_file(follow_symlinks=False):
+            try:
+                yield name, Identity.of(child.stat(follow_symlinks=False))
+            except FileNotFoundError:
+                continue
+
+
+class Tracker:
+    """Remembers since when each file has been as it is."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, Seen] = {}
+
+    def update(self, found: dict[str, Identity], closed: set[str], now: float) -> None:
+        """Take in a scan.
+
+        Args:
+            found: The files as they are now.
+            closed: Names whose close was reported before the scan began.
+            now: A monotonic clock, seconds.
+        """
+        self.files = {
+            name: self._seen(name, identity, name in closed, now) for name, identity in found.items()
+        }
+
+    def _seen(self, name: str, identity: Identity, closed: bool, now: float) -> Seen:
+        before = self.files.get(name)
+        if before is None or before.identity != identity:
+            return Seen(identity, now, closed)
+        if closed:
+            # Closed once more without a visible change: it may have been written within one clock tick.
+            return Seen(identity, now, closed=True)
+        return before

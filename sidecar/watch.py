@@ -1,0 +1,109 @@
+"""When to look at the checkpoint directory again, and what was closed there.
+
+Two full modes with one interface: inotify, and polling where there is none or its instances have run out.
+Neither decides anything: `podferry.sidecar.snapshot` looks at the files themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Protocol
+
+import structlog
+
+from podferry.sidecar.inotify import Inotify
+from podferry.sidecar.settings import CheckpointSettings
+
+log = structlog.get_logger(__name__)
+
+
+async def _set_within(event: asyncio.Event, seconds: float) -> None:
+    """Wait for an event, at most so long, and clear it."""
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        pass
+    event.clear()
+
+
+class Watch(Protocol):
+    """Hints about a directory."""
+
+    @property
+    def sees_closes(self) -> bool:
+        """Whether a file that was closed is reported so."""
+
+    async def wait(self, seconds: float) -> set[Path]:
+        """Files closed since the last call; returns at the first hint, at the latest after `seconds`."""
+
+    def wake(self) -> None:
+        """End the present or the next `wait` at once."""
+
+    def close(self) -> None:
+        """End the watch."""
+
+
+class InotifyWatch:
+    """Hints by inotify; `seconds` are cut to the interval of full scans."""
+
+    sees_closes = True
+
+    def __init__(self, root: Path, settings: CheckpointSettings) -> None:
+        self._inotify = Inotify(root)
+        self._rescan = settings.rescan
+        self._ready = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._inotify.fd, self._ready.set)
+
+    async def wait(self, seconds: float) -> set[Path]:
+        """See `Watch.wait`."""
+        await _set_within(self._ready, min(seconds, self._rescan))
+        closed, lost = self._inotify.read()
+        if lost:
+            log.warning("inotify lost events: scanning everything")
+            self._inotify.watch(self._inotify.root)
+        return closed
+
+    def wake(self) -> None:
+        """See `Watch.wake`."""
+        self._ready.set()
+
+    def close(self) -> None:
+        """See `Watch.close`."""
+        self._loop.remove_reader(self._inotify.fd)
+        self._inotify.close()
+
+
+class PollingWatch:
+    """No hints: the time for the next scan."""
+
+    sees_closes = False
+
+    def __init__(self, settings: CheckpointSettings) -> None:
+        self._interval = settings.poll
+        self._woken = asyncio.Event()
+
+    async def wait(self, seconds: float) -> set[Path]:
+        """See `Watch.wait`."""
+        await _set_within(self._woken, min(seconds, self._interval))
+        return set()
+
+    def wake(self) -> None:
+        """See `Watch.wake`."""
+        self._woken.set()
+
+    def close(self) -> None:
+        """See `Watch.close`."""
+
+
+def open_watch(root: Path, settings: CheckpointSettings, *, polling: bool) -> Watch:
+    """The best watch that is to be had; it says so where that is polling although inotify was wanted."""
+    if polling:
+        return PollingWatch(settings)
+    try:
+        return InotifyWatch(root, settings)
+    except OSError as error:
+        log.warning("no inotify: polling instead", reason=str(error), every_seconds=settings.poll)
+        return PollingWatch(settings)

@@ -1,0 +1,143 @@
+"""Credentials from the environment or a mounted Secret, as values; and which of them a store will use.
+
+Names are the vendors' own. A Secret, where one is given, stands alone: what the environment holds is not
+mixed into it. Amazon's order is kept: keys, then the shared credentials file, then web identity, then the
+container's credentials, then the metadata service.
+"""
+
+from __future__ import annotations
+
+import configparser
+import enum
+from collections.abc import Mapping
+from pathlib import Path
+
+from podferry.contract.errors import CredentialsMissing, InvalidWish
+from podferry.storage.store import StoreConfig
+
+PREFIXES = ("AWS_", "AZURE_", "GOOGLE_", "FSSPEC_", "OSS_", "STORAGE_EMULATOR_HOST")
+"""What is read from the environment; `FSSPEC_<SCHEME>_<OPTION>` is fsspec's own convention."""
+
+TRUE = ("1", "true", "yes", "on")
+
+
+class AwsSource(enum.Enum):
+    """Where an S3 store takes its credentials from."""
+
+    ANONYMOUS = "anonymous"
+    KEYS = "keys"
+    WEB_IDENTITY = "web identity"
+    CONTAINER = "container"
+    METADATA = "metadata service"
+    NONE = "none"
+
+
+def config_from_environment(environ: Mapping[str, str]) -> StoreConfig:
+    """What the environment says, and Amazon's shared credentials file where it names no key itself.
+
+    Endpoints and regions stay among the credentials under their own names, since they differ from vendor
+    to vendor: an engine looks up its own.
+
+    Args:
+        environ: Such as `os.environ`; `HOME` is where the shared files are looked for.
+
+    Raises:
+        InvalidWish: `AWS_PROFILE` names a profile that the files do not hold, or a file is malformed.
+    """
+    held = {name: value for name, value in environ.items() if name.startswith(PREFIXES) and value}
+    if "AWS_ACCESS_KEY_ID" not in held and not is_true(held.get("AWS_SKIP_SIGNATURE", "")):
+        held = {**_shared_files(environ), **held}
+    return StoreConfig(credentials=held)
+
+
+def config_from_directory(path: Path) -> StoreConfig:
+    """A mounted Secret: one file a key. Kubernetes' own `..data` entries are passed over.
+
+    Raises:
+        CredentialsMissing: There is no such directory, or it holds no key.
+        InvalidWish: A key is no text.
+    """
+    files = sorted(file for file in path.glob("*") if file.is_file() and not file.name.startswith("."))
+    if not files:
+        found = "the directory is empty" if path.is_dir() else "there is no such directory"
+        remedy = "Create the Secret in the pod's namespace, with keys such as AWS_ACCESS_KEY_ID"
+        raise CredentialsMissing.of(f"the Secret mounted at {path} is missing", found, remedy)
+    return StoreConfig(credentials={file.name: _text(file) for file in files})
+
+
+def aws_source(credentials: Mapping[str, str]) -> AwsSource:
+    """Where an S3 store with these credentials takes them from.
+
+    Raises:
+        CredentialsMissing: Half of a pair.
+    """
+    halves = [name for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY") if credentials.get(name)]
+    if is_true(credentials.get("AWS_SKIP_SIGNATURE", "")):
+        return AwsSource.ANONYMOUS
+    if len(halves) == 1:
+        missing = ({"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} - set(halves)).pop()
+        raise CredentialsMissing.of(f"{missing} is missing", f"{halves[0]} is set", f"Set {missing} too")
+    if halves:
+        return AwsSource.KEYS
+    if credentials.get("AWS_WEB_IDENTITY_TOKEN_FILE") and credentials.get("AWS_ROLE_ARN"):
+        return AwsSource.WEB_IDENTITY
+    if any(name.startswith("AWS_CONTAINER_CREDENTIALS_") for name in credentials):
+        return AwsSource.CONTAINER
+    disabled = is_true(credentials.get("AWS_EC2_METADATA_DISABLED", ""))
+    return AwsSource.NONE if disabled else AwsSource.METADATA
+
+
+def is_true(value: str) -> bool:
+    """Whether a variable says yes."""
+    return value.strip().lower() in TRUE
+
+
+def names_for(credentials: Mapping[str, str], *prefixes: str) -> tuple[str, ...]:
+    """Names of the credentials that a vendor's engine reads, for messages."""
+    return tuple(sorted(name for name in credentials if name.startswith(prefixes)))
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8").strip("\r\n")
+    except UnicodeDecodeError as error:
+        raise InvalidWish.of(
+            f"the key {file.name} of a Secret is no text", str(file), "Store it as UTF-8"
+        ) from error
+
+
+def _shared_files(environ: Mapping[str, str]) -> dict[str, str]:
+    home = Path(environ.get("HOME") or "/nonexistent") / ".aws"
+    credentials_file = Path(environ.get("AWS_SHARED_CREDENTIALS_FILE") or home / "credentials")
+    config_file = Path(environ.get("AWS_CONFIG_FILE") or home / "config")
+    profile = environ.get("AWS_PROFILE") or "default"
+    section = f"profile {profile}" if profile != "default" else profile
+    found = {**_section(config_file, section), **_section(credentials_file, profile)}
+    if not found and environ.get("AWS_PROFILE"):
+        raise InvalidWish.of(
+            f"there is no profile {profile!r}",
+            f"AWS_PROFILE={profile}; read {credentials_file} and {config_file}",
+            "Correct AWS_PROFILE, or add the profile",
+        )
+    known = {
+        "aws_access_key_id": "AWS_ACCESS_KEY_ID",
+        "aws_secret_access_key": "AWS_SECRET_ACCESS_KEY",
+        "aws_session_token": "AWS_SESSION_TOKEN",
+        "region": "AWS_DEFAULT_REGION",
+        "endpoint_url": "AWS_ENDPOINT_URL",
+    }
+    return {known[key]: value for key, value in found.items() if key in known}
+
+
+def _section(file: Path, section: str) -> dict[str, str]:
+    parser = configparser.RawConfigParser(default_section="", strict=False)
+    try:
+        parser.read_string(file.read_text(encoding="utf-8"), source=str(file))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, configparser.Error) as error:
+        # The parser's message would print the line, which may hold a key.
+        raise InvalidWish.of(
+            f"the file {file} cannot be read", type(error).__name__, "Correct it, or unset AWS_PROFILE"
+        ) from None
+    return dict(parser[section]) if parser.has_section(section) else {}

@@ -1,0 +1,113 @@
+"""Lists a dataset, or says by name why there is none."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+import msgspec
+
+from podferry.contract.errors import Changed, EmptyDataset, NotFound
+from podferry.contract.manifest import Entry, Manifest, freeze
+from podferry.contract.quantity import format_bytes
+from podferry.contract.reference import Reference
+from podferry.contract.uri import Uri
+from podferry.storage.open import open_store
+from podferry.storage.store import Store, StoreConfig
+
+MOST_NAMED = 3
+"""Prefixes that a message names: enough to recognise a slip, few enough to read."""
+
+
+async def list_dataset(store: Store) -> Manifest:
+    """All files below the store's URI; where the URI is an object itself, that one.
+
+    Raises:
+        EmptyDataset: Nothing is there; it names the nearest prefixes that exist.
+        Corrupt: Names that cannot be files below one directory.
+    """
+    entries = [entry async for entry in store.entries()]
+    if not entries:
+        raise EmptyDataset.of("the dataset is empty", f"no object below {store.uri}")
+    return freeze(str(store.uri), entries)
+
+
+class Dataset(msgspec.Struct, frozen=True):
+    """A dataset that has been listed.
+
+    Attributes:
+        store: Opened where the manifest's names are relative to; close it when done.
+        manifest: Its files.
+    """
+
+    store: Store
+    manifest: Manifest
+
+
+async def open_dataset(uri: Uri, config: StoreConfig) -> Dataset:
+    """Open and list a dataset: a prefix, or one object, which becomes a dataset of one file.
+
+    Raises:
+        EmptyDataset: Neither; it names the nearest prefixes that exist.
+    """
+    store = open_store(uri, config)
+    try:
+        return Dataset(store, await list_dataset(store))
+    except EmptyDataset:
+        await store.close()
+    except BaseException:
+        await store.close()
+        raise
+    return await _single(uri, config)
+
+
+async def _single(uri: Uri, config: StoreConfig) -> Dataset:
+    store = open_store(uri.parent, config)
+    try:
+        if uri.name:
+            entry = await store.stat(uri.name)
+            return Dataset(store, freeze(str(uri.parent), [Entry(uri.name, entry.size, entry.tag)]))
+    except NotFound:
+        pass
+    except BaseException:
+        await store.close()
+        raise
+    await store.close()
+    near = await _nearest(uri, config)
+    remedy = (
+        f"Did you mean {' or '.join(near)}?" if near else f"{uri.root} holds nothing at all: check the bucket"
+    )
+    raise EmptyDataset.of("the dataset is empty", f"no object below {uri}", remedy)
+
+
+async def _nearest(uri: Uri, config: StoreConfig) -> list[str]:
+    """The prefixes nearest to `uri` that exist: siblings of its first part that does not."""
+    parts = uri.key.split("/")
+    for depth in range(len(parts) - 1, -1, -1):
+        parent = msgspec.structs.replace(uri, key="/".join(parts[:depth]))
+        store = open_store(parent, config)
+        try:
+            names = [name.rstrip("/") for name in await store.children()]
+        except NotFound:
+            continue
+        finally:
+            await store.close()
+        if names:
+            ranked = get_close_matches(parts[depth], names, n=MOST_NAMED, cutoff=0.4) or names[:MOST_NAMED]
+            return [str(parent / name) for name in ranked]
+    return []
+
+
+def check_frozen(reference: Reference, manifest: Manifest) -> None:
+    """Compare what was listed with what a frozen reference promised.
+
+    Raises:
+        Changed: They differ.
+    """
+    if reference.frozen and reference.digest != manifest.digest:
+        said = f"{reference.files} files, {format_bytes(reference.bytes or 0)}, sha256={reference.digest}"
+        found = f"{manifest.files} files, {format_bytes(manifest.bytes)}, sha256={manifest.digest}"
+        raise Changed.of(
+            f"the dataset {reference.uri} is no longer the one that was frozen",
+            f"frozen: {said}; now: {found}",
+            "Freeze it again with `podferry dataset freeze`, or restore the objects",
+        )

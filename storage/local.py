@@ -1,0 +1,244 @@
+"""Local files as a store: `file:///directory`.
+
+A write goes into a temporary file beside its target, is synced, and then takes the name: `os.link` refuses
+a name that is taken, `os.replace` does not. Listings leave temporary files out; those that a crash left
+behind are nobody's to sweep, for another writer may be at work on them.
+
+The first directory of the path counts as the bucket: it must exist, whereas those below it are created as
+they are written. So a mistyped mount point is an error, and not a new directory on the machine's disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from podferry.contract.errors import BucketNotFound, Changed, Corrupt, InvalidWish
+from podferry.contract.manifest import Entry
+from podferry.contract.uri import Uri
+from podferry.storage.body import Source
+from podferry.storage.limits import LIMITS, Limits
+from podferry.storage.naming import checked_name, is_temporary, join, temporary_name
+from podferry.storage.store import Body, WriteMode
+from podferry.storage.translate import Place, translating
+
+T = TypeVar("T")
+BATCH = 1000
+"""Entries that cross from the listing's thread at once."""
+
+
+class LocalStore:
+    """A directory as a store; blocking calls run in threads."""
+
+    exclusive_create = True
+
+    def __init__(self, uri: Uri, limits: Limits = LIMITS) -> None:
+        self.uri = uri
+        self._root = Path("/") / uri.key
+        self._place = Place(uri)
+        self._limits = limits
+
+    async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
+        """See `Store.entries`. The tag tells a file's inode, modification time and size."""
+        found = self._walk(prefix)
+        while batch := await self._call(prefix, lambda: _take(found, BATCH)):
+            for entry in batch:
+                yield entry
+
+    async def children(self, prefix: str = "") -> list[str]:
+        """See `Store.children`; directories without files are left out, as object stores have none."""
+        return await self._call(prefix, lambda: sorted(self._children(prefix)))
+
+    async def stat(self, name: str) -> Entry:
+        """See `Store.stat`."""
+        path = self._path(name)
+        return await self._call(name, lambda: self._entry(name, _status(path)))
+
+    async def read(self, name: str, start: int = 0, length: int | None = None, tag: str = "") -> memoryview:
+        """See `Store.read`."""
+        return await self._call(name, lambda: self._read(name, start, length, tag))
+
+    async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
+        """See `Store.write`."""
+        source = Source(body, self._limits.part_bytes, 1 << 62)
+        try:
+            await self._call(name, lambda: self._write(name, source, mode))
+        except BaseException:
+            if source.failure is not None:
+                raise source.failure from None
+            raise
+
+    async def delete(self, names: Iterable[str]) -> None:
+        """See `Store.delete`. Directories stay."""
+        for name in names:
+            path = self._path(name)
+            await self._call(name, lambda path=path: _unlink(path))  # type: ignore[misc]
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    async def _call(self, name: str, work: Callable[[], T]) -> T:
+        with translating(self._place, name):
+            return await asyncio.to_thread(self._checked, work)
+
+    def _checked(self, work: Callable[[], T]) -> T:
+        top = Path("/") / self.uri.key.partition("/")[0]
+        if not top.is_dir():
+            remedy = "Create it, or check the path and its mount"
+            raise BucketNotFound.of(f"there is no directory {top}", str(self.uri), remedy)
+        return work()
+
+    def _path(self, name: str) -> Path:
+        return self._root / checked_name(name)
+
+    def _entry(self, name: str, status: os.stat_result) -> Entry:
+        return Entry(name, status.st_size, _tag(status))
+
+    def _walk(self, prefix: str) -> Iterator[Entry]:
+        top = self._path(prefix) if prefix else self._root
+        for name, status in _files(top, frozenset()):
+            yield self._entry(join(prefix, name), status)
+
+    def _children(self, prefix: str) -> Iterator[str]:
+        top = self._path(prefix) if prefix else self._root
+        for item in _scan(top):
+            if item.is_dir():
+                if next(_files(Path(item.path), frozenset()), None):
+                    yield item.name + "/"
+            elif _is_object(item):
+                yield item.name
+
+    def _read(self, name: str, start: int, length: int | None, tag: str) -> memoryview:
+        with self._path(name).open("rb", buffering=0) as file:
+            status = os.fstat(file.fileno())
+            wanted = max(0, status.st_size - start) if length is None else length
+            if tag and _tag(status) != tag:
+                raise self._changed(name, tag, _tag(status))
+            if start + wanted > status.st_size:
+                raise _too_short(self.uri / name, status.st_size, start, wanted)
+            held = bytearray(wanted)
+            _fill(file.fileno(), memoryview(held), start, str(self.uri / name))
+            if tag and _tag(after := os.fstat(file.fileno())) != tag:
+                raise self._changed(name, tag, _tag(after))
+        return memoryview(held)
+
+    def _changed(self, name: str, tag: str, now: str) -> Changed:
+        return Changed.of(
+            f"{self.uri / name} is no longer the file that was listed",
+            f"tag {now}, was {tag}",
+            "List it again",
+        )
+
+    def _write(self, name: str, source: Source, mode: WriteMode) -> None:
+        target, temporary = self._path(name), self._root / temporary_name(name)
+        _make_room(target)
+        try:
+            with temporary.open("xb", buffering=0) as file:
+                while part := source.next_part():
+                    _write_all(file.fileno(), part)
+                os.fsync(file.fileno())
+            if mode is WriteMode.CREATE:
+                os.link(temporary, target)
+            else:
+                temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_directory(target.parent)
+
+
+def _make_room(target: Path) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise _clash(str(target.parent)) from error
+    if target.is_dir():
+        raise _clash(str(target))
+
+
+def _clash(path: str) -> InvalidWish:
+    return InvalidWish.of("a name is both a file and a directory", path, "Rename one of them")
+
+
+def _tag(status: os.stat_result) -> str:
+    return f"{status.st_ino:x}-{status.st_mtime_ns:x}-{status.st_size:x}"
+
+
+def _too_short(uri: Uri, size: int, start: int, length: int) -> Corrupt:
+    return Corrupt.of(
+        f"{uri} ends before the bytes that were asked for",
+        f"{size} bytes; asked for {length} from {start}",
+        "List it again",
+    )
+
+
+def _fill(descriptor: int, view: memoryview, start: int, name: str) -> None:
+    done = 0
+    while done < len(view):
+        got = os.preadv(descriptor, [view[done:]], start + done)
+        if not got:
+            raise Corrupt.of(f"{name} became shorter while it was read", f"{done} of {len(view)} bytes")
+        done += got
+
+
+def _write_all(descriptor: int, part: bytes) -> None:
+    view = memoryview(part)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _status(path: Path) -> os.stat_result:
+    status = path.stat()
+    if path.is_dir():
+        raise IsADirectoryError(str(path))
+    return status
+
+
+def _unlink(path: Path) -> None:
+    with suppress(FileNotFoundError, NotADirectoryError):
+        path.unlink()
+
+
+def _scan(path: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(path) as items:
+            return sorted(items, key=lambda item: item.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _is_object(item: os.DirEntry[str]) -> bool:
+    return item.is_file() and not is_temporary(item.name)
+
+
+def _files(path: Path, above: frozenset[tuple[int, int]]) -> Iterator[tuple[str, os.stat_result]]:
+    """Files below a directory; links are followed, but never back to a directory that they lie in."""
+    with suppress(FileNotFoundError):
+        status = path.stat()
+        above |= {(status.st_dev, status.st_ino)}
+    for item in _scan(path):
+        with suppress(FileNotFoundError):  # deleted since the directory was read
+            status = item.stat()
+            if item.is_dir():
+                if (status.st_dev, status.st_ino) not in above:
+                    yield from (
+                        (join(item.name, name), found) for name, found in _files(Path(item.path), above)
+                    )
+            elif _is_object(item):
+                yield item.name, status
+
+
+def _take(found: Iterator[T], count: int) -> list[T]:
+    return list(islice(found, count))

@@ -1,0 +1,241 @@
+"""Clients of obstore from a URI and its configuration, with nothing left to the environment.
+
+obstore reads the process's environment for whatever it is not told. A pod's data and checkpoints may have
+different Secrets, so everything that matters is told: endpoint, region, keys, anonymity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+from obstore.store import AzureStore, S3Store
+
+from podferry.contract.errors import CredentialsMissing, InvalidWish
+from podferry.contract.uri import Uri
+from podferry.storage.credentials import AwsSource, aws_source, is_true, names_for
+from podferry.storage.limits import Limits
+from podferry.storage.store import StoreConfig
+from podferry.storage.translate import Place, make
+
+if TYPE_CHECKING:
+    from obstore.store import AzureConfig, ClientConfig, RetryConfig, S3Config, S3Credential
+
+METADATA = "http://169.254.169.254"
+"""Amazon's metadata service: "Instance metadata and user data", EC2 user guide."""
+
+
+class Vendor(msgspec.Struct, frozen=True):
+    """A service that speaks S3.
+
+    Attributes:
+        endpoint: Its address, with `{region}`.
+        region: Where none is named.
+    """
+
+    endpoint: str
+    region: str
+
+
+VENDORS = {
+    "s3": Vendor("https://s3.{region}.amazonaws.com", "us-east-1"),
+    "s3a": Vendor("https://s3.{region}.amazonaws.com", "us-east-1"),
+    "bos": Vendor("https://s3.{region}.bcebos.com", "bj"),
+}
+AZURE = ("az", "abfs", "abfss", "azure")
+SCHEMES = (*VENDORS, *AZURE)
+
+
+class Client(msgspec.Struct, frozen=True):
+    """An obstore client and what its errors need.
+
+    Attributes:
+        store: obstore's.
+        place: For errors.
+        metadata: Address of the metadata service that must answer first, empty where none is asked.
+    """
+
+    store: S3Store | AzureStore
+    place: Place
+    metadata: str = ""
+
+
+def client_for(uri: Uri, config: StoreConfig, limits: Limits) -> Client:
+    """The client for a URI. Sends nothing.
+
+    Raises:
+        CredentialsMissing: There is nothing to sign requests with, and nowhere to get it.
+        InvalidWish: The configuration contradicts itself.
+    """
+    return _azure(uri, config, limits) if uri.scheme in AZURE else _s3(uri, config, limits)
+
+
+def s3_endpoint(uri: Uri, config: StoreConfig) -> tuple[str, str]:
+    """Endpoint and region of an S3 store: what is configured, else the vendor's own."""
+    held, vendor = config.credentials, VENDORS[uri.scheme]
+    region = config.region or held.get("AWS_REGION") or held.get("AWS_DEFAULT_REGION") or vendor.region
+    named = config.endpoint or held.get("AWS_ENDPOINT_URL_S3") or held.get("AWS_ENDPOINT_URL")
+    return checked_endpoint(named or vendor.endpoint.format(region=region)), region
+
+
+def checked_endpoint(endpoint: str) -> str:
+    """An endpoint without its last slash.
+
+    Raises:
+        InvalidWish: It is no http or https URL.
+    """
+    if not endpoint.startswith(("http://", "https://")):
+        raise InvalidWish.of(
+            "an endpoint must be a URL", repr(endpoint), "Write http://HOST:PORT or https://HOST"
+        )
+    return endpoint.rstrip("/")
+
+
+def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> Client:
+    held = config.credentials
+    endpoint, region = s3_endpoint(uri, config)
+    place = Place(uri, endpoint, names_for(held, "AWS_"))
+    source = aws_source(held)
+    if source is AwsSource.NONE:
+        raise make("credentials", place)
+    virtual = is_true(held.get("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", ""))
+    options: S3Config = {
+        "aws_endpoint_url_s3": _virtual(endpoint, uri.bucket) if virtual else endpoint,
+        "region": region,
+        "virtual_hosted_style_request": virtual,
+        "skip_signature": source is AwsSource.ANONYMOUS,
+        **_ambient(source, held),
+    }
+    store = S3Store(
+        uri.bucket,
+        config=options,
+        client_options=_client_options(limits),
+        retry_config=_retries(limits),
+        credential_provider=_Keys(held) if source is AwsSource.KEYS else None,
+    )
+    metadata = held.get("AWS_METADATA_ENDPOINT", METADATA) if source is AwsSource.METADATA else ""
+    return Client(store, place, metadata)
+
+
+def _virtual(endpoint: str, bucket: str) -> str:
+    scheme, _, host = endpoint.partition("://")
+    return f"{scheme}://{bucket}.{host}"
+
+
+class _Keys:
+    """Static keys for obstore; in a provider, so that no variable of the environment joins them."""
+
+    def __init__(self, held: Mapping[str, str]) -> None:
+        self._held = held
+
+    def __call__(self) -> S3Credential:
+        return {
+            "access_key_id": self._held["AWS_ACCESS_KEY_ID"],
+            "secret_access_key": self._held["AWS_SECRET_ACCESS_KEY"],
+            "token": self._held.get("AWS_SESSION_TOKEN"),
+            "expires_at": None,
+        }
+
+
+AMBIENT = {
+    AwsSource.WEB_IDENTITY: {
+        "AWS_WEB_IDENTITY_TOKEN_FILE": "web_identity_token_file",
+        "AWS_ROLE_ARN": "role_arn",
+        "AWS_ROLE_SESSION_NAME": "role_session_name",
+        "AWS_ENDPOINT_URL_STS": "sts_endpoint",
+    },
+    AwsSource.CONTAINER: {
+        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "container_credentials_relative_uri",
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI": "container_credentials_full_uri",
+        "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": "container_authorization_token_file",
+    },
+    AwsSource.METADATA: {"AWS_METADATA_ENDPOINT": "metadata_endpoint"},
+}
+
+
+def _ambient(source: AwsSource, held: Mapping[str, str]) -> S3Config:
+    names = AMBIENT.get(source, {})
+    found = {option: held[name] for name, option in names.items() if name in held}
+    return msgspec.convert(found, dict)  # type: ignore[return-value]  # keys come from the table above
+
+
+def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> Client:
+    held = {**_connection_string(config.credentials), **config.credentials}
+    account = held.get("AZURE_STORAGE_ACCOUNT_NAME", "")
+    named = config.endpoint or held.get("AZURE_STORAGE_ENDPOINT") or held.get("AZURE_ENDPOINT")
+    endpoint = checked_endpoint(named or f"https://{account or 'ACCOUNT'}.blob.core.windows.net")
+    place = Place(uri, endpoint, names_for(config.credentials, "AZURE_"))
+    options = _azure_options(held)
+    if not account or not options:
+        raise _azure_missing(place, account)
+    store = AzureStore(
+        uri.bucket,
+        account_name=account,
+        endpoint=endpoint,
+        config=options,
+        client_options=_client_options(limits),
+        retry_config=_retries(limits),
+    )
+    return Client(store, place)
+
+
+def _azure_missing(place: Place, account: str) -> CredentialsMissing:
+    if account:
+        error = make("credentials", place)
+        return CredentialsMissing(*error.problems)
+    return CredentialsMissing.of(
+        f"no storage account is named for {place.uri}",
+        f"read: {', '.join(place.credentials) or 'nothing'}",
+        "Set AZURE_STORAGE_ACCOUNT_NAME, or AZURE_STORAGE_CONNECTION_STRING",
+    )
+
+
+AZURE_OPTIONS = {
+    "AZURE_STORAGE_ACCOUNT_KEY": "account_key",
+    "AZURE_STORAGE_SAS_TOKEN": "sas_key",
+    "AZURE_STORAGE_TOKEN": "token",
+    "AZURE_CLIENT_ID": "client_id",
+    "AZURE_CLIENT_SECRET": "client_secret",
+    "AZURE_TENANT_ID": "tenant_id",
+    "AZURE_AUTHORITY_HOST": "authority_host",
+    "AZURE_FEDERATED_TOKEN_FILE": "federated_token_file",
+    "AZURE_MSI_ENDPOINT": "msi_endpoint",
+}
+
+
+def _azure_options(held: Mapping[str, str]) -> AzureConfig:
+    if is_true(held.get("AZURE_SKIP_SIGNATURE", "")):
+        return {"skip_signature": True}
+    found = {option: held[name] for name, option in AZURE_OPTIONS.items() if held.get(name)}
+    return msgspec.convert(found, dict)  # type: ignore[return-value]  # keys come from the table above
+
+
+def _connection_string(held: Mapping[str, str]) -> dict[str, str]:
+    names = {
+        "AccountName": "AZURE_STORAGE_ACCOUNT_NAME",
+        "AccountKey": "AZURE_STORAGE_ACCOUNT_KEY",
+        "SharedAccessSignature": "AZURE_STORAGE_SAS_TOKEN",
+        "BlobEndpoint": "AZURE_STORAGE_ENDPOINT",
+    }
+    pairs = [part.partition("=") for part in held.get("AZURE_STORAGE_CONNECTION_STRING", "").split(";")]
+    return {names[name.strip()]: value for name, _, value in pairs if name.strip() in names}
+
+
+def _client_options(limits: Limits) -> ClientConfig:
+    return {
+        "allow_http": True,
+        "connect_timeout": timedelta(seconds=limits.connect_seconds),
+        "read_timeout": timedelta(seconds=limits.stall_seconds),
+        "timeout": timedelta(seconds=limits.request_seconds),
+        "user_agent": "podferry",
+    }
+
+
+def _retries(limits: Limits) -> RetryConfig:
+    return {
+        "max_retries": limits.retries,
+        "retry_timeout": timedelta(seconds=limits.retry_seconds),
+        "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5)},
+    }

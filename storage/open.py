@@ -1,0 +1,101 @@
+"""Opens the store of a URI: which engine, and what to install where there is none."""
+
+from __future__ import annotations
+
+import importlib
+
+from fsspec.registry import get_filesystem_class, known_implementations
+
+from podferry.contract.errors import InvalidWish, UnknownScheme
+from podferry.contract.suggest import did_you_mean
+from podferry.contract.uri import ENGINES, Uri
+from podferry.storage import obstore_config
+from podferry.storage.limits import LIMITS, Limits
+from podferry.storage.local import LocalStore
+from podferry.storage.memory import MemoryStore
+from podferry.storage.store import Store, StoreConfig
+
+EXTRAS = {
+    "gs": "gcs",
+    "gcs": "gcs",
+    "s3": "s3fs",
+    "s3a": "s3fs",
+    "oss": "oss",
+    "sftp": "sftp",
+    "ssh": "sftp",
+    "smb": "smb",
+    "hdfs": "hdfs",
+}
+"""podferry's extra that brings the fsspec package of a scheme."""
+
+
+def open_store(uri: Uri, config: StoreConfig = StoreConfig(), limits: Limits = LIMITS) -> Store:  # noqa: B008
+    """The store of a URI. Nothing is sent yet: a wrong bucket or key shows at the first call.
+
+    Args:
+        uri: Where; its `engine` option overrides the choice.
+        config: Credentials, endpoint and region; `podferry.storage.credentials` reads them.
+        limits: Time-outs and sizes.
+
+    Raises:
+        UnknownScheme: No engine opens it; says what to install.
+        CredentialsMissing: There is nothing to sign requests with.
+        InvalidWish: The configuration contradicts itself.
+    """
+    engine = uri.engine or _default_engine(uri)
+    if engine == "obstore":
+        return _obstore(uri, config, limits)
+    if engine == "local":
+        return LocalStore(uri, limits)
+    if engine == "memory":
+        return MemoryStore(uri)
+    return _fsspec(uri, config, limits)
+
+
+def _default_engine(uri: Uri) -> str:
+    if uri.scheme in ("file", "memory"):
+        return {"file": "local"}.get(uri.scheme, uri.scheme)
+    return "obstore" if uri.scheme in obstore_config.SCHEMES else "fsspec"
+
+
+def _obstore(uri: Uri, config: StoreConfig, limits: Limits) -> Store:
+    if uri.scheme not in obstore_config.SCHEMES:
+        known = ", ".join(obstore_config.SCHEMES)
+        raise InvalidWish.of(
+            f"the engine obstore does not open {uri.scheme}://",
+            str(uri),
+            f"Leave ?engine={ENGINES[0]} out; it opens {known}",
+        )
+    engine = importlib.import_module("podferry.storage.obstore_engine")
+    store: Store = engine.ObstoreStore(uri, config, limits)
+    return store
+
+
+def _fsspec(uri: Uri, config: StoreConfig, limits: Limits) -> Store:
+    try:
+        get_filesystem_class(uri.scheme)
+    except (ValueError, ImportError) as error:
+        raise _unknown(uri) from error
+    engine = importlib.import_module("podferry.storage.fsspec_engine")
+    store: Store = engine.FsspecStore(uri, config, limits)
+    return store
+
+
+def _unknown(uri: Uri) -> UnknownScheme:
+    scheme = uri.scheme
+    if scheme in EXTRAS:
+        remedy = f"Run: pip install 'podferry[{EXTRAS[scheme]}]'"
+        return UnknownScheme.of(f"no engine for {scheme}:// is installed", str(uri), remedy)
+    if scheme in known_implementations:
+        remedy = f"Install what fsspec needs for it: {_fsspec_says(scheme)}"
+        return UnknownScheme.of(f"no engine for {scheme}:// is installed", str(uri), remedy)
+    schemes = {*obstore_config.SCHEMES, *EXTRAS, "file", "memory", "http", "https", "ftp"}
+    remedy = did_you_mean(scheme, schemes, f"Known schemes: {', '.join(sorted(schemes))}")
+    return UnknownScheme.of(f"no engine opens {scheme}://", str(uri), remedy)
+
+
+def _fsspec_says(scheme: str) -> str:
+    known = known_implementations[scheme]
+    package = known["class"].partition(".")[0]
+    said = str(known.get("err", "")).rstrip(".")
+    return said if package == "fsspec" or said else f"pip install {package}"

@@ -1,0 +1,171 @@
+"""What a vendor's exception says, as plain values: told by type and attributes, without its package.
+
+The one spot where text is read is `obstore_signal`: obstore hands on an HTTP error as one string, whose debug
+form ends with `inner: Status { status: 404, body: Some("<Error><Code>…") }`. The status and the `<Code>`
+element are read from there; S3 and Azure both answer with that element.
+"""
+
+from __future__ import annotations
+
+import errno
+import ftplib
+import re
+from collections.abc import Iterator
+
+import msgspec
+from obstore import exceptions as obstore
+
+STATUS = re.compile(r"\binner: Status \{\s*status: (\d{3}),")
+CODE = re.compile(r"<Code>([A-Za-z]{1,64})</Code>")
+
+
+class Signal(msgspec.Struct, frozen=True):
+    """An exception's content.
+
+    Attributes:
+        kind: `missing`, `exists`, `changed`, `denied`, `credentials`, `unreachable`, `name`, `full`,
+            `unsupported`, or empty where the type says nothing.
+        status: HTTP status, 0 where there is none.
+        code: The vendor's word, such as `NoSuchBucket`.
+        type: Name of the exception's type.
+    """
+
+    kind: str = ""
+    status: int = 0
+    code: str = ""
+    type: str = ""
+
+
+OBSTORE: dict[type[BaseException], str] = {
+    FileNotFoundError: "missing",
+    obstore.AlreadyExistsError: "exists",
+    obstore.PreconditionError: "changed",
+    obstore.PermissionDeniedError: "denied",
+    obstore.UnauthenticatedError: "denied",
+    obstore.InvalidPathError: "name",
+    obstore.NotSupportedError: "unsupported",
+    obstore.UnknownConfigurationKeyError: "unsupported",
+}
+
+OS_TYPES: dict[type[OSError], str] = {
+    FileNotFoundError: "missing",
+    NotADirectoryError: "missing",
+    IsADirectoryError: "missing",
+    FileExistsError: "exists",
+    PermissionError: "denied",
+}
+"""Libraries raise these without a number, too."""
+
+OS_ERRORS = {
+    errno.EROFS: "denied",
+    **dict.fromkeys((errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ, errno.ELOOP), "name"),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "full"),
+    **dict.fromkeys((errno.EOPNOTSUPP, errno.ENOSYS), "unsupported"),
+}
+"""Every other number is `unreachable`: time-outs, resets, stale handles, input and output errors."""
+
+BY_CLASS = {
+    "botocore.exceptions.NoCredentialsError": "credentials",
+    "botocore.exceptions.PartialCredentialsError": "credentials",
+    "botocore.exceptions.ParamValidationError": "name",
+    "google.auth.exceptions.DefaultCredentialsError": "credentials",
+    "google.auth.exceptions.RefreshError": "denied",
+    "azure.core.exceptions.ResourceNotFoundError": "missing",
+    "azure.core.exceptions.ResourceExistsError": "exists",
+    "azure.core.exceptions.ResourceModifiedError": "changed",
+    "azure.core.exceptions.ClientAuthenticationError": "denied",
+    "paramiko.ssh_exception.AuthenticationException": "denied",
+    "paramiko.ssh_exception.BadHostKeyException": "denied",
+    "smbprotocol.exceptions.SMBAuthenticationError": "denied",
+}
+"""By the qualified name of a class among the exception's bases, so that no package need be there."""
+
+FTP_REPLIES = {"530": "denied", "532": "denied", "550": "missing", "552": "full", "553": "name"}
+"""RFC 959, section 4.2.2: the three digits that begin a reply; 550 stands for more than a missing file."""
+
+PROGRAMMING = (TypeError, AttributeError, NameError, AssertionError, LookupError, ImportError)
+
+
+def signal_of(error: BaseException) -> Signal:
+    """What an exception or one of its causes says; the outermost that says something wins."""
+    signals = [_signal(link) for link in _causes(error)]
+    return Signal(
+        next((signal.kind for signal in signals if signal.kind), ""),
+        next((signal.status for signal in signals if signal.status), 0),
+        next((signal.code for signal in signals if signal.code), ""),
+        type(error).__name__,
+    )
+
+
+def is_programming_error(error: BaseException) -> bool:
+    """Whether the exception shows a defect rather than a store's answer; it is not translated."""
+    return isinstance(error, PROGRAMMING)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        yield link
+        link = link.__cause__
+
+
+def _signal(error: BaseException) -> Signal:
+    if isinstance(error, obstore.BaseError) or type(error) is FileNotFoundError:
+        return obstore_signal(error)
+    if isinstance(error, ftplib.Error):
+        return Signal(FTP_REPLIES.get(str(error)[:3], "unreachable"))
+    bases = (f"{base.__module__}.{base.__qualname__}" for base in type(error).__mro__)
+    kind = next((BY_CLASS[base] for base in bases if base in BY_CLASS), "")
+    if not kind and isinstance(error, OSError):
+        kind = _os_kind(error)
+    elif not kind and isinstance(error, ValueError):
+        kind = "name"
+    return Signal(kind, _status(error), _code(error))
+
+
+def obstore_signal(error: BaseException) -> Signal:
+    """The type, and the status and code out of the text: see the top of this module."""
+    text = str(error)
+    status, code = STATUS.search(text), CODE.search(text)
+    return Signal(OBSTORE.get(type(error), ""), int(status[1]) if status else 0, code[1] if code else "", "")
+
+
+def _os_kind(error: OSError) -> str:
+    by_type = next((kind for base, kind in OS_TYPES.items() if isinstance(error, base)), "")
+    if type(error) is OSError and error.errno is None and _raised_in(error) == "gcsfs.retry":
+        return "denied"  # gcsfs: the one plain OSError that it raises there stands for HTTP 403
+    if by_type or error.errno is None:
+        return by_type
+    return OS_ERRORS.get(error.errno, "unreachable")
+
+
+def _raised_in(error: BaseException) -> str:
+    """Name of the module whose code raised the exception."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return str(trace.tb_frame.f_globals.get("__name__", "")) if trace is not None else ""
+
+
+def _status(error: BaseException) -> int:
+    response = getattr(error, "response", None)
+    found: list[object] = [getattr(error, name, None) for name in ("status", "status_code", "code")]
+    found.append(getattr(response, "status_code", None))
+    if isinstance(response, dict):
+        found.append(response.get("ResponseMetadata", {}).get("HTTPStatusCode"))
+    return next((int(str(value)) for value in found if _is_status(value)), 0)
+
+
+def _is_status(value: object) -> bool:
+    return isinstance(value, int | str) and str(value).isdecimal() and 100 <= int(value) <= 599
+
+
+def _code(error: BaseException) -> str:
+    response = getattr(error, "response", None)
+    if isinstance(response, dict):
+        code = response.get("Error", {}).get("Code", "")
+    else:
+        code = getattr(error, "error_code", "")
+    return code if isinstance(code, str) and code.isalpha() else ""

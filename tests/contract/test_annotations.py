@@ -1,0 +1,110 @@
+"""Golden wishes: each `wishes/<case>.yaml` is read and compared with `wishes/<case>.expected`.
+
+A case holds `annotations` and, where it needs them, `variables` and `declared`. Expected is the spec as
+indented JSON, the text of the error, or the line `not opted in`. After a wanted change write them anew with
+`PODFERRY_WRITE_GOLDEN=1 pytest tests/contract/test_annotations.py` and read the difference.
+"""
+
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podferry.contract.annotations import read_annotations, wishes_of
+from podferry.contract.errors import InvalidWish
+from podferry.contract.keys import KEYS
+from podferry.contract.spec import FerrySpec, decode_spec, encode_spec
+from podferry.contract.variables import Variables
+
+WISHES = Path(__file__).parent / "wishes"
+CASES = sorted(path.stem for path in WISHES.glob("*.yaml"))
+PREFIX = "podferry.io/"
+
+
+class Case(msgspec.Struct, forbid_unknown_fields=True):
+    annotations: dict[str, str]
+    variables: Variables = Variables()
+    declared: dict[str, str] = {}
+
+
+def read_case(name: str) -> Case:
+    return msgspec.convert(yaml.safe_load((WISHES / f"{name}.yaml").read_text()), Case)
+
+
+def outcome(case: Case) -> str:
+    try:
+        spec = read_annotations(case.annotations, case.variables, case.declared)
+    except InvalidWish as error:
+        return f"{error}\n"
+    if spec is None:
+        return "not opted in\n"
+    return msgspec.json.format(encode_spec(spec), indent=2).decode() + "\n"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden_wishes(name: str) -> None:
+    expected = WISHES / f"{name}.expected"
+    found = outcome(read_case(name))
+    if os.environ.get("PODFERRY_WRITE_GOLDEN"):
+        expected.write_text(found)
+    assert found == expected.read_text()
+
+
+def test_every_expectation_has_its_case() -> None:
+    assert CASES
+    assert sorted(path.stem for path in WISHES.glob("*.expected")) == CASES
+
+
+def test_golden_wishes_use_every_key() -> None:
+    used = {name for case in CASES for name in wishes_of(read_case(case).annotations)}
+    assert set(KEYS) <= used
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_golden_spec_survives_its_document(name: str) -> None:
+    text = (WISHES / f"{name}.expected").read_text()
+    if text.startswith("{"):
+        assert msgspec.json.format(encode_spec(decode_spec(text.encode())), indent=2).decode() + "\n" == text
+
+
+@given(st.dictionaries(st.sampled_from([f"{PREFIX}{name}" for name in KEYS]), st.text(max_size=12)))
+def test_every_problem_names_an_annotation_that_was_written(annotations: dict[str, str]) -> None:
+    problems = []
+    try:
+        read_annotations(annotations)
+    except InvalidWish as error:
+        problems = [str(problem) for problem in error.problems]
+    for problem in problems:
+        assert any(key in problem and repr(text)[1:-1] in problem for key, text in annotations.items())
+
+
+@given(st.dictionaries(st.text(max_size=12), st.text(max_size=5)))
+def test_the_annotations_of_others_are_passed_over(others: dict[str, str]) -> None:
+    strangers = {key: text for key, text in others.items() if not key.startswith(PREFIX)}
+    assert read_annotations(strangers) is None
+    assert read_annotations({**strangers, PREFIX + "dataset": "s3://b/k"}) == read_annotations(
+        {PREFIX + "dataset": "s3://b/k"}
+    )
+
+
+@given(st.dictionaries(st.sampled_from([*KEYS, "nonsense"]), st.text(max_size=5)))
+def test_opting_out_wins_over_all_else(wishes: dict[str, str]) -> None:
+    annotations = {PREFIX + name: text for name, text in wishes.items()}
+    assert read_annotations({**annotations, PREFIX + "inject": "false"}) is None
+
+
+def test_the_defaults_are_the_documented_ones() -> None:
+    spec = read_annotations({PREFIX + "dataset": "s3://b/d", PREFIX + "checkpoints": "s3://b/c"})
+    assert isinstance(spec, FerrySpec)
+    assert spec.dataset is not None
+    assert spec.checkpoints is not None
+    documented = {name: key.default for name, key in KEYS.items()}
+    assert documented["dataset-path"] == spec.dataset.path
+    assert documented["checkpoint-path"] == spec.checkpoints.path
+    assert documented["keep-local"] == str(spec.checkpoints.keep_local)
+    assert documented["restore"] == spec.checkpoints.restore
+    assert documented["world"] == str(spec.world)

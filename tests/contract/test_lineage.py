@@ -1,0 +1,158 @@
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podferry.contract.lineage import (
+    HASHED,
+    LONGEST,
+    lineage_of,
+    lineage_problem,
+    local_lineage,
+)
+from podferry.contract.origin import Origin, origin_of
+
+Pod = dict[str, Any]
+# Few characters, and those that matter, so that equal slugs are met often.
+PARTS = st.text(alphabet="aA.-_/é", max_size=4) | st.sampled_from(
+    ["kfp", "local", "job", "x" * 250, "x" * 251]
+)
+OWNED = st.builds(Origin, PARTS, PARTS.filter(lambda kind: kind != "kfp"), PARTS)
+STEPS = st.builds(Origin, PARTS, st.just("kfp"), st.just(""), PARTS, PARTS, PARTS)
+ORIGINS = OWNED | STEPS | st.builds(Origin, PARTS, st.just("kfp"), PARTS.filter(bool))
+
+
+def identity(origin: Origin) -> Origin:
+    return msgspec.structs.replace(origin, run_id="", rank=None)
+
+
+@pytest.mark.parametrize(
+    ("origin", "lineage"),
+    [
+        (Origin("team", "job", "digits"), "team.job.digits"),
+        (Origin("team", "jobset", "a.b-1"), "team.jobset.a.b-1"),
+        (Origin("team", "pod", "train-"), "team.pod.train-"),
+        (
+            Origin("team", "kfp", "", "pipe", "train", "0123456789ab", "run"),
+            "team.kfp.pipe.train.0123456789ab",
+        ),
+        (Origin("team", "kfp", "", "pipe", "tune.train", "0" * 12), "team.kfp.pipe.tune.train.000000000000"),
+    ],
+)
+def test_plain_origins_are_readable(origin: Origin, lineage: str) -> None:
+    assert lineage_of(origin) == lineage
+
+
+def test_what_slugging_changed_ends_in_a_hash() -> None:
+    lineage = lineage_of(Origin("team", "kfp", "", "My Pipe (v2)", "train", "0" * 12))
+    assert lineage.startswith("team.kfp.my-pipe--v2-.train.000000000000_")
+    assert HASHED.fullmatch(lineage)
+
+
+@given(ORIGINS)
+def test_a_lineage_is_one_plain_path_segment(origin: Origin) -> None:
+    assert lineage_problem(lineage_of(origin)) is None
+
+
+@given(st.lists(ORIGINS, min_size=2, max_size=12))
+def test_different_origins_never_share_a_lineage(origins: list[Origin]) -> None:
+    different = {identity(origin) for origin in origins}
+    assert len({lineage_of(origin) for origin in different}) == len(different)
+
+
+@given(ORIGINS)
+def test_an_origin_that_looks_like_anothers_lineage_is_told_apart(origin: Origin) -> None:
+    namespace, _, rest = lineage_of(origin).partition(".")
+    kind, _, name = rest.partition(".")
+    mimic = Origin(namespace, kind, name)
+    if mimic != identity(origin):
+        assert lineage_of(mimic) != lineage_of(origin)
+
+
+@given(ORIGINS, st.text(max_size=5), st.integers(0, 9))
+def test_run_and_rank_are_no_part_of_it(origin: Origin, run: str, rank: int) -> None:
+    assert lineage_of(msgspec.structs.replace(origin, run_id=run, rank=rank)) == lineage_of(origin)
+
+
+def test_a_retried_step_and_a_re_run_keep_it(recorded: Callable[[str], Pod]) -> None:
+    pod = recorded("executor-retry")
+    again = copy.deepcopy(pod)
+    again["metadata"]["name"] = "more-zzzzz-retry-system-container-impl-1"
+    again["metadata"]["annotations"]["workflows.argoproj.io/node-name"] = (
+        "more-zzzzz(0).root(0).flaky(0).executor(1)"
+    )
+    command = again["spec"]["containers"][1]["command"]
+    command[command.index("--run_id") + 1] = "another"
+    assert origin_of(again).run_id == "another"
+    assert lineage_of(origin_of(again)) == lineage_of(origin_of(pod))
+
+
+def test_iterations_differ_by_their_inputs(executor: Callable[..., Pod]) -> None:
+    node = (
+        "f(0).root(0).for-loop-1(0).iteration-iterations({0}:{0})(0).iteration-item(0).train(0).executor(0)"
+    )
+    pods = [executor({"lr": lr}, node=node.format(at)) for at, lr in enumerate((0.1, 0.2, 0.3))]
+    assert len({lineage_of(origin_of(pod)) for pod in pods}) == 3
+
+
+def test_recorded_steps_all_differ(recorded: Callable[[str], Pod]) -> None:
+    names = ("plain", "annotated-emptydir", "fstring", "fstring-annotated", "parallelfor", "retry")
+    lineages = {lineage_of(origin_of(recorded(f"executor-{name}"))) for name in names}
+    assert len(lineages) == len(names)
+    assert not any(HASHED.fullmatch(lineage) for lineage in lineages)
+
+
+def test_a_re_created_job_keeps_it(owned: Callable[..., Pod]) -> None:
+    one, other = owned("Job", "digits"), owned("Job", "digits")
+    one["metadata"]["ownerReferences"][0]["uid"] = "1"
+    assert lineage_of(origin_of(one)) == lineage_of(origin_of(other)) == "team.job.digits"
+
+
+@pytest.mark.parametrize(
+    ("command", "program"),
+    [
+        (["python", "train.py", "--lr", "0.1"], "train"),
+        (["/usr/bin/python3.11", "-u", "src/Fit Model.py"], "fit-model"),
+        (["python", "-m", "pkg.train"], "pkg-train"),
+        (["torchrun", "--nproc-per-node", "4", "train.py"], "train"),
+        (["bash", "run.sh"], "run"),
+        (["python"], "python"),
+        (["./trainer"], "trainer"),
+        ([], "run"),
+        (["-"], "run"),
+        (["x" * 300], "x" * 60),
+    ],
+)
+def test_a_local_run_is_known_by_its_program(command: list[str], program: str) -> None:
+    word, name, digits = local_lineage(command).split(".")
+    assert (word, name, len(digits)) == ("local", program, 12)
+    assert lineage_problem(local_lineage(command)) is None
+
+
+@given(st.lists(st.text(max_size=5), max_size=4), st.lists(st.text(max_size=5), max_size=4))
+def test_other_commands_are_other_lineages(one: list[str], other: list[str]) -> None:
+    assert (local_lineage(one) == local_lineage(other)) == (one == other)
+    assert lineage_problem(local_lineage(one)) is None
+
+
+@given(ORIGINS, st.lists(PARTS, max_size=3))
+def test_no_pod_has_the_lineage_of_a_local_run(origin: Origin, command: list[str]) -> None:
+    word, program, digits = local_lineage(command).split(".")
+    assert lineage_of(origin) != local_lineage(command)
+    assert lineage_of(Origin(word, program, digits)) != local_lineage(command)
+
+
+@pytest.mark.parametrize("text", ["a", "team.digits", "run-1_b", "-x", "0" * LONGEST])
+def test_lineages_that_users_may_write(text: str) -> None:
+    assert lineage_problem(text) is None
+
+
+@pytest.mark.parametrize("text", ["", ".podferry", "..", "a/b", "Digits", "a b", "a\n", "ä", "0" * 201])
+def test_lineages_that_users_may_not_write(text: str) -> None:
+    problem = lineage_problem(text)
+    assert problem is not None
+    assert problem.remedy

@@ -1,0 +1,47 @@
+import posixpath
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podferry.contract.names import clashes, name_problem
+
+
+@pytest.mark.parametrize("name", ["a", "a/b.txt", "..a/b..", "ä/ö", "a" * 255, "a b", ".hidden"])
+def test_plain_names_may_become_files(name: str) -> None:
+    assert name_problem(name) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("", "no plain relative path"),
+        ("/etc/passwd", "no plain relative path"),
+        ("../x", "no plain relative path"),
+        ("a/../../x", "no plain relative path"),
+        ("a//b", "no plain relative path"),
+        ("a/", "no plain relative path"),
+        ("./a", "no plain relative path"),
+        ("a\nb", "control characters"),
+        ("a\x7fb", "control characters"),
+        ("ä" * 128, "longer than 255 bytes"),
+    ],
+)
+def test_names_that_would_leave_or_lie_may_not(name: str, reason: str) -> None:
+    problem = name_problem(name)
+    assert problem is not None
+    assert reason in problem.what
+    assert "\n" not in problem.measured
+
+
+@given(st.text(alphabet="ab./\\\0", max_size=12))
+def test_no_accepted_name_leaves_its_directory(name: str) -> None:
+    if name_problem(name) is None:
+        joined = posixpath.normpath(posixpath.join("/root/dir", name))
+        assert joined == f"/root/dir/{name}"
+
+
+def test_a_name_cannot_be_a_file_and_a_directory() -> None:
+    problems = clashes(["a", "a/b", "a/b/c", "ab", "x/y"])
+    assert [problem.measured for problem in problems] == ["'a'", "'a/b'"]
+    assert clashes(["a", "ab", "a.b/c"]) == []

@@ -1,0 +1,75 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podferry.contract.errors import InvalidWish
+from podferry.contract.uri import Uri, escape, parse_uri, unescape
+
+KEYS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=40).map(
+    lambda text: "/".join(text.split()).strip("/")
+)
+BUCKETS = st.from_regex(r"[a-z0-9][a-z0-9.-]{0,20}", fullmatch=True)
+OPTIONS = st.sampled_from([(), (("engine", "fsspec"),), (("engine", "obstore"),)])
+URIS = st.builds(Uri, st.sampled_from(["s3", "gs", "az", "bos", "oss", "http+x"]), BUCKETS, KEYS, OPTIONS)
+
+
+@given(URIS)
+def test_a_uri_survives_its_text(uri: Uri) -> None:
+    assert parse_uri(str(uri)) == uri
+
+
+@given(st.text())
+def test_escaping_loses_nothing(text: str) -> None:
+    assert unescape(escape(text)) == text
+    assert not set("#?") & set(escape(text))
+
+
+@given(st.text(max_size=60))
+def test_any_text_parses_or_is_refused_with_a_remedy(text: str) -> None:
+    try:
+        uri = parse_uri(text)
+    except InvalidWish as error:
+        remedies = [problem.remedy for problem in error.problems]
+    else:
+        remedies = [str(uri)]
+        assert parse_uri(str(uri)) == uri
+    assert all(remedies)
+
+
+def test_an_absolute_path_is_a_file() -> None:
+    assert parse_uri("/data/a b#1/") == Uri("file", "", "data/a b#1")
+    assert str(parse_uri("/data/a b#1/")) == "file:///data/a b%231"
+
+
+def test_places_below_and_above() -> None:
+    uri = parse_uri("s3://b/k?engine=fsspec")
+    assert str(uri / "x/y/") == "s3://b/k/x/y?engine=fsspec"
+    assert str(uri.root) == "s3://b/?engine=fsspec"
+    assert str(uri.root / "x") == "s3://b/x?engine=fsspec"
+    assert uri.engine == "fsspec"
+    assert parse_uri("s3://b").engine is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("digits", "not a URI"),
+        ("S3://b/k", "not a URI"),
+        ("://b", "not a URI"),
+        ("s3:///k", "names no bucket"),
+        ("s3://b/k#x", "a fragment does not belong here"),
+        ("file://host/k", "names no host"),
+        ("s3://b/k?engin=x", "Did you mean 'engine'?"),
+        ("s3://b/k?engine=obstor", "Did you mean 'obstore'?"),
+    ],
+)
+def test_what_is_no_uri_is_refused(text: str, message: str) -> None:
+    with pytest.raises(InvalidWish) as caught:
+        parse_uri(text)
+    assert message in str(caught.value)
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    with pytest.raises(InvalidWish) as caught:
+        parse_uri("s3:///k?engine=x&speed=1")
+    assert len(caught.value.problems) == 3

@@ -1,0 +1,93 @@
+"""The contract on real servers."""
+
+import asyncio
+
+import pytest
+from running import AZURITE_ACCOUNT, AZURITE_KEY
+from store_contract import *  # noqa: F403
+
+from podferry.contract.errors import AccessDenied, AlreadyExists, BucketNotFound, NotFound
+from podferry.contract.uri import Uri
+from podferry.storage.limits import Limits
+from podferry.storage.open import open_store
+from podferry.storage.store import StoreConfig, WriteMode
+
+FSSPEC = (("engine", "fsspec"),)
+LIMITS = Limits(retries=1, retry_seconds=5, part_bytes=5 << 20)
+S3_KEYS = {"AWS_ACCESS_KEY_ID": "key-of-tests", "AWS_SECRET_ACCESS_KEY": "secret-of-tests"}
+AZURE_KEYS = {"AZURE_STORAGE_ACCOUNT_NAME": AZURITE_ACCOUNT, "AZURE_STORAGE_ACCOUNT_KEY": AZURITE_KEY}
+WRONG = {
+    "s3": [{**S3_KEYS, "AWS_ACCESS_KEY_ID": "other"}, {**S3_KEYS, "AWS_SECRET_ACCESS_KEY": "other"}],
+    "az": [{**AZURE_KEYS, "AZURE_STORAGE_ACCOUNT_KEY": "b3RoZXI="}],
+}
+SERVERS = {
+    "versitygw, obstore": ("versitygw", Uri("s3", "bucket"), S3_KEYS),
+    "versitygw, fsspec": ("versitygw", Uri("s3", "bucket", "", FSSPEC), S3_KEYS),
+    "azurite, obstore": ("azurite", Uri("az", "bucket"), AZURE_KEYS),
+    "fake-gcs-server, fsspec": ("fake_gcs", Uri("gs", "bucket"), {"GOOGLE_SKIP_SIGNATURE": "true"}),
+    "pyftpdlib, fsspec": ("ftp", Uri("ftp", ""), {"FSSPEC_FTP_USERNAME": "user", "FSSPEC_FTP_PASSWORD": "password"}),
+}
+OBSTORE = ["versitygw, obstore", "azurite, obstore"]
+
+
+def opened(request, name, key, bucket="bucket", keys=None):
+    fixture, uri, held = SERVERS[name]
+    address = request.getfixturevalue(fixture)
+    ftp = uri.scheme == "ftp"
+    uri = Uri(uri.scheme, address if ftp else bucket, key, uri.options)
+    config = StoreConfig(endpoint=None if ftp else address, credentials=keys or held)
+    return open_store(uri, config, LIMITS)
+
+
+@pytest.fixture(params=SERVERS)
+async def store(request, fresh):
+    store = opened(request, request.param, fresh)
+    yield store
+    await store.close()
+
+
+async def test_listings_are_paged(store):
+    count = 1103 if store.uri.scheme in ("s3", "az") and not store.uri.options else 101
+    for start in range(0, count, 64):
+        await asyncio.gather(*(store.write(f"p/{i:04}", b"x") for i in range(start, min(start + 64, count))))
+    assert len([entry async for entry in store.entries()]) == count
+    assert await store.children("p") == [f"{i:04}" for i in range(count)]
+    await store.delete(f"p/{i:04}" for i in range(count))
+    assert [entry async for entry in store.entries()] == []
+
+
+@pytest.mark.parametrize("name", OBSTORE)
+async def test_wrong_credentials_are_denied_and_not_printed(request, name, fresh):
+    scheme = SERVERS[name][1].scheme
+    for keys in WRONG[scheme]:
+        store = opened(request, name, fresh, keys=keys)
+        for call in (store.stat("a"), store.read("a"), store.write("a", b"x"), store.children(), store.delete(["a"])):
+            with pytest.raises(AccessDenied) as caught:
+                await call
+            assert sorted(keys)[0] in str(caught.value)
+            assert not any(value in str(caught.value) for key, value in keys.items() if "KEY" in key)
+
+
+@pytest.mark.parametrize("name", [name for name in SERVERS if "ftp" not in name])
+async def test_a_missing_bucket_is_told_from_a_missing_object(request, name, fresh):
+    store = opened(request, name, fresh, "no-such-bucket")
+    for call in (store.stat("a"), store.read("a"), store.write("a", b"x"), store.children(), store.delete(["a"])):
+        with pytest.raises(BucketNotFound):
+            await call
+    await store.close()
+    store = opened(request, name, fresh)
+    with pytest.raises(NotFound) as caught:
+        await store.stat("a")
+    assert type(caught.value) is NotFound
+    await store.close()
+
+
+@pytest.mark.parametrize("name", OBSTORE)
+async def test_a_refused_create_of_many_parts_overwrites_nothing(request, name, fresh):
+    from podferry.contract.errors import Unavailable
+
+    store = opened(request, name, fresh)
+    await store.write("a", b"first")
+    with pytest.raises((AlreadyExists, Unavailable)):
+        await store.write("a", b"x" * (24 << 20), WriteMode.CREATE)
+    assert bytes(await store.read("a")) == b"first"

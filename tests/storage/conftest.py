@@ -1,0 +1,74 @@
+import itertools
+import os
+import sys
+from pathlib import Path
+
+import boto3
+import pytest
+
+from podferry.contract.uri import parse_uri
+from podferry.storage.limits import Limits
+from podferry.storage.store import StoreConfig
+
+sys.path.append(str(Path(__file__).parent))
+pytest.register_assert_rewrite("store_contract")
+
+QUICK = Limits(
+    connect_seconds=1,
+    stall_seconds=1,
+    request_seconds=20,
+    retries=1,
+    retry_seconds=1,
+    metadata_seconds=1,
+    part_bytes=5 << 20,
+)
+KEYS = {"AWS_ACCESS_KEY_ID": "key-of-tests", "AWS_SECRET_ACCESS_KEY": "secret-of-tests"}
+COUNTER = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def moto():
+    """An S3 server in this process, as its endpoint; it does not check signatures."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def s3(moto):
+    """A plain client of the server, for what a store does not do; the bucket is `bucket`."""
+    client = boto3.client(
+        "s3",
+        endpoint_url=moto,
+        aws_access_key_id=KEYS["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=KEYS["AWS_SECRET_ACCESS_KEY"],
+        region_name="us-east-1",
+    )
+    client.create_bucket(Bucket="bucket")
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def config(moto, s3):
+    return StoreConfig(endpoint=moto, credentials=KEYS)
+
+
+@pytest.fixture
+def fresh():
+    """A prefix that nobody used, with characters that need care."""
+    return f"run {os.getpid()}/n+{next(COUNTER)} %20"
+
+
+@pytest.fixture
+def fresh_s3(fresh):
+    return parse_uri("s3://bucket") / fresh
+
+
+@pytest.fixture
+def quick():
+    return QUICK

@@ -1,0 +1,165 @@
+import asyncio
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from podferry.contract.errors import Corrupt, InvalidWish, Unavailable
+from podferry.contract.uri import parse_uri
+from podferry.storage.fsspec_config import settings_for
+from podferry.storage.limits import LIMITS
+from podferry.storage.open import open_store
+from podferry.storage.store import StoreConfig
+
+
+class Inclusive(MemoryFileSystem):
+    """Takes the end of a range as inclusive, as ossfs does."""
+
+    protocol = "inclusive"
+    store = {}
+    pseudo_dirs = [""]
+
+    def cat_file(self, path, start=None, end=None, **kwargs):
+        return super().cat_file(path, start, None if end is None else end + 1)
+
+
+class Whole(MemoryFileSystem):
+    """Answers a range with the whole file, as sshfs does."""
+
+    protocol = "whole"
+    store = {}
+    pseudo_dirs = [""]
+
+    def cat_file(self, path, start=None, end=None, **kwargs):
+        return super().cat_file(path)
+
+
+class Short(MemoryFileSystem):
+    """Answers with less than was asked for."""
+
+    protocol = "short"
+    store = {}
+    pseudo_dirs = [""]
+
+    def cat_file(self, path, start=None, end=None, **kwargs):
+        return super().cat_file(path, start, end)[:1]
+
+
+class Stuck(MemoryFileSystem):
+    """Never answers."""
+
+    protocol = "stuck"
+    release = None
+
+    def info(self, path, **kwargs):
+        self.release.wait(20)
+        raise FileNotFoundError(path)
+
+
+class Refusing(MemoryFileSystem):
+    """Refuses to rename to a name that is taken, as HDFS does."""
+
+    protocol = "refusing"
+    store = {}
+    pseudo_dirs = [""]
+
+    def mv(self, path1, path2, **kwargs):
+        if self.exists(path2):
+            raise OSError("taken")
+        super().mv(path1, path2, **kwargs)
+
+
+@pytest.fixture(autouse=True)
+def registered():
+    for kind in (Inclusive, Whole, Short, Stuck, Refusing):
+        fsspec.register_implementation(kind.protocol, kind, clobber=True)
+
+
+@pytest.mark.parametrize("scheme", ["inclusive", "whole"])
+@pytest.mark.parametrize(("start", "length"), [(0, 3), (2, 5), (9, 1), (0, 10), (4, 0), (0, 9)])
+async def test_ranges_are_exact_whatever_the_file_system_makes_of_their_end(scheme, start, length):
+    store = open_store(parse_uri(f"{scheme}://x/y"))
+    await store.write("a", b"0123456789")
+    assert bytes(await store.read("a", start, length)) == b"0123456789"[start : start + length]
+    with pytest.raises(Corrupt):
+        await store.read("a", start, 11)
+
+
+async def test_an_answer_that_is_too_short_may_be_asked_for_again():
+    store = open_store(parse_uri("short://x/y"))
+    await store.write("a", b"0123456789")
+    with pytest.raises(Unavailable, match="1 bytes came; asked for 5"):
+        await store.read("a", 0, 5)
+
+
+async def test_a_file_system_that_never_answers_is_unavailable(quick):
+    import threading
+
+    Stuck.release = threading.Event()
+    store = open_store(parse_uri("stuck://x/y"), limits=quick)
+    store._call_seconds = 0.2
+    with pytest.raises(Unavailable):
+        await store.stat("a")
+    Stuck.release.set()
+    await store.close()
+
+
+async def test_a_taken_name_is_replaced_where_renaming_refuses_it():
+    store = open_store(parse_uri("refusing://x/y"))
+    await store.write("a", b"old")
+    await store.write("a", b"new")
+    assert bytes(await store.read("a")) == b"new"
+    assert [entry.name async for entry in store.entries()] == ["a"]
+
+
+def test_exclusive_create_is_claimed_only_where_it_was_seen():
+    for uri, exclusive in (("memory://x?engine=fsspec", False), ("s3://b?engine=fsspec", True)):
+        config = StoreConfig(credentials={"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"})
+        assert open_store(parse_uri(uri), config).exclusive_create is exclusive
+
+
+def test_a_password_in_a_uri_is_refused_and_not_printed():
+    with pytest.raises(InvalidWish, match="FSSPEC_SFTP_PASSWORD") as caught:
+        settings_for(parse_uri("sftp://user:hunter2@host/x"), StoreConfig(), LIMITS)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_any_option_of_a_file_system_can_be_named():
+    config = StoreConfig(credentials={"FSSPEC_SFTP_USERNAME": "u", "FSSPEC_SFTP_PORT": "2222", "OTHER": "x"})
+    settings = settings_for(parse_uri("sftp://host/x"), config, LIMITS)
+    assert (settings.options["username"], settings.options["port"]) == ("u", 2222)
+    assert settings.place.credentials == ("FSSPEC_SFTP_PORT", "FSSPEC_SFTP_USERNAME")
+
+
+def test_settings_print_no_values():
+    config = StoreConfig(credentials={"AWS_ACCESS_KEY_ID": "kkkk", "AWS_SECRET_ACCESS_KEY": "ssss"})
+    printed = repr(settings_for(parse_uri("s3://b?engine=fsspec"), config, LIMITS))
+    assert "kkkk" not in printed
+    assert "ssss" not in printed
+
+
+@pytest.mark.parametrize(
+    ("held", "token"),
+    [
+        ({}, "google_default"),
+        ({"GOOGLE_SKIP_SIGNATURE": "true"}, "anon"),
+        ({"GOOGLE_APPLICATION_CREDENTIALS": "/key.json"}, "/key.json"),
+        ({"GOOGLE_APPLICATION_CREDENTIALS": '{"type": "x"}'}, {"type": "x"}),
+    ],
+)
+def test_google_credentials(held, token):
+    settings = settings_for(parse_uri("gs://b/x"), StoreConfig(credentials=held), LIMITS)
+    assert settings.options["token"] == token
+
+
+def test_a_malformed_google_key_is_refused_and_not_printed():
+    config = StoreConfig(credentials={"GOOGLE_APPLICATION_CREDENTIALS": '{"private": "hunter2"'})
+    with pytest.raises(InvalidWish) as caught:
+        settings_for(parse_uri("gs://b/x"), config, LIMITS)
+    assert "hunter2" not in str(caught.value)
+
+
+async def test_many_calls_at_once_on_one_thread():
+    store = open_store(parse_uri("refusing://x/many"))
+    await asyncio.gather(*(store.write(f"{i}", b"x") for i in range(16)))
+    assert len(await store.children()) == 16

@@ -1,0 +1,143 @@
+"""`with ferry(...) as f`: the dataset as a path, checkpoints that are durable when the block is left.
+
+In a pod with an injected agent it finds that one; anywhere else it starts its own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from podferry.contract.api import (
+    AGENT_VARIABLE,
+    CHECKPOINTS_VARIABLE,
+    DATASET_VARIABLE,
+    RESTORED_VARIABLE,
+    Durability,
+    DurableCheckpoint,
+    Gate,
+    Status,
+)
+from podferry.contract.errors import PermanentError, Problem, TemporaryError
+from podferry.sidecar.client import AgentClient
+
+SAY_EVERY = 10.0
+"""Seconds between two questions at the gate."""
+
+
+class NotDurableError(PermanentError):
+    """Training ended, and a checkpoint that it wrote is not durable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ferry:
+    """What training code sees.
+
+    Attributes:
+        dataset: Directory of the dataset, whole; None where none was asked for.
+        checkpoints: Directory to write checkpoints to; None where none was asked for.
+        restored: What to resume from: a file, a directory, or the stem that its files share; None where
+            training starts anew.
+    """
+
+    dataset: Path | None
+    checkpoints: Path | None
+    restored: Path | None
+    _client: AgentClient
+
+    def status(self) -> Status:
+        """Everything that the agent tells."""
+        return self._client.status()
+
+    def wait_durable(self, timeout: float = 600.0, *, final: bool = False) -> DurableCheckpoint | None:
+        """Wait until all that lies in the checkpoint directory now is durable; the newest one that is.
+
+        Args:
+            timeout: Seconds.
+            final: Nobody writes any more: files need not be quiet for a while to count as complete.
+
+        Raises:
+            NotDurableError: It is not, with the reasons.
+        """
+        answer = self._client.durable(timeout, final=final)
+        if not answer.durable:
+            raise NotDurableError(*_reasons(answer, timeout))
+        return answer.last
+
+
+def _reasons(answer: Durability, timeout: float) -> tuple[Problem, ...]:
+    waited = "it cannot become so by waiting" if answer.hopeless else f"after {timeout:.0f} s"
+    what = f"not durable: {', '.join(answer.pending)}"
+    return (Problem(what, waited, "Look at the reasons below and at the agent's log"), *answer.problems)
+
+
+@contextmanager
+def ferry(
+    dataset: str | os.PathLike[str] | None = None,
+    checkpoints: str | os.PathLike[str] | None = None,
+    *,
+    durable_timeout: float = 600.0,
+    polling: bool = False,
+    run: str | None = None,
+    **wishes: str | int | os.PathLike[str] | None,
+) -> Iterator[Ferry]:
+    """Stage a dataset and keep checkpoints durable for the block.
+
+    Leaving the block waits until the last checkpoint is durable; an exception in it is passed on, and what
+    was whole is made durable all the same.
+
+    Args:
+        dataset: URI, reference or path of what to bring.
+        checkpoints: URI or path of the destination.
+        durable_timeout: Seconds to wait at the end.
+        polling: Scan in intervals even where inotify works.
+        run: KFP's run id, where the caller knows it.
+        **wishes: Further annotations as keywords: `dataset_path`, `checkpoint_path`, `restore`, `lineage`,
+            `keep_local`, `endpoint`, `region`, …. With an injected agent the pod's annotations count, and
+            all of these must be None.
+
+    Raises:
+        InvalidWish: Something is wrong with the arguments.
+        PermanentError: Training can never start, with all the reasons.
+        TemporaryError: A store did not answer.
+        NotDurableError: At the end, a checkpoint is not durable.
+    """
+    with ExitStack() as stack:
+        injected = os.environ.get(AGENT_VARIABLE)
+        if injected:
+            client = AgentClient(injected)
+        else:
+            from podferry.trainer import embedded  # noqa: PLC0415 - only where there is no injected agent
+
+            options = {"dataset": dataset, "checkpoints": checkpoints, **wishes}
+            client = stack.enter_context(embedded.agent(options, sys.argv, polling=polling, run=run))
+        gate = _wait(client)
+        found = Ferry(
+            dataset=_path(gate, DATASET_VARIABLE),
+            checkpoints=_path(gate, CHECKPOINTS_VARIABLE),
+            restored=_path(gate, RESTORED_VARIABLE),
+            _client=client,
+        )
+        try:
+            yield found
+        except BaseException:
+            client.durable(durable_timeout, final=not injected)
+            raise
+        found.wait_durable(durable_timeout, final=not injected)
+
+
+def _path(gate: Gate, variable: str) -> Path | None:
+    return Path(gate.environment[variable]) if variable in gate.environment else None
+
+
+def _wait(client: AgentClient) -> Gate:
+    for gate in client.gates(SAY_EVERY):
+        if gate.open:
+            return gate
+        if gate.problems:
+            raise (TemporaryError if gate.retryable else PermanentError)(*gate.problems)
+    raise AssertionError("unreachable: the client asks for ever")
