@@ -33,6 +33,9 @@ from podferry.sidecar.state import State
 
 log = structlog.get_logger(__name__)
 
+MOST_STARTS = 5
+"""Starts of the worker, some 6 s apart in all, after which an unexpected error is no accident."""
+
 Step = Callable[[], Coroutine[Any, Any, None]]
 
 
@@ -46,41 +49,60 @@ class Agent:
         self._journal.save()
         self.state = State(Status(starts=self._journal.record.starts, started_at=time.time()))
         self.api = Api(self.state)
+        self._dataset: DatasetWork | None = None
+        self._checkpoints: CheckpointWork | None = None
         self._ferry: CheckpointFerry | None = None
 
     async def work(self) -> None:
-        """Everything up to the drain; returns only where there is nothing (more) to do."""
-        spec = self._config.spec
+        """Everything up to the drain; returns only where there is nothing (more) to do.
+
+        An unexpected error passes, and the supervisor starts a new worker, which goes on. Where that does not
+        help either, the gate must not wait for ever: it is refused.
+        """
         try:
-            dataset = DatasetWork(spec.dataset, self._config, self.state) if spec.dataset else None
-            checkpoints = (
-                CheckpointWork(spec.checkpoints, self._config, self._journal, self.state)
-                if spec.checkpoints
-                else None
+            await self._work()
+        except Exception as error:
+            # Whatever it is: a pod that waits in Init for ever is worse than one that fails with a traceback.
+            if self._journal.record.gate is not None or self._journal.record.starts < MOST_STARTS:
+                raise
+            log.exception("the agent fails again and again")
+            what = f"podferry's agent failed {MOST_STARTS} times before the gate opened"
+            self.state.refuse(
+                TemporaryError.of(what, repr(error), "Look at the log of the sidecar, and report it")
             )
+
+    async def _work(self) -> None:
+        spec = self._config.spec
+        if spec.dataset is not None:
+            self._dataset = DatasetWork(spec.dataset, self._config, self.state)
+        if spec.checkpoints is not None:
+            self._checkpoints = CheckpointWork(spec.checkpoints, self._config, self._journal, self.state)
+        try:
             # Once the gate has opened, data is neither fetched nor trimmed again: the trainer is reading it.
             if self._journal.record.gate is None:
-                await self._prepare(dataset, checkpoints)
+                await self._prepare()
+            if self._checkpoints is not None:
+                self._ferry = self._checkpoints.ferry()
+                self.api.flush = self._ferry.durable
         except FerryError as error:
             log.error("refused", problems=[str(problem) for problem in error.problems])
             self.state.refuse(error)
             return
-        if checkpoints is not None:
-            self._ferry = checkpoints.ferry()
-            self.api.flush = lambda seconds, final: self._flush(seconds, final=final)
-        self._open_gate(dataset, checkpoints)
+        self._open_gate()
         if self._ferry is not None:
             await self._ferry.run()
 
-    async def _prepare(self, dataset: DatasetWork | None, checkpoints: CheckpointWork | None) -> None:
-        works = [work for work in (dataset, checkpoints) if work is not None]
-        await self._plan_all([work.plan for work in works])
-        if checkpoints is not None:
+    def _works(self) -> list[DatasetWork | CheckpointWork]:
+        return [work for work in (self._dataset, self._checkpoints) if work is not None]
+
+    async def _prepare(self) -> None:
+        await self._plan_all([work.plan for work in self._works()])
+        if self._checkpoints is not None:
             self.state.enter(Stage.RESTORING)
-            await self._patiently(checkpoints.restore)
-        if dataset is not None:
+            await self._patiently(self._checkpoints.restore)
+        if self._dataset is not None:
             self.state.enter(Stage.PREFETCHING)
-            await dataset.fetch()
+            await self._dataset.fetch()
 
     async def _plan_all(self, steps: list[Step]) -> None:
         """Carry out all plans and raise what is wrong with any of them, all at once."""
@@ -103,23 +125,26 @@ class Agent:
             with attempt:
                 await step()
 
-    def _open_gate(self, dataset: DatasetWork | None, checkpoints: CheckpointWork | None) -> None:
+    def _open_gate(self) -> None:
         gate = self._journal.record.gate
         if gate is None:
-            works = [work for work in (dataset, checkpoints) if work is not None]
-            gate = Gate(
-                open=True,
-                environment=_environment(self._config, checkpoints),
-                summary="\n".join(work.summary() for work in works),
-            )
+            summary = "\n".join(work.summary() for work in self._works())
+            gate = Gate(open=True, environment=self._environment(), summary=summary)
             self._journal.record.gate = gate
             self._journal.save()
         log.info("gate open", start=self._journal.record.starts)
         self.state.open_gate(gate)
 
-    async def _flush(self, seconds: float, *, final: bool) -> Any:
-        assert self._ferry is not None  # noqa: S101 - `work` sets both together
-        return await self._ferry.durable(seconds, final=final)
+    def _environment(self) -> dict[str, str]:
+        """What the trainer should see, with its own paths."""
+        spec, seen = self._config.spec, {}
+        if spec.dataset is not None:
+            seen[DATASET_VARIABLE] = spec.dataset.path
+        if spec.checkpoints is not None and self._checkpoints is not None:
+            seen[CHECKPOINTS_VARIABLE] = spec.checkpoints.path
+            if self._checkpoints.restored is not None:
+                seen[RESTORED_VARIABLE] = f"{spec.checkpoints.path}/{self._checkpoints.restored.path}"
+        return seen
 
     async def drain(self) -> None:
         """Make durable what is whole, within the grace; name what could not be."""
@@ -136,6 +161,11 @@ class Agent:
                 log.error("not durable at the end", checkpoints=answer.pending, reasons=reasons)
         self.state.enter(Stage.ENDED)
 
+    async def close(self) -> None:
+        """Give back connections, the watch and the stage's lock."""
+        for work in self._works():
+            await work.close()
+
     def clean(self) -> None:
         """Remove directories made for this agent alone, but for those that hold what is not durable."""
         places, status = self._config.places, self.state.status.checkpoints
@@ -145,19 +175,6 @@ class Agent:
                 log.warning("left in place: not everything in it is durable", directory=str(folder))
             else:
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-def _environment(config: AgentConfig, checkpoints: CheckpointWork | None) -> dict[str, str]:
-    """What the trainer should see, with its own paths."""
-    spec = config.spec
-    seen = {}
-    if spec.dataset is not None:
-        seen[DATASET_VARIABLE] = spec.dataset.path
-    if spec.checkpoints is not None:
-        seen[CHECKPOINTS_VARIABLE] = spec.checkpoints.path
-        if checkpoints is not None and checkpoints.restored is not None:
-            seen[RESTORED_VARIABLE] = f"{spec.checkpoints.path}/{checkpoints.restored.path}"
-    return seen
 
 
 async def run_agent(config: AgentConfig, listener: socket.socket) -> None:
@@ -179,5 +196,6 @@ async def run_agent(config: AgentConfig, listener: socket.socket) -> None:
         for task in (work, ending):
             task.cancel()
         await asyncio.gather(work, ending, return_exceptions=True)
+        await agent.close()
         await runner.cleanup()
     agent.clean()

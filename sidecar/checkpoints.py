@@ -23,7 +23,7 @@ from podferry.sidecar.pin import Pins
 from podferry.sidecar.restore import Source, restore, restored_status, source_of
 from podferry.sidecar.state import State
 from podferry.sidecar.upload import Uploader
-from podferry.sidecar.watch import open_watch
+from podferry.sidecar.watch import Watch, open_watch
 from podferry.storage.open import open_store
 
 log = structlog.get_logger(__name__)
@@ -41,6 +41,7 @@ class CheckpointWork:
         self._root, self._pins, self._lineage = places.checkpoints, places.pins, lineage
         self._committer: Committer | None = None
         self._source: Source | None = None
+        self._watch: Watch | None = None
         self._restored_names: list[str] = []
         self.restored: RestoredStatus | None = journal.record.restored
         state.status.checkpoints = CheckpointStatus(uri=spec.uri, path=spec.path, lineage=lineage)
@@ -99,9 +100,9 @@ class CheckpointWork:
     def ferry(self) -> CheckpointFerry:
         """What makes new checkpoints durable from now on."""
         settings = self._config.settings.checkpoint
-        watch = open_watch(self._root, settings, polling=self._config.settings.polling)
+        self._watch = open_watch(self._root, settings, polling=self._config.settings.polling)
         gear = Gear(
-            Detector(self._root, watch, settings),
+            Detector(self._root, self._watch, settings),
             Pins(self._pins),
             Uploader(self.connect(), settings.chunk_bytes, settings.attempts),
             self._journal,
@@ -110,6 +111,13 @@ class CheckpointWork:
         ferry = CheckpointFerry(gear, self._state, settings, self._spec.keep_local)
         ferry.mark_restored(self._restored_names)
         return ferry
+
+    async def close(self) -> None:
+        """Give back the connections and the watch."""
+        if self._watch is not None:
+            self._watch.close()
+        if self._committer is not None:
+            await self._committer.catalogue.store.close()
 
     def summary(self) -> str:
         """One line for people."""

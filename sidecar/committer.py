@@ -20,7 +20,7 @@ from podferry.contract.commit import (
     encode_commit,
     step_of,
 )
-from podferry.contract.errors import AlreadyExists, FerryError, TemporaryError
+from podferry.contract.errors import AlreadyExists, Corrupt, FerryError, NotFound, TemporaryError
 from podferry.sidecar.catalogue import Catalogue
 from podferry.storage.store import Body, WriteMode
 
@@ -84,8 +84,11 @@ class Committer:
             self._folders = {name.rstrip("/") for name in await self._store.children(self._lineage)}
         if folder not in self._folders:
             return None
-        found = [c async for c in self.catalogue.newest_first(self._lineage) if c.checkpoint == folder]
-        return found[0] if found else None
+        async for commit in self.catalogue.newest_first(self._lineage):
+            if commit.checkpoint == folder:
+                # Somebody may have removed its objects since: then it is sent and committed anew.
+                return None if await self.catalogue.flaws(commit) else commit
+        return None
 
     async def announce(self) -> None:
         """Write who writes here now: finds out before training starts whether the destination takes it.
@@ -118,16 +121,16 @@ class Committer:
             world=self._author.world,
             run=self._author.run,
         )
-        while not await self._create(commit):
+        while (standing := await self._create(commit)) is None:
             commit = msgspec.structs.replace(commit, sequence=commit.sequence + 1)
-        self._last = commit.sequence
+        self._last = standing.sequence
         if self._folders is not None:
             self._folders.add(folder)
-        await self._hint(commit)
-        return commit
+        await self._hint(standing)
+        return standing
 
-    async def _create(self, commit: Commit) -> bool:
-        """Whether the commit stands under its number; False where another's does."""
+    async def _create(self, commit: Commit) -> Commit | None:
+        """The commit of this content that stands under this number; None where another's does."""
         name = self.path(commit_name(commit.sequence))
         try:
             async for attempt in stamina.retry_context(
@@ -136,11 +139,21 @@ class Committer:
                 with attempt:
                     await self._store.write(name, encode_commit(commit), WriteMode.CREATE)
         except AlreadyExists:
-            # Ours, where the store created it and the answer was lost.
-            return await self.catalogue.read(self._lineage, commit.sequence) == commit
-        if not self._store.exclusive_create:
-            return await self.catalogue.read(self._lineage, commit.sequence) == commit
-        return True
+            return await self._standing(commit)
+        return commit if self._store.exclusive_create else await self._standing(commit)
+
+    async def _standing(self, commit: Commit) -> Commit | None:
+        """What stands under a number that is taken, where it makes the same content real.
+
+        It is ours, where the store created it and the answer was lost, in this try or in an earlier one
+        that had another time on it.
+        """
+        try:
+            found = await self.catalogue.read(self._lineage, commit.sequence)
+        except (Corrupt, NotFound) as error:
+            log.warning("a number is taken by no commit", sequence=commit.sequence, reason=str(error))
+            return None
+        return found if (found.checkpoint, found.files) == (commit.checkpoint, commit.files) else None
 
     async def _hint(self, commit: Commit) -> None:
         try:

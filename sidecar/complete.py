@@ -1,23 +1,27 @@
-"""Which files form a checkpoint, and when it is whole. Pure rules over names; structure checks read files.
+"""Which files form a checkpoint, and when it is whole. Pure rules over names.
 
 A checkpoint is what lies under one name at the top of the checkpoint directory: a directory with all in it,
-or the files that share a stem (`epoch-3.pdparams` and `epoch-3.pdopt`). It is whole when
+or the files that share a stem (`epoch-3.pdparams` and `epoch-3.pdopt`), with the pointer that names it. It
+is whole when
 
 * none of its names says that it is unfinished,
+* what its writer leaves last is there,
 * every file has been quiet for a while after its last close, and
-* every file whose format can tell says that it is whole.
+* every file whose format can tell says that it is whole (`podferry.sidecar.structure`).
 """
 
 from __future__ import annotations
 
-import json
-import struct
-import zipfile
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import MappingProxyType
 
+from podferry.contract.commit import HASH_DIGITS
+from podferry.contract.names import name_problem
+from podferry.sidecar.pointers import named
 from podferry.sidecar.snapshot import Identity, Seen
 
 UNFINISHED: Mapping[str, str] = {
@@ -27,12 +31,18 @@ UNFINISHED: Mapping[str, str] = {
     "*.part": "download and copy tools",
     "*.incomplete": "huggingface_hub",
     "*.orbax-checkpoint-tmp*": "Orbax renames the directory at the end",
-    ".*": "hidden at the top: editors, safetensors' sibling temporary, TensorFlow's .tempstate",
+    "*.tempstate*": "TensorFlow's Saver: a bundle before it is renamed",
+    ".tmp*": "Rust's tempfile: safetensors' sibling temporary (ran: 0.8.0 writes .tmpqowx2b)",
+    ".*": "hidden at the top: editors, copy tools",
     "tmp*": "tempfile's names, at the top only",
+    "*_temp": "TensorFlow's shards before they are merged (functional_saver.py: `_temp/part`), at the top only",
 }
 """Names of unfinished files and directories, each with who uses it."""
 
-AT_THE_TOP_ONLY = frozenset({".*", "tmp*"})
+AT_THE_TOP_ONLY = frozenset({".*", "tmp*", "*_temp"})
+NO_TEXTS: Mapping[str, str] = MappingProxyType({})
+TRAINER_DIRECTORY = re.compile(r"checkpoint-\d+")
+TRAINER_SIGNS = frozenset({"training_args.bin", "optimizer.pt", "optimizer.bin", "scheduler.pt"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +62,13 @@ class Candidate:
         """Sum of the sizes."""
         return sum(identity.size for _, identity in self.files)
 
+    def within(self, other: Candidate | None) -> bool:
+        """Whether every file of this one is in `other` as it is.
+
+        A checkpoint that lost files is not a new version of itself: it is being removed, or was thinned out.
+        """
+        return other is not None and set(self.files) <= set(other.files)
+
 
 def candidate_name(name: str) -> str:
     """The checkpoint that a file belongs to, by its name relative to the checkpoint directory."""
@@ -70,97 +87,63 @@ def _matches(part: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(part, pattern) for pattern in patterns)
 
 
-def candidates(files: Mapping[str, Identity]) -> dict[str, Candidate]:
-    """The checkpoints that files form, by name.
+def candidates(files: Mapping[str, Identity], texts: Mapping[str, str] = NO_TEXTS) -> dict[str, Candidate]:
+    """The checkpoints that files form, by name. Unfinished names at the top are not part of any.
 
-    A checkpoint with an unfinished file in its directory is left out; unfinished names at the top are not
-    part of any.
+    Args:
+        files: What lies in the directory.
+        texts: What stands in the pointers among them: each belongs to the checkpoint that it names.
     """
+    lying = [name for name in sorted(files) if not _matches(name.partition("/")[0], UNFINISHED)]
+    others = {candidate_name(name) for name in lying if name not in texts}
+    owner = {name: named(text, others) for name, text in texts.items()}
     groups: dict[str, list[tuple[str, Identity]]] = {}
-    held_back: set[str] = set()
-    for name in sorted(files):
-        if not unfinished(name):
-            groups.setdefault(candidate_name(name), []).append((name, files[name]))
-        elif "/" in name:
-            held_back.add(candidate_name(name))
-    return {name: Candidate(name, tuple(held)) for name, held in groups.items() if name not in held_back}
+    for name in lying:
+        groups.setdefault(owner.get(name) or candidate_name(name), []).append((name, files[name]))
+    return {name: Candidate(name, tuple(held)) for name, held in groups.items()}
+
+
+def unready(candidate: Candidate) -> str | None:
+    """Why a candidate cannot be whole by the names that it has, None where it may be."""
+    names = dict(candidate.files)
+    for name in names:
+        if unfinished(name):
+            return f"{name} is named like an unfinished file"
+        problem = name_problem(f"{candidate.name}-{'0' * HASH_DIGITS}/{name}")
+        if problem is not None:
+            return f"{ascii(name)} cannot be committed: {problem.what}"
+    return _without_trainer_state(candidate.name, names) or _without_metadata(names)
+
+
+def _without_trainer_state(name: str, names: Mapping[str, Identity]) -> str | None:
+    """Hugging Face's Trainer writes in place, `trainer_state.json` last, long pauses before it.
+
+    Source: transformers, `trainer.py` (`_save_checkpoint`).
+    """
+    state = f"{name}/trainer_state.json"
+    if TRAINER_DIRECTORY.fullmatch(name) and state not in names:
+        sign = next((sign for sign in sorted(TRAINER_SIGNS) if f"{name}/{sign}" in names), None)
+        return f"{sign} is there, trainer_state.json is not yet" if sign else None
+    return None
+
+
+def _without_metadata(names: Mapping[str, Identity]) -> str | None:
+    """torch DCP moves `.metadata` in when every shard is written; an overwrite leaves the old one till then.
+
+    Source: torch/distributed/checkpoint/filesystem.py (`finish`). Without collectives each rank has its own,
+    `__<rank>.metadata`.
+    """
+    for folder in sorted({name.rpartition("/")[0] for name in names if name.endswith(".distcp")}):
+        here = {name: seen for name, seen in names.items() if name.rpartition("/")[0] == folder}
+        shards = max(seen.mtime_ns for name, seen in here.items() if name.endswith(".distcp"))
+        marks = [seen.mtime_ns for name, seen in here.items() if name.endswith(".metadata")]
+        if not marks:
+            return f"{folder} has shards and no .metadata yet"
+        if max(marks) < shards:
+            return f"the .metadata of {folder} is older than its shards"
+    return None
 
 
 def quiet_at(files: Iterable[Seen], settle: float, settle_unseen: float) -> float:
     """When the last of the files will have been quiet long enough, on the clock of `Seen.since`."""
     return max(seen.since + (settle if seen.closed else settle_unseen) for seen in files)
-
-
-def flaw(path: Path) -> str | None:
-    """Why a file cannot be whole by its own format, None where it is or cannot tell."""
-    check = STRUCTURES.get(path.suffix)
-    if check is None:
-        return None
-    try:
-        return check(path)
-    except OSError as error:
-        return f"it cannot be read: {error.strerror}"
-
-
-def _zip_flaw(path: Path) -> str | None:
-    """torch.save and NumPy's savez write zip archives: the directory at the end is written at exit.
-
-    Source: torch/serialization.py (`_open_zipfile_writer_file`), numpy/lib/_npyio_impl.py (`_savez`).
-    torch's older format is a pickle without such a mark and cannot tell.
-    """
-    with path.open("rb") as file:
-        if file.read(4) != b"PK\x03\x04":
-            return None if path.stat().st_size else "it is empty"
-    return None if zipfile.is_zipfile(path) else "its zip directory is not written yet"
-
-
-def _safetensors_flaw(path: Path) -> str | None:
-    """The header's offsets say how long the file must be. Source: the safetensors format description."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        head = file.read(8)
-        length = struct.unpack("<Q", head)[0] if len(head) == 8 else size
-        if length > size - 8:
-            return "its header is not written yet"
-        try:
-            header = json.loads(file.read(length))
-            end = max(
-                (tensor["data_offsets"][1] for key, tensor in header.items() if key != "__metadata__"),
-                default=0,
-            )
-        except (ValueError, LookupError, TypeError, AttributeError):
-            return "its header is damaged"
-    expected = 8 + length + end
-    return None if size == expected else f"it has {size} bytes, its header says {expected}"
-
-
-def _json_flaw(path: Path) -> str | None:
-    try:
-        json.loads(path.read_bytes())
-    except ValueError:
-        return "it is no whole JSON document"
-    return None
-
-
-STRUCTURES: Mapping[str, Callable[[Path], str | None]] = {
-    **dict.fromkeys((".pt", ".pth", ".ckpt", ".npz", ".zip", ".keras"), _zip_flaw),
-    ".safetensors": _safetensors_flaw,
-    ".json": _json_flaw,
-}
-"""Checks of formats that can tell whether they are whole, by suffix."""
-
-
-def missing_shards(root: Path, members: Iterable[str]) -> str | None:
-    """Which file an index names that is not there: Hugging Face's `*.index.json` lists its shards.
-
-    Source: transformers, `modeling_utils.py` (`weight_map` of `model.safetensors.index.json`).
-    """
-    names = set(members)
-    for name in sorted(names):
-        if name.endswith(".index.json"):
-            folder = name.rpartition("/")[0]
-            shards = json.loads((root / name).read_bytes()).get("weight_map", {}).values()
-            absent = sorted({f"{folder}/{shard}".lstrip("/") for shard in shards} - names)
-            if absent:
-                return f"{name} lists {absent[0]}, which is not there"
-    return None

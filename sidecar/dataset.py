@@ -71,7 +71,6 @@ class DatasetWork:
         started = time.monotonic()
         await Prefetch(self._plan, lane, self._stage, self._config.settings.prefetch, self._advance).run()
         self.status.seconds = time.monotonic() - started
-        await self._dataset.store.close()
         log.info(
             "dataset whole",
             files=self.status.files,
@@ -83,6 +82,12 @@ class DatasetWork:
         self.status.files_done += files
         self.status.bytes_done += count
         self._state.changed()
+
+    async def close(self) -> None:
+        """Give back the connections and the stage."""
+        self._stage.close()
+        if self._dataset is not None:
+            await self._dataset.store.close()
 
     def summary(self) -> str:
         """One line for people."""

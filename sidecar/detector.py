@@ -8,13 +8,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 from podferry.contract.errors import Problem
-from podferry.sidecar.complete import Candidate, candidates, flaw, missing_shards, quiet_at
+from podferry.sidecar.complete import Candidate, candidates, quiet_at, unready
+from podferry.sidecar.pointers import POINTER_BYTES, POINTERS, read_small
 from podferry.sidecar.settings import CheckpointSettings
-from podferry.sidecar.snapshot import Tracker, scan
+from podferry.sidecar.snapshot import Identity, Tracker, scan
+from podferry.sidecar.structure import flaw, missing_shards
 from podferry.sidecar.watch import Watch
 
 IDLE = 3600.0
 """Seconds to wait where nothing is due; the watch cuts it to its own interval."""
+
+
+def gather(root: Path) -> tuple[dict[str, Identity], dict[str, Candidate]]:
+    """The files below `root`, and the checkpoints that they form."""
+    found = scan(root)
+    small = [name for name in POINTERS if name in found and found[name].size <= POINTER_BYTES]
+    return found, candidates(found, read_small(root, small))
 
 
 class Detector:
@@ -39,6 +48,7 @@ class Detector:
         self._settings = settings
         self._monotonic = monotonic
         self._tracker = Tracker()
+        self._shrunk: dict[str, float] = {}
         self._due = IDLE
 
     async def hint(self) -> set[str]:
@@ -62,26 +72,35 @@ class Detector:
             Oldest first, by the time of their last change.
         """
         now = self._monotonic()
-        found = await asyncio.to_thread(scan, self.root)
+        found, present = await asyncio.to_thread(gather, self.root)
         self._tracker.update(found, closed, now)
-        self.present = candidates(found)
-        self.waiting = {}
+        self._note_shrunk(present, now)
         self._due = IDLE
-        fresh = [candidate for name, candidate in self.present.items() if handled.get(name) != candidate]
-        whole = [candidate for candidate in fresh if await self._whole(candidate, now, final=final)]
+        fresh = [candidate for name, candidate in present.items() if not candidate.within(handled.get(name))]
+        reasons = {candidate.name: await self._reason(candidate, now, final=final) for candidate in fresh}
+        # Both at once and only now: others read them while this look is under way.
+        self.present = present
+        self.waiting = {name: problem for name, problem in reasons.items() if problem is not None}
+        whole = [candidate for candidate in fresh if candidate.name not in self.waiting]
         return sorted(whole, key=lambda candidate: max(identity.mtime_ns for _, identity in candidate.files))
 
-    async def _whole(self, candidate: Candidate, now: float, *, final: bool) -> bool:
+    def _note_shrunk(self, present: dict[str, Candidate], now: float) -> None:
+        """Remember since when a checkpoint has lost no more files: what is being removed looks quiet."""
+        self._shrunk = {name: since for name, since in self._shrunk.items() if name in present}
+        for name, before in self.present.items():
+            if name in present and dict(before.files).keys() - dict(present[name].files).keys():
+                self._shrunk[name] = now
+
+    async def _reason(self, candidate: Candidate, now: float, *, final: bool) -> Problem | None:
+        """Why a candidate is not whole, None where it is."""
         seen = [self._tracker.files[name] for name, _ in candidate.files]
         ready = quiet_at(seen, self._settings.settle, self._settings.settle_unseen)
+        ready = max(ready, self._shrunk.get(candidate.name, float("-inf")) + self._settings.settle_unseen)
         if ready > now and not final:
             self._due = min(self._due, ready - now)
-            self.waiting[candidate.name] = Problem(f"{candidate.name} is still being written")
-            return False
-        reason = await asyncio.to_thread(self._flaw, candidate)
-        if reason is not None:
-            self.waiting[candidate.name] = Problem(f"{candidate.name} is not whole", reason)
-        return reason is None
+            return Problem(f"{candidate.name} is still being written")
+        reason = unready(candidate) or await asyncio.to_thread(self._flaw, candidate)
+        return Problem(f"{candidate.name} is not whole", reason) if reason is not None else None
 
     def _flaw(self, candidate: Candidate) -> str | None:
         names = [name for name, _ in candidate.files]

@@ -8,10 +8,13 @@ Numbers and layout: inotify(7), <sys/inotify.h>.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import struct
 from pathlib import Path
+
+from podferry.sidecar.snapshot import scan
 
 CLOSE_WRITE, MOVED_TO, CREATE, ISDIR = 0x8, 0x80, 0x100, 0x4000_0000
 Q_OVERFLOW, IGNORED = 0x4000, 0x8000
@@ -37,32 +40,44 @@ class Inotify:
         if self.fd < 0:
             raise OSError(ctypes.get_errno(), "inotify_init1")
         self._directories: dict[int, Path] = {}
-        self.watch(root)
+        try:
+            self.watch(root)
+        except OSError:
+            self.close()
+            raise
 
     def watch(self, directory: Path) -> None:
         """Watch a directory and all below it; one that has gone meanwhile is passed over."""
         number = self._libc.inotify_add_watch(self.fd, os.fsencode(directory), WATCHED)
         if number < 0:
-            error = ctypes.get_errno()
-            if directory == self.root or not isinstance(
-                OSError(error, ""), FileNotFoundError | NotADirectoryError
-            ):
-                raise OSError(error, "inotify_add_watch", str(directory))
-            return
+            error = OSError(ctypes.get_errno(), "inotify_add_watch", str(directory))
+            if directory != self.root and isinstance(error, FileNotFoundError | NotADirectoryError):
+                return
+            raise error
         self._directories[number] = directory
         for child in self._children(directory):
             self.watch(child)
+
+    def refresh(self) -> None:
+        """Watch the whole tree anew, as far as it can be: what cannot be watched is left to scans."""
+        with contextlib.suppress(OSError):
+            self.watch(self.root)
+
+    @property
+    def rooted(self) -> bool:
+        """Whether the root is watched: a trainer may remove it and make it again."""
+        return self.root in self._directories.values()
 
     @staticmethod
     def _children(directory: Path) -> list[Path]:
         try:
             with os.scandir(directory) as found:
                 return [Path(child.path) for child in found if child.is_dir(follow_symlinks=False)]
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
             return []
 
     def read(self) -> tuple[set[Path], bool]:
-        """Files closed or moved in since the last call, and whether events were lost."""
+        """Files closed or moved in since the last call, and whether events were lost or cannot come."""
         closed: set[Path] = set()
         lost = False
         while True:
@@ -73,7 +88,7 @@ class Inotify:
             lost |= self._take(data, closed)
 
     def _take(self, data: bytes, closed: set[Path]) -> bool:
-        """Sort one buffer of events into `closed`; whether the queue had overflowed."""
+        """Sort one buffer of events into `closed`; whether some are missing."""
         lost, offset = False, 0
         while offset < len(data):
             number, mask, _, length = HEADER.unpack_from(data, offset)
@@ -83,17 +98,24 @@ class Inotify:
             if mask & IGNORED:
                 self._directories.pop(number, None)
             elif number in self._directories:
-                self._event(mask, self._directories[number] / os.fsdecode(name), closed)
+                lost |= not self._event(mask, self._directories[number] / os.fsdecode(name), closed)
         return lost
 
-    def _event(self, mask: int, path: Path, closed: set[Path]) -> None:
-        if mask & ISDIR:
+    def _event(self, mask: int, path: Path, closed: set[Path]) -> bool:
+        """Take in one event; False where a new directory cannot be watched (ENOSPC: too many watches)."""
+        if not mask & ISDIR:
+            if mask & (CLOSE_WRITE | MOVED_TO):
+                closed.add(path)
+            return True
+        try:
             if mask & (CREATE | MOVED_TO):
                 self.watch(path)
+        except OSError:
+            return False
+        finally:
             if mask & MOVED_TO:  # its children bring no events: they were written where they came from
-                closed.update(child for child in path.rglob("*"))
-        elif mask & (CLOSE_WRITE | MOVED_TO):
-            closed.add(path)
+                closed.update(path / name for name in scan(path))
+        return True
 
     def close(self) -> None:
         """Give the instance back."""

@@ -2,6 +2,9 @@
 
 A hard link survives unlinking and replacing by rename. An overwrite in place reaches it, so every reader of
 a pin compares identities and fingerprints besides.
+
+    <pins>/<number>/pin.json         what was held, and in which version
+    <pins>/<number>/files/<names>    the links
 """
 
 from __future__ import annotations
@@ -11,13 +14,36 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import structlog
 
-from podferry.contract.errors import Changed
-from podferry.sidecar.complete import Candidate, candidate_name
+from podferry.contract.documents import decode_document
+from podferry.contract.errors import Changed, Corrupt, FormatTooNew, Refused
+from podferry.sidecar.complete import Candidate
 from podferry.sidecar.snapshot import Identity, scan
 
 log = structlog.get_logger(__name__)
+
+FORMAT = 1
+NOTE, FILES = "pin.json", "files"
+Versions = tuple[tuple[str, Identity], ...]
+
+
+class Pin(msgspec.Struct, frozen=True):
+    """What a worker that starts again must know of a pin: the files may have been overwritten since.
+
+    Attributes:
+        name: The candidate's.
+        files: The candidate's, as the trainer wrote them.
+        held: The same names with the identities of what is held; other inodes where they are copies.
+        completed_at: When it was found whole, seconds since the epoch.
+    """
+
+    name: str
+    files: Versions
+    held: Versions
+    completed_at: float
+    format: int = FORMAT
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +51,25 @@ class Pinned:
     """A candidate whose files are held.
 
     Attributes:
-        candidate: Its names, and the identities that the held files must keep.
+        candidate: Its names and identities in the checkpoint directory.
+        held: The identities that the held files must keep.
         folder: Where they are held, each under its own name.
         completed_at: When it was found whole, seconds since the epoch.
     """
 
     candidate: Candidate
+    held: Versions
     folder: Path
     completed_at: float
 
+    @classmethod
+    def of(cls, pin: Pin, folder: Path) -> Pinned:
+        """What is held in a pin's folder."""
+        return cls(Candidate(pin.name, pin.files), pin.held, folder / FILES, pin.completed_at)
+
     def release(self) -> None:
         """Let the files go."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.folder.parent, ignore_errors=True)
 
 
 class Pins:
@@ -45,19 +78,26 @@ class Pins:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self._next = 1 + max((int(path.name) for path in folder.iterdir() if path.name.isdigit()), default=0)
+        self._next = 1 + max(self._numbers(), default=0)
+
+    def _numbers(self) -> list[int]:
+        return sorted(int(path.name) for path in self.folder.iterdir() if path.name.isdecimal())
 
     def adopt(self) -> list[Pinned]:
-        """What an earlier worker held, oldest first: the trainer may have removed the originals since."""
+        """What an earlier worker held, oldest first: the trainer may have removed the originals since.
+
+        What was overwritten in place since is let go: it is no version that anybody found whole.
+        """
         for aside in self.folder.glob("*.aside"):
             shutil.rmtree(aside)
         held = []
-        for folder in sorted(self.folder.iterdir(), key=lambda path: int(path.name)):
-            files = tuple(sorted(scan(folder).items()))
-            if files:
-                held.append(
-                    Pinned(Candidate(candidate_name(files[0][0]), files), folder, folder.stat().st_mtime)
-                )
+        for number in self._numbers():
+            folder = self.folder / str(number)
+            pinned = _read(folder)
+            if pinned is None:
+                shutil.rmtree(folder, ignore_errors=True)
+            else:
+                held.append(pinned)
         return held
 
     def pin(self, candidate: Candidate, root: Path, now: float) -> Pinned:
@@ -65,32 +105,57 @@ class Pins:
 
         Raises:
             Changed: One of them is no longer what the candidate says.
+            Refused: One of them cannot be held: it may not be read, or there is no room for a copy.
         """
         folder = self.folder / f"{self._next}"
         aside = folder.with_suffix(".aside")
         self._next += 1
         try:
-            files = tuple(
-                (name, _hold(root / name, aside / name, identity)) for name, identity in candidate.files
+            held = tuple(
+                (name, _hold(root / name, aside / FILES / name, identity))
+                for name, identity in candidate.files
             )
+            pin = Pin(candidate.name, candidate.files, held, now)
+            (aside / NOTE).write_bytes(msgspec.json.encode(pin))
+        except OSError as error:
+            shutil.rmtree(aside, ignore_errors=True)
+            remedy = "Make its files readable for the agent, and room for copies where there are no hard links"
+            raise Refused.of(f"{candidate.name} cannot be held", str(error), remedy) from error
         except BaseException:
             shutil.rmtree(aside, ignore_errors=True)
             raise
         aside.rename(folder)
-        return Pinned(Candidate(candidate.name, files), folder, now)
+        return Pinned.of(pin, folder)
+
+
+def _read(folder: Path) -> Pinned | None:
+    """A pin of an earlier worker, None where it no longer holds what it held."""
+    try:
+        pin = decode_document((folder / NOTE).read_bytes(), Pin, FORMAT, str(folder / NOTE))
+    except (OSError, Corrupt, FormatTooNew) as error:
+        log.warning("letting a pin go that cannot be read", reason=str(error))
+        return None
+    if scan(folder / FILES) != dict(pin.held):
+        log.info("letting a pin go: overwritten in place while no worker ran", name=pin.name)
+        return None
+    return Pinned.of(pin, folder)
 
 
 def _hold(source: Path, target: Path, expected: Identity) -> Identity:
-    """Link, or copy where the file system has no links; the identity of what is held."""
+    """Link, or copy where there can be no link; the identity of what is held."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         try:
             os.link(source, target, follow_symlinks=False)
-        except PermissionError as error:
+        except (FileNotFoundError, NotADirectoryError):
+            raise
+        except OSError as error:
             log.warning("no hard link: holding a copy", file=str(source), reason=str(error))
             shutil.copyfile(source, target)
-        found = Identity.of(source.stat())
-    except FileNotFoundError:
+        found = Identity.of(source.stat(follow_symlinks=False))
+        with target.open("rb"):
+            pass  # what may not be read would stop the uploads of all others
+    except (FileNotFoundError, NotADirectoryError):
         raise Changed.of(f"{source} went while it was being pinned") from None
     if found != expected:
         raise Changed.of(f"{source} changed while it was being pinned", f"{expected} became {found}")

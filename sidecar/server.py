@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
+from typing import Protocol
 
 import msgspec
 from aiohttp import web
@@ -11,8 +12,13 @@ from aiohttp import web
 from podferry.contract.api import DURABLE_PATH, GATE_PATH, LONGEST_WAIT, STATUS_PATH, Durability, Stage
 from podferry.sidecar.state import State
 
-Flush = Callable[[float, bool], Awaitable[Durability]]
-"""Waits (seconds, final) for durability."""
+
+class Flush(Protocol):
+    """Waits for durability, see `podferry.sidecar.ferrying.CheckpointFerry.durable`."""
+
+    def __call__(self, seconds: float, *, final: bool = False) -> Awaitable[Durability]:
+        """At most `seconds`; `final` says that nobody writes any more."""
+
 
 FINAL_STAGES = frozenset({Stage.REFUSED, Stage.ENDED})
 
@@ -53,7 +59,7 @@ class Api:
         """Whether all checkpoints of now are durable; waits for it."""
         if self.flush is None:
             return _answer(Durability(durable=True))
-        return _answer(await self.flush(_wait(request), request.query.get("final") == "true"))
+        return _answer(await self.flush(_wait(request), final=request.query.get("final") == "true"))
 
 
 async def serve(api: Api, listener: socket.socket) -> web.AppRunner:

@@ -43,7 +43,8 @@ class Seen:
 def scan(root: Path) -> dict[str, Identity]:
     """Every regular file below `root` by its name relative to it; symbolic links are not followed.
 
-    A file that goes while the scan runs is left out.
+    A file that goes while the scan runs is left out. A directory below the root that may not be read stands
+    for what it holds: a checkpoint with such a one cannot be held, so it is never taken for whole without it.
     """
     return dict(_walk(str(root), ""))
 
@@ -53,6 +54,11 @@ def _walk(directory: str, prefix: str) -> Iterator[tuple[str, Identity]]:
         with os.scandir(directory) as found:
             children = list(found)
     except (FileNotFoundError, NotADirectoryError):
+        return
+    except PermissionError:
+        if not prefix:
+            raise
+        yield prefix.rstrip("/"), Identity.of(os.stat(directory))  # noqa: PTH116 - names are plain text here
         return
     for child in children:
         name = prefix + child.name

@@ -57,8 +57,14 @@ class Stage:
         self.aside.mkdir()
         return frozenset(whole)
 
+    def close(self) -> None:
+        """Let other agents in."""
+        if self._locked is not None:
+            self._locked.close()
+            self._locked = None
+
     def _lock(self) -> None:
-        """Keep other agents out until this process ends."""
+        """Keep other agents out until `close`, or until this process ends."""
         if self._locked is not None:
             return
         self._locked = (self._claims / "lock").open("w")

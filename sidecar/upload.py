@@ -97,7 +97,7 @@ class Uploader:
         """
         readings = {
             name: Reading(pinned.folder / name, identity, self._chunk_bytes)
-            for name, identity in pinned.candidate.files
+            for name, identity in pinned.held
         }
         prints = {name: await asyncio.to_thread(reading.fingerprint) for name, reading in readings.items()}
         triples = [(name, reading.identity.size, prints[name]) for name, reading in readings.items()]

@@ -55,15 +55,25 @@ class InotifyWatch:
         self._rescan = settings.rescan
         self._ready = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        self._loop.add_reader(self._inotify.fd, self._ready.set)
+        self._listen()
+
+    def _listen(self) -> None:
+        self._loop.add_reader(self._inotify.fd, self._readable)
+
+    def _readable(self) -> None:
+        # The descriptor stays readable until `wait` reads it: listening on would spin the loop meanwhile.
+        self._loop.remove_reader(self._inotify.fd)
+        self._ready.set()
 
     async def wait(self, seconds: float) -> set[Path]:
         """See `Watch.wait`."""
         await _set_within(self._ready, min(seconds, self._rescan))
         closed, lost = self._inotify.read()
         if lost:
-            log.warning("inotify lost events: scanning everything")
-            self._inotify.watch(self._inotify.root)
+            log.warning("inotify lost events or watches: scanning everything")
+        if lost or not self._inotify.rooted:
+            self._inotify.refresh()
+        self._listen()
         return closed
 
     def wake(self) -> None:

@@ -24,7 +24,7 @@ def agent(
         options: Annotations as keywords.
         command: The process's own words, which name the lineage.
         polling: Scan in intervals even where inotify works.
-        run: KFP's run id, None outside KFP.
+        run: KFP's run id; None to find it in `command`, where KFP started that.
 
     Raises:
         InvalidWish: Something is wrong with the options.
@@ -32,11 +32,18 @@ def agent(
     given = dict(options)
     if given.get("lineage") is None:
         given["lineage"] = kfp_lineage(command)
+    run = run or kfp_run(command)
     started = launch(given, command, LaunchOptions(polling=polling, run=run))
     try:
         yield started.client
     finally:
         started.end()
+
+
+def kfp_run(command: Sequence[str]) -> str | None:
+    """The run that KFP started this process for, None outside of KFP."""
+    inputs = read_kfp_inputs(command)
+    return (inputs.run_id or None) if inputs else None
 
 
 def kfp_lineage(command: Sequence[str]) -> str | None:

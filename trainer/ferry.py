@@ -22,7 +22,8 @@ from podferry.contract.api import (
     Gate,
     Status,
 )
-from podferry.contract.errors import PermanentError, Problem, TemporaryError
+from podferry.contract.errors import InvalidWish, PermanentError, Problem, TemporaryError
+from podferry.contract.uri import parse_uri
 from podferry.sidecar.client import AgentClient
 
 SAY_EVERY = 10.0
@@ -95,13 +96,12 @@ def ferry(
         checkpoints: URI or path of the destination.
         durable_timeout: Seconds to wait at the end.
         polling: Scan in intervals even where inotify works.
-        run: KFP's run id, where the caller knows it.
+        run: KFP's run id; None to find it, where KFP started this process.
         **wishes: Further annotations as keywords: `dataset_path`, `checkpoint_path`, `restore`, `lineage`,
-            `keep_local`, `endpoint`, `region`, …. With an injected agent the pod's annotations count, and
-            all of these must be None.
+            `keep_local`, `endpoint`, `region`, …. With an injected agent the pod's annotations count instead.
 
     Raises:
-        InvalidWish: Something is wrong with the arguments.
+        InvalidWish: Something is wrong with the arguments, or an injected agent brings something else.
         PermanentError: Training can never start, with all the reasons.
         TemporaryError: A store did not answer.
         NotDurableError: At the end, a checkpoint is not durable.
@@ -116,6 +116,8 @@ def ferry(
             options = {"dataset": dataset, "checkpoints": checkpoints, **wishes}
             client = stack.enter_context(embedded.agent(options, sys.argv, polling=polling, run=run))
         gate = _wait(client)
+        if injected:
+            InvalidWish.raise_any(_disagreements(client.status(), dataset, checkpoints))
         found = Ferry(
             dataset=_path(gate, DATASET_VARIABLE),
             checkpoints=_path(gate, CHECKPOINTS_VARIABLE),
@@ -128,6 +130,26 @@ def ferry(
             client.durable(durable_timeout, final=not injected)
             raise
         found.wait_durable(durable_timeout, final=not injected)
+
+
+def _disagreements(
+    status: Status, dataset: str | os.PathLike[str] | None, checkpoints: str | os.PathLike[str] | None
+) -> Iterator[Problem]:
+    """Where the code asks for something else than the pod's annotations, which an injected agent follows."""
+    brought = {
+        "dataset": (dataset, status.dataset.uri if status.dataset else None),
+        "checkpoints": (checkpoints, status.checkpoints.uri if status.checkpoints else None),
+    }
+    for name, (asked, present) in brought.items():
+        if asked is not None and (present is None or _place(str(asked)) != _place(present)):
+            measured = f"asked for {asked}, the agent has {present or 'none'}"
+            remedy = f"Set podferry.io/{name} to what the code asks for, or leave it out of the code"
+            yield Problem(f"the injected agent has another {name}", measured, remedy)
+
+
+def _place(text: str) -> str:
+    """A URI or reference without its fragment and in its canonical form."""
+    return str(parse_uri(text.partition("#")[0]))
 
 
 def _path(gate: Gate, variable: str) -> Path | None:

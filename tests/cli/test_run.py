@@ -1,0 +1,170 @@
+"""`podferry run` as people use it: real processes, local stores."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+TRAIN = """
+import os, pathlib, sys
+data = pathlib.Path(os.environ["PODFERRY_DATASET"])
+checkpoints = pathlib.Path(os.environ["PODFERRY_CHECKPOINTS"])
+print("files", sorted(path.name for path in data.iterdir()))
+print("restored", os.path.basename(os.environ.get("PODFERRY_RESTORED", "nothing")))
+step = int(sys.argv[1])
+(checkpoints / f"step-{step}.bin").write_bytes(b"weights of %d" % step)
+"""
+Podferry = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    data = tmp_path / "data"
+    data.mkdir()
+    for name in ("a", "b"):
+        (data / name).write_bytes(os.urandom(5000))
+    return data
+
+
+@pytest.fixture
+def command(tmp_path: Path, remote: Path) -> list[str]:
+    script = tmp_path / "train.py"
+    script.write_text(TRAIN)
+    places = ["--dataset", str(remote), "--checkpoints", str(tmp_path / "destination"), "--lineage", "t"]
+    return [sys.executable, "-m", "podferry.cli.main", "run", *places, "--", sys.executable, str(script)]
+
+
+def run(command: list[str], **more: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=50, check=False, **more)  # type: ignore[call-overload,no-any-return]
+
+
+def newest(tmp_path: Path) -> dict[str, object]:
+    document: dict[str, object] = json.loads((tmp_path / "destination/t/.podferry/latest.json").read_text())
+    return document
+
+
+def test_data_is_there_and_the_checkpoint_durable_on_return(command: list[str], tmp_path: Path) -> None:
+    done = run([*command, "1"])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["files ['a', 'b']", "restored nothing"]
+    assert newest(tmp_path)["name"] == "step-1"
+    assert "last durable checkpoint: step-1" in done.stderr
+
+
+def test_the_next_run_resumes(command: list[str], tmp_path: Path) -> None:
+    run([*command, "1"])
+    done = run([*command, "2"])
+    assert "restored step-1.bin" in done.stdout
+    assert "set restore to never" in done.stderr
+    assert newest(tmp_path)["sequence"] == 2
+
+
+def test_the_exit_code_is_passed_on_and_what_was_written_is_durable(
+    command: list[str], tmp_path: Path
+) -> None:
+    done = run([*command[:-1], "-c", TRAIN + "sys.exit(7)", "1"])
+    assert done.returncode == 7, done.stderr
+    assert newest(tmp_path)["name"] == "step-1"
+
+
+def test_a_torn_checkpoint_at_the_end_fails_a_run_that_succeeded(command: list[str], tmp_path: Path) -> None:
+    torn = (
+        "import os; open(os.environ['PODFERRY_CHECKPOINTS'] + '/epoch-1.npz', 'wb').write(b'PK\\3\\4 torn')"
+    )
+    done = run([*command[:-1], "-c", torn])
+    assert done.returncode == 74, done.stderr
+    assert "epoch-1 is not whole" in done.stderr
+    assert "zip directory is not written" in done.stderr
+    assert not (tmp_path / "destination/t/.podferry/commits").exists()
+
+
+def test_signals_reach_the_trainer(command: list[str], tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    waiting = (
+        "import os, pathlib, signal, sys\n"
+        "def end(*_):\n"
+        "    pathlib.Path(os.environ['PODFERRY_CHECKPOINTS'], 'last.bin').write_bytes(b'at the end')\n"
+        "    sys.exit(3)\n"
+        "signal.signal(signal.SIGTERM, end)\n"
+        f"pathlib.Path({str(ready)!r}).touch()\n"
+        "while True: signal.pause()\n"
+    )
+    with subprocess.Popen([*command[:-1], "-c", waiting], stderr=subprocess.DEVNULL) as process:
+        wait_for(ready.exists)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 3
+    assert newest(tmp_path)["name"] == "last"
+
+
+def test_a_killed_run_leaves_its_checkpoint_durable_and_nothing_behind(
+    command: list[str], tmp_path: Path
+) -> None:
+    """SIGKILL of `podferry run`: its agent outlives it, drains, and cleans up."""
+    ready = tmp_path / "ready"
+    writing = (
+        "import os, pathlib, signal\n"
+        "pathlib.Path(os.environ['PODFERRY_CHECKPOINTS'], 'epoch-4.bin').write_bytes(b'four')\n"
+        f"pathlib.Path({str(ready)!r}).write_text(os.environ['PODFERRY_DATASET'])\n"
+        "os.kill(os.getppid(), signal.SIGKILL)\n"
+    )
+    with subprocess.Popen([*command[:-1], "-c", writing], stderr=subprocess.DEVNULL) as process:
+        assert process.wait(30) == -signal.SIGKILL
+    wait_for((tmp_path / "destination/t/.podferry/latest.json").exists)
+    assert newest(tmp_path)["name"] == "epoch-4"
+    wait_for(lambda: not Path(ready.read_text()).exists())
+
+
+def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+    options = ["--dataset", "s3:/x", "--checkpoint-path", "/tmp/x", "--keep-local", "-1"]
+    done = run([sys.executable, "-m", "podferry.cli.main", "run", *options, "--", "true"])
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    for option in ("--checkpoint-path", "--keep-local"):
+        assert option in done.stderr
+
+
+def test_an_empty_dataset_ends_with_the_nearest_and_the_codes_of_the_gate(
+    command: list[str], remote: Path
+) -> None:
+    wrong = [str(remote) + "x" if word == str(remote) else word for word in command]
+    done = run([*wrong, "1"])
+    assert done.returncode == 78
+    assert "Did you mean file://" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_command_that_does_not_exist(command: list[str]) -> None:
+    done = run([*command[: command.index("--") + 1], "no-such-program"])
+    assert done.returncode == 127
+    assert "no-such-program cannot be started" in done.stderr
+
+
+def test_a_named_stage_is_kept_and_used_again(command: list[str], tmp_path: Path) -> None:
+    at = command.index("--")
+    named = [*command[:at], "--dataset-path", str(tmp_path / "stage"), *command[at:], "1"]
+    assert run(named).returncode == 0
+    inode = (tmp_path / "stage" / "a").stat().st_ino
+    again = run(named)
+    assert "2 of them kept" in again.stderr
+    assert (tmp_path / "stage" / "a").stat().st_ino == inode
+
+
+def test_polling_is_a_full_mode(command: list[str], tmp_path: Path) -> None:
+    at = command.index("--")
+    assert run([*command[:at], "--polling", *command[at:], "1"]).returncode == 0
+    assert newest(tmp_path)["name"] == "step-1"
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, "not so after 30 s"
+        time.sleep(0.02)

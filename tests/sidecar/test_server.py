@@ -1,0 +1,109 @@
+"""The agent's HTTP API, over a real socket, asked by the real client."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+
+import pytest
+
+from podferry.contract.api import Durability, Gate, Stage, Status
+from podferry.contract.errors import InvalidWish, Problem, Refused, Unavailable
+from podferry.sidecar import client as client_module
+from podferry.sidecar.client import AgentClient
+from podferry.sidecar.server import Api, serve
+from podferry.sidecar.state import State
+
+
+@pytest.fixture
+async def served() -> AsyncIterator[tuple[Api, State, AgentClient]]:
+    state = State(Status())
+    api = Api(state)
+    listener = socket.create_server(("127.0.0.1", 0))
+    runner = await serve(api, listener)
+    yield api, state, AgentClient(f"http://127.0.0.1:{listener.getsockname()[1]}")
+    await runner.cleanup()
+
+
+async def test_status_is_the_whole_document(served: tuple[Api, State, AgentClient]) -> None:
+    _, state, client = served
+    state.status.starts = 3
+    assert await asyncio.to_thread(client.status) == state.status
+
+
+async def test_gate_answers_when_it_opens(served: tuple[Api, State, AgentClient]) -> None:
+    _, state, client = served
+    gates = client.gates(20)
+    asked = asyncio.create_task(asyncio.to_thread(next, gates))
+    gate = Gate(open=True, environment={"PODFERRY_DATASET": "/d"}, summary="all there")
+    asyncio.get_running_loop().call_soon(state.open_gate, gate)
+    async with asyncio.timeout(5):
+        assert await asked == gate
+
+
+async def test_gate_that_is_not_settled_tells_the_progress(served: tuple[Api, State, AgentClient]) -> None:
+    _, state, client = served
+    state.enter(Stage.PREFETCHING)
+    gate = await asyncio.to_thread(next, client.gates(0))
+    assert not gate.open
+    assert not gate.problems
+    assert "prefetching" in gate.summary
+
+
+@pytest.mark.parametrize(("error", "retryable"), [(Refused, False), (Unavailable, True)])
+async def test_refusal_says_whether_a_new_pod_may_fare_better(
+    served: tuple[Api, State, AgentClient], error: type[Refused | Unavailable], retryable: bool
+) -> None:
+    _, state, client = served
+    state.refuse(error(Problem("a"), Problem("b")))
+    gate = await asyncio.to_thread(next, client.gates(20))
+    assert (gate.open, gate.retryable) == (False, retryable)
+    assert [problem.what for problem in gate.problems] == ["a", "b"]
+
+
+async def test_without_checkpoints_everything_is_durable(served: tuple[Api, State, AgentClient]) -> None:
+    assert await asyncio.to_thread(served[2].durable, 5) == Durability(durable=True)
+
+
+async def test_durable_asks_again_until_the_deadline(served: tuple[Api, State, AgentClient]) -> None:
+    api, _, client = served
+    calls: list[tuple[float, bool]] = []
+
+    async def flush(seconds: float, *, final: bool = False) -> Durability:
+        calls.append((seconds, final))
+        return Durability(durable=len(calls) == 3, pending=("x",))
+
+    api.flush = flush
+    answer = await asyncio.to_thread(client.durable, 60, final=True)
+    assert answer.durable
+    assert len(calls) == 3
+    assert all(final and 0 < seconds <= 25 for seconds, final in calls)
+
+
+async def test_durable_gives_up_on_the_hopeless(served: tuple[Api, State, AgentClient]) -> None:
+    api, _, client = served
+
+    async def flush(seconds: float, *, final: bool = False) -> Durability:
+        return Durability(durable=False, pending=("x",), hopeless=True)
+
+    api.flush = flush
+    assert (await asyncio.to_thread(client.durable, 60)).hopeless
+
+
+def test_an_agent_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "SLACK", 0.0)
+    with pytest.raises(Unavailable, match=r"http://127\.0\.0\.1:1 does not answer"):
+        AgentClient("http://127.0.0.1:1").status()
+
+
+async def test_wait_for_returns_at_its_deadline() -> None:
+    state = State(Status())
+    assert not await state.wait_for(lambda: False, 0.01)
+    assert not state._wakers
+
+
+def test_invalid_wishes_are_no_temporary_matter() -> None:
+    state = State(Status())
+    state.refuse(InvalidWish.of("x"))
+    assert not state.gate().retryable

@@ -1,0 +1,118 @@
+"""`with ferry(...)`: an agent of its own, an injected one, and what leaving the block promises."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from podferry.contract.errors import InvalidWish, PermanentError
+from podferry.trainer import Ferry, NotDurableError, ferry
+from podferry.trainer.embedded import kfp_lineage
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "a").write_bytes(os.urandom(5000))
+    return data
+
+
+def newest(tmp_path: Path, lineage: str = "t") -> dict[str, object]:
+    document: dict[str, object] = json.loads(
+        (tmp_path / "destination" / lineage / ".podferry/latest.json").read_text()
+    )
+    return document
+
+
+def train(tmp_path: Path, name: str, content: bytes, *, fail: bool = False) -> None:
+    with ferry(checkpoints=tmp_path / "destination", lineage="t") as f:
+        assert f.checkpoints is not None
+        (f.checkpoints / name).write_bytes(content)
+        if fail:
+            raise ZeroDivisionError
+
+
+def test_leaving_the_block_means_durable(tmp_path: Path, remote: Path) -> None:
+    with ferry(remote, tmp_path / "destination", lineage="t") as f:
+        assert f.dataset is not None
+        assert f.checkpoints is not None
+        assert (f.dataset / "a").read_bytes() == (remote / "a").read_bytes()
+        assert f.restored is None
+        (f.checkpoints / "epoch-1.bin").write_bytes(b"one")
+    assert newest(tmp_path)["name"] == "epoch-1"
+    with ferry(remote, tmp_path / "destination", lineage="t") as f:
+        assert f.restored is not None
+        assert f.restored.read_bytes() == b"one"
+
+
+def test_durable_in_the_middle(tmp_path: Path) -> None:
+    with ferry(checkpoints=tmp_path / "destination", lineage="t") as f:
+        assert f.checkpoints is not None
+        (f.checkpoints / "epoch-1.bin").write_bytes(b"one")
+        durable = f.wait_durable(30)
+        assert durable is not None
+        assert (durable.name, durable.sequence) == ("epoch-1", 1)
+        assert newest(tmp_path)["sequence"] == 1
+
+
+def test_an_exception_passes_and_what_was_whole_is_durable(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        train(tmp_path, "epoch-1.bin", b"one", fail=True)
+    assert newest(tmp_path)["name"] == "epoch-1"
+
+
+def test_leaving_the_block_raises_where_the_last_is_torn(tmp_path: Path) -> None:
+    with pytest.raises(NotDurableError, match="epoch-1 is not whole"):
+        train(tmp_path, "epoch-1.npz", b"PK\3\4 torn")
+
+
+def test_what_is_wrong_is_raised_before_anything_starts(tmp_path: Path) -> None:
+    with pytest.raises(InvalidWish, match="restor") as caught, ferry(tmp_path, restor="auto", world=0):
+        pass
+    assert len(caught.value.problems) >= 2
+
+
+def test_an_empty_dataset_is_a_permanent_error(tmp_path: Path) -> None:
+    with pytest.raises(PermanentError, match="the dataset is empty"), ferry(tmp_path / "nothing"):
+        pass
+
+
+@pytest.fixture
+def injected(tmp_path: Path, remote: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ferry]:
+    """An agent that stands where a pod has its sidecar, and what it gives."""
+    with ferry(remote, tmp_path / "destination", lineage="outer") as outer:
+        monkeypatch.setenv("PODFERRY_AGENT", outer._client.url)
+        yield outer
+
+
+def test_an_injected_agent_is_used(injected: Ferry, tmp_path: Path, remote: Path) -> None:
+    with ferry(remote, f"file://{tmp_path}/destination", keep_local=7) as inner:
+        assert (inner.dataset, inner.checkpoints) == (injected.dataset, injected.checkpoints)
+
+
+@pytest.mark.usefixtures("injected")
+def test_an_injected_agent_that_brings_something_else_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidWish) as caught, ferry(tmp_path / "other", tmp_path / "elsewhere"):
+        pass
+    assert [problem.what for problem in caught.value.problems] == [
+        "the injected agent has another dataset",
+        "the injected agent has another checkpoints",
+    ]
+
+
+def test_kfp_steps_on_this_machine_have_a_lineage_that_lasts() -> None:
+    def words(run: str, value: str) -> list[str]:
+        given = {
+            "inputs": {"parameterValues": {"data": value}},
+            "outputs": {"outputFile": f"/{run}/out.json"},
+        }
+        return ["executor_main.py", "--executor_input", json.dumps(given), "--function_to_execute", "train"]
+
+    assert kfp_lineage(words("run-1", "x")) == kfp_lineage(words("run-2", "x"))
+    assert kfp_lineage(words("run-1", "x")) != kfp_lineage(words("run-1", "y"))
+    assert kfp_lineage(["train.py"]) is None
