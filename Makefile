@@ -21,7 +21,7 @@ $(STAMP)%: $(BIN)/python setup.py pyproject.toml
 	@touch $@
 
 demo: $(STAMP)demo ## run the main job on an embedded object store; ends with a report
-	$(BIN)/python -m pipelines.demo
+	$(BIN)/python -m demo
 
 test: $(STAMP)test ## run the tests
 	$(BIN)/pytest
@@ -33,16 +33,16 @@ typing: # type checkers run no import hooks: they get the namespace as links
 check: $(STAMP)test $(STAMP)check typing ## check format, lint, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy $(ROOMS:%=-p podferry.%)
+	$(BIN)/mypy $(ROOMS:%=-p podferry.%) -p demo
 	PYTHONPATH=build/typing $(BIN)/lint-imports
 
-test-servers: $(STAMP)test ## run the contract suite on real servers, which are installed and started
+test-servers: $(STAMP)servers ## run the contract suite on real servers, which are installed and started
 	$(BIN)/pytest -m servers tests/servers
 
 bench: bench-prefetch ## run the comparisons
 
 bench-prefetch: $(STAMP)bench
-	$(BIN)/python benchmarks/prefetch.py
+	$(BIN)/python benchmarks/prefetch.py $(if $(SHORT),--short)
 
 clean: ## remove what was built
 	rm -rf build dist $(VENV) *.egg-info

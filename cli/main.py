@@ -1,25 +1,33 @@
-"""The entry of `podferry`. The gate and the supervisor are small and start before the rest is loaded."""
+"""The entry of `podferry`. What runs in every pod is small and starts before the rest is loaded."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+
+SMALL = {"wait": "podferry.sidecar.gate", "drain": "podferry.sidecar.drain"}
+"""Verbs that parse their own words: loading a library for that would take longer than they do."""
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C: 128 and the signal's number, as shells have it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a verb; the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if words[:1] == ["wait"]:
-        from podferry.sidecar import gate  # noqa: PLC0415 - loaded for this verb alone
-
-        return gate.main(words[1:])
-    if words[:1] == ["agent"] and not {"--worker", "--help"} & set(words):
-        from podferry.cli import supervise  # noqa: PLC0415 - loaded for this verb alone
-
-        return supervise.main(words[1:])
-    from podferry.cli import verbs  # noqa: PLC0415 - loaded for the other verbs alone
-
-    return verbs.main(words)
+    verb = words[0] if words else ""
+    if verb in SMALL:
+        module = SMALL[verb]
+    elif verb == "agent" and not {"--worker", "--help"} & set(words):
+        module = "podferry.cli.supervise"
+    else:
+        module, words = "podferry.cli.verbs", ["", *words]
+    try:
+        code: int = import_module(module).main(words[1:])
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return code
 
 
 if __name__ == "__main__":

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import importlib
+import io
+import os
 import sys
 from collections.abc import Sequence
 
 import click
 
+from podferry.cli.main import INTERRUPTED, SMALL
 from podferry.contract.errors import FerryError
+from podferry.contract.suggest import did_you_mean
 
 VERBS = {
     "agent": "Run the agent: the sidecar's command.",
     "checkpoints": "Look at the checkpoints of a destination.",
     "dataset": "Look at a dataset, and freeze it into one reference.",
+    "drain": "Wait until checkpoints are durable: the sidecar's preStop hook.",
     "explain": "Tell what a pod's annotations mean, and the memory they cost.",
     "run": "Run a training command with its dataset staged and its checkpoints made durable.",
     "wait": "Wait until the agent opens the gate: the gate's command.",
 }
-"""Every verb and what it is for; the module of the same name holds it as `command`."""
+"""Every verb and what it is for. The module of the same name holds it as `command`; the entry runs small ones
+without this module."""
 
 REFUSED = 1
 """Exit code where a verb ends with an error of ours."""
@@ -33,8 +39,9 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """See `click.Group`."""
-        if cmd_name not in VERBS:
-            return None
+        if cmd_name not in VERBS or cmd_name in SMALL:
+            remedy = did_you_mean(cmd_name, VERBS, f"There are: {', '.join(VERBS)}.")
+            raise click.UsageError(f"there is no verb {cmd_name!r}. {remedy}", ctx)
         command: click.Command = importlib.import_module(f"podferry.cli.{cmd_name}").command
         return command
 
@@ -53,19 +60,30 @@ def podferry() -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a verb; its exit code. Errors of ours are told in their own words, never as a traceback."""
+    """Run a verb; its exit code. What goes wrong is told in sentences, never as a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        # Names from a store may hold what this terminal cannot show.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = podferry.main(list(arguments), prog_name="podferry", standalone_mode=False)
+        # Here, and not at exit, where a reader that has gone would print a traceback.
+        sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        return 130
+        return INTERRUPTED
     except FerryError as error:
         for problem in error.problems:
             click.secho(f"podferry: {problem}", err=True, fg="red")
         return REFUSED
     except BrokenPipeError:
-        sys.stderr.close()
+        # What is still in the buffer goes nowhere. Source: "Note on SIGPIPE", Python's `signal`.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return REFUSED
+    except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
+        click.secho(f"podferry: {error.strerror or error}{where}", err=True, fg="red")
         return REFUSED
     return code if isinstance(code, int) else 0

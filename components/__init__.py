@@ -1,1 +1,35 @@
-"""KFP components and the helpers that compose them."""
+"""KFP components and the helpers that compose them.
+
+Names load when they are asked for: a step's runner needs none of the others, and training code that takes
+`ferry` from here does not pay for kfp.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from podferry.components.cache.component import plan_cache
+    from podferry.components.dataset.component import freeze_dataset
+    from podferry.components.training.helper import gpu_train
+    from podferry.components.verify_checkpoint.component import verify
+    from podferry.trainer import Ferry, ferry
+
+__all__ = ["Ferry", "ferry", "freeze_dataset", "gpu_train", "plan_cache", "verify"]
+
+HOMES = {
+    "Ferry": "podferry.trainer",
+    "ferry": "podferry.trainer",
+    "freeze_dataset": "podferry.components.dataset.component",
+    "gpu_train": "podferry.components.training.helper",
+    "plan_cache": "podferry.components.cache.component",
+    "verify": "podferry.components.verify_checkpoint.component",
+}
+"""The module that holds each public name."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(HOMES[name]), name)

@@ -19,7 +19,7 @@ import msgspec
 
 from podferry.contract.documents import decode_document
 from podferry.contract.errors import Corrupt
-from podferry.contract.names import name_problem
+from podferry.contract.names import clashes, name_problem
 
 FORMAT = 1
 PRIVATE = ".podferry"
@@ -128,5 +128,6 @@ def decode_commit(data: bytes, source: str) -> Commit:
     """
     commit = decode_document(data, Commit, FORMAT, source)
     names = [text for file in commit.files for text in (file.name, file.object)]
-    Corrupt.raise_any(filter(None, map(name_problem, names)))
+    files = [file.name for file in commit.files]
+    Corrupt.raise_any([*filter(None, map(name_problem, names)), *clashes(files)])
     return commit

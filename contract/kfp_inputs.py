@@ -25,10 +25,21 @@ DIGEST_KEYS = ("podferry-digest", "sha256", "digest")
 """Metadata fields that name an artifact's content, by preference."""
 CHANNEL = "pipelinechannel--"
 """Prefix of the helper inputs that KFP's compiler adds for the parts of f-strings."""
+INJECTED = frozenset(
+    {
+        *("cpu_request", "cpu_limit", "memory_request", "memory_limit"),
+        *("accelerator_type", "accelerator_count", "base_image"),
+    }
+)
+"""What KFP's compiler adds to a task's inputs where a resource or the image is another task's output. They do
+not tell trainings apart: one that gets more memory after an out-of-memory kill resumes."""
 PLACEHOLDER = re.compile(r"\{\{\$\.inputs\.parameters\['([^']*)'\]\}\}")
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 EXACT = 2**53
 """Up to here a double is exact as an integer; KFP's numbers are doubles."""
+RUN_FOLDER = re.compile(rf".+-\d{{4}}(-\d\d){{5}}-\d{{6}}|{UUID.pattern}", re.IGNORECASE)
+"""A run's folder in the pipeline root: the pipeline's name and the time under KFP's local runner, the run's
+UUID on a cluster."""
 DIGITS = 12
 T = TypeVar("T")
 
@@ -54,12 +65,14 @@ class Artifact(msgspec.Struct, frozen=True):
         """What stays the same in another run with the same input, None where nothing is known to.
 
         A URI in the pipeline root holds the identifiers of a run and of an execution, so it differs
-        between two runs that do the same: a path with a UUID in it says nothing about the content.
+        between two runs that do the same: a path with a UUID or a run's folder in it says nothing about
+        the content.
         """
         for key in (REFERENCE_KEY, *DIGEST_KEYS):
             if self.metadata.get(key):
                 return str(self.metadata[key])
-        return None if UUID.search(self.uri) else self.uri
+        of_a_run = UUID.search(self.uri) or any(map(RUN_FOLDER.fullmatch, self.uri.split("/")))
+        return None if of_a_run else self.uri
 
 
 class KfpInputs(msgspec.Struct, frozen=True):
@@ -67,7 +80,8 @@ class KfpInputs(msgspec.Struct, frozen=True):
 
     Attributes:
         pipeline: The pipeline's name.
-        run_id: The run's identifier, another one in each run.
+        run_id: The run's identifier, another one in each run. KFP's local runner gives none but the name of
+            the run's folder, which stands in the paths of the outputs.
         component: The component's name, shared by all tasks made of it.
         parameters: Values by name, defaults included, f-strings filled in.
         artifacts: The input artifacts by name; a list input has several.
@@ -107,8 +121,13 @@ class _Inputs(msgspec.Struct, rename="camel"):
     artifacts: dict[str, _Artifacts] = {}
 
 
+class _Outputs(msgspec.Struct, rename="camel"):
+    output_file: str = ""
+
+
 class _ExecutorInput(msgspec.Struct):
     inputs: _Inputs = msgspec.field(default_factory=_Inputs)
+    outputs: _Outputs = msgspec.field(default_factory=_Outputs)
 
 
 class _Parameter(msgspec.Struct, rename="camel"):
@@ -133,11 +152,12 @@ def read_kfp_inputs(command: Sequence[str]) -> KfpInputs | None:
     text = _flag(command, "--executor_input")
     if text is None:
         return None
-    given = _document(text, _ExecutorInput, "--executor_input").inputs
+    document = _document(text, _ExecutorInput, "--executor_input")
+    given = document.inputs
     component = _document(_flag(command, "--component_spec") or "{}", _ComponentSpec, "--component_spec")
     return KfpInputs(
         pipeline=_flag(command, "--pipeline_name") or "",
-        run_id=_flag(command, "--run_id") or "",
+        run_id=_flag(command, "--run_id") or _run_folder(document.outputs.output_file),
         component=component.executor_label.removeprefix("exec-"),
         parameters=_parameters(given.parameter_values, component.input_definitions.parameters),
         artifacts={name: found.artifacts for name, found in sorted(given.artifacts.items())},
@@ -153,9 +173,16 @@ def render(value: object) -> str:
     return _canonical(value)
 
 
+def _run_folder(output_file: str) -> str:
+    """The run in `<root>/<run>/…/<task>/<file>` or `<root>/<pipeline>/<run>/<task>/<execution>/<file>`."""
+    folders = output_file.split("/")[:-2]
+    return next((name for name in reversed(folders) if RUN_FOLDER.fullmatch(name)), "")
+
+
 def _parameters(given: Mapping[str, Any], declared: Mapping[str, _Parameter]) -> dict[str, Any]:
     defaults = {name: one.default_value for name, one in declared.items()}
-    values = {name: _fill(value, given) for name, value in given.items() if not name.startswith(CHANNEL)}
+    added = [name for name in given if name.startswith(CHANNEL) or name in INJECTED - declared.keys()]
+    values = {name: _fill(value, given) for name, value in given.items() if name not in added}
     return {name: _plain(value) for name, value in sorted((defaults | values).items()) if value is not None}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from itertools import pairwise
 
 import msgspec
 
@@ -37,7 +38,7 @@ class Manifest(msgspec.Struct, frozen=True):
     """A dataset's files, sorted by name.
 
     Attributes:
-        uri: Where they lie.
+        uri: Where they lie: a prefix, or the one object itself.
         digest: 64 hexadecimal digits, as `manifest_digest` computes them.
         bytes: Sum of the sizes.
         entries: The files.
@@ -68,12 +69,18 @@ def freeze(uri: str, entries: Iterable[Entry]) -> Manifest:
     """The manifest of a listing.
 
     Raises:
-        Corrupt: Names that cannot be files below one directory, all at once.
+        Corrupt: Names that cannot be files below one directory, or come twice, all at once.
     """
     ordered = tuple(sorted(entries))
     names = [entry.name for entry in ordered]
-    Corrupt.raise_any([*filter(None, map(name_problem, names)), *clashes(names)])
+    Corrupt.raise_any([*filter(None, map(name_problem, names)), *clashes(names), *_twice(names)])
     return Manifest(uri, manifest_digest(ordered), sum(entry.size for entry in ordered), ordered)
+
+
+def _twice(names: list[str]) -> list[Problem]:
+    """Names that a listing gives more than once: which of them is the file, nobody can say."""
+    found = sorted({name for name, following in pairwise(names) if name == following})
+    return [Problem("a name is listed twice", repr(name), "List it again") for name in found]
 
 
 def encode_manifest(manifest: Manifest) -> bytes:

@@ -126,6 +126,11 @@ def charged(sizes: Iterable[int]) -> int:
     return sum(-(-size // PAGE) * PAGE + FILE for size in sizes)
 
 
+def in_pages(sizes: Iterable[int]) -> int:
+    """What files of these sizes take of their volume: whole pages, without the kernel's own memory."""
+    return sum(-(-size // PAGE) * PAGE for size in sizes)
+
+
 def charged_at_most(total: int, files: int) -> int:
     """The most that `files` files of `total` bytes together can be charged: each ends in a started page."""
     count = max(files, 1) if total else files

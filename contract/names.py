@@ -17,6 +17,10 @@ def name_problem(name: str) -> Problem | None:
     parts = name.split("/")
     if name.startswith("/") or any(part in {"", ".", ".."} for part in parts):
         reason = "the name is no plain relative path"
+    elif any(0xD800 <= ord(character) < 0xE000 for character in name):
+        reason = "the name is not UTF-8"  # bytes of a file system that Python could not decode
+    elif not _is_text(name):
+        reason = "the name is no UTF-8"
     elif any(ord(character) < 32 or ord(character) == 127 for character in name):
         reason = "the name holds control characters"
     elif any(len(part.encode()) > LONGEST_PART for part in parts):
@@ -24,6 +28,15 @@ def name_problem(name: str) -> Problem | None:
     else:
         return None
     return Problem(reason, ascii(name)[:200], "Exclude it or rename it at its source")
+
+
+def _is_text(name: str) -> bool:
+    """Local file names are bytes; Python stands half a surrogate pair in for each that is no UTF-8."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def clashes(names: list[str]) -> list[Problem]:

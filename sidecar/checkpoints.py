@@ -75,7 +75,13 @@ class CheckpointWork:
         self._source = await source_of(self._spec.restore, committer.catalogue, self._lineage, access)
         commits = await self._source.commits() if self._source else []
         free = measure(self._root).volume_bytes
-        if commits and commits[0].bytes > free:
+        # What an earlier start of this worker brought is there and needs no more room.
+        lacking = [
+            file.size
+            for file in (commits[0].files if commits else ())
+            if not (self._root / file.name).exists()
+        ]
+        if sum(lacking) > free:
             measured = (
                 f"{commits[0].name} has {format_bytes(commits[0].bytes)}, {format_bytes(free)} are free"
             )

@@ -35,7 +35,7 @@ UNFINISHED: Mapping[str, str] = {
     ".tmp*": "Rust's tempfile: safetensors' sibling temporary (ran: 0.8.0 writes .tmpqowx2b)",
     ".*": "hidden at the top: editors, copy tools",
     "tmp*": "tempfile's names, at the top only",
-    "*_temp": "TensorFlow's shards before they are merged (functional_saver.py: `_temp/part`), at the top only",
+    "*_temp": "TensorFlow's shards before they are merged (functional_saver.py), at the top only",
 }
 """Names of unfinished files and directories, each with who uses it."""
 
@@ -111,7 +111,7 @@ def unready(candidate: Candidate) -> str | None:
             return f"{name} is named like an unfinished file"
         problem = name_problem(f"{candidate.name}-{'0' * HASH_DIGITS}/{name}")
         if problem is not None:
-            return f"{ascii(name)} cannot be committed: {problem.what}"
+            return f"{name!a} cannot be committed: {problem.what}"
     return _without_trainer_state(candidate.name, names) or _without_metadata(names)
 
 
@@ -128,7 +128,7 @@ def _without_trainer_state(name: str, names: Mapping[str, Identity]) -> str | No
 
 
 def _without_metadata(names: Mapping[str, Identity]) -> str | None:
-    """torch DCP moves `.metadata` in when every shard is written; an overwrite leaves the old one till then.
+    """DCP of torch moves `.metadata` in when every shard is written; an overwrite leaves the old one.
 
     Source: torch/distributed/checkpoint/filesystem.py (`finish`). Without collectives each rank has its own,
     `__<rank>.metadata`.

@@ -77,12 +77,32 @@ class Detector:
         self._note_shrunk(present, now)
         self._due = IDLE
         fresh = [candidate for name, candidate in present.items() if not candidate.within(handled.get(name))]
-        reasons = {candidate.name: await self._reason(candidate, now, final=final) for candidate in fresh}
+        fresh.sort(key=lambda candidate: max(identity.mtime_ns for _, identity in candidate.files))
+        reasons = await self._reasons(fresh, now, final=final)
         # Both at once and only now: others read them while this look is under way.
         self.present = present
         self.waiting = {name: problem for name, problem in reasons.items() if problem is not None}
-        whole = [candidate for candidate in fresh if candidate.name not in self.waiting]
-        return sorted(whole, key=lambda candidate: max(identity.mtime_ns for _, identity in candidate.files))
+        return [candidate for candidate in fresh if candidate.name not in self.waiting]
+
+    async def _reasons(self, fresh: list[Candidate], now: float, *, final: bool) -> dict[str, Problem | None]:
+        """Why each is not whole yet, None where it is.
+
+        None overtakes an older one that only has to be quiet for a while longer: commits come in the order
+        of the last changes, so that the newest is never followed by an older one.
+        """
+        reasons: dict[str, Problem | None] = {}
+        older: Candidate | None = None
+        for candidate in fresh:
+            quiet = final or self._quiet(candidate, now)
+            if older is None and not quiet:
+                older = candidate
+            if not quiet:
+                reasons[candidate.name] = Problem(f"{candidate.name} is still being written")
+            elif older is not None:
+                reasons[candidate.name] = Problem(f"{candidate.name} waits for {older.name}, which is older")
+            else:
+                reasons[candidate.name] = await self._flawed(candidate)
+        return reasons
 
     def _note_shrunk(self, present: dict[str, Candidate], now: float) -> None:
         """Remember since when a checkpoint has lost no more files: what is being removed looks quiet."""
@@ -91,14 +111,15 @@ class Detector:
             if name in present and dict(before.files).keys() - dict(present[name].files).keys():
                 self._shrunk[name] = now
 
-    async def _reason(self, candidate: Candidate, now: float, *, final: bool) -> Problem | None:
-        """Why a candidate is not whole, None where it is."""
+    def _quiet(self, candidate: Candidate, now: float) -> bool:
         seen = [self._tracker.files[name] for name, _ in candidate.files]
         ready = quiet_at(seen, self._settings.settle, self._settings.settle_unseen)
         ready = max(ready, self._shrunk.get(candidate.name, float("-inf")) + self._settings.settle_unseen)
-        if ready > now and not final:
+        if ready > now:
             self._due = min(self._due, ready - now)
-            return Problem(f"{candidate.name} is still being written")
+        return ready <= now
+
+    async def _flawed(self, candidate: Candidate) -> Problem | None:
         reason = unready(candidate) or await asyncio.to_thread(self._flaw, candidate)
         return Problem(f"{candidate.name} is not whole", reason) if reason is not None else None
 

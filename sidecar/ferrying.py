@@ -15,14 +15,13 @@ import structlog
 
 from podferry.contract.api import CheckpointStatus, Durability, DurableCheckpoint
 from podferry.contract.commit import Commit
-from podferry.contract.errors import Changed, FerryError, PermanentError, Problem
-from podferry.sidecar.complete import Candidate, candidate_name, candidates
-from podferry.sidecar.detector import Detector
+from podferry.contract.errors import Changed, FerryError, PermanentError, Problem, Refused
+from podferry.sidecar.complete import Candidate
+from podferry.sidecar.detector import Detector, gather
 from podferry.sidecar.journal import Journal
 from podferry.sidecar.pin import Pinned, Pins
 from podferry.sidecar.retain import expendable, free, pointers, pressed
 from podferry.sidecar.settings import CheckpointSettings
-from podferry.sidecar.snapshot import scan
 from podferry.sidecar.state import State
 from podferry.sidecar.upload import Uploader
 
@@ -73,9 +72,9 @@ class CheckpointFerry:
 
     def mark_restored(self, names: Iterable[str]) -> None:
         """Take what was restored as it lies there now: it needs no upload."""
-        wanted = {candidate_name(name) for name in names}
-        for name, candidate in candidates(scan(self._detector.root)).items():
-            if name in wanted:
+        wanted = set(names)
+        for candidate in gather(self._detector.root)[1].values():
+            if wanted.intersection(dict(candidate.files)):
                 self._remember(candidate)
         self._journal.save()
 
@@ -103,6 +102,10 @@ class CheckpointFerry:
         except Changed as error:
             log.info("a checkpoint changed while it was pinned: looking again", reason=str(error))
             self._detector.wake()
+            return
+        except Refused as error:
+            log.warning("a checkpoint cannot be held", reason=str(error))
+            self._detector.waiting[candidate.name] = error.problems[0]
             return
         for older in [held for held in self._queue if held.candidate.name == candidate.name]:
             log.info("a queued checkpoint was replaced by a newer version", name=candidate.name)
@@ -133,7 +136,9 @@ class CheckpointFerry:
             commit = await self._uploader.upload(pinned)
         except Changed as error:
             log.info("abandoned: overwritten in place while it was read", name=name, reason=str(error))
-            self._handled.pop(name, None)
+            if self._handled.get(name) == pinned.candidate:
+                self._handled.pop(name)
+            self._failures.pop(name, None)
             pinned.release()
             self._detector.wake()
             return False
@@ -175,24 +180,24 @@ class CheckpointFerry:
         root = self._detector.root
         if not pressed(root, self._settings.pressure):
             return
-        present = {
-            n: c for n, c in self._detector.present.items() if self._journal.record.handled.get(n) == c.files
-        }
-        order = list(dict.fromkeys(durable.name for durable in self._status.durable))
+        durable = {name: Candidate(name, files) for name, files in self._journal.record.handled.items()}
+        present = {n: c for n, c in self._detector.present.items() if c.within(durable.get(n))}
+        # By the last commit of each name: a name that is written again and again is as old as its newest.
+        order = list(dict.fromkeys(done.name for done in reversed(self._status.durable)))[::-1]
         for candidate in expendable(order, present, self._keep_local, pointers(root, self._detector.present)):
-            free(root, candidate)
-            del self._detector.present[candidate.name]
+            if free(root, candidate):
+                del self._detector.present[candidate.name]
             if not pressed(root, self._settings.pressure):
                 return
 
     def _tell(self) -> None:
         """Bring the status up to date and wake those who wait."""
-        held = [*([self._sending] if self._sending else []), *self._queue]
+        held = self._line()
         sizes = {name: self._detector.present[name].bytes for name in self._detector.waiting}
         sizes |= {pinned.candidate.name: pinned.candidate.bytes for pinned in held}
         self._status.pending = sorted(sizes)
         self._status.pending_bytes = sum(sizes.values())
-        failed = [problem for error in self._failures.values() for problem in error.problems]
+        failed = [problem for name in sorted(sizes) for problem in self._failed(name)]
         self._status.problems = [*failed, *(self._detector.waiting.values() if self._final else ())]
         self._state.changed()
 
@@ -204,13 +209,16 @@ class CheckpointFerry:
             final: Nobody writes any more.
         """
         self._final |= final
-        now = self._now()
+        now, deadline = self._now(), time.monotonic() + seconds
         self._asked += 1
         mine = self._asked
         self._detector.wake()
-        await self._state.wait_for(lambda: self._looked >= mine, seconds)
+        if not await self._state.wait_for(lambda: self._looked >= mine, seconds):
+            # What lies there is unknown, so nothing can be said to be durable.
+            unknown = Problem("the checkpoint directory has not been looked at yet", f"after {seconds:g} s")
+            return Durability(durable=False, pending=tuple(self._status.pending), problems=(unknown,))
         targets = set(self._status.pending)
-        await self._state.wait_for(lambda: self._settled(targets, now), seconds)
+        await self._state.wait_for(lambda: self._settled(targets, now), max(deadline - time.monotonic(), 0.0))
         return self._durability(targets, now)
 
     def _open(self, targets: set[str], asked: float) -> set[str]:
@@ -220,8 +228,16 @@ class CheckpointFerry:
 
     def _hopeless(self, names: set[str]) -> bool:
         flawed = set(self._detector.waiting) if self._final else set()
-        refused = {name for name, error in self._failures.items() if isinstance(error, PermanentError)}
-        return bool(names) and names <= flawed | refused
+        return bool(names) and names <= flawed | self._refused()
+
+    def _refused(self) -> set[str]:
+        """What the destination refuses for good: the first in line, and all that wait behind it."""
+        line = [held.candidate.name for held in self._line()]
+        refused = bool(line) and isinstance(self._failures.get(line[0]), PermanentError)
+        return set(line) if refused else set()
+
+    def _line(self) -> list[Pinned]:
+        return [*([self._sending] if self._sending else []), *self._queue]
 
     def _settled(self, targets: set[str], asked: float) -> bool:
         left = self._open(targets, asked)
@@ -240,7 +256,8 @@ class CheckpointFerry:
         )
 
     def _problems(self, name: str) -> Iterable[Problem]:
-        if name in self._failures:
-            return self._failures[name].problems
         waiting = self._detector.waiting.get(name)
-        return (waiting,) if waiting else ()
+        return self._failed(name) or ((waiting,) if waiting else ())
+
+    def _failed(self, name: str) -> tuple[Problem, ...]:
+        return self._failures[name].problems if name in self._failures else ()

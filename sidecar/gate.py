@@ -26,7 +26,12 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="podferry wait", description="Wait until the agent opens the gate.")
     parser.add_argument("--agent", default=os.environ.get(AGENT_VARIABLE, ""), help="URL of the agent")
     parser.add_argument("--termination-log", type=Path, default=TERMINATION_LOG, help="where the reason goes")
+    parser.add_argument(
+        "--refused", metavar="REASON", help="end at once with this reason: the wish is invalid"
+    )
     options = parser.parse_args(arguments)
+    if options.refused is not None:
+        return _end(f"podferry: {options.refused}", options.termination_log, EXIT_NEVER)
     if not options.agent:
         return _end(
             f"no agent: neither --agent nor {AGENT_VARIABLE} is set", options.termination_log, EXIT_NEVER

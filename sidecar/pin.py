@@ -119,7 +119,7 @@ class Pins:
             (aside / NOTE).write_bytes(msgspec.json.encode(pin))
         except OSError as error:
             shutil.rmtree(aside, ignore_errors=True)
-            remedy = "Make its files readable for the agent, and room for copies where there are no hard links"
+            remedy = "Make its files readable for the agent; without hard links, leave room for copies"
             raise Refused.of(f"{candidate.name} cannot be held", str(error), remedy) from error
         except BaseException:
             shutil.rmtree(aside, ignore_errors=True)

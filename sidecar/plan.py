@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from podferry.contract.errors import Problem, Refused
 from podferry.contract.manifest import Entry, Manifest
-from podferry.contract.memory import charged
+from podferry.contract.memory import charged, in_pages
 from podferry.contract.quantity import format_bytes, quantity_at_least
 from podferry.sidecar.capacity import Capacity
 from podferry.sidecar.settings import PrefetchSettings
@@ -35,12 +35,14 @@ class PrefetchPlan(msgspec.Struct, frozen=True):
         pieces: How many requests each file needs.
         kept: Entries that the stage already holds.
         range_bytes: Length of a piece of a large file.
+        buffer_bytes: Bytes in flight, the most that there will be.
     """
 
     files: tuple[Entry, ...]
     pieces: tuple[int, ...]
     kept: tuple[Entry, ...]
     range_bytes: int
+    buffer_bytes: int
 
     def requests(self) -> Iterator[Piece]:
         """All pieces, file by file."""
@@ -56,12 +58,12 @@ def plan_prefetch(manifest: Manifest, kept: frozenset[str], settings: PrefetchSe
     Args:
         manifest: What the stage must hold in the end.
         kept: Names that it holds already.
-        settings: Length of a range.
+        settings: Length of a range, and bytes in flight.
     """
     files = sorted((e for e in manifest.entries if e.name not in kept), key=lambda e: (-e.size, e.name))
     counts = (max(1, -(-entry.size // settings.range_bytes)) for entry in files)
     held = tuple(entry for entry in manifest.entries if entry.name in kept)
-    return PrefetchPlan(tuple(files), tuple(counts), held, settings.range_bytes)
+    return PrefetchPlan(tuple(files), tuple(counts), held, settings.range_bytes, settings.buffer_bytes)
 
 
 def fit_problems(plan: PrefetchPlan, capacity: Capacity, *, in_pod: bool) -> list[Problem]:
@@ -72,27 +74,58 @@ def fit_problems(plan: PrefetchPlan, capacity: Capacity, *, in_pod: bool) -> lis
         capacity: What there is room for.
         in_pod: Remedies name annotations rather than options of the command line.
     """
-    sizes = [entry.size for entry in plan.files]
-    need = charged(sizes) if capacity.in_memory else sum(sizes)
-    files = f"{len(sizes):,} files of {format_bytes(sum(sizes))}"
-    wanted = f"{files} need {format_bytes(need)} with pages and inodes" if capacity.in_memory else files
-    problems = []
+    return [*_volume_problems(plan, capacity, in_pod), *_memory_problems(plan, capacity, in_pod)]
+
+
+def _volume_problems(plan: PrefetchPlan, capacity: Capacity, in_pod: bool) -> Iterator[Problem]:
+    need = in_pages(entry.size for entry in plan.files)
     if need > capacity.volume_bytes:
-        measured = f"{wanted}; {format_bytes(capacity.volume_bytes)} are free"
-        problems.append(
-            Problem("the dataset is larger than its volume", measured, _room(need, in_pod=in_pod))
-        )
-    if capacity.volume_files is not None and len(sizes) > capacity.volume_files:
-        measured = f"{len(sizes):,} files; {capacity.volume_files:,} are free"
-        problems.append(Problem("the volume has too few inodes", measured, "Pack small files into archives"))
+        free = format_bytes(capacity.volume_bytes)
+        measured = f"{_files(plan)} need {format_bytes(need)} in whole pages; {free} are free"
+        yield Problem("the dataset is larger than its volume", measured, _room(plan, in_pod))
+    directories = len(_directories(plan.files) - _directories(plan.kept))
+    if capacity.volume_files is not None and len(plan.files) + directories > capacity.volume_files:
+        free = f"{capacity.volume_files:,} inodes are free"
+        measured = f"{len(plan.files):,} files in {directories:,} directories; {free}"
+        yield Problem("the volume has too few inodes", measured, "Pack small files into archives")
+
+
+def _memory_problems(plan: PrefetchPlan, capacity: Capacity, in_pod: bool) -> Iterator[Problem]:
+    sizes = [entry.size for entry in plan.files]
+    flight = min(plan.buffer_bytes, sum(sizes))
+    need = charged(sizes) + flight
+    wanted = (
+        f"{_files(plan)} need {format_bytes(need)} with pages, inodes and {format_bytes(flight)} in flight"
+    )
     if capacity.memory_bytes is not None and need > capacity.memory_bytes:
         measured = f"{wanted}; the limit leaves {format_bytes(capacity.memory_bytes)}"
-        remedy = _room(need, in_pod=in_pod) if in_pod else "Raise the memory limit of this process's cgroup"
-        problems.append(Problem("the dataset is larger than the memory limit", measured, remedy))
-    return problems
+        remedy = _room(plan, in_pod) if in_pod else "Raise the memory limit of this process's cgroup"
+        yield Problem("the dataset is larger than the memory limit", measured, remedy)
+    if capacity.node_bytes is not None and need > capacity.node_bytes:
+        measured = f"{wanted}; {format_bytes(capacity.node_bytes)} are available"
+        remedy = f"Use a {'node' if in_pod else 'machine'} with more memory, or a smaller dataset"
+        yield Problem("the dataset is larger than the memory that this machine has left", measured, remedy)
 
 
-def _room(need: int, *, in_pod: bool) -> str:
+def _files(plan: PrefetchPlan) -> str:
+    count = len(plan.files)
+    return f"{count:,} file{'s' * (count != 1)} of {format_bytes(sum(entry.size for entry in plan.files))}"
+
+
+def _directories(entries: Iterable[Entry]) -> set[str]:
+    """All directories that files lie in, those above included."""
+    found: set[str] = set()
+    for entry in entries:
+        parent = entry.name.rpartition("/")[0]
+        while parent and parent not in found:
+            found.add(parent)
+            parent = parent.rpartition("/")[0]
+    return found
+
+
+def _room(plan: PrefetchPlan, in_pod: bool) -> str:
+    """A larger volume or another path holds the whole dataset, what is kept included."""
+    need = charged(entry.size for entry in (*plan.files, *plan.kept))
     if in_pod:
         size = quantity_at_least(need + need // 20)
         return f"Set podferry.io/dataset-size to {size}, or use a smaller dataset"

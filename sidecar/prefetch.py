@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -31,20 +32,38 @@ class Budget:
     def __init__(self, total: int) -> None:
         self._free = total
         self._total = total
-        self._turn = asyncio.Condition()
+        self._queue: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     async def take(self, count: int) -> None:
         """Wait until `count` bytes are free; more than the total counts as the total."""
         count = min(count, self._total)
-        async with self._turn:
-            await self._turn.wait_for(lambda: self._free >= count)
+        if not self._queue and count <= self._free:
             self._free -= count
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._queue.append((count, turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():  # granted at the same moment
+                self._free += count
+            self._grant()
+            raise
 
-    async def give(self, count: int) -> None:
+    def give(self, count: int) -> None:
         """Give bytes back."""
-        async with self._turn:
-            self._free += min(count, self._total)
-            self._turn.notify_all()
+        self._free += min(count, self._total)
+        self._grant()
+
+    def _grant(self) -> None:
+        while self._queue:
+            count, turn = self._queue[0]
+            if not turn.cancelled():
+                if count > self._free:
+                    return
+                self._free -= count
+                turn.set_result(None)
+            self._queue.popleft()
 
 
 class Prefetch:
@@ -63,16 +82,18 @@ class Prefetch:
         self._growing: dict[int, Path] = {}
 
     async def run(self) -> None:
-        """Fetch everything; the stage is whole on return.
+        """Fetch everything; the stage is whole on return. A failure stops everything and leaves no half file.
 
         Raises:
             Changed, NotFound, Corrupt: An object is not what was listed; it is named.
             TemporaryError: The store did not answer, after all attempts.
-            Refused: The volume was full.
+            Refused: The volume was full, or a file could not be written.
         """
         requests = self._plan.requests()
-        await all_of(self._work(requests) for _ in range(self._settings.in_flight))
-        self._stage.finish()
+        try:
+            await all_of(self._work(requests) for _ in range(self._settings.in_flight))
+        finally:
+            self._stage.finish()
 
     async def _work(self, requests: Iterator[Piece]) -> None:
         for piece in requests:
@@ -80,7 +101,7 @@ class Prefetch:
             try:
                 await self._piece(piece)
             finally:
-                await self._budget.give(piece.length)
+                self._budget.give(piece.length)
 
     async def _piece(self, piece: Piece) -> None:
         entry = self._plan.files[piece.file]
@@ -89,17 +110,31 @@ class Prefetch:
             measured = f"{len(data)} bytes from {piece.start}, {piece.length} were asked for"
             raise Corrupt.of(f"the store sent a wrong length of {entry.name}", measured)
         try:
-            path = self._path(piece.file)
-            if piece.length >= IN_A_THREAD:
-                await asyncio.to_thread(_write_at, path, data, piece.start)
-            else:
-                _write_at(path, data, piece.start)
+            whole = await self._store(piece, data)
         except OSError as error:
-            raise self._no_room(entry.name, error) from error
-        self._left[piece.file] -= 1
-        if not self._left[piece.file]:
-            self._stage.admit(self._growing.pop(piece.file), entry)
+            raise self._unwritten(entry.name, error) from error
+        if whole:
             self._progress(1, entry.size)
+
+    async def _store(self, piece: Piece, data: memoryview) -> bool:
+        """Write a piece; whether its file is whole and has its name now."""
+        entry = self._plan.files[piece.file]
+        small = piece.length < IN_A_THREAD
+        if small and self._plan.pieces[piece.file] == 1:
+            self._stage.put(piece.file, data, entry)
+            return True
+        if piece.file not in self._growing:
+            self._growing[piece.file] = self._stage.grow(piece.file)
+        path = self._growing[piece.file]
+        if small:
+            self._stage.write(path, data, piece.start)
+        else:
+            await asyncio.to_thread(self._stage.write, path, data, piece.start)
+        self._left[piece.file] -= 1
+        if self._left[piece.file]:
+            return False
+        self._stage.admit(self._growing.pop(piece.file), entry)
+        return True
 
     async def _fetch(self, piece: Piece) -> memoryview:
         entry = self._plan.files[piece.file]
@@ -109,29 +144,11 @@ class Prefetch:
                 return await self._lane.fetch(entry, piece.start, piece.length)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def _path(self, file: int) -> Path:
-        """The file aside that a piece goes to, made when its first piece comes."""
-        if file not in self._growing:
-            single = self._plan.pieces[file] == 1
-            self._growing[file] = self._stage.grow(file, 0 if single else self._plan.files[file].size)
-        return self._growing[file]
-
-    def _no_room(self, name: str, error: OSError) -> Refused:
+    def _unwritten(self, name: str, error: OSError) -> Refused:
         if error.errno != errno.ENOSPC:
             remedy = "Check the volume and its permissions"
             return Refused.of(f"{name} cannot be written to the stage", str(error), remedy)
         left = os.statvfs(self._stage.root)
-        free = format_bytes(left.f_bavail * left.f_frsize)
+        free = f"{format_bytes(left.f_bavail * left.f_frsize)} and {left.f_favail:,} inodes are free"
         what = f"the volume was full while {name} was being written: somebody else writes there"
-        return Refused.of(what, f"{free} are free", "Give the dataset a volume of its own")
-
-
-def _write_at(path: Path, data: memoryview, start: int) -> None:
-    """Write all of `data` at an offset; `os.pwrite` may write less than it was given."""
-    descriptor = os.open(path, os.O_WRONLY)
-    try:
-        while len(data):
-            written = os.pwrite(descriptor, data, start)
-            data, start = data[written:], start + written
-    finally:
-        os.close(descriptor)
+        return Refused.of(what, free, "Give the dataset a volume of its own")

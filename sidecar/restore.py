@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import shutil
+import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +28,8 @@ AUTO, LATEST, NEVER = "auto", "latest", "never"
 CHUNK = 16 << 20
 """Bytes of one request: as for the dataset's ranges."""
 FILES_AT_ONCE = 4
-FOR_ANYBODY = 0o666
-"""The trainer's user is unknown, and it may overwrite what was restored."""
+FOR_ANYBODY, DIRECTORY_FOR_ANYBODY = 0o666, 0o777
+"""The trainer's user is unknown, and it may overwrite or remove what was restored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,10 @@ async def _elsewhere(uri: Uri, config: StoreConfig) -> Source:
     source = Source(Catalogue(open_store(uri.parent, config)), uri.name)
     if await source.catalogue.sequences(uri.name) or not uri.parent.name:
         return source
-    await source.catalogue.store.close()
-    return Source(Catalogue(open_store(uri.parent.parent, config)), uri.parent.name, uri.name)
+    above = Source(Catalogue(open_store(uri.parent.parent, config)), uri.parent.name, uri.name)
+    unused = source if await above.catalogue.sequences(above.lineage) else above
+    await unused.catalogue.store.close()
+    return above if unused is source else source
 
 
 def restored_status(commit: Commit, seconds: float) -> RestoredStatus:
@@ -162,7 +165,7 @@ async def _bring(store: Store, commit: Commit, target: Path, aside: Path) -> Non
     try:
         await all_of(one(file) for file in missing)
         for file in missing:
-            _admit(aside / file.name, target / file.name)
+            _admit(aside / file.name, target / file.name, target)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
@@ -173,17 +176,25 @@ def _stands(path: Path, file: CommittedFile) -> bool:
     Raises:
         Refused: Another content lies there.
     """
-    if not path.exists():
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
         return False
-    with path.open("rb") as opened:
-        if (
-            path.stat().st_size == file.size
-            and hashlib.file_digest(opened, "sha256").hexdigest() == file.sha256
-        ):
-            return True
-    raise Refused.of(
+    except NotADirectoryError:
+        raise _another(path, "a part of its path is a file") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise _another(path, "no regular file lies there")
+    if found.st_size == file.size:
+        with path.open("rb") as opened:
+            if hashlib.file_digest(opened, "sha256").hexdigest() == file.sha256:
+                return True
+    raise _another(path, f"{found.st_size} bytes there, {file.size} committed")
+
+
+def _another(path: Path, measured: str) -> Refused:
+    return Refused.of(
         f"{path} is not the version that would be restored",
-        f"{path.stat().st_size} bytes there, {file.size} committed",
+        measured,
         "Move it away to resume from the committed one, or set restore to never to keep it",
     )
 
@@ -206,7 +217,10 @@ async def download(store: Store, name: str, file: CommittedFile, path: Path) -> 
         raise Corrupt.of(f"{store.uri / name} is damaged", measured)
 
 
-def _admit(grown: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
+def _admit(grown: Path, target: Path, root: Path) -> None:
+    for folder in reversed([parent for parent in target.parents if root in parent.parents]):
+        if not folder.exists():
+            folder.mkdir()
+            folder.chmod(DIRECTORY_FOR_ANYBODY)
     grown.chmod(FOR_ANYBODY)
     grown.rename(target)

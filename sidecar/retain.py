@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,11 +10,10 @@ from pathlib import Path
 import structlog
 
 from podferry.sidecar.complete import Candidate
+from podferry.sidecar.pointers import POINTER_BYTES, POINTERS, read_small
+from podferry.sidecar.snapshot import Identity
 
 log = structlog.get_logger(__name__)
-
-POINTER_BYTES = 4096
-"""A file up to this size may be a trainer's own pointer (`latest`, `checkpoint`) to a checkpoint's name."""
 
 
 def pressed(root: Path, share: float) -> bool:
@@ -35,31 +35,52 @@ def expendable(
     """
     lying = [name for name in durable if name in present]
     old = lying[: max(len(lying) - max(keep, 1), 0)]
-    return [present[name] for name in old if name not in pointed]
+    # Small ones free nothing, and a trainer's pointer of any name is one of them.
+    return [present[name] for name in old if name not in pointed and present[name].bytes > POINTER_BYTES]
 
 
 def pointers(root: Path, present: Mapping[str, Candidate]) -> str:
-    """The text of all small files at the top of the directory."""
+    """The text of the small files at the top of the directory: trainers keep their own pointers there.
+
+    A small file that belongs to a checkpoint of several files may well name itself; known pointers, which
+    belong to the checkpoint that they name, count all the same.
+    """
     names = [
-        name for candidate in present.values() for name, seen in candidate.files if seen.size <= POINTER_BYTES
+        name
+        for candidate in present.values()
+        for name, seen in candidate.files
+        if seen.size <= POINTER_BYTES and "/" not in name and (name in POINTERS or len(candidate.files) == 1)
     ]
-    texts = []
-    for name in names:
-        try:
-            texts.append((root / name).read_bytes().decode(errors="replace"))
-        except FileNotFoundError:
-            continue
-    return "\n".join(texts)
+    return "\n".join(read_small(root, names).values())
 
 
-def free(root: Path, candidate: Candidate) -> None:
-    """Remove a checkpoint's files, and its directory where nothing else is left in it."""
+def free(root: Path, candidate: Candidate) -> bool:
+    """Remove a checkpoint's files, and its directories where nothing else is left in them.
+
+    Returns:
+        Whether it was freed; one that is no longer as it was seen stays whole.
+    """
+    if any(not _unchanged(root / name, seen) for name, seen in candidate.files):
+        return False
     log.info("freeing a durable checkpoint", name=candidate.name, bytes=candidate.bytes)
-    for name, _ in candidate.files:
-        (root / name).unlink(missing_ok=True)
+    try:
+        for name, seen in candidate.files:
+            if _unchanged(root / name, seen):
+                (root / name).unlink()
+    except OSError as error:
+        log.warning("a checkpoint cannot be freed", name=candidate.name, reason=str(error))
+        return False
     folders = {
         folder for name, _ in candidate.files for folder in (root / name).parents if root in folder.parents
     }
     for folder in sorted(folders, key=lambda path: -len(path.parts)):
-        if not any(folder.iterdir()):
+        with contextlib.suppress(OSError):  # not empty: there are files that are not ours to remove
             folder.rmdir()
+    return True
+
+
+def _unchanged(path: Path, seen: Identity) -> bool:
+    try:
+        return Identity.of(path.stat(follow_symlinks=False)) == seen
+    except (FileNotFoundError, NotADirectoryError):
+        return False

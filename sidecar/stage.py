@@ -1,7 +1,7 @@
 """The local copy of the dataset: whose it is, what it holds, how a file gets in.
 
 Files are written aside and renamed in when whole, so whatever has its name in the stage is whole. The claim,
-a file outside of the stage, is made while the stage is empty: from then on all that it holds is ours to trim.
+a file outside of the stage, lists what is ours: that alone is ever trimmed.
 """
 
 from __future__ import annotations
@@ -9,15 +9,38 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from podferry.contract.errors import Refused
+import msgspec
+
+from podferry.contract.documents import decode_document
+from podferry.contract.errors import Corrupt, Refused
 from podferry.contract.manifest import Entry, Manifest
-from podferry.sidecar.snapshot import scan
 
 ASIDE = ".podferry-partial"
 """Where files grow, on the stage's own file system; gone when the stage is whole."""
+FORMAT = 1
+FILE_MODE = 0o644
+DIRECTORY_MODE = 0o755
+NO_FILE = -1
+"""Stands for the size of what is neither a directory nor a regular file: a link, a pipe."""
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """What fills the stage.
+
+    Attributes:
+        digest: The manifest's.
+        names: Its files, relative to the stage: what a later start may trim.
+        format: Version of this document.
+    """
+
+    digest: str
+    names: frozenset[str]
+    format: int = FORMAT
 
 
 class Stage:
@@ -28,6 +51,7 @@ class Stage:
         self.aside = root / ASIDE
         self._claims = claims
         self._locked: TextIO | None = None
+        self._made = {""}
 
     def claim(self, manifest: Manifest) -> frozenset[str]:
         """Make the stage this manifest's; the names that it already holds whole.
@@ -35,76 +59,177 @@ class Stage:
         What an earlier start fetched for another manifest is trimmed. Nothing else is ever deleted.
 
         Raises:
-            Refused: It holds files of somebody else, or another agent is using it.
+            Refused: It holds files of somebody else, another agent is using it, or it cannot be written.
         """
-        self._claims.mkdir(parents=True, exist_ok=True)
-        self._lock()
-        record = self._claims / "claim"
-        claimed = record.read_text() if record.exists() else None
-        held = self._held()
-        if claimed is None and held:
-            self._refuse(sorted(held))
-        wanted = {entry.name: entry.size for entry in manifest.entries}
-        whole = {
-            name for name, size in held.items() if claimed == manifest.digest and wanted.get(name) == size
-        }
-        for name in held.keys() - whole:
-            (self.root / name).unlink()
-        shutil.rmtree(self.aside, ignore_errors=True)
-        aside = record.with_suffix(".tmp")
-        aside.write_text(manifest.digest)
-        aside.replace(record)
-        self.aside.mkdir()
-        return frozenset(whole)
+        _refuse_own_names(manifest)
+        try:
+            self._claims.mkdir(parents=True, exist_ok=True)
+            self._lock()
+            whole = self._sort_out(manifest)
+            self._record(Claim(manifest.digest, frozenset(entry.name for entry in manifest.entries)))
+            shutil.rmtree(self.aside, ignore_errors=True)
+            self.aside.mkdir()
+        except OSError as error:
+            remedy = "Check the directory and its permissions"
+            raise Refused.of(f"the stage {self.root} cannot be used", str(error), remedy) from error
+        self._made = {""}
+        return whole
 
     def close(self) -> None:
-        """Let other agents in."""
+        """Let other agents have the stage."""
         if self._locked is not None:
             self._locked.close()
             self._locked = None
 
     def _lock(self) -> None:
-        """Keep other agents out until `close`, or until this process ends."""
+        """Keep other agents out until this process ends."""
         if self._locked is not None:
             return
-        self._locked = (self._claims / "lock").open("w")
+        file = (self._claims / "lock").open("w")
         try:
-            fcntl.flock(self._locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            file.close()
             remedy = "Wait for it to end, or choose another dataset path"
             raise Refused.of(f"another podferry is using the stage {self.root}", remedy=remedy) from None
+        self._locked = file
 
-    def _held(self) -> dict[str, int]:
-        names = scan(self.root)
-        return {name: seen.size for name, seen in names.items() if not name.startswith(ASIDE + "/")}
+    def _claimed(self) -> Claim:
+        """What the last start claimed. A claim that cannot be read is none: then nothing is trimmed."""
+        path = self._claims / "claim"
+        try:
+            return decode_document(path.read_bytes(), Claim, FORMAT, str(path))
+        except (FileNotFoundError, Corrupt):
+            return Claim("", frozenset())
+
+    def _sort_out(self, manifest: Manifest) -> frozenset[str]:
+        """Trim what is ours and not wanted; the names of what is wanted and whole."""
+        claim = self._claimed()
+        held = dict(_contents(str(self.root)))
+        same = claim.digest == manifest.digest
+        # The trainer may keep a cache of its own beside the files of the same dataset, but no link:
+        # writing below one would leave the stage.
+        foreign = [
+            name for name, size in held.items() if name not in claim.names and not (same and size != NO_FILE)
+        ]
+        if foreign:
+            self._refuse(sorted(foreign))
+        wanted = {entry.name: entry.size for entry in manifest.entries} if same else {}
+        whole = frozenset(name for name, size in held.items() if wanted.get(name) == size)
+        for name in claim.names & held.keys() - whole:
+            (self.root / name).unlink()
+            _prune(self.root, name)
+        return whole
+
+    def _record(self, claim: Claim) -> None:
+        aside = self._claims / "claim.tmp"
+        aside.write_bytes(msgspec.json.encode(claim))
+        aside.replace(self._claims / "claim")
 
     def _refuse(self, names: list[str]) -> None:
         shown = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
         raise Refused.of(
             f"the stage {self.root} holds files of another run",
-            f"{len(names):,} files: {shown}",
+            f"{len(names):,} file{'s' * (len(names) != 1)}: {shown}",
             "Empty it, or choose another dataset path",
         )
 
-    def grow(self, number: int, size: int) -> Path:
-        """An empty file aside, with room for `size` bytes.
-
-        Raises:
-            OSError: ENOSPC where the volume has no room; tmpfs and ext4 reserve at once.
-        """
+    def grow(self, number: int) -> Path:
+        """An empty file aside, under a number of its own."""
         path = self.aside / str(number)
-        with path.open("xb") as file:
-            if size and hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, size)
+        os.close(_create(path))
         return path
 
-    def admit(self, path: Path, entry: Entry, mode: int = 0o644) -> None:
+    def write(self, path: Path, data: memoryview, start: int) -> None:
+        """Write all of `data` at an offset of a file aside. Safe in threads.
+
+        Raises:
+            OSError: ENOSPC where the volume is full.
+        """
+        descriptor = os.open(path, os.O_WRONLY)
+        try:
+            _write_all(descriptor, data, start)
+        finally:
+            os.close(descriptor)
+
+    def admit(self, path: Path, entry: Entry) -> None:
         """Rename a whole file in under its own name."""
-        target = self.root / entry.name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        path.chmod(mode)
-        path.rename(target)
+        path.chmod(FILE_MODE)
+        self._rename(path, entry.name)
+
+    def put(self, number: int, data: memoryview, entry: Entry) -> None:
+        """`grow`, `write` and `admit` in one, for a small file: a third of the system calls.
+
+        Raises:
+            OSError: As `write`.
+        """
+        path = self.aside / str(number)
+        descriptor = _create(path)
+        try:
+            _write_all(descriptor, data, 0)
+            os.fchmod(descriptor, FILE_MODE)
+        finally:
+            os.close(descriptor)
+        self._rename(path, entry.name)
+
+    def _rename(self, path: Path, name: str) -> None:
+        self._make(name.rpartition("/")[0])
+        path.rename(f"{self.root}/{name}")
+
+    def _make(self, directory: str) -> None:
+        """Make a directory of the stage and those above it, once."""
+        if directory in self._made:
+            return
+        self._make(directory.rpartition("/")[0])
+        path = self.root / directory
+        if not path.is_dir():
+            path.mkdir()
+            path.chmod(stat.S_IMODE(path.stat().st_mode) | DIRECTORY_MODE)  # whatever the umask is
+        self._made.add(directory)
 
     def finish(self) -> None:
-        """The stage is whole: nothing is aside any more."""
+        """Nothing grows any more: remove what is aside."""
         shutil.rmtree(self.aside, ignore_errors=True)
+
+
+def _refuse_own_names(manifest: Manifest) -> None:
+    for entry in manifest.entries:
+        if entry.name.partition("/")[0] == ASIDE:
+            what = f"a dataset must not hold {ASIDE}: the name is podferry's own"
+            raise Refused.of(what, repr(entry.name), "Remove it at its source")
+
+
+def _contents(root: str, prefix: str = "") -> Iterator[tuple[str, int]]:
+    """The name and size of everything that is no directory, what grows aside left out."""
+    with os.scandir(root) as found:
+        children = list(found)
+    for child in children:
+        name = prefix + child.name
+        if child.is_dir(follow_symlinks=False):
+            if name != ASIDE:
+                yield from _contents(child.path, name + "/")
+        else:
+            regular = child.is_file(follow_symlinks=False)
+            yield name, child.stat().st_size if regular else NO_FILE
+
+
+def _prune(root: Path, name: str) -> None:
+    """Remove the directories above a file that is gone, as far as they are empty."""
+    parent = name.rpartition("/")[0]
+    while parent:
+        try:
+            (root / parent).rmdir()
+        except OSError:  # not empty, or gone already
+            return
+        parent = parent.rpartition("/")[0]
+
+
+def _create(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+
+
+def _write_all(descriptor: int, data: memoryview, start: int) -> None:
+    """`os.pwrite` may write less than it was given."""
+    while len(data):
+        written = os.pwrite(descriptor, data, start)
+        data, start = data[written:], start + written

@@ -1,5 +1,7 @@
-"""Checks of file formats that can tell whether a file is whole. A torn file must never pass for a sound one;
-what a format cannot tell is left to the time that a file has been quiet.
+"""Checks of file formats that can tell whether a file is whole.
+
+A torn file must never pass for a sound one; what a format cannot tell is left to the time that a file has
+been quiet.
 """
 
 from __future__ import annotations

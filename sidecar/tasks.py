@@ -13,4 +13,7 @@ async def all_of(work: Iterable[Coroutine[object, object, None]]) -> None:
             for one in work:
                 group.create_task(one)
     except ExceptionGroup as failures:
-        raise failures.exceptions[0] from failures
+        first = failures.exceptions[0]
+    else:
+        return
+    raise first  # out of the handler: its own cause, such as a vendor's exception, must stay

@@ -96,8 +96,7 @@ class Uploader:
             FerryError: The store's, after the attempts are spent.
         """
         readings = {
-            name: Reading(pinned.folder / name, identity, self._chunk_bytes)
-            for name, identity in pinned.held
+            name: Reading(pinned.folder / name, identity, self._chunk_bytes) for name, identity in pinned.held
         }
         prints = {name: await asyncio.to_thread(reading.fingerprint) for name, reading in readings.items()}
         triples = [(name, reading.identity.size, prints[name]) for name, reading in readings.items()]

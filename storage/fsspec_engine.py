@@ -28,6 +28,7 @@ from podferry.storage.body import Source, whole
 from podferry.storage.fsspec_config import EXCLUSIVE, HTTP, OBJECTS, settings_for
 from podferry.storage.limits import LIMITS, Limits
 from podferry.storage.naming import checked_name, is_temporary, join, temporary_name
+from podferry.storage.schemes import unknown_scheme
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.translate import make, translating
 
@@ -143,7 +144,11 @@ class FsspecStore:
         with self._making:
             if self._held is None:
                 root = f"{self.uri.scheme}://{self.uri.bucket}/"
-                self._held = fsspec.core.url_to_fs(root, **self._options)
+                try:
+                    self._held = fsspec.core.url_to_fs(root, **self._options)
+                except ImportError as error:
+                    # Some file systems load what they stand on only now: hdfs and its pyarrow.
+                    raise unknown_scheme(self.uri) from error
             return self._held
 
     def _path(self, name: str) -> str:
@@ -160,8 +165,20 @@ class FsspecStore:
             info = self._fs.info(self._path(name))
         return Entry(name, int(info.get("size") or 0), _tag(info))
 
+    def _is_file(self, path: str) -> bool:
+        """Whether a listing would be of a file; object stores list by prefix, and HTTP has no directories."""
+        return self.uri.scheme not in (*OBJECTS, *HTTP) and bool(self._fs.isfile(path))
+
+    def _holds_any(self, path: str) -> bool:
+        """Whether a directory counts: object stores have no empty ones, so neither has any other store."""
+        if self.uri.scheme in (*OBJECTS, *HTTP):
+            return True
+        return any(files for _, _, files in self._fs.walk(path))
+
     def _find(self, prefix: str) -> list[Entry]:
         top = self._path(prefix)
+        if self._is_file(top):
+            return []
         try:
             found = self._fs.find(top, withdirs=False, detail=True)
         except FileNotFoundError:
@@ -181,6 +198,8 @@ class FsspecStore:
 
     def _children(self, prefix: str) -> Iterator[str]:
         top = self._path(prefix)
+        if self._is_file(top):
+            return
         try:
             found = self._fs.ls(top, detail=True)
         except (FileNotFoundError, NotADirectoryError):
@@ -190,7 +209,7 @@ class FsspecStore:
         for info in found:
             name = self._relative(info["name"], top)
             if info["type"] == "directory":
-                yield from [name + "/"] if name else []
+                yield from [name + "/"] if name and self._holds_any(info["name"]) else []
             elif name and info["name"].rstrip("/") != top and not is_temporary(name):
                 yield name
 

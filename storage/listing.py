@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from difflib import get_close_matches
 
 import msgspec
 
-from podferry.contract.errors import Changed, EmptyDataset, NotFound
+from podferry.contract.errors import Changed, EmptyDataset, FerryError, NotFound
 from podferry.contract.manifest import Entry, Manifest, freeze
 from podferry.contract.quantity import format_bytes
 from podferry.contract.reference import Reference
@@ -16,6 +17,8 @@ from podferry.storage.store import Store, StoreConfig
 
 MOST_NAMED = 3
 """Prefixes that a message names: enough to recognise a slip, few enough to read."""
+HINT_SECONDS = 10.0
+"""For the search after near prefixes: a flat bucket of millions of objects must not hold the error back."""
 
 
 async def list_dataset(store: Store) -> Manifest:
@@ -35,7 +38,7 @@ class Dataset(msgspec.Struct, frozen=True):
     """A dataset that has been listed.
 
     Attributes:
-        store: Opened where the manifest's names are relative to; close it when done.
+        store: Opened where the manifest's names are relative to, for one object above it; close it when done.
         manifest: Its files.
     """
 
@@ -65,22 +68,30 @@ async def _single(uri: Uri, config: StoreConfig) -> Dataset:
     try:
         if uri.name:
             entry = await store.stat(uri.name)
-            return Dataset(store, freeze(str(uri.parent), [Entry(uri.name, entry.size, entry.tag)]))
+            return Dataset(store, freeze(str(uri), [Entry(uri.name, entry.size, entry.tag)]))
     except NotFound:
         pass
     except BaseException:
         await store.close()
         raise
     await store.close()
-    near = await _nearest(uri, config)
-    remedy = (
-        f"Did you mean {' or '.join(near)}?" if near else f"{uri.root} holds nothing at all: check the bucket"
-    )
-    raise EmptyDataset.of("the dataset is empty", f"no object below {uri}", remedy)
+    raise EmptyDataset.of("the dataset is empty", f"no object below {uri}", await _hint(uri, config))
 
 
-async def _nearest(uri: Uri, config: StoreConfig) -> list[str]:
-    """The prefixes nearest to `uri` that exist: siblings of its first part that does not."""
+async def _hint(uri: Uri, config: StoreConfig) -> str:
+    """What to do about an empty dataset; what goes wrong on the way to a hint hides nothing."""
+    try:
+        async with asyncio.timeout(HINT_SECONDS):
+            near = await nearest(uri, config)
+    except (FerryError, TimeoutError):
+        return "Check the bucket and the path"
+    if near:
+        return f"Did you mean {' or '.join(near)}?"
+    return f"{uri.root} holds nothing at all: check the bucket"
+
+
+async def nearest(uri: Uri, config: StoreConfig) -> list[str]:
+    """The prefixes nearest to `uri` that exist, for messages: siblings of its first part that does not."""
     parts = uri.key.split("/")
     for depth in range(len(parts) - 1, -1, -1):
         parent = msgspec.structs.replace(uri, key="/".join(parts[:depth]))
@@ -104,7 +115,9 @@ def check_frozen(reference: Reference, manifest: Manifest) -> None:
         Changed: They differ.
     """
     if reference.frozen and reference.digest != manifest.digest:
-        said = f"{reference.files} files, {format_bytes(reference.bytes or 0)}, sha256={reference.digest}"
+        sized = reference.files is not None and reference.bytes is not None
+        counts = f"{reference.files} files, {format_bytes(reference.bytes or 0)}, " if sized else ""
+        said = f"{counts}sha256={reference.digest}"
         found = f"{manifest.files} files, {format_bytes(manifest.bytes)}, sha256={manifest.digest}"
         raise Changed.of(
             f"the dataset {reference.uri} is no longer the one that was frozen",

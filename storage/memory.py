@@ -80,26 +80,28 @@ CONTENTS: dict[str, Content] = {}
 
 
 class MemoryStore:
-    """Objects in a dictionary, with scripted faults."""
+    """Objects in a dictionary.
+
+    Attributes:
+        uri: Where it is opened.
+        content: Shared by all stores of the same name, as are the `faults` in it.
+    """
 
     exclusive_create = True
 
     def __init__(self, uri: Uri, content: Content | None = None) -> None:
         self.uri = uri
         self.content = CONTENTS.setdefault(uri.bucket, Content()) if content is None else content
-
-    @property
-    def faults(self) -> list[Fault]:
-        """What will go wrong; shared with every store of the same name."""
-        return self.content.faults
+        self.faults = self.content.faults
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
         """See `Store.entries`. The tag is the first 32 digits of the content's SHA-256."""
         fault = await self._before("entries", prefix)
         found = self._below(prefix)
         for name in found[: fault.truncate if fault else None]:
-            if name in (held := self._names()):
-                yield _entry(name, held[name])
+            data = self.content.objects.get(self._key(name))
+            if data is not None:
+                yield _entry(name, data)
         _after(fault)
 
     async def children(self, prefix: str = "") -> list[str]:

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import importlib
 
-from fsspec.registry import get_filesystem_class, known_implementations
+from fsspec.registry import get_filesystem_class
 
-from podferry.contract.errors import InvalidWish, UnknownScheme
-from podferry.contract.suggest import did_you_mean
+from podferry.contract.errors import InvalidWish
 from podferry.contract.uri import ENGINES, Uri
 from podferry.storage import obstore_config
 from podferry.storage.limits import LIMITS, Limits
 from podferry.storage.local import LocalStore
 from podferry.storage.memory import MemoryStore
+from podferry.storage.schemes import unknown_scheme
 from podferry.storage.store import Store, StoreConfig
-
-EXTRAS = {
-    "gs": "gcs",
-    "gcs": "gcs",
-    "s3": "s3fs",
-    "s3a": "s3fs",
-    "oss": "oss",
-    "sftp": "sftp",
-    "ssh": "sftp",
-    "smb": "smb",
-    "hdfs": "hdfs",
-}
-"""podferry's extra that brings the fsspec package of a scheme."""
 
 
 def open_store(uri: Uri, config: StoreConfig = StoreConfig(), limits: Limits = LIMITS) -> Store:  # noqa: B008
@@ -75,27 +62,7 @@ def _fsspec(uri: Uri, config: StoreConfig, limits: Limits) -> Store:
     try:
         get_filesystem_class(uri.scheme)
     except (ValueError, ImportError) as error:
-        raise _unknown(uri) from error
+        raise unknown_scheme(uri) from error
     engine = importlib.import_module("podferry.storage.fsspec_engine")
     store: Store = engine.FsspecStore(uri, config, limits)
     return store
-
-
-def _unknown(uri: Uri) -> UnknownScheme:
-    scheme = uri.scheme
-    if scheme in EXTRAS:
-        remedy = f"Run: pip install 'podferry[{EXTRAS[scheme]}]'"
-        return UnknownScheme.of(f"no engine for {scheme}:// is installed", str(uri), remedy)
-    if scheme in known_implementations:
-        remedy = f"Install what fsspec needs for it: {_fsspec_says(scheme)}"
-        return UnknownScheme.of(f"no engine for {scheme}:// is installed", str(uri), remedy)
-    schemes = {*obstore_config.SCHEMES, *EXTRAS, "file", "memory", "http", "https", "ftp"}
-    remedy = did_you_mean(scheme, schemes, f"Known schemes: {', '.join(sorted(schemes))}")
-    return UnknownScheme.of(f"no engine opens {scheme}://", str(uri), remedy)
-
-
-def _fsspec_says(scheme: str) -> str:
-    known = known_implementations[scheme]
-    package = known["class"].partition(".")[0]
-    said = str(known.get("err", "")).rstrip(".")
-    return said if package == "fsspec" or said else f"pip install {package}"

@@ -1,3 +1,4 @@
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -191,3 +192,52 @@ def test_a_command_without_the_flag_is_no_executor() -> None:
     inputs = read_kfp_inputs(["--executor_input={}"])
     assert inputs is not None
     assert inputs.texts == {}
+
+
+@pytest.mark.parametrize(
+    ("output_file", "run"),
+    [
+        (
+            "/root/demo-2026-11-21-02-01-33-582610/train/executor_output.json",
+            "demo-2026-11-21-02-01-33-582610",
+        ),
+        ("/root/demo-2026-11-21-02-01-33-582610/inner/train/o.json", "demo-2026-11-21-02-01-33-582610"),
+        (f"/minio/bucket/two-step/{RUN}/train/1e6daf97-dd77-4ecc-b9dd-135b4e2e4010/o.json", RUN),
+        (f"/minio/bucket/two-step/{RUN}/train/o.json", RUN),
+        ("/elsewhere/train/o.json", ""),
+        ("", ""),
+    ],
+)
+def test_without_a_flag_the_run_is_the_folder_of_its_outputs(output_file: str, run: str) -> None:
+    document = json.dumps({"inputs": {}, "outputs": {"outputFile": output_file}})
+    inputs = read_kfp_inputs(["--executor_input", document])
+    assert inputs is not None
+    assert inputs.run_id == run
+    flagged = read_kfp_inputs(["--run_id", "run-1", "--executor_input", document])
+    assert flagged is not None
+    assert flagged.run_id == "run-1"
+
+
+def test_a_place_in_a_local_runs_folder_is_no_identity(executor: Callable[..., Pod]) -> None:
+    def digest(uri: str) -> str:
+        artifacts = {"data": {"artifacts": [{"uri": uri}]}}
+        return inputs_of(executor({}, artifacts=artifacts)).digest
+
+    assert digest("/r/demo-2026-11-21-02-01-33-582610/a/data") == digest(
+        "/r/demo-2026-11-22-03-00-00-000001/a/data"
+    )
+    assert digest("/r/demo-1/a/data") != digest("/r/demo-2/a/data")
+
+
+def test_resources_that_the_compiler_made_inputs_tell_no_trainings_apart(
+    executor: Callable[..., Pod],
+) -> None:
+    plain = inputs_of(executor({"lr": 1}))
+    given = {
+        "lr": 1,
+        "memory_limit": "{{$.inputs.parameters['pipelinechannel--a']}}",
+        "pipelinechannel--a": "2Gi",
+    }
+    assert inputs_of(executor(given)).digest == plain.digest
+    declared = {"parameters": {"memory_limit": {"parameterType": "STRING"}}}
+    assert inputs_of(executor(given, spec=declared)).parameters == {"lr": 1, "memory_limit": "2Gi"}

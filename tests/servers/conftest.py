@@ -1,5 +1,6 @@
 """Real servers, for `pytest -m servers`; without that mark nothing here runs."""
 
+import importlib
 import itertools
 import os
 import sys
@@ -13,15 +14,22 @@ pytest.register_assert_rewrite("store_contract")
 
 # gcsfs decides at its import; with it, every first call to an emulator waits for a minute.
 os.environ["GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT"] = "false"
+OTHERS_WARNINGS = (
+    "ignore:The asyn(core|chat) module is deprecated:DeprecationWarning",  # pyftpdlib
+    "ignore:Sending a large body directly:ResourceWarning",  # gcsfs
+)
 COUNTER = itertools.count()
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest looks at the marks
 def pytest_collection_modifyitems(config, items):
     asked = "servers" in (config.getoption("markexpr") or "")
     ours = [item for item in items if HERE in item.path.parents]
     for item in ours:
         item.add_marker(pytest.mark.servers)
         item.add_marker(pytest.mark.timeout(600))  # the first run builds the servers
+        for warning in OTHERS_WARNINGS:
+            item.add_marker(pytest.mark.filterwarnings(warning))
     if not asked and ours:
         config.hook.pytest_deselected(items=ours)
         items[:] = [item for item in items if item not in set(ours)]
@@ -34,33 +42,27 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def versitygw(folders):
-    from running import versitygw
-
-    with versitygw(folders.mktemp("versitygw"), "key-of-tests", "secret-of-tests") as endpoint:
+    with importlib.import_module("running").versitygw(
+        folders.mktemp("versitygw"), "key-of-tests", "secret-of-tests"
+    ) as endpoint:
         yield endpoint
 
 
 @pytest.fixture(scope="session")
 def azurite(folders):
-    from running import azurite
-
-    with azurite(folders.mktemp("azurite")) as endpoint:
+    with importlib.import_module("running").azurite(folders.mktemp("azurite")) as endpoint:
         yield endpoint
 
 
 @pytest.fixture(scope="session")
 def fake_gcs(folders):
-    from running import fake_gcs
-
-    with fake_gcs(folders.mktemp("gcs")) as endpoint:
+    with importlib.import_module("running").fake_gcs(folders.mktemp("gcs")) as endpoint:
         yield endpoint
 
 
 @pytest.fixture(scope="session")
 def ftp(folders):
-    from serving_ftp import serving
-
-    with serving(folders.mktemp("ftp")) as address:
+    with importlib.import_module("serving_ftp").serving(folders.mktemp("ftp")) as address:
         yield address
 
 

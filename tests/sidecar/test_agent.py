@@ -235,7 +235,7 @@ def _missing_restore(spec: FerrySpec, tmp_path: Path, _: Path) -> FerrySpec:
 Spoil = Callable[[FerrySpec, Path, Path], FerrySpec]
 BAD: list[tuple[Spoil, list[str]]] = [
     (_nothing_there, ["the dataset is empty", "digitsx", "Did you mean file://", "/remote/digits?"]),
-    (_foreign_stage, ["holds files of another run", "1 files: somebody.txt", "Empty it, or choose"]),
+    (_foreign_stage, ["holds files of another run", "1 file: somebody.txt", "Empty it, or choose"]),
     (_no_checkpoint_directory, ["checkpoints does not exist", "mkdir -p"]),
     (_closed_destination, ["destination"]),
     (

@@ -80,6 +80,11 @@ def test_no_agent_is_told(monkeypatch: pytest.MonkeyPatch, message: Path) -> Non
     assert "PODFERRY_AGENT" in message.read_text()
 
 
+def test_an_invalid_wish_ends_it_at_once_without_an_agent(message: Path) -> None:
+    assert gate.main(["--refused", "podferry.io/datset: unknown", "--termination-log", str(message)]) == 78
+    assert message.read_text() == "podferry: podferry.io/datset: unknown"
+
+
 def test_the_gate_loads_no_heavy_module() -> None:
     listing = (
         "import sys; from podferry.cli.main import main\n"

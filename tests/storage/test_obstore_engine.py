@@ -1,9 +1,11 @@
 import asyncio
 import time
 
+import aiohttp
 import msgspec
 import pytest
 from aiohttp import web
+from yarl import URL
 
 from podferry.contract.errors import (
     AccessDenied,
@@ -12,10 +14,12 @@ from podferry.contract.errors import (
     Corrupt,
     CredentialsMissing,
     NotFound,
+    Refused,
     Throttled,
     Unavailable,
 )
 from podferry.contract.uri import Uri, parse_uri
+from podferry.storage.body import Source
 from podferry.storage.open import open_store
 from podferry.storage.store import StoreConfig, WriteMode
 
@@ -124,10 +128,7 @@ async def test_an_abandoned_upload_leaves_no_parts(store, s3, ending):
     assert await listed(store) == []
 
 
-async def test_an_object_beyond_the_limit_of_parts_is_refused(fresh_s3, config, quick):
-    from podferry.contract.errors import Refused
-    from podferry.storage.body import Source
-
+async def test_an_object_beyond_the_limit_of_parts_is_refused():
     source = Source(iter([b"x" * 4] * 4), 4, 12)
     assert await source.begin() is None
     with pytest.raises(Refused, match="larger"):
@@ -138,15 +139,10 @@ async def test_an_object_beyond_the_limit_of_parts_is_refused(fresh_s3, config, 
 
 
 async def test_signed_urls_fetch_without_credentials(store, answering):
-    import aiohttp
-
     await store.write("odd #?%20", b"signed")
     [url] = await store.signed_urls(["odd #?%20"], 60)
-    async with aiohttp.ClientSession() as session:
-        from yarl import URL
-
-        async with session.get(URL(url, encoded=True)) as response:
-            assert await response.read() == b"signed"
+    async with aiohttp.ClientSession() as session, session.get(URL(url, encoded=True)) as response:
+        assert await response.read() == b"signed"
 
 
 @pytest.mark.parametrize("engine", ["obstore", "fsspec"])
@@ -227,7 +223,7 @@ async def test_answers_become_the_error_tree(answering, quick, status, code, exp
     # A HEAD has no body, so its answer is known by its status alone.
     exact = [error for index, error in enumerate(found) if index != 2]
     assert [type(error) for error in exact] == [expected] * len(exact)
-    assert isinstance(found[2], expected if status != 503 and status != 400 else Exception)
+    assert isinstance(found[2], expected if status not in {503, 400} else Exception)
     assert all("AWS_ACCESS_KEY_ID" in str(error) for error in exact if isinstance(error, AccessDenied))
     assert not any("key-of-tests" in str(error) for error in found)
 
@@ -239,7 +235,9 @@ async def test_the_engine_repeats_what_fails_once(answering, quick):
         requests.append(request.method)
         if len(requests) == 1:
             return web.Response(status=503)
-        return web.Response(body=b"0123456789", headers={"ETag": '"t"', "Last-Modified": "Sat, 01 Jan 2022 00:00:00 GMT"})
+        return web.Response(
+            body=b"0123456789", headers={"ETag": '"t"', "Last-Modified": "Sat, 01 Jan 2022 00:00:00 GMT"}
+        )
 
     endpoint = await answering(flaky)
     store = open_store(parse_uri("s3://bucket/x"), StoreConfig(endpoint=endpoint, credentials=KEYS), quick)
@@ -247,9 +245,7 @@ async def test_the_engine_repeats_what_fails_once(answering, quick):
     assert requests == ["GET", "GET"]
 
 
-@pytest.mark.parametrize(
-    ("size", "expected"), [(None, Unavailable), (5, Unavailable), (6, AlreadyExists)]
-)
+@pytest.mark.parametrize(("size", "expected"), [(None, Unavailable), (5, Unavailable), (6, AlreadyExists)])
 async def test_a_create_whose_connection_breaks_is_told_only_where_it_is_certain(
     answering, quick, size, expected
 ):
@@ -259,7 +255,11 @@ async def test_a_create_whose_connection_breaks_is_told_only_where_it_is_certain
             return web.Response()
         if size is None:
             return web.Response(status=404)
-        headers = {"ETag": '"t"', "Last-Modified": "Sat, 01 Jan 2022 00:00:00 GMT", "Content-Length": str(size)}
+        headers = {
+            "ETag": '"t"',
+            "Last-Modified": "Sat, 01 Jan 2022 00:00:00 GMT",
+            "Content-Length": str(size),
+        }
         return web.Response(headers=headers)
 
     endpoint = await answering(breaking)
@@ -334,7 +334,9 @@ async def test_anonymous_requests_are_not_signed(answering, quick):
 
 async def test_an_absent_metadata_service_costs_seconds_and_says_what_is_missing(quick):
     held = {"AWS_METADATA_ENDPOINT": "http://127.0.0.1:1"}
-    store = open_store(parse_uri("s3://bucket/x"), StoreConfig(endpoint="http://127.0.0.1:1", credentials=held), quick)
+    store = open_store(
+        parse_uri("s3://bucket/x"), StoreConfig(endpoint="http://127.0.0.1:1", credentials=held), quick
+    )
     began = time.monotonic()
     found = await all_calls(store)
     assert [type(error) for error in found] == [CredentialsMissing] * len(found)

@@ -1,0 +1,181 @@
+"""Times whole commands in interleaved pairs, and says how sure the ratio is.
+
+Every round runs ours, each peer and the limit once, in an order that is drawn anew, so that what slows the
+machine down for a while slows all of them. Ratios are formed within a round.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import random
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+
+from rich.console import Console
+from rich.table import Table
+
+RESAMPLES = 10_000
+RESULTS = Path(__file__).parents[1] / "build" / "bench"
+
+
+def nothing() -> None:
+    """Prepares or checks nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One contestant.
+
+    Attributes:
+        words: The program and its arguments.
+        environment: Added to this process's own.
+        before: Called before each run, not timed: removes what the last run left.
+        after: Called after each run, not timed: raises where the work was not done.
+    """
+
+    words: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    before: Callable[[], None] = nothing
+    after: Callable[[], None] = nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """One case: ours against peers, beside the limit of the machine."""
+
+    case: str
+    ours: Command
+    peers: Mapping[str, Command]
+    limit: Command
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Medians in seconds; the ratio is the peer's time over ours, bounded at 95%."""
+
+    case: str
+    peer: str
+    ours_s: float
+    peer_s: float
+    limit_s: float
+    ratio: float
+    pairs: int
+    low: float
+    high: float
+
+
+def timed(command: Command) -> float:
+    """Seconds from the start of the process to its end.
+
+    Raises:
+        RuntimeError: It failed; with the end of what it printed.
+    """
+    command.before()
+    started = time.perf_counter()
+    done = subprocess.run(
+        command.words,
+        env={**os.environ, **command.environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    seconds = time.perf_counter() - started
+    if done.returncode:
+        said = (done.stdout + done.stderr)[-2000:]
+        raise RuntimeError(f"{' '.join(command.words)} ended with {done.returncode}:\n{said}")
+    command.after()
+    return seconds
+
+
+def compare(contest: Contest, pairs: int, tell: Callable[[str], None] = print) -> list[Result]:
+    """Run a contest: one round that warms up and is not counted, then `pairs` rounds."""
+    contestants = {"podferry": contest.ours, **contest.peers, "limit": contest.limit}
+    order = list(contestants)
+    shuffle = random.Random(contest.case).shuffle  # noqa: S311 - an order, no secret
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for number in range(pairs + 1):
+        shuffle(order)
+        round_times = {name: timed(contestants[name]) for name in order}
+        shown = ", ".join(f"{name} {round_times[name]:.2f}" for name in contestants)
+        tell(f"{contest.case}: {'warm-up' if number == 0 else f'{number}/{pairs}'}: {shown} s")
+        if number:
+            for name, seconds in round_times.items():
+                times[name].append(seconds)
+    return [_result(contest.case, peer, times) for peer in contest.peers]
+
+
+def _result(case: str, peer: str, times: Mapping[str, Sequence[float]]) -> Result:
+    ours, theirs = times["podferry"], times[peer]
+    ratios = [their / our for our, their in zip(ours, theirs, strict=True)]
+    low, high = interval(ratios)
+    return Result(
+        case=case,
+        peer=peer,
+        ours_s=round(median(ours), 3),
+        peer_s=round(median(theirs), 3),
+        limit_s=round(median(times["limit"]), 3),
+        ratio=round(median(ratios), 2),
+        pairs=len(ratios),
+        low=round(low, 2),
+        high=round(high, 2),
+    )
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """The middle 95% of the medians of resamples: a percentile bootstrap, with a fixed seed."""
+    draw = random.Random(0).choices  # noqa: S311 - a sample, no secret
+    medians = sorted(median(draw(values, k=len(values))) for _ in range(RESAMPLES))
+    return medians[RESAMPLES * 25 // 1000], medians[RESAMPLES * 975 // 1000]
+
+
+def machine(**more: str) -> dict[str, str]:
+    """What the figures were measured on, and with."""
+    return {
+        "cpu": _first("/proc/cpuinfo", "model name") or platform.processor(),
+        "cores": str(len(os.sched_getaffinity(0))),
+        "memory": _first("/proc/meminfo", "MemTotal"),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        **more,
+    }
+
+
+def _first(path: str, name: str) -> str:
+    lines = Path(path).read_text().splitlines()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), "")
+
+
+def report(name: str, about: Mapping[str, str], results: Sequence[Result]) -> Path:
+    """Print a table, and write the same as JSON; where."""
+    columns = {
+        "case": "left",
+        "peer": "left",
+        "podferry s": "right",
+        "peer s": "right",
+        "limit s": "right",
+        "peer / podferry": "right",
+        "95%": "right",
+        "pairs": "right",
+    }
+    table = Table(title=f"{name}: medians of whole commands")
+    for column, justify in columns.items():
+        table.add_column(column, justify=justify)  # type: ignore[arg-type]  # the table above holds literals
+    for result in results:
+        times = (f"{seconds:.2f}" for seconds in (result.ours_s, result.peer_s, result.limit_s))
+        bounds = f"{result.low:.2f} to {result.high:.2f}"
+        row = (result.case, result.peer, *times, f"{result.ratio:.2f}", bounds, str(result.pairs))
+        table.add_row(*row)
+    console = Console(width=max(110, Console().width))
+    console.print(table)
+    console.print("\n".join(f"{key}: {value}" for key, value in about.items()), highlight=False)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    document = {"machine": dict(about), "cases": [asdict(result) for result in results]}
+    path.write_text(json.dumps(document, indent=1) + "\n")
+    return path

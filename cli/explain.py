@@ -1,0 +1,149 @@
+"""`podferry explain`: what a pod's annotations mean, and the memory that they cost."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from podferry.cli import printing
+from podferry.cli.common import access_options, config_of, output_option, run
+from podferry.cli.explained import Explained, Sized, explain, with_memory
+from podferry.cli.pods import Found, bare_pod, read_pods
+from podferry.contract.errors import FerryError, InvalidWish, Problem
+from podferry.contract.quantity import format_bytes
+from podferry.contract.spec import PREFIX
+from podferry.storage.listing import check_frozen, open_dataset
+from podferry.storage.store import StoreConfig
+
+STDIN = "-"
+
+
+@click.command()
+@click.option("-f", "--filename", help="YAML or JSON of pods, or of what makes them; - is standard input.")
+@click.option(
+    "--annotation", "annotations", multiple=True, metavar="KEY=VALUE", help="Sets one, on each pod."
+)
+@click.option("--declare", "declared", multiple=True, metavar="NAME=URI", help="A dataset of the policy's.")
+@click.option("--namespace", "-n", help="Where the pods would be made.")
+@click.option("--list", "listing", is_flag=True, help="List the datasets for their sizes; else no network.")
+@output_option
+@access_options
+def command(filename: str | None, annotations: tuple[str, ...], output: str, **options: Any) -> int:
+    """Tell what a pod's annotations mean, and the memory they cost.
+
+    Reads pods, Jobs, CronJobs and all else that holds a pod template, from a file, or annotations alone.
+    The policy of a cluster is not read: where it decides, that is said.
+    """
+    found = _pods(filename, _pairs(annotations, "--annotation"))
+    declared = _pairs(options.pop("declared"), "--declare")
+    namespace, listing = options.pop("namespace"), options.pop("listing")
+    shown = [explain(one, declared, namespace) for one in found]
+    if listing:
+        shown = [_listed(one, options) for one in shown]
+    if output == "json":
+        printing.show_json([_as_json(one) for one in shown])
+    else:
+        for number, one in enumerate(shown):
+            _print(one, first=number == 0, alone=len(shown) == 1)
+    several = len(shown) > 1
+    problems = [_titled(problem, one.title, several) for one in shown for problem in one.problems]
+    printing.complain(problems)
+    return 1 if problems else 0
+
+
+def _pods(filename: str | None, annotations: Mapping[str, str]) -> list[Found]:
+    named = {key if "/" in key else PREFIX + key: value for key, value in annotations.items()}
+    if filename is None:
+        if not named:
+            raise click.UsageError("Give a file with -f, or annotations with --annotation KEY=VALUE.")
+        return [bare_pod(named)]
+    found = read_pods(*_read(filename))
+    for one in found:
+        metadata = one.pod["metadata"]
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), **named}
+    return found
+
+
+def _read(filename: str) -> tuple[str, str]:
+    """The text, and what it is called."""
+    name = "standard input" if filename == STDIN else filename
+    data = sys.stdin.buffer.read() if filename == STDIN else Path(filename).read_bytes()
+    try:
+        return data.decode(), name
+    except UnicodeDecodeError as error:
+        raise InvalidWish.of(f"{name} is no text", str(error), "Write it as UTF-8") from error
+
+
+def _pairs(words: tuple[str, ...], option: str) -> dict[str, str]:
+    wrong = [word for word in words if "=" not in word or word.startswith("=")]
+    if wrong:
+        raise click.UsageError(f"{option} {wrong[0]!r}: write {option} NAME=VALUE.")
+    return {name: value for name, _, value in (word.partition("=") for word in words)}
+
+
+def _listed(shown: Explained, access: dict[str, Any]) -> Explained:
+    """The memory sum by what is really there. Credentials are this machine's, not the pod's Secret."""
+    if shown.spec is None or shown.spec.dataset is None:
+        return shown
+    dataset = shown.spec.dataset
+    own = {"endpoint": dataset.access.endpoint, "region": dataset.access.region}
+    try:
+        wanted = {name: access.get(name) or value for name, value in own.items()}
+        sized = run(_size(shown, config_of(**wanted, secret_dir=access["secret_dir"])))
+    except FerryError as error:
+        return msgspec.structs.replace(shown, problems=(*shown.problems, *error.problems))
+    notes = tuple(note for note in shown.notes if not note.startswith("no memory sum"))
+    there = f"{dataset.parsed.uri} holds {format_bytes(sized.bytes)} in {sized.files:,} files"
+    return with_memory(msgspec.structs.replace(shown, notes=(*notes, there)), sized)
+
+
+async def _size(shown: Explained, config: StoreConfig) -> Sized:
+    assert shown.spec is not None and shown.spec.dataset is not None  # noqa: PT018, S101 - the caller looked
+    reference = shown.spec.dataset.parsed
+    dataset = await open_dataset(reference.uri, config)
+    await dataset.store.close()
+    check_frozen(reference, dataset.manifest)
+    return Sized(dataset.manifest.files, dataset.manifest.bytes)
+
+
+def _print(shown: Explained, *, first: bool, alone: bool) -> None:
+    if not first:
+        click.echo()
+    if not alone or shown.title != "annotations":
+        click.echo(f"# {shown.title}")
+    if shown.values:
+        # The value stands last: a reference is long.
+        rows = [(value.key, value.source, value.value) for value in shown.values]
+        printing.show_table(("annotation", "from", "value"), rows)
+    if shown.variables and shown.spec is not None:
+        click.echo()
+        known = [(f"$({name})", value) for name, value in shown.variables.items()]
+        printing.show_table(("variable", "value"), known)
+    if shown.memory:
+        click.echo()
+        sums = [(row.what, format_bytes(row.bytes), row.why) for row in shown.memory]
+        printing.show_table(("memory", "size", "why"), sums, right=("size",))
+    for note in shown.notes:
+        click.echo(f"note: {note}")
+
+
+def _titled(problem: Problem, title: str, several: bool) -> Problem:
+    return msgspec.structs.replace(problem, what=f"{title}: {problem.what}") if several else problem
+
+
+def _as_json(shown: Explained) -> dict[str, Any]:
+    return {
+        "title": shown.title,
+        "values": shown.values,
+        "variables": shown.variables,
+        "lineage": shown.lineage,
+        "memory": shown.memory,
+        "notes": shown.notes,
+        "problems": [str(problem) for problem in shown.problems],
+        "spec": shown.spec,
+    }

@@ -1,0 +1,218 @@
+"""What a pod's annotations mean, as values. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from podferry.cli.pods import Found
+from podferry.contract.annotations import NOTHING, read_annotations, wishes_of
+from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.keys import KEYS
+from podferry.contract.lineage import lineage_of
+from podferry.contract.memory import Row, memory_sum
+from podferry.contract.origin import kfp_inputs_of, origin_of, variables_of
+from podferry.contract.quantity import format_bytes
+from podferry.contract.spec import PREFIX, Access, CheckpointSpec, DatasetSpec, FerrySpec
+from podferry.contract.variables import SOURCES, Variables, expand
+
+OWN = {"secret": "the pod's own identity", "endpoint": "the vendor's own", "region": "the vendor's own"}
+"""What holds where neither direction has an access key."""
+SIZES = frozenset({"dataset-size", "checkpoint-size", "shm-size"})
+
+
+class Value(msgspec.Struct, frozen=True):
+    """One line of the resolved spec.
+
+    Attributes:
+        key: The annotation, without the prefix.
+        value: What holds, `-` where nothing does.
+        source: Where it comes from.
+    """
+
+    key: str
+    value: str
+    source: str
+
+
+class Sized(msgspec.Struct, frozen=True):
+    """A dataset's listing, as far as the memory sum needs it."""
+
+    files: int
+    bytes: int
+
+
+class Explained(msgspec.Struct, frozen=True):
+    """All that can be said of a pod without a cluster.
+
+    Attributes:
+        title: Kind and name.
+        spec: Its wishes; None where it has none, or wrong ones.
+        values: The resolved spec, with the source of each value.
+        variables: What its annotations may refer to, where it has a value.
+        lineage: Which attempts belong together; None where there are no checkpoints.
+        memory: The sum; empty where a size is unknown.
+        problems: What is wrong with its annotations.
+        notes: What was assumed, and what is unknown.
+    """
+
+    title: str
+    spec: FerrySpec | None = None
+    values: tuple[Value, ...] = ()
+    variables: dict[str, str] = {}
+    lineage: str | None = None
+    memory: tuple[Row, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def explain(found: Found, declared: Mapping[str, str] = NOTHING, namespace: str | None = None) -> Explained:
+    """What the annotations of a pod mean.
+
+    Args:
+        found: The pod.
+        declared: Datasets that the policy declares: references by name.
+        namespace: Where it would be made, if the pod itself does not say.
+    """
+    annotations = found.pod["metadata"].get("annotations") or {}
+    try:
+        origin = origin_of(found.pod, found.pod["metadata"].get("namespace") or namespace)
+        variables = variables_of(origin, kfp_inputs_of(found.pod))
+        spec = read_annotations(annotations, variables, declared)
+    except InvalidWish as error:
+        return Explained(found.title, problems=(*found.problems, *error.problems), notes=found.notes)
+    if spec is None:
+        return Explained(found.title, problems=found.problems, notes=(*found.notes, _nothing(annotations)))
+    variables = msgspec.structs.replace(variables, world=spec.world)
+    lineage, why = _lineage(spec, found, lineage_of(origin), origin.kind)
+    shown = Explained(
+        title=found.title,
+        spec=spec,
+        values=tuple(_values(spec, wishes_of(annotations), variables, (lineage, why))),
+        variables=_known(variables),
+        lineage=lineage,
+        problems=found.problems,
+        notes=found.notes,
+    )
+    return with_memory(shown)
+
+
+def with_memory(shown: Explained, sized: Sized | None = None) -> Explained:
+    """The memory sum added; a size that nobody says becomes a note, since the policy may say it."""
+    assert shown.spec is not None  # noqa: S101 - only a pod with wishes has a memory sum
+    known = (sized.bytes, sized.files) if sized else (None, None)
+    try:
+        rows = memory_sum(shown.spec, *known).rows()
+    except InvalidWish as error:
+        unknown = (f"no memory sum: {problem}" for problem in error.problems)
+        return msgspec.structs.replace(shown, notes=(*shown.notes, *unknown))
+    return msgspec.structs.replace(shown, memory=rows)
+
+
+def _nothing(annotations: Mapping[str, str]) -> str:
+    if wishes_of(annotations):
+        return f'the pod has opted out: {PREFIX}inject is "false"'
+    return f"the pod has no {PREFIX} annotation: podferry leaves it alone"
+
+
+def _known(variables: Variables) -> dict[str, str]:
+    names = [*SOURCES, *(f"inputs.{name}" for name in variables.inputs)]
+    values = ((name, variables.get(name)) for name in names)
+    return {name: value for name, value in values if value is not None}
+
+
+def _lineage(spec: FerrySpec, found: Found, computed: str, kind: str) -> tuple[str | None, str]:
+    if spec.checkpoints is None:
+        return None, ""
+    if spec.lineage is not None:
+        return spec.lineage, "annotation"
+    metadata = found.pod["metadata"]
+    if kind == "pod" and not (metadata.get("name") or metadata.get("generateName")):
+        return None, "the pod's owner, or its name"
+    if kind == "kfp":
+        return computed, "namespace, pipeline, task and the inputs' hash"
+    return computed, "the pod's name" if kind == "pod" else f"namespace, kind and name of the {kind}"
+
+
+def _values(
+    spec: FerrySpec,
+    wishes: Mapping[str, str],
+    variables: Variables,
+    lineage: tuple[str | None, str],
+) -> list[Value]:
+    values = []
+    for name in KEYS:
+        if name in wishes:
+            values.append(Value(name, _text(name, spec) or wishes[name], _written(wishes[name], variables)))
+        elif name == "lineage" and spec.checkpoints is not None:
+            values.append(Value(name, lineage[0] or "-", lineage[1]))
+        elif _applies(name, spec):
+            values.append(Value(name, *_default(name, spec, wishes)))
+    return values
+
+
+def _written(raw: str, variables: Variables) -> str:
+    """`annotation`, and how it was written where that is not what it became."""
+    return "annotation" if expand(raw, variables) == raw else f"annotation {raw}"
+
+
+def _default(name: str, spec: FerrySpec, wishes: Mapping[str, str]) -> tuple[str, str]:
+    """Value and source of a key that the pod does not set."""
+    value = _text(name, spec)
+    shared = name.rpartition("-")[2]
+    if value is not None:
+        return value, f"annotation {PREFIX}{shared}" if shared in wishes else "default"
+    reference = spec.dataset.parsed if spec.dataset else None
+    if name == "dataset-size" and reference is not None and reference.bytes is not None:
+        files = "" if reference.files is None else f" in {reference.files:,} files"
+        return f"{format_bytes(reference.bytes)}{files}", "the reference"
+    return "-", f"default: {OWN.get(shared) or KEYS[name].default}"
+
+
+def _applies(name: str, spec: FerrySpec) -> bool:
+    """Whether a key that is not set is worth a line."""
+    if name.startswith("dataset"):
+        return spec.dataset is not None
+    if name.startswith("checkpoint") or name in {"keep-local", "restore"}:
+        return spec.checkpoints is not None
+    return name not in {"inject", "lineage", "secret", "endpoint", "region"}
+
+
+def _text(name: str, spec: FerrySpec) -> str | None:
+    """The value of a key in the resolved spec, for people."""
+    value = _value(name, spec)
+    if value is None:
+        return None
+    return format_bytes(value) if name in SIZES and isinstance(value, int) else str(value)
+
+
+def _value(name: str, spec: FerrySpec) -> str | int | None:
+    if name in {"dataset", "checkpoints"}:
+        return _places(spec)[name]
+    part, _, field = name.partition("-")
+    if part in {"dataset", "checkpoints"} and field in Access.__struct_fields__:
+        of = spec.dataset if part == "dataset" else spec.checkpoints
+        return getattr(of.access, field) if of else None
+    holders: dict[str, DatasetSpec | CheckpointSpec | None] = {
+        "dataset-path": spec.dataset,
+        "dataset-size": spec.dataset,
+        "checkpoint-path": spec.checkpoints,
+        "checkpoint-size": spec.checkpoints,
+        "keep-local": spec.checkpoints,
+        "restore": spec.checkpoints,
+    }
+    if name in holders:
+        own = field if part in {"dataset", "checkpoint"} else name.replace("-", "_")
+        return getattr(holders[name], own) if holders[name] else None
+    found: str | int | None = getattr(spec, name.replace("-", "_"), None)
+    if name == "grace" and found is not None:
+        return f"{found} s"
+    return found
+
+
+def _places(spec: FerrySpec) -> dict[str, str | None]:
+    return {
+        "dataset": spec.dataset.reference if spec.dataset else None,
+        "checkpoints": spec.checkpoints.uri if spec.checkpoints else None,
+    }

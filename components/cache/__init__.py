@@ -1,0 +1,1 @@
+"""Plans the cache of a training pod, and refuses what cannot fit."""

@@ -1,0 +1,1 @@
+"""Freezes a dataset into one reference."""

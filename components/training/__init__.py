@@ -1,0 +1,1 @@
+"""Attaches wishes to a training task."""

@@ -1,0 +1,1 @@
+"""Says whether what a run trained is safe."""

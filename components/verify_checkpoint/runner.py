@@ -1,0 +1,250 @@
+"""The work of the step `verify_checkpoint`."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from podferry.components.reach import reach
+from podferry.components.tables import show
+from podferry.contract.commit import PRIVATE, Commit, CommittedFile
+from podferry.contract.errors import Corrupt, FormatTooNew, NotFound, PermanentError, Problem
+from podferry.contract.kfp_inputs import read_kfp_inputs
+from podferry.contract.lineage import lineage_problem
+from podferry.contract.quantity import format_bytes
+from podferry.contract.uri import parse_uri
+from podferry.sidecar.catalogue import Catalogue
+from podferry.storage.open import open_store
+from podferry.storage.store import Store, StoreConfig
+
+WRITER = f"{PRIVATE}/writer.json"
+"""What an agent leaves in its lineage when it starts: who writes there now, and for which run."""
+AT_ONCE = 16
+"""Lineages that are looked at at a time: a sweep's worth, and few enough for any store."""
+CHUNK = 16 << 20
+"""Bytes of one request."""
+OTHERWISE = "Pass the training's lineage as `lineages`, or set any_run to count every run's"
+
+
+class Unsafe(PermanentError):
+    """A training's newest checkpoint is missing, damaged or not this run's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be verified.
+
+    Attributes:
+        checkpoints: The destination.
+        runs: Identifiers of the run.
+        lineages: These alone, whichever run committed; empty for those of the run.
+        any_run: Every lineage at the destination, whichever run committed.
+        full: Read every byte and compare checksums.
+    """
+
+    checkpoints: str
+    runs: tuple[str, ...] = ()
+    lineages: tuple[str, ...] = ()
+    any_run: bool = False
+    full: bool = False
+
+    @property
+    def of_the_run(self) -> bool:
+        """Whether only what this run committed counts."""
+        return not (self.lineages or self.any_run)
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A lineage whose newest checkpoint is whole.
+
+    Attributes:
+        lineage: Which.
+        uri: Where the checkpoint's data lies.
+        commit: Its commit.
+    """
+
+    lineage: str
+    uri: str
+    commit: Commit
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What is known of a lineage before its data is looked at.
+
+    Attributes:
+        lineage: Which.
+        writer: The run whose agent started there last, None where none says.
+        commit: The newest, None where there is none or it cannot be read.
+        problem: Why it cannot be read.
+    """
+
+    lineage: str
+    writer: str | None = None
+    commit: Commit | None = None
+    problem: Problem | None = None
+
+    def belongs_to(self, runs: Sequence[str]) -> bool:
+        """Whether one of the runs wrote here last."""
+        return self.writer in runs or (self.commit is not None and self.commit.run in runs)
+
+
+class _Writer(msgspec.Struct):
+    run: str | None = None
+
+
+def own_runs(*given: str) -> tuple[str, ...]:
+    """The names under which this very run may have committed.
+
+    Args:
+        given: Its identifiers, as far as KFP filled them in; the step's own command tells it besides.
+    """
+    inputs = read_kfp_inputs(sys.argv)
+    known = [*given, inputs.run_id if inputs else ""]
+    return tuple(dict.fromkeys(name for name in known if name and "{{" not in name))
+
+
+def verify(question: Question, endpoint: str = "", region: str = "") -> list[Verified]:
+    """Look at each lineage's newest checkpoint, and print what was found.
+
+    Raises:
+        Unsafe: Everything that is wrong, of all lineages.
+        InvalidWish and the store's errors: It cannot be looked at.
+    """
+    return asyncio.run(_verify(question, reach(endpoint, region)))
+
+
+async def _verify(question: Question, config: StoreConfig) -> list[Verified]:
+    Unsafe.raise_any(filter(None, map(lineage_problem, question.lineages)))
+    store = open_store(parse_uri(question.checkpoints), config)
+    try:
+        return await Verification(store, question).run()
+    finally:
+        await store.close()
+
+
+class Verification:
+    """One look at a destination."""
+
+    def __init__(self, store: Store, question: Question) -> None:
+        self._store = store
+        self._question = question
+        self._catalogue = Catalogue(store)
+        self._slots = asyncio.Semaphore(AT_ONCE)
+
+    async def run(self) -> list[Verified]:
+        """See `verify`."""
+        traces = await self._traces()
+        problems: list[Problem] = [] if traces else [await self._nothing()]
+        flaws = await asyncio.gather(*map(self._problems, traces))
+        problems += (problem for found in flaws for problem in found)
+        self._show(traces, flaws)
+        Unsafe.raise_any(problems)
+        return [
+            Verified(trace.lineage, str(self._place(trace.lineage, trace.commit.checkpoint)), trace.commit)
+            for trace in traces
+            if trace.commit is not None
+        ]
+
+    async def _traces(self) -> list[Trace]:
+        """The lineages that count, sorted."""
+        names = self._question.lineages or await self._folders()
+        traces = await asyncio.gather(*map(self._trace, sorted(set(names))))
+        if not self._question.of_the_run:
+            return traces
+        return [trace for trace in traces if trace.belongs_to(self._question.runs)]
+
+    async def _folders(self) -> list[str]:
+        """Lineages, also those that nothing was committed to: a run that made none must not pass."""
+        names = (name[:-1] for name in await self._store.children() if name.endswith("/"))
+        return [name for name in names if lineage_problem(name) is None]
+
+    async def _trace(self, lineage: str) -> Trace:
+        async with self._slots:
+            writer = await self._writer(lineage)
+            sequences = await self._catalogue.sequences(lineage)
+            if not sequences:
+                return Trace(lineage, writer)
+            try:
+                return Trace(lineage, writer, await self._catalogue.read(lineage, sequences[-1]))
+            except (Corrupt, NotFound, FormatTooNew) as error:
+                why = error.problems[0]
+                what = f"{lineage}: its newest commit cannot be read: {why.what}"
+                return Trace(lineage, writer, None, Problem(what, why.measured, why.remedy))
+
+    async def _writer(self, lineage: str) -> str | None:
+        try:
+            return msgspec.json.decode(await self._store.read(f"{lineage}/{WRITER}"), type=_Writer).run
+        except (NotFound, msgspec.MsgspecError):
+            return None  # A note for people: the commits are the truth.
+
+    async def _problems(self, trace: Trace) -> list[Problem]:
+        if trace.problem is not None:
+            return [trace.problem]
+        commit, question = trace.commit, self._question
+        if commit is None:
+            remedy = "Look at the log of the training's podferry container: nothing was uploaded"
+            where = str(self._place(trace.lineage))
+            return [Problem(f"{trace.lineage} has no committed checkpoint", where, remedy)]
+        if question.of_the_run and commit.run not in question.runs:
+            measured = f"{commit.name} of run {commit.run or 'none'}, {commit.created:%Y-%m-%d %H:%M:%S %Z}"
+            remedy = f"This run uploaded nothing. Where nothing was left to train: {OTHERWISE}"
+            return [Problem(f"{trace.lineage}: its newest checkpoint is another run's", measured, remedy)]
+        async with self._slots:
+            flaws = await self._catalogue.flaws(commit)
+            if not flaws and question.full:
+                flaws = [flaw for file in commit.files if (flaw := await self._damage(commit, file))]
+        return [
+            Problem(
+                f"{trace.lineage}/{commit.checkpoint}: {flaw.what}",
+                flaw.measured,
+                flaw.remedy or "Restore the object, or train on from an earlier checkpoint",
+            )
+            for flaw in flaws
+        ]
+
+    async def _damage(self, commit: Commit, file: CommittedFile) -> Problem | None:
+        """Whether a file's bytes are not those that were committed."""
+        digest = hashlib.sha256()
+        for start in range(0, file.size, CHUNK):
+            name = f"{commit.lineage}/{file.object}"
+            data = await self._store.read(name, start, min(CHUNK, file.size - start))
+            await asyncio.to_thread(digest.update, data)
+        if digest.hexdigest() == file.sha256:
+            return None
+        measured = f"sha256 {digest.hexdigest()}, the commit says {file.sha256}"
+        return Problem(f"{file.name} is damaged", measured)
+
+    async def _nothing(self) -> Problem:
+        """Why there is nothing to verify."""
+        found = await self._folders()
+        runs = ", ".join(self._question.runs) or "none is given: use podferry.components.verify"
+        measured = f"{self._store.uri} holds {len(found)} lineages; the run: {runs}"
+        what = "no lineage at the destination" if self._question.any_run else "this run trained no lineage"
+        remedy = f"Check the destination; where the training came from KFP's cache: {OTHERWISE}"
+        return Problem(what, measured, remedy)
+
+    def _place(self, lineage: str, checkpoint: str = "") -> object:
+        return self._store.uri / f"{lineage}/{checkpoint}"
+
+    def _show(self, traces: Iterable[Trace], flaws: Iterable[list[Problem]]) -> None:
+        columns = ("lineage", "newest checkpoint", "step", "commit", "files", "size", "verdict")
+        rows = [_row(trace, len(found)) for trace, found in zip(traces, flaws, strict=True)]
+        how = "names, sizes and checksums" if self._question.full else "names and sizes"
+        show(f"{self._store.uri}: {how}", columns, rows)
+
+
+def _row(trace: Trace, problems: int) -> tuple[str, ...]:
+    verdict = f"{problems} problems" if problems else "whole"
+    commit = trace.commit
+    if commit is None:
+        return (trace.lineage, "", "", "", "", "", verdict)
+    step = "" if commit.step is None else str(commit.step)
+    size = format_bytes(commit.bytes)
+    return (trace.lineage, commit.name, step, str(commit.sequence), str(len(commit.files)), size, verdict)

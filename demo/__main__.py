@@ -1,0 +1,69 @@
+"""`python -m demo`, from the repository's root: parses what it is told, runs, reports, gives the verdict."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import MutableMapping
+from pathlib import Path
+
+from demo.failure import DemoError
+from demo.pages import write_pages
+from demo.results import Plan, broken_promises, report
+from demo.run import run
+from demo.screen import Screen
+from podferry.contract.errors import FerryError
+
+IMITATED = (
+    "the object store is moto, an S3 server in Python on this machine: a real one carries more.",
+    "the GPU step trains on the CPU: the network is small.",
+    "KFP's local runner stands for a cluster: the training step starts its own agent, none is injected.",
+)
+
+
+FEWEST_EPOCHS, FEWEST_IMAGES = 8, 400
+FOREIGN = ("AWS_", "PODFERRY_")
+PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+
+
+def seal(environ: MutableMapping[str, str]) -> None:
+    """Take out all that could send this process and its children to another place than this machine."""
+    for name in [n for n in environ if n.startswith(FOREIGN) or n.lower() in PROXIES]:
+        del environ[name]
+    environ["AWS_EC2_METADATA_DISABLED"] = "true"
+
+
+def main() -> int:
+    """The exit code: 0 where everything is as promised."""
+    parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
+    parser.add_argument("--build", type=Path, default=Path("build/demo"), help="where the report goes")
+    parser.add_argument("--images", type=int, help="how many of the 1,797 digits, 400 or more (all of them)")
+    parser.add_argument("--epochs", type=int, default=Plan().epochs, help="8 or more (%(default)s)")
+    given = parser.parse_args()
+    if given.epochs < FEWEST_EPOCHS:
+        parser.error(f"--epochs {given.epochs}: the demo kills training in the middle; write 8 or more")
+    if given.images is not None and given.images < FEWEST_IMAGES:
+        parser.error(f"--images {given.images}: too few to learn from; write 400 or more")
+    seal(os.environ)
+    screen = Screen()
+    try:
+        story = run(Plan(given.images, given.epochs, given.epochs // 2), given.build, screen)
+    except (DemoError, FerryError) as error:
+        screen.failures([str(error).removesuffix(".")])
+        return 1
+    except KeyboardInterrupt:
+        screen.failures(["interrupted"])
+        return 130
+    found = report(story)
+    screen.step(5, "Report")
+    screen.report(found, IMITATED)
+    pages = write_pages(story, found, IMITATED, given.build)
+    screen.say(f"report: {', '.join(str(page) for page in pages)}")
+    broken = broken_promises(story, found)
+    screen.failures(broken)
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

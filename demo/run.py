@@ -1,0 +1,163 @@
+"""The demo from end to end: store, dataset, a run that is killed, a run that resumes."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from demo.attempt import NOTEWORTHY, Attempt, Kill, Killed, follow
+from demo.failure import DemoError
+from demo.flow import Arguments, Heard, StepBegan, StepEnded, running
+from demo.images import Picture, pictures, put
+from demo.ledger import Ledger
+from demo.objectstore import BUCKET, environment, object_store
+from demo.results import DURABLE_BEFORE, Plan, Story
+from demo.screen import Bar, Screen
+from podferry.contract.commit import Commit
+from podferry.contract.quantity import format_bytes
+from podferry.pipelines.digits_events import Left, Opened, Trained
+
+DATASET = f"s3://{BUCKET}/digits"
+CHECKPOINTS = f"s3://{BUCKET}/checkpoints"
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""The matrices are small: more threads than one wait for each other rather than help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Where it takes place.
+
+    Attributes:
+        plan: What is to be done.
+        build: Directory of the report and the logs.
+        environ: What reaches the store.
+        screen: Where it is said.
+    """
+
+    plan: Plan
+    build: Path
+    environ: Mapping[str, str]
+    screen: Screen
+
+    @property
+    def ledger(self) -> Ledger:
+        """The commits at the destination."""
+        return Ledger(CHECKPOINTS, self.environ)
+
+
+def run(plan: Plan, build: Path, screen: Screen) -> Story:
+    """Do all of it; the store is gone when this returns.
+
+    Raises:
+        DemoError: A part cannot go on.
+        FerryError: The store's.
+    """
+    began = time.time()
+    build.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(build / "kfp", ignore_errors=True)
+    screen.step(1, "An object store")
+    with object_store() as url:
+        screen.say(f"moto serves S3 at {url}")
+        return _tell(Scene(plan, build, environment(url), screen), began)
+
+
+def _tell(scene: Scene, began: float) -> Story:
+    objects = pictures(scene.plan.images)
+    put_began, put_ended = _put(scene, objects)
+    scene.screen.step(3, "The flow dataset → cache → train → verify, and a kill in the middle of training")
+    kill = Kill(scene.plan.kill_in, DURABLE_BEFORE, scene.ledger)
+    first, first_code = _attempt(scene, 1, kill)
+    if first.killed is None:
+        raise DemoError("training was not killed: it ended, or never began; the log above says why")
+    committed = _commits(scene, first)
+    if committed:
+        scene.screen.say(
+            f"the agent drained: {len(committed)} checkpoints durable, {committed[-1].name} last"
+        )
+    scene.screen.step(4, "The same flow again")
+    second, second_code = _attempt(scene, 2, None)
+    return Story(
+        plan=scene.plan,
+        files=len(objects),
+        bytes=sum(len(one.data) for one in objects),
+        began=began,
+        put_began=put_began,
+        put_ended=put_ended,
+        attempts=(first, second),
+        first=committed,
+        commits=_commits(scene, second),
+        codes=(first_code, second_code),
+    )
+
+
+def _put(scene: Scene, objects: Sequence[Picture]) -> tuple[float, float]:
+    """Put the dataset into the store; when that began and ended."""
+    total = sum(len(one.data) for one in objects)
+    scene.screen.step(2, "A dataset")
+    began = time.time()
+    with scene.screen.bar("uploading", len(objects)) as bar:
+        put(DATASET, scene.environ, objects, bar.advance)
+    ended = time.time()
+    scene.screen.say(
+        f"{len(objects):,} handwritten digits as PNG files, {format_bytes(total)}, "
+        f"at {DATASET} in {ended - began:.1f} s"
+    )
+    return began, ended
+
+
+def _commits(scene: Scene, attempt: Attempt) -> list[Commit]:
+    return scene.ledger.commits(attempt.opened.lineage) if attempt.opened else []
+
+
+def _attempt(scene: Scene, number: int, kill: Kill | None) -> tuple[Attempt, int]:
+    """Run the flow once; what was heard, and its exit code."""
+    arguments = Arguments(DATASET, CHECKPOINTS, scene.plan.epochs)
+    log = scene.build / f"attempt-{number}.log"
+    attempt = Attempt(number, time.time())
+    with (
+        scene.screen.bar("starting KFP's local runner", scene.plan.epochs) as bar,
+        running(arguments, scene.build / "kfp", log, {**scene.environ, **ONE_THREAD}) as flow,
+    ):
+        follow(attempt, flow, kill, _teller(scene.screen, bar, attempt))
+        code = flow.code()
+    _say_end(scene.screen, attempt, code, log)
+    return attempt, code
+
+
+def _teller(screen: Screen, bar: Bar, attempt: Attempt) -> Callable[[Heard | Killed], None]:
+    """Says what is heard, as it is heard."""
+
+    def tell(told: Heard | Killed) -> None:
+        match told:
+            case StepBegan(name):
+                bar.note(name)
+            case StepEnded(name, succeeded):
+                step = attempt.step(name)
+                took = f"{step.ended - step.began:.1f} s" if step and step.ended else ""
+                screen.say(f"{'✓' if succeeded else '✗'} {name}  {took}", "" if succeeded else "red")
+            case Opened():
+                screen.say(f"gate open: {told.files:,} files in memory after {told.prefetch:.1f} s")
+                if told.restored:
+                    screen.say(f"resuming from {told.restored}", "bold green")
+            case Trained():
+                bar.at(told.epoch, f"epoch {told.epoch}, loss {told.loss:.3f}")
+            case Left():
+                screen.say(f"all durable; accuracy {told.accuracy:.1%}, waited {told.blocked:.1f} s")
+            case Killed(pid, epoch, durable, held):
+                text = f"SIGKILL to process {pid}, which trains epoch {epoch}; {durable} checkpoints durable"
+                screen.say(text, "bold red")
+                if held > NOTEWORTHY:
+                    screen.say(f"it had been stopped for {held:.1f} s until so many were durable", "dim")
+                bar.note("the agent drains")
+            case _:
+                pass
+
+    return tell
+
+
+def _say_end(screen: Screen, attempt: Attempt, code: int, log: Path) -> None:
+    verdict = "succeeded" if code == 0 else "failed"
+    screen.say(f"run {attempt.number} {verdict} after {attempt.ended - attempt.began:.1f} s; its log: {log}")

@@ -1,0 +1,99 @@
+"""What the demo says while it goes on: progress bars on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
+from rich.table import Table
+
+from demo.results import Report
+
+WIDTH = 120
+"""Columns where there is no terminal."""
+
+
+class Bar:
+    """A progress that moves."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress, self._task = progress, task
+
+    def advance(self, count: int = 1) -> None:
+        """So many more are done."""
+        self._progress.advance(self._task, count)
+
+    def note(self, text: str) -> None:
+        """What goes on now."""
+        self._progress.update(self._task, description=text)
+
+    def at(self, done: int, note: str) -> None:
+        """So many are done in all."""
+        self._progress.update(self._task, completed=done, description=note)
+
+
+class Screen:
+    """Where it is said."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+
+    def step(self, number: int, text: str) -> None:
+        """A part of the demo begins."""
+        self._console.print(f"\n[bold cyan]{number}[/]  [bold]{text}[/]")
+
+    def say(self, text: str, style: str = "") -> None:
+        """One line of a part."""
+        self._console.print(f"   {text}", style=style, markup=False, soft_wrap=True)
+
+    @contextmanager
+    def bar(self, text: str, total: int | None = None) -> Iterator[Bar]:
+        """A bar that goes when the block ends; without a total it only shows that something goes on."""
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        shown = columns if total is not None else columns[:2]
+        quiet = not self._console.is_terminal
+        with Progress(*shown, console=self._console, transient=True, disable=quiet) as progress:
+            yield Bar(progress, progress.add_task(text, total=total))
+
+    def failures(self, sentences: list[str]) -> None:
+        """What is not as promised."""
+        for sentence in sentences:
+            self._console.print(f"demo: {sentence}.", style="bold red", markup=False, soft_wrap=True)
+
+    def report(self, found: Report, imitated: tuple[str, ...]) -> None:
+        """The values, for people."""
+        table = Table(show_header=False, box=None, padding=(0, 2, 0, 3))
+        table.add_column(style="dim")
+        table.add_column(justify="right", style="bold")
+        table.add_column(style="dim")
+        for row in rows(found):
+            table.add_row(*row)
+        self._console.print(table)
+        self._console.print()
+        for sentence in imitated:
+            self.say(f"Imitated: {sentence}", style="dim")
+
+
+def rows(found: Report) -> list[tuple[str, str, str]]:
+    """Name, value and meaning of all that the report holds."""
+    return [
+        (
+            "dataset",
+            f"{found.files:,} files",
+            f"{found.bytes:,} bytes, {found.bytes / found.files:.0f} a file",
+        ),
+        (
+            "prefetch",
+            f"{found.prefetch_s:.2f} s",
+            f"{found.files_per_s:,.0f} files/s, {found.mb_per_s:.3f} MB/s: as quick as the embedded store",
+        ),
+        ("killed in epoch", str(found.killed_at), "SIGKILL from outside, no warning"),
+        ("resumed from", str(found.resumed_from), "restored and verified before training began"),
+        ("epochs", str(found.epochs), "finished in both runs together"),
+        ("checkpoints", f"{found.checkpoints_durable} durable", "committed at the destination"),
+        ("training blocked", f"{found.blocked_s:.2f} s", "for checkpoints: writing, and the wait at the end"),
+        ("accuracy", f"{found.accuracy:.1%}", "of the test images"),
+    ]

@@ -1,0 +1,107 @@
+"""Dataset, cache, train, verify: a pipeline to copy.
+
+    python train.py DATASET CHECKPOINTS               run it on this machine
+    python train.py --compile train.yaml              write what a cluster runs
+
+On a laptop `ferry` stages the data and keeps the checkpoints. On a cluster the pod's annotations, which
+`gpu_train` sets, have the webhook inject an agent; `ferry` then finds that one.
+"""
+
+# KFP copies a step's source alone and reads its annotations as values: its imports stand inside, and there is
+# no `from __future__ import annotations` here.
+# mypy: disallow-untyped-decorators=False
+# ruff: noqa: PLC0415
+import argparse
+import os
+import tempfile
+
+from kfp import compiler, dsl, local
+
+from podferry.components import freeze_dataset, gpu_train, plan_cache, verify
+
+IMAGE = os.environ.get("TRAIN_IMAGE", "podferry:0.1.0-python3.12")
+"""What the training runs in: an image with your framework and `podferry[kfp]`."""
+SECRET = "podferry-store"  # noqa: S105 - the name of a Secret, not what it holds
+"""Holds the store's credentials, in the namespace of the run. A local run reads its environment instead."""
+
+
+@dsl.component(base_image=IMAGE, install_kfp_package=False)
+def train(data: dsl.Input[dsl.Dataset], reference: str, checkpoints: str, steps: int) -> str:
+    """Put your training here: read plain files, write plain files, resume from what was restored.
+
+    Args:
+        data: Names the dataset; KFP copies this small document, never the data.
+        reference: The frozen dataset. As a parameter it makes training run anew when the data changes.
+        checkpoints: Where checkpoints go.
+        steps: How many steps to train.
+
+    Returns:
+        The lineage, for the step that verifies it.
+    """
+    import json
+
+    from podferry.components import ferry
+
+    with ferry(reference, checkpoints) as f:
+        status = f.status().checkpoints
+        assert f.dataset and f.checkpoints and status  # noqa: PT018, S101 - both were asked for
+        files = [path for path in f.dataset.rglob("*") if path.is_file()]
+        done = json.loads(f.restored.read_text())["step"] if f.restored else 0
+        print(f"{len(files)} files in {f.dataset}; {done} steps are done, {steps - done} are left")
+        for step in range(done + 1, steps + 1):
+            seen = sum(len(path.read_bytes()) for path in files)
+            state = {"step": step, "bytes": seen}
+            (f.checkpoints / f"step-{step}.json").write_text(json.dumps(state))
+        return status.lineage
+
+
+@dsl.pipeline(name="podferry-train")
+def pipeline(dataset: str, checkpoints: str, steps: int = 3) -> None:
+    """Train on a dataset, and be green only when the last checkpoint is safe."""
+    frozen = freeze_dataset(dataset, secret=SECRET)
+    plan = plan_cache(
+        frozen.outputs["reference"],
+        checkpoint_size="64Mi",
+        train_memory="2Gi",
+        pod_memory="32Gi",
+        secret=SECRET,
+    )
+    training = train(
+        data=frozen.outputs["data"],
+        reference=plan.outputs["reference"],
+        checkpoints=checkpoints,
+        steps=steps,
+    )
+    gpu_train(
+        training,
+        dataset=frozen.outputs["data"],
+        checkpoints=checkpoints,
+        checkpoint_size="64Mi",
+        shm_size="1Gi",
+        memory=plan.outputs["trainer_memory"],
+        secret=SECRET,
+    )
+    verify(checkpoints, lineages=training.output, full=True, secret=SECRET)
+
+
+def main() -> None:
+    """Run or compile it."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("places", nargs="*", metavar="DATASET CHECKPOINTS", help="URIs or absolute paths")
+    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--compile", metavar="FILE")
+    options = parser.parse_args()
+    if options.compile:
+        compiler.Compiler().compile(pipeline, options.compile)
+        return
+    if len(options.places) != 2:
+        parser.error("give the DATASET and the CHECKPOINTS, or --compile FILE")
+    # Without a virtual environment of their own the steps find the podferry that is installed here.
+    local.init(local.SubprocessRunner(use_venv=False), pipeline_root=tempfile.mkdtemp(prefix="pipeline-"))
+    pipeline(dataset=options.places[0], checkpoints=options.places[1], steps=options.steps)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+import json
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from podferry.contract.commit import commit_name
+
+FIT = "team.job.fit"
+
+
+def test_ls_golden(podferry, destination, golden):
+    said = podferry("checkpoints", "ls", destination.uri, FIT)
+    assert (said.code, said.err) == (0, "")
+    golden("checkpoints-ls-lineage", said.out)
+    said = podferry("checkpoints", "ls", destination.uri)
+    assert said.code == 0
+    golden("checkpoints-ls", said.out)
+
+
+def test_show_golden(podferry, destination, golden):
+    said = podferry("checkpoints", "show", destination.uri, "team.job.tune")
+    assert (said.code, said.err) == (0, "")
+    text = said.out.replace(str(destination.uri), "memory://ck/team")
+    golden("checkpoints-show", re.sub(r"(?m)^(created +)[0-9]{4}-\S+\+00:00$", r"\1(when)", text))
+
+
+def test_verify_golden(podferry, destination, golden):
+    for words in ([], ["--deep"]):
+        said = podferry("checkpoints", "verify", destination.uri, *words)
+        assert (said.code, said.err) == (0, "")
+        golden("checkpoints-verify", said.out)
+
+
+def test_json_tells_all(podferry, destination):
+    found = json.loads(podferry("checkpoints", "ls", destination.uri, "-o", "json").out)
+    assert [(one["lineage"], one["commits"], one["newest"]["step"]) for one in found] == [
+        (FIT, 2, 200),
+        ("team.job.tune", 1, 7),
+    ]
+    [fit] = json.loads(podferry("checkpoints", "ls", destination.uri, FIT, "-o", "json").out)
+    assert [commit["name"] for commit in fit["commits"]] == ["step-200", "step-100"]
+    shown = json.loads(podferry("checkpoints", "show", destination.uri, FIT, "step-100", "-o", "json").out)
+    assert (shown["sequence"], shown["run"], len(shown["files"])) == (1, "run-7", 1)
+    verdicts = json.loads(podferry("checkpoints", "verify", destination.uri, "-o", "json").out)
+    assert {verdict["state"] for verdict in verdicts} == {"whole"}
+
+
+@pytest.mark.parametrize("verb", ["ls", "show", "verify"])
+def test_a_uri_may_hold_the_lineage(podferry, destination, verb):
+    apart = podferry("checkpoints", verb, destination.uri, FIT)
+    assert apart == podferry("checkpoints", verb, destination.uri / FIT)
+    assert apart.code == 0
+
+
+def test_a_place_that_is_both_is_a_destination(podferry, destination):
+    destination.commit(f"{FIT}/inner", {"w": b"1"}, datetime.now(UTC), "w-1")
+    out = podferry("checkpoints", "ls", destination.uri / FIT).out
+    assert [line.split()[0] for line in out.splitlines()] == ["LINEAGE", "inner"]
+
+
+@pytest.mark.parametrize("word", ["step-100", "step-100.pt", "step-100/"])
+def test_a_checkpoint_is_found_by_name_file_or_folder(podferry, destination, word):
+    out = podferry("checkpoints", "show", destination.uri, FIT, word).out
+    folder = re.search(r"step-100-[0-9a-f]{12}", out)
+    assert folder
+    assert podferry("checkpoints", "show", destination.uri / FIT, folder[0]).out == out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["team.job.fti"], "Did you mean 'team.job.fit'?"),
+        ([FIT, "step-20"], "Did you mean 'step-200'?"),
+        ([], "which lineage is not said (2 below"),
+        ([FIT, "step-100", "more"], "unexpected: more"),
+    ],
+)
+def test_what_is_not_there_is_a_sentence(podferry, destination, words, said):
+    answer = podferry("checkpoints", "show", destination.uri, *words)
+    assert answer.code != 0
+    assert said in answer.err
+
+
+def test_an_empty_place_names_the_nearest(podferry, destination):
+    answer = podferry("checkpoints", "ls", destination.uri.root / "taem")
+    assert answer.code == 1
+    assert f"Did you mean {destination.uri}?" in answer.err
+
+
+def test_damage_is_found_by_size_and_by_content(podferry, destination):
+    name = re.search(r"step-200-\w+", podferry("checkpoints", "ls", destination.uri, FIT).out)
+    assert name
+    data = f"{FIT}/{name[0]}/step-200.pt"
+    destination.write(data, b"B" * 3000)
+    assert podferry("checkpoints", "verify", destination.uri).code == 0
+    said = podferry("checkpoints", "verify", destination.uri, FIT, "--deep")
+    assert said.code == 1
+    assert re.search(r"team.job.fit, commit 2: .* is damaged \(sha256 ", said.err)
+    destination.write(data, b"b")
+    assert "has the wrong size" in podferry("checkpoints", "verify", destination.uri).err
+    destination.delete(data)
+    assert "is missing" in podferry("checkpoints", "verify", destination.uri).err
+
+
+def test_all_problems_come_at_once_and_old_ones_do_not_fail(podferry, destination):
+    destination.write(f"{FIT}/{commit_name(1)}", b"{")
+    said = podferry("checkpoints", "verify", destination.uri)
+    assert (said.code, said.err.count("\n")) == (0, 1)
+    assert "not readable" in said.out
+    tune = json.loads(podferry("checkpoints", "show", destination.uri, "team.job.tune", "-o", "json").out)
+    for file in tune["files"]:
+        destination.delete(f"team.job.tune/{file['object']}")
+    said = podferry("checkpoints", "verify", destination.uri)
+    assert (said.code, said.err.count("\n")) == (1, 3)
+
+
+def test_a_newest_commit_of_a_later_podferry_is_never_passed_over(podferry, destination, tmp_path):
+    destination.write(f"{FIT}/{commit_name(3)}", b'{"format": 2}')
+    for words in (["ls"], ["show", FIT], ["verify"], ["restore", FIT, "--to", tmp_path / "out"]):
+        verb, *rest = words
+        said = podferry("checkpoints", verb, destination.uri, *rest)
+        assert said.code == 1, words
+        assert "written by a later podferry (format 2" in said.err
+        assert "Upgrade podferry." in said.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_restore_brings_the_newest(podferry, destination, tmp_path):
+    target = tmp_path / "out"
+    said = podferry("checkpoints", "restore", destination.uri, FIT, "--to", target)
+    assert (said.code, said.out) == (0, f"{target}/step-200.pt\n")
+    assert (target / "step-200.pt").read_bytes() == b"b" * 3000
+    assert [path.name for path in target.iterdir()] == ["step-200.pt"]
+    again = podferry("checkpoints", "restore", destination.uri / FIT, "step-200", "--to", target)
+    assert again.code == 0
+
+
+def test_restore_never_overwrites_what_differs(podferry, destination, tmp_path):
+    (tmp_path / "step-100.pt").write_bytes(b"mine")
+    said = podferry("checkpoints", "restore", destination.uri, FIT, "step-100.pt", "--to", tmp_path)
+    assert said.code == 1
+    assert "or restore to another directory" in said.err
+    assert [path.name for path in tmp_path.iterdir()] == ["step-100.pt"]
+    assert (tmp_path / "step-100.pt").read_bytes() == b"mine"
+
+
+def test_restore_passes_over_damage_only_where_no_name_is_given(podferry, destination, tmp_path):
+    shown = json.loads(podferry("checkpoints", "show", destination.uri, FIT, "-o", "json").out)
+    destination.write(f"{FIT}/{shown['files'][0]['object']}", b"x" * 3000)
+    said = podferry("checkpoints", "restore", destination.uri, FIT, "--to", tmp_path / "a")
+    assert (said.code, said.out) == (0, f"{tmp_path}/a/step-100.pt\n")
+    assert "damaged" in said.err
+    said = podferry("checkpoints", "restore", destination.uri, FIT, "step-200", "--to", tmp_path / "b")
+    assert (said.code, said.out, (tmp_path / "b").exists()) == (1, "", False)
+
+
+def test_files_of_an_earlier_checkpoint_are_told(podferry, destination):
+    first = json.loads(podferry("checkpoints", "show", destination.uri, FIT, "step-100", "-o", "json").out)
+    document = {**first, "sequence": 3, "checkpoint": "step-300-0123456789ab", "name": "step-300"}
+    destination.write(f"{FIT}/{commit_name(3)}", json.dumps(document).encode())
+    said = podferry("checkpoints", "show", destination.uri, FIT)
+    assert f"step-100.pt lies at {destination.uri}/{FIT}/{first['checkpoint']}/step-100.pt" in said.err

@@ -1,0 +1,75 @@
+"""The command itself: help, exit codes, what it loads, and readers and users that go away."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from podferry.cli.verbs import VERBS
+
+COMMAND = [sys.executable, "-m", "podferry.cli.main"]
+HEAVY = ("asyncio", "aiohttp", "click", "rich", "obstore", "fsspec", "structlog", "uvloop", "yaml")
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_every_verb_has_help(podferry, verb, capsys):
+    try:
+        said = podferry(verb, "--help")
+        code, out = said.code, said.out
+    except SystemExit as end:  # the small verbs parse with argparse, which ends the process
+        code, out = end.code, capsys.readouterr().out
+    assert code in {0, None}
+    assert "usage:" in out.lower()
+
+
+def test_help_names_all_verbs_without_loading_them():
+    code = "import sys; from podferry.cli.main import main; main(['--help']); print(*sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert all(verb in out for verb in VERBS)
+    assert not {"aiohttp", "obstore", "fsspec", "yaml", "rich"} & set(out.splitlines()[-1].split())
+
+
+def test_waiting_loads_next_to_nothing():
+    code = "import sys, podferry.sidecar.gate, podferry.cli.main; print(*sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not set(HEAVY) & set(out.split())
+
+
+def test_an_unknown_verb_is_a_sentence(podferry):
+    said = podferry("datasets")
+    assert (said.code, "Did you mean 'dataset'?" in said.err) == (2, True)
+
+
+def test_a_reader_that_goes_away_is_no_traceback(tmp_path):
+    for number in range(1500):
+        (tmp_path / f"file-{number:05}-{'x' * 60}").write_bytes(b"")
+    child = subprocess.Popen(
+        [*COMMAND, "dataset", "ls", str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert child.stdout is not None
+    child.stdout.readline()
+    child.stdout.close()
+    assert child.stderr is not None
+    errors = child.stderr.read()
+    child.stderr.close()
+    assert child.wait(30) == 1
+    assert b"Traceback" not in errors
+    assert b"Exception ignored" not in errors
+
+
+def test_ctrl_c_ends_with_130_and_no_traceback():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
+        words = [*COMMAND, "dataset", "ls", "s3://bucket/x", "--endpoint", endpoint]
+        child = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env={**os.environ, **keys})
+        silent.settimeout(30)
+        connection, _ = silent.accept()
+        child.send_signal(signal.SIGINT)
+        _, errors = child.communicate(timeout=30)
+        connection.close()
+    assert child.returncode == 130
+    assert "Traceback" not in errors

@@ -1,0 +1,82 @@
+"""What the components' tests share."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podferry.components import reach
+from podferry.contract.commit import FORMAT, Commit, CommittedFile, commit_name, encode_commit
+from podferry.contract.uri import parse_uri
+from podferry.storage.open import open_store
+
+RECORDED = Path(__file__).parents[1] / "data" / "kfp-pods"
+
+
+@pytest.fixture
+def digits(tmp_path: Path) -> Path:
+    """A dataset of three files, 300 bytes."""
+    root = tmp_path / "data"
+    root.mkdir()
+    for index in range(3):
+        (root / f"{index}.bin").write_bytes(bytes([index]) * 100)
+    return root
+
+
+@pytest.fixture
+def secret_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a step looks for its Secret; made by who needs one."""
+    place = tmp_path / "secret"
+    monkeypatch.setattr(reach, "SECRET_DIR", place)
+    return place
+
+
+@pytest.fixture
+def destination(tmp_path: Path) -> str:
+    """An empty destination."""
+    (tmp_path / "models").mkdir()
+    return f"file://{tmp_path}/models"
+
+
+@pytest.fixture
+def recorded() -> Callable[[str], dict[str, Any]]:
+    """A pod as KFP's own backend created it."""
+
+    def read(name: str) -> dict[str, Any]:
+        pod: dict[str, Any] = json.loads((RECORDED / f"{name}.json").read_text())
+        return pod
+
+    return read
+
+
+@pytest.fixture
+def train(destination: str) -> Callable[..., Commit]:
+    """Leaves at the destination what an agent leaves there: data, a commit, who writes."""
+
+    def write(lineage: str, run: str | None, step: int = 1, content: bytes = b"weights") -> Commit:
+        file = CommittedFile("last.pt", f"last-{step}/last.pt", len(content), sha256(content).hexdigest())
+        created = datetime(2026, 1, 1, tzinfo=UTC)
+        commit = Commit(FORMAT, step, lineage, f"last-{step}", "last", step, created, (file,), "w", 1, run)
+        objects = {
+            f"{lineage}/{file.object}": content,
+            f"{lineage}/{commit_name(step)}": encode_commit(commit),
+            f"{lineage}/.podferry/writer.json": json.dumps({"writer": "w", "run": run}).encode(),
+        }
+        asyncio.run(_write(destination, objects))
+        return commit
+
+    return write
+
+
+async def _write(destination: str, objects: dict[str, bytes]) -> None:
+    store = open_store(parse_uri(destination))
+    for name, body in objects.items():
+        await store.write(name, body)
+    await store.close()

@@ -1,0 +1,84 @@
+"""The step `cache`: the sum, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from podferry.components.cache.component import cache
+from podferry.components.cache.runner import CacheWish, plan_cache
+from podferry.components.dataset.runner import freeze_dataset
+from podferry.contract.errors import Changed, InvalidWish, Refused
+
+
+def test_recommends_sizes(digits: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reference = freeze_dataset(str(digits)).reference
+    wish = CacheWish(reference, checkpoint_size="100Mi", keep_local=2, shm_size="1Gi", train_memory="2Gi")
+    plan = plan_cache(wish)
+    # Checkpoints: 2 kept, one being written, one on its way. Sidecar: 17 + 100 + 288 MiB, and the files.
+    assert plan.reference == reference
+    assert (plan.dataset_size, plan.sidecar_memory) == ("17Mi", "406Mi")
+    assert (plan.trainer_memory, plan.pod_memory) == ("2448Mi", "3878Mi")
+    said = capsys.readouterr().out
+    for row in (
+        "data volume",
+        "restored checkpoint",
+        "checkpoint volume",
+        "shared memory",
+        "training",
+        "pod",
+    ):
+        assert row in said
+
+
+def test_without_checkpoints_there_are_none_in_the_sum(digits: Path) -> None:
+    plan = plan_cache(CacheWish(str(digits), train_memory="1Gi"))
+    assert (plan.trainer_memory, plan.sidecar_memory) == ("1024Mi", "306Mi")
+
+
+def test_all_that_cannot_fit_is_refused_with_numbers(
+    digits: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(Refused) as caught:
+        plan_cache(CacheWish(str(digits), dataset_size="1Mi", pod_memory="200Mi", train_memory="1Gi"))
+    (pod,) = caught.value.problems
+    assert "larger than its memory" in pod.what
+    assert "200.0 MiB" in pod.measured
+    assert "1314Mi" in pod.remedy
+    (digits / "large.bin").write_bytes(bytes(1 << 20))
+    with pytest.raises(Refused) as caught:
+        plan_cache(CacheWish(str(digits), dataset_size="1Mi", pod_memory="200Mi"))
+    assert [problem.what for problem in caught.value.problems] == [
+        "the dataset is larger than its volume",
+        "the pod is larger than its memory",
+    ]
+    assert "data volume" in capsys.readouterr().out
+
+
+def test_a_frozen_reference_that_does_not_fit_is_refused_like_any_other(digits: Path) -> None:
+    (digits / "large.bin").write_bytes(bytes(1 << 20))
+    reference = freeze_dataset(str(digits)).reference
+    with pytest.raises(Refused, match="larger than its volume"):
+        plan_cache(CacheWish(reference, dataset_size="1Mi"))
+
+
+def test_changed_data_is_red(digits: Path) -> None:
+    reference = freeze_dataset(str(digits)).reference
+    (digits / "0.bin").unlink()
+    with pytest.raises(Changed):
+        plan_cache(CacheWish(reference))
+
+
+def test_all_slips_are_told_at_once(digits: Path) -> None:
+    with pytest.raises(InvalidWish) as caught:
+        plan_cache(CacheWish(str(digits), dataset_size="big", train_memory="2 GB", pod_memory="-1Gi"))
+    said = str(caught.value)
+    assert len(caught.value.problems) == 3
+    assert all(name in said for name in ("dataset-size", "train_memory", "pod_memory"))
+
+
+def test_the_function_hands_on_the_plan(digits: Path) -> None:
+    outputs = cache.python_func(reference=str(digits), dataset_size="2Gi", pod_memory="8Gi")
+    assert outputs[1] == "2Gi"
+    assert outputs[0].startswith(f"file://{digits}#sha256=")

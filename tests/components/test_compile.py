@@ -1,0 +1,127 @@
+"""The steps as compiled: golden files that fail when stale, and what they must never hold.
+
+`PODFERRY_GOLDEN=write pytest tests/components/test_compile.py` writes them anew; look at the difference.
+"""
+
+# KFP reads annotations as values: no `from __future__ import annotations` here.
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from google.protobuf import json_format
+from kfp import compiler, dsl
+
+from podferry.components import freeze_dataset, plan_cache, verify
+from podferry.components.cache.component import cache
+from podferry.components.dataset.component import dataset
+from podferry.components.step import DEFAULT_IMAGE, image
+from podferry.components.verify_checkpoint.component import verify_checkpoint
+from podferry.pipelines.train import pipeline
+
+GOLDEN = Path(__file__).parent / "golden"
+ROOM = Path(__file__).parents[2] / "components"
+COMPILED = {
+    "dataset": dataset,
+    "cache": cache,
+    "verify_checkpoint": verify_checkpoint,
+    "train_pipeline": pipeline,
+}
+
+
+def documents(component: Any, path: Path) -> list[Any]:
+    """What the compiler writes, without what differs between versions of KFP that mean the same."""
+    compiler.Compiler().compile(component, str(path))
+    text = re.sub(r"kfp-\d+\.\d+\.\d+", "kfp-X", path.read_text())
+    return list(yaml.safe_load_all(text))
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_compiled_steps_are_the_golden_ones(name: str, tmp_path: Path) -> None:
+    found = documents(COMPILED[name], tmp_path / "compiled.yaml")
+    golden = GOLDEN / f"{name}.yaml"
+    if os.environ.get("PODFERRY_GOLDEN") == "write":
+        golden.write_text(yaml.safe_dump_all(found, width=110))
+    assert found == list(yaml.safe_load_all(golden.read_text())), f"{golden} is stale: see this module's top"
+
+
+def test_there_is_no_golden_file_of_something_gone() -> None:
+    assert {path.stem for path in GOLDEN.glob("*.yaml")} == set(COMPILED)
+
+
+def test_steps_install_nothing_and_run_in_our_image() -> None:
+    for component in (dataset, cache, verify_checkpoint):
+        spec = json_format.MessageToDict(component.pipeline_spec)
+        (executor,) = spec["deploymentSpec"]["executors"].values()
+        assert executor["container"]["image"] == DEFAULT_IMAGE
+        assert "pip install" not in json.dumps(executor)
+
+
+def test_the_image_is_chosen_when_a_pipeline_is_compiled() -> None:
+    assert image({}) == image({"PODFERRY_IMAGE": ""}) == DEFAULT_IMAGE
+    assert image({"PODFERRY_IMAGE": "team/podferry:7"}) == "team/podferry:7"
+
+
+@pytest.mark.parametrize(
+    ("task", "component"),
+    [
+        (lambda secret: freeze_dataset("s3://a/b", secret=secret), "dataset"),
+        (lambda secret: plan_cache("s3://a/b", dataset_size="1Gi", secret=secret), "cache"),
+        (lambda secret: verify("s3://a/b", lineages="one", secret=secret), "verify-checkpoint"),
+    ],
+)
+def test_verdicts_are_never_cached_and_mount_their_secret(task: Callable[[Any], Any], component: str) -> None:
+    @dsl.pipeline(name="p")
+    def one() -> None:
+        task("s3-credentials")
+
+    spec = json_format.MessageToDict(one.pipeline_spec)
+    assert not spec["root"]["dag"]["tasks"][component]["cachingOptions"].get("enableCache", False)
+    platform = json_format.MessageToDict(one.platform_spec)["platforms"]["kubernetes"]
+    (volume,) = platform["deploymentSpec"]["executors"][f"exec-{component}"]["secretAsVolume"]
+    assert volume["secretName"] == "s3-credentials"
+    assert volume["mountPath"] == "/var/run/secrets/podferry.io"
+    assert volume["optional"] is True
+
+
+def test_verify_learns_which_run_it_is_and_takes_one_lineage_or_many() -> None:
+    @dsl.pipeline(name="p")
+    def one(single: str, many: list) -> None:
+        verify("s3://a/b", lineages=single)
+        verify("s3://a/b", lineages=many)
+        verify("s3://a/b", lineages=["x", single])
+        verify("s3://a/b")
+
+    tasks = json_format.MessageToDict(one.pipeline_spec)["root"]["dag"]["tasks"]
+    given = [
+        tasks[name]["inputs"]["parameters"] for name in sorted(tasks, key=lambda name: (len(name), name))
+    ]
+    constants = [one["runtimeValue"]["constant"] for one in (given[0]["run"], given[0]["job"])]
+    assert constants == [dsl.PIPELINE_JOB_ID_PLACEHOLDER, dsl.PIPELINE_JOB_NAME_PLACEHOLDER]
+    lineages = [one["lineages"] for one in given]
+    place = "{{$.inputs.parameters['pipelinechannel--single']}}"
+    assert lineages[0]["runtimeValue"]["constant"] == [place]
+    assert lineages[1] == {"componentInputParameter": "many"}
+    assert lineages[2]["runtimeValue"]["constant"] == ["x", place]
+    assert lineages[3]["runtimeValue"]["constant"] == []
+
+
+def test_every_component_has_its_papers() -> None:
+    folders = [path.parent for path in ROOM.glob("*/__init__.py")]
+    assert len(folders) == 4
+    for folder in folders:
+        metadata = yaml.safe_load((folder / "metadata.yaml").read_text())
+        assert set(metadata) == {"name", "stability", "dependencies", "tags", "links"}
+        assert (folder / "README.md").read_text().startswith(f"# {metadata['name']}\n")
+
+
+def test_training_code_gets_ferry_without_kfp() -> None:
+    code = "import sys; from podferry.components import ferry; print('kfp' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,72 @@
+"""The step `dataset`: its runner, and its function as KFP's executor calls it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from kfp import dsl
+
+from podferry.components.dataset.component import dataset
+from podferry.components.dataset.runner import freeze_dataset
+from podferry.contract.errors import Changed, CredentialsMissing, EmptyDataset, InvalidWish
+from podferry.contract.reference import parse_reference
+
+
+def test_freezes_and_sizes(digits: Path) -> None:
+    frozen = freeze_dataset(str(digits))
+    reference = parse_reference(frozen.reference)
+    assert (reference.bytes, reference.files, reference.frozen) == (300, 3, True)
+    assert (frozen.size, frozen.fits) == ("17Mi", True)
+    assert freeze_dataset(frozen.reference).reference == frozen.reference
+
+
+def test_other_data_is_another_reference(digits: Path) -> None:
+    before = freeze_dataset(str(digits)).reference
+    (digits / "3.bin").write_bytes(b"more")
+    assert freeze_dataset(str(digits)).reference != before
+    with pytest.raises(Changed):
+        freeze_dataset(before)
+
+
+@pytest.mark.parametrize(("volume", "fits"), [("17Mi", True), ("12Ki", True), ("8Ki", False)])
+def test_says_whether_it_fits(
+    digits: Path, volume: str, fits: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Three started pages: 12 KiB.
+    frozen = freeze_dataset(str(digits), volume_size=volume)
+    said = capsys.readouterr().out
+    assert (frozen.size, frozen.fits) == (volume, fits)
+    assert ("does not fit: the dataset is larger than its volume" in said) is not fits
+    assert "data volume" in said
+    assert "pod, added" in said
+
+
+def test_what_cannot_be_frozen_is_told(digits: Path) -> None:
+    with pytest.raises(EmptyDataset, match="Did you mean"):
+        freeze_dataset(f"{digits}x")
+    with pytest.raises(InvalidWish, match="not a quantity"):
+        freeze_dataset(str(digits), volume_size="much")
+
+
+def test_a_mounted_secret_that_is_empty_is_missing(digits: Path, secret_dir: Path) -> None:
+    secret_dir.mkdir()
+    with pytest.raises(CredentialsMissing, match="is missing"):
+        freeze_dataset(str(digits))
+
+
+def test_the_function_writes_a_small_document(digits: Path, tmp_path: Path) -> None:
+    data = dsl.Dataset(name="data", uri=str(tmp_path / "document"), metadata={})
+    reference, files, size, fits = dataset.python_func(data=data, uri=str(digits))
+    document = json.loads((tmp_path / "document").read_text())
+    assert (files, size, fits) == (3, "17Mi", True)
+    assert data.metadata == {"podferry-reference": reference, "bytes": 300, "files": 3}
+    assert document == {
+        "reference": reference,
+        "uri": f"file://{digits}",
+        "digest": parse_reference(reference).digest,
+        "bytes": 300,
+        "files": 3,
+        "format": 1,
+    }

@@ -1,0 +1,294 @@
+"""`gpu_train`: what lands in the platform specification, and what a compiler already refuses."""
+
+# KFP reads annotations as values: no `from __future__ import annotations` here.
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from google.protobuf import json_format
+from kfp import dsl
+
+from podferry.components import gpu_train
+from podferry.components.training.wishes import SAMPLES
+from podferry.contract.annotations import read_annotations
+from podferry.contract.errors import InvalidWish
+from podferry.contract.keys import KEYS
+from podferry.contract.kfp_inputs import REFERENCE_KEY
+from podferry.contract.origin import kfp_inputs_of, origin_of, variables_of
+
+Pod = dict[str, Any]
+Wish = Callable[..., Any]
+REFERENCE = f"s3://data/digits#sha256={'0' * 64}&bytes=100&files=1"
+
+
+@dsl.component(base_image="python:3.12", install_kfp_package=False)
+def freeze(uri: str, data: dsl.Output[dsl.Dataset]) -> NamedTuple(
+    "O", [("reference", str), ("files", float)]
+):
+    return (uri, 1.0)
+
+
+@dsl.component(base_image="python:3.12", install_kfp_package=False)
+def fit(uri: str = "", uri2: str = "", lr: float = 0.1, data: dsl.Input[dsl.Dataset] = None) -> str:
+    return uri
+
+
+def compiled(wish: Wish) -> Any:
+    """The pipeline `wish(frozen, bucket)` inside a pipeline with a step before it."""
+
+    @dsl.pipeline(name="p")
+    def pipeline(bucket: str = "b") -> None:
+        wish(freeze(uri="u"), bucket)
+
+    return pipeline
+
+
+def annotations(wish: Wish, executor: str = "exec-fit") -> dict[str, str]:
+    """The annotations that a task gets."""
+    platform = json_format.MessageToDict(compiled(wish).platform_spec)
+    found = platform["platforms"]["kubernetes"]["deploymentSpec"]["executors"][executor]
+    texts: dict[str, str] = found["podMetadata"]["annotations"]
+    return texts
+
+
+def executor_and_task(wish: Wish) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The executor's container and the task of `fit`, as compiled."""
+    spec = json_format.MessageToDict(compiled(wish).pipeline_spec)
+    container = spec["deploymentSpec"]["executors"]["exec-fit"]["container"]
+    return container, spec["root"]["dag"]["tasks"]["fit"]
+
+
+@contextmanager
+def refused() -> Iterator[list[str]]:
+    """Collects the problems that the block must raise."""
+    problems: list[str] = []
+    with pytest.raises(InvalidWish) as caught:
+        yield problems
+    problems += map(str, caught.value.problems)
+
+
+def test_static_wishes_become_annotations_and_resources() -> None:
+    def wish(frozen: Any, _: Any) -> None:
+        gpu_train(
+            fit(),
+            dataset=REFERENCE,
+            checkpoints="s3://models/$(pipeline)/$(inputs.lr)",
+            checkpoint_size="2Gi",
+            keep_local=2,
+            shm_size="8Gi",
+            secret="s3",
+            memory="24Gi",
+            gpus=2,
+        )
+
+    assert annotations(wish) == {
+        "podferry.io/dataset": REFERENCE,
+        "podferry.io/checkpoints": "s3://models/$(pipeline)/$(inputs.lr)",
+        "podferry.io/checkpoint-size": "2Gi",
+        "podferry.io/keep-local": "2",
+        "podferry.io/shm-size": "8Gi",
+        "podferry.io/secret": "s3",
+    }
+    container, _ = executor_and_task(wish)
+    resources = container["resources"]
+    assert resources["accelerator"]["resourceType"] == "nvidia.com/gpu"
+    assert resources["accelerator"]["resourceCount"] == "2"
+    assert resources["resourceMemoryLimit"] == "24Gi"
+
+
+def test_outputs_become_the_inputs_that_carry_them() -> None:
+    def wish(frozen: Any, bucket: Any) -> None:
+        task = fit(uri=frozen.outputs["reference"], uri2=f"s3://{bucket}/x", data=frozen.outputs["data"])
+        gpu_train(task, dataset=frozen.outputs["data"], checkpoints=f"s3://{bucket}/x")
+
+    assert annotations(wish) == {
+        "podferry.io/dataset": "$(inputs.data)",
+        "podferry.io/checkpoints": "$(inputs.uri2)",
+    }
+
+
+def test_a_channel_inside_a_text_becomes_the_input_too() -> None:
+    def wish(frozen: Any, bucket: Any) -> None:
+        gpu_train(fit(uri=bucket), dataset=frozen_uri, checkpoints=f"s3://{bucket}/$(task)")
+
+    frozen_uri = REFERENCE
+    assert annotations(wish)["podferry.io/checkpoints"] == "s3://$(inputs.uri)/$(task)"
+
+
+def test_items_of_a_loop_are_inputs_like_others() -> None:
+    def wish(frozen: Any, _: Any) -> None:
+        with dsl.ParallelFor(["s3://a/x", "s3://b/x"]) as item:
+            gpu_train(fit(uri=item), checkpoints=item, lineage="$(task)-$(inputs-hash)")
+
+    assert annotations(wish)["podferry.io/checkpoints"] == "$(inputs.uri)"
+
+
+def test_two_tasks_of_one_component_have_their_own() -> None:
+    def wish(frozen: Any, _: Any) -> None:
+        gpu_train(fit(uri="a"), dataset="s3://a/x")
+        gpu_train(fit(uri="b"), dataset="imagenet", gpus=0)
+
+    assert annotations(wish)["podferry.io/dataset"] == "s3://a/x"
+    assert annotations(wish, "exec-fit-2") == {"podferry.io/dataset": "imagenet"}
+
+
+def test_what_no_input_carries_is_refused_with_the_way_out() -> None:
+    def wish(frozen: Any, bucket: Any) -> None:
+        gpu_train(
+            fit(uri="x"),
+            dataset=frozen.outputs["data"],
+            checkpoints=f"s3://{bucket}/{frozen.outputs['reference']}",
+            lineage=dsl.PIPELINE_JOB_ID_PLACEHOLDER,
+        )
+
+    with refused() as problems:
+        compiled(wish)
+    assert len(problems) == 3
+    assert "dataset: no input of the task carries the value (freeze.outputs['data'])" in problems[0]
+    assert "bucket, freeze.outputs['reference']" in problems[1]
+    assert "{{$.pipeline_job_uuid}}" in problems[2]
+    assert not any("{{channel:" in problem for problem in problems)
+
+
+def test_all_slips_are_told_at_once() -> None:
+    def wish(frozen: Any, _: Any) -> None:
+        gpu_train(
+            fit(uri="x"),
+            dataset="$(inputs.dta)",
+            check_point_size="2Gi",
+            checkpoint_path="relative",
+            shm_size="lots",
+            restore="AUTO",
+            gpus="many",
+            memory="1 GB",
+            accelerator="not a resource",
+        )
+
+    with refused() as problems:
+        compiled(wish)
+    said = "\n".join(problems)
+    assert "check_point_size: gpu_train knows no such wish" in said
+    assert "Did you mean 'checkpoint_size'?" in said
+    for what in ("podferry.io/checkpoint-path", "podferry.io/shm-size", "gpus:", "memory:", "accelerator:"):
+        assert what in said
+    assert "podferry.io/dataset: no input of that name has a value" in said
+    assert "podferry.io/restore is set without podferry.io/checkpoints" in said
+
+
+def test_a_constant_that_an_input_carries_is_checked_as_if_it_were_written_out() -> None:
+    with refused() as problems:
+        compiled(lambda frozen, bucket: gpu_train(fit(uri="s4//x"), dataset="$(inputs.uri)"))
+    assert "neither a URI nor a declared dataset" in problems[0]
+
+
+def test_a_refused_value_does_not_make_others_wrong() -> None:
+    def wish(frozen: Any, _: Any) -> None:
+        gpu_train(fit(uri="x"), checkpoints=frozen.outputs["reference"], checkpoint_size="1Gi")
+
+    with refused() as problems:
+        compiled(wish)
+    assert len(problems) == 1
+
+
+def test_nothing_to_ferry_is_refused() -> None:
+    with refused() as problems:
+        compiled(lambda frozen, bucket: gpu_train(fit(uri="x")))
+    assert "neither a dataset nor a destination" in problems[0]
+
+
+def test_a_pipeline_is_no_step() -> None:
+    @dsl.pipeline(name="inner")
+    def inner() -> None:
+        fit(uri="x")
+
+    with refused() as problems:
+        compiled(lambda frozen, bucket: gpu_train(inner(), dataset="s3://a/b"))
+    assert "gpu_train needs a step" in problems[0]
+
+
+@pytest.mark.parametrize(
+    ("wish", "cached"),
+    [
+        (lambda f, b: gpu_train(fit(uri=f.outputs["reference"]), dataset=f.outputs["reference"]), True),
+        (
+            lambda f, b: gpu_train(
+                fit(uri=f.outputs["reference"], data=f.outputs["data"]), dataset=f.outputs["data"]
+            ),
+            True,
+        ),
+        (lambda f, b: gpu_train(fit(uri=REFERENCE), dataset="$(inputs.uri)"), True),
+        (
+            lambda f, b: gpu_train(
+                fit(lr=f.outputs["files"], data=f.outputs["data"]), dataset=f.outputs["data"]
+            ),
+            False,
+        ),
+        (lambda f, b: gpu_train(fit(data=f.outputs["data"]), dataset=f.outputs["data"]), False),
+        (lambda f, b: gpu_train(fit(uri="s3://a/b"), dataset="$(inputs.uri)"), False),
+        (lambda f, b: gpu_train(fit(uri=b), dataset=b), False),
+        (lambda f, b: gpu_train(fit(), dataset=REFERENCE), False),
+        (lambda f, b: gpu_train(fit(), checkpoints="s3://a/b"), True),
+    ],
+)
+def test_training_comes_from_the_cache_only_where_a_parameter_tells_the_data_apart(
+    wish: Wish, cached: bool
+) -> None:
+    _, task = executor_and_task(wish)
+    assert task["cachingOptions"].get("enableCache", False) is cached
+
+
+def test_resources_may_be_dynamic_and_memory_may_be_spelt_as_kubernetes_does() -> None:
+    def dynamic(frozen: Any, bucket: Any) -> None:
+        gpu_train(fit(), dataset=REFERENCE, memory=frozen.outputs["reference"], gpus=bucket)
+
+    container, task = executor_and_task(dynamic)
+    assert "pipelinechannel--freeze-reference" in container["resources"]["resourceMemoryLimit"]
+    assert "pipelinechannel--freeze-reference" in task["inputs"]["parameters"]
+    container, _ = executor_and_task(lambda f, b: gpu_train(fit(), dataset=REFERENCE, memory="1.5Gi", gpus=0))
+    assert container["resources"]["resourceMemoryLimit"] == str(3 << 29)
+    assert "accelerator" not in container["resources"]
+
+
+def test_every_key_has_a_sample_that_is_right() -> None:
+    assert list(SAMPLES) == list(KEYS)
+    spec = read_annotations({KEYS[name].full: text for name, text in SAMPLES.items()})
+    assert spec is not None
+    assert spec.dataset is not None
+
+
+def test_annotations_resolve_in_a_pod_as_kfp_creates_it(recorded: Callable[[str], Pod]) -> None:
+    def wish(frozen: Any, bucket: Any) -> None:
+        task = fit(uri=f"s3://{bucket}/data", uri2=bucket)
+        gpu_train(task, dataset=f"s3://{bucket}/data", checkpoints=f"s3://models-{bucket}/x", secret="s3")
+
+    spec = resolved(recorded("executor-fstring-annotated"), annotations(wish))
+    # The recorded inputs: uri2 is "real", and uri an f-string of it that the launcher had not filled in yet.
+    assert spec.dataset.reference == "s3://real/data/u3/x.bin"
+    assert spec.checkpoints.uri == "s3://models-real/x"
+
+
+def test_an_artifact_resolves_to_the_reference_in_its_metadata(recorded: Callable[[str], Pod]) -> None:
+    def wish(frozen: Any, bucket: Any) -> None:
+        gpu_train(fit(data=frozen.outputs["data"]), dataset=frozen.outputs["data"])
+
+    pod = recorded("executor-annotated-emptydir")
+    (main,) = (one for one in pod["spec"]["containers"] if one["name"] == "main")
+    at = main["command"].index("--executor_input") + 1
+    key = '"metadata":{'
+    assert key in main["command"][at]
+    main["command"][at] = main["command"][at].replace(key, f'{key}"{REFERENCE_KEY}":"{REFERENCE}",', 1)
+    assert resolved(pod, annotations(wish)).dataset.reference == REFERENCE
+
+
+def resolved(pod: Pod, found: dict[str, str]) -> Any:
+    """The spec that a webhook reads from a recorded pod with these annotations."""
+    pod["metadata"]["annotations"] |= found
+    variables = variables_of(origin_of(pod, "team"), kfp_inputs_of(pod))
+    return read_annotations(pod["metadata"]["annotations"], variables)
+
+
+def test_a_path_may_be_a_path_object() -> None:
+    found = annotations(lambda f, b: gpu_train(fit(), dataset=REFERENCE, dataset_path=Path("/data/in")))
+    assert found["podferry.io/dataset-path"] == "/data/in"

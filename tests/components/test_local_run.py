@@ -1,0 +1,125 @@
+"""Whole pipelines under KFP's local runner: dataset → cache → train → verify, from a folder to a folder."""
+
+# KFP reads annotations as values: no `from __future__ import annotations` here.
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import List  # noqa: UP035 - KFP maps typing's List to its own type
+
+import pytest
+from kfp import dsl, local
+from kfp.local import config
+
+from podferry.components import freeze_dataset, gpu_train, plan_cache, verify
+from podferry.pipelines.train import pipeline as example
+
+
+@pytest.fixture(autouse=True)
+def runner(tmp_path: Path) -> Iterator[Path]:
+    """KFP's local runner, whose steps import what this process imports."""
+    local.init(local.SubprocessRunner(use_venv=False), pipeline_root=str(tmp_path / "root"))
+    yield tmp_path / "root"
+    config.LocalExecutionConfig.instance = None
+
+
+@dsl.component(base_image="python:3.12", install_kfp_package=False)
+def train(reference: str, checkpoints: str, lr: float, until: int = 2) -> str:
+    from podferry.components import ferry  # noqa: PLC0415
+
+    with ferry(reference, checkpoints) as f:
+        assert len(list(f.dataset.iterdir())) == 3
+        done = int(f.restored.stem.split("-")[1]) if f.restored else 0
+        for step in range(done + 1, until + 1):
+            (f.checkpoints / f"step-{step}.pt").write_text(f"{step} after {done}")
+        return f.status().checkpoints.lineage
+
+
+@dsl.pipeline(name="straight")
+def straight(dataset: str, checkpoints: str, until: int) -> str:
+    frozen = freeze_dataset(dataset, secret="unused-here")
+    plan = plan_cache(frozen.outputs["reference"], checkpoint_size="1Mi", pod_memory="4Gi")
+    reference = plan.outputs["reference"]
+    trained = train(reference=reference, checkpoints=checkpoints, lr=0.1, until=until)
+    gpu_train(trained, dataset=reference, checkpoints=checkpoints, checkpoint_size="1Mi", gpus=0)
+    verify(checkpoints).after(trained)
+    return trained.output
+
+
+@dsl.pipeline(name="too-large")
+def too_large(dataset: str, checkpoints: str) -> None:
+    plan = plan_cache(dataset, pod_memory="1Mi")
+    train(reference=plan.outputs["reference"], checkpoints=checkpoints, lr=0.1)
+
+
+@dsl.pipeline(name="verify-alone")
+def verify_alone(checkpoints: str, lineages: List[str] = []) -> None:  # noqa: B006, UP006
+    verify(checkpoints, lineages=lineages, full=True)
+
+
+@dsl.pipeline(name="sweep")
+def sweep(reference: str, checkpoints: str) -> None:
+    with dsl.ParallelFor([0.1, 0.2]) as lr:
+        trained = train(reference=reference, checkpoints=checkpoints, lr=lr)
+    verify(checkpoints, lineages=dsl.Collected(trained.output))
+
+
+def commits(destination: str) -> list[str]:
+    return sorted(path.name for path in Path(destination[7:]).glob("*/.podferry/commits/*"))
+
+
+def test_a_run_is_verified_and_the_next_one_resumes(
+    digits: Path, destination: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    straight(dataset=str(digits), checkpoints=destination, until=2)
+    assert commits(destination) == ["000000000001.json", "000000000002.json"]
+    (lineage,) = [path.name for path in Path(destination[7:]).iterdir()]
+    assert lineage.startswith("local.kfp.local.train.")
+    # The same inputs: the same lineage, resumed, and nothing was left to train.
+    with pytest.raises(RuntimeError, match="verify-checkpoint"):
+        straight(dataset=str(digits), checkpoints=destination, until=2)
+    assert len(commits(destination)) == 2
+    assert "another run's" in capfd.readouterr().out
+    verify_alone(checkpoints=destination, lineages=[lineage])
+
+
+@pytest.mark.filterwarnings("ignore:.*have no effect in the current local runner:UserWarning")
+def test_the_example_runs_again_and_again(digits: Path, destination: str) -> None:
+    for _ in range(2):
+        example(dataset=str(digits), checkpoints=destination, steps=2)
+    (lineage,) = Path(destination[7:]).iterdir()
+    assert len(commits(destination)) == 2
+    # A damaged checkpoint is trained anew from the one before it.
+    shutil.rmtree(next(lineage.glob("step-2*")))
+    example(dataset=str(digits), checkpoints=destination, steps=2)
+
+
+def test_changed_data_is_another_training(digits: Path, destination: str) -> None:
+    straight(dataset=str(digits), checkpoints=destination, until=1)
+    (digits / "0.bin").write_bytes(b"other")
+    straight(dataset=str(digits), checkpoints=destination, until=1)
+    assert len(list(Path(destination[7:]).iterdir())) == 2
+
+
+def test_what_cannot_fit_never_trains(
+    digits: Path, destination: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(RuntimeError, match="cache"):
+        too_large(dataset=str(digits), checkpoints=destination)
+    assert "the pod is larger than its memory" in capfd.readouterr().out
+    assert not commits(destination)
+
+
+def test_nothing_trained_is_red(destination: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(RuntimeError, match="verify-checkpoint"):
+        verify_alone(checkpoints=destination)
+    assert "this run trained no lineage" in capfd.readouterr().out
+
+
+def test_every_trial_of_a_sweep_is_verified(
+    digits: Path, destination: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    sweep(reference=str(digits), checkpoints=destination)
+    lineages = [path.name for path in Path(destination[7:]).iterdir()]
+    assert len(lineages) == 2
+    said = capfd.readouterr().out
+    assert said.count("whole") >= 2

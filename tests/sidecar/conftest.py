@@ -1,0 +1,201 @@
+"""A rig for tests of checkpoints: a directory, a strict store in memory, and lives of a worker over them.
+
+It is given out by fixtures, since test modules do not import each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import stamina
+
+from podferry.contract.api import CheckpointStatus, Status
+from podferry.contract.commit import Commit, decode_commit
+from podferry.contract.uri import parse_uri
+from podferry.sidecar.catalogue import Catalogue
+from podferry.sidecar.committer import Author, Committer
+from podferry.sidecar.detector import Detector
+from podferry.sidecar.ferrying import CheckpointFerry, Gear
+from podferry.sidecar.journal import Journal
+from podferry.sidecar.pin import Pins
+from podferry.sidecar.restore import Source, restore
+from podferry.sidecar.settings import CheckpointSettings
+from podferry.sidecar.state import State
+from podferry.sidecar.upload import Uploader
+from podferry.sidecar.watch import open_watch
+from podferry.storage.memory import Content, Fault, MemoryStore
+from podferry.storage.store import Body, WriteMode
+
+DEADLINE = 10.0
+LINEAGE = "run"
+BASE = "memory://rig/base"
+NEVER_PRESSED = 2.0
+
+
+class StrictStore(MemoryStore):
+    """A memory store that checks the promise at every write.
+
+    Every commit in it lists objects that are there and are what it says, and none of these ever changes. A
+    chunked write to a name that `gate` is given for stops after its first chunk until `go` is set.
+    """
+
+    def __init__(self, content: Content) -> None:
+        super().__init__(parse_uri(BASE), content)
+        self.gated = ""
+        self.reached, self.go = threading.Event(), threading.Event()
+
+    async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
+        before = dict(self.content.objects)
+        if self.gated and self.gated in name and not isinstance(body, bytes):
+            body = self._slowly(iter(body))
+        try:
+            await super().write(name, body, mode)
+        finally:
+            self._check(before)
+
+    def _slowly(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        yield next(chunks)
+        self.reached.set()
+        assert self.go.wait(DEADLINE)
+        yield from chunks
+
+    def commits(self) -> list[Commit]:
+        """All commits as they lie there, oldest first."""
+        keys = sorted(key for key in self.content.objects if "/commits/" in key)
+        return [decode_commit(self.content.objects[key], key) for key in keys]
+
+    def bytes_of(self, commit: Commit) -> dict[str, bytes]:
+        """What a commit lists, by name."""
+        start = f"base/{commit.lineage}"
+        return {file.name: self.content.objects[f"{start}/{file.object}"] for file in commit.files}
+
+    def _check(self, before: dict[str, bytes]) -> None:
+        for commit in self.commits():
+            for file in commit.files:
+                key = f"base/{commit.lineage}/{file.object}"
+                data = self.content.objects[key]
+                assert (len(data), hashlib.sha256(data).hexdigest()) == (file.size, file.sha256)
+                assert before.get(key, data) == data
+
+
+class Rig:
+    """One pod's checkpoints; `running` is one life of its worker, which ends as a kill would."""
+
+    def __init__(self, base: Path, *, polling: bool) -> None:
+        self.base, self.polling = base, polling
+        self.root, self.pins, self.control = base / "files", base / "pins", base / "control"
+        self.root.mkdir(exist_ok=True)
+        self.content = Content()
+        self.store = StrictStore(self.content)
+        self.settings = CheckpointSettings(
+            settle=0.02,
+            settle_unseen=0.04,
+            rescan=0.5,
+            poll=0.01,
+            chunk_bytes=1024,
+            retry_after=0.01,
+            pressure=NEVER_PRESSED,
+        )
+        self.keep_local = 1
+        self.now: Callable[[], float] = time.time
+
+    @property
+    def faults(self) -> list[Fault]:
+        """What will go wrong in the store."""
+        return self.content.faults
+
+    def committer(self, writer: str = "one", store: MemoryStore | None = None) -> Committer:
+        """A committer of its own."""
+        catalogue = Catalogue(store or self.store)
+        return Committer(catalogue, LINEAGE, Author(writer), lambda: datetime.now(UTC))
+
+    def ferry(self, store: Any = None) -> CheckpointFerry:
+        """A worker's ferry over what lies there now; needs a running loop."""
+        status = CheckpointStatus(uri=BASE, path=str(self.root), lineage=LINEAGE)
+        gear = Gear(
+            Detector(self.root, open_watch(self.root, self.settings, polling=self.polling), self.settings),
+            Pins(self.pins),
+            Uploader(self.committer(store=store), self.settings.chunk_bytes, self.settings.attempts),
+            Journal(self.control),
+        )
+        state = State(Status(checkpoints=status))
+        return CheckpointFerry(gear, state, self.settings, self.keep_local, self.now)
+
+    @asynccontextmanager
+    async def running(self, store: Any = None) -> AsyncIterator[CheckpointFerry]:
+        """A ferry at work, cancelled at the end; what it raised by itself is raised here."""
+        ferry = self.ferry(store)
+        task = asyncio.create_task(ferry.run())
+        try:
+            yield ferry
+        finally:
+            crashed = task.done()
+            task.cancel()
+            result = (await asyncio.gather(task, return_exceptions=True))[0]
+            ferry._detector._watch.close()
+            if crashed and isinstance(result, BaseException):
+                raise result
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait for a condition, up to the deadline."""
+        async with asyncio.timeout(DEADLINE):
+            while not condition():  # noqa: ASYNC110 - of files and threads, which set no event
+                await asyncio.sleep(0.002)
+
+    async def committed(self, count: int) -> list[Commit]:
+        """The commits once there are so many; it is an error where there are more."""
+        await self.until(lambda: len(self.store.commits()) >= count)
+        assert len(self.store.commits()) == count
+        return self.store.commits()
+
+    def write(self, name: str, data: bytes) -> Path:
+        """A trainer's file, written in place and closed."""
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return path
+
+    def replace(self, name: str, data: bytes) -> Path:
+        """A trainer's file, written aside and renamed in."""
+        aside = self.write(f".{name}", data)
+        return aside.replace(self.root / name)
+
+    async def restored(self) -> tuple[str, dict[str, bytes]] | None:
+        """What `restore: auto` would bring to an empty directory: the name, and the files' contents."""
+        target = self.base / f"target-{len(list(self.base.iterdir()))}"
+        target.mkdir()
+        found = await restore(
+            Source(Catalogue(self.store), LINEAGE, required=False), target, self.base / "restoring"
+        )
+        if found is None:
+            return None
+        files = {str(p.relative_to(target)): p.read_bytes() for p in target.rglob("*") if p.is_file()}
+        return found[0].name, files
+
+
+@pytest.fixture
+def quick_retries() -> Iterator[None]:
+    """Three attempts at everything, without a pause between them."""
+    with stamina.set_testing(True, attempts=3, cap=True):
+        yield
+
+
+@pytest.fixture
+def rig(tmp_path: Path, quick_retries: None) -> Rig:
+    """A rig on inotify."""
+    return Rig(tmp_path, polling=False)
+
+
+@pytest.fixture(params=["inotify", "polling"])
+def any_rig(request: pytest.FixtureRequest, tmp_path: Path, quick_retries: None) -> Rig:
+    """A rig in each of the two modes of watching."""
+    return Rig(tmp_path, polling=request.param == "polling")

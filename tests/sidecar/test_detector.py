@@ -1,0 +1,182 @@
+import asyncio
+import json
+import os
+import shutil
+
+import pytest
+
+from podferry.sidecar.detector import IDLE, Detector, gather
+from podferry.sidecar.settings import CheckpointSettings
+from podferry.sidecar.watch import PollingWatch
+
+SETTINGS = CheckpointSettings(settle=1.0, settle_unseen=5.0)
+
+
+class Bench:
+    """A detector with a clock that is set by hand."""
+
+    def __init__(self, root):
+        self.root, self.now, self.handled = root, 100.0, {}
+        self.detector = Detector(root, PollingWatch(SETTINGS), SETTINGS, lambda: self.now)
+
+    def write(self, name, data=b"1"):
+        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / name).write_bytes(data)
+
+    async def look(self, *closed, after=0.0, final=False, handle=True):
+        self.now += after
+        found = await self.detector.look(self.handled, set(closed), final=final)
+        if handle:
+            self.handled.update({candidate.name: candidate for candidate in found})
+        return [candidate.name for candidate in found]
+
+
+@pytest.fixture
+def bench(tmp_path):
+    return Bench(tmp_path)
+
+
+async def test_what_was_closed_is_whole_after_the_short_pause(bench):
+    bench.write("a.bin")
+    assert await bench.look("a.bin") == []
+    assert bench.detector.waiting["a"].what == "a is still being written"
+    assert await bench.look(after=0.9) == []
+    assert bench.detector._due == pytest.approx(0.1)
+    assert await bench.look(after=0.1) == ["a"]
+    assert (bench.detector.waiting, bench.detector._due) == ({}, IDLE)
+    assert await bench.look(after=60) == []
+
+
+async def test_what_nobody_saw_closed_waits_longer(bench):
+    bench.write("a.bin")
+    assert await bench.look() == []
+    assert await bench.look(after=4.9) == []
+    assert await bench.look(after=0.1) == ["a"]
+
+
+async def test_a_change_starts_the_pause_anew(bench):
+    bench.write("a.bin")
+    await bench.look("a.bin")
+    bench.write("a.bin", b"22")
+    assert await bench.look(after=1.0) == []
+    assert await bench.look(after=4.9) == []
+    assert await bench.look(after=0.1) == ["a"]
+
+
+async def test_every_file_of_a_candidate_must_be_quiet(bench):
+    bench.write("a/1.bin")
+    await bench.look("a/1.bin")
+    bench.write("a/2.bin")
+    assert await bench.look("a/2.bin", after=0.9) == []
+    assert await bench.look(after=0.9) == []
+    assert await bench.look(after=0.1) == ["a"]
+
+
+async def test_at_the_end_nothing_need_be_quiet_but_all_of_it_whole(bench):
+    bench.write("a.bin")
+    bench.write("b.json", b"{")
+    assert await bench.look(final=True) == ["a"]
+    assert list(bench.detector.waiting) == ["b"]
+    assert "no whole JSON" in bench.detector.waiting["b"].measured
+
+
+async def test_another_version_is_found_and_the_same_is_not(bench):
+    bench.write("a.bin")
+    assert await bench.look(final=True) == ["a"]
+    assert await bench.look(final=True) == []
+    bench.write("a.bin", b"22")
+    assert await bench.look(final=True) == ["a"]
+
+
+async def test_the_oldest_change_comes_first(bench):
+    for number, name in enumerate("cab"):
+        bench.write(f"{name}.bin")
+        os.utime(bench.root / f"{name}.bin", ns=(0, number))
+    assert await bench.look(final=True) == ["c", "a", "b"]
+
+
+async def test_what_lost_files_is_no_new_version(bench):
+    for name in "xyz":
+        bench.write(f"a/{name}.bin")
+    assert await bench.look(final=True) == ["a"]
+    (bench.root / "a" / "x.bin").unlink()
+    assert await bench.look(after=60) == []
+    assert bench.detector.waiting == {}
+    bench.write("a/z.bin", b"22")
+    assert await bench.look(after=60) == []
+    assert await bench.look(after=5) == ["a"]
+
+
+async def test_what_is_being_removed_before_it_was_handled_is_not_quiet(bench):
+    for name in "xyz":
+        bench.write(f"a/{name}.bin")
+    await bench.look()
+    (bench.root / "a" / "x.bin").unlink()
+    assert await bench.look(after=5) == []
+    (bench.root / "a" / "y.bin").unlink()
+    assert await bench.look(after=4.9) == []
+    shutil.rmtree(bench.root / "a")
+    assert await bench.look(after=60) == []
+    assert bench.detector.waiting == {}
+
+
+async def test_a_shard_that_is_missing_holds_the_checkpoint_back(bench):
+    bench.write("a/m.index.json", json.dumps({"weight_map": {"w": "m-1.bin", "v": "m-2.bin"}}).encode())
+    bench.write("a/m-1.bin")
+    assert await bench.look(final=True) == []
+    assert "a/m-2.bin, which is not there" in str(bench.detector.waiting["a"])
+    bench.write("a/m-2.bin")
+    assert await bench.look(final=True) == ["a"]
+
+
+async def test_a_trainers_state_comes_last(bench):
+    bench.write("checkpoint-5/model.bin")
+    bench.write("checkpoint-5/optimizer.pt", b"\x80pickle")
+    await bench.look()
+    assert await bench.look(after=60) == []
+    bench.write("checkpoint-5/trainer_state.json", b"{}")
+    await bench.look("checkpoint-5/trainer_state.json")
+    assert await bench.look(after=1) == ["checkpoint-5"]
+
+
+async def test_what_goes_while_it_is_looked_at_is_no_error(bench, monkeypatch):
+    bench.write("a/x.index.json", b"{}")
+    bench.write("b.json", b"{}")
+
+    def and_remove(root):
+        found = gather(root)
+        shutil.rmtree(root / "a", ignore_errors=True)
+        (root / "b.json").unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr("podferry.sidecar.detector.gather", and_remove)
+    assert await bench.look(final=True) == []
+    assert "cannot be read" in bench.detector.waiting["a"].measured
+
+
+async def test_a_hint_names_files_relative_to_the_directory(tmp_path):
+    class Told(PollingWatch):
+        async def wait(self, seconds):
+            return {tmp_path / "a" / "b.bin"}
+
+    assert await Detector(tmp_path, Told(SETTINGS), SETTINGS).hint() == {"a/b.bin"}
+
+
+async def test_a_wake_ends_the_hint(bench):
+    bench.detector.wake()
+    async with asyncio.timeout(5):
+        assert await bench.detector.hint() == set()
+
+
+async def test_none_overtakes_an_older_one_that_only_has_to_be_quiet(bench):
+    for number, name in enumerate(("old.bin", "new.bin", "torn.json")):
+        bench.write(name, b"{")
+        os.utime(bench.root / name, ns=(0, number))
+    await bench.look("new.bin", "torn.json")
+    assert await bench.look(after=1) == []
+    assert "waits for old, which is older" in bench.detector.waiting["new"].what
+    assert bench.detector._due == pytest.approx(4)
+    assert await bench.look(after=4) == ["old", "new"]
+    bench.write("newest.bin")
+    await bench.look("newest.bin")
+    assert await bench.look(after=1) == ["newest"]  # what is torn does not hold it back

@@ -1,0 +1,48 @@
+import pytest
+
+from podferry.contract.errors import Changed, Corrupt, NotFound, Unavailable
+from podferry.contract.manifest import Entry
+from podferry.contract.uri import parse_uri
+from podferry.storage.lane import EngineLane
+from podferry.storage.memory import Content, Fault, MemoryStore
+
+
+@pytest.fixture
+def store():
+    return MemoryStore(parse_uri("memory://lane/d"), Content())
+
+
+async def listed(store):
+    await store.write("a", b"0123456789")
+    return await store.stat("a")
+
+
+async def test_a_range_is_exact(store):
+    entry = await listed(store)
+    assert bytes(await EngineLane(store).fetch(entry, 3, 4)) == b"3456"
+    assert bytes(await EngineLane(store).fetch(entry, 0, 10)) == b"0123456789"
+
+
+async def test_another_version_is_changed_by_name(store):
+    entry = await listed(store)
+    await store.write("a", b"9876543210")
+    with pytest.raises(Changed, match="memory://lane/d/a"):
+        await EngineLane(store).fetch(entry, 0, 10)
+
+
+async def test_without_a_tag_a_shorter_object_is_corrupt_and_a_missing_one_not_found(store):
+    await listed(store)
+    with pytest.raises(Corrupt):
+        await EngineLane(store).fetch(Entry("a", 11), 0, 11)
+    with pytest.raises(NotFound):
+        await EngineLane(store).fetch(Entry("b", 11), 0, 11)
+
+
+async def test_a_temporary_error_passes_as_it_is(store):
+    entry = await listed(store)
+    failure = Unavailable.of("the store does not answer")
+    store.faults.append(Fault("read", error=failure))
+    with pytest.raises(Unavailable) as caught:
+        await EngineLane(store).fetch(entry, 0, 1)
+    assert caught.value is failure
+    assert bytes(await EngineLane(store).fetch(entry, 0, 1)) == b"0"

@@ -1,0 +1,161 @@
+import itertools
+
+import pytest
+
+from podferry.contract.errors import (
+    AccessDenied,
+    BucketNotFound,
+    Changed,
+    Corrupt,
+    EmptyDataset,
+    InvalidWish,
+    Unavailable,
+)
+from podferry.contract.reference import Reference, parse_reference, reference_to
+from podferry.contract.uri import parse_uri
+from podferry.storage.listing import check_frozen, list_dataset, open_dataset
+from podferry.storage.memory import CONTENTS, Content, Fault, MemoryStore
+from podferry.storage.store import StoreConfig
+
+COUNTER = itertools.count()
+ANY = StoreConfig()
+
+
+@pytest.fixture
+def bucket():
+    name = f"listing-{next(COUNTER)}"
+    yield parse_uri(f"memory://{name}")
+    CONTENTS.pop(name, None)
+
+
+def put(bucket, *names):
+    content = CONTENTS.setdefault(bucket.bucket, Content())
+    content.objects.update({name: name.encode() for name in names})
+    return content
+
+
+async def test_the_manifest_is_sorted_and_relative(bucket):
+    put(bucket, "d/b", "d/a/c", "other/x", "dx")
+    manifest = await list_dataset(MemoryStore(bucket / "d"))
+    assert [entry.name for entry in manifest.entries] == ["a/c", "b"]
+    assert manifest.uri == str(bucket / "d")
+    assert manifest.bytes == len("d/a/c") + len("d/b")
+
+
+async def test_listing_many_objects_takes_linear_time(bucket):
+    put(bucket, *(f"d/{i:05}" for i in range(20_000)))
+    assert (await list_dataset(MemoryStore(bucket / "d"))).files == 20_000
+
+
+@pytest.mark.parametrize("key", ["d/../x", "d//b", "d/a\nb", "d//etc/passwd", "d/" + "x" * 256])
+async def test_hostile_names_are_corrupt_by_name(bucket, key):
+    put(bucket, "d/fine", key)
+    with pytest.raises(Corrupt) as caught:
+        await list_dataset(MemoryStore(bucket / "d"))
+    assert len(caught.value.problems) == 1
+    assert ascii(key[2:])[:50] in caught.value.problems[0].measured
+
+
+async def test_a_file_name_that_is_no_text_is_corrupt(tmp_path):
+    (tmp_path / "d").mkdir()
+    with open(bytes(tmp_path / "d") + b"/\xff", "wb"):  # noqa: ASYNC230, PTH123 - a name of bytes
+        pass
+    with pytest.raises(Corrupt, match="UTF-8"):
+        await open_dataset(parse_uri(str(tmp_path / "d")), ANY)
+
+
+async def test_a_single_object_is_a_dataset_of_one_file(bucket):
+    put(bucket, "d/train.tar", "d/train.tar.idx")
+    dataset = await open_dataset(bucket / "d/train.tar", ANY)
+    assert [entry.name for entry in dataset.manifest.entries] == ["train.tar"]
+    assert dataset.manifest.uri == str(bucket / "d/train.tar"), "its reference names it alone"
+    entry = dataset.manifest.entries[0]
+    assert bytes(await dataset.store.read(entry.name, 0, entry.size, entry.tag)) == b"d/train.tar"
+
+
+async def test_a_prefix_wins_over_nothing_else(bucket):
+    put(bucket, "d/x/1")
+    dataset = await open_dataset(bucket / "d", ANY)
+    assert [entry.name for entry in dataset.manifest.entries] == ["x/1"]
+
+
+async def test_an_empty_dataset_names_the_nearest_prefixes(bucket):
+    put(bucket, "data/digits/1", "data/digests/1", "data/faces/1", "else/1")
+    with pytest.raises(EmptyDataset) as caught:
+        await open_dataset(bucket / "data/digit/train", ANY)
+    (problem,) = caught.value.problems
+    assert problem.measured == f"no object below {bucket / 'data/digit/train'}"
+    assert problem.remedy.startswith(f"Did you mean {bucket / 'data/digits'}")
+    assert str(bucket / "else") not in problem.remedy
+
+
+async def test_where_no_name_is_near_what_is_there_is_named(bucket):
+    put(bucket, "zz/1", "yy/1")
+    with pytest.raises(EmptyDataset, match=f"Did you mean {bucket / 'yy'} or {bucket / 'zz'}"):
+        await open_dataset(bucket / "digits", ANY)
+
+
+async def test_an_empty_bucket_is_told(bucket):
+    put(bucket)
+    for uri in (bucket, bucket / "a/b"):
+        with pytest.raises(EmptyDataset, match="holds nothing at all"):
+            await open_dataset(uri, ANY)
+
+
+@pytest.mark.parametrize("error", [AccessDenied.of("no listing there"), Unavailable.of("gone")])
+async def test_a_hint_that_cannot_be_had_hides_nothing(bucket, error):
+    """A policy may allow a listing below the dataset's prefix alone."""
+    put(bucket, "data/1").faults.append(Fault("children", times=99, error=error))
+    with pytest.raises(EmptyDataset, match="Check the bucket and the path") as caught:
+        await open_dataset(bucket / "digits/x", ANY)
+    assert "holds nothing" not in str(caught.value)
+
+
+async def test_errors_of_the_listing_pass(bucket):
+    put(bucket, "d/1").faults.append(Fault("entries", error=AccessDenied.of("no")))
+    with pytest.raises(AccessDenied):
+        await open_dataset(bucket / "d", ANY)
+    put(bucket).faults.append(Fault("stat", error=AccessDenied.of("no")))
+    with pytest.raises(AccessDenied):
+        await open_dataset(bucket / "x", ANY)
+
+
+async def test_local_files_and_their_neighbours(tmp_path):
+    (tmp_path / "digits").mkdir()
+    (tmp_path / "digits/1.png").write_bytes(b"1")
+    top = parse_uri(str(tmp_path))
+    assert (await open_dataset(top / "digits", ANY)).manifest.files == 1
+    assert (await open_dataset(top / "digits/1.png", ANY)).manifest.files == 1
+    with pytest.raises(EmptyDataset, match=f"Did you mean {top / 'digits'}"):
+        await open_dataset(top / "digit", ANY)
+    with pytest.raises(BucketNotFound):
+        await open_dataset(parse_uri("/no-such-mount/d"), ANY)
+
+
+async def test_a_uri_without_an_engine_is_refused(bucket):
+    with pytest.raises(InvalidWish):
+        await open_dataset(parse_uri(f"{bucket}?engine=obstore"), ANY)
+
+
+async def test_a_frozen_reference_is_compared(bucket):
+    put(bucket, "d/1", "d/2")
+    before = (await open_dataset(bucket / "d", ANY)).manifest
+    check_frozen(Reference(bucket / "d"), before)
+    check_frozen(reference_to(before), before)
+    put(bucket, "d/3")
+    after = (await open_dataset(bucket / "d", ANY)).manifest
+    with pytest.raises(Changed) as caught:
+        check_frozen(reference_to(before), after)
+    (problem,) = caught.value.problems
+    assert "frozen: 2 files, 6 B" in problem.measured
+    assert "now: 3 files, 9 B" in problem.measured
+    assert before.digest in problem.measured
+    assert after.digest in problem.measured
+
+
+async def test_a_reference_of_a_digest_alone_is_frozen_too(bucket):
+    put(bucket, "d/1")
+    manifest = (await open_dataset(bucket / "d", ANY)).manifest
+    check_frozen(parse_reference(f"{bucket / 'd'}#sha256={manifest.digest}"), manifest)
+    with pytest.raises(Changed, match=f"frozen: sha256={'0' * 64}"):
+        check_frozen(parse_reference(f"{bucket / 'd'}#sha256={'0' * 64}"), manifest)
