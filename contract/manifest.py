@@ -20,7 +20,7 @@ from podferry.contract.names import clashes, name_problem
 FORMAT = 1
 
 
-class Entry(msgspec.Struct, frozen=True, order=True, array_like=True):
+class Entry(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
     """One file of a dataset.
 
     Attributes:

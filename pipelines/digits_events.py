@@ -26,7 +26,8 @@ class Opened(Event, frozen=True, tag="opened"):
     Attributes:
         pid: The process that trains.
         lineage: Which attempts belong together.
-        files: Files of the dataset; bytes: their sum.
+        stage: Where the dataset lies.
+        files: How many files it has; bytes: their sum.
         prefetch: How long fetching them took.
         restored: The checkpoint that training resumes from, None where it starts anew.
         restore: How long bringing it back took.
@@ -35,6 +36,7 @@ class Opened(Event, frozen=True, tag="opened"):
 
     pid: int
     lineage: str
+    stage: str
     files: int
     bytes: int
     prefetch: float

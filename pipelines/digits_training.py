@@ -62,6 +62,7 @@ def _opened(found: Ferry, epoch: int) -> Opened:
         at=time.time(),
         pid=os.getpid(),
         lineage=status.checkpoints.lineage,
+        stage=status.dataset.path,
         files=status.dataset.files,
         bytes=status.dataset.bytes,
         prefetch=status.dataset.seconds,

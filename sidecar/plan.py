@@ -14,7 +14,7 @@ from podferry.sidecar.capacity import Capacity
 from podferry.sidecar.settings import PrefetchSettings
 
 
-class Piece(msgspec.Struct, frozen=True):
+class Piece(msgspec.Struct, frozen=True, gc=False):
     """One request.
 
     Attributes:

@@ -138,9 +138,17 @@ class Prefetch:
 
     async def _fetch(self, piece: Piece) -> memoryview:
         entry = self._plan.files[piece.file]
+        try:
+            return await self._lane.fetch(entry, piece.start, piece.length)
+        except TemporaryError as error:
+            failure: TemporaryError | None = error
+        # The machinery of retrying costs as much as a small file: only those that failed pay for it.
         attempts = stamina.retry_context(on=TemporaryError, attempts=self._settings.attempts, timeout=None)
         async for attempt in attempts:
             with attempt:
+                if failure is not None:
+                    first, failure = failure, None
+                    raise first
                 return await self._lane.fetch(entry, piece.start, piece.length)
         raise AssertionError("unreachable: the last attempt returns or raises")
 

@@ -49,6 +49,7 @@ class Stage:
     def __init__(self, root: Path, claims: Path) -> None:
         self.root = root
         self.aside = root / ASIDE
+        self._root, self._aside = str(root), str(self.aside)
         self._claims = claims
         self._locked: TextIO | None = None
         self._made = {""}
@@ -137,7 +138,7 @@ class Stage:
     def grow(self, number: int) -> Path:
         """An empty file aside, under a number of its own."""
         path = self.aside / str(number)
-        os.close(_create(path))
+        os.close(_create(str(path)))
         return path
 
     def write(self, path: Path, data: memoryview, start: int) -> None:
@@ -155,15 +156,15 @@ class Stage:
     def admit(self, path: Path, entry: Entry) -> None:
         """Rename a whole file in under its own name."""
         path.chmod(FILE_MODE)
-        self._rename(path, entry.name)
+        self._rename(str(path), entry.name)
 
     def put(self, number: int, data: memoryview, entry: Entry) -> None:
-        """`grow`, `write` and `admit` in one, for a small file: a third of the system calls.
+        """`grow`, `write` and `admit` in one, for a small file: half of the system calls, and no `Path`.
 
         Raises:
             OSError: As `write`.
         """
-        path = self.aside / str(number)
+        path = f"{self._aside}/{number}"
         descriptor = _create(path)
         try:
             _write_all(descriptor, data, 0)
@@ -172,9 +173,9 @@ class Stage:
             os.close(descriptor)
         self._rename(path, entry.name)
 
-    def _rename(self, path: Path, name: str) -> None:
+    def _rename(self, path: str, name: str) -> None:
         self._make(name.rpartition("/")[0])
-        path.rename(f"{self.root}/{name}")
+        os.rename(path, f"{self._root}/{name}")  # noqa: PTH104 - as in `put`
 
     def _make(self, directory: str) -> None:
         """Make a directory of the stage and those above it, once."""
@@ -224,7 +225,7 @@ def _prune(root: Path, name: str) -> None:
         parent = parent.rpartition("/")[0]
 
 
-def _create(path: Path) -> int:
+def _create(path: str) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
 
 

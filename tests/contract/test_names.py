@@ -45,3 +45,16 @@ def test_a_name_cannot_be_a_file_and_a_directory() -> None:
     problems = clashes(["a", "a/b", "a/b/c", "ab", "x/y"])
     assert [problem.measured for problem in problems] == ["'a'", "'a/b'"]
     assert clashes(["a", "ab", "a.b/c"]) == []
+
+
+def test_a_name_that_is_no_text_may_not() -> None:
+    problem = name_problem("a/\udcff")
+    assert problem is not None
+    assert "UTF-8" in problem.what
+    str(problem).encode()
+
+
+@given(st.text(alphabet="ab./ ~\x1f\x7f\n", max_size=8))
+def test_the_quick_look_and_the_thorough_one_agree(name: str) -> None:
+    """A part that is no ASCII needs the thorough one."""
+    assert (name_problem(name) is None) == (name_problem(f"ä/{name}") is None)

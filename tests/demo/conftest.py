@@ -42,6 +42,7 @@ def opened(at, restored=None, epoch=0, files=100, pid=42):
         at=at,
         pid=pid,
         lineage=LINEAGE,
+        stage="/dev/shm/dataset",
         files=files,
         bytes=5000,
         prefetch=2.0,

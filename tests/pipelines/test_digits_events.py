@@ -8,6 +8,7 @@ EVENTS = [
         at=1.0,
         pid=7,
         lineage="one",
+        stage="/dev/shm/dataset",
         files=3,
         bytes=30,
         prefetch=0.5,

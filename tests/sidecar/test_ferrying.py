@@ -21,7 +21,6 @@ from podferry.storage.local import LocalStore
 from podferry.storage.memory import Fault
 
 STUCK_WORKER = Path(__file__).with_name("stuck_worker.py")
-FIRST = "run/.podferry/commits/000000000001.json"
 ONE, TWO = b"1" * 5000, b"2" * 5000
 
 
@@ -103,14 +102,12 @@ async def test_what_is_held_survives_removal_and_replacement(any_rig, removed):
 async def test_a_death_between_data_and_commit_leaves_nothing_to_restore(any_rig):
     any_rig.faults.append(Fault("write", "*/commits/*", error=Death()))
 
-    async def killed():
-        async with any_rig.running():
-            any_rig.write("epoch-1.bin", ONE)
-            await any_rig.until(lambda: ("write", FIRST) in any_rig.content.calls)
-            await asyncio.Event().wait()
-
-    with pytest.RaisesGroup(Death):
-        await killed()
+    ferry = any_rig.ferry()
+    any_rig.write("epoch-1.bin", ONE)
+    with pytest.raises(BaseExceptionGroup) as caught:
+        await ferry.run()
+    ferry._detector._watch.close()
+    assert caught.group_contains(Death)
     assert ONE in any_rig.content.objects.values()
     assert await any_rig.restored() is None
     shutil.rmtree(any_rig.root)  # the trainer has rotated it away: only the pin holds it
@@ -140,6 +137,24 @@ async def test_a_worker_that_is_killed_between_data_and_commit_is_completed_by_t
     async with any_rig.running(store) as ferry:
         assert (await ferry.durable(5)).last.name == "epoch-1"
     assert await catalogue.flaws(await catalogue.read("run", 1)) == []
+
+
+async def test_what_was_overwritten_in_place_while_no_worker_ran_is_no_mixture(any_rig):
+    any_rig.faults.append(Fault("write", "*/commits/*", error=Death()))
+    any_rig.write("last/a.bin", ONE)
+    any_rig.write("last/b.bin", ONE)
+    ferry = any_rig.ferry()
+    with pytest.raises(BaseExceptionGroup):
+        await ferry.run()
+    ferry._detector._watch.close()
+    any_rig.write("last/a.bin", TWO)  # the trainer is half-way through its next one
+    any_rig.store.gated = "last/"
+    async with any_rig.running() as ferry:
+        assert ferry._queue == []
+        any_rig.store.gated = ""
+        any_rig.write("last/b.bin", TWO)
+        (commit,) = await any_rig.committed(1)
+    assert any_rig.store.bytes_of(commit) == {"last/a.bin": TWO, "last/b.bin": TWO}
 
 
 async def test_a_lost_answer_to_the_commit_makes_one_commit(any_rig):
@@ -348,6 +363,15 @@ async def test_under_pressure_only_older_durable_checkpoints_are_freed(any_rig):
     lying = {path.name for path in any_rig.root.iterdir()}
     newest = any_rig.store.commits()[-1].files[0].name
     assert lying == {newest, "epoch-4.bin", "foreign.txt.tmp"}
+
+
+async def test_a_name_that_is_written_again_is_as_new_as_its_last_version(rig):
+    rig.settings = msgspec.structs.replace(rig.settings, pressure=0.0)
+    async with rig.running() as ferry:
+        for done, name in enumerate(("last", "epoch-1", "last"), start=1):
+            rig.replace(f"{name}.bin", b"%d" % done * 5000)
+            await rig.until(lambda n=done: len(ferry._status.durable) == n)
+    assert [path.name for path in rig.root.iterdir()] == ["last.bin"]
 
 
 async def test_what_a_pointer_names_stays(rig):
