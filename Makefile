@@ -3,11 +3,11 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
-ROOMS = contract storage sidecar trainer components cli pipelines
+ROOMS = contract storage sidecar webhook trainer components cli pipelines
 # A stamp per extra: setting up again costs nothing until the requirements change.
 STAMP = $(VENV)/.installed-
 
-.PHONY: help demo test check test-servers bench bench-prefetch typing clean
+.PHONY: help demo test check test-servers test-cluster cluster cluster-down bench bench-prefetch typing clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | column -t -s '|'
@@ -38,6 +38,15 @@ check: $(STAMP)test $(STAMP)check typing ## check format, lint, types, layers
 
 test-servers: $(STAMP)servers ## run the contract suite on real servers, which are installed and started
 	$(BIN)/pytest -m servers tests/servers
+
+test-cluster: $(STAMP)test ## try the harness that starts a real Kubernetes
+	$(BIN)/pytest -m cluster tests/cluster
+
+cluster: $(BIN)/python ## start a real Kubernetes, or find it running
+	$(BIN)/python -m tests.cluster up
+
+cluster-down: $(BIN)/python ## end it and all that it left
+	$(BIN)/python -m tests.cluster down
 
 bench: bench-prefetch ## run the comparisons
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from setuptools import setup
 
-ROOMS = ("contract", "storage", "sidecar", "trainer", "components", "cli", "pipelines")
+ROOMS = ("contract", "storage", "sidecar", "webhook", "trainer", "components", "cli", "pipelines")
 HERE = Path(__file__).parent
 
 

@@ -20,8 +20,10 @@ VERBS = {
     "dataset": "Look at a dataset, and freeze it into one reference.",
     "drain": "Wait until checkpoints are durable: the sidecar's preStop hook.",
     "explain": "Tell what a pod's annotations mean, and the memory they cost.",
+    "inject": "Show what the webhook would make of pods, offline.",
     "run": "Run a training command with its dataset staged and its checkpoints made durable.",
     "wait": "Wait until the agent opens the gate: the gate's command.",
+    "webhook": "Serve the admission webhook.",
 }
 """Every verb and what it is for. The module of the same name holds it as `command`; the entry runs small ones
 without this module."""

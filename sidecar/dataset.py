@@ -53,7 +53,11 @@ class DatasetWork:
         check_frozen(reference, manifest)
         kept = self._stage.claim(manifest)
         self._plan = plan_prefetch(manifest, kept, self._config.settings.prefetch)
-        refuse_unless_fits(self._plan, measure(self._stage.root), in_pod=self._config.places.in_pod)
+        try:
+            refuse_unless_fits(self._plan, measure(self._stage.root), in_pod=self._config.places.in_pod)
+        except Refused:
+            self._stage.finish()
+            raise
         self.status.digest = manifest.digest
         self.status.files, self.status.bytes = manifest.files, manifest.bytes
         self.status.files_kept = self.status.files_done = len(kept)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = {"cli", "components", "contract", "pipelines", "sidecar", "storage", "trainer"}
+ROOMS = {"cli", "components", "contract", "pipelines", "sidecar", "storage", "trainer", "webhook"}
 
 
 @pytest.fixture(scope="module")

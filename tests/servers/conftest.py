@@ -22,17 +22,12 @@ COUNTER = itertools.count()
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at the marks
-def pytest_collection_modifyitems(config, items):
-    asked = "servers" in (config.getoption("markexpr") or "")
-    ours = [item for item in items if HERE in item.path.parents]
-    for item in ours:
+def pytest_collection_modifyitems(items):
+    for item in (item for item in items if HERE in item.path.parents):
         item.add_marker(pytest.mark.servers)
         item.add_marker(pytest.mark.timeout(600))  # the first run builds the servers
         for warning in OTHERS_WARNINGS:
             item.add_marker(pytest.mark.filterwarnings(warning))
-    if not asked and ours:
-        config.hook.pytest_deselected(items=ours)
-        items[:] = [item for item in items if item not in set(ours)]
 
 
 @pytest.fixture(scope="session")

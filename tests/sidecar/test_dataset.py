@@ -110,11 +110,14 @@ REMEDIES = [(True, "podferry.io/dataset-size"), (False, "--dataset-path")]
 
 
 @pytest.mark.parametrize(("in_pod", "remedy"), REMEDIES)
-async def test_what_does_not_fit_is_refused_before_a_byte_moves(work, content, monkeypatch, in_pod, remedy):
+async def test_what_does_not_fit_is_refused_before_a_byte_moves(
+    work, content, monkeypatch, tmp_path, in_pod, remedy
+):
     monkeypatch.setattr(module, "measure", lambda directory: Capacity(volume_bytes=10))
     with pytest.raises(Refused, match=remedy):
         await work(in_pod=in_pod).plan()
     assert {call for call, _ in content.calls} == {"entries"}
+    assert list((tmp_path / "stage").iterdir()) == []
 
 
 async def test_a_plan_can_be_repeated_once_the_store_answers(work, content):

@@ -1,0 +1,47 @@
+"""`podferry webhook`: parses all that the webhook is told, once, and serves."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import click
+import uvloop
+
+from podferry.sidecar.logs import LEVELS, configure_logs
+from podferry.webhook.run import CertificateFiles, OwnCertificates, WebhookConfig, run_webhook
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command()
+@click.option("--policy", type=FILE, required=True, help="The InjectionPolicy, read again when it changes.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=int, default=8443, show_default=True, help="Port to listen on.")
+@click.option("--certificate", type=FILE, help="PEM certificate; without it the webhook keeps its own.")
+@click.option("--key", type=FILE, help="PEM key of the certificate.")
+@click.option(
+    "--secret", default="podferry-webhook", show_default=True, help="Secret of its own certificates."
+)
+@click.option("--service", default="podferry-webhook", show_default=True, help="Service that leads here.")
+@click.option("--configuration", default="podferry", show_default=True, help="Webhook configurations' name.")
+@click.option("--linger", type=float, default=5.0, show_default=True, help="Seconds to serve after SIGTERM.")
+@click.option("--log-level", type=click.Choice(sorted(LEVELS)), default="info", show_default=True)
+def command(**options: Any) -> int:
+    """Serve the admission webhook."""
+    configure_logs(options["log_level"])
+    certificate, key = options["certificate"], options["key"]
+    if (certificate is None) != (key is None):
+        raise click.UsageError("--certificate and --key go together")
+    own = OwnCertificates(options["secret"], options["configuration"], options["service"])
+    config = WebhookConfig(
+        policy=options["policy"],
+        host=options["host"],
+        port=options["port"],
+        certificates=own if certificate is None else CertificateFiles(certificate, key),
+        linger=options["linger"],
+    )
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run_webhook(config))
+    return 0

@@ -1,0 +1,41 @@
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from podferry.cli import webhook
+from podferry.webhook.run import CertificateFiles, OwnCertificates, WebhookConfig
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[WebhookConfig]:
+    configs: list[WebhookConfig] = []
+
+    async def remember(config: WebhookConfig) -> None:
+        configs.append(config)
+
+    monkeypatch.setattr(webhook, "run_webhook", remember)
+    monkeypatch.setattr(webhook, "configure_logs", lambda level: None)
+    return configs
+
+
+def test_certificates_of_its_own(told: list[WebhookConfig]) -> None:
+    result = CliRunner().invoke(webhook.command, ["--policy", "p.yaml", "--secret", "s"])
+    assert result.exit_code == 0, result.output
+    own = OwnCertificates("s", "podferry", "podferry-webhook")
+    assert told == [WebhookConfig(Path("p.yaml"), "127.0.0.1", 8443, own, linger=5.0)]
+
+
+def test_a_given_certificate(told: list[WebhookConfig]) -> None:
+    arguments = ["--policy", "p.yaml", "--certificate", "c", "--key", "k", "--port", "9", "--host", "::1"]
+    assert CliRunner().invoke(webhook.command, arguments).exit_code == 0
+    assert told[0].certificates == CertificateFiles(Path("c"), Path("k"))
+    assert (told[0].host, told[0].port) == ("::1", 9)
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--policy", "p", "--certificate", "c"], ["--policy", "p", "--key", "k"]]
+)
+def test_wrong_arguments(told: list[WebhookConfig], arguments: list[str]) -> None:
+    assert CliRunner().invoke(webhook.command, arguments).exit_code == 2
+    assert told == []

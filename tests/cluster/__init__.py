@@ -1,0 +1,23 @@
+"""A real Kubernetes for the end-to-end tests: `python -m tests.cluster up`.
+
+__main__     the commands
+cluster      `Cluster`, what tests hold; chooses among three backends:
+given          the cluster that `KUBECONFIG` names
+kind           kind, where a Docker engine answers
+node           the same Kubernetes from Go modules, in namespaces of its own, where none does
+  supervisor     the first process in those namespaces; it starts the parts
+  components     their command lines
+  configs        their configuration files
+  cgroups        their control groups
+  build          their binaries, built once and cached
+image        the base image, and Dockerfile builds without a Docker engine
+  archive        images written by hand
+packages     what Debian has to provide
+layout       names, paths and addresses
+process      running, identifying and ending processes
+
+test_parts      the harness's logic, without a cluster
+test_harness    a real cluster works
+test_lifecycle  it survives being killed, and leaves nothing
+  trials, traces  what these share
+"""

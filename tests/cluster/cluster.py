@@ -1,0 +1,245 @@
+"""`Cluster`: what end-to-end tests hold. It hides which of the three backends is behind it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from tests.cluster.given import Given
+from tests.cluster.image import Recipe
+from tests.cluster.kind import Kind, docker_answers
+from tests.cluster.layout import GPUS, Layout
+from tests.cluster.node import Node
+from tests.cluster.process import DIES_WITH_PARENT, ClusterError, answers, run, tail, wait_until
+
+Object = Mapping[str, Any]  # a Kubernetes object, as JSON has it
+
+_NEW_NETWORK = 0x40000000  # setns(2)
+
+
+class Backend(Protocol):
+    """What differs between kinds of clusters."""
+
+    kubeconfig: Path
+
+    def up(self) -> None: ...
+    def down(self) -> None: ...
+    @property
+    def inside(self) -> Sequence[str]: ...
+    @property
+    def network_namespace(self) -> Path | None: ...
+    @property
+    def owner(self) -> Mapping[str, str]: ...
+    @property
+    def kubectl(self) -> Sequence[str]: ...
+    @property
+    def host_address(self) -> str: ...
+    def build_image(self, recipe: Recipe) -> None: ...
+    def load_base_image(self) -> None: ...
+    def load_image(self, archive: Path) -> None: ...
+
+
+def choose(environment: Mapping[str, str] = os.environ) -> Backend:
+    """The cluster that KUBECONFIG names; else kind, where Docker answers; else a node of our own."""
+    if named := environment.get("KUBECONFIG"):
+        return Given(Path(named.partition(os.pathsep)[0]))
+    layout = Layout.of(environment)
+    return Kind(layout) if docker_answers() else Node(layout)
+
+
+class Server:
+    """A process that `run_in_network` started."""
+
+    def __init__(self, process: subprocess.Popen[bytes], output: IO[bytes]) -> None:
+        self.process = process
+        self._output = output
+
+    @property
+    def output(self) -> str:
+        """All that it has written, standard output and error together."""
+        self._output.seek(0)
+        return self._output.read().decode(errors="replace")
+
+    def stop(self, patience: float = 5.0) -> None:
+        """SIGTERM, and SIGKILL after `patience` seconds."""
+        self.process.terminate()
+        try:
+            self.process.wait(patience)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Cluster:
+    """A Kubernetes cluster for tests."""
+
+    def __init__(self, backend: Backend | None = None) -> None:
+        self.backend = backend or choose()
+
+    def up(self) -> Cluster:
+        """Have it run; a healthy one is reused. Returns itself."""
+        self.backend.up()
+        if not isinstance(self.backend, Given):
+            self.set_gpus(GPUS)
+        return self
+
+    def down(self) -> None:
+        """End it, unless it is the user's own."""
+        self.backend.down()
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's. With `Node` it works inside the cluster's network only."""
+        return self.backend.kubeconfig
+
+    @property
+    def host_address(self) -> str:
+        """The address at which pods reach servers that `run_in_network` started."""
+        return self.backend.host_address
+
+    def kubectl(self, *arguments: str, stdin: str | None = None, timeout: float = 60.0) -> str:
+        """Run kubectl and return what it printed.
+
+        Raises:
+            ClusterError: It failed; with its message.
+        """
+        return run([*self.backend.kubectl, *arguments], stdin=stdin, timeout=timeout)
+
+    def get(self, *arguments: str) -> Any:
+        """`kubectl get ARGUMENTS -o json`, decoded."""
+        return json.loads(self.kubectl("get", *arguments, "-o", "json"))
+
+    def find(self, *arguments: str) -> Any | None:
+        """As `get` for one object, None where it does not exist."""
+        found = self.kubectl("get", *arguments, "--ignore-not-found", "-o", "json")
+        return json.loads(found) if found else None
+
+    def apply(self, *objects: str | Object) -> str:
+        """`kubectl apply` of objects, or of texts in YAML."""
+        return self.kubectl("apply", "-f", "-", stdin=documents(objects))
+
+    def create_namespace(self, name: str, labels: Mapping[str, str] | None = None) -> None:
+        """Create a namespace and wait until pods can be created in it."""
+        metadata = {"name": name, "labels": dict(labels or {})}
+        self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        self.wait("serviceaccount/default", "create", namespace=name)
+
+    def wait(
+        self, resource: str, condition: str, *, namespace: str = "default", timeout: float = 60.0
+    ) -> None:
+        """`kubectl wait`: `"create"`, `"delete"`, `"condition=Ready"`, `"jsonpath={.status.phase}=Running"`.
+
+        Raises:
+            ClusterError: It did not come true within `timeout` seconds; with the object's description.
+        """
+        words = ["wait", f"--for={condition}", resource, "-n", namespace, f"--timeout={timeout:.0f}s"]
+        try:
+            self.kubectl(*words, timeout=timeout + 10)
+        except ClusterError as error:
+            described = ""
+            with contextlib.suppress(ClusterError):  # it may not exist
+                described = self.kubectl("describe", resource, "-n", namespace)
+            raise ClusterError(f"{error}\n{tail(described, 60)}") from error
+
+    def set_gpus(self, count: int) -> None:
+        """Let every node claim `count` GPUs: an extended resource, which needs no device.
+
+        https://kubernetes.io/docs/tasks/administer-cluster/extended-resource-node/
+        """
+        claimed = {"nvidia.com/gpu": str(count)}
+        patch = json.dumps({"status": {"capacity": claimed, "allocatable": claimed}})
+        for node in self.get("nodes")["items"]:
+            name = node["metadata"]["name"]
+            if node["status"]["capacity"].get("nvidia.com/gpu") != str(count):
+                self.kubectl("patch", "node", name, "--subresource=status", "--type=merge", "-p", patch)
+
+    def build_image(
+        self, tag: str, dockerfile: Path, context: Path, arguments: Mapping[str, str] | None = None
+    ) -> None:
+        """Build a Dockerfile into the cluster. It gets the base image's name as the build argument BASE."""
+        self.backend.build_image(Recipe(tag, dockerfile, context, arguments or {}))
+
+    def load_base_image(self) -> None:
+        """Have `layout.BASE_IMAGE`, a Python 3.11, in the cluster."""
+        self.backend.load_base_image()
+
+    def load_image(self, archive: Path) -> None:
+        """Load a `docker save` archive into the cluster."""
+        self.backend.load_image(archive)
+
+    @contextlib.contextmanager
+    def run_in_network(
+        self,
+        command: Sequence[str],
+        *,
+        port: int | None = None,
+        environment: Mapping[str, str] | None = None,
+        timeout: float = 20.0,
+    ) -> Iterator[Server]:
+        """Run a server that pods can reach at `host_address`, until the block ends.
+
+        Args:
+            command: It has to listen at 0.0.0.0 or `host_address`, and ends with this process at the latest.
+            port: Wait until this TCP port accepts connections.
+            environment: Variables in addition to this process's.
+            timeout: Seconds that it may take to listen.
+        """
+        variables = os.environ | dict(environment or {}) | dict(self.backend.owner)
+        prefix = (*DIES_WITH_PARENT, *self.backend.inside)
+        with tempfile.TemporaryFile() as output:
+            process = subprocess.Popen(
+                [*prefix, *command], stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=variables
+            )
+            server = Server(process, output)
+            try:
+                if port is not None:
+                    wait_until(
+                        f"{command[0]} to listen at {port}", lambda: self._listens(server, port), timeout
+                    )
+                yield server
+            finally:
+                server.stop()
+
+    def _listens(self, server: Server, port: int) -> bool:
+        if server.process.poll() is not None:
+            raise ClusterError(
+                f"the server has ended with {server.process.returncode}\n{tail(server.output)}"
+            )
+        connect = f"import socket; socket.create_connection(({self.host_address!r}, {port}), 1)"
+        return answers([*self.backend.inside, sys.executable, "-c", connect])
+
+    @contextlib.contextmanager
+    def network(self) -> Iterator[None]:
+        """Let this thread make its connections from where the cluster's services can be reached.
+
+        Sockets opened in the block stay in that network; other threads are not affected.
+        """
+        namespace = self.backend.network_namespace
+        if namespace is None:
+            yield
+            return
+        with Path("/proc/thread-self/ns/net").open("rb") as home, namespace.open("rb") as there:
+            _enter(there)
+            try:
+                yield
+            finally:
+                _enter(home)
+
+
+def _enter(namespace: IO[bytes]) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(namespace.fileno(), _NEW_NETWORK):
+        raise ClusterError(f"cannot enter the cluster's network: {os.strerror(ctypes.get_errno())}")
+
+
+def documents(objects: Sequence[str | Object]) -> str:
+    """One YAML stream of objects (JSON is YAML) and YAML texts."""
+    return "\n---\n".join(item if isinstance(item, str) else json.dumps(item) for item in objects)

@@ -1,0 +1,122 @@
+"""The files that the parts of a node read, as text. JSON is YAML, so nothing here needs templates."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.cluster.layout import API_PORT, GATEWAY, NODE, PAUSE_IMAGE, PODS, Layout, on_overlay
+from tests.cluster.process import write_whole
+
+CNI_PLUGINS = "/usr/lib/cni"  # where Debian has them
+
+# Who talks to the API server: the kubeconfig's name, the user, the groups.
+USERS = {
+    "admin": ("admin", "system:masters"),
+    "controller-manager": ("system:kube-controller-manager", "system:masters"),
+    "scheduler": ("system:kube-scheduler", ""),
+    "proxy": ("system:kube-proxy", "system:node-proxier"),
+    "node": (f"system:node:{NODE}", "system:nodes"),
+}
+
+
+def write_all(layout: Layout) -> None:
+    """Write every file of a new cluster, with tokens of its own."""
+    tokens = {name: secrets.token_hex(16) for name in USERS}
+    for name, token in tokens.items():
+        write_whole(layout.state / f"{name}.kubeconfig", kubeconfig(layout.api_certificate, token))
+    (layout.state / "cni").mkdir()
+    # No name server runs: pods find Services by environment variables and addresses.
+    write_whole(layout.state / "resolv.conf", "options timeout:1 attempts:1\n")
+    write_whole(layout.state / "tokens.csv", token_file(tokens))
+    write_whole(layout.state / "containerd.toml", containerd(layout))
+    write_whole(layout.state / "kubelet.json", json.dumps(kubelet(layout), indent=1))
+    write_whole(layout.state / "cni" / "10-pods.conflist", json.dumps(network(layout), indent=1))
+
+
+def token_file(tokens: Mapping[str, str]) -> str:
+    """The API server's `--token-auth-file`: token, user, uid, groups."""
+    return "".join(f'{token},{USERS[name][0]},{name},"{USERS[name][1]}"\n' for name, token in tokens.items())
+
+
+def kubeconfig(authority: Path, token: str) -> str:
+    """A kubeconfig for the API server at the gateway; it works inside the network namespace only."""
+    cluster = {"server": f"https://{GATEWAY}:{API_PORT}", "certificate-authority": str(authority)}
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "podferry", "cluster": cluster}],
+        "users": [{"name": "user", "user": {"token": token}}],
+        "contexts": [{"name": "podferry", "context": {"cluster": "podferry", "user": "user"}}],
+        "current-context": "podferry",
+    }
+    return json.dumps(config, indent=1) + "\n"
+
+
+def containerd(layout: Layout) -> str:
+    """containerd's configuration (version 2, which 1.4 to 2.x read)."""
+    state = layout.state
+    # runc dies where it may not lower a container's oom_score_adj (no CAP_SYS_RESOURCE), unless
+    # restrict_oom_score_adj is set; elsewhere the option changes nothing.
+    return f"""\
+version = 2
+root = {_toml(state / "containerd" / "root")}
+state = {_toml(state / "containerd" / "state")}
+[grpc]
+  address = {_toml(layout.containerd_socket)}
+[plugins."io.containerd.internal.v1.opt"]
+  path = {_toml(state / "containerd" / "opt")}
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = {_toml(PAUSE_IMAGE)}
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = {_toml("native" if on_overlay(state) else "overlayfs")}
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = {_toml(CNI_PLUGINS)}
+    conf_dir = {_toml(state / "cni")}
+"""
+
+
+def _toml(value: object) -> str:
+    return json.dumps(str(value))  # a JSON string is a TOML basic string
+
+
+def network(layout: Layout) -> dict[str, object]:
+    """The pods' network: one bridge, addresses handed out from files."""
+    addresses = {
+        "type": "host-local",
+        "dataDir": str(layout.state / "ipam"),
+        "ranges": [[{"subnet": PODS, "gateway": GATEWAY}]],
+        "routes": [{"dst": "0.0.0.0/0"}],
+    }
+    bridge = {"type": "bridge", "bridge": "cni0", "isGateway": True, "hairpinMode": True, "ipam": addresses}
+    ports = {"type": "portmap", "capabilities": {"portMappings": True}}
+    return {"cniVersion": "1.0.0", "name": "pods", "plugins": [bridge, ports]}
+
+
+def kubelet(layout: Layout) -> dict[str, object]:
+    """The kubelet's configuration (kubelet.config.k8s.io/v1beta1)."""
+    return {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        # Two kubelets that share a cgroup root, or a log directory, end each other's pods.
+        "cgroupDriver": "cgroupfs",
+        "cgroupRoot": f"/{layout.cgroup}",
+        "podLogsDir": str(layout.state / "pods"),
+        "volumePluginDir": str(layout.state / "volume-plugins"),
+        "containerRuntimeEndpoint": f"unix://{layout.containerd_socket}",
+        # The API server reaches logs and exec without a certificate: nobody else is in the namespace.
+        "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
+        "authorization": {"mode": "AlwaysAllow"},
+        "failSwapOn": False,
+        "failCgroupV1": False,
+        "clusterDNS": [GATEWAY],
+        "clusterDomain": "cluster.local",
+        "resolvConf": str(layout.state / "resolv.conf"),
+        # The disk is the host's, and images cannot be pulled again: never collect them.
+        "imageGCHighThresholdPercent": 100,
+        "imageGCLowThresholdPercent": 99,
+        "evictionHard": {"memory.available": "200Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
+    }

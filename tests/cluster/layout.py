@@ -1,0 +1,130 @@
+"""Names, paths and addresses of a cluster: everything that its parts must agree on."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cluster.process import ClusterError
+
+KUBERNETES = "1.34.4"
+NODE = "node-1"
+
+# Inside the cluster's own network namespace nothing else has addresses, so these may be fixed.
+GATEWAY = "10.244.0.1"  # the node, the bridge, and the servers that tests start for pods
+PODS = "10.244.0.0/16"
+SERVICES = "10.96.0.0/16"
+API_PORT = 6443
+
+BASE_IMAGE = "localhost/podferry-base:py311"
+PAUSE_IMAGE = "localhost/podferry-pause:1"
+
+GPUS = 4  # what the node claims to have, for the scheduler
+
+# Directories that an empty file system covers inside the cluster's mount namespace, since the parts
+# write there whatever their options say: shims' sockets, /var/lib/cni, /var/lib/kubelet, /var/log/pods.
+COVERED = ("/run", "/var/lib", "/var/log")
+
+_SOCKET_LIMIT = 107  # bytes of a Unix socket's path, unix(7)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where a cluster keeps what.
+
+    Attributes:
+        name: The cluster's name; its cgroups have it too.
+        cache: What outlives clusters: binaries, images, locks. The state lies in it as well.
+    """
+
+    name: str
+    cache: Path
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str] = os.environ, name: str | None = None) -> Layout:
+        """The layout for `name`, or for `PODFERRY_CLUSTER`, else "podferry"; cache as XDG says."""
+        chosen = name or environment.get("PODFERRY_CLUSTER") or "podferry"
+        if not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?", chosen):
+            raise ClusterError(f"{chosen!r} cannot name a cluster: use up to 32 of a-z, 0-9 and -")
+        home = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        return cls(chosen, Path(home).resolve() / "podferry")
+
+    @property
+    def state(self) -> Path:
+        """All that ends with the cluster."""
+        return self.cache / "clusters" / self.name
+
+    @property
+    def lock(self) -> Path:
+        """Held while the cluster is started or ended."""
+        return self.cache / "locks" / self.name
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+        return self.state / "admin.kubeconfig"
+
+    @property
+    def containerd_socket(self) -> Path:
+        """Where containerd listens, for the kubelet and `ctr`."""
+        return self.state / "containerd.sock"
+
+    @property
+    def logs(self) -> Path:
+        """One file a part."""
+        return self.state / "log"
+
+    @property
+    def api_certificate(self) -> Path:
+        """The API server's certificate with the authority that signed it."""
+        return self.state / "apiserver" / "apiserver.crt"
+
+    @property
+    def init_record(self) -> Path:
+        """Which process holds the cluster's namespaces."""
+        return self.state / "init.json"
+
+    @property
+    def started(self) -> Path:
+        """Exists once every part has been started."""
+        return self.state / "started"
+
+    @property
+    def failure(self) -> Path:
+        """Exists if a part could not be started, or has ended, and says which."""
+        return self.state / "failure"
+
+    @property
+    def complete(self) -> Path:
+        """Exists once `up` has finished; holds the directory of the binaries that run."""
+        return self.state / "complete"
+
+    @property
+    def cgroup(self) -> str:
+        """The name of the cluster's cgroup in every hierarchy."""
+        return f"podferry-{self.name}"
+
+    def check(self) -> None:
+        """Raise ClusterError if the cluster could not work at these paths."""
+        if len(os.fsencode(self.containerd_socket)) > _SOCKET_LIMIT:
+            raise ClusterError(f"{self.state} is too long for Unix sockets: set XDG_CACHE_HOME to less")
+        for path, covered in itertools.product((self.cache, Path(sys.base_prefix)), COVERED):
+            if path.is_relative_to(covered):
+                raise ClusterError(
+                    f"{path} lies in {covered}, which the cluster hides from its parts: "
+                    "set XDG_CACHE_HOME elsewhere, or use a Python from elsewhere"
+                )
+
+
+def on_overlay(path: Path) -> bool:
+    """Whether `path` is on an overlay file system, as in a container; overlays do not stack on it."""
+    while not path.exists():
+        path = path.parent
+    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    covering = [mount for mount in mounts if path.is_relative_to(mount[1])]
+    return max(enumerate(covering), key=lambda item: (len(item[1][1]), item[0]))[1][2] == "overlay"

@@ -1,0 +1,183 @@
+"""A one-node Kubernetes without a Docker engine: started, found again, and ended without a trace."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.cluster import build, cgroups, configs, image, packages, supervisor
+from tests.cluster.layout import GATEWAY, NODE, Layout
+from tests.cluster.process import (
+    OWNER,
+    ClusterError,
+    ProcessId,
+    locked,
+    owned,
+    run,
+    say,
+    tail,
+    wait_until,
+    write_whole,
+)
+
+_READY = 'jsonpath={.status.conditions[?(@.type=="Ready")].status}'
+
+
+class Node:
+    """The backend of `Cluster` for machines where Go, Debian's packages and root are all there is."""
+
+    host_address = GATEWAY
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self.kubeconfig = layout.kubeconfig
+
+    def up(self) -> None:
+        """Have a cluster that works: the one that runs if it is whole, else a new one.
+
+        Raises:
+            ClusterError: It cannot run here, or a part failed. Nothing is left running then.
+        """
+        _require_root()
+        self._layout.check()
+        packages.ensure(packages.NODE_NEEDS)
+        binaries = build.kubernetes(self._layout.cache)
+        with locked(self._layout.lock):
+            if self._works(binaries):
+                return
+            self._clear()
+            try:
+                self._start(binaries)
+            except BaseException:  # an interrupted start as well: half a cluster helps nobody
+                self._clear()
+                raise
+
+    def down(self) -> None:
+        """End the cluster and everything that it left, also of one that was killed half-way."""
+        if not self._layout.state.exists() and not owned(os.fspath(self._layout.state)):
+            return
+        _require_root()
+        with locked(self._layout.lock):
+            self._clear()
+
+    @property
+    def inside(self) -> Sequence[str]:
+        """The prefix that runs a command in the cluster's network."""
+        return ("nsenter", f"--net={self.network_namespace}", "--")
+
+    @property
+    def network_namespace(self) -> Path:
+        """The file that setns(2) takes."""
+        return Path(f"/proc/{self._init().pid}/ns/net")
+
+    @property
+    def owner(self) -> Mapping[str, str]:
+        """The environment that marks a process as this cluster's: `down` ends it."""
+        return {OWNER: os.fspath(self._layout.state)}
+
+    @property
+    def kubectl(self) -> Sequence[str]:
+        """The prefix of every kubectl call."""
+        inside = self.inside
+        binary = Path(self._layout.complete.read_text()) / "kubectl"
+        return (*inside, os.fspath(binary), "--kubeconfig", os.fspath(self.kubeconfig))
+
+    def build_image(self, recipe: image.Recipe) -> None:
+        """Build an image and load it."""
+        self._init()
+        packages.ensure(packages.IMAGE_NEEDS)
+        archive = self._layout.state / f"image-{os.getpid()}.tar"
+        image.build(self._layout.cache, recipe, archive)
+        self.load_image(archive)
+        archive.unlink()
+
+    def load_base_image(self) -> None:
+        """Build the base image if it is not cached, and load it."""
+        packages.ensure(packages.IMAGE_NEEDS)
+        self.load_image(image.base(self._layout.cache))
+
+    def load_image(self, archive: Path) -> None:
+        """Load a `docker save` or OCI archive."""
+        self._init()
+        run([*self._ctr(), "images", "import", str(archive)], timeout=300)
+
+    def _ctr(self) -> Sequence[str]:
+        return ("ctr", "--address", os.fspath(self._layout.containerd_socket), "--namespace", "k8s.io")
+
+    def _init(self) -> ProcessId:
+        process = ProcessId.load(self._layout.init_record)
+        if process is None or not process.alive:
+            raise ClusterError("no cluster runs: python -m tests.cluster up")
+        return process
+
+    def _works(self, binaries: Path) -> bool:
+        complete = self._layout.complete
+        if not complete.exists() or complete.read_text() != os.fspath(binaries):
+            return False
+        try:
+            ready = run([*self.kubectl, "get", "node", NODE, "-o", _READY], timeout=20)
+        except ClusterError:
+            return False
+        return ready == "True"
+
+    def _start(self, binaries: Path) -> None:
+        layout = self._layout
+        layout.logs.mkdir(parents=True)
+        layout.state.chmod(0o700)
+        configs.write_all(layout)
+        say(f"starting Kubernetes in {layout.state}")
+        launch = supervisor.command("launch", layout, binaries)
+        run(launch, environment={**self.owner, "PYTHONPATH": os.fspath(supervisor.ROOT)}, cwd=layout.state)
+        wait_until("the parts to start", self._started, 120)
+        self._wait_for_node(binaries)
+        self.load_image(binaries / "pause.tar")
+        write_whole(layout.complete, os.fspath(binaries))
+
+    def _started(self) -> bool:
+        if self._layout.failure.exists():
+            raise ClusterError(self._layout.failure.read_text())
+        process = ProcessId.load(self._layout.init_record)
+        if process and not process.alive:
+            log = (self._layout.logs / "supervisor.log").read_text()
+            raise ClusterError(f"the cluster's first process has ended:\n{tail(log)}")
+        return self._layout.started.exists()
+
+    def _wait_for_node(self, binaries: Path) -> None:
+        kubectl = [*self.inside, str(binaries / "kubectl"), "--kubeconfig", str(self.kubeconfig)]
+        for awaited in (
+            ("create", f"node/{NODE}"),
+            ("condition=Ready", f"node/{NODE}"),
+            ("create", "serviceaccount/default"),  # no pod can be created before it
+        ):
+            try:
+                run([*kubectl, "wait", f"--for={awaited[0]}", awaited[1], "--timeout=90s"], timeout=100)
+            except ClusterError:
+                self._started()  # a part that ended is the better reason
+                raise
+
+    def _clear(self) -> None:
+        owner = os.fspath(self._layout.state)
+        init = ProcessId.load(self._layout.init_record)
+        # The first process first: the kernel ends all that run in its namespace with it.
+        for process in [*([init] if init else []), *owned(owner)]:
+            process.kill()
+        wait_until("the cluster's processes to end", lambda: _none_owned(owner), 20)
+        cgroups.remove(self._layout.cgroup)
+        if self._layout.state.exists():
+            shutil.rmtree(self._layout.state)
+
+
+def _none_owned(owner: str) -> bool:
+    for process in owned(owner):
+        process.kill()
+    return not owned(owner)
+
+
+def _require_root() -> None:
+    if os.geteuid() != 0:
+        raise ClusterError(
+            "without a Docker engine the cluster needs root (namespaces, control groups): "
+            "run as root, start Docker, or set KUBECONFIG"
+        )

@@ -1,0 +1,220 @@
+"""Running, identifying and ending processes, so that none is left and no foreign one is ever hit."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+# Every process of a cluster has this variable, and its value is the cluster's state directory: so a
+# process is found again even if the harness was killed before it could write down what it started.
+OWNER = "PODFERRY_CLUSTER_OWNER"
+
+# CAGE ends the command with its parent, and with it all that the command started and mounted: a harness
+# that is killed leaves neither a process nor a mount behind.
+DIES_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
+_OWN_NAMESPACES = ("--mount", "--propagation", "private", "--pid", "--mount-proc")
+CAGE = (*DIES_WITH_PARENT, "unshare", *_OWN_NAMESPACES, "--fork", "--kill-child=KILL", "--")
+
+
+class ClusterError(Exception):
+    """The cluster cannot do what was asked. The text says what is wrong and what helps."""
+
+
+@dataclass(frozen=True)
+class ProcessId:
+    """A process beyond doubt: numbers are reused, but not with the same start time in the same boot.
+
+    Attributes:
+        pid: The number.
+        started: Clock ticks from the boot to the start (proc(5), field 22 of `stat`).
+        boot: The kernel's random name of this boot.
+    """
+
+    pid: int
+    started: int
+    boot: str
+
+    @classmethod
+    def of(cls, pid: int) -> ProcessId | None:
+        """The process that has this number now, None if there is none or only its zombie."""
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+        # The command's name may hold spaces and brackets: what follows its last bracket does not.
+        state, *fields = stat.rpartition(")")[2].split()
+        return None if state in "ZX" else cls(pid, int(fields[18]), _boot())
+
+    @classmethod
+    def load(cls, path: Path) -> ProcessId | None:
+        """What `save` wrote, None if it did not, or was killed before it had."""
+        try:
+            return cls(**json.loads(path.read_text()))
+        except FileNotFoundError:
+            return None
+
+    def save(self, path: Path) -> None:
+        """Write this to `path`, whole or not at all."""
+        write_whole(path, json.dumps(asdict(self)))
+
+    @property
+    def alive(self) -> bool:
+        """Whether this very process still runs."""
+        return ProcessId.of(self.pid) == self
+
+    def kill(self, timeout: float = 20.0) -> None:
+        """SIGKILL and wait until the process is gone. Another one of the same number is left alone."""
+        try:
+            handle = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return
+        try:
+            if not self.alive:  # asked after opening: the handle cannot change hands any more
+                return
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+            poll = select.poll()
+            poll.register(handle, select.POLLIN)
+            if not poll.poll(timeout * 1000):
+                raise ClusterError(f"process {self.pid} has not ended {timeout:.0f} s after SIGKILL")
+        finally:
+            os.close(handle)
+
+
+def _boot() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def owned(owner: str) -> list[ProcessId]:
+    """Every process that `owner`'s cluster started, this one excepted."""
+    mark = f"{OWNER}={owner}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            environment = (entry / "environ").read_bytes()
+        except OSError:  # it has ended meanwhile, or belongs to a user whose processes are not ours
+            continue
+        if mark in environment.split(b"\0") and (process := ProcessId.of(int(entry.name))):
+            found.append(process)
+    return found
+
+
+def run(
+    command: Sequence[str],
+    *,
+    stdin: str | None = None,
+    timeout: float = 60.0,
+    environment: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> str:
+    """Run a command to its end and return its standard output.
+
+    Args:
+        timeout: Seconds after which the command is killed.
+        environment: Variables in addition to this process's.
+
+    Raises:
+        ClusterError: It failed or took too long; with the end of what it said.
+    """
+    try:
+        done = subprocess.run(
+            command,
+            input=stdin,
+            stdin=None if stdin is not None else subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=True,
+            env=os.environ | dict(environment or {}),
+            cwd=cwd,
+        )
+    except subprocess.CalledProcessError as error:
+        said = tail(f"{error.stdout}{error.stderr}")
+        raise ClusterError(f"{_shown(command)}: exit status {error.returncode}\n{said}") from error
+    except subprocess.TimeoutExpired as error:
+        raise ClusterError(f"{_shown(command)}: not done after {timeout:.0f} s") from error
+    except FileNotFoundError as error:
+        raise ClusterError(f"{command[0]} is not installed, or not on PATH") from error
+    return done.stdout
+
+
+def answers(command: Sequence[str], timeout: float = 10.0) -> bool:
+    """Whether a command exists and succeeds."""
+    try:
+        run(command, timeout=timeout)
+    except ClusterError:
+        return False
+    return True
+
+
+def _shown(command: Sequence[str]) -> str:
+    """The command as its reader knows it: without the cage, and not at full length."""
+    words = tuple(command)
+    bare = words[len(CAGE) :] if words[: len(CAGE)] == CAGE else words
+    return " ".join(bare[:8])
+
+
+def tail(text: str, lines: int = 25) -> str:
+    """The end of a log, indented."""
+    return "\n".join(f"    {line}" for line in text.strip().splitlines()[-lines:])
+
+
+def wait_until(what: str, probe: Callable[[], T | None], timeout: float, interval: float = 0.1) -> T:
+    """Ask `probe` until it answers with something true.
+
+    Args:
+        what: Completes "gave up waiting for …".
+        probe: Called every `interval` seconds; None or anything false means "not yet".
+        timeout: Seconds.
+
+    Raises:
+        ClusterError: It did not in time.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        if found := probe():
+            return found
+        if time.monotonic() > deadline:
+            raise ClusterError(f"gave up waiting for {what} after {timeout:.0f} s")
+        time.sleep(interval)
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock among processes. The kernel drops it when the holder ends, however it ends."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"waiting for another command that holds {path}")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def write_whole(path: Path, text: str, mode: int = 0o600) -> None:
+    """Write a file so that nobody ever sees a part of it."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part.write_text(text)
+    part.chmod(mode)
+    part.replace(path)
+
+
+def say(text: str) -> None:
+    """Tell the person who waits what goes on. Standard output is for results."""
+    sys.stderr.write(f"cluster: {text}\n")
+    sys.stderr.flush()

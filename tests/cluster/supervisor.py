@@ -1,0 +1,155 @@
+"""The first process of a cluster: it holds the namespaces, starts the parts and outlives none of them.
+
+`launch` makes the namespaces (mounts, network, processes) and starts `run` as the first process in
+them. Since the kernel ends every process of a process namespace with its first, and lets go of mounts
+and network devices with the last process that sees them, ending a cluster is ending this one process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import ssl
+import subprocess
+import sys
+import traceback
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.cluster import cgroups
+from tests.cluster.components import Component, control_plane, node_parts
+from tests.cluster.layout import API_PORT, COVERED, GATEWAY, PODS, Layout
+from tests.cluster.process import ClusterError, ProcessId, run, tail, wait_until, write_whole
+
+ROOT = Path(__file__).parents[2]
+
+_NEW_MOUNTS, _NEW_PROCESSES, _NEW_NETWORK = 0x00020000, 0x20000000, 0x40000000  # clone(2)
+
+
+def command(verb: str, layout: Layout, binaries: Path) -> list[str]:
+    """The command that runs `launch` or `run` in a process of its own."""
+    module = "tests.cluster.supervisor"
+    return [sys.executable, "-m", module, verb, layout.name, os.fspath(layout.cache), os.fspath(binaries)]
+
+
+def launch(layout: Layout, binaries: Path) -> None:
+    """Start `run` in new namespaces, write down which process it is, and leave it to itself."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(_NEW_MOUNTS | _NEW_NETWORK | _NEW_PROCESSES):
+        raise ClusterError(f"no namespaces of our own: {os.strerror(ctypes.get_errno())}")
+    log = layout.logs / "supervisor.log"
+    with log.open("ab") as output:
+        first = subprocess.Popen(
+            command("run", layout, binaries),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            cwd="/",
+        )
+    if identity := ProcessId.of(first.pid):
+        identity.save(layout.init_record)
+
+
+def supervise(layout: Layout, binaries: Path) -> None:
+    """Start everything, then wait for the first part that ends, which none should.
+
+    Raises:
+        ClusterError: A part ended, or did not begin to work.
+    """
+    _isolate_mounts()
+    cgroups.create(layout.cgroup)
+    _make_network()
+    run(["openssl", "genrsa", "-out", str(layout.state / "service-accounts.key"), "2048"])
+    running = _start(layout, control_plane(layout, binaries))
+    wait_until("the API server", lambda: _no_one_ended(layout, running) and _ready(layout), 90)
+    running |= _start(layout, node_parts(layout, binaries))
+    write_whole(layout.started, "")
+    _reap(layout, running)
+
+
+def _isolate_mounts() -> None:
+    # Mounts of the host appear here; none from here appears there. Below, kubelet and runtime share.
+    run(["mount", "--make-rslave", "/"])
+    run(["mount", "--make-rshared", "/"])
+    run(["mount", "-t", "proc", "proc", "/proc"])
+    for directory in COVERED:
+        run(["mount", "-t", "tmpfs", "-o", "mode=755", "podferry", directory])
+    Path("/run/lock").mkdir()
+
+
+def _make_network() -> None:
+    prefix = PODS.rpartition("/")[2]
+    for words in (
+        "link set lo up",
+        "link add cni0 type bridge",
+        f"address add {GATEWAY}/{prefix} dev cni0",
+        "link set cni0 up",
+        f"route add default via {GATEWAY} dev cni0",  # the parts choose their address by it
+    ):
+        run(["ip", *words.split()])
+    Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+    # Traffic between pods on the bridge must pass the rules that undo a Service's address.
+    bridged = Path("/proc/sys/net/bridge/bridge-nf-call-iptables")
+    if bridged.exists():
+        bridged.write_text("1")
+
+
+def _start(layout: Layout, components: Sequence[Component]) -> dict[int, str]:
+    started = {}
+    for component in components:
+        with (layout.logs / f"{component.name}.log").open("ab") as log:
+            process = subprocess.Popen(
+                component.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=layout.state
+            )
+        started[process.pid] = component.name
+        process.returncode = 0  # `_reap` collects it; the object must not
+    return started
+
+
+def _no_one_ended(layout: Layout, running: dict[int, str]) -> bool:
+    for pid, name in running.items():
+        if ProcessId.of(pid) is None:
+            raise _ended(layout, name, "ended while it was to start")
+    return True
+
+
+def _ready(layout: Layout) -> bool:
+    try:
+        context = ssl.create_default_context(cafile=os.fspath(layout.api_certificate))
+        with urllib.request.urlopen(
+            f"https://{GATEWAY}:{API_PORT}/readyz", timeout=2, context=context
+        ) as answer:
+            return bool(answer.status == 200)
+    except (OSError, urllib.error.URLError):  # no certificate yet, nobody listens, or not ready
+        return False
+
+
+def _reap(layout: Layout, running: dict[int, str]) -> None:
+    while True:
+        pid, status = os.wait()
+        if pid in running:  # anything else is an orphan of a container
+            raise _ended(layout, running[pid], f"ended with {os.waitstatus_to_exitcode(status)}")
+
+
+def _ended(layout: Layout, name: str, how: str) -> ClusterError:
+    log = layout.logs / f"{name}.log"
+    return ClusterError(f"{name} {how}; the end of {log}:\n{tail(log.read_text(errors='replace'))}")
+
+
+def main(verb: str, name: str, cache: str, binaries: str) -> int:
+    """`launch` or `run`. A failure is left in a file, for `up` to read."""
+    layout = Layout(name, Path(cache))
+    try:
+        (launch if verb == "launch" else supervise)(layout, Path(binaries))
+    except Exception as error:  # noqa: BLE001 - nobody else would hear of it
+        traceback.print_exc()
+        write_whole(layout.failure, str(error) or repr(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

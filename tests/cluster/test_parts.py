@@ -1,0 +1,340 @@
+"""The harness's own logic, without a cluster: what it chooses, renders, refuses and never kills."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import build, components, configs, packages
+from tests.cluster.archive import docker_archive
+from tests.cluster.cluster import Cluster, choose, documents
+from tests.cluster.given import Given
+from tests.cluster.image import Recipe, pip_config
+from tests.cluster.kind import Kind
+from tests.cluster.layout import Layout, on_overlay
+from tests.cluster.node import Node
+from tests.cluster.process import OWNER, ClusterError, ProcessId, owned, run, wait_until, write_whole
+
+
+class Tools:
+    """Programs that answer as told, and remember how they were called. Nothing else is on PATH."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._calls = directory / "calls"
+
+    def install(self, name: str, *answers: tuple[str, str], status: int = 0) -> None:
+        """Let `name` print an answer if its arguments begin with the words given; else end with `status`."""
+        cases = "".join(f"{words!r}*) echo {text!r}; exit 0 ;;\n" for words, text in answers)
+        script = f'#!/bin/sh\necho "{name} $*" >> {self._calls}\ncase "$*" in\n{cases}esac\nexit {status}\n'
+        program = self._directory / name
+        program.write_text(script)
+        program.chmod(0o755)
+
+    @property
+    def calls(self) -> list[str]:
+        return self._calls.read_text().splitlines() if self._calls.exists() else []
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
+    directory = tmp_path / "bin"
+    directory.mkdir()
+    monkeypatch.setenv("PATH", str(directory))
+    return Tools(directory)
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    return Layout("trial", tmp_path / "cache")
+
+
+def test_a_kubeconfig_is_used_whatever_else_is_there(tools: Tools) -> None:
+    tools.install("docker")
+    backend = choose({"KUBECONFIG": "/a/config:/b/config"})
+    assert isinstance(backend, Given)
+    assert backend.kubeconfig == Path("/a/config")
+
+
+def test_kind_where_a_docker_engine_answers(tools: Tools) -> None:
+    tools.install("docker")
+    assert isinstance(choose({}), Kind)
+
+
+def test_a_node_of_our_own_where_docker_is_mute_or_absent(tools: Tools) -> None:
+    assert isinstance(choose({}), Node)
+    tools.install("docker", status=1)
+    assert isinstance(choose({}), Node)
+
+
+def test_kind_creates_a_cluster_and_puts_its_kubeconfig_in_the_state(tools: Tools, layout: Layout) -> None:
+    tools.install("kind", ("get clusters", "somebody-elses"))
+    Kind(layout).up()
+    options = f"--name trial --kubeconfig {layout.kubeconfig} --wait 180s"
+    assert tools.calls[-1] == f"kind create cluster {options}"
+
+
+def test_kind_reuses_a_cluster_that_answers(tools: Tools, layout: Layout) -> None:
+    tools.install("kind", ("get clusters", "trial"))
+    tools.install("kubectl", (f"--kubeconfig {layout.kubeconfig} get --raw /readyz", "ok"))
+    Kind(layout).up()
+    assert not [call for call in tools.calls if "create" in call]
+
+
+def test_kind_replaces_a_cluster_that_is_mute(tools: Tools, layout: Layout) -> None:
+    tools.install("kind", ("get clusters", "trial"))
+    tools.install("kubectl", status=1)
+    Kind(layout).up()
+    verbs = [call.split()[1] for call in tools.calls if call.startswith("kind ")]
+    assert verbs == ["get", "export", "delete", "create"]
+
+
+def test_kind_builds_with_docker_and_loads_by_name(tools: Tools, layout: Layout, tmp_path: Path) -> None:
+    tools.install("docker")
+    tools.install("kind")
+    recipe = Recipe("localhost/agent:1", tmp_path / "Dockerfile", tmp_path, {"EXTRA": "s3"})
+    Kind(layout).build_image(recipe)
+    built, loaded = tools.calls
+    assert built.startswith("docker build --build-arg=BASE=python:3.11-slim-bookworm --build-arg=EXTRA=s3 ")
+    assert loaded == "kind load docker-image localhost/agent:1 --name trial"
+
+
+def test_kind_gives_pods_the_ipv4_gateway(tools: Tools, layout: Layout) -> None:
+    tools.install("docker", ("network inspect kind", "fc00:f853:ccd:e793::1 172.18.0.1"))
+    assert Kind(layout).host_address == "172.18.0.1"
+
+
+def test_a_given_cluster_that_does_not_answer(tools: Tools) -> None:
+    tools.install("kubectl", status=1)
+    with pytest.raises(ClusterError, match="KUBECONFIG does not answer"):
+        Cluster(Given(Path("config"))).up()
+
+
+def test_a_given_cluster_is_not_changed(tools: Tools) -> None:
+    tools.install("kubectl", ("get --raw /readyz", "ok"))
+    given = Cluster(Given(Path("config")))
+    given.up()
+    given.down()
+    assert tools.calls == ["kubectl get --raw /readyz"]
+    with pytest.raises(ClusterError, match="push the image to a registry"):
+        given.load_image(Path("image.tar"))
+
+
+def test_a_given_cluster_has_to_be_told_the_host_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ClusterError, match="PODFERRY_HOST_ADDRESS"):
+        _ = Given(Path("config")).host_address
+    monkeypatch.setenv("PODFERRY_HOST_ADDRESS", "192.0.2.7")
+    assert Given(Path("config")).host_address == "192.0.2.7"
+
+
+@pytest.mark.parametrize("name", ["", "A", "a/b", "-a", "a-", "a" * 33, ".."])
+def test_names_that_could_not_be_paths_or_cgroups_are_refused(name: str) -> None:
+    if name:
+        with pytest.raises(ClusterError, match="cannot name a cluster"):
+            Layout.of({}, name)
+    else:
+        assert Layout.of({}, name).name == "podferry"
+
+
+def test_the_cache_is_where_xdg_says() -> None:
+    assert Layout.of({"XDG_CACHE_HOME": "/data/cache"}).cache == Path("/data/cache/podferry")
+    assert (
+        Layout.of({"PODFERRY_CLUSTER": "two"}).state == Path.home().resolve() / ".cache/podferry/clusters/two"
+    )
+
+
+@pytest.mark.parametrize(("cache", "why"), [("/home/" + "x" * 90, "too long"), ("/var/lib/jenkins", "hides")])
+def test_caches_that_could_not_work_are_refused(cache: str, why: str) -> None:
+    with pytest.raises(ClusterError, match=why):
+        Layout("trial", Path(cache)).check()
+
+
+def test_no_cluster_says_how_to_get_one(layout: Layout, tmp_path: Path) -> None:
+    cluster = Cluster(Node(layout))
+    for use in (
+        lambda: cluster.kubectl("get", "nodes"),
+        lambda: cluster.load_image(tmp_path),
+        lambda: cluster.build_image("localhost/a:1", tmp_path, tmp_path),
+    ):
+        with pytest.raises(ClusterError, match=r"python -m tests\.cluster up"):
+            use()
+
+
+def test_down_without_a_cluster_does_nothing(layout: Layout) -> None:
+    Node(layout).down()
+    assert not layout.cache.exists()
+
+
+def test_another_root_is_needed_only_where_something_is_to_be_done(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    Node(layout).down()
+    with pytest.raises(ClusterError, match="run as root, start Docker, or set KUBECONFIG"):
+        Node(layout).up()
+
+
+def test_missing_packages_are_all_named(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    needs = {"sh": "dash", "no-such-tool": "one", "/no/such/file": "two", "nor-this": "one"}
+    with pytest.raises(ClusterError, match="no apt-get to install them: one, two"):
+        packages.ensure(needs)
+    tools.install("apt-get")
+    with pytest.raises(ClusterError, match="as root, run: apt-get install one two"):
+        packages.ensure(needs)
+
+
+def test_missing_packages_are_installed_as_root(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    tools.install("apt-get")
+    with pytest.raises(ClusterError, match="not to be found: one"):
+        packages.ensure({"no-such-tool": "one"})
+    assert tools.calls == ["apt-get update -q", "apt-get install -y -q --no-install-recommends one"]
+
+
+def test_without_go_the_other_ways_are_named(tools: Tools, layout: Layout) -> None:
+    with pytest.raises(ClusterError, match="neither KUBECONFIG, nor a Docker engine, nor Go"):
+        build.kubernetes(layout.cache)
+    tools.install("go", ("env GOVERSION", "go1.19.8 linux amd64"))
+    with pytest.raises(ClusterError, match=r"Go 1\.24 or later is needed, this is go1\.19\.8"):
+        build.kubernetes(layout.cache)
+
+
+def test_a_build_is_found_again_by_sources_and_go_version(tools: Tools, layout: Layout) -> None:
+    tools.install("go", ("env GOVERSION", "go1.26.8 linux amd64"))
+    key = build.source_key()
+    (layout.cache / f"kubernetes-{key}").mkdir(parents=True)
+    assert build.kubernetes(layout.cache).name == f"kubernetes-{key}"
+    tools.install("go", ("env GOVERSION", "go1.27 linux amd64"))
+    assert build.source_key() != key
+
+
+@pytest.mark.parametrize("tag", ["agent:1", "localhost/agent", "docker.io/library/agent:1", "localhost/:1"])
+def test_tags_that_the_kubelet_would_read_differently_are_refused(tag: str, tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match="localhost/NAME:VERSION"):
+        Recipe(tag, tmp_path, tmp_path, {})
+
+
+def test_a_build_is_lent_the_way_to_the_index_and_no_paths() -> None:
+    listed = """\
+:env:.cert='/home/me/ca.pem'
+:env:.find-links='/opt/wheels'
+:env:.index-url='https://mirror.example/simple'
+global.index-url='https://old.example/simple'
+global.default-timeout='180'
+install.user='true'
+"""
+    lines = pip_config(listed).splitlines()
+    assert lines == [
+        "[global]",
+        "cert = /etc/ssl/certs/ca-certificates.crt",
+        "index-url = https://mirror.example/simple",
+        "timeout = 180",
+    ]
+
+
+def test_an_image_names_its_layer_by_what_is_in_it(tmp_path: Path) -> None:
+    rootfs, archive = tmp_path / "rootfs.tar", tmp_path / "image.tar"
+    rootfs.write_bytes(b"layer")
+    docker_archive(rootfs, archive, "localhost/x:1", {"Cmd": ["sh"]})
+    with tarfile.open(archive) as tar:
+        contents = {member.name: tar.extractfile(member) for member in tar}
+        files = {name: file.read() for name, file in contents.items() if file}
+    [entry] = json.loads(files["manifest.json"])
+    described = json.loads(files[entry["Config"]])
+    assert entry["RepoTags"] == ["localhost/x:1"]
+    assert entry["Config"] == hashlib.sha256(files[entry["Config"]]).hexdigest() + ".json"
+    assert files[entry["Layers"][0]] == b"layer"
+    assert described["rootfs"]["diff_ids"] == [f"sha256:{hashlib.sha256(b'layer').hexdigest()}"]
+    assert len(described["history"]) == len(entry["Layers"])
+
+
+def test_a_process_is_told_from_another_of_the_same_number() -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        identity = ProcessId.of(process.pid)
+        assert identity
+        earlier = ProcessId(identity.pid, identity.started - 1, identity.boot)
+        earlier.kill()
+        assert process.poll() is None
+        identity.kill()
+        assert not identity.alive  # though nobody has collected it yet
+        assert process.wait() == -9
+    identity.kill()
+    assert ProcessId.of(process.pid) is None
+
+
+def test_a_record_outlives_its_writer(tmp_path: Path) -> None:
+    identity = ProcessId.of(os.getpid())
+    assert identity
+    assert ProcessId.load(tmp_path / "record") is None
+    identity.save(tmp_path / "record")
+    loaded = ProcessId.load(tmp_path / "record")
+    assert loaded == identity
+    assert loaded.alive
+
+
+def test_processes_are_found_by_their_mark(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "60"], env={**os.environ, OWNER: str(tmp_path)}) as process:
+        # The variable is there once the program runs; until then it is this process's copy.
+        wait_until("sleep to run", lambda: owned(str(tmp_path)), 10)
+        assert [found.pid for found in owned(str(tmp_path))] == [process.pid]
+        assert owned(str(tmp_path.parent)) == []
+        process.kill()
+
+
+def test_a_failed_command_shows_its_end() -> None:
+    with pytest.raises(ClusterError, match=r"exit status 3\n    one\n    two"):
+        run(["sh", "-c", "echo one; echo two >&2; exit 3"])
+    with pytest.raises(ClusterError, match="sleep 60: not done after 0 s"):
+        run(["sleep", "60"], timeout=0.05)
+    with pytest.raises(ClusterError, match="no-such-tool is not installed"):
+        run(["no-such-tool"])
+
+
+def test_waiting_ends() -> None:
+    answers = iter([None, 0, "", 7])
+    assert wait_until("seven", lambda: next(answers), 10, interval=0) == 7
+    with pytest.raises(ClusterError, match="gave up waiting for godot after 0 s"):
+        wait_until("godot", lambda: None, 0.01, interval=0.001)
+
+
+def test_a_file_is_written_whole_and_private(tmp_path: Path) -> None:
+    write_whole(tmp_path / "token", "secret")
+    assert [path.name for path in tmp_path.iterdir()] == ["token"]
+    assert (tmp_path / "token").stat().st_mode & 0o777 == 0o600
+
+
+def test_every_user_has_a_token_and_a_kubeconfig(layout: Layout) -> None:
+    layout.state.mkdir(parents=True)
+    configs.write_all(layout)
+    rows = [line.split(",") for line in (layout.state / "tokens.csv").read_text().splitlines()]
+    assert len({row[0] for row in rows}) == len(configs.USERS)
+    admin = json.loads(layout.kubeconfig.read_text())
+    assert admin["users"][0]["user"]["token"] == rows[0][0]
+    assert admin["clusters"][0]["cluster"]["certificate-authority"] == str(layout.api_certificate)
+
+
+def test_two_kubelets_share_neither_cgroups_nor_logs(layout: Layout) -> None:
+    one, two = configs.kubelet(layout), configs.kubelet(Layout("other", layout.cache))
+    for setting in ("cgroupRoot", "podLogsDir", "containerRuntimeEndpoint", "volumePluginDir"):
+        assert one[setting] != two[setting]
+
+
+def test_options_are_spelled_as_the_parts_read_them(layout: Layout) -> None:
+    api_server = components.control_plane(layout, Path("/bin"))[1]
+    assert api_server.command[0] == "/bin/kube-apiserver"
+    assert {"--enable-aggregator-routing=true", "--secure-port=6443"} <= set(api_server.command)
+
+
+def test_objects_and_texts_make_one_stream() -> None:
+    assert documents(["kind: Pod", {"kind": "Service"}]) == 'kind: Pod\n---\n{"kind": "Service"}'
+
+
+def test_a_path_that_is_not_there_yet_is_judged_by_its_parent() -> None:
+    assert on_overlay(Path("/proc/none/such")) is False

@@ -1,0 +1,147 @@
+"""What the webhook's tests share, as fixtures, since test modules do not import each other."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from podferry.contract.errors import NotFound
+from podferry.contract.spec import PREFIX
+from podferry.webhook.memory_cluster import MemoryCluster
+from podferry.webhook.policy import Policy
+
+RECORDED = Path(__file__).parents[1] / "data" / "kfp-pods"
+Pod = dict[str, Any]
+REFERENCE = f"s3://datasets/digits#sha256={'a1' * 32}&bytes=104857600&files=1797"
+WISHES = {"dataset": REFERENCE, "checkpoints": "s3://checkpoints/team", "checkpoint-size": "100Mi"}
+
+
+@pytest.fixture
+def policy() -> Policy:
+    """The defaults."""
+    return Policy(image="registry.example.com/podferry:1")
+
+
+@pytest.fixture
+def wishing() -> Callable[..., Pod]:
+    """A bare pod with these wishes, `_` for `-`; with none, a dataset and checkpoints."""
+
+    def make(**wishes: str) -> Pod:
+        chosen = {name.replace("_", "-"): text for name, text in wishes.items()} or WISHES
+        annotations = {PREFIX + name: text for name, text in chosen.items()}
+        metadata = {"name": "digits", "namespace": "team", "annotations": annotations}
+        return copy.deepcopy(
+            {"metadata": metadata, "spec": {"containers": [{"name": "train", "image": "pytorch"}]}}
+        )
+
+    return make
+
+
+@pytest.fixture
+def controlled() -> Callable[[Pod], Pod]:
+    """The pod as a Job makes it."""
+
+    def make(pod: Pod) -> Pod:
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "digits", "controller": True}
+        pod["metadata"]["ownerReferences"] = [owner]
+        return pod
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def recorded() -> Callable[[str], Pod]:
+    """The recorded pod of that name."""
+
+    def read(name: str) -> Pod:
+        pod: Pod = json.loads((RECORDED / f"{name}.json").read_text())
+        return pod
+
+    return read
+
+
+class ApiServer:
+    """The part of an API server that the webhook asks, over a `MemoryCluster`."""
+
+    def __init__(self, cluster: MemoryCluster, account: Path) -> None:
+        self.cluster, self._account = cluster, account
+        self.status: int | None = None
+        self.patches: list[Any] = []
+
+    def application(self) -> web.Application:
+        app = web.Application(middlewares=[self._guard])
+        secret = "/api/v1/namespaces/podferry/secrets/{name}"
+        configuration = "/apis/admissionregistration.k8s.io/v1/{kind}/{name}"
+        app.router.add_get(secret, self._secret)
+        app.router.add_put(secret, self._replace)
+        app.router.add_get(configuration, self._configuration)
+        app.router.add_patch(configuration, self._trust)
+        app.router.add_get("/api/v1/namespaces/{name}", self._namespace)
+        return app
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        if self.status is not None:
+            return web.Response(status=self.status, text='{"message": "no"}')
+        token = (self._account / "token").read_text().strip()
+        if request.headers.get("Authorization") != f"Bearer {token}":
+            return web.Response(status=401)
+        try:
+            response: web.StreamResponse = await handler(request)
+        except NotFound:
+            return web.Response(status=404)
+        return response
+
+    async def _secret(self, request: web.Request) -> web.Response:
+        return web.json_response(await self.cluster.secret(request.match_info["name"]))
+
+    async def _replace(self, request: web.Request) -> web.Response:
+        secret = await request.json()
+        replaced = await self.cluster.replace_secret(secret)
+        return web.json_response(secret, status=200 if replaced else 409)
+
+    def _key(self, request: web.Request) -> str:
+        return f"{request.match_info['kind']}/{request.match_info['name']}"
+
+    async def _configuration(self, request: web.Request) -> web.Response:
+        if self._key(request) not in self.cluster.bundles:
+            return web.Response(status=404)
+        bundle = self.cluster.bundles[self._key(request)]
+        trusting: dict[str, Any] = {"clientConfig": {"caBundle": bundle} if bundle else {}}
+        return web.json_response({"webhooks": [trusting, {"clientConfig": {}}]})
+
+    async def _trust(self, request: web.Request) -> web.Response:
+        assert request.content_type == "application/json-patch+json"
+        patch = json.loads(await request.read())
+        self.patches.append(patch)
+        self.cluster.bundles[self._key(request)] = patch[0]["value"]
+        return web.json_response({})
+
+    async def _namespace(self, request: web.Request) -> web.Response:
+        labels = await self.cluster.namespace_labels(request.match_info["name"])
+        return web.json_response({"metadata": {"labels": labels} if labels else {}})
+
+
+@pytest.fixture
+def account(tmp_path: Path) -> Path:
+    (tmp_path / "token").write_text("token-1\n")
+    (tmp_path / "namespace").write_text("podferry")
+    return tmp_path
+
+
+@pytest.fixture
+def held() -> MemoryCluster:
+    cluster = MemoryCluster("podferry-webhook", "podferry")
+    cluster.namespaces = {"team": {"a": "b"}, "plain": {}}
+    return cluster
+
+
+@pytest.fixture
+def api(held: MemoryCluster, account: Path) -> ApiServer:
+    return ApiServer(held, account)

@@ -1,0 +1,172 @@
+"""What the golden pods do not show: second passes with changes in between, and pods of any shape."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podferry.contract.spec import decode_spec
+from podferry.webhook.inject import Outcome, inject
+from podferry.webhook.patch import apply
+from podferry.webhook.pod import literal
+from podferry.webhook.policy import Policy
+from podferry.webhook.wishes import Namespace
+
+Pod = dict[str, Any]
+TEAM = Namespace("team")
+POLICY = Policy(image="registry.example.com/podferry:1")
+REFERENCE = f"s3://datasets/digits#sha256={'a1' * 32}&bytes=104857600&files=1797"
+
+
+@pytest.fixture
+def injected(wishing: Callable[..., Pod]) -> Pod:
+    pod = wishing()
+    return apply(pod, inject(pod, TEAM, POLICY).patch)
+
+
+def test_the_sidecar_is_first_and_the_gate_last(wishing: Callable[..., Pod]) -> None:
+    pod = wishing()
+    pod["spec"]["initContainers"] = [{"name": "one"}, {"name": "two"}]
+    made = apply(pod, inject(pod, TEAM, POLICY).patch)
+    assert [one["name"] for one in made["spec"]["initContainers"]] == [
+        "podferry",
+        "one",
+        "two",
+        "podferry-gate",
+    ]
+
+
+def test_a_lost_restart_policy_is_put_back(injected: Pod) -> None:
+    del injected["spec"]["initContainers"][0]["restartPolicy"]
+    decision = inject(injected, TEAM, POLICY)
+    assert decision.outcome is Outcome.INJECTED
+    assert decision.patch == (
+        {"op": "add", "path": "/spec/initContainers/0/restartPolicy", "value": "Always"},
+    )
+
+
+def test_a_proxy_that_comes_between_two_passes_is_left_alone(injected: Pod) -> None:
+    injected["spec"]["containers"].append({"name": "istio-proxy"})
+    injected["spec"]["initContainers"].insert(0, {"name": "istio-init"})
+    decision = inject(injected, TEAM, POLICY)
+    assert (decision.outcome, decision.patch) == (Outcome.INJECTED, ())
+
+
+@pytest.mark.parametrize("name", ["podferry", "podferry-gate"])
+def test_a_container_that_is_gone_is_told(injected: Pod, controlled: Callable[[Pod], Pod], name: str) -> None:
+    containers = injected["spec"]["initContainers"]
+    injected["spec"]["initContainers"] = [one for one in containers if one["name"] != name]
+    assert inject(injected, TEAM, POLICY).outcome is Outcome.DENIED
+    decision = inject(controlled(injected), TEAM, POLICY)
+    # The name of the gate is taken where it is still there.
+    assert decision.outcome is (Outcome.DENIED if name == "podferry" else Outcome.REFUSED)
+    assert "not all of it" in str(decision.problems[0])
+
+
+def test_a_copy_with_other_wishes_is_told(injected: Pod) -> None:
+    injected["metadata"]["annotations"]["podferry.io/keep-local"] = "3"
+    decision = inject(injected, TEAM, POLICY)
+    assert decision.outcome is Outcome.DENIED
+    assert "for other wishes" in str(decision.problems[0])
+
+
+def test_a_copy_of_a_refused_pod_whose_wishes_were_corrected(
+    wishing: Callable[..., Pod], controlled: Callable[[Pod], Pod]
+) -> None:
+    pod = controlled(wishing(dataset="s3://datasets/digits"))
+    refused = apply(pod, inject(pod, TEAM, POLICY).patch)
+    assert inject(refused, TEAM, POLICY) == type(inject(refused, TEAM, POLICY))(Outcome.REFUSED)
+    del refused["metadata"]["ownerReferences"]
+    refused["metadata"]["annotations"]["podferry.io/dataset-size"] = "1Gi"
+    decision = inject(refused, TEAM, POLICY)
+    assert decision.outcome is Outcome.DENIED
+    assert "Remove podferry's containers" in str(decision.problems[0])
+
+
+def test_the_namespace_is_the_requests(wishing: Callable[..., Pod]) -> None:
+    pod = wishing(checkpoints="s3://c/$(namespace)", checkpoint_size="1Mi")
+    del pod["metadata"]["namespace"]
+    made = apply(pod, inject(pod, Namespace("other"), POLICY).patch)
+    spec = decode_spec(made["metadata"]["annotations"]["podferry.io/spec"].encode())
+    assert spec.checkpoints
+    assert spec.checkpoints.uri == "s3://c/other"
+    assert spec.lineage == "other.pod.digits"
+
+
+def test_the_agent_gets_the_spec_that_the_stamp_shows(injected: Pod) -> None:
+    stamp = injected["metadata"]["annotations"]["podferry.io/spec"]
+    env = {one["name"]: one["value"] for one in injected["spec"]["initContainers"][0]["env"]}
+    assert env["PODFERRY_SPEC"] == literal(stamp)
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text("ab/", max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.text("ab/", max_size=3), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+UNKNOWN = st.dictionaries(st.sampled_from(["futureOne", "futureTwo"]), JUNK, max_size=2)
+NAMES = st.sampled_from(["one", "two", "three"])
+
+
+@st.composite
+def pods(draw: st.DrawFn) -> Pod:
+    def containers(least: int) -> list[Pod]:
+        names = draw(st.lists(NAMES, min_size=least, max_size=3, unique=True))
+        return [draw(container(name)) for name in names]
+
+    wishes = draw(
+        st.sampled_from(
+            [
+                {"dataset": REFERENCE},
+                {"checkpoints": "s3://c/x", "checkpoint-size": "10Mi", "secret": "store"},
+                {"dataset": "s3://d/unsized"},
+                {"datset": "x"},
+            ]
+        )
+    )
+    main = containers(1)
+    wishes |= {"container": draw(st.sampled_from([one["name"] for one in main]))}
+    metadata = {"name": "p", "annotations": {f"podferry.io/{name}": text for name, text in wishes.items()}}
+    if draw(st.booleans()):
+        metadata["ownerReferences"] = [{"kind": "Job", "name": "j", "controller": True}]
+    spec = {"containers": main, **draw(UNKNOWN)}
+    if draw(st.booleans()):
+        spec["initContainers"] = containers(0)
+    return {"metadata": metadata, "spec": spec, **draw(UNKNOWN)}
+
+
+@st.composite
+def container(draw: st.DrawFn, name: str) -> Pod:
+    made: Pod = {"name": name, "image": "i", **draw(UNKNOWN)}
+    if draw(st.booleans()):
+        made["resources"] = draw(
+            st.sampled_from([None, {}, {"limits": {"memory": "1Gi"}}, {"requests": {"memory": "100M"}}])
+        )
+    if draw(st.booleans()):
+        made["env"] = draw(st.sampled_from([None, [], [{"name": "A", "value": "b"}]]))
+    return made
+
+
+@given(pods())
+def test_any_pod(pod: Pod) -> None:
+    before = copy.deepcopy(pod)
+    decision = inject(pod, TEAM, POLICY)
+    assert pod == before
+    assert bool(decision.problems) is (decision.outcome in {Outcome.REFUSED, Outcome.DENIED})
+    made = apply(pod, decision.patch)
+    again = inject(made, TEAM, POLICY)
+    assert (again.outcome, again.patch) == (decision.outcome, ())
+    theirs = [one["name"] for one in pod["spec"].get("initContainers", [])]
+    found = [one["name"] for one in made["spec"].get("initContainers") or []]
+    assert [name for name in found if not name.startswith("podferry")] == theirs
+    assert [one["name"] for one in made["spec"]["containers"]] == [
+        one["name"] for one in pod["spec"]["containers"]
+    ]
+    for key in ("futureOne", "futureTwo"):
+        assert made.get(key) == pod.get(key)
+        assert made["spec"].get(key) == pod["spec"].get(key)

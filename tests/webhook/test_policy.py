@@ -1,0 +1,109 @@
+from pathlib import Path
+
+import pytest
+
+from podferry.contract.errors import InvalidWish
+from podferry.webhook.policy import Allowed, Bounds, Defaults, OnInvalid, Policy, read_policy
+from podferry.webhook.policy_file import PolicyFile
+
+SHORT = "apiVersion: podferry.io/v1alpha1\nkind: InjectionPolicy\nimage: podferry:1\n"
+FULL = f"""{SHORT}
+imagePullPolicy: IfNotPresent
+agentPort: 9000
+onInvalid: deny
+defaults:
+  {{datasetSize: 10Gi, checkpointSize: 500Mi, shmSize: 2Gi, grace: 2m, uploadRate: 100M, sidecarCpu: 0.2}}
+bounds: {{sidecarMemory: 100Gi, trainerRaise: 50Gi, grace: 1h}}
+allowed: {{sources: ["s3://a/*"], destinations: [], endpoints: ["https://x"]}}
+datasets: {{digits: s3://datasets/digits/}}
+"""
+
+
+URI = "Write a URI such as s3://datasets/digits: the policy declares no datasets."
+
+
+def problems_of(text: str) -> list[str]:
+    with pytest.raises(InvalidWish) as caught:
+        read_policy(text)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_the_image_is_enough() -> None:
+    assert read_policy(SHORT) == Policy(image="podferry:1")
+
+
+def test_everything() -> None:
+    gib, mib = 1024**3, 1024**2
+    assert read_policy(FULL) == Policy(
+        image="podferry:1",
+        image_pull_policy="IfNotPresent",
+        agent_port=9000,
+        on_invalid=OnInvalid.DENY,
+        defaults=Defaults(10 * gib, 500 * mib, 2 * gib, 120, 100_000_000, "0.2"),
+        bounds=Bounds(100 * gib, 50 * gib, 3600),
+        allowed=Allowed(("s3://a/*",), (), ("https://x",)),
+        datasets={"digits": "s3://datasets/digits"},
+    )
+
+
+def test_all_that_is_wrong_at_once() -> None:
+    text = """
+    kind: InjectionPolicies
+    imagePullPolicies: Always
+    agentPort: 80
+    defaults: {shmSizes: 1Gi, shmSize: much, grace: 20m}
+    bounds: [1]
+    allowed: {sources: "s3://x", destinations: [1]}
+    datasets: {digits: "s3:/x"}
+    onInvalid: true
+    """
+    assert problems_of(text) == [
+        "apiVersion is missing in the policy. Add apiVersion.",
+        "image is missing in the policy. Add image.",
+        "kind: unknown word ('InjectionPolicies'). Did you mean 'InjectionPolicy'?",
+        "imagePullPolicies: unknown key in the policy. Did you mean 'imagePullPolicy'?",
+        "agentPort: no port that a plain user may listen on (80). Write 1024 to 65535.",
+        "defaults.shmSizes: unknown key in the policy. Did you mean 'shmSize'?",
+        "defaults.shmSize: not a quantity ('much'). Write a number with a suffix such as Mi or Gi: 14Gi.",
+        "bounds: no mapping ([1]). Keys: sidecarMemory, trainerRaise, grace.",
+        "allowed.sources: no list ('s3://x'). Write a list of globs such as s3://datasets/*.",
+        "allowed.destinations: no text (1). Write a text.",
+        f"datasets: neither a URI nor a declared dataset ('s3:/x'). {URI}",
+        "onInvalid: unknown word (True). Write one of gate, deny.",
+        "defaults.grace is above bounds.grace (1200 s and 600 s). Lower the default.",
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "a: [", "- a", "7"])
+def test_what_is_no_policy(text: str) -> None:
+    assert len(problems_of(text)) == 1
+
+
+def test_the_digest_tells_policies_apart() -> None:
+    digests = {
+        read_policy(text).digest for text in (SHORT, FULL, SHORT + "# a comment\n", SHORT + "agentPort: 9000")
+    }
+    assert len(digests) == 3
+    assert all(len(digest) == 12 for digest in digests)
+
+
+def test_a_file_that_turns_bad_keeps_the_last_good_policy(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(SHORT)
+    file = PolicyFile(path)
+    assert not file.refresh()
+    path.write_text(SHORT + "agentPort: 80\n")
+    assert not file.refresh()
+    assert file.policy == Policy(image="podferry:1")
+    assert file.problems == ("agentPort: no port that a plain user may listen on (80). Write 1024 to 65535.",)
+    path.unlink()
+    assert not file.refresh()
+    assert "cannot be read" in file.problems[0]
+    path.write_text(SHORT + "agentPort: 9000\n")
+    assert file.refresh()
+    assert (file.policy.agent_port, file.problems) == (9000, ())
+
+
+def test_a_bad_file_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(InvalidWish, match="cannot be read"):
+        PolicyFile(tmp_path / "absent.yaml")

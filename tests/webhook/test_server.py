@@ -1,0 +1,310 @@
+"""The server over real TLS on loopback, with certificates of its own that change while it listens."""
+
+import asyncio
+import base64
+import json
+import ssl
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import aiohttp
+import jsonpatch
+import pytest
+
+from podferry.contract.errors import Unavailable
+from podferry.webhook.certificates import Material, renewed
+from podferry.webhook.kube import Cluster
+from podferry.webhook.memory_cluster import MemoryCluster
+from podferry.webhook.policy import Policy
+from podferry.webhook.rotation import CONFIGURATIONS, Rotation, load
+from podferry.webhook.server import (
+    REMEMBERED,
+    ClusterNamespaces,
+    UnknownNamespaces,
+    Webhook,
+    linger,
+    serve,
+)
+
+Pod = dict[str, Any]
+NAMES = ["localhost"]
+SECRET, CONFIGURATION = "podferry-webhook", "podferry"
+
+
+@pytest.fixture
+def cluster() -> MemoryCluster:
+    return MemoryCluster(SECRET, CONFIGURATION)
+
+
+@pytest.fixture
+def rotation(cluster: MemoryCluster) -> Rotation:
+    return Rotation(cluster, SECRET, CONFIGURATION, NAMES, settle=0.0)
+
+
+@pytest.fixture
+def webhook(policy: Policy, cluster: MemoryCluster) -> Webhook:
+    return Webhook(lambda: policy, ClusterNamespaces(cluster))
+
+
+@pytest.fixture
+async def url(webhook: Webhook, rotation: Rotation) -> AsyncIterator[str]:
+    await rotation.refresh()
+    runner = await serve(webhook, "127.0.0.1", 0, rotation.context)
+    yield f"https://localhost:{runner.addresses[0][1]}"
+    await runner.cleanup()
+
+
+def trusting(cluster: MemoryCluster) -> ssl.SSLContext:
+    """Trusts what the webhook configuration says, as the API server does."""
+    bundle = base64.b64decode(cluster.bundles[f"{CONFIGURATIONS[0]}/{CONFIGURATION}"]).decode()
+    return ssl.create_default_context(cadata=bundle)
+
+
+@pytest.fixture
+async def client(url: str, cluster: MemoryCluster) -> AsyncIterator[aiohttp.ClientSession]:
+    connector = aiohttp.TCPConnector(ssl=trusting(cluster))
+    async with aiohttp.ClientSession(connector=connector) as session:
+        yield session
+
+
+def review(thing: Pod | None, namespace: str = "team", kind: str = "Pod", **request: Any) -> Pod:
+    kind_of = {"group": "", "version": "v1", "kind": kind}
+    asked = {"uid": "u-1", "kind": kind_of, "namespace": namespace, "object": thing, **request}
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}
+
+
+async def ask(client: aiohttp.ClientSession, url: str, document: Pod) -> Pod:
+    async with client.post(url, json=document) as response:
+        assert response.status == 200
+        assert response.content_type == "application/json"
+        answer: Pod = (await response.json())["response"]
+    assert answer["uid"] == "u-1"
+    return answer
+
+
+async def test_a_pod_is_injected(
+    client: aiohttp.ClientSession, url: str, cluster: MemoryCluster, wishing: Callable[..., Pod]
+) -> None:
+    cluster.namespaces["team"] = {}
+    pod = wishing()
+    answer = await ask(client, f"{url}/mutate?timeout=5s", review(pod, dryRun=True))
+    assert answer["allowed"]
+    assert answer["patchType"] == "JSONPatch"
+    made = jsonpatch.apply_patch(pod, json.loads(base64.b64decode(answer["patch"])))
+    assert made["metadata"]["annotations"]["podferry.io/status"] == "injected"
+    again = await ask(client, f"{url}/mutate", review(made))
+    assert again == {"uid": "u-1", "allowed": True}
+
+
+async def test_pods_of_others_cost_no_look_at_the_cluster(
+    client: aiohttp.ClientSession, url: str, cluster: MemoryCluster
+) -> None:
+    before = cluster.calls
+    answer = await ask(client, f"{url}/mutate", review({"metadata": {}, "spec": {"containers": []}}))
+    assert answer == {"uid": "u-1", "allowed": True}
+    assert (await ask(client, f"{url}/mutate", review(None)))["allowed"]
+    assert cluster.calls == before
+
+
+async def test_a_bare_pod_is_denied_with_everything(
+    client: aiohttp.ClientSession, url: str, wishing: Callable[..., Pod]
+) -> None:
+    answer = await ask(client, f"{url}/mutate", review(wishing(datset="x", keep_local="y")))
+    assert not answer["allowed"]
+    message = answer["status"]["message"]
+    assert message.startswith("podferry: podferry.io/datset: unknown annotation")
+    assert len(message.splitlines()) == 3
+
+
+async def test_a_pod_with_a_controller_is_refused_by_a_gate(
+    client: aiohttp.ClientSession, url: str, wishing: Callable[..., Pod], controlled: Callable[[Pod], Pod]
+) -> None:
+    answer = await ask(client, f"{url}/mutate", review(controlled(wishing(datset="x"))))
+    assert answer["allowed"]
+    gate = json.loads(base64.b64decode(answer["patch"]))[1]["value"]
+    assert gate["name"] == "podferry-gate"
+    assert answer["warnings"][0].startswith("podferry: podferry.io/datset")
+
+
+async def test_labels_of_the_namespace_count(
+    client: aiohttp.ClientSession, url: str, cluster: MemoryCluster, wishing: Callable[..., Pod]
+) -> None:
+    cluster.namespaces = {"team": {}, "strict": {"pod-security.kubernetes.io/enforce": "restricted"}}
+    assert (await ask(client, f"{url}/mutate", review(wishing())))["allowed"]
+    denied = await ask(client, f"{url}/mutate", review(wishing(), "strict"))
+    assert "restricted Pod Security" in denied["status"]["message"]
+
+
+async def test_a_cluster_that_does_not_answer_stops_nobody(
+    client: aiohttp.ClientSession, url: str, cluster: MemoryCluster, wishing: Callable[..., Pod]
+) -> None:
+    cluster.failure = Unavailable.of("no answer")
+    assert (await ask(client, f"{url}/mutate", review(wishing())))["allowed"]
+
+
+async def test_jobs_are_validated(
+    client: aiohttp.ClientSession, url: str, wishing: Callable[..., Pod]
+) -> None:
+    def job(pod: Pod) -> Pod:
+        template = {"metadata": {"annotations": pod["metadata"]["annotations"]}, "spec": pod["spec"]}
+        return {"metadata": {"name": "digits"}, "spec": {"template": template}}
+
+    assert (await ask(client, f"{url}/validate", review(job(wishing()), kind="Job")))["allowed"]
+    denied = await ask(client, f"{url}/validate", review(job(wishing(datset="x")), kind="Job"))
+    assert not denied["allowed"]
+    assert "Did you mean 'dataset'?" in denied["status"]["message"]
+
+
+@pytest.mark.parametrize("path", ["/mutate", "/validate"])
+async def test_what_is_no_review(client: aiohttp.ClientSession, url: str, path: str) -> None:
+    async with client.post(url + path, data=b"{}") as response:
+        assert response.status == 400
+
+
+async def test_health(client: aiohttp.ClientSession, url: str, webhook: Webhook) -> None:
+    async def status(path: str) -> int:
+        async with client.get(url + path) as response:
+            return response.status
+
+    assert [await status(path) for path in ("/healthz", "/readyz", "/other")] == [200, 200, 404]
+    await linger(webhook, 0.0)
+    assert [await status(path) for path in ("/healthz", "/readyz")] == [200, 503]
+
+
+async def test_a_certificate_changes_while_the_listener_stays(
+    url: str, cluster: MemoryCluster, rotation: Rotation
+) -> None:
+    port = int(url.rpartition(":")[2])
+    open_before = await Connection.open(port, cluster)
+    cluster.secrets[SECRET]["data"] = {}
+    await rotation.refresh()
+    opened_after = await Connection.open(port, cluster)
+    assert opened_after.certificate != open_before.certificate
+    for connection in (open_before, opened_after):
+        assert await connection.health() == b"HTTP/1.1 200 OK\r\n"
+        await connection.close()
+
+
+class Connection:
+    """One TLS connection, to see what it was shown and that it lives."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self.certificate: bytes = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+
+    @classmethod
+    async def open(cls, port: int, cluster: MemoryCluster) -> "Connection":
+        context = trusting(cluster)
+        return cls(
+            *await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="localhost")
+        )
+
+    async def health(self) -> bytes:
+        self._writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        return await self._reader.readline()
+
+    async def close(self) -> None:
+        self._writer.close()
+        await self._writer.wait_closed()
+
+
+async def test_nobody_without_trust_gets_in(url: str) -> None:
+    async with aiohttp.ClientSession() as session:
+        with pytest.raises(aiohttp.ClientConnectorCertificateError):
+            await session.get(f"{url}/healthz")
+
+
+async def test_labels_are_remembered_for_a_while(cluster: MemoryCluster) -> None:
+    now = 0.0
+    cluster.namespaces["team"] = {"a": "1"}
+    namespaces = ClusterNamespaces(cluster, lambda: now)
+    assert (await namespaces.find("team")).labels == {"a": "1"}
+    cluster.namespaces["team"] = {"a": "2"}
+    assert (await namespaces.find("team")).labels == {"a": "1"}
+    now = REMEMBERED
+    assert (await namespaces.find("team")).labels == {"a": "2"}
+    now, cluster.failure = 2 * REMEMBERED, Unavailable.of("no answer")
+    assert (await namespaces.find("team")).labels == {"a": "2"}
+    assert (await namespaces.find("other")).labels == {}
+
+
+async def test_outside_a_cluster_nothing_is_known() -> None:
+    assert (await UnknownNamespaces().find("team")).labels == {}
+
+
+async def test_two_replicas_share_one_secret(cluster: MemoryCluster) -> None:
+    replicas = [Rotation(cluster, SECRET, CONFIGURATION, NAMES, settle=0.0) for _ in range(2)]
+    await asyncio.gather(*(replica.refresh() for replica in replicas))
+    version = cluster.secrets[SECRET]["metadata"]["resourceVersion"]
+    for replica in replicas:
+        await replica.refresh()
+    assert cluster.secrets[SECRET]["metadata"]["resourceVersion"] == version == "2"
+
+
+async def test_a_conflict_is_read_again(cluster: MemoryCluster) -> None:
+    """Another replica writes between our reading and our writing."""
+    other = Rotation(cluster, SECRET, CONFIGURATION, NAMES, settle=0.0)
+    secret, raced = cluster.secret, False
+
+    async def read_then_race(name: str) -> Pod:
+        nonlocal raced
+        found = await secret(name)
+        if not raced:
+            raced = True
+            await other.refresh()
+        return found
+
+    cluster.secret = read_then_race  # type: ignore[method-assign]
+    await Rotation(cluster, SECRET, CONFIGURATION, NAMES, settle=0.0).refresh()
+    assert cluster.secrets[SECRET]["metadata"]["resourceVersion"] == "2"
+
+
+async def test_a_bundle_that_somebody_took_away_is_put_back(
+    cluster: MemoryCluster, rotation: Rotation
+) -> None:
+    await rotation.refresh()
+    before = dict(cluster.bundles)
+    cluster.bundles = dict.fromkeys(before, "")
+    await rotation.refresh()
+    assert cluster.bundles == before
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while True:
+            if is_so():
+                return
+            await asyncio.sleep(0.001)
+
+
+async def test_a_round_that_fails_is_followed_by_others(cluster: MemoryCluster, rotation: Rotation) -> None:
+    await rotation.refresh()
+    cluster.failure = Unavailable.of("no answer")
+    cluster.bundles = dict.fromkeys(cluster.bundles, "")
+    keeping = asyncio.create_task(rotation.keep(every=0.001))
+    before = cluster.calls
+    await until(lambda: cluster.calls >= before + 3)
+    cluster.failure = None
+    await until(lambda: all(cluster.bundles.values()))
+    keeping.cancel()
+
+
+async def test_a_secret_that_changes_all_the_time(cluster: MemoryCluster, rotation: Rotation) -> None:
+    async def conflict(secret: Any) -> bool:
+        return False
+
+    cluster.replace_secret = conflict  # type: ignore[method-assign]
+    with pytest.raises(Unavailable, match="changes all the time"):
+        await rotation.refresh()
+
+
+def test_loading_leaves_nothing_behind(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    material: Material = renewed(None, NAMES, datetime.now(UTC))
+    load(ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), material)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_both_are_clusters(cluster: MemoryCluster) -> None:
+    _: Cluster = cluster

@@ -1,0 +1,175 @@
+"""The webhook's certificates: a CA of its own, and a leaf for its Service.
+
+Pure but for the keys, which are random. A certificate is renewed when two thirds of its life are over. The
+bundle that the API server trusts holds the new CA and the old one, so that replicas may change one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+CA_LIFE = timedelta(days=365)
+LEAF_LIFE = timedelta(days=30)
+SKEW = timedelta(minutes=5)
+"""By how much clocks may differ: certificates hold from a little before they were made."""
+NAME = "podferry webhook"
+Key = ec.EllipticCurvePrivateKey
+
+
+class Material(msgspec.Struct, frozen=True):
+    """What the Secret holds, all of it PEM.
+
+    Attributes:
+        bundle: CA certificates that clients trust, the newest first.
+        ca_key: The newest CA's key.
+        certificate, key: The leaf's.
+    """
+
+    bundle: bytes
+    ca_key: bytes
+    certificate: bytes
+    key: bytes
+
+
+def renewed(material: Material | None, names: Sequence[str], now: datetime) -> Material:
+    """Material that is good at `now`; the same object where nothing has to be done.
+
+    Args:
+        material: What there is, None or unreadable to begin anew.
+        names: DNS names of the leaf.
+        now: With a time zone.
+    """
+    held = _read(material) if material else None
+    if material is None or held is None or _is_old(held[0][0], now):
+        return _new_authority(held[0] if held else [], names, now)
+    authorities, ca_key, leaf = held
+    alive = [one for one in authorities if one.not_valid_after_utc > now]
+    if _is_old(leaf, now) or _names(leaf) != list(names) or not _signed(leaf, authorities[0]):
+        return _new_leaf(alive, ca_key, names, now)
+    if alive != authorities:
+        return msgspec.structs.replace(material, bundle=_pem(alive))
+    return material
+
+
+def renewal_of(material: Material) -> datetime:
+    """When something of it has to be renewed."""
+    authority = x509.load_pem_x509_certificates(material.bundle)[0]
+    return min(map(_renewal, (authority, x509.load_pem_x509_certificate(material.certificate))))
+
+
+def _new_authority(old: list[x509.Certificate], names: Sequence[str], now: datetime) -> Material:
+    key = ec.generate_private_key(ec.SECP256R1())
+    usage = x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=True,
+        crl_sign=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+    subject = _name(f"{NAME} CA {now:%Y-%m-%d}")
+    authority = (
+        _builder(subject, subject, key, now, CA_LIFE)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    # One earlier CA is enough: a leaf lives shorter than the third of a CA's life that is left then.
+    alive = [one for one in old[:1] if one.not_valid_after_utc > now]
+    return _new_leaf([authority, *alive], key, names, now)
+
+
+def _new_leaf(
+    authorities: list[x509.Certificate], ca_key: Key, names: Sequence[str], now: datetime
+) -> Material:
+    key = ec.generate_private_key(ec.SECP256R1())
+    issuer = authorities[0]
+    leaf = (
+        _builder(_name(NAME), issuer.subject, key, now, LEAF_LIFE)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name) for name in names]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False
+        )
+        .sign(ca_key, hashes.SHA256())
+    )
+    return Material(_pem(authorities), _key_pem(ca_key), _pem([leaf]), _key_pem(key))
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: Key, now: datetime, life: timedelta
+) -> x509.CertificateBuilder:
+    public = key.public_key()
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(public)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - SKEW)
+        .not_valid_after(now + life)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+    )
+
+
+def _read(material: Material) -> tuple[list[x509.Certificate], Key, x509.Certificate] | None:
+    """The certificates and the CA's key, None where somebody has put something else into the Secret."""
+    try:
+        authorities = x509.load_pem_x509_certificates(material.bundle)
+        leaf = x509.load_pem_x509_certificate(material.certificate)
+        ca_key, leaf_key = (
+            serialization.load_pem_private_key(text, None) for text in (material.ca_key, material.key)
+        )
+    except (ValueError, TypeError):
+        return None
+    if not isinstance(ca_key, Key) or ca_key.public_key() != authorities[0].public_key():
+        return None
+    return (authorities, ca_key, leaf) if leaf_key.public_key() == leaf.public_key() else None
+
+
+def _renewal(certificate: x509.Certificate) -> datetime:
+    start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    return start + (end - start) * 2 / 3
+
+
+def _is_old(certificate: x509.Certificate, now: datetime) -> bool:
+    return now >= _renewal(certificate) or now < certificate.not_valid_before_utc
+
+
+def _names(leaf: x509.Certificate) -> list[str]:
+    found = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    return found.value.get_values_for_type(x509.DNSName)
+
+
+def _signed(leaf: x509.Certificate, authority: x509.Certificate) -> bool:
+    try:
+        leaf.verify_directly_issued_by(authority)
+    except (InvalidSignature, ValueError, TypeError):
+        return False
+    return True
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def _pem(certificates: Sequence[x509.Certificate]) -> bytes:
+    return b"".join(one.public_bytes(serialization.Encoding.PEM) for one in certificates)
+
+
+def _key_pem(key: Key) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )

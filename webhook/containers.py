@@ -1,0 +1,99 @@
+"""The containers that a pod gets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from podferry.contract.api import AGENT_VARIABLE, SPEC_VARIABLE
+from podferry.contract.errors import Problem
+from podferry.contract.spec import FerrySpec, encode_spec
+from podferry.webhook.environment import agent_url, variable
+from podferry.webhook.memory import gate_resources, sidecar_resources
+from podferry.webhook.pod import GATE, SIDECAR, literal
+from podferry.webhook.policy import Policy
+from podferry.webhook.users import NOBODY, Runner, gate_context, security_context
+from podferry.webhook.volumes import (
+    CHECKPOINT_DIR,
+    CHECKPOINT_SECRET_DIR,
+    CONTROL_DIR,
+    DATA_DIR,
+    DATASET_SECRET_DIR,
+    PINS_DIR,
+    sidecar_mounts,
+)
+from podferry.webhook.wishes import Wish
+
+COMMAND = ["podferry"]
+
+
+def sidecar(wish: Wish, policy: Policy, drain_seconds: int) -> dict[str, Any]:
+    """The agent: a native sidecar without a startup probe, so that users' init containers run meanwhile."""
+    arguments = [*_flags(wish.spec), *([f"--run-id={wish.run_id}"] if wish.run_id else [])]
+    return {
+        "name": SIDECAR,
+        **_image(policy),
+        "restartPolicy": "Always",
+        "command": COMMAND,
+        "args": [
+            "agent",
+            "--in-pod",
+            f"--port={policy.agent_port}",
+            f"--grace={drain_seconds}",
+            *map(literal, arguments),
+        ],
+        "env": [
+            variable(SPEC_VARIABLE, encode_spec(wish.spec).decode()),
+            variable(AGENT_VARIABLE, agent_url(policy)),
+            # The image is read-only: what libraries put aside goes to the agent's own volume.
+            variable("HOME", CONTROL_DIR),
+            variable("TMPDIR", CONTROL_DIR),
+        ],
+        "resources": sidecar_resources(wish.memory, policy),
+        "securityContext": security_context(wish.runner),
+        "volumeMounts": list(sidecar_mounts(wish.spec)),
+        # It runs when the pod is deleted; SIGTERM comes only after the trainer has ended.
+        "lifecycle": {"preStop": {"exec": {"command": [*COMMAND, "drain"]}}},
+    }
+
+
+def gate(wish: Wish, policy: Policy) -> dict[str, Any]:
+    """The last init container: ends well when the data is whole, else with the reason."""
+    return _gate(policy, ["wait"], wish.runner)
+
+
+def refusing_gate(problems: Sequence[Problem], policy: Policy) -> dict[str, Any]:
+    """A gate that says what is wrong and never opens: the trainer does not start."""
+    text = "\n".join(map(str, problems))
+    return _gate(policy, ["wait", f"--refused={literal(text)}"], Runner(NOBODY))
+
+
+def _flags(spec: FerrySpec) -> Iterator[str]:
+    yield f"--control-dir={CONTROL_DIR}"
+    if spec.dataset:
+        yield f"--dataset-dir={DATA_DIR}"
+        if spec.dataset.access.secret:
+            yield f"--dataset-secret-dir={DATASET_SECRET_DIR}"
+    if spec.checkpoints:
+        yield f"--checkpoint-dir={CHECKPOINT_DIR}"
+        yield f"--pins-dir={PINS_DIR}"
+        if spec.checkpoints.access.secret:
+            yield f"--checkpoint-secret-dir={CHECKPOINT_SECRET_DIR}"
+
+
+def _gate(policy: Policy, arguments: list[str], runner: Runner) -> dict[str, Any]:
+    return {
+        "name": GATE,
+        **_image(policy),
+        "command": COMMAND,
+        "args": arguments,
+        "env": [variable(AGENT_VARIABLE, agent_url(policy))],
+        "resources": gate_resources(),
+        "securityContext": gate_context(runner),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
+
+
+def _image(policy: Policy) -> dict[str, str]:
+    pull = {} if policy.image_pull_policy is None else {"imagePullPolicy": policy.image_pull_policy}
+    return {"image": policy.image, **pull}

@@ -1,0 +1,160 @@
+"""Memory in the pod: the trainer's is raised by what it writes, pod-level resources by what podferry adds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from podferry.contract.errors import Problem
+from podferry.contract.memory import MIB, MemorySum
+from podferry.contract.quantity import format_bytes, parse_bytes, parse_quantity
+from podferry.contract.spec import PREFIX
+from podferry.webhook.patch import Draft, Path, find
+from podferry.webhook.pod import Json, containers_of, init_containers_of, spec_of
+from podferry.webhook.policy import Policy
+from podferry.webhook.volumes import quantity
+
+GATE_MEMORY = "64Mi"
+GATE_CPU = "10m"
+RUNTIME_SHM = 64 * MIB
+"""What container runtimes give without a volume."""
+KINDS = ("requests", "limits")
+
+
+def sidecar_bytes(memory: MemorySum) -> int:
+    """Its memory limit: the sum, in whole MiB."""
+    return -(-memory.sidecar // MIB) * MIB
+
+
+def sidecar_resources(memory: MemorySum, policy: Policy) -> dict[str, Any]:
+    """The agent's: memory request and limit are the sum; a CPU limit would only slow the prefetch."""
+    size = quantity(sidecar_bytes(memory))
+    return {"requests": {"cpu": policy.defaults.sidecar_cpu, "memory": size}, "limits": {"memory": size}}
+
+
+def gate_resources() -> dict[str, Any]:
+    """The gate's: it asks and waits."""
+    return {"requests": {"cpu": GATE_CPU, "memory": GATE_MEMORY}, "limits": {"memory": GATE_MEMORY}}
+
+
+def shm_bytes(container: Json, wished: int | None, policy: Policy) -> int:
+    """Size of the trainer's `/dev/shm`: what its user says, else the policy's, at most half of its limit.
+
+    What the trainer writes there is its own: a volume that it fills must be full before it is OOM-killed.
+    """
+    if wished is not None:
+        return wished
+    limit = _limit(container)
+    if limit is None:
+        return policy.defaults.shm_size
+    return min(policy.defaults.shm_size, max(limit // 2 // MIB * MIB, RUNTIME_SHM))
+
+
+def shm_warnings(container: Json, size: int) -> tuple[str, ...]:
+    """That it may be OOM-killed before its `/dev/shm` is full, where it may."""
+    limit = _limit(container)
+    if limit is None or size < limit:
+        return ()
+    measured = f"its /dev/shm has {format_bytes(size)}, its memory limit is {format_bytes(limit)}"
+    return (f"container {container.get('name')}: {measured}: it may be OOM-killed before it is full",)
+
+
+def memory_problems(memory: MemorySum, policy: Policy) -> Iterator[Problem]:
+    """What the policy does not allow."""
+    bound = policy.bounds.sidecar_memory
+    if memory.sidecar > bound:
+        parts = ", ".join(
+            f"{row.what} {format_bytes(row.bytes)}"
+            for row in memory.rows()
+            if row.what in {"data volume", "restored checkpoint", "files", "buffers", "resident"}
+        )
+        yield Problem(
+            "the sidecar would need more memory than the policy allows",
+            f"{format_bytes(memory.sidecar)} = {parts}; allowed {format_bytes(bound)}",
+            f"Use a smaller dataset or {PREFIX}dataset-size, or ask the cluster's administrator",
+        )
+
+
+def raise_memory(draft: Draft, target: int, memory: MemorySum, policy: Policy) -> tuple[str, ...]:
+    """Make room for what the trainer writes into the checkpoint volume; warnings.
+
+    Args:
+        draft: The pod.
+        target: Index of the training container.
+        memory: What podferry needs.
+        policy: How far it may go.
+
+    Raises:
+        InvalidWish: A quantity in the pod is none.
+    """
+    added = min(memory.trainer, policy.bounds.trainer_raise)
+    name = containers_of(draft.document)[target].get("name")
+    here: Path = ("spec", "containers", target, "resources")
+    before = find(draft.document, (*here, "limits", "memory"))
+    for kind in KINDS:
+        _raise_bytes(draft, (*here, kind, "memory"), added)
+    warnings = []
+    if before is not None and added < memory.trainer:
+        warnings.append(
+            f"container {name}: its checkpoints take {format_bytes(memory.trainer)} of memory, the policy "
+            f"raised its limit of {before} by {format_bytes(added)}: it may be OOM-killed"
+        )
+    return (*warnings, *_raise_pod_level(draft, sidecar_bytes(memory) + added, policy))
+
+
+def quality_warnings(pod: Json) -> tuple[str, ...]:
+    """That the pod's quality of service falls, where it does."""
+    all_of = [*containers_of(pod), *init_containers_of(pod)]
+    if not all(_is_guaranteed(container) for container in all_of):
+        return ()
+    return (
+        "the pod's QoS class becomes Burstable, it was Guaranteed: podferry's containers have no CPU limit",
+    )
+
+
+def _limit(container: Json) -> int | None:
+    found = find(container, ("resources", "limits", "memory"))
+    return None if found is None else parse_bytes(str(found))
+
+
+def _is_guaranteed(container: Json) -> bool:
+    """Source: Kubernetes, "Pod Quality of Service Classes"; a missing request is its limit."""
+    resources = container.get("resources") or {}
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    return all(
+        name in limits and requests.get(name, limits[name]) == limits[name] for name in ("cpu", "memory")
+    )
+
+
+def _raise_pod_level(draft: Draft, added: int, policy: Policy) -> tuple[str, ...]:
+    """Containers' requests must fit into the pod's, and so must each limit: both grow by what is added.
+
+    Source: KEP-2837. Without this the API server rejects the pod, or its trainer is OOM-killed.
+    """
+    if not spec_of(draft.document).get("resources"):
+        return ()
+    here: Path = ("spec", "resources")
+    raised = [_raise_bytes(draft, (*here, kind, "memory"), added) for kind in KINDS]
+    raised_cpu = [_raise_cpu(draft, (*here, kind, "cpu"), policy.defaults.sidecar_cpu) for kind in KINDS]
+    parts = [
+        *([f"{format_bytes(added)} of memory"] if any(raised) else []),
+        *([f"{policy.defaults.sidecar_cpu} of CPU"] if any(raised_cpu) else []),
+    ]
+    return (f"the pod's own resources were raised by {' and '.join(parts)} for podferry",) if parts else ()
+
+
+def _raise_cpu(draft: Draft, path: Path, added: str) -> bool:
+    before = find(draft.document, path)
+    if before is None:
+        return False
+    total = parse_quantity(str(before)) + parse_quantity(added)
+    draft.set(path, f"{int(total * 1000)}m")
+    return True
+
+
+def _raise_bytes(draft: Draft, path: Path, added: int) -> bool:
+    before = find(draft.document, path)
+    if before is None or not added:
+        return False
+    draft.set(path, quantity(parse_bytes(str(before)) + added))
+    return True

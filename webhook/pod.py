@@ -1,0 +1,76 @@
+"""Reading a pod's plain JSON. Members may be absent or null, as Go's encoder leaves them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Json = Mapping[str, Any]
+
+SIDECAR = "podferry"
+GATE = "podferry-gate"
+VOLUMES = "podferry-"
+"""What the names of all our volumes begin with."""
+
+
+def annotations_of(pod: Json) -> dict[str, str]:
+    """Its annotations."""
+    return (pod.get("metadata") or {}).get("annotations") or {}
+
+
+def labels_of(pod: Json) -> dict[str, str]:
+    """Its labels."""
+    return (pod.get("metadata") or {}).get("labels") or {}
+
+
+def spec_of(pod: Json) -> dict[str, Any]:
+    """Its spec."""
+    return pod.get("spec") or {}
+
+
+def containers_of(pod: Json) -> list[dict[str, Any]]:
+    """The containers proper."""
+    return spec_of(pod).get("containers") or []
+
+
+def init_containers_of(pod: Json) -> list[dict[str, Any]]:
+    """The init containers, sidecars among them."""
+    return spec_of(pod).get("initContainers") or []
+
+
+def volumes_of(pod: Json) -> dict[str, dict[str, Any]]:
+    """Its volumes by name."""
+    return {volume["name"]: volume for volume in spec_of(pod).get("volumes") or []}
+
+
+def mounts_of(container: Json) -> list[dict[str, Any]]:
+    """A container's mounts."""
+    return container.get("volumeMounts") or []
+
+
+def is_controlled(pod: Json) -> bool:
+    """Whether a controller made it, which would make it again and again in silence if it were denied."""
+    return bool((pod.get("metadata") or {}).get("ownerReferences"))
+
+
+def named(containers: list[dict[str, Any]], name: str) -> int | None:
+    """The index of the container of that name."""
+    return next((at for at, one in enumerate(containers) if one.get("name") == name), None)
+
+
+def our_names(pod: Json) -> Iterator[str]:
+    """Names in the pod that are ours."""
+    for container in (*init_containers_of(pod), *containers_of(pod)):
+        if container.get("name") in {SIDECAR, GATE}:
+            yield f"container {container['name']}"
+    for name in volumes_of(pod):
+        if name.startswith(VOLUMES):
+            yield f"volume {name}"
+
+
+def literal(text: str) -> str:
+    """A text that Kubernetes leaves as it is in `env`, `command` and `args`.
+
+    Source: Kubernetes, "Define dependent environment variables": `$(NAME)` is expanded and `$$` becomes `$`.
+    """
+    return text.replace("$", "$$")

@@ -1,0 +1,52 @@
+"""Guard rails: which places the policy lets pods read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from podferry.contract.errors import Problem
+from podferry.contract.spec import PREFIX, FerrySpec
+from podferry.contract.uri import Uri, parse_uri
+from podferry.webhook.policy import Policy
+
+
+def rail_problems(spec: FerrySpec, policy: Policy) -> Iterator[Problem]:
+    """Every place that the policy does not allow."""
+    allowed = policy.allowed
+    if spec.dataset:
+        yield from _outside("dataset", _plain(spec.dataset.parsed.uri), allowed.sources, "sources")
+    if spec.checkpoints:
+        destination = _plain(spec.checkpoints.parsed)
+        yield from _outside("checkpoints", destination, allowed.destinations, "destinations")
+        if "://" in spec.checkpoints.restore:
+            source = _plain(parse_uri(spec.checkpoints.restore))
+            yield from _outside("restore", source, allowed.sources, "sources")
+    parts = (("dataset", spec.dataset), ("checkpoints", spec.checkpoints))
+    endpoints = {part.access.endpoint: key for key, part in parts if part and part.access.endpoint}
+    for endpoint, key in endpoints.items():
+        yield from _outside(f"{key}-endpoint", str(endpoint), allowed.endpoints, "endpoints")
+
+
+def allows(patterns: Sequence[str], place: str) -> bool:
+    """Whether one of the globs matches; a way up in a path matches nothing but `*`."""
+    if "*" in patterns:
+        return True
+    if ".." in place.split("/"):
+        return False
+    return any(
+        fnmatchcase(place, pattern) or (pattern.endswith("/") and f"{place}/".startswith(pattern))
+        for pattern in patterns
+    )
+
+
+def _outside(key: str, place: str, patterns: Sequence[str], kind: str) -> Iterator[Problem]:
+    if not allows(patterns, place):
+        listed = ", ".join(patterns) or "none"
+        remedy = f"Use one of the allowed {kind}: {listed}"
+        yield Problem(f"{PREFIX}{key}: the policy does not allow this place", place, remedy)
+
+
+def _plain(uri: Uri) -> str:
+    """Without options, which say how a place is reached."""
+    return f"{uri.scheme}://{uri.bucket}/{uri.key}"

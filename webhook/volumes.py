@@ -1,0 +1,144 @@
+"""The volumes: one for each purpose, so that none can eat another's room or reach another's files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from podferry.contract.errors import Problem
+from podferry.contract.keys import SHM
+from podferry.contract.memory import MIB, MemorySum
+from podferry.contract.spec import PREFIX, FerrySpec
+from podferry.webhook.pod import VOLUMES, Json, mounts_of, volumes_of
+
+DATA, CHECKPOINTS, CONTROL, SHARED = (
+    "podferry-data",
+    "podferry-checkpoints",
+    "podferry-control",
+    "podferry-shm",
+)
+DATASET_SECRET, CHECKPOINT_SECRET = "podferry-dataset-secret", "podferry-checkpoints-secret"
+FILES = "files"
+"""The part of the checkpoint volume that the trainer sees; pins lie beside it, out of reach of `rm -rf`."""
+
+HOME = "/podferry"
+CONTROL_DIR = f"{HOME}/control"
+DATA_DIR = f"{HOME}/data"
+CHECKPOINT_VOLUME_DIR = f"{HOME}/checkpoints"
+CHECKPOINT_DIR = f"{CHECKPOINT_VOLUME_DIR}/{FILES}"
+PINS_DIR = f"{CHECKPOINT_VOLUME_DIR}/pins"
+MADE_DIR = f"{HOME}/made"
+DATASET_SECRET_DIR = f"{HOME}/secrets/dataset"
+CHECKPOINT_SECRET_DIR = f"{HOME}/secrets/checkpoints"
+"""Where the agent finds them in its own container."""
+
+CONTROL_BYTES = 16 * MIB
+"""Journal and status are kilobytes; they are charged to what the memory sum calls resident."""
+READABLE = 0o444
+"""Mode of a Secret's files: the agent need not be their owner, and they are mounted nowhere else."""
+
+
+def quantity(count: int) -> str:
+    """Bytes as Kubernetes writes them, exactly: in MiB where they are whole ones."""
+    return f"{count // MIB}Mi" if count % MIB == 0 else str(count)
+
+
+def volumes(spec: FerrySpec, memory: MemorySum, *, shared: bool) -> Iterator[dict[str, Any]]:
+    """What the pod gets.
+
+    Args:
+        spec: Its wishes.
+        memory: Their sizes.
+        shared: Whether it gets a `/dev/shm` of its own.
+    """
+    yield _memory(CONTROL, CONTROL_BYTES)
+    if spec.dataset:
+        yield _memory(DATA, memory.data_volume)
+    if spec.checkpoints:
+        yield _memory(CHECKPOINTS, memory.checkpoint_volume)
+    if shared:
+        yield _memory(SHARED, memory.shm_volume)
+    for name, part in ((DATASET_SECRET, spec.dataset), (CHECKPOINT_SECRET, spec.checkpoints)):
+        if part and part.access.secret:
+            # Optional: the agent tells that it is missing. A required one leaves the pod in Init for ever.
+            secret = {"secretName": part.access.secret, "optional": True, "defaultMode": READABLE}
+            yield {"name": name, "secret": secret}
+
+
+def sidecar_mounts(spec: FerrySpec) -> Iterator[dict[str, Any]]:
+    """Where the agent has them."""
+    yield _mount(CONTROL, CONTROL_DIR)
+    if spec.dataset:
+        yield _mount(DATA, DATA_DIR)
+    if spec.checkpoints:
+        yield _mount(CHECKPOINTS, CHECKPOINT_VOLUME_DIR)
+        # This mount is for the kubelet, which makes the directory before the agent looks. The agent goes
+        # through the whole volume, since no hard link crosses from one mount to another.
+        yield {**_mount(CHECKPOINTS, MADE_DIR), "subPath": FILES}
+    if spec.dataset and spec.dataset.access.secret:
+        yield {**_mount(DATASET_SECRET, DATASET_SECRET_DIR), "readOnly": True}
+    if spec.checkpoints and spec.checkpoints.access.secret:
+        yield {**_mount(CHECKPOINT_SECRET, CHECKPOINT_SECRET_DIR), "readOnly": True}
+
+
+def trainer_mounts(spec: FerrySpec, *, shared: bool) -> Iterator[dict[str, Any]]:
+    """Where the trainer has them: the dataset read-only, the checkpoints' visible part."""
+    if shared:
+        yield _mount(SHARED, SHM)
+    if spec.dataset:
+        yield {**_mount(DATA, spec.dataset.path), "readOnly": True}
+    if spec.checkpoints:
+        yield {**_mount(CHECKPOINTS, spec.checkpoints.path), "subPath": FILES}
+
+
+def has_shm(container: Json) -> bool:
+    """Whether something is mounted on `/dev/shm` already."""
+    return any(_path(mount) == SHM for mount in mounts_of(container))
+
+
+def mount_problems(pod: Json, container: Json, spec: FerrySpec) -> Iterator[Problem]:
+    """Mounts of the user's that ours cannot lie on, in or above."""
+    for key, path in _wished(spec):
+        theirs = [one for one in mounts_of(container) if not str(one.get("name")).startswith(VOLUMES)]
+        for mount in theirs:
+            problem = _clash(volumes_of(pod), mount, f"{PREFIX}{key}", path)
+            if problem:
+                yield problem
+
+
+def _wished(spec: FerrySpec) -> Iterator[tuple[str, str]]:
+    if spec.dataset:
+        yield "dataset-path", spec.dataset.path
+    if spec.checkpoints:
+        yield "checkpoint-path", spec.checkpoints.path
+
+
+def _clash(found: dict[str, dict[str, Any]], mount: dict[str, Any], key: str, path: str) -> Problem | None:
+    theirs = _path(mount)
+    shown = f"volume {mount.get('name')} at {theirs}, podferry's at {path}"
+    if theirs == path or theirs.startswith(f"{path}/"):
+        what = f"{key}: the training container mounts something on or below podferry's directory"
+        return Problem(what, shown, f"Remove that mount or choose another {key}")
+    if not path.startswith(f"{theirs.rstrip('/')}/"):
+        return None
+    part = mount.get("subPath") or mount.get("subPathExpr")
+    if part:
+        what = f"{key}: the directory lies in a mount with a subPath, in which nested mounts stay empty"
+        remedy = f"Mount the volume without subPath, or choose {key} outside {theirs}"
+        return Problem(what, f"{shown}, subPath {part!r}", remedy)
+    if mount.get("readOnly") or "emptyDir" not in found.get(str(mount.get("name")), {}):
+        what = f"{key}: the directory lies in a mount in which podferry's mount point would have to be made"
+        return Problem(what, shown, f"Choose {key} outside {theirs}")
+    return None
+
+
+def _path(mount: dict[str, Any]) -> str:
+    return str(mount.get("mountPath", "")).rstrip("/") or "/"
+
+
+def _memory(name: str, size: int) -> dict[str, Any]:
+    return {"name": name, "emptyDir": {"medium": "Memory", "sizeLimit": quantity(size)}}
+
+
+def _mount(name: str, path: str) -> dict[str, Any]:
+    return {"name": name, "mountPath": path}
