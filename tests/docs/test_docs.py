@@ -20,7 +20,9 @@ BLOCK = re.compile(
     r"(?:<!-- not run: (?P<why>[^>]+) -->\n)?```(?P<language>sh|python)\n(?P<code>.*?)```", re.DOTALL
 )
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
-PATH = re.compile(r"`((?:contract|storage|sidecar|webhook|deploy|trainer|components|cli|pipelines)/[\w/]+\.\w+)`")
+PATH = re.compile(
+    r"`((?:contract|storage|sidecar|webhook|deploy|trainer|components|cli|pipelines)/[\w/]+\.\w+)`"
+)
 TRAIN = """
 import os, pathlib
 folder = pathlib.Path(os.environ["PODFERRY_CHECKPOINTS"])
