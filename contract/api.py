@@ -113,7 +113,7 @@ class CheckpointStatus(msgspec.Struct):
         durable: Those that this agent committed, oldest first.
         pending: Names that are written or on their way.
         pending_bytes: Their bytes.
-        problems: The last failure of each pending one.
+        problems: The last failure of each pending one, and that the volume is full where it is.
         restored: What training resumed from, None where it starts anew.
     """
 

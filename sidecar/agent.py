@@ -119,10 +119,20 @@ class Agent:
         )
 
     async def _patiently(self, step: Step) -> None:
-        """Repeat a step while its store does not answer, for as long as the settings' patience lasts."""
-        patience = self._config.settings.patience
-        async for attempt in stamina.retry_context(on=TemporaryError, attempts=None, timeout=patience):
+        """Repeat a step while its store does not answer, for as long as the settings' patience lasts.
+
+        A server that is silent takes an attempt's whole time-out: none is begun that would end too late.
+        """
+        started = began = time.monotonic()
+
+        def in_time(error: Exception) -> bool:
+            now = time.monotonic()
+            ends = now + (now - began) - started
+            return isinstance(error, TemporaryError) and ends <= self._config.settings.patience
+
+        async for attempt in stamina.retry_context(on=in_time, attempts=None, timeout=None):
             with attempt:
+                began = time.monotonic()
                 await step()
 
     def _open_gate(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from datetime import UTC, datetime
+from pathlib import Path
 
 import structlog
 
@@ -109,7 +110,7 @@ class CheckpointWork:
         self._watch = open_watch(self._root, settings, polling=self._config.settings.polling)
         gear = Gear(
             Detector(self._root, self._watch, settings),
-            Pins(self._pins),
+            Pins(self._pins, self._notes()),
             Uploader(self.connect(), settings.chunk_bytes, settings.attempts),
             self._journal,
         )
@@ -117,6 +118,11 @@ class CheckpointWork:
         ferry = CheckpointFerry(gear, self._state, settings, self._spec.keep_local)
         ferry.mark_restored(self._restored_names)
         return ferry
+
+    def _notes(self) -> Path | None:
+        """In a pod the checkpoint volume has a limit; elsewhere pins outlive the agent, and so must their notes."""
+        places = self._config.places
+        return places.control / "pins" if places.in_pod else None
 
     async def close(self) -> None:
         """Give back the connections and the watch."""

@@ -20,7 +20,7 @@ from podferry.sidecar.complete import Candidate
 from podferry.sidecar.detector import Detector, gather
 from podferry.sidecar.journal import Journal
 from podferry.sidecar.pin import Pinned, Pins
-from podferry.sidecar.retain import expendable, free, pointers, pressed
+from podferry.sidecar.retain import expendable, free, full_problem, pointers, pressed
 from podferry.sidecar.settings import CheckpointSettings
 from podferry.sidecar.state import State
 from podferry.sidecar.upload import Uploader
@@ -63,6 +63,7 @@ class CheckpointFerry:
         self._sending: Pinned | None = None
         self._queued = asyncio.Event()
         self._failures: dict[str, FerryError] = {}
+        self._full: Problem | None = None
         record = self._journal.record
         # The version of each name that needs no pin: durable, restored, or held.
         self._handled = {name: Candidate(name, files) for name, files in record.handled.items()}
@@ -92,6 +93,7 @@ class CheckpointFerry:
                 self._hold(candidate)
             self._looked = asked
             self._relieve()
+            self._look_for_room()
             self._tell()
             closed = await self._detector.hint()
 
@@ -190,6 +192,12 @@ class CheckpointFerry:
             if not pressed(root, self._settings.pressure):
                 return
 
+    def _look_for_room(self) -> None:
+        """Say once that the volume has become full: the trainer is about to fail, or waits."""
+        before, self._full = self._full, full_problem(self._detector.root, self._settings.full)
+        if self._full is not None and before is None:
+            log.warning(self._full.what, measured=self._full.measured, remedy=self._full.remedy)
+
     def _tell(self) -> None:
         """Bring the status up to date and wake those who wait."""
         held = self._line()
@@ -198,7 +206,8 @@ class CheckpointFerry:
         self._status.pending = sorted(sizes)
         self._status.pending_bytes = sum(sizes.values())
         failed = [problem for name in sorted(sizes) for problem in self._failed(name)]
-        self._status.problems = [*failed, *(self._detector.waiting.values() if self._final else ())]
+        flawed = self._detector.waiting.values() if self._final else ()
+        self._status.problems = [*failed, *flawed, *([self._full] if self._full else [])]
         self._state.changed()
 
     async def durable(self, seconds: float, *, final: bool = False) -> Durability:

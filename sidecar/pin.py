@@ -3,8 +3,8 @@
 A hard link survives unlinking and replacing by rename. An overwrite in place reaches it, so every reader of
 a pin compares identities and fingerprints besides.
 
-    <pins>/<number>/pin.json         what was held, and in which version
-    <pins>/<number>/files/<names>    the links
+    <pins>/<number>/files/<names>    the links: they take no room, also where the volume is full
+    <notes>/<number>.json            what was held, and in which version
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from podferry.sidecar.snapshot import Identity, scan
 log = structlog.get_logger(__name__)
 
 FORMAT = 1
-NOTE, FILES = "pin.json", "files"
+FILES = "files"
 Versions = tuple[tuple[str, Identity], ...]
 
 
@@ -55,28 +55,39 @@ class Pinned:
         held: The identities that the held files must keep.
         folder: Where they are held, each under its own name.
         completed_at: When it was found whole, seconds since the epoch.
+        note: The file that says so.
     """
 
     candidate: Candidate
     held: Versions
     folder: Path
     completed_at: float
+    note: Path
 
     @classmethod
-    def of(cls, pin: Pin, folder: Path) -> Pinned:
+    def of(cls, pin: Pin, folder: Path, note: Path) -> Pinned:
         """What is held in a pin's folder."""
-        return cls(Candidate(pin.name, pin.files), pin.held, folder / FILES, pin.completed_at)
+        return cls(Candidate(pin.name, pin.files), pin.held, folder / FILES, pin.completed_at, note)
 
     def release(self) -> None:
         """Let the files go."""
         shutil.rmtree(self.folder.parent, ignore_errors=True)
+        self.note.unlink(missing_ok=True)
 
 
 class Pins:
-    """The folder of all pins: numbered, each made aside and renamed in, so that a kill leaves whole ones."""
+    """The folder of all pins: numbered, each made aside and renamed in, so that a kill leaves whole ones.
 
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+    Args:
+        folder: On the checkpoints' file system.
+        notes: Where the notes lie; beside the folder where None. A place with room of its own: a volume that
+            the trainer has filled must not keep its checkpoints from becoming durable, and so from being freed.
+    """
+
+    def __init__(self, folder: Path, notes: Path | None = None) -> None:
+        self._notes = notes or folder.with_name(f"{folder.name}-notes")
+        for place in (folder, self._notes):
+            place.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self._next = 1 + max(self._numbers(), default=0)
 
@@ -90,15 +101,21 @@ class Pins:
         """
         for aside in self.folder.glob("*.aside"):
             shutil.rmtree(aside)
-        held = []
+        held, known = [], set()
         for number in self._numbers():
             folder = self.folder / str(number)
-            pinned = _read(folder)
+            pinned = _read(folder, self._note(number))
             if pinned is None:
                 shutil.rmtree(folder, ignore_errors=True)
             else:
                 held.append(pinned)
+                known.add(pinned.note)
+        for note in set(self._notes.iterdir()) - known:
+            note.unlink()
         return held
+
+    def _note(self, number: int) -> Path:
+        return self._notes / f"{number}.json"
 
     def pin(self, candidate: Candidate, root: Path, now: float) -> Pinned:
         """Hold a candidate's files.
@@ -108,7 +125,7 @@ class Pins:
             Refused: One of them cannot be held: it may not be read, or there is no room for a copy.
         """
         folder = self.folder / f"{self._next}"
-        aside = folder.with_suffix(".aside")
+        aside, note = folder.with_suffix(".aside"), self._note(self._next)
         self._next += 1
         try:
             held = tuple(
@@ -116,7 +133,7 @@ class Pins:
                 for name, identity in candidate.files
             )
             pin = Pin(candidate.name, candidate.files, held, now)
-            (aside / NOTE).write_bytes(msgspec.json.encode(pin))
+            note.write_bytes(msgspec.json.encode(pin))
         except OSError as error:
             shutil.rmtree(aside, ignore_errors=True)
             remedy = "Make its files readable for the agent; without hard links, leave room for copies"
@@ -125,20 +142,20 @@ class Pins:
             shutil.rmtree(aside, ignore_errors=True)
             raise
         aside.rename(folder)
-        return Pinned.of(pin, folder)
+        return Pinned.of(pin, folder, note)
 
 
-def _read(folder: Path) -> Pinned | None:
+def _read(folder: Path, note: Path) -> Pinned | None:
     """A pin of an earlier worker, None where it no longer holds what it held."""
     try:
-        pin = decode_document((folder / NOTE).read_bytes(), Pin, FORMAT, str(folder / NOTE))
+        pin = decode_document(note.read_bytes(), Pin, FORMAT, str(note))
     except (OSError, Corrupt, FormatTooNew) as error:
         log.warning("letting a pin go that cannot be read", reason=str(error))
         return None
     if scan(folder / FILES) != dict(pin.held):
         log.info("letting a pin go: overwritten in place while no worker ran", name=pin.name)
         return None
-    return Pinned.of(pin, folder)
+    return Pinned.of(pin, folder, note)
 
 
 def _hold(source: Path, target: Path, expected: Identity) -> Identity:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import structlog
 
+from podferry.contract.errors import Problem
+from podferry.contract.quantity import format_bytes
 from podferry.sidecar.complete import Candidate
 from podferry.sidecar.pointers import POINTER_BYTES, POINTERS, read_small
 from podferry.sidecar.snapshot import Identity
@@ -20,6 +22,21 @@ def pressed(root: Path, share: float) -> bool:
     """Whether more than `share` of the volume is in use."""
     usage = shutil.disk_usage(root)
     return usage.used > share * usage.total
+
+
+def full_problem(root: Path, share: float) -> Problem | None:
+    """That the volume is so full that what the trainer writes fails; None where it is not.
+
+    Args:
+        root: The checkpoint directory.
+        share: Of the volume, above which it counts as full.
+    """
+    usage = shutil.disk_usage(root)
+    if usage.used <= share * usage.total:
+        return None
+    measured = f"{format_bytes(usage.used)} of {format_bytes(usage.total)} are in use"
+    remedy = "Raise podferry.io/checkpoint-size, or save less often: durable checkpoints alone are freed"
+    return Problem("the checkpoint volume is full", measured, remedy)
 
 
 def expendable(

@@ -39,6 +39,7 @@ class CheckpointSettings(msgspec.Struct, frozen=True):
         attempts: Times that one request is sent, on top of the engine's own retries.
         retry_after: Seconds before a checkpoint that failed is tried again.
         pressure: Share of the checkpoint volume above which durable checkpoints are freed.
+        full: Share above which it is said to be full, after what could be freed was.
     """
 
     settle: float = 1.0
@@ -49,6 +50,7 @@ class CheckpointSettings(msgspec.Struct, frozen=True):
     attempts: int = 3
     retry_after: float = 5.0
     pressure: float = 0.8
+    full: float = 0.99
 
 
 class Settings(msgspec.Struct, frozen=True):

@@ -104,6 +104,7 @@ class Rig:
             chunk_bytes=1024,
             retry_after=0.01,
             pressure=NEVER_PRESSED,
+            full=NEVER_PRESSED,
         )
         self.keep_local = 1
         self.now: Callable[[], float] = time.time

@@ -14,6 +14,7 @@ import pytest
 
 from podferry.contract.api import Stage
 from podferry.contract.commit import commit_name
+from podferry.contract.errors import Unavailable
 from podferry.contract.spec import CheckpointSpec, DatasetSpec, FerrySpec
 from podferry.sidecar.agent import MOST_STARTS, Agent
 from podferry.sidecar.config import AgentConfig
@@ -300,6 +301,29 @@ async def test_a_store_that_never_answers_is_refused_as_temporary(
         assert await settled(agent) is Stage.REFUSED
         assert agent.state.gate().retryable
         assert "127.0.0.1:1" in str(agent.state.gate().problems[0])
+
+
+@pytest.mark.parametrize(("seconds", "again"), [(0.0, True), (0.3, False)])
+async def test_no_try_is_begun_that_would_outlast_the_patience(
+    config: Callable[..., AgentConfig],
+    running: Running,
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: float,
+    again: bool,
+) -> None:
+    """A silent server takes a whole time-out each time; one that refuses connections answers at once."""
+    tries = 0
+
+    async def silent(_: DatasetWork) -> None:
+        nonlocal tries
+        tries += 1
+        await asyncio.sleep(seconds)
+        raise Unavailable.of("the store does not answer")
+
+    monkeypatch.setattr(DatasetWork, "plan", silent)
+    async with running(config(checkpoints=None)) as agent:
+        assert await settled(agent) is Stage.REFUSED
+    assert (tries > 1) is again
 
 
 async def test_an_agent_that_fails_again_and_again_refuses_rather_than_hangs(

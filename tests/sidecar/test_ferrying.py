@@ -9,9 +9,11 @@ import sys
 import threading
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from podferry.contract.errors import AccessDenied, Unavailable
 from podferry.contract.uri import parse_uri
@@ -363,6 +365,22 @@ async def test_under_pressure_only_older_durable_checkpoints_are_freed(any_rig):
     lying = {path.name for path in any_rig.root.iterdir()}
     newest = any_rig.store.commits()[-1].files[0].name
     assert lying == {newest, "epoch-4.bin", "foreign.txt.tmp"}
+
+
+async def test_a_full_volume_is_told_once_and_in_the_status(rig, monkeypatch):
+    usage = SimpleNamespace(used=100, total=100)
+    monkeypatch.setattr(shutil, "disk_usage", lambda root: usage)
+    rig.settings = msgspec.structs.replace(rig.settings, full=0.99)
+    with capture_logs() as logs:
+        async with rig.running() as ferry:
+            rig.write("step-1.bin", b"one")
+            await rig.committed(1)
+            assert [problem.what for problem in ferry._status.problems] == ["the checkpoint volume is full"]
+            usage.used = 50
+            rig.write("step-2.bin", b"two")
+            await rig.committed(2)
+            await rig.until(lambda: ferry._status.problems == [])
+    assert [one["log_level"] for one in logs if "is full" in one["event"]] == ["warning"]
 
 
 async def test_a_name_that_is_written_again_is_as_new_as_its_last_version(rig):

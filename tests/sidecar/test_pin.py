@@ -99,6 +99,23 @@ def test_the_next_worker_adopts_what_is_held_oldest_first(root, pins, monkeypatc
     assert later._next == 3
 
 
+def test_a_pin_adds_no_byte_to_a_volume_that_may_be_full(root, tmp_path):
+    pins = Pins(tmp_path / "pins", tmp_path / "control" / "pins")
+    pinned = pins.pin(step(root), root, 5.0)
+    theirs = {path.stat().st_ino for path in root.rglob("*") if path.is_file()}
+    assert {path.stat().st_ino for path in pins.folder.rglob("*") if path.is_file()} == theirs
+    assert Pins(pins.folder, tmp_path / "control" / "pins").adopt() == [pinned]
+    pinned.release()
+    assert list((tmp_path / "control" / "pins").iterdir()) == []
+
+
+def test_notes_that_a_kill_left_are_removed(root, pins):
+    pinned = pins.pin(step(root), root, 5.0)
+    shutil.rmtree(pinned.folder.parent)
+    assert Pins(pins.folder).adopt() == []
+    assert not pinned.note.exists()
+
+
 def test_what_a_kill_left_half_made_is_removed_and_foreign_files_are_not(root, pins):
     (pins.folder / "7.aside" / "files").mkdir(parents=True)
     (pins.folder / "lost+found").mkdir()
@@ -115,7 +132,7 @@ def test_what_was_overwritten_in_place_meanwhile_is_let_go(root, pins):
 
 def test_a_pin_without_its_note_is_let_go(root, pins):
     pinned = pins.pin(step(root), root, 5.0)
-    (pinned.folder.parent / "pin.json").write_bytes(b"{")
+    pinned.note.write_bytes(b"{")
     assert Pins(pins.folder).adopt() == []
 
 
