@@ -31,7 +31,7 @@ class Footprint(msgspec.Struct, frozen=True):
     """What the agent itself needs.
 
     Attributes:
-        range_bytes: Bytes that one transfer holds at a time.
+        range_bytes: Bytes that one transfer holds at a time: a range of 8 MiB in chunks, and joined.
         concurrency: Transfers at a time.
         resident: The agent's process: interpreter, libraries, connections.
         entry: What it remembers of one file: name, size, tag, its line in the plan.

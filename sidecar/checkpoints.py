@@ -120,7 +120,7 @@ class CheckpointWork:
         return ferry
 
     def _notes(self) -> Path | None:
-        """In a pod the checkpoint volume has a limit; elsewhere pins outlive the agent, and so must their notes."""
+        """In a pod beside the journal. Elsewhere pins outlive the agent, and so must their notes."""
         places = self._config.places
         return places.control / "pins" if places.in_pod else None
 

@@ -18,6 +18,9 @@ PAUSE = 0.2
 """Seconds between two tries to reach an agent that is starting, or starting again."""
 SLACK = 10.0
 """Seconds beyond its wait that an answer may take."""
+PATIENCE = 30.0
+"""Seconds from the first failure on in which an agent may start again: the supervisor's longest pause, and
+the 20 s that a worker needed to start on a crowded node."""
 
 
 class AgentClient:
@@ -58,13 +61,15 @@ class AgentClient:
 
     def _ask(self, method: str, path: str, kind: type[T], wait: float = 0.0) -> T:
         """One question; an agent that is not there yet, or is being started again, is waited for."""
-        deadline = time.monotonic() + SLACK
+        deadline: float | None = None
         while True:
             connection = http.client.HTTPConnection(self._host, timeout=wait + SLACK)
             try:
                 connection.request(method, path)
                 return msgspec.json.decode(connection.getresponse().read(), type=kind)
             except (OSError, http.client.HTTPException, msgspec.DecodeError) as error:
+                # Counted from the failure: a worker may be killed late in a long wait.
+                deadline = deadline or time.monotonic() + PATIENCE
                 if time.monotonic() >= deadline:
                     what = f"the podferry agent at {self.url} does not answer"
                     raise Unavailable.of(what, str(error), "Look at its log") from error

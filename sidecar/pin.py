@@ -81,7 +81,7 @@ class Pins:
     Args:
         folder: On the checkpoints' file system.
         notes: Where the notes lie; beside the folder where None. A place with room of its own: a volume that
-            the trainer has filled must not keep its checkpoints from becoming durable, and so from being freed.
+            is full must not keep its checkpoints from becoming durable, and so from being freed.
     """
 
     def __init__(self, folder: Path, notes: Path | None = None) -> None:

@@ -92,7 +92,7 @@ def _volume_problems(plan: PrefetchPlan, capacity: Capacity, in_pod: bool) -> It
 
 def _memory_problems(plan: PrefetchPlan, capacity: Capacity, in_pod: bool) -> Iterator[Problem]:
     sizes = [entry.size for entry in plan.files]
-    flight = min(plan.buffer_bytes, sum(sizes))
+    flight = 2 * min(plan.buffer_bytes, sum(sizes))  # a body in chunks, and joined
     need = charged(sizes) + flight
     wanted = (
         f"{_files(plan)} need {format_bytes(need)} with pages, inodes and {format_bytes(flight)} in flight"

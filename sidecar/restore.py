@@ -25,7 +25,7 @@ from podferry.storage.store import Store, StoreConfig
 log = structlog.get_logger(__name__)
 
 AUTO, LATEST, NEVER = "auto", "latest", "never"
-CHUNK = 16 << 20
+CHUNK = 8 << 20
 """Bytes of one request: as for the dataset's ranges."""
 FILES_AT_ONCE = 4
 FOR_ANYBODY, DIRECTORY_FOR_ANYBODY = 0o666, 0o777

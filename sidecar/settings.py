@@ -15,13 +15,14 @@ class PrefetchSettings(msgspec.Struct, frozen=True):
             objects a second, near what one core can handle.
         range_bytes: One request of a large object. Large enough to amortise the first byte, small enough to
             spread four files over eight connections.
-        buffer_bytes: Bytes in flight, part of the memory sum.
+        buffer_bytes: Bytes in flight, part of the memory sum, which counts them twice: an engine holds the
+            chunks of a body and, once it is complete, their join.
         attempts: Times that one range is asked for, on top of the engine's own retries.
     """
 
     in_flight: int = 64
-    range_bytes: int = 16 * MIB
-    buffer_bytes: int = 128 * MIB
+    range_bytes: int = 8 * MIB
+    buffer_bytes: int = 64 * MIB
     attempts: int = 4
 
 
@@ -59,12 +60,12 @@ class Settings(msgspec.Struct, frozen=True):
     Attributes:
         grace: Seconds that a drain may take; Kubernetes' own default is 30.
         patience: Seconds that a store may not answer before the agent refuses: a wrong endpoint is to be
-            told within a minute.
+            told within a minute of the pod's creation, and a crowded node takes long to start a container.
         polling: Scan in intervals even where inotify works.
     """
 
     prefetch: PrefetchSettings = PrefetchSettings()
     checkpoint: CheckpointSettings = CheckpointSettings()
     grace: float = 30.0
-    patience: float = 45.0
+    patience: float = 40.0
     polling: bool = False

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
+import time
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 
 from podferry.contract.api import Durability, Gate, Stage, Status
@@ -92,9 +95,31 @@ async def test_durable_gives_up_on_the_hopeless(served: tuple[Api, State, AgentC
 
 
 def test_an_agent_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_module, "SLACK", 0.0)
+    monkeypatch.setattr(client_module, "PATIENCE", 0.0)
     with pytest.raises(Unavailable, match=r"http://127\.0\.0\.1:1 does not answer"):
         AgentClient("http://127.0.0.1:1").status()
+
+
+def test_a_worker_that_is_killed_late_in_a_wait_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The patience begins with the failure, not with the question."""
+    monkeypatch.setattr(client_module, "PATIENCE", 0.5)
+    body = msgspec.json.encode(Status())
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            first, _ = listener.accept()
+            with first:
+                first.recv(4096)
+                time.sleep(0.6)  # what the question takes is the point
+            second, _ = listener.accept()
+            with second:
+                second.recv(4096)
+                second.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+
+        worker = threading.Thread(target=serve)
+        worker.start()
+        assert AgentClient(f"http://127.0.0.1:{listener.getsockname()[1]}").status() == Status()
+        worker.join()
 
 
 async def test_wait_for_returns_at_its_deadline() -> None:
