@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shlex
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,11 +19,14 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from podferry.contract.api import AGENT_VARIABLE, EXIT_NEVER, EXIT_NOT_DURABLE, Durability, Gate
-from podferry.contract.errors import Problem
+from podferry.contract.errors import PermanentError, Problem
+from podferry.contract.suggest import did_you_mean
 from podferry.sidecar.client import AgentClient
 from podferry.sidecar.launch import EmbeddedAgent, LaunchOptions, launch
 
 PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+EXIT_NOT_FOUND = 127
+"""A command that cannot be started, as shells have it."""
 REFRESH = 0.2
 """Seconds between two looks at the progress."""
 
@@ -41,7 +47,11 @@ REFRESH = 0.2
 @click.option("--checkpoints-region", help="The same for the checkpoints alone.")
 @click.option("--polling", is_flag=True, help="Scan in intervals even where inotify works.")
 @click.option(
-    "--durable-timeout", type=float, default=600.0, show_default=True, help="Seconds to wait at the end."
+    "--durable-timeout",
+    type=click.FloatRange(min=0),
+    default=600.0,
+    show_default=True,
+    help="Seconds to wait at the end.",
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(command: tuple[str, ...], durable_timeout: float, polling: bool, **wishes: Any) -> int:
@@ -50,8 +60,16 @@ def command(command: tuple[str, ...], durable_timeout: float, polling: bool, **w
     COMMAND sees PODFERRY_DATASET, PODFERRY_CHECKPOINTS and, where it resumes, PODFERRY_RESTORED. Its exit
     code is passed on; where it succeeds and its last checkpoint is not durable, the exit code is 74.
     """
+    _check(command)
     console = Console(stderr=True)
-    agent = launch(wishes, command, LaunchOptions(polling=polling, quiet=console.is_terminal))
+    if shutil.which(command[0]) is None:
+        tell(console, (Problem(f"{command[0]} cannot be started", "there is no such program"),))
+        return EXIT_NOT_FOUND
+    try:
+        agent = launch(wishes, command, LaunchOptions(polling=polling, quiet=console.is_terminal))
+    except PermanentError as error:
+        tell(console, error.problems)
+        return EXIT_NEVER
     with _ending(agent):
         gate = wait_at_gate(agent.client, console)
         if not gate.open:
@@ -59,8 +77,38 @@ def command(command: tuple[str, ...], durable_timeout: float, polling: bool, **w
             return 1 if gate.retryable else EXIT_NEVER
         console.print(gate.summary, highlight=False, soft_wrap=True)
         code = _train(command, {AGENT_VARIABLE: agent.url, **gate.environment})
-        answer = agent.client.durable(durable_timeout, final=True)
-        return conclude(console, code, answer)
+        return conclude(console, code, _durable(agent, durable_timeout))
+
+
+def _check(command: tuple[str, ...]) -> None:
+    """Options end where the command begins: what looks like an option there is a slip."""
+    first = command[0]
+    if first.startswith("-"):
+        known = [name for option in click.get_current_context().command.params for name in option.opts]
+        remedy = did_you_mean(first.partition("=")[0], known, "Put -- before the command.")
+        raise click.UsageError(f"no such option {first!r}. {remedy}")
+
+
+class _Stopped(Exception):
+    """A signal has ended the wait at the end."""
+
+
+def _stop(number: int, _: object) -> None:
+    raise _Stopped(signal.Signals(number).name)
+
+
+def _durable(agent: EmbeddedAgent, timeout: float) -> Durability:
+    """Wait for durability; SIGINT or SIGTERM ends the wait, and the agent goes on by itself for its grace."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stop)
+    try:
+        return agent.client.durable(timeout, final=True)
+    except _Stopped:
+        agent.leave()
+        return agent.client.durable(0, final=True)
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager
@@ -95,16 +143,29 @@ def tell(console: Console, problems: tuple[Problem, ...]) -> None:
 def _train(command: tuple[str, ...], environment: dict[str, str]) -> int:
     """Run the command; its exit code, 128 + N where signal N ended it, 127 where it cannot be started."""
     try:
-        child = subprocess.Popen(command, env={**os.environ, **environment})
+        child = subprocess.Popen(
+            command,
+            env={**os.environ, **environment},
+            preexec_fn=_end_with_parent,  # noqa: PLW1509 - no other thread runs by now
+        )
     except OSError as error:
         click.secho(f"podferry: {shlex.join(command)} cannot be started: {error}", err=True, fg="red")
-        return 127
+        return EXIT_NOT_FOUND
     # A terminal's Ctrl-C reaches the child by itself; what comes to this process alone is passed on.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in PASSED_ON:
         signal.signal(number, lambda received, _: child.send_signal(received))
     code = child.wait()
     return 128 - code if code < 0 else code
+
+
+def _end_with_parent() -> None:
+    """Ask the kernel for SIGTERM when this parent is killed: nobody would keep the trainer's data for it.
+
+    Source: prctl(2), PR_SET_PDEATHSIG; elsewhere than on Linux the trainer lives on.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
 
 def conclude(console: Console, code: int, answer: Durability) -> int:
@@ -114,6 +175,8 @@ def conclude(console: Console, code: int, answer: Durability) -> int:
         console.print(f"last durable checkpoint: {answer.last.name}, {age}", highlight=False)
     if answer.durable:
         return code
-    console.print(f"not durable: {', '.join(answer.pending)}", style="red", highlight=False, soft_wrap=True)
+    console.print(
+        f"not durable: {', '.join(answer.pending) or 'unknown'}", style="red", highlight=False, soft_wrap=True
+    )
     tell(console, answer.problems)
     return code or EXIT_NOT_DURABLE

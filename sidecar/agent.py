@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import signal
 import socket
@@ -187,11 +188,30 @@ class Agent:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-async def run_agent(config: AgentConfig, listener: socket.socket) -> None:
-    """Live until SIGTERM or SIGINT, then drain. An unexpected error ends the process: it is started again."""
-    end = asyncio.Event()
+def _when_told(end: asyncio.Event, parent: int) -> None:
+    """Set `end` at SIGTERM, SIGINT, or when the pipe `parent` closes: the supervisor is gone."""
+    loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, end.set)
+        loop.add_signal_handler(number, end.set)
+
+    def closed() -> None:
+        if not os.read(parent, 1):
+            loop.remove_reader(parent)
+            end.set()
+
+    loop.add_reader(parent, closed)
+
+
+async def run_agent(config: AgentConfig, listener: socket.socket, parent: int = 0) -> None:
+    """Live until told to end, then drain. An unexpected error ends the process: it is started again.
+
+    Args:
+        config: What to do.
+        listener: Where to answer.
+        parent: A pipe whose end says that the supervisor has gone.
+    """
+    end = asyncio.Event()
+    _when_told(end, parent)
     agent = Agent(config)
     runner = await serve(agent.api, listener)
     work = asyncio.create_task(agent.work())

@@ -7,6 +7,7 @@ durable. It ends when this process does: its standard input is a pipe whose othe
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -53,11 +54,18 @@ class EmbeddedAgent:
         self.url = url
         self.places = places
         self.client = AgentClient(url)
+        self._left = False
+
+    def leave(self) -> None:
+        """Leave it to itself: it drains within its grace, and ends."""
+        self._left = True
 
     def end(self, timeout: float = GRACE + 15.0) -> None:
         """Tell it to drain and end, and wait; one that does not end is killed."""
         assert self.process.stdin is not None  # noqa: S101 - it was started with a pipe
         self.process.stdin.close()
+        if self._left:
+            return
         try:
             self.process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -83,10 +91,19 @@ def local_spec(options: Mapping[str, object], command: Sequence[str], base: Path
         InvalidWish: Everything that is wrong, named as options.
     """
     given = {name: value for name, value in options.items() if value is not None}
+    # An unset variable in a script would else mean the present directory.
+    empty = [
+        f"--{name.replace('_', '-')} is empty" for name, value in given.items() if not str(value).strip()
+    ]
+    InvalidWish.raise_any(Problem(what, remedy="Give it a value, or leave it out") for what in empty)
     for part, path in (("dataset", "dataset_path"), ("checkpoints", "checkpoint_path")):
         if part in given:
             given[part] = _absolute(str(given[part]))
-            given[path] = Path(str(given.get(path) or base / part)).absolute()
+            given.setdefault(path, base / part)
+        if path in given:
+            given[path] = Path(str(given[path])).expanduser().absolute()
+    if str(given.get("restore", "")).startswith((".", "~")):
+        given["restore"] = _absolute(str(given["restore"]))
     if "checkpoints" in given:
         given.setdefault("lineage", local_lineage(command))
     try:
@@ -94,7 +111,8 @@ def local_spec(options: Mapping[str, object], command: Sequence[str], base: Path
     except InvalidWish as error:
         raise InvalidWish(*map(_as_option, error.problems)) from None
     if spec is None:
-        raise InvalidWish.of("neither a dataset nor a destination for checkpoints is given")
+        remedy = "Give --dataset, --checkpoints, or both"
+        raise InvalidWish.of("neither a dataset nor a destination for checkpoints is given", remedy=remedy)
     return spec
 
 
@@ -120,14 +138,13 @@ def local_places(spec: FerrySpec, base: Path) -> Places:
     What belongs to a directory of the user's lies beside it, never in it: a trainer lists it.
 
     Raises:
-        InvalidWish: A directory's parent does not exist, which is rather a slip than a wish.
+        InvalidWish: A directory's parent does not exist, which is rather a slip than a wish, or it cannot
+            be made or written.
     """
     dataset = Path(spec.dataset.path) if spec.dataset else None
     checkpoints = Path(spec.checkpoints.path) if spec.checkpoints else None
     named = [path for path in (dataset, checkpoints) if path is not None]
-    InvalidWish.raise_any(problem for path in named if (problem := _no_parent(path)))
-    for path in named:
-        path.mkdir(exist_ok=True)
+    InvalidWish.raise_any(filter(None, map(_unmade, named)))
     beside = checkpoints.with_name(checkpoints.name + ".podferry") if checkpoints else None
     return Places(
         control=base / "control",
@@ -139,15 +156,19 @@ def local_places(spec: FerrySpec, base: Path) -> Places:
     )
 
 
-def _no_parent(path: Path) -> Problem | None:
-    if path.parent.is_dir():
-        return None
-    nearest = next(parent for parent in path.parents if parent.is_dir())
-    return Problem(
-        f"the directory {path} cannot be made",
-        f"{nearest} is the nearest that exists",
-        f"Run `mkdir -p {path}`",
-    )
+def _unmade(path: Path) -> Problem | None:
+    """Make a directory, unless it is there; why it cannot be made or written, None where it can."""
+    what = f"the directory {path} cannot be made"
+    if not path.parent.is_dir():
+        nearest = next(parent for parent in path.parents if parent.is_dir())
+        return Problem(what, f"{nearest} is the nearest that exists", f"Run `mkdir -p {path}`")
+    try:
+        path.mkdir(exist_ok=True)
+    except OSError as error:
+        return Problem(what, str(error.strerror), "Choose a place that takes writes")
+    if not os.access(path, os.W_OK | os.X_OK):
+        return Problem(f"the directory {path} takes no writes", remedy="Choose another, or change its mode")
+    return None
 
 
 def launch(
@@ -164,8 +185,8 @@ def launch(
     try:
         spec = local_spec(options, command, base)
         places = local_places(spec, base)
-    except InvalidWish:
-        base.rmdir()
+    except BaseException:
+        shutil.rmtree(base)
         raise
     with socket.create_server(("127.0.0.1", 0)) as listener:
         environment = {**os.environ, SPEC_VARIABLE: encode_spec(spec).decode()}

@@ -59,9 +59,10 @@ class Supervisor:
 
     def _start(self) -> None:
         # A session of its own: a terminal's Ctrl-C reaches the worker through the supervisor alone.
+        # A pipe that nobody else holds: a worker whose supervisor is killed drains and ends.
         self._worker = subprocess.Popen(
             self._command,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             pass_fds=[self._listener.fileno()],
             start_new_session=True,
         )
@@ -73,6 +74,8 @@ class Supervisor:
             if self._told_to_end(None) and not self._ending:
                 self._ending = True
                 self._worker.send_signal(signal.SIGTERM)
+        if self._worker.stdin is not None:
+            self._worker.stdin.close()
         self._reap()
         return code
 

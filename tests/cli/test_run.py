@@ -125,7 +125,7 @@ def test_a_killed_run_leaves_its_checkpoint_durable_and_nothing_behind(
 def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
     options = ["--dataset", "s3:/x", "--checkpoint-path", "/tmp/x", "--keep-local", "-1"]
     done = run([sys.executable, "-m", "podferry.cli.main", "run", *options, "--", "true"])
-    assert done.returncode == 1
+    assert done.returncode == 78
     assert "Traceback" not in done.stderr
     for option in ("--checkpoint-path", "--keep-local"):
         assert option in done.stderr
@@ -145,6 +145,84 @@ def test_a_command_that_does_not_exist(command: list[str]) -> None:
     done = run([*command[: command.index("--") + 1], "no-such-program"])
     assert done.returncode == 127
     assert "no-such-program cannot be started" in done.stderr
+
+
+def test_a_command_that_does_not_exist_is_told_before_anything_is_fetched(
+    command: list[str], tmp_path: Path
+) -> None:
+    at = command.index("--")
+    named = [*command[:at], "--dataset-path", str(tmp_path / "stage"), "--", "no-such-program"]
+    assert run(named).returncode == 127
+    assert not (tmp_path / "stage").exists()
+
+
+@pytest.mark.parametrize(
+    ("slip", "meant"), [("--datset", "--dataset"), ("--chekpoints=./x", "--checkpoints"), ("-x", "--")]
+)
+def test_a_slip_in_an_option_is_no_command(command: list[str], slip: str, meant: str) -> None:
+    at = command.index("--")
+    done = run([*command[:at], slip, "value", *command[at:], "1"])
+    assert done.returncode == 2
+    assert f"no such option {slip!r}" in done.stderr
+    assert meant in done.stderr
+
+
+def test_an_unset_variable_is_no_dataset(tmp_path: Path) -> None:
+    done = run(
+        [sys.executable, "-m", "podferry.cli.main", "run", "--dataset", "", "--", "true"], cwd=tmp_path
+    )
+    assert done.returncode == 78
+    assert "--dataset is empty" in done.stderr
+
+
+def test_a_directory_that_cannot_be_made_is_named(command: list[str], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    at = command.index("--")
+    for path, why in ((tmp_path / "file", "File exists"), (tmp_path / "no" / "such", "mkdir -p")):
+        done = run([*command[:at], "--checkpoint-path", str(path), *command[at:], "1"])
+        assert done.returncode == 78
+        assert f"the directory {path} cannot be made" in done.stderr
+        assert why in done.stderr
+
+
+def test_a_signal_ends_the_wait_at_the_end(command: list[str], tmp_path: Path) -> None:
+    """The destination goes away while training runs: what is not durable is named, at once."""
+    ready = tmp_path / "ready"
+    spoiling = (
+        "import os, pathlib, shutil\n"
+        f"shutil.rmtree({str(tmp_path / 'destination')!r})\n"
+        f"pathlib.Path({str(tmp_path / 'destination')!r}).write_text('a file')\n"
+        "pathlib.Path(os.environ['PODFERRY_CHECKPOINTS'], 'epoch-1.npz.part').write_bytes(b'x')\n"
+        "pathlib.Path(os.environ['PODFERRY_CHECKPOINTS'], 'epoch-1.bin').write_bytes(b'x')\n"
+        f"pathlib.Path({str(ready)!r}).touch()\n"
+    )
+    with subprocess.Popen([*command[:-1], "-c", spoiling], stderr=subprocess.PIPE, text=True) as process:
+        wait_for(ready.exists)
+        while process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.2)
+        assert process.stderr is not None
+        said = process.stderr.read()
+    assert process.returncode == 74
+    assert "not durable: epoch-1" in said
+
+
+def test_a_killed_supervisor_lets_the_worker_drain_and_end(command: list[str], tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    killing = (
+        "import os, pathlib, signal\n"
+        "pathlib.Path(os.environ['PODFERRY_CHECKPOINTS'], 'epoch-1.bin').write_bytes(b'x')\n"
+        "def children(pid):\n"
+        "    return pathlib.Path(f'/proc/{pid}/task/{pid}/children').read_text().split()\n"
+        "agents = [pid for pid in children(os.getppid()) if int(pid) != os.getpid()]\n"
+        "supervisor, = agents\n"
+        "worker, = children(supervisor)\n"
+        f"pathlib.Path({str(pids)!r}).write_text(worker)\n"
+        "os.kill(int(supervisor), signal.SIGKILL)\n"
+    )
+    run([*command[:-1], "-c", killing])
+    wait_for(lambda: not Path(f"/proc/{pids.read_text()}/cmdline").exists())
+    assert newest(tmp_path)["name"] == "epoch-1"
 
 
 def test_a_named_stage_is_kept_and_used_again(command: list[str], tmp_path: Path) -> None:

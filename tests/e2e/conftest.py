@@ -1,0 +1,73 @@
+"""The site for the session, a namespace for a test; a failed test shows what kubectl would."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.cluster import Cluster
+from tests.e2e.figures import Figures
+from tests.e2e.site import RESTRICTED, Site, site_of
+from tests.e2e.space import Space
+
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest looks at the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in (item for item in items if HERE in item.path.parents):
+        item.add_marker(pytest.mark.e2e)
+        # Fixtures do not count: the first run builds Kubernetes, an S3 server and images, in minutes.
+        item.add_marker(pytest.mark.timeout(180, func_only=True))
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A cluster with podferry and a bucket."""
+    with site_of(Cluster(), tmp_path_factory.mktemp("bucket")) as made:
+        yield made
+
+
+@pytest.fixture
+def space(site: Site) -> Iterator[Space]:
+    """A fresh namespace."""
+    with site.namespace() as made:
+        yield made
+
+
+@pytest.fixture
+def restricted(site: Site) -> Iterator[Space]:
+    """A fresh namespace that enforces restricted Pod Security."""
+    with site.namespace(RESTRICTED) as made:
+        yield made
+
+
+FIGURES = Figures()
+
+
+@pytest.fixture(scope="session")
+def figures() -> Figures:
+    """Takes what tests measure; printed at the end."""
+    return FIGURES
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for line in FIGURES.lines():
+        terminalreporter.write_line(line)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    fixtures: dict[str, object] = getattr(item, "funcargs", {})
+    for site in (one for one in fixtures.values() if isinstance(one, Site)):
+        if report.failed:
+            for space in site.open:
+                site.gather(space)
+            report.sections.append(("pods", "\n".join(site.evidence)))
+        site.evidence.clear()
+    return report

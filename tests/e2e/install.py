@@ -1,0 +1,112 @@
+"""podferry's image and manifests in a cluster, as an administrator installs them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tests.cluster.cluster import Cluster, documents
+from tests.cluster.process import ClusterError, wait_until
+from tests.e2e.manifests import container, pod, wishes
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+OVERLAY = HERE / "overlay"
+IMAGE = "localhost/podferry:e2e"
+NAMESPACE = "podferry"
+WEBHOOK = "deployment/podferry-webhook"
+WEBHOOKS = (("mutatingwebhookconfiguration", "podferry"), ("validatingwebhookconfiguration", "podferry"))
+REGISTRATIONS = (
+    *WEBHOOKS,
+    ("validatingadmissionpolicybinding", "podferry-injected"),
+    ("validatingadmissionpolicy", "podferry-injected"),
+)
+PROBE = wishes(checkpoints="s3://e2e/probe", checkpoint_size="1Mi")
+
+
+def build(cluster: Cluster) -> None:
+    """Have the images in the cluster: podferry's own, and the base, which trainers use."""
+    cluster.load_base_image()
+    cluster.build_image(IMAGE, ROOT / "Dockerfile.sidecar", ROOT)
+
+
+@contextlib.contextmanager
+def installed(cluster: Cluster, overlay: Path = OVERLAY) -> Iterator[None]:
+    """podferry's manifests in the cluster for the block's time; they stay where they were there before."""
+    before = cluster.find("-n", NAMESPACE, WEBHOOK)
+    try:
+        cluster.kubectl("apply", "-k", str(overlay))
+        if before:  # the image's name is the same, its content may not be
+            cluster.kubectl("-n", NAMESPACE, "rollout", "restart", WEBHOOK)
+        await_webhook(cluster)
+        yield
+    finally:
+        if not before:
+            cluster.kubectl("delete", "-k", str(overlay), "--ignore-not-found", timeout=120)
+
+
+def await_webhook(cluster: Cluster) -> None:
+    """Wait until all replicas of the webhook are ready, and the API server reaches them."""
+    cluster.kubectl("-n", NAMESPACE, "rollout", "status", WEBHOOK, "--timeout=120s", timeout=130)
+    wait_until("the webhook to be asked", lambda: injects(cluster), 60, interval=0.5)
+
+
+@contextlib.contextmanager
+def webhook_down(cluster: Cluster) -> Iterator[None]:
+    """No replica of the webhook runs in the block."""
+    deployment = cluster.get("-n", NAMESPACE, WEBHOOK)
+    cluster.kubectl("-n", NAMESPACE, "scale", WEBHOOK, "--replicas=0")
+    try:
+        selector = f"-lapp.kubernetes.io/name={deployment['metadata']['name']}"
+        cluster.kubectl("-n", NAMESPACE, "wait", "--for=delete", "pod", selector, "--timeout=60s")
+        yield
+    finally:
+        cluster.kubectl("-n", NAMESPACE, "scale", WEBHOOK, f"--replicas={deployment['spec']['replicas']}")
+        await_webhook(cluster)
+
+
+@contextlib.contextmanager
+def not_registered(
+    cluster: Cluster, registrations: Sequence[tuple[str, str]] = REGISTRATIONS
+) -> Iterator[None]:
+    """The API server does not ask the webhook in the block; nor the admission policy, unless it is kept."""
+    kept = [cluster.get(*one) for one in registrations]
+    forgotten = _forgotten if registrations == REGISTRATIONS else _not_asked
+    for one in registrations:
+        cluster.kubectl("delete", *one)
+    try:
+        wait_until("the API server to forget the webhook", lambda: forgotten(cluster), 30, interval=0.2)
+        yield
+    finally:
+        for one in kept:
+            one["metadata"] = {key: one["metadata"][key] for key in ("name", "labels", "annotations")}
+        cluster.kubectl("create", "-f", "-", stdin=documents(kept))
+        await_webhook(cluster)
+
+
+def _forgotten(cluster: Cluster) -> bool:
+    said = _tried(cluster)
+    return said.startswith("{") and "initContainers" not in json.loads(said)["spec"]
+
+
+def _not_asked(cluster: Cluster) -> bool:
+    """What the policy says, which is still in force."""
+    return "podferry was not asked" in _tried(cluster)
+
+
+def injects(cluster: Cluster) -> bool:
+    """Whether a pod that opts in would be injected now; nothing is created."""
+    said = _tried(cluster)
+    return said.startswith("{") and "initContainers" in json.loads(said)["spec"]
+
+
+def _tried(cluster: Cluster) -> str:
+    """What a pod that opts in would become, in JSON, or why it would be refused."""
+    opted_in = pod("asked", container(command=["true"]), annotations=PROBE)
+    words = ("create", "--dry-run=server", "-o", "json", "-f", "-")
+    try:
+        return cluster.kubectl(*words, stdin=json.dumps(opted_in))
+    except ClusterError as error:
+        return str(error)

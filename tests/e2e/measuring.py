@@ -1,0 +1,136 @@
+"""What a pod costs, seen from outside: control groups, processes, the API server's answers."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import itertools
+import json
+import os
+import statistics
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.cluster.cgroups import hierarchies
+from tests.cluster.cluster import Cluster
+from tests.cluster.process import ClusterError
+from tests.e2e.bucket import free_port
+from tests.e2e.manifests import Object
+from tests.e2e.space import Space
+
+PROCESSES = """
+import json, pathlib
+found = []
+for place in pathlib.Path("/proc").glob("[0-9]*"):
+    lines = dict(line.split(":", 1) for line in (place / "status").read_text().splitlines())
+    words = (place / "cmdline").read_bytes().split(b"\\0")
+    if b"podferry" in b" ".join(words) and "VmRSS" in lines:
+        sizes = {name: int(lines[name].split()[0]) * 1024 for name in ("VmRSS", "VmHWM", "RssAnon")}
+        found.append({"command": b" ".join(words[1:5]).decode(), **sizes})
+print(json.dumps(found))
+"""
+STATUS = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:8471/v1/status').read().decode())"
+
+
+@dataclass(frozen=True)
+class Charged:
+    """Memory of one control group, bytes.
+
+    Attributes:
+        usage: All that is charged, cached files among it.
+        peak: The most that was.
+        files: Of memory volumes.
+        own: Of processes.
+    """
+
+    usage: int
+    peak: int
+    files: int
+    own: int
+
+
+def charged(pod: Mapping[str, Any], container: str = "") -> Charged:
+    """What the kernel charges to a pod, or to one of its containers. The cluster has to be on this machine.
+
+    Raises:
+        ClusterError: There is no such control group.
+    """
+    uid = pod["metadata"]["uid"]
+    names = {uid, uid.replace("-", "_")}
+    wanted = _container_id(pod, container) if container else ""
+    for mount, kind in hierarchies():
+        if not (mount / "memory.stat").exists() and kind == "cgroup":
+            continue
+        for path, _, _ in os.walk(mount):
+            place = Path(path)
+            if wanted in place.name and any(name in path for name in names):
+                return _read(place)
+    raise ClusterError(f"no control group of pod {uid} {container} on this machine")
+
+
+def _container_id(pod: Mapping[str, Any], name: str) -> str:
+    status = pod["status"]
+    every = [*status.get("initContainerStatuses", []), *status["containerStatuses"]]
+    return next(str(one["containerID"]).rpartition("/")[2] for one in every if one["name"] == name)
+
+
+def _read(place: Path) -> Charged:
+    stat = dict(line.split() for line in (place / "memory.stat").read_text().splitlines())
+    if (place / "memory.current").exists():
+        usage, peak = (int((place / f"memory.{name}").read_text()) for name in ("current", "peak"))
+        return Charged(usage, peak, int(stat["shmem"]), int(stat["anon"]))
+    usage, peak = (int((place / f"memory.{name}_in_bytes").read_text()) for name in ("usage", "max_usage"))
+    return Charged(usage, peak, int(stat["total_shmem"]), int(stat["total_rss"]))
+
+
+def processes(cluster: Cluster, namespace: str, pod: str, container: str) -> list[dict[str, Any]]:
+    """podferry's processes in a container: command, and `VmRSS`, `VmHWM`, `RssAnon` in bytes."""
+    command = ("exec", pod, "-c", container, "--", "python3", "-c", PROCESSES)
+    found: list[dict[str, Any]] = json.loads(cluster.kubectl("-n", namespace, *command))
+    return [one for one in found if PROCESSES[:20] not in one["command"]]
+
+
+def agent_status(space: Space, pod: str) -> Any:
+    """What the agent of a pod tells."""
+    return json.loads(space.exec(pod, "podferry", "python3", "-c", STATUS))
+
+
+def creation_times(space: Space, cases: Mapping[str, Object], count: int = 40) -> dict[str, dict[str, float]]:
+    """How long the API server takes to create pods, in milliseconds: median and 95th percentile.
+
+    One connection, one request at a time, the cases in turn; pods are named by number.
+    """
+    port = free_port(space.cluster)
+    proxy = [*space.cluster.backend.kubectl[len(space.cluster.backend.inside) :], "proxy", f"--port={port}"]
+    with space.cluster.run_in_network([*proxy, "--address=0.0.0.0", "--accept-hosts=.*"], port=port):
+        with space.cluster.network():
+            connection = http.client.HTTPConnection(space.cluster.host_address, port, timeout=30)
+            connection.connect()
+        times: dict[str, list[float]] = {name: [] for name in cases}
+        with contextlib.closing(connection):
+            for number, (name, thing) in itertools.product(range(count), cases.items()):
+                metadata = {**thing["metadata"], "name": f"{thing['metadata']['name']}-{number}"}
+                times[name].append(_create(connection, space.name, {**thing, "metadata": metadata}))
+    return {name: _summary(found[5:]) for name, found in times.items()}  # the first ones open connections
+
+
+def _create(connection: http.client.HTTPConnection, namespace: str, thing: Object) -> float:
+    body = json.dumps(thing)
+    started = time.monotonic()
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    connection.request("POST", path, body, {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    text = answer.read()
+    if answer.status != http.client.CREATED:
+        raise ClusterError(f"{answer.status}: {text.decode()}")
+    return (time.monotonic() - started) * 1000
+
+
+def _summary(found: list[float]) -> dict[str, float]:
+    return {
+        "median_ms": round(statistics.median(found), 1),
+        "p95_ms": round(statistics.quantiles(found, n=20)[-1], 1),
+    }

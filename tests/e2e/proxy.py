@@ -1,0 +1,70 @@
+"""A TCP proxy that holds chosen HTTP requests back and slows all bytes down: `proxy.py HOST PORT RULES`.
+
+It listens at HOST on a port of its own, prints it, and forwards to HOST:PORT. RULES is a file that it reads
+again and again: {"hold": ["PUT /bucket/*"], "rate": 4000000}, globs on request lines and bytes a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+CHUNK = 64 * 1024
+GLANCE = 0.05
+"""Seconds between two looks at the rules while something is held."""
+
+
+class Proxy:
+    def __init__(self, host: str, port: int, rules: Path) -> None:
+        self._host, self._port, self._rules = host, port, rules
+        self._road = asyncio.Lock()
+
+    def rules(self) -> Any:
+        return json.loads(self._rules.read_text())
+
+    async def serve(self) -> None:
+        server = await asyncio.start_server(self._connected, self._host, 0)
+        print("port", server.sockets[0].getsockname()[1], flush=True)
+        await server.serve_forever()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Either end may go at any time: clients are killed here.
+        with contextlib.suppress(OSError):
+            their_reader, their_writer = await asyncio.open_connection(self._host, self._port)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._pump(reader, their_writer))
+                group.create_task(self._pump(their_reader, writer))
+
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(CHUNK):
+                await self._held(data)
+                await self._crawled(len(data))
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    async def _held(self, data: bytes) -> None:
+        """Wait while the request that begins here is held. Clients send a head in one piece."""
+        line, told = data.partition(b"\r\n")[0].decode(errors="replace"), False
+        while any(fnmatchcase(line, glob) for glob in self.rules()["hold"]):
+            if not told:
+                print("held", line, flush=True)
+            told = True
+            await asyncio.sleep(GLANCE)
+
+    async def _crawled(self, count: int) -> None:
+        """Let bytes of all connections pass one after the other."""
+        rate = self.rules()["rate"]
+        if rate:
+            async with self._road:
+                await asyncio.sleep(count / rate)
+
+
+if __name__ == "__main__":
+    asyncio.run(Proxy(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])).serve())

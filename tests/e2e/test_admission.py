@@ -1,0 +1,110 @@
+"""What becomes of pods that podferry does not concern, and of those that it cannot serve."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.cluster.process import ClusterError
+from tests.e2e import install
+from tests.e2e.manifests import Object, container, job, pod, wishes
+from tests.e2e.site import Site
+from tests.e2e.space import Space
+
+MISSPELLED = wishes(datset="s3://e2e/datasets/digits", checkpoints="gs//results", checkpoint_size="lots")
+REASONS = ("podferry.io/datset", "podferry.io/checkpoints", "podferry.io/checkpoint-size")
+EXIT_NEVER = 78
+MADE_BY_THE_SERVER = ("uid", "creationTimestamp", "resourceVersion", "managedFields")
+
+
+def plain(name: str = "plain") -> Object:
+    """A pod as people write it, with all that podferry would touch in one that opts in."""
+    one = container(
+        command=["true"],
+        resources={"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "32Mi"}},
+        env=[{"name": "EPOCHS", "value": "3"}],
+        volumeMounts=[{"name": "scratch", "mountPath": "/scratch"}],
+    )
+    volume: dict[str, Any] = {"name": "scratch", "emptyDir": {}}
+    annotations = {"example.com/podferry.io": "no key of podferry's"}
+    return pod(
+        name, one, annotations=annotations, volumes=[volume], initContainers=[{**one, "name": "first"}]
+    )
+
+
+def created(space: Space, thing: Object) -> dict[str, Any]:
+    """What a pod became in the API server, without what differs from one creation to the next."""
+    made: dict[str, Any] = json.loads(
+        space.kubectl("create", "-o", "json", "-f", "-", stdin=json.dumps(thing))
+    )
+    space.delete(thing, "--now")
+    for name in MADE_BY_THE_SERVER:
+        made["metadata"].pop(name, None)
+    return made
+
+
+def test_a_pod_without_wishes_is_what_it_would_be_without_podferry(site: Site, space: Space) -> None:
+    """Nothing but uid and times differs."""
+    opted_out = pod("out", container(command=["true"]), annotations=wishes(inject="false", dataset="x"))
+    with_podferry = [created(space, one) for one in (plain(), opted_out)]
+    with install.not_registered(site.cluster):
+        without = [created(space, one) for one in (plain(), opted_out)]
+    assert with_podferry == without
+
+
+def test_without_its_webhook_only_pods_that_opt_in_are_refused(site: Site, space: Space) -> None:
+    """Others are created; a Job's pod comes, with its sidecar, once the webhook is back."""
+    waiting = job("later", container(command=["true"]), annotations=space.training())
+    with install.webhook_down(site.cluster):
+        space.start(plain())
+        refused = space.create(pod("wishes", container(command=["true"]), annotations=space.training()))
+        assert refused.code == 1
+        assert 'failed calling webhook "pods.podferry.io"' in refused.errors
+        assert 'no endpoints available for service "podferry-webhook"' in refused.errors
+        space.start(waiting)
+        space.until("the Job to tell", lambda: _failed_create(space, "later"), 30)
+        assert space.pods(waiting) == []
+    made = space.pod(waiting, timeout=60)
+    assert made.object["metadata"]["annotations"]["podferry.io/status"] == "injected"
+
+
+def _failed_create(space: Space, name: str) -> str | None:
+    found = [one["message"] for one in space.events(name) if one["reason"] == "FailedCreate"]
+    return next((text for text in found if "pods.podferry.io" in text), None)
+
+
+def test_a_bare_pod_with_wrong_wishes_is_denied_with_all_reasons(space: Space) -> None:
+    answer = space.create(pod("wrong", container(command=["true"]), annotations=MISSPELLED))
+    assert answer.code == 1
+    assert [reason for reason in REASONS if reason not in answer.errors] == []
+    with pytest.raises(ClusterError, match="NotFound"):
+        space.get("pod", "wrong")
+
+
+def test_a_job_with_wrong_wishes_is_denied_with_all_reasons(space: Space) -> None:
+    answer = space.create(job("wrong", container(command=["true"]), annotations=MISSPELLED))
+    assert answer.code == 1
+    assert [reason for reason in REASONS if reason not in answer.errors] == []
+
+
+def test_the_pod_of_a_controller_with_wrong_wishes_fails_visibly(space: Space) -> None:
+    """A Job that a CronJob makes is not validated: its pod gets a gate that tells, and Kubernetes stops."""
+    # Without `containerName`, which has to be one of the template's own.
+    stop = {"operator": "In", "values": [EXIT_NEVER]}
+    rules = {"podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": stop}]}}
+    template = job("nightly", container(command=["true"]), annotations=MISSPELLED, backoff=3, job_spec=rules)
+    schedule = {"schedule": "0 0 1 1 *", "suspend": True, "jobTemplate": {"spec": template["spec"]}}
+    space.start(
+        {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly"}, "spec": schedule}
+    )
+    space.kubectl("create", "job", "nightly", "--from=cronjob/nightly")
+    outcome = space.outcome(template)
+    assert (outcome.phase, outcome.reason) == ("Failed", "PodFailurePolicy")
+    assert len(outcome.pods) == 1
+    gate = outcome["podferry-gate"]
+    assert gate.exit_code == EXIT_NEVER
+    assert [reason for reason in REASONS if reason not in gate.message] == []
+    assert outcome.pod.object["metadata"]["annotations"]["podferry.io/status"] == "refused"
+    assert outcome["trainer"].exit_code is None

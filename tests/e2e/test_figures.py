@@ -1,0 +1,187 @@
+"""What podferry costs: measured, compared with the memory sum, and written down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from podferry.contract.memory import in_pages
+from tests.e2e import install
+from tests.e2e.figures import Figures
+from tests.e2e.manifests import TRAINER, Object, container, job, pod
+from tests.e2e.measuring import agent_status, charged, creation_times, processes
+from tests.e2e.outcome import Outcome, PodOutcome, moment
+from tests.e2e.site import Site
+from tests.e2e.space import Space
+
+MIB = 1 << 20
+FILES, FILE = 16, 16 * MIB
+CHECKPOINT = 64 * MIB
+NEAR = 0.10
+"""How far a measured figure may be from a computed one."""
+
+WRITE = f"""
+import os, pathlib
+def write(name):
+    with open("/dev/shm/checkpoints/" + name, "wb") as file:
+        for _ in range({CHECKPOINT // MIB}):
+            file.write(os.urandom({MIB}))
+"""
+TRAIN = f"""{WRITE}
+import time
+started, total = time.monotonic(), 0
+for file in pathlib.Path("/dev/shm/dataset").iterdir():
+    with file.open("rb") as opened:
+        while block := opened.read({MIB}):
+            total += len(block)
+assert total == {FILES * FILE}
+print("read", total / (time.monotonic() - started) / 1e6, "MB/s")
+write("epoch-2.bin")
+deadline = time.monotonic() + 120
+while not pathlib.Path("/tmp/go").exists() and time.monotonic() < deadline:
+    time.sleep(0.1)
+"""
+
+
+def test_admission_is_quick_and_free_for_others(site: Site, space: Space, figures: Figures) -> None:
+    """The time of the API server's create, with podferry registered and without."""
+    nowhere = {"nodeSelector": {"example.com/nowhere": "true"}}  # created, never run
+
+    def cases(prefix: str) -> dict[str, Object]:
+        one = container(command=["true"])
+        return {
+            f"{prefix}, opted in": pod("in", one, annotations=space.training("s3://e2e/x"), **nowhere),
+            f"{prefix}, not opted in": pod("not", one, **nowhere),
+        }
+
+    times = creation_times(space, cases("registered"))
+    with site.namespace() as other, install.not_registered(site.cluster):
+        times |= creation_times(other, cases("not registered"))
+    figures.record("API create, one at a time", times)
+    assert times["registered, opted in"]["p95_ms"] < 1000
+
+
+def test_memory_is_what_the_sum_says(site: Site, space: Space, figures: Figures, tmp_path: Path) -> None:
+    """A pod that has fetched, restored and written, and is looked at while it runs."""
+    files = {f"{number:02}.bin": bytes([number]) * FILE for number in range(FILES)}
+    data = site.upload_dataset("figures", files)
+    sizes: Any = {"checkpoint_size": CHECKPOINT, "shm_size": "64Mi"}
+    seed = job(
+        "figures", container(script=f"{WRITE}\nwrite('epoch-1.bin')"), annotations=space.training(**sizes)
+    )
+    assert (first := space.run(seed)).succeeded, first
+    space.delete(seed)
+
+    wishes = space.training(data, dataset_size="288Mi", **sizes)
+    limited = container(script=TRAIN, resources={"limits": {"memory": "64Mi"}})
+    training = job("figures", limited, annotations=wishes)
+    space.start(training)
+    space.until_logged(training, "podferry", "checkpoint durable")
+    running = space.pod(training)
+    status = agent_status(space, running.name)
+    assert status["checkpoints"]["restored"]["name"] == "epoch-1"
+    compared = _compared(running.object)
+    limits = _limits(site, space, running, training, tmp_path)
+    resident = processes(site.cluster, space.name, running.name, "podferry")
+    space.exec(running.name, TRAINER, "touch", "/tmp/go")
+    outcome = space.outcome(training)
+    assert outcome.succeeded, outcome
+
+    figures.record("memory charged against computed, MiB", compared)
+    figures.record("memory against limits, MiB", limits)
+    figures.record("agent's processes, MiB", _in_mib(resident))
+    figures.record("prefetch and gate", _speeds(status, outcome))
+    assert [row for row in compared if abs(row["measured"] / row["computed"] - 1) > NEAR] == []
+    assert [row for row in limits if row["peak"] > row["limit"]] == []
+
+
+def _compared(one: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What files in memory volumes are charged, in whole pages, by who wrote them."""
+    dataset, checkpoint = in_pages([FILE] * FILES), in_pages([CHECKPOINT])
+    rows = {
+        "sidecar: dataset and restored checkpoint": ("podferry", dataset + checkpoint),
+        "trainer: checkpoint written": (TRAINER, checkpoint),
+        "pod: all three": ("", dataset + 2 * checkpoint),
+    }
+    return [
+        {"what": what, "computed": _mib(computed), "measured": _mib(charged(one, who).files)}
+        for what, (who, computed) in rows.items()
+    ]
+
+
+def _limits(
+    site: Site, space: Space, running: PodOutcome, training: Object, folder: Path
+) -> list[dict[str, Any]]:
+    """The most that was charged to whom, cached files of the image among it, against the sum's limits."""
+    explained = _explained(site, training, folder)
+    spec = running.object["spec"]
+    containers = {one["name"]: one for one in [*spec["initContainers"], *spec["containers"]]}
+    limits = {name: one["resources"]["limits"]["memory"] for name, one in containers.items()}
+    # What the command prints offline is what the webhook has set.
+    sidecar, added = -(-explained["sidecar"] // MIB), explained["trainer, added"] // MIB
+    assert limits["podferry"] == f"{sidecar}Mi"
+    assert limits[TRAINER] == f"{64 + added}Mi"
+    return [
+        {"who": who, "limit": limit, **_usage(running.object, who)}
+        for who, limit in (("podferry", sidecar), (TRAINER, 64 + added))
+    ] + [{"who": "pod", "limit": sidecar + 64 + added + 64, **_usage(running.object, "")}]
+
+
+def _usage(one: Mapping[str, Any], who: str) -> dict[str, float]:
+    found = charged(one, "" if who == "pod" else who)
+    return {"peak": _mib(found.peak), "now": _mib(found.usage), "processes": _mib(found.own)}
+
+
+def _explained(site: Site, training: Object, folder: Path) -> dict[str, int]:
+    """The rows of `podferry explain`."""
+    file = folder / "job.json"
+    file.write_text(json.dumps(training))
+    [shown] = site.bucket.podferry_json("explain", "-f", str(file))
+    return {row["what"]: row["bytes"] for row in shown["memory"]}
+
+
+def _speeds(status: Any, outcome: Outcome) -> dict[str, Any]:
+    opened = next(line for line in outcome["podferry"].log.splitlines() if '"gate open"' in line)
+    waited = datetime.fromisoformat(json.loads(opened)["timestamp"]).timestamp() - status["started_at"]
+    made = moment(outcome.pod.object["metadata"]["creationTimestamp"])
+    started = moment(outcome[TRAINER].state["terminated"]["startedAt"])
+    read = next(line for line in outcome[TRAINER].log.splitlines() if line.startswith("read"))
+    dataset, restored = status["dataset"], status["checkpoints"]["restored"]
+    return {
+        "prefetch_MB_per_s": round(dataset["bytes"] / dataset["seconds"] / 1e6),
+        "prefetch_bytes": dataset["bytes"],
+        "restore_MB_per_s": round(restored["bytes"] / restored["seconds"] / 1e6),
+        "trainer_reads_MB_per_s": round(float(read.split()[1])),
+        "agent_start_to_gate_open_s": round(waited, 2),
+        "gate_container_whole_s": outcome["podferry-gate"].seconds,
+        "pod_created_to_trainer_started_whole_s": (started - made).total_seconds(),
+    }
+
+
+def test_images_and_the_webhook_are_small(site: Site, figures: Figures) -> None:
+    images = {
+        name: _mib(image["sizeBytes"])
+        for node in site.cluster.get("nodes")["items"]
+        for image in node["status"]["images"]
+        for name in image["names"] or []  # an image that lost its name to a newer one has none
+        if name.startswith("localhost/podferry")
+    }
+    selector = ("-lapp.kubernetes.io/name=podferry-webhook", "--field-selector=status.phase=Running")
+    pods = site.cluster.get("-n", install.NAMESPACE, "pods", *selector)["items"]
+    webhook = processes(site.cluster, install.NAMESPACE, pods[0]["metadata"]["name"], "webhook")
+    figures.record("image, MiB", images)
+    figures.record("webhook's process, MiB", _in_mib(webhook))
+    assert sum(one["VmRSS"] for one in webhook) < 128 * MIB  # its memory request
+
+
+def _in_mib(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {name: value if name == "command" else _mib(value) for name, value in one.items()} for one in found
+    ]
+
+
+def _mib(count: int) -> float:
+    return round(count / MIB, 1)

@@ -1,0 +1,174 @@
+"""The pods that KFP really makes, with podferry's annotations: they train on what their inputs resolve to.
+
+Each recorded pod is created as it is, but for what only a KFP installation has: images are the local one,
+Argo's own containers do nothing, and the launcher's executable gives way to a trainer's. Its arguments stay.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from podferry.contract.lineage import lineage_of
+from podferry.contract.origin import origin_of
+from podferry.webhook.pod import GATE, SIDECAR
+from tests.cluster.layout import BASE_IMAGE
+from tests.e2e.manifests import Object, wishes
+from tests.e2e.outcome import Outcome
+from tests.e2e.site import Site
+from tests.e2e.space import STORE_SECRET, Space
+from tests.e2e.stories import Told, told
+
+FURNITURE = (
+    {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "pipeline-runner"}},
+    {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "mlpipeline-minio-artifact"},
+        "stringData": {"accesskey": "a", "secretkey": "s"},
+    },
+)
+"""What every namespace of KFP has."""
+RECORDED = Path(__file__).parents[1] / "data" / "kfp-pods"
+IMAGE_USER = 65532
+"""Of KFP's and Argo's own images, which say it themselves."""
+CHECKPOINT = b"weights" * 1000
+TRAINER = """
+import json, os, pathlib, sys
+told = os.environ["PODFERRY_DATASET"], os.environ["PODFERRY_CHECKPOINTS"]
+assert told == ("/dev/shm/dataset", "/dev/shm/checkpoints")
+dataset, checkpoints = map(pathlib.Path, told)
+found = {str(path.relative_to(dataset)): path.read_text() for path in dataset.rglob("*") if path.is_file()}
+restored = {path.name: path.stat().st_size for path in checkpoints.iterdir()}
+print(json.dumps({"dataset": found, "restored": restored, "arguments": sys.argv[1:]}))
+(checkpoints / "model-7.bin").write_bytes(b"weights" * 1000)
+"""
+
+
+class Step(NamedTuple):
+    """What one recorded pod asks for.
+
+    Attributes:
+        dataset: Its annotation.
+        resolved: Bucket and key that this has to become.
+        task: Pipeline and task, as the lineage has them.
+        destination: Its annotation, and the key that this has to become.
+    """
+
+    dataset: str
+    resolved: tuple[str, str]
+    task: str
+    destination: tuple[str, str] = ("s3://e2e/kfp", "kfp")
+
+
+STEPS = {
+    "executor-plain": Step("s3://e2e/kfp-data/n-$(inputs.n)", ("e2e", "kfp-data/n-9"), "two-step.produce"),
+    "executor-annotated-emptydir": Step(
+        "s3://e2e/kfp-data/$(inputs.msg)/$(inputs.ratio)", ("e2e", "kfp-data/hello-9/0.5"), "two-step.consume"
+    ),
+    "executor-fstring": Step("$(inputs.uri)", ("real", "c"), "fstr.cc"),
+    "executor-fstring-annotated": Step(
+        "$(inputs.uri)",
+        ("real", "data/u3/x.bin"),
+        "fstr.use",
+        ("s3://e2e/kfp-$(inputs.opt)/$(inputs.flag)", "kfp-dflt/false"),
+    ),
+    "executor-retry": Step(
+        "s3://e2e/kfp-data/$(task)/$(inputs.i)", ("e2e", "kfp-data/flaky/1"), "more.flaky"
+    ),
+    "executor-parallelfor": Step(
+        "s3://e2e/kfp-data/$(inputs.x)/$(inputs.f)", ("e2e", "kfp-data/x2/1.5"), "more.each"
+    ),
+}
+"""A parameter that was given, a default of the component, f-strings: all kinds of values occur."""
+
+
+def recorded(name: str) -> Object:
+    found: Object = json.loads((RECORDED / f"{name}.json").read_text())
+    return found
+
+
+def runnable(pod: Object, annotations: dict[str, str]) -> Object:
+    """The pod for a cluster without KFP."""
+    pod = copy.deepcopy(pod)
+    del pod["metadata"]["namespace"]
+    pod["metadata"]["annotations"] |= annotations
+    for container in (*pod["spec"]["initContainers"], *pod["spec"]["containers"]):
+        container["image"] = BASE_IMAGE
+        if container["name"] == "main":
+            container["command"] = ["python3", "-u", "-c", TRAINER, *container["command"][1:]]
+        else:
+            container |= {"command": ["true"], "args": []}
+            container["securityContext"].setdefault("runAsUser", IMAGE_USER)
+    return pod
+
+
+def ran(name: str, space: Space, *, again: bool = False) -> Outcome:
+    step = STEPS[name]
+    annotations = wishes(
+        dataset=step.dataset,
+        dataset_size="8Mi",
+        checkpoints=step.destination[0],
+        checkpoint_size="1Mi",
+        endpoint=space.bucket.endpoint,
+        secret=STORE_SECRET,
+    )
+    pod = runnable(recorded(name), annotations)
+    if again:  # a retry is a new pod with a new name
+        pod["metadata"]["name"] += "-again"
+    return space.run(pod, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def outcomes(site: Site) -> Iterator[Told[Outcome]]:
+    client: Any = site.bucket._client
+    with site.cluster.network():
+        client.create_bucket(Bucket="real")
+        for name, step in STEPS.items():
+            bucket, key = step.resolved
+            one_object = key.endswith(".bin")
+            client.put_object(Bucket=bucket, Key=key if one_object else f"{key}/x.bin", Body=name.encode())
+    with told(site, {name: partial(ran, name) for name in STEPS}, *FURNITURE) as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_recorded_step_trains_on_what_its_inputs_resolve_to(outcomes: Told[Outcome], name: str) -> None:
+    outcome, step = outcomes[name], STEPS[name]
+    assert outcome.succeeded, outcome
+    assert {
+        one.name: (one.exit_code, one.restarts) for one in outcome.pod.containers.values()
+    } == dict.fromkeys((SIDECAR, "init", "kfp-launcher", GATE, "wait", "main"), (0, 0))
+    seen = json.loads(outcome["main"].log)
+    assert seen["dataset"] == {"x.bin": name}
+    command = recorded(name)["spec"]["containers"]
+    main = next(one for one in command if one["name"] == "main")
+    expected = [*main["command"][1:], *main["args"]]
+    assert [
+        given for given, meant in zip(seen["arguments"], expected, strict=True) if "$(KFP_" not in meant
+    ] == [meant for meant in expected if "$(KFP_" not in meant]
+    assert_durable(outcomes.space, recorded(name), step)
+
+
+def assert_durable(space: Space, pod: Object, step: Step) -> None:
+    lineage = lineage_of(origin_of(pod, space.name))
+    assert re.fullmatch(rf"{space.name}\.kfp\.{re.escape(step.task)}\.[0-9a-f]{{12}}", lineage)
+    (commit,) = space.bucket.commits(lineage, step.destination[1])
+    assert space.bucket.committed(commit, step.destination[1]) == {"model-7.bin": CHECKPOINT}
+    assert commit.run == pod["metadata"]["labels"]["pipeline/runid"]
+
+
+def test_a_retried_step_is_a_new_pod_that_finds_its_checkpoint(
+    outcomes: Told[Outcome],
+) -> None:
+    assert json.loads(outcomes["executor-retry"]["main"].log)["restored"] == {}
+    outcome = ran("executor-retry", outcomes.space, again=True)
+    assert json.loads(outcome["main"].log)["restored"] == {"model-7.bin": len(CHECKPOINT)}
+    assert "resuming from model-7 (commit 1)" in outcome[GATE].log

@@ -1,0 +1,40 @@
+"""Trainers that tests lead through their lives, and what is expected of their pods."""
+
+from __future__ import annotations
+
+from podferry.webhook.pod import GATE, SIDECAR
+from tests.e2e.manifests import TRAINER
+from tests.e2e.outcome import Outcome
+from tests.e2e.space import Space
+
+COMMON = """
+import json, os, pathlib, signal, subprocess, sys, time
+dataset, checkpoints = pathlib.Path("/dev/shm/dataset"), pathlib.Path("/dev/shm/checkpoints")
+
+def say(**facts):
+    print(json.dumps(facts), flush=True)
+
+def write(step, count):
+    (checkpoints / f"step-{step}.bin").write_bytes(b"%d" % step * count)
+    say(wrote=step)
+
+def wait_for(name):
+    deadline = time.monotonic() + 90
+    while not os.path.exists("/tmp/" + name):
+        assert time.monotonic() < deadline, name
+        time.sleep(0.05)
+
+"""
+"""The beginning of a script: `write(step, bytes)` a checkpoint, `wait_for(name)` until `let` lets go on."""
+
+
+def let(space: Space, pod: str, name: str) -> None:
+    """Let a trainer that waits for `name` go on."""
+    space.exec(pod, TRAINER, "touch", f"/tmp/{name}")
+
+
+def assert_unharmed(outcome: Outcome, *others: str) -> None:
+    """Every container of the pod has ended well, and none was started twice."""
+    assert outcome.succeeded, outcome
+    found = {one.name: (one.exit_code, one.restarts) for one in outcome.pod.containers.values()}
+    assert found == dict.fromkeys((SIDECAR, *others, GATE, TRAINER), (0, 0)), outcome
