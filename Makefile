@@ -7,10 +7,10 @@ ROOMS = contract storage sidecar webhook trainer components cli pipelines
 # A stamp per extra: setting up again costs nothing until the requirements change.
 STAMP = $(VENV)/.installed-
 
-.PHONY: help demo test check test-servers test-cluster cluster cluster-down bench bench-prefetch typing clean
+.PHONY: help demo test check test-servers test-cluster e2e cluster cluster-down bench bench-prefetch typing clean
 
 help: ## say what there is
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | column -t -s '|'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1|\2/' | column -t -s '|'
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "podferry needs Python 3.11 or later")'
@@ -41,6 +41,9 @@ test-servers: $(STAMP)servers ## run the contract suite on real servers, which a
 
 test-cluster: $(STAMP)test ## try the harness that starts a real Kubernetes
 	$(BIN)/pytest -m cluster tests/cluster
+
+e2e: $(STAMP)servers ## run the whole flow on a real Kubernetes, with a real S3 server
+	$(BIN)/pytest -m e2e tests/e2e
 
 cluster: $(BIN)/python ## start a real Kubernetes, or find it running
 	$(BIN)/python -m tests.cluster up

@@ -20,6 +20,11 @@ USAGE = 2
 """Exit code of wrong arguments: starting again cannot mend them."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.2, 10.0
 """Seconds before the worker is started again; doubled each time, back to the shortest once it has lived."""
+ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": str(1 << 20)}
+"""For the worker, unless the environment says otherwise. Left to itself, glibc keeps freed transfer buffers
+for later ones, in an arena for each thread: 253 MiB were seen to stay after a prefetch, 37 with this.
+Source: mallopt(3), M_MMAP_THRESHOLD.
+"""
 HEALTHY = 60.0
 """Seconds that a worker must have lived to count as healthy."""
 
@@ -64,6 +69,7 @@ class Supervisor:
             self._command,
             stdin=subprocess.PIPE,
             pass_fds=[self._listener.fileno()],
+            env={**ALLOCATOR, **os.environ},
             start_new_session=True,
         )
 
