@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from podferry.contract.errors import Problem
-from podferry.sidecar.complete import Candidate, candidates, quiet_at, unready
-from podferry.sidecar.pointers import POINTER_BYTES, POINTERS, read_small
+from podferry.sidecar.complete import Candidate, candidate_name, candidates, quiet_at, unready
+from podferry.sidecar.pointers import POINTERS, is_pointer, named, read_small
 from podferry.sidecar.settings import CheckpointSettings
 from podferry.sidecar.snapshot import Identity, Tracker, scan
 from podferry.sidecar.structure import flaw, missing_shards
@@ -22,8 +23,46 @@ IDLE = 3600.0
 def gather(root: Path) -> tuple[dict[str, Identity], dict[str, Candidate]]:
     """The files below `root`, and the checkpoints that they form."""
     found = scan(root)
-    small = [name for name in POINTERS if name in found and found[name].size <= POINTER_BYTES]
+    small = [name for name in POINTERS if name in found and is_pointer(name, found[name].size)]
     return found, candidates(found, read_small(root, small))
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """A pointer as it was while it named a checkpoint.
+
+    Attributes:
+        identity: Of the file that was read.
+        text: All that stood in it.
+    """
+
+    identity: Identity
+    text: bytes
+
+
+def read_pointer(root: Path, name: str, identity: Identity, checkpoint: str) -> Pointer | None:
+    """The pointer in that identity; None where it is another one by now, or names another checkpoint."""
+    try:
+        text = (root / name).read_bytes()
+        found = Identity.of((root / name).stat(follow_symlinks=False))
+    except OSError:
+        return None
+    names_it = named(text.decode(errors="replace"), {checkpoint}) is not None
+    return Pointer(identity, text) if found == identity and names_it else None
+
+
+def _data(candidate: Candidate) -> set[str]:
+    return {name for name, identity in candidate.files if not is_pointer(name, identity.size)}
+
+
+def _owned(present: Iterable[Candidate], pointers: set[str]) -> list[tuple[str, str]]:
+    """(checkpoint, pointer) of each pointer that belongs to a checkpoint; one that names none is its own."""
+    return [
+        (candidate.name, name)
+        for candidate in present
+        for name, _ in candidate.files
+        if name in pointers and candidate_name(name) != candidate.name
+    ]
 
 
 class Detector:
@@ -49,6 +88,8 @@ class Detector:
         self._monotonic = monotonic
         self._tracker = Tracker()
         self._shrunk: dict[str, float] = {}
+        # By checkpoint, then by the pointer's name.
+        self._pointers: dict[str, dict[str, Pointer]] = {}
         self._due = IDLE
 
     async def hint(self) -> set[str]:
@@ -69,12 +110,14 @@ class Detector:
             final: Nobody writes any more: what has a sound structure is whole without being quiet.
 
         Returns:
-            Oldest first, by the time of their last change.
+            Oldest first, by the time of their last change. Each has the pointers that named it while it lay
+            there, also where they have moved on: `texts` tells what stood in them.
         """
         now = self._monotonic()
         found, present = await asyncio.to_thread(gather, self.root)
         self._tracker.update(found, closed, now)
         self._note_shrunk(present, now)
+        await asyncio.to_thread(self._read_pointers, found, present, now, final)
         self._due = IDLE
         fresh = [candidate for name, candidate in present.items() if not candidate.within(handled.get(name))]
         fresh.sort(key=lambda candidate: max(identity.mtime_ns for _, identity in candidate.files))
@@ -82,7 +125,45 @@ class Detector:
         # Both at once and only now: others read them while this look is under way.
         self.present = present
         self.waiting = {name: problem for name, problem in reasons.items() if problem is not None}
-        return [candidate for candidate in fresh if candidate.name not in self.waiting]
+        return [self._pointed(candidate) for candidate in fresh if candidate.name not in self.waiting]
+
+    def texts(self, candidate: Candidate) -> dict[str, bytes]:
+        """What stood in those of a candidate's pointers that were read in the identity that it has."""
+        read = self._pointers.get(candidate.name, {})
+        return {
+            name: read[name].text
+            for name, identity in candidate.files
+            if name in read and read[name].identity == identity
+        }
+
+    def _read_pointers(
+        self, found: dict[str, Identity], present: dict[str, Candidate], now: float, final: bool
+    ) -> None:
+        """Remember each pointer with the checkpoint that it names: it may move on before that is pinned.
+
+        It is read once it was closed, or has been the same since an earlier look. One that was removed is
+        forgotten.
+        """
+        lying = {name for name in POINTERS if name in found and is_pointer(name, found[name].size)}
+        self._pointers = {
+            checkpoint: {name: pointer for name, pointer in held.items() if name in lying}
+            for checkpoint, held in self._pointers.items()
+            if checkpoint in present
+        }
+        for checkpoint, name in _owned(present.values(), lying):
+            seen, held = self._tracker.files[name], self._pointers.setdefault(checkpoint, {})
+            if (final or seen.closed or seen.since < now) and (
+                name not in held or held[name].identity != seen.identity
+            ):
+                pointer = read_pointer(self.root, name, seen.identity, checkpoint)
+                if pointer is not None:
+                    held[name] = pointer
+
+    def _pointed(self, candidate: Candidate) -> Candidate:
+        """The candidate with the pointers that named it and have moved on since."""
+        own, read = dict(candidate.files), self._pointers.get(candidate.name, {})
+        moved = tuple((name, pointer.identity) for name, pointer in read.items() if name not in own)
+        return Candidate(candidate.name, candidate.files + moved)
 
     async def _reasons(self, fresh: list[Candidate], now: float, *, final: bool) -> dict[str, Problem | None]:
         """Why each is not whole yet, None where it is.
@@ -105,10 +186,13 @@ class Detector:
         return reasons
 
     def _note_shrunk(self, present: dict[str, Candidate], now: float) -> None:
-        """Remember since when a checkpoint has lost no more files: what is being removed looks quiet."""
+        """Remember since when a checkpoint has lost no more files: what is being removed looks quiet.
+
+        A pointer that moves on to the next checkpoint takes nothing from this one.
+        """
         self._shrunk = {name: since for name, since in self._shrunk.items() if name in present}
         for name, before in self.present.items():
-            if name in present and dict(before.files).keys() - dict(present[name].files).keys():
+            if name in present and _data(before) - dict(present[name].files).keys():
                 self._shrunk[name] = now
 
     def _quiet(self, candidate: Candidate, now: float) -> bool:

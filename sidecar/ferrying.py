@@ -23,7 +23,7 @@ from podferry.sidecar.pin import Pinned, Pins
 from podferry.sidecar.retain import expendable, free, full_problem, pointers, pressed
 from podferry.sidecar.settings import CheckpointSettings
 from podferry.sidecar.state import State
-from podferry.sidecar.upload import Uploader
+from podferry.sidecar.upload import Uploader, add_pointers
 
 log = structlog.get_logger(__name__)
 
@@ -100,7 +100,7 @@ class CheckpointFerry:
     def _hold(self, candidate: Candidate) -> None:
         """Pin and queue; a queued older version of the same name gives way."""
         try:
-            pinned = self._pins.pin(candidate, self._detector.root, self._now())
+            pinned = self._pin(candidate)
         except Changed as error:
             log.info("a checkpoint changed while it was pinned: looking again", reason=str(error))
             self._detector.wake()
@@ -116,6 +116,24 @@ class CheckpointFerry:
         self._handled[candidate.name] = candidate
         self._queue.append(pinned)
         self._queued.set()
+
+    def _pin(self, candidate: Candidate) -> Pinned:
+        """Hold the data by link and the pointers as they were read; all by link where no copy has room.
+
+        Raises:
+            Changed, Refused: See `Pins.pin`.
+        """
+        root, texts = self._detector.root, self._detector.texts(candidate)
+        data = tuple((name, identity) for name, identity in candidate.files if name not in texts)
+        pinned = self._pins.pin(Candidate(candidate.name, data), root, self._now())
+        if not texts:
+            return pinned
+        try:
+            return add_pointers(pinned, candidate, texts)
+        except OSError as error:
+            log.info("holding pointers by link: they cannot be copied", reason=str(error))
+            pinned.release()
+            return self._pins.pin(candidate, root, self._now())
 
     async def _upload_all(self) -> None:
         while True:

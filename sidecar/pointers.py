@@ -23,6 +23,11 @@ POINTER_BYTES = 4096
 TOKEN = re.compile(r"""[^\s"':/]+""")
 
 
+def is_pointer(name: str, size: int) -> bool:
+    """Whether a file of that name and size, in bytes, is a pointer and no data."""
+    return name in POINTERS and size <= POINTER_BYTES
+
+
 def read_small(root: Path, names: Iterable[str]) -> dict[str, str]:
     """The texts of files below `root`, by name; those that have gone or cannot be read are left out."""
     texts = {}

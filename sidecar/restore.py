@@ -18,6 +18,7 @@ from podferry.contract.errors import Corrupt, FerryError, NotFound, Refused
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri, parse_uri
 from podferry.sidecar.catalogue import Catalogue
+from podferry.sidecar.pointers import is_pointer
 from podferry.sidecar.tasks import all_of
 from podferry.storage.open import open_store
 from podferry.storage.store import Store, StoreConfig
@@ -103,8 +104,9 @@ async def _elsewhere(uri: Uri, config: StoreConfig) -> Source:
 
 
 def restored_status(commit: Commit, seconds: float) -> RestoredStatus:
-    """What a restored commit looks like to the trainer."""
-    tops = {file.name.partition("/")[0] for file in commit.files}
+    """What a restored commit looks like to the trainer: pointers lie beside the data that `path` names."""
+    data = [file for file in commit.files if not is_pointer(file.name, file.size)] or commit.files
+    tops = {file.name.partition("/")[0] for file in data}
     return RestoredStatus(
         name=commit.name,
         path=tops.pop() if len(tops) == 1 else commit.name,
@@ -205,6 +207,11 @@ async def download(store: Store, name: str, file: CommittedFile, path: Path) -> 
     Raises:
         NotFound, Corrupt: It is gone or damaged.
     """
+    size = (await store.stat(name)).size
+    if size != file.size:
+        # Its first bytes may be those that were committed; `Catalogue.flaws` calls it damaged all the same.
+        measured = f"{size} bytes, the commit says {file.size}"
+        raise Corrupt.of(f"{store.uri / name} has the wrong size", measured)
     path.parent.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256()
     with path.open("wb") as out:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
+import msgspec
 import stamina
 import structlog
 import xxhash
@@ -22,7 +23,8 @@ import xxhash
 from podferry.contract.commit import Commit, CommittedFile, checkpoint_folder
 from podferry.contract.errors import Changed, TemporaryError
 from podferry.sidecar.committer import Committer
-from podferry.sidecar.pin import Pinned
+from podferry.sidecar.complete import Candidate
+from podferry.sidecar.pin import Pin, Pinned
 from podferry.sidecar.snapshot import Identity
 
 log = structlog.get_logger(__name__)
@@ -78,6 +80,30 @@ class Reading:
             raise Changed.of(
                 f"{self.path.name} changed while it was being read", f"{self.identity} became {found}"
             )
+
+
+def add_pointers(pinned: Pinned, candidate: Candidate, texts: Mapping[str, bytes]) -> Pinned:
+    """Hold pointers beside a checkpoint's data, by copy: a trainer rewrites them for the next checkpoint.
+
+    A kill on the way leaves a note that disagrees with what is held, and so no pin.
+
+    Args:
+        pinned: The data.
+        candidate: Data and pointers.
+        texts: The pointers' contents, by name.
+
+    Raises:
+        OSError: There is no room for copies; `pinned` is not to be used any more.
+    """
+    copies = []
+    for name, text in texts.items():
+        path = pinned.folder / name
+        path.write_bytes(text)
+        copies.append((name, Identity.of(path.stat())))
+    held = (*pinned.held, *copies)
+    pin = Pin(candidate.name, candidate.files, held, pinned.completed_at)
+    pinned.note.write_bytes(msgspec.json.encode(pin))
+    return replace(pinned, candidate=candidate, held=held)
 
 
 class Uploader:

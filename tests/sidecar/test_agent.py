@@ -235,10 +235,10 @@ def _missing_restore(spec: FerrySpec, tmp_path: Path, _: Path) -> FerrySpec:
 
 Spoil = Callable[[FerrySpec, Path, Path], FerrySpec]
 BAD: list[tuple[Spoil, list[str]]] = [
-    (_nothing_there, ["the dataset is empty", "digitsx", "Did you mean file://", "/remote/digits?"]),
+    (_nothing_there, ["digitsx does not exist", "Did you mean file://", "/remote/digits?"]),
     (_foreign_stage, ["holds files of another run", "1 file: somebody.txt", "Empty it, or choose"]),
     (_no_checkpoint_directory, ["checkpoints does not exist", "mkdir -p"]),
-    (_closed_destination, ["destination"]),
+    (_closed_destination, ["/destination is a file, not a directory"]),
     (
         _later_commit,
         ["written by a later podferry", "format 2, this podferry reads up to 1", "Upgrade podferry"],

@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from podferry.sidecar.detector import IDLE, Detector, gather
+from podferry.sidecar.pointers import POINTER_BYTES
 from podferry.sidecar.settings import CheckpointSettings
 from podferry.sidecar.watch import PollingWatch
 
@@ -180,3 +181,51 @@ async def test_none_overtakes_an_older_one_that_only_has_to_be_quiet(bench):
     bench.write("newest.bin")
     await bench.look("newest.bin")
     assert await bench.look(after=1) == ["newest"]  # what is torn does not hold it back
+
+
+async def test_a_pointer_that_moves_on_takes_no_file_from_the_one_before(bench):
+    for number in range(1, 5):
+        bench.write(f"epoch-{number}.bin")
+        bench.write("latest", b"epoch-%d" % number)
+        os.utime(bench.root / f"epoch-{number}.bin", ns=(0, 2 * number))
+        os.utime(bench.root / "latest", ns=(0, 2 * number + 1))
+        found = await bench.look(f"epoch-{number}.bin", "latest", after=0.7)
+        assert found == ([f"epoch-{number - 2}"] if number > 2 else [])
+        for name in found:
+            assert bench.detector.texts(bench.handled[name]) == {"latest": name.encode()}
+    (bench.root / "latest").unlink()
+    assert await bench.look(after=60) == ["epoch-3", "epoch-4"]
+    assert bench.detector.texts(bench.handled["epoch-3"]) == {}
+    assert await bench.look(after=60) == []
+
+
+async def test_a_pointer_that_nobody_saw_closed_is_read_at_the_next_look(bench):
+    bench.write("a.bin")
+    bench.write("latest", b"a")
+    await bench.look()
+    assert bench.detector._pointers == {"a": {}}
+    await bench.look(after=0.5)
+    assert bench.detector._pointers["a"]["latest"].text == b"a"
+
+
+async def test_a_pointer_that_changes_while_it_is_looked_at_is_not_taken(bench, monkeypatch):
+    bench.write("a.bin")
+    bench.write("latest", b"a")
+
+    def and_move(root):
+        found = gather(root)
+        bench.write("latest", b"a is no longer it")
+        return found
+
+    monkeypatch.setattr("podferry.sidecar.detector.gather", and_move)
+    await bench.look("latest")
+    assert bench.detector._pointers == {"a": {}}
+
+
+async def test_a_large_file_that_is_called_like_a_pointer_is_data(bench):
+    bench.write("a.bin")
+    bench.write("latest", b"a")
+    await bench.look()
+    bench.write("latest", b"a" * (POINTER_BYTES + 1))
+    assert await bench.look(after=60) == ["a"]
+    assert await bench.look(after=60) == ["latest"]

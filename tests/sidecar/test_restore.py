@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
+from podferry.contract.commit import CommittedFile
 from podferry.contract.errors import FormatTooNew, NotFound, Refused, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.sidecar import restore as module
@@ -108,6 +109,7 @@ DAMAGES = {
     "a byte flipped": flipped,
     "missing": lambda objects, name: objects.pop(name),
     "truncated": lambda objects, name: objects.update({name: objects[name][:-1]}),
+    "appended to": lambda objects, name: objects.update({name: objects[name] + b"xx"}),
 }
 
 
@@ -226,6 +228,35 @@ async def test_a_commit_that_would_leave_the_directory_is_passed_over(rig, bring
 async def test_the_trainer_is_told_a_path(rig, index, path):
     status = restored_status(rig.store.commits()[index], 1.5)
     assert (status.path, status.sequence, status.seconds) == (path, index + 1, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("files", "path"),
+    [
+        ({"e-1.npz": 3000, "latest": 3}, "e-1.npz"),
+        ({"e-1/a.bin": 1, "e-1/b.bin": 1, "checkpoint": 3, "latest": 3}, "e-1"),
+        ({"e-1.pdparams": 3000, "e-1.pdopt": 3000, "latest": 3}, "e-1"),
+        ({"e-1.npz": 3000, "latest": 5000}, "e-1"),
+        ({"latest": 3}, "latest"),
+    ],
+)
+async def test_a_pointer_is_no_part_of_the_path(rig, files, path):
+    listed = tuple(CommittedFile(name, f"f/{name}", size, "0" * 64) for name, size in files.items())
+    commit = msgspec.structs.replace(rig.store.commits()[0], name="e-1", files=listed)
+    assert restored_status(commit, 1.0).path == path
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated", "appended to"])
+async def test_what_restore_passes_over_verify_calls_damaged(rig, bring, damage):
+    DAMAGES[damage](rig.content.objects, key(rig, "last.bin"))
+    assert await Catalogue(rig.store).flaws(rig.store.commits()[-1])
+    assert await bring() == "epoch-2"
+
+
+async def test_an_empty_file_that_has_gone_or_grown_is_damage_too(rig, bring):
+    rig.content.objects[key(rig, "epoch-2/deep/b.bin")] = b"x"
+    DAMAGES["missing"](rig.content.objects, key(rig, "last.bin"))
+    assert await bring() == "epoch-1"
 
 
 async def test_a_source_of_several_versions_of_a_name_gives_the_newest_first(rig):

@@ -32,6 +32,11 @@ while True:
     signal.pause()
 """
 
+TELL = """
+import os, pathlib, signal, sys
+pathlib.Path(sys.argv[1]).write_text(os.environ["MALLOC_MMAP_THRESHOLD_"] + "\\n")
+signal.pause()
+"""
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -98,6 +103,12 @@ def test_a_killed_parent_lets_the_worker_drain(tmp_path: Path) -> None:
     trainer.kill()
     trainer.wait()
     assert lines(log, 2)[1] == "drained"
+
+
+def test_the_worker_gives_freed_buffers_back_to_the_kernel(start: Start, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    start(TELL, str(log))
+    assert lines(log, 1)[0] == str(1 << 20)
 
 
 def test_wrong_arguments_end_it(start: Start) -> None:
