@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -99,16 +99,20 @@ def _stop(number: int, _: object) -> None:
 
 def _durable(agent: EmbeddedAgent, timeout: float) -> Durability:
     """Wait for durability; SIGINT or SIGTERM ends the wait, and the agent goes on by itself for its grace."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _stop)
+    _handle(_stop)
     try:
-        return agent.client.durable(timeout, final=True)
+        answer = agent.client.durable(timeout, final=True)
     except _Stopped:
+        _handle(signal.SIG_IGN)  # what is left takes no time
         agent.leave()
         return agent.client.durable(0, final=True)
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)
+    _handle(signal.SIG_DFL)
+    return answer
+
+
+def _handle(handler: Callable[[int, Any], None] | signal.Handlers) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, handler)
 
 
 @contextmanager

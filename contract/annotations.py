@@ -29,6 +29,11 @@ from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri, parse_uri
 from podferry.contract.variables import Variables, expand
 
+PATHS = (
+    ("dataset", "dataset-path", DATASET_PATH),
+    ("checkpoints", "checkpoint-path", CHECKPOINT_PATH),
+)
+"""Directories of the pod: whose they are, their key, their default."""
 NOTHING: Mapping[str, str] = MappingProxyType({})
 BELONGS = {
     "dataset": ("dataset-path", "dataset-size", "dataset-secret", "dataset-endpoint", "dataset-region"),
@@ -158,6 +163,7 @@ def _cross(wishes: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[Pro
     if all(direction in wishes for direction in DIRECTIONS):
         yield from _paths_clash(values)
         yield from _places_clash(values)
+    yield from _paths_in_places(wishes, values)
     yield from _too_small(wishes, values)
 
 
@@ -184,6 +190,22 @@ def _places_clash(values: Mapping[str, Any]) -> Iterator[Problem]:
             f"{data} and {checkpoints}",
             "Choose two prefixes side by side",
         )
+
+
+def _paths_in_places(wishes: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[Problem]:
+    """A stage or a checkpoint directory that is one with local files that are read or written."""
+    for direction in (name for name in DIRECTIONS if name in values):
+        uri = values["dataset"].uri if direction == "dataset" else parse_uri(values["checkpoints"])
+        for owner, name, default in PATHS if uri.scheme == "file" else ():
+            path = values.get(name, default)
+            if owner in wishes and _nested(uri.key.split("/") if uri.key else [], path.split("/")[1:]):
+                said = repr(wishes[direction])
+                place = said if str(uri) in said else f"{said}: {uri}"
+                yield Problem(
+                    f"{PREFIX}{direction} and {PREFIX}{name} are the same directory or lie in each other",
+                    f"{place} and {path}",
+                    "Choose two directories side by side",
+                )
 
 
 def _too_small(wishes: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[Problem]:

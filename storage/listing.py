@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from difflib import get_close_matches
+from pathlib import Path
 
 import msgspec
 
@@ -30,7 +31,7 @@ async def list_dataset(store: Store) -> Manifest:
     """
     entries = [entry async for entry in store.entries()]
     if not entries:
-        raise EmptyDataset.of("the dataset is empty", f"no object below {store.uri}")
+        raise await _empty(store.uri)
     return freeze(str(store.uri), entries)
 
 
@@ -75,7 +76,17 @@ async def _single(uri: Uri, config: StoreConfig) -> Dataset:
         await store.close()
         raise
     await store.close()
-    raise EmptyDataset.of("the dataset is empty", f"no object below {uri}", await _hint(uri, config))
+    raise await _empty(uri, await _hint(uri, config))
+
+
+async def _empty(uri: Uri, remedy: str = "") -> EmptyDataset:
+    """Of local files only is it known whether the directory is there at all."""
+    if uri.scheme != "file":
+        return EmptyDataset.of("the dataset is empty", f"no object below {uri}", remedy)
+    path = Path("/") / uri.key
+    if await asyncio.to_thread(path.exists):
+        return EmptyDataset.of("the dataset is empty", f"no file below {path}", remedy)
+    return EmptyDataset.of(f"the dataset {path} does not exist", remedy=remedy)
 
 
 async def _hint(uri: Uri, config: StoreConfig) -> str:
@@ -84,28 +95,41 @@ async def _hint(uri: Uri, config: StoreConfig) -> str:
         async with asyncio.timeout(HINT_SECONDS):
             near = await nearest(uri, config)
     except (FerryError, TimeoutError):
-        return "Check the bucket and the path"
+        near = []
+        otherwise = "Check the bucket and the path"
+    else:
+        otherwise = f"{uri.root} holds nothing at all: check the bucket"
     if near:
         return f"Did you mean {' or '.join(near)}?"
-    return f"{uri.root} holds nothing at all: check the bucket"
+    return "Check the path" if uri.scheme == "file" else otherwise
 
 
 async def nearest(uri: Uri, config: StoreConfig) -> list[str]:
-    """The prefixes nearest to `uri` that exist, for messages: siblings of its first part that does not."""
+    """The prefixes nearest to `uri` that exist, for messages: siblings of its first part that does not.
+
+    Of local files only directories of like names, since a disk holds much that has nothing to do with it.
+    """
     parts = uri.key.split("/")
     for depth in range(len(parts) - 1, -1, -1):
         parent = msgspec.structs.replace(uri, key="/".join(parts[:depth]))
         store = open_store(parent, config)
         try:
-            names = [name.rstrip("/") for name in await store.children()]
+            children = await store.children()
         except NotFound:
             continue
         finally:
             await store.close()
-        if names:
-            ranked = get_close_matches(parts[depth], names, n=MOST_NAMED, cutoff=0.4) or names[:MOST_NAMED]
-            return [str(parent / name) for name in ranked]
+        if children:
+            return [str(parent / name) for name in _ranked(uri, parts[depth], children)]
     return []
+
+
+def _ranked(uri: Uri, wanted: str, children: list[str]) -> list[str]:
+    if uri.scheme == "file":
+        names = [name.rstrip("/") for name in children if name.endswith("/")]
+        return get_close_matches(wanted, names, n=MOST_NAMED)
+    names = [name.rstrip("/") for name in children]
+    return get_close_matches(wanted, names, n=MOST_NAMED, cutoff=0.4) or names[:MOST_NAMED]
 
 
 def check_frozen(reference: Reference, manifest: Manifest) -> None:

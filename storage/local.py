@@ -18,16 +18,19 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from podferry.contract.errors import BucketNotFound, Changed, Corrupt, InvalidWish
+from podferry.contract.errors import BucketNotFound, Changed, Corrupt
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.body import Source
 from podferry.storage.limits import LIMITS, Limits
+from podferry.storage.local_errors import not_a_directory, not_a_file
 from podferry.storage.naming import checked_name, is_temporary, join, temporary_name
 from podferry.storage.store import Body, WriteMode
-from podferry.storage.translate import Place, translating
+from podferry.storage.translate import Place, translate, translating
 
 T = TypeVar("T")
+TOP = Path("/")
+"""What a URI's path is relative to."""
 BATCH = 1000
 """Entries that cross from the listing's thread at once."""
 
@@ -39,7 +42,7 @@ class LocalStore:
 
     def __init__(self, uri: Uri, limits: Limits = LIMITS) -> None:
         self.uri = uri
-        self._root = Path("/") / uri.key
+        self._root = TOP / uri.key
         self._place = Place(uri)
         self._limits = limits
 
@@ -67,7 +70,7 @@ class LocalStore:
         """See `Store.write`."""
         source = Source(body, self._limits.part_bytes, 1 << 62)
         try:
-            await self._call(name, lambda: self._write(name, source, mode))
+            await self._call(name, lambda: self._write(name, source, mode), "written")
         except BaseException:
             if source.failure is not None:
                 raise source.failure from None
@@ -77,18 +80,20 @@ class LocalStore:
         """See `Store.delete`. Directories stay."""
         for name in names:
             path = self._path(name)
-            await self._call(name, lambda path=path: _unlink(path))  # type: ignore[misc]
+            await self._call(name, lambda path=path: _unlink(path), "removed")  # type: ignore[misc]
 
     async def close(self) -> None:
         """Nothing is held."""
 
-    async def _call(self, name: str, work: Callable[[], T]) -> T:
-        with translating(self._place, name):
+    async def _call(self, name: str, work: Callable[[], T], done: str = "read") -> T:
+        with translating(self._place, name, done):
             return await asyncio.to_thread(self._checked, work)
 
     def _checked(self, work: Callable[[], T]) -> T:
-        top = Path("/") / self.uri.key.partition("/")[0]
+        top = TOP / self.uri.key.partition("/")[0]
         if not top.is_dir():
+            if top.exists():
+                raise BucketNotFound(*not_a_directory(top).problems)
             remedy = "Create it, or check the path and its mount"
             raise BucketNotFound.of(f"there is no directory {top}", str(self.uri), remedy)
         return work()
@@ -136,7 +141,7 @@ class LocalStore:
 
     def _write(self, name: str, source: Source, mode: WriteMode) -> None:
         target, temporary = self._path(name), self._root / temporary_name(name)
-        _make_room(target)
+        self._make_room(name, target)
         try:
             with temporary.open("xb", buffering=0) as file:
                 while part := source.next_part():
@@ -146,22 +151,22 @@ class LocalStore:
                 os.link(temporary, target)
             else:
                 temporary.replace(target)
+        except OSError as error:
+            # Here and not above: a full disk is measured before the file that filled it is removed.
+            raise translate(error, self._place, name, "written") from error
         finally:
             temporary.unlink(missing_ok=True)
         _sync_directory(target.parent)
 
-
-def _make_room(target: Path) -> None:
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        raise _clash(str(target.parent)) from error
-    if target.is_dir():
-        raise _clash(str(target))
-
-
-def _clash(path: str) -> InvalidWish:
-    return InvalidWish.of("a name is both a file and a directory", path, "Rename one of them")
+    def _make_room(self, name: str, target: Path) -> None:
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise not_a_directory(target.parent) from error
+        except OSError as error:
+            raise translate(error, self._place, name, "made") from error
+        if target.is_dir():
+            raise not_a_file(target)
 
 
 def _tag(status: os.stat_result) -> str:

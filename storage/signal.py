@@ -2,13 +2,16 @@
 
 The one spot where text is read is `obstore_signal`: obstore hands on an HTTP error as one string, whose debug
 form ends with `inner: Status { status: 404, body: Some("<Error><Code>…") }`. The status and the `<Code>`
-element are read from there; S3 and Azure both answer with that element.
+element are read from there; S3 and Azure both answer with that element. Where no answer came it ends with
+`inner: Http(HttpError { kind: Connect, source: … Os { code: 111, … } })`: the kind and the system's number
+are for the reader of a message alone, and decide nothing.
 """
 
 from __future__ import annotations
 
 import errno
 import ftplib
+import os
 import re
 from collections.abc import Iterator
 
@@ -17,6 +20,16 @@ from obstore import exceptions as obstore
 
 STATUS = re.compile(r"\binner: Status \{\s*status: (\d{3}),")
 CODE = re.compile(r"<Code>([A-Za-z]{1,64})</Code>")
+HTTP = re.compile(r"\binner: Http\(\s*HttpError \{\s*kind: (\w+),")
+OS_CODE = re.compile(r"\bOs \{\s*code: (\d{1,5}),")
+HTTP_KINDS = {
+    "Connect": "no connection",
+    "Timeout": "no answer in time",
+    "Interrupted": "connection broken",
+    "Request": "request not sent",
+    "Decode": "answer not readable",
+}
+"""`HttpErrorKind` of object_store, the library that obstore wraps; `Unknown` says nothing."""
 
 
 class Signal(msgspec.Struct, frozen=True):
@@ -28,12 +41,14 @@ class Signal(msgspec.Struct, frozen=True):
         status: HTTP status, 0 where there is none.
         code: The vendor's word, such as `NoSuchBucket`.
         type: Name of the exception's type.
+        reason: Why no answer came, in words, such as `connection refused`; empty where that is not known.
     """
 
     kind: str = ""
     status: int = 0
     code: str = ""
     type: str = ""
+    reason: str = ""
 
 
 OBSTORE: dict[type[BaseException], str] = {
@@ -94,6 +109,7 @@ def signal_of(error: BaseException) -> Signal:
         next((signal.status for signal in signals if signal.status), 0),
         next((signal.code for signal in signals if signal.code), ""),
         type(error).__name__,
+        next((signal.reason for signal in signals if signal.reason), ""),
     )
 
 
@@ -122,14 +138,35 @@ def _signal(error: BaseException) -> Signal:
         kind = _os_kind(error)
     elif not kind and isinstance(error, ValueError):
         kind = "name"
-    return Signal(kind, _status(error), _code(error))
+    return Signal(kind, _status(error), _code(error), reason=_reason(error))
 
 
 def obstore_signal(error: BaseException) -> Signal:
-    """The type, and the status and code out of the text: see the top of this module."""
+    """The type, and the status, code and reason out of the text: see the top of this module."""
     text = str(error)
     status, code = STATUS.search(text), CODE.search(text)
-    return Signal(OBSTORE.get(type(error), ""), int(status[1]) if status else 0, code[1] if code else "", "")
+    return Signal(
+        OBSTORE.get(type(error), ""),
+        int(status[1]) if status else 0,
+        code[1] if code else "",
+        reason=_http_reason(text),
+    )
+
+
+def _http_reason(text: str) -> str:
+    found = HTTP.search(text)
+    if found is None:
+        return ""
+    number = OS_CODE.search(text, found.end())
+    return os.strerror(int(number[1])).lower() if number else HTTP_KINDS.get(found[1], "")
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, TimeoutError):
+        return HTTP_KINDS["Timeout"]
+    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno).lower()
+    return ""
 
 
 def _os_kind(error: OSError) -> str:

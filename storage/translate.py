@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 
@@ -26,6 +27,7 @@ from podferry.contract.errors import (
     Unavailable,
 )
 from podferry.contract.uri import Uri
+from podferry.storage.local_errors import local_error
 from podferry.storage.signal import Signal, is_programming_error, signal_of
 
 CODES = {
@@ -115,22 +117,27 @@ def kind_of(signal: Signal) -> str:
     return CODES.get(signal.code) or signal.kind or by_status or "unreachable"
 
 
-def translate(error: BaseException, place: Place, name: str = "") -> FerryError:
+def translate(error: BaseException, place: Place, name: str = "", done: str = "") -> FerryError:
     """The error of the tree that a vendor's exception stands for; raise it `from` the exception.
 
     Args:
         error: What the engine raised.
         place: Where.
         name: The object that was asked for, relative to the store; empty for a listing.
+        done: For local files, what was to be done: `made`, `written`, `read`, `removed`.
     """
     if isinstance(error, FerryError):
         return error
     signal = signal_of(error)
+    if place.uri.scheme == "file" and isinstance(error, OSError):
+        # Of a directory that cannot be made only the exception knows which part of the path it is.
+        path = error.filename if done == "made" and error.filename else f"/{(place.uri / name).key}"
+        return local_error(kind_of(signal), error, Path(path), done)
     return make(kind_of(signal), place, name, _evidence(signal))
 
 
 @contextlib.contextmanager
-def translating(place: Place, name: str = "") -> Iterator[None]:
+def translating(place: Place, name: str = "", done: str = "") -> Iterator[None]:
     """Translate what the block raises. Defects of the program and cancellations pass as they are."""
     try:
         yield
@@ -139,12 +146,12 @@ def translating(place: Place, name: str = "") -> Iterator[None]:
     except Exception as error:  # engines may raise anything; this is where it becomes the error tree
         if is_programming_error(error):
             raise
-        raise translate(error, place, name) from error
+        raise translate(error, place, name, done) from error
 
 
 def _evidence(signal: Signal) -> str:
     status = f"HTTP {signal.status}" if signal.status else ""
-    return " ".join(part for part in (status, signal.code) if part) or signal.type
+    return " ".join(part for part in (status, signal.code) if part) or signal.reason or signal.type
 
 
 def make(kind: str, place: Place, name: str = "", evidence: str = "") -> FerryError:

@@ -126,10 +126,32 @@ async def test_local_files_and_their_neighbours(tmp_path):
     top = parse_uri(str(tmp_path))
     assert (await open_dataset(top / "digits", ANY)).manifest.files == 1
     assert (await open_dataset(top / "digits/1.png", ANY)).manifest.files == 1
-    with pytest.raises(EmptyDataset, match=f"Did you mean {top / 'digits'}"):
+    with pytest.raises(EmptyDataset, match=f"Did you mean {top / 'digits'}") as caught:
         await open_dataset(top / "digit", ANY)
+    assert caught.value.problems[0].what == f"the dataset {tmp_path}/digit does not exist"
     with pytest.raises(BucketNotFound):
         await open_dataset(parse_uri("/no-such-mount/d"), ANY)
+
+
+async def test_only_local_directories_of_like_names_are_suggested(tmp_path):
+    for name in ("faces/1", "digits.tar", "etc/1"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    for name in ("digits", "digits/train", "else"):
+        with pytest.raises(EmptyDataset) as caught:
+            await open_dataset(parse_uri(str(tmp_path)) / name, ANY)
+        (problem,) = caught.value.problems
+        assert problem.what == f"the dataset {tmp_path}/{name} does not exist"
+        assert problem.remedy == "Check the path"
+
+
+async def test_a_local_directory_without_files_is_empty(tmp_path):
+    (tmp_path / "digits/train").mkdir(parents=True)
+    with pytest.raises(EmptyDataset) as caught:
+        await open_dataset(parse_uri(str(tmp_path)) / "digits", ANY)
+    (problem,) = caught.value.problems
+    assert problem.what == "the dataset is empty"
+    assert problem.measured == f"no file below {tmp_path}/digits"
 
 
 async def test_a_uri_without_an_engine_is_refused(bucket):

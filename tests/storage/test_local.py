@@ -1,8 +1,16 @@
+import errno
 import os
 
 import pytest
 
-from podferry.contract.errors import BucketNotFound, Changed, InvalidWish, NotFound
+from podferry.contract.errors import (
+    AccessDenied,
+    BucketNotFound,
+    Changed,
+    InvalidWish,
+    NotFound,
+    Unavailable,
+)
 from podferry.contract.uri import parse_uri
 from podferry.storage.local import LocalStore
 from podferry.storage.naming import is_temporary, temporary_name
@@ -67,10 +75,12 @@ async def test_a_failed_write_leaves_no_file(store, root):
 
 async def test_a_name_is_a_file_or_a_directory(store):
     await store.write("a", b"x")
-    with pytest.raises(InvalidWish, match="both a file and a directory"):
+    with pytest.raises(InvalidWish, match="/root/a is a file, not a directory"):
         await store.write("a/b", b"x")
+    with pytest.raises(InvalidWish, match="/root/a is a file, not a directory"):
+        await store.write("a/b/c/d", b"x")
     await store.write("d/a", b"x")
-    with pytest.raises(InvalidWish, match="both a file and a directory"):
+    with pytest.raises(InvalidWish, match="/root/d is a directory, not a file"):
         await store.write("d", b"x")
 
 
@@ -113,3 +123,98 @@ async def test_more_than_one_batch_is_listed(store, root):
     for i in range(2503):
         (root / f"{i:04}").touch()
     assert await listed(store) == [f"{i:04}" for i in range(2503)]
+
+
+async def refused(call, kind):
+    """The text of the one problem that a call is refused with, in words of local files."""
+    with pytest.raises(kind) as caught:
+        await call
+    assert type(caught.value) is kind
+    (problem,) = caught.value.problems
+    assert not any(word in str(problem) for word in ("credentials", "the store", "object", "bucket"))
+    return str(problem)
+
+
+async def test_a_destination_that_cannot_be_made_is_said_so():
+    store = LocalStore(parse_uri("/proc/foo"))
+    text = await refused(store.write("run/a", b"x"), InvalidWish)
+    assert text == "/proc/foo cannot be made (No such file or directory). Choose a place that takes writes."
+
+
+async def test_a_destination_that_is_a_file_is_said_so(store, root):
+    root.write_text("x")
+    text = await refused(store.write("run/a", b"x"), InvalidWish)
+    assert text.startswith(f"{root} is a file, not a directory. ")
+
+
+async def test_a_top_that_is_a_file_is_said_so(monkeypatch, tmp_path):
+    monkeypatch.setattr("podferry.storage.local.TOP", tmp_path)
+    (tmp_path / "disk").touch()
+    text = await refused(LocalStore(parse_uri("/disk/run")).write("a", b"x"), BucketNotFound)
+    assert text.startswith(f"{tmp_path}/disk is a file, not a directory. ")
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "said"),
+    [
+        (
+            errno.EROFS,
+            AccessDenied,
+            "cannot be written (Read-only file system). Choose a place that takes writes.",
+        ),
+        (errno.EACCES, AccessDenied, "cannot be written (Permission denied). Give this user the right to it"),
+        (errno.EIO, Unavailable, "cannot be written (Input/output error). Check the disk and its mount"),
+        (
+            errno.ENOTSUP,
+            InvalidWish,
+            "cannot be written (Operation not supported). Choose a place on another file",
+        ),
+    ],
+)
+async def test_what_refuses_a_write_is_said_in_its_own_words(store, root, monkeypatch, number, kind, said):
+    await store.write("a", b"x")
+
+    def fail(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    assert f"{root}/a {said}" in await refused(store.write("a", b"y"), kind)
+    assert bytes(await store.read("a")) == b"x"
+
+
+async def test_a_mount_that_is_read_only_cannot_be_written(store, root, monkeypatch):
+    def fail(self, *_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(self))
+
+    monkeypatch.setattr("pathlib.Path.mkdir", fail)
+    text = await refused(store.write("a", b"x"), AccessDenied)
+    assert text == f"{root} cannot be written (Read-only file system). Choose a place that takes writes."
+
+
+async def test_a_full_disk_names_what_is_free(store, root, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def usage(path):
+        assert list(root.glob("d/.podferry-*")), "measured before what was written is removed"
+        return 100, 99, 1
+
+    monkeypatch.setattr("shutil.disk_usage", usage)
+    monkeypatch.setattr(os, "write", fail)
+    text = await refused(store.write("d/a", b"x"), Unavailable)
+    assert text.startswith(f"no space left at {root}/d/a (")
+    assert "(1 B free of 100 B; No space left on device). Free space there" in text
+    assert not list(root.glob("d/*"))
+
+
+async def test_a_file_that_is_missing_or_closed_is_said_so(store, root, monkeypatch):
+    text = await refused(store.read("a"), NotFound)
+    assert text.startswith(f"there is no file {root}/a (No such file or directory). ")
+    await store.write("a", b"x")
+
+    def fail(self, *_, **__):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
+
+    monkeypatch.setattr("pathlib.Path.open", fail)
+    text = await refused(store.read("a"), AccessDenied)
+    assert text.startswith(f"{root}/a cannot be read (Permission denied). Give this user the right to it")

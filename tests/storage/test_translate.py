@@ -207,6 +207,62 @@ def test_every_kind_has_its_words():
     assert temporary == {"unreachable", "throttled", "full"}
 
 
+HTTP = """Generic S3 error: Error performing HEAD http://host/bucket in 3ms - HTTP error
+
+Debug source:
+Generic {
+    source: RetryError(
+        RetryErrorImpl {
+            inner: Http(
+                HttpError {
+                    kind: KIND,
+                    source: reqwest::Error {
+                        kind: Request,
+                        source: DETAIL,
+                    },
+                },
+            ),
+        },
+    ),
+}"""
+REFUSED = """Os {
+    code: 111,
+    kind: ConnectionRefused,
+    message: "Connection refused",
+}"""
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (
+            obstore.GenericError(HTTP.replace("KIND", "Connect").replace("DETAIL", REFUSED)),
+            "connection refused",
+        ),
+        (
+            obstore.GenericError(HTTP.replace("KIND", "Timeout").replace("DETAIL", "TimedOut")),
+            "no answer in time",
+        ),
+        (obstore.GenericError(HTTP.replace("KIND", "Connect")), "no connection"),
+        (obstore.GenericError(HTTP.replace("KIND", "Novel")), "GenericError"),
+        (ConnectionRefusedError(errno.ECONNREFUSED, "x"), "connection refused"),
+        (TimeoutError(), "no answer in time"),
+    ],
+)
+def test_an_endpoint_that_does_not_answer_is_measured(error, reason):
+    found = translate(error, PLACE, "a")
+    assert type(found) is Unavailable
+    assert found.problems[0].measured == f"{reason}; endpoint http://127.0.0.1:9000"
+
+
+def test_local_files_have_words_of_their_own():
+    """Whichever engine opens them."""
+    found = translate(PermissionError(errno.EACCES, "Permission denied"), Place(parse_uri("/data")), "a")
+    assert type(found) is AccessDenied
+    assert "/data/a cannot be reached (Permission denied). " in str(found)
+    assert "credentials" not in str(found)
+
+
 def test_text_that_is_not_the_debug_form_says_nothing():
     signal = obstore_signal(obstore.GenericError("404 NoSuchBucket status: 404 <Code>not/a code</Code>"))
     assert (signal.status, signal.code) == (0, "")

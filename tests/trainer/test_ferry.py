@@ -77,8 +77,8 @@ def test_what_is_wrong_is_raised_before_anything_starts(tmp_path: Path) -> None:
     assert len(caught.value.problems) >= 2
 
 
-def test_an_empty_dataset_is_a_permanent_error(tmp_path: Path) -> None:
-    with pytest.raises(PermanentError, match="the dataset is empty"), ferry(tmp_path / "nothing"):
+def test_a_missing_dataset_is_a_permanent_error(tmp_path: Path) -> None:
+    with pytest.raises(PermanentError, match="nothing does not exist"), ferry(tmp_path / "nothing"):
         pass
 
 
