@@ -101,13 +101,13 @@ def _durable(agent: EmbeddedAgent, timeout: float) -> Durability:
     """Wait for durability; SIGINT or SIGTERM ends the wait, and the agent goes on by itself for its grace."""
     _handle(_stop)
     try:
-        answer = agent.client.durable(timeout, final=True)
+        return agent.client.durable(timeout, final=True)
     except _Stopped:
         _handle(signal.SIG_IGN)  # what is left takes no time
         agent.leave()
         return agent.client.durable(0, final=True)
-    _handle(signal.SIG_DFL)
-    return answer
+    finally:
+        _handle(signal.SIG_IGN)
 
 
 def _handle(handler: Callable[[int, Any], None] | signal.Handlers) -> None:
@@ -120,7 +120,12 @@ def _ending(agent: EmbeddedAgent) -> Iterator[None]:
     try:
         yield
     finally:
-        agent.end()
+        _handle(_stop)
+        try:
+            agent.end()
+        except _Stopped:
+            agent.leave()
+        _handle(signal.SIG_IGN)
 
 
 def wait_at_gate(client: AgentClient, console: Console) -> Gate:

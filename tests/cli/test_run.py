@@ -220,8 +220,10 @@ def test_a_killed_supervisor_lets_the_worker_drain_and_end(command: list[str], t
         f"pathlib.Path({str(pids)!r}).write_text(worker)\n"
         "os.kill(int(supervisor), signal.SIGKILL)\n"
     )
-    run([*command[:-1], "-c", killing])
-    wait_for(lambda: not Path(f"/proc/{pids.read_text()}/cmdline").exists())
+    with subprocess.Popen([*command[:-1], "-c", killing], stderr=subprocess.DEVNULL) as process:
+        wait_for(lambda: pids.exists() and pids.read_text() != "")
+        wait_for(lambda: not Path(f"/proc/{pids.read_text()}/cmdline").exists())
+        process.kill()
     assert newest(tmp_path)["name"] == "epoch-1"
 
 
