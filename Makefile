@@ -43,7 +43,7 @@ test-cluster: $(STAMP)test ## try the harness that starts a real Kubernetes
 	$(BIN)/pytest -m cluster tests/cluster
 
 e2e: $(STAMP)servers ## run the whole flow on a real Kubernetes, with a real S3 server
-	$(BIN)/pytest -m e2e tests/e2e
+	$(BIN)/pytest -m e2e $(ONLY) tests/e2e
 
 cluster: $(BIN)/python ## start a real Kubernetes, or find it running
 	$(BIN)/python -m tests.cluster up
