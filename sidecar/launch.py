@@ -21,6 +21,7 @@ from podferry.contract.api import SPEC_VARIABLE
 from podferry.contract.errors import InvalidWish, Problem
 from podferry.contract.lineage import local_lineage
 from podferry.contract.spec import PREFIX, FerrySpec, encode_spec
+from podferry.contract.variables import escape_variables
 from podferry.sidecar.client import AgentClient
 from podferry.sidecar.places import Places
 
@@ -107,7 +108,7 @@ def local_spec(options: Mapping[str, object], command: Sequence[str], base: Path
     if "checkpoints" in given:
         given.setdefault("lineage", local_lineage(command))
     try:
-        spec = read_annotations({key: value.replace("$(", "$$(") for key, value in wishes(given).items()})
+        spec = read_annotations({key: escape_variables(value) for key, value in wishes(given).items()})
     except InvalidWish as error:
         raise InvalidWish(*map(_as_option, error.problems)) from None
     if spec is None:

@@ -31,10 +31,6 @@ async def _set_within(event: asyncio.Event, seconds: float) -> None:
 class Watch(Protocol):
     """Hints about a directory."""
 
-    @property
-    def sees_closes(self) -> bool:
-        """Whether a file that was closed is reported so."""
-
     async def wait(self, seconds: float) -> set[Path]:
         """Files closed since the last call; returns at the first hint, at the latest after `seconds`."""
 
@@ -47,8 +43,6 @@ class Watch(Protocol):
 
 class InotifyWatch:
     """Hints by inotify; `seconds` are cut to the interval of full scans."""
-
-    sees_closes = True
 
     def __init__(self, root: Path, settings: CheckpointSettings) -> None:
         self._inotify = Inotify(root)
@@ -88,8 +82,6 @@ class InotifyWatch:
 
 class PollingWatch:
     """No hints: the time for the next scan."""
-
-    sees_closes = False
 
     def __init__(self, settings: CheckpointSettings) -> None:
         self._interval = settings.poll

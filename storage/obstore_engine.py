@@ -8,9 +8,8 @@ Where the connection broke and nothing is certain, `Unavailable` is raised.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
-from datetime import timedelta
 from urllib.parse import urlsplit
 
 import obstore
@@ -132,16 +131,6 @@ class ObstoreStore:
 
     async def close(self) -> None:
         """Drop nothing by hand: obstore gives back its connections with the client."""
-
-    async def signed_urls(self, names: Sequence[str], seconds: float) -> list[str]:
-        """URLs that fetch the objects with a plain GET within so many seconds, in the order of the names."""
-        await self._prepare()
-        keys = [self._key(checked_name(name)) for name in names]
-        try:
-            urls = await obstore.sign_async(self._store, "GET", keys, timedelta(seconds=seconds))
-        except RAISED as error:
-            raise await self._translated(error) from error
-        return list(urls)
 
     def _key(self, name: str) -> str:
         if "\\" in name and self.uri.scheme in AZURE:

@@ -126,7 +126,7 @@ def ferry(
         )
         try:
             yield found
-        except BaseException:
+        except BaseException:  # whatever ended training, Ctrl-C too: what is whole must not be lost
             client.durable(durable_timeout, final=not injected)
             raise
         found.wait_durable(durable_timeout, final=not injected)

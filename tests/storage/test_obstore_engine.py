@@ -1,11 +1,9 @@
 import asyncio
 import time
 
-import aiohttp
 import msgspec
 import pytest
 from aiohttp import web
-from yarl import URL
 
 from podferry.contract.errors import (
     AccessDenied,
@@ -136,13 +134,6 @@ async def test_an_object_beyond_the_limit_of_parts_is_refused():
     whole = Source(iter([b"x" * 4] * 3), 4, 12)
     assert await whole.begin() is None
     assert [part async for part in whole.stream()] == [b"x" * 4] * 3
-
-
-async def test_signed_urls_fetch_without_credentials(store, answering):
-    await store.write("odd #?%20", b"signed")
-    [url] = await store.signed_urls(["odd #?%20"], 60)
-    async with aiohttp.ClientSession() as session, session.get(URL(url, encoded=True)) as response:
-        assert await response.read() == b"signed"
 
 
 @pytest.mark.parametrize("engine", ["obstore", "fsspec"])
