@@ -1,53 +1,37 @@
 """A pod's annotations → its ferry spec. All that is wrong is said at once.
 
 A key belongs to us when it begins with `podferry.io/`. Each value has its variables expanded, is parsed by
-the table in `podferry.contract.keys`, and then the wishes are checked against each other.
+the table in `podferry.contract.keys`, and then the wishes are checked against each other
+(`podferry.contract.cross`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
+from podferry.contract.cross import access_of, cross_problems
 from podferry.contract.errors import InvalidWish, Problem
-from podferry.contract.keys import DIRECTIONS, KEYS, RESTORE_WORDS, STAMPS
-from podferry.contract.quantity import format_bytes, quantity_at_least
+from podferry.contract.keys import KEYS, RESTORE_WORDS, STAMPS
 from podferry.contract.reference import Reference, parse_reference
 from podferry.contract.spec import (
     CHECKPOINT_PATH,
     DATASET_PATH,
+    OUTPUT_PATH,
     PREFIX,
-    Access,
     CheckpointSpec,
+    Completion,
     DatasetSpec,
     FerrySpec,
+    OutputSpec,
 )
 from podferry.contract.suggest import did_you_mean
-from podferry.contract.uri import Uri, parse_uri
 from podferry.contract.variables import Variables, expand
 
-PATHS = (
-    ("dataset", "dataset-path", DATASET_PATH),
-    ("checkpoints", "checkpoint-path", CHECKPOINT_PATH),
-)
-"""Directories of the pod: whose they are, their key, their default."""
 NOTHING: Mapping[str, str] = MappingProxyType({})
-BELONGS = {
-    "dataset": ("dataset-path", "dataset-size", "dataset-secret", "dataset-endpoint", "dataset-region"),
-    "checkpoints": (
-        "checkpoint-path",
-        "checkpoint-size",
-        "checkpoints-secret",
-        "checkpoints-endpoint",
-        "checkpoints-region",
-        "keep-local",
-        "restore",
-    ),
-}
-"""Keys that mean nothing without another."""
 
 
 def read_annotations(
@@ -69,7 +53,7 @@ def read_annotations(
     if not wishes or wishes.get("inject") == "false":
         return None
     values, problems = _values(wishes, variables or Variables(), declared)
-    InvalidWish.raise_any([*_unknown(wishes), *problems, *_cross(wishes, values)])
+    InvalidWish.raise_any([*_unknown(wishes), *problems, *cross_problems(wishes, values)])
     return _spec(values)
 
 
@@ -145,103 +129,14 @@ def _blame(name: str, text: str, problem: Problem) -> Problem:
     return Problem(f"{PREFIX}{name}: {problem.what}", measured.removesuffix(": "), problem.remedy)
 
 
-def _cross(wishes: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[Problem]:
-    """What is wrong between wishes that are right by themselves."""
-    # A misspelled key is said already; that it leaves nothing to do would be noise.
-    if not any(direction in wishes for direction in DIRECTIONS) and all(name in KEYS for name in wishes):
-        yield Problem(
-            "the pod opts in and wishes nothing",
-            ", ".join(f"{PREFIX}{name}: {text!r}" for name, text in sorted(wishes.items())),
-            f"Add {PREFIX}dataset or {PREFIX}checkpoints",
-        )
-    for direction, names in BELONGS.items():
-        for name in names if direction not in wishes else ():
-            if name in wishes:
-                remedy = f"Add {PREFIX}{direction} or remove it"
-                what = f"{PREFIX}{name} is set without {PREFIX}{direction}"
-                yield Problem(what, repr(wishes[name]), remedy)
-    if all(direction in wishes for direction in DIRECTIONS):
-        yield from _paths_clash(values)
-        yield from _places_clash(values)
-    yield from _paths_in_places(wishes, values)
-    yield from _too_small(wishes, values)
-
-
-def _paths_clash(values: Mapping[str, Any]) -> Iterator[Problem]:
-    data = values.get("dataset-path", DATASET_PATH)
-    checkpoints = values.get("checkpoint-path", CHECKPOINT_PATH)
-    if _nested(data.split("/"), checkpoints.split("/")):
-        yield Problem(
-            f"{PREFIX}dataset-path and {PREFIX}checkpoint-path are the same or lie in each other",
-            f"{data} and {checkpoints}",
-            "Choose two directories side by side",
-        )
-
-
-def _places_clash(values: Mapping[str, Any]) -> Iterator[Problem]:
-    """A dataset that checkpoints are written into changes; two services may hold the same names."""
-    if "dataset" not in values or "checkpoints" not in values:
-        return
-    data, checkpoints = values["dataset"].uri, parse_uri(values["checkpoints"])
-    endpoints = {_access(values, direction).endpoint for direction in DIRECTIONS}
-    if len(endpoints) == 1 and _nested(_steps(data), _steps(checkpoints)):
-        yield Problem(
-            f"{PREFIX}dataset and {PREFIX}checkpoints are the same place or lie in each other",
-            f"{data} and {checkpoints}",
-            "Choose two prefixes side by side",
-        )
-
-
-def _paths_in_places(wishes: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[Problem]:
-    """A stage or a checkpoint directory that is one with local files that are read or written."""
-    for direction in (name for name in DIRECTIONS if name in values):
-        uri = values["dataset"].uri if direction == "dataset" else parse_uri(values["checkpoints"])
-        for owner, name, default in PATHS if uri.scheme == "file" else ():
-            path = values.get(name, default)
-            if owner in wishes and _nested(uri.key.split("/") if uri.key else [], path.split("/")[1:]):
-                said = repr(wishes[direction])
-                place = said if str(uri) in said else f"{said}: {uri}"
-                yield Problem(
-                    f"{PREFIX}{direction} and {PREFIX}{name} are the same directory or lie in each other",
-                    f"{place} and {path}",
-                    "Choose two directories side by side",
-                )
-
-
-def _too_small(wishes: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[Problem]:
-    size, reference = values.get("dataset-size"), values.get("dataset")
-    if size and reference and reference.bytes and reference.bytes > size:
-        yield Problem(
-            f"{PREFIX}dataset-size is less than {PREFIX}dataset holds",
-            f"{wishes['dataset-size']!r}: the reference says {format_bytes(reference.bytes)}",
-            f"Remove it, or write more than {quantity_at_least(reference.bytes)}",
-        )
-
-
-def _steps(uri: Uri) -> list[str]:
-    return [uri.scheme, uri.bucket, *filter(None, uri.key.split("/"))]
-
-
-def _nested(one: list[str], other: list[str]) -> bool:
-    """Whether one sequence of steps begins with the other."""
-    return all(left == right for left, right in zip(one, other, strict=False))
-
-
-def _access(values: Mapping[str, Any], direction: str) -> Access:
-    found = {
-        field: values.get(f"{direction}-{field}", values.get(field)) for field in Access.__struct_fields__
-    }
-    return Access(**found)
-
-
 def _spec(values: Mapping[str, Any]) -> FerrySpec:
-    dataset = checkpoints = None
+    dataset = checkpoints = outputs = None
     if "dataset" in values:
         dataset = DatasetSpec(
             str(values["dataset"]),
             values.get("dataset-path", DATASET_PATH),
             values.get("dataset-size"),
-            _access(values, "dataset"),
+            access_of(values, "dataset"),
         )
     if "checkpoints" in values:
         checkpoints = CheckpointSpec(
@@ -250,7 +145,18 @@ def _spec(values: Mapping[str, Any]) -> FerrySpec:
             values.get("checkpoint-size"),
             values.get("keep-local", 1),
             values.get("restore", RESTORE_WORDS[0]),
-            _access(values, "checkpoints"),
+            access_of(values, "checkpoints"),
+            values.get("keep-remote"),
+            values.get("complete", Completion.AUTO),
+            values.get("upload-limit"),
+        )
+    if "outputs" in values:
+        outputs = OutputSpec(
+            values["outputs"],
+            values.get("output-path", OUTPUT_PATH),
+            values.get("output-size"),
+            values.get("outputs-every"),
+            access_of(values, "outputs"),
         )
     return FerrySpec(
         dataset,
@@ -260,4 +166,5 @@ def _spec(values: Mapping[str, Any]) -> FerrySpec:
         values.get("shm-size"),
         values.get("grace"),
         values.get("container"),
+        outputs,
     )

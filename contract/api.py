@@ -4,7 +4,10 @@
     GET  /v1/gate?wait=S            Gate; answers when the gate has opened or is refused
     POST /v1/durable?wait=S&final=B Durability of all that was in the checkpoint directory when the call came;
                                     answers when all of it is durable. `final=true` says that nobody writes
-                                    any more: files need not be quiet for a while to count as complete
+                                    any more: files need not be quiet for a while to count as complete.
+                                    `ending=true` says that the pod ends: the newest goes first from now on
+    POST /v1/done?checkpoint=NAME   Marked: that checkpoint, by its name or step, is whole as it lies there
+    GET  /metrics                   for Prometheus
 
 Every answer is 200 with a JSON document. A wait ends after S seconds with what is true then: ask again.
 """
@@ -20,12 +23,15 @@ from podferry.contract.errors import Problem
 STATUS_PATH = "/v1/status"
 GATE_PATH = "/v1/gate"
 DURABLE_PATH = "/v1/durable"
+DONE_PATH = "/v1/done"
+METRICS_PATH = "/metrics"
 LONGEST_WAIT = 25.0
 """Seconds that one request may wait: below the idle time-outs of common proxies."""
 
 AGENT_VARIABLE = "PODFERRY_AGENT"
 DATASET_VARIABLE = "PODFERRY_DATASET"
 CHECKPOINTS_VARIABLE = "PODFERRY_CHECKPOINTS"
+OUTPUTS_VARIABLE = "PODFERRY_OUTPUTS"
 RESTORED_VARIABLE = "PODFERRY_RESTORED"
 SPEC_VARIABLE = "PODFERRY_SPEC"
 
@@ -113,6 +119,13 @@ class CheckpointStatus(msgspec.Struct):
         durable: Those that this agent committed, oldest first.
         pending: Names that are written or on their way.
         pending_bytes: Their bytes.
+        pending_since: When the oldest of them that is whole became so, seconds since the epoch; None where
+            none is.
+        uploaded_bytes: Sent by this agent so far, what was sent again included.
+        referenced_bytes: Not sent, since an earlier commit has them.
+        upload_rate: Bytes a second of the last upload.
+        write_seconds: From the first to the last change of the newest checkpoint: what the trainer took.
+        fenced: Another agent has taken this lineage over: nothing of this one is committed any more.
         problems: The last failure of each pending one, and that the volume is full where it is.
         restored: What training resumed from, None where it starts anew.
     """
@@ -123,8 +136,33 @@ class CheckpointStatus(msgspec.Struct):
     durable: list[DurableCheckpoint] = []
     pending: list[str] = []
     pending_bytes: int = 0
+    pending_since: float | None = None
+    uploaded_bytes: int = 0
+    referenced_bytes: int = 0
+    upload_rate: float = 0.0
+    write_seconds: float = 0.0
+    fenced: bool = False
     problems: list[Problem] = []
     restored: RestoredStatus | None = None
+
+
+class OutputStatus(msgspec.Struct):
+    """The outputs so far.
+
+    Attributes:
+        uri: The destination.
+        path: Where the trainer writes them.
+        files: How many are uploaded as they are now; bytes: their sum.
+        uploaded_at: When an upload last ended with nothing left to do, seconds since the epoch.
+        problems: What went wrong in the last upload.
+    """
+
+    uri: str
+    path: str
+    files: int = 0
+    bytes: int = 0
+    uploaded_at: float | None = None
+    problems: list[Problem] = []
 
 
 class Status(msgspec.Struct):
@@ -132,7 +170,7 @@ class Status(msgspec.Struct):
 
     Attributes:
         stage: How far it is.
-        dataset, checkpoints: None where the pod has none.
+        dataset, checkpoints, outputs: None where the pod has none.
         problems: Why it refused.
         retryable: Whether a new pod may fare better.
         starts: How often the worker has been started in this pod.
@@ -142,6 +180,7 @@ class Status(msgspec.Struct):
     stage: Stage = Stage.PLANNING
     dataset: DatasetStatus | None = None
     checkpoints: CheckpointStatus | None = None
+    outputs: OutputStatus | None = None
     problems: tuple[Problem, ...] = ()
     retryable: bool = False
     starts: int = 1
@@ -164,6 +203,18 @@ class Gate(msgspec.Struct, frozen=True):
     retryable: bool = False
     environment: dict[str, str] = {}
     summary: str = ""
+
+
+class Marked(msgspec.Struct, frozen=True):
+    """The answer to a mark.
+
+    Attributes:
+        checkpoint: The name of the checkpoint that was marked, None where none is called so.
+        problems: Why it is not whole all the same, or what lies there instead.
+    """
+
+    checkpoint: str | None = None
+    problems: tuple[Problem, ...] = ()
 
 
 class Durability(msgspec.Struct, frozen=True):

@@ -3,6 +3,9 @@
     <lineage>/<checkpoint>/<natural names>            data; never changed once a commit lists it
     <lineage>/.podferry/commits/<sequence>.json       the commit, created conditionally, last
     <lineage>/.podferry/latest.json                   a copy of the newest commit: a hint, never the truth
+    <lineage>/.podferry/parts/<name>/<rank>.json      with several ranks: each one's part (`parts.py`)
+    <lineage>/.podferry/ranks/<rank>-<writer>         which agents have taken part
+    <lineage>/.podferry/notes/<writer>.json           how an agent fares, and what it could not make durable
 
 `<checkpoint>` is the checkpoint's name and a hash of its content: another version of `last.pt` is another
 checkpoint, and writing the same content twice writes the same bytes to the same names.
@@ -31,20 +34,24 @@ HASH_DIGITS = 12
 """Hexadecimal digits of the content's hash in a checkpoint's folder: 48 bits tell a name's versions apart."""
 
 
-class CommittedFile(msgspec.Struct, frozen=True, order=True):
+class CommittedFile(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
     """One file of a checkpoint.
 
     Attributes:
         name: Relative to the checkpoint directory, as the trainer wrote it.
         object: Relative to the lineage: where its bytes lie, possibly in an earlier checkpoint's folder.
         size: Bytes.
-        sha256: 64 hexadecimal digits over the bytes that were sent.
+        xxh128: XXH3-128 of the bytes that were sent, 32 hexadecimal digits, as `xxh128sum` prints it. It runs
+            at 20 GiB/s where SHA-256 without instructions of its own runs at 0.3: neither an upload nor a
+            restore waits for it, nor does it take the trainer's cores.
+        rank: Whose file it is, where ranks wrote different ones of this name; None where all share it.
     """
 
     name: str
     object: str
     size: int
-    sha256: str
+    xxh128: str
+    rank: int | None = None
 
 
 class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -52,7 +59,8 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         format: Version of this document.
-        sequence: 1 for a lineage's first commit, then without gaps.
+        sequence: The order of a lineage's commits, from 1. A gap is one that was removed, or room that a
+            drain has left for an older checkpoint, which goes out after the newest.
         lineage: Which attempts belong together.
         checkpoint: The folder of its data: name and hash.
         name: What the trainer called it, without the hash.
@@ -61,7 +69,10 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
         files: All of them, sorted by name.
         world: How many pods wrote it together.
         run: KFP's run id, None outside KFP.
-        writer: The agent that wrote it, unique to one life of it.
+        writer: The agent that wrote it, unique to one life of its pod.
+        rank: That agent's number in its training, None where nothing says.
+        room: How many numbers right below its own were free when it was created: its writer knew of no commit
+            there, which tells two writers apart that commit at once.
     """
 
     format: int
@@ -75,6 +86,8 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
     writer: str
     world: int = 1
     run: str | None = None
+    rank: int | None = None
+    room: int = 0
 
     @property
     def bytes(self) -> int:
@@ -128,6 +141,6 @@ def decode_commit(data: bytes, source: str) -> Commit:
     """
     commit = decode_document(data, Commit, FORMAT, source)
     names = [text for file in commit.files for text in (file.name, file.object)]
-    files = [file.name for file in commit.files]
+    files = sorted({file.name for file in commit.files})
     Corrupt.raise_any([*filter(None, map(name_problem, names)), *clashes(files)])
     return commit

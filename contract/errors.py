@@ -8,6 +8,8 @@
     │   │   ├── BucketNotFound  no such bucket, container or root
     │   │   └── EmptyDataset    nothing under the prefix
     │   ├── AlreadyExists       a conditional create found the name taken
+    │   ├── Superseded          a newer checkpoint is committed, or a newer attempt has begun
+    │   ├── Fenced              another agent has taken this one's place
     │   ├── Changed             an object, a file or a dataset is no longer the one that was listed
     │   ├── Corrupt             bytes are not those that were promised
     │   ├── AccessDenied        the store refuses
@@ -99,6 +101,14 @@ class EmptyDataset(NotFound):
 
 class AlreadyExists(PermanentError):
     """A conditional create found the name taken. Nothing was written."""
+
+
+class Superseded(PermanentError):
+    """A checkpoint comes too late: a newer one is committed, or those who wrote it have begun anew."""
+
+
+class Fenced(PermanentError):
+    """Another agent writes in this one's place: this one must never write there again."""
 
 
 class Changed(PermanentError):

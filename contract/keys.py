@@ -16,12 +16,12 @@ from podferry.contract.errors import InvalidWish
 from podferry.contract.lineage import lineage_problem
 from podferry.contract.names import name_problem
 from podferry.contract.quantity import parse_bytes, parse_seconds
-from podferry.contract.spec import CHECKPOINT_PATH, DATASET_PATH, PREFIX
+from podferry.contract.spec import CHECKPOINT_PATH, DATASET_PATH, OUTPUT_PATH, PREFIX, Completion
 from podferry.contract.uri import parse_uri
 
 STAMPS = frozenset({"status", "spec", "policy-hash"})
 """Keys that podferry itself writes on a pod; they are no wishes."""
-DIRECTIONS = ("dataset", "checkpoints")
+DIRECTIONS = ("dataset", "checkpoints", "outputs")
 RESTORE_WORDS = ("auto", "latest", "never")
 LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 """DNS-1123 label, source: RFC 1123 as Kubernetes uses it for the names of containers."""
@@ -108,6 +108,14 @@ def parse_restore(text: str) -> str:
     return word
 
 
+def parse_completion(text: str) -> Completion:
+    """`auto` or `marked`."""
+    try:
+        return Completion(text.strip())
+    except ValueError:
+        raise InvalidWish.of("neither auto nor marked", repr(text), "Write auto or marked") from None
+
+
 def parse_lineage(text: str) -> str:
     """A lineage: one path segment."""
     InvalidWish.raise_any(filter(None, [lineage_problem(text)]))
@@ -159,7 +167,7 @@ def at_least(least: int) -> Callable[[str], int]:
 
 def _access(direction: str) -> list[Key]:
     """The three keys of a direction; of both for an empty one."""
-    dash, of = (f"{direction}-", f"of the {direction}") if direction else ("", "of both directions")
+    dash, of = (f"{direction}-", f"of the {direction}") if direction else ("", "of all directions")
     default = "without the prefix" if direction else "the pod's identity, the vendor's own"
     return [
         Key(f"{dash}secret", parse_secret, f"Secret with the credentials {of}", default),
@@ -177,12 +185,20 @@ TABLE = (
     Key("checkpoint-path", parse_path, "Directory in which the trainer writes them", CHECKPOINT_PATH),
     Key("checkpoint-size", parse_bytes, "Bytes of one checkpoint", "the policy's"),
     Key("keep-local", at_least(0), "Durable checkpoints that stay in memory", "1"),
+    Key("keep-remote", at_least(1), "Commits that stay at the destination", "all"),
     Key("restore", parse_restore, "auto, latest, never, a checkpoint's name, or a URI", "auto"),
+    Key("complete", parse_completion, "When one is whole: auto, or marked by the trainer", "auto"),
+    Key("upload-limit", parse_bytes, "Bytes a second that checkpoints' uploads may take"),
     Key("lineage", parse_lineage, "Which attempts are the same training", "the owner's or the KFP step's"),
-    Key("world", at_least(1), "Number of pods of the training", "1"),
+    Key("world", at_least(1), "Number of pods that write a checkpoint together", "1"),
+    Key("outputs", parse_destination, "URI that the output directory is uploaded to"),
+    Key("output-path", parse_path, "Directory in which the trainer writes outputs", OUTPUT_PATH),
+    Key("output-size", parse_bytes, "Bytes of all outputs", "the policy's"),
+    Key("outputs-every", parse_seconds, "Time between uploads of outputs", "at the end"),
     *_access(""),
     *_access("dataset"),
     *_access("checkpoints"),
+    *_access("outputs"),
     Key("shm-size", parse_bytes, "Size of the trainer's /dev/shm", "the policy's"),
     Key("grace", parse_seconds, "Time between the pod's deletion and its end", "computed"),
     Key("container", parse_container, "Name of the training container", "found"),

@@ -6,6 +6,7 @@ form that `str(parse_reference(...))` and `str(parse_uri(...))` give.
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import msgspec
@@ -20,6 +21,7 @@ PREFIX = "podferry.io/"
 """What the keys of all our annotations begin with."""
 DATASET_PATH = "/dev/shm/dataset"  # noqa: S108 - the documented default, a volume of its own
 CHECKPOINT_PATH = "/dev/shm/checkpoints"  # noqa: S108 - as above
+OUTPUT_PATH = "/dev/shm/outputs"  # noqa: S108 - as above
 
 Bytes = Annotated[int, msgspec.Meta(gt=0)]
 Seconds = Annotated[int, msgspec.Meta(gt=0)]
@@ -64,6 +66,15 @@ class DatasetSpec(msgspec.Struct, frozen=True):
         return parse_reference(self.reference)
 
 
+class Completion(StrEnum):
+    """When a checkpoint counts as whole."""
+
+    AUTO = "auto"
+    """By the rules of its writer, else when it has been closed and quiet."""
+    MARKED = "marked"
+    """When the trainer says so (`podferry checkpoint done`), never before."""
+
+
 class CheckpointSpec(msgspec.Struct, frozen=True):
     """Where checkpoints go and come from.
 
@@ -72,7 +83,10 @@ class CheckpointSpec(msgspec.Struct, frozen=True):
         path: Absolute directory in which the trainer writes and finds them.
         size: Bytes of one; None where the policy says.
         keep_local: How many durable ones stay in memory.
+        keep_remote: How many commits stay at the destination; None for all.
         restore: `auto`, `latest`, `never`, a checkpoint's name, or the URI of one.
+        complete: When one counts as whole.
+        upload_limit: Bytes a second that uploads may take; None for as many as there are.
         access: How to reach the destination.
     """
 
@@ -81,6 +95,36 @@ class CheckpointSpec(msgspec.Struct, frozen=True):
     size: Bytes | None = None
     keep_local: Annotated[int, msgspec.Meta(ge=0)] = 1
     restore: str = "auto"
+    access: Access = Access()
+    keep_remote: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    complete: Completion = Completion.AUTO
+    upload_limit: Bytes | None = None
+
+    @property
+    def parsed(self) -> Uri:
+        """The destination as a value.
+
+        Raises:
+            InvalidWish: The text is no URI. `decode_spec` and `read_annotations` let none through.
+        """
+        return parse_uri(self.uri)
+
+
+class OutputSpec(msgspec.Struct, frozen=True):
+    """A directory of results that is uploaded as it is.
+
+    Attributes:
+        uri: Destination; the directory's names lie below it.
+        path: Absolute directory in which the trainer writes them.
+        size: Bytes of all; None where the policy says.
+        every: Seconds between uploads; None for one at the end.
+        access: How to reach the destination.
+    """
+
+    uri: str
+    path: str = OUTPUT_PATH
+    size: Bytes | None = None
+    every: Seconds | None = None
     access: Access = Access()
 
     @property
@@ -99,8 +143,10 @@ class FerrySpec(msgspec.Struct, frozen=True):
     Attributes:
         dataset: What to bring, if anything.
         checkpoints: What to keep, if anything.
+        outputs: What to upload besides, if anything.
         lineage: The lineage that the user asks for; None to compute it (`podferry.contract.lineage`).
-        world: Number of pods of the training.
+        world: Number of pods that write a checkpoint together.
+        rank: This pod's number in its training; None where nothing says.
         shm_size: Bytes of the trainer's `/dev/shm`; None for the policy's default.
         grace: Seconds between the pod's deletion and its end; None to compute it.
         container: Name of the training container; None to find it.
@@ -114,6 +160,8 @@ class FerrySpec(msgspec.Struct, frozen=True):
     shm_size: Bytes | None = None
     grace: Seconds | None = None
     container: str | None = None
+    outputs: OutputSpec | None = None
+    rank: Annotated[int, msgspec.Meta(ge=0)] | None = None
     format: int = FORMAT
 
 
@@ -134,11 +182,12 @@ def decode_spec(data: bytes, source: str = "ferry spec") -> FerrySpec:
         Corrupt: No spec, or one whose places are none.
     """
     spec = decode_document(data, FerrySpec, FORMAT, source)
-    Corrupt.raise_any([*_unreadable(spec.dataset), *_unreadable(spec.checkpoints)])
+    parts = (spec.dataset, spec.checkpoints, spec.outputs)
+    Corrupt.raise_any([problem for part in parts for problem in _unreadable(part)])
     return spec
 
 
-def _unreadable(part: DatasetSpec | CheckpointSpec | None) -> tuple[Problem, ...]:
+def _unreadable(part: DatasetSpec | CheckpointSpec | OutputSpec | None) -> tuple[Problem, ...]:
     try:
         _ = part and part.parsed
     except InvalidWish as error:

@@ -17,7 +17,7 @@ from podferry.contract.errors import InvalidWish
 from podferry.contract.uri import Uri
 from podferry.storage.credentials import AwsSource, aws_source, is_true, names_for
 from podferry.storage.limits import Limits
-from podferry.storage.obstore_config import VENDORS, checked_endpoint, s3_endpoint
+from podferry.storage.s3_access import VENDORS, checked_endpoint, s3_endpoint
 from podferry.storage.store import StoreConfig
 from podferry.storage.translate import Place, make
 

@@ -45,6 +45,8 @@ TIMES = ("mtime", "modified", "LastModified", "last_modified", "last_write_time"
 class FsspecStore:
     """A store behind an fsspec file system."""
 
+    parts = None
+
     def __init__(self, uri: Uri, config: StoreConfig, limits: Limits = LIMITS) -> None:
         self.uri = uri
         self.exclusive_create = uri.scheme in EXCLUSIVE

@@ -18,12 +18,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from podferry.contract.errors import BucketNotFound, Changed, Corrupt
+from podferry.contract.errors import Changed, Corrupt
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.body import Source
 from podferry.storage.limits import LIMITS, Limits
-from podferry.storage.local_errors import not_a_directory, not_a_file
+from podferry.storage.local_files import check_top, fill, make_room, sync_directory, unlink, write_all
+from podferry.storage.local_parts import LocalParts
 from podferry.storage.naming import checked_name, is_temporary, join, temporary_name
 from podferry.storage.store import Body, WriteMode
 from podferry.storage.translate import Place, translate, translating
@@ -42,6 +43,7 @@ class LocalStore:
 
     def __init__(self, uri: Uri, limits: Limits = LIMITS) -> None:
         self.uri = uri
+        self.parts = LocalParts(self._call, Place(uri), TOP / uri.key)
         self._root = TOP / uri.key
         self._place = Place(uri)
         self._limits = limits
@@ -80,7 +82,7 @@ class LocalStore:
         """See `Store.delete`. Directories stay."""
         for name in names:
             path = self._path(name)
-            await self._call(name, lambda path=path: _unlink(path), "removed")  # type: ignore[misc]
+            await self._call(name, lambda path=path: unlink(path), "removed")  # type: ignore[misc]
 
     async def close(self) -> None:
         """Nothing is held."""
@@ -90,12 +92,7 @@ class LocalStore:
             return await asyncio.to_thread(self._checked, work)
 
     def _checked(self, work: Callable[[], T]) -> T:
-        top = TOP / self.uri.key.partition("/")[0]
-        if not top.is_dir():
-            if top.exists():
-                raise BucketNotFound(*not_a_directory(top).problems)
-            remedy = "Create it, or check the path and its mount"
-            raise BucketNotFound.of(f"there is no directory {top}", str(self.uri), remedy)
+        check_top(self.uri, TOP / self.uri.key.partition("/")[0])
         return work()
 
     def _path(self, name: str) -> Path:
@@ -127,7 +124,7 @@ class LocalStore:
             if start + wanted > status.st_size:
                 raise _too_short(self.uri / name, status.st_size, start, wanted)
             held = bytearray(wanted)
-            _fill(file.fileno(), memoryview(held), start, str(self.uri / name))
+            fill(file.fileno(), memoryview(held), start, str(self.uri / name))
             if tag and _tag(after := os.fstat(file.fileno())) != tag:
                 raise self._changed(name, tag, _tag(after))
         return memoryview(held)
@@ -141,11 +138,11 @@ class LocalStore:
 
     def _write(self, name: str, source: Source, mode: WriteMode) -> None:
         target, temporary = self._path(name), self._root / temporary_name(name)
-        self._make_room(name, target)
+        make_room(self._place, name, target)
         try:
             with temporary.open("xb", buffering=0) as file:
                 while part := source.next_part():
-                    _write_all(file.fileno(), part)
+                    write_all(file.fileno(), part)
                 os.fsync(file.fileno())
             if mode is WriteMode.CREATE:
                 os.link(temporary, target)
@@ -156,17 +153,7 @@ class LocalStore:
             raise translate(error, self._place, name, "written") from error
         finally:
             temporary.unlink(missing_ok=True)
-        _sync_directory(target.parent)
-
-    def _make_room(self, name: str, target: Path) -> None:
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError) as error:
-            raise not_a_directory(target.parent) from error
-        except OSError as error:
-            raise translate(error, self._place, name, "made") from error
-        if target.is_dir():
-            raise not_a_file(target)
+        sync_directory(target.parent)
 
 
 def _tag(status: os.stat_result) -> str:
@@ -181,39 +168,11 @@ def _too_short(uri: Uri, size: int, start: int, length: int) -> Corrupt:
     )
 
 
-def _fill(descriptor: int, view: memoryview, start: int, name: str) -> None:
-    done = 0
-    while done < len(view):
-        got = os.preadv(descriptor, [view[done:]], start + done)
-        if not got:
-            raise Corrupt.of(f"{name} became shorter while it was read", f"{done} of {len(view)} bytes")
-        done += got
-
-
-def _write_all(descriptor: int, part: bytes) -> None:
-    view = memoryview(part)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
-def _sync_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _status(path: Path) -> os.stat_result:
     status = path.stat()
     if path.is_dir():
         raise IsADirectoryError(str(path))
     return status
-
-
-def _unlink(path: Path) -> None:
-    with suppress(FileNotFoundError, NotADirectoryError):
-        path.unlink()
 
 
 def _scan(path: Path) -> list[os.DirEntry[str]]:

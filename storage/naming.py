@@ -28,10 +28,15 @@ def join(*parts: str) -> str:
     return "/".join(part for part in parts if part)
 
 
-def temporary_name(name: str) -> str:
-    """A name beside `name`, so that renaming stays in one directory; no listing yields it."""
+def temporary_name(name: str, token: str = "") -> str:
+    """A name beside `name`, so that renaming stays in one directory; no listing yields it.
+
+    Args:
+        name: What it will be called.
+        token: 16 hexadecimal digits that tell it from others; drawn where none are given.
+    """
     parent, _, _ = name.rpartition("/")
-    return join(parent, f".podferry-{secrets.token_hex(8)}.tmp")
+    return join(parent, f".podferry-{token or secrets.token_hex(8)}.tmp")
 
 
 def is_temporary(name: str) -> bool:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 import msgspec
 from obstore.store import AzureStore, S3Store
 
-from podferry.contract.errors import CredentialsMissing, InvalidWish
+from podferry.contract.errors import CredentialsMissing
 from podferry.contract.uri import Uri
-from podferry.storage.credentials import AwsSource, aws_source, is_true, names_for
+from podferry.storage.credentials import AwsSource, is_true, names_for
 from podferry.storage.limits import Limits
+from podferry.storage.s3_access import VENDORS, checked_endpoint, s3_access
 from podferry.storage.store import StoreConfig
 from podferry.storage.translate import Place, make
 
@@ -27,23 +28,6 @@ METADATA = "http://169.254.169.254"
 """Amazon's metadata service: "Instance metadata and user data", EC2 user guide."""
 
 
-class Vendor(msgspec.Struct, frozen=True):
-    """A service that speaks S3.
-
-    Attributes:
-        endpoint: Its address, with `{region}`.
-        region: Where none is named.
-    """
-
-    endpoint: str
-    region: str
-
-
-VENDORS = {
-    "s3": Vendor("https://s3.{region}.amazonaws.com", "us-east-1"),
-    "s3a": Vendor("https://s3.{region}.amazonaws.com", "us-east-1"),
-    "bos": Vendor("https://s3.{region}.bcebos.com", "bj"),
-}
 AZURE = ("az", "abfs", "abfss", "azure")
 SCHEMES = (*VENDORS, *AZURE)
 
@@ -72,39 +56,13 @@ def client_for(uri: Uri, config: StoreConfig, limits: Limits) -> Client:
     return _azure(uri, config, limits) if uri.scheme in AZURE else _s3(uri, config, limits)
 
 
-def s3_endpoint(uri: Uri, config: StoreConfig) -> tuple[str, str]:
-    """Endpoint and region of an S3 store: what is configured, else the vendor's own."""
-    held, vendor = config.credentials, VENDORS[uri.scheme]
-    region = config.region or held.get("AWS_REGION") or held.get("AWS_DEFAULT_REGION") or vendor.region
-    named = config.endpoint or held.get("AWS_ENDPOINT_URL_S3") or held.get("AWS_ENDPOINT_URL")
-    return checked_endpoint(named or vendor.endpoint.format(region=region)), region
-
-
-def checked_endpoint(endpoint: str) -> str:
-    """An endpoint without its last slash.
-
-    Raises:
-        InvalidWish: It is no http or https URL.
-    """
-    if not endpoint.startswith(("http://", "https://")):
-        raise InvalidWish.of(
-            "an endpoint must be a URL", repr(endpoint), "Write http://HOST:PORT or https://HOST"
-        )
-    return endpoint.rstrip("/")
-
-
 def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> Client:
-    held = config.credentials
-    endpoint, region = s3_endpoint(uri, config)
-    place = Place(uri, endpoint, names_for(held, "AWS_"))
-    source = aws_source(held)
-    if source is AwsSource.NONE:
-        raise make("credentials", place)
-    virtual = is_true(held.get("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", ""))
+    access = s3_access(uri, config)
+    held, source = access.held, access.source
     options: S3Config = {
-        "aws_endpoint_url_s3": _virtual(endpoint, uri.bucket) if virtual else endpoint,
-        "region": region,
-        "virtual_hosted_style_request": virtual,
+        "aws_endpoint_url_s3": access.bucket_url if access.virtual else access.endpoint,
+        "region": access.region,
+        "virtual_hosted_style_request": access.virtual,
         "skip_signature": source is AwsSource.ANONYMOUS,
         **_ambient(source, held),
     }
@@ -116,12 +74,7 @@ def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> Client:
         credential_provider=_Keys(held) if source is AwsSource.KEYS else None,
     )
     metadata = held.get("AWS_METADATA_ENDPOINT", METADATA) if source is AwsSource.METADATA else ""
-    return Client(store, place, metadata)
-
-
-def _virtual(endpoint: str, bucket: str) -> str:
-    scheme, _, host = endpoint.partition("://")
-    return f"{scheme}://{bucket}.{host}"
+    return Client(store, access.place, metadata)
 
 
 class _Keys:

@@ -8,8 +8,10 @@ Where the connection broke and nothing is certain, `Unavailable` is raised.
 from __future__ import annotations
 
 import asyncio
+import importlib
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
+from functools import cached_property
 from urllib.parse import urlsplit
 
 import obstore
@@ -22,6 +24,7 @@ from podferry.storage.body import Source, whole
 from podferry.storage.limits import LIMITS, Limits
 from podferry.storage.naming import checked_name, join
 from podferry.storage.obstore_config import AZURE, client_for
+from podferry.storage.parts import PartStore
 from podferry.storage.signal import signal_of
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.translate import kind_of, make, translate
@@ -44,6 +47,16 @@ class ObstoreStore:
         self._limits = limits
         self._bucket_seen = False
         self._ready = not self._client.metadata
+        self._config = config
+
+    @cached_property
+    def parts(self) -> PartStore | None:
+        """See `Store.parts`: S3's alone. What it needs is loaded here, as most stores are only read."""
+        if self.uri.scheme in AZURE:
+            return None
+        engine = importlib.import_module("podferry.storage.s3_parts")
+        found: PartStore | None = engine.s3_parts(self.uri, self._config, self._limits)
+        return found
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
         """See `Store.entries`. The tag is the ETag as it is sent, with its quotation marks.
@@ -121,6 +134,9 @@ class ObstoreStore:
             if source.failure is not None:
                 raise source.failure from None
             raise await self._translated(error, name) from error
+        finally:
+            # A failure's traceback holds this frame, and the task the failure: a circle with the body in it.
+            del upload, small
 
     async def delete(self, names: Iterable[str]) -> None:
         """See `Store.delete`."""
@@ -130,7 +146,10 @@ class ObstoreStore:
             await self._delete(keys[start : start + PAGE])
 
     async def close(self) -> None:
-        """Drop nothing by hand: obstore gives back its connections with the client."""
+        """Give back the connections of uploads in parts; obstore gives back its own with the client."""
+        parts = self.__dict__.get("parts")
+        if parts is not None:
+            await parts.close()
 
     def _key(self, name: str) -> str:
         if "\\" in name and self.uri.scheme in AZURE:
@@ -290,3 +309,5 @@ async def _finished(upload: asyncio.Future[None], source: Source) -> None:
         with suppress(Exception):  # the cancellation is what the caller gets
             await upload
         raise
+    finally:
+        del upload  # as in `write`

@@ -19,7 +19,7 @@ import msgspec
 from obstore import exceptions as obstore
 
 STATUS = re.compile(r"\binner: Status \{\s*status: (\d{3}),")
-CODE = re.compile(r"<Code>([A-Za-z]{1,64})</Code>")
+CODE = re.compile(r"<Code>([A-Za-z0-9]{1,64})</Code>")
 HTTP = re.compile(r"\binner: Http\(\s*HttpError \{\s*kind: (\w+),")
 OS_CODE = re.compile(r"\bOs \{\s*code: (\d{1,5}),")
 HTTP_KINDS = {
@@ -205,4 +205,4 @@ def _code(error: BaseException) -> str:
         code = response.get("Error", {}).get("Code", "")
     else:
         code = getattr(error, "error_code", "")
-    return code if isinstance(code, str) and code.isalpha() else ""
+    return code if isinstance(code, str) and code.isalnum() and not code.isdecimal() else ""

@@ -1,4 +1,4 @@
-"""What every store can do: six calls, and what is atomic about them.
+"""What every store can do: six calls, and what is atomic about them; some write in parts, too.
 
 A store is opened at a URI; every name below is relative to it, with `/` between its parts and none at its
 ends. All calls are safe to run concurrently. Every call may raise
@@ -20,6 +20,7 @@ import msgspec
 
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
+from podferry.storage.parts import PartStore
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -66,6 +67,10 @@ class Store(Protocol):
     @property
     def exclusive_create(self) -> bool:
         """Whether `WriteMode.CREATE` is atomic under a race; else it checks, then writes."""
+
+    @property
+    def parts(self) -> PartStore | None:
+        """Writes large objects in parts that survive a restart; None where the store cannot."""
 
     def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
         """All objects below `prefix`, which is a directory: `a` yields `a/b`, neither `ab` nor `a` itself.

@@ -73,6 +73,17 @@ CODES = {
         "unreachable",
     ),
     "QuotaExceeded": "full",
+    "NotImplemented": "unsupported",
+    **dict.fromkeys(
+        (
+            "BadDigest",
+            "IncompleteBody",
+            "XAmzContentChecksumMismatch",
+            "XAmzContentSHA256Mismatch",
+            "XAmzContentSha256Mismatch",
+        ),
+        "damaged",
+    ),
 }
 """Sources: "Error responses" of Amazon's S3 API reference, "Blob service error codes" of Azure Storage."""
 
@@ -86,6 +97,7 @@ STATUSES = {
     412: "changed",
     416: "range",
     429: "throttled",
+    501: "unsupported",
     507: "full",
 }
 
@@ -208,6 +220,7 @@ KINDS: dict[str, _Rule] = {
         "the store does not answer for {}",
         "Check the endpoint's address and the network, or try again later",
     ),
+    "damaged": (Unavailable, "bytes of {} did not arrive as they were sent", "Try again"),
     "region": (
         InvalidWish,
         "the bucket of {} lies in another region than the one that was asked",

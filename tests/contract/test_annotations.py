@@ -98,13 +98,17 @@ def test_opting_out_wins_over_all_else(wishes: dict[str, str]) -> None:
 
 
 def test_the_defaults_are_the_documented_ones() -> None:
-    spec = read_annotations({PREFIX + "dataset": "s3://b/d", PREFIX + "checkpoints": "s3://b/c"})
+    wishes = {"dataset": "s3://b/d", "checkpoints": "s3://b/c", "outputs": "s3://b/o"}
+    spec = read_annotations({PREFIX + name: uri for name, uri in wishes.items()})
     assert isinstance(spec, FerrySpec)
     assert spec.dataset is not None
     assert spec.checkpoints is not None
+    assert spec.outputs is not None
     documented = {name: key.default for name, key in KEYS.items()}
     assert documented["dataset-path"] == spec.dataset.path
     assert documented["checkpoint-path"] == spec.checkpoints.path
+    assert documented["output-path"] == spec.outputs.path
+    assert documented["complete"] == spec.checkpoints.complete
     assert documented["keep-local"] == str(spec.checkpoints.keep_local)
     assert documented["restore"] == spec.checkpoints.restore
     assert documented["world"] == str(spec.world)

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from podferry.contract.errors import InvalidWish
 from podferry.contract.keys import KEYS, STAMPS, TABLE, parse_path
+from podferry.contract.spec import Completion
 
 GOOD: dict[str, dict[str, object]] = {
     "inject": {"true": True, "false": False},
@@ -14,6 +15,7 @@ GOOD: dict[str, dict[str, object]] = {
     "checkpoint-path": {"/work/ckpt": "/work/ckpt"},
     "checkpoint-size": {"2Gi": 2 * 1024**3},
     "keep-local": {"0": 0, "3": 3},
+    "keep-remote": {"1": 1, "20": 20},
     "restore": {
         "auto": "auto",
         "never": "never",
@@ -21,8 +23,14 @@ GOOD: dict[str, dict[str, object]] = {
         "s3://b/c/": "s3://b/c",
         "/c": "file:///c",
     },
+    "complete": {"auto": Completion.AUTO, "marked": Completion.MARKED, " auto ": Completion.AUTO},
+    "upload-limit": {"50Mi": 50 * 1024**2},
     "lineage": {"team.digits": "team.digits"},
     "world": {"1": 1, " 8 ": 8},
+    "outputs": {"s3://b/o/": "s3://b/o", "/mnt/o": "file:///mnt/o"},
+    "output-path": {"/work/runs": "/work/runs"},
+    "output-size": {"1Gi": 1024**3},
+    "outputs-every": {"30s": 30, "5m": 300},
     "secret": {"s3-reader": "s3-reader", "a.b": "a.b"},
     "endpoint": {
         "https://s3.example.org": "https://s3.example.org",
@@ -42,9 +50,16 @@ BAD = {
     "checkpoint-path": ["/a//b", "/a/", "//a", "/a:b", "/a\nb", "/./a"],
     "checkpoint-size": ["0"],
     "keep-local": ["-1", "1.5", "", "one", "1e3"],
+    "keep-remote": ["0", "-1", "", "all"],
     "restore": ["", "Auto", "../x", "a//b", "s3:///x", "s3://b/c#x"],
+    "complete": ["", "Auto", "done", "never"],
+    "upload-limit": ["0", "", "fast", "50MB/s"],
     "lineage": ["", ".x", "a/b", "A"],
     "world": ["0", "-1", "", "two", "9" * 20],
+    "outputs": ["", "runs", "s3://b/o#x"],
+    "output-path": ["runs", "/", "/dev/shm", "/a/../b"],
+    "output-size": ["0", "1GB"],
+    "outputs-every": ["0", "-3", "often"],
     "secret": ["", "A", "a/b", "-a", "a..b", "a" * 254],
     "endpoint": ["s3.example.org", "ftp://x", "https://", "https://u:p@x", "https://x?y=1", "https://x y"],
     "region": ["", "eu central", "-eu", "eu/1"],
@@ -56,7 +71,7 @@ BAD = {
 
 def base(name: str) -> str:
     """The key whose parser a per-direction key shares."""
-    return name.removeprefix("dataset-").removeprefix("checkpoints-") if name not in GOOD else name
+    return name if name in GOOD else name.partition("-")[2]
 
 
 @pytest.mark.parametrize("name", KEYS)

@@ -14,7 +14,7 @@ from podferry.contract.memory import (
     charged_at_most,
     memory_sum,
 )
-from podferry.contract.spec import CheckpointSpec, DatasetSpec, FerrySpec
+from podferry.contract.spec import CheckpointSpec, DatasetSpec, FerrySpec, OutputSpec
 
 GIB = 1024**3
 COUNTS = st.integers(0, 2**42)
@@ -28,9 +28,17 @@ CHECKPOINTS = st.builds(
     keep_local=st.integers(0, 9),
     restore=st.sampled_from(["auto", "never", "last.pt"]),
 )
-SPECS = st.builds(FerrySpec, st.none() | DATASETS, st.none() | CHECKPOINTS, shm_size=SIZES)
+OUTPUTS = st.builds(OutputSpec, st.just("s3://b/o"), size=st.integers(1, 2**40))
+SPECS = st.builds(
+    FerrySpec, st.none() | DATASETS, st.none() | CHECKPOINTS, outputs=st.none() | OUTPUTS, shm_size=SIZES
+)
 FOOTPRINTS = st.builds(
-    Footprint, st.integers(1, 2**30), st.integers(1, 256), st.integers(1, 2**32), st.integers(0, 4096)
+    Footprint,
+    st.integers(1, 2**30),
+    st.integers(1, 256),
+    st.integers(0, 2**30),
+    st.integers(1, 2**32),
+    st.integers(0, 4096),
 )
 
 
@@ -58,11 +66,13 @@ def test_a_full_volume_is_met_before_the_limit(
 ) -> None:
     total = memory_sum(spec, size, files, agent)
     written = total.data_volume + total.restored + files * FILE * bool(spec.dataset)
-    if spec.dataset or spec.checkpoints:
+    if spec.dataset or spec.checkpoints or spec.outputs:
         assert total.data_volume < total.sidecar
         assert written < total.sidecar
     assert total.data_volume % MIB == total.checkpoint_volume % MIB == 0
     assert total.restored <= total.checkpoint_volume
+    assert total.trainer == total.checkpoint_volume + total.output_volume
+    assert total.output_volume % MIB == 0
 
 
 @given(SPECS.filter(lambda spec: spec.dataset is not None and spec.dataset.size is None), COUNTS, FILES)
@@ -85,7 +95,7 @@ def grown(spec: FerrySpec, name: str, by: int) -> FerrySpec:
 
 
 def at_least(larger: MemorySum, smaller: MemorySum) -> bool:
-    fields = ("data_volume", "checkpoint_volume", "shm_volume", "sidecar", "trainer", "pod")
+    fields = ("data_volume", "checkpoint_volume", "output_volume", "shm_volume", "sidecar", "trainer", "pod")
     return all(getattr(larger, field) >= getattr(smaller, field) for field in fields)
 
 
@@ -94,7 +104,9 @@ def at_least(larger: MemorySum, smaller: MemorySum) -> bool:
     COUNTS,
     FILES,
     st.integers(0, 2**30),
-    st.sampled_from(["dataset.size", "checkpoints.size", "checkpoints.keep_local", "shm_size"]),
+    st.sampled_from(
+        ["dataset.size", "checkpoints.size", "checkpoints.keep_local", "outputs.size", "shm_size"]
+    ),
 )
 def test_wishing_more_never_needs_less(spec: FerrySpec, size: int, files: int, by: int, name: str) -> None:
     assert at_least(memory_sum(grown(spec, name, by), size, files), memory_sum(spec, size, files))
@@ -111,7 +123,7 @@ def test_a_larger_dataset_never_needs_less(
 
 
 @given(
-    SPECS, COUNTS, FILES, FOOTPRINTS, st.integers(0, 1000), st.sampled_from(Footprint.__struct_fields__[:4])
+    SPECS, COUNTS, FILES, FOOTPRINTS, st.integers(0, 1000), st.sampled_from(Footprint.__struct_fields__[:5])
 )
 def test_a_larger_agent_never_needs_less(
     spec: FerrySpec, size: int, files: int, agent: Footprint, by: int, name: str
@@ -124,16 +136,18 @@ def test_an_ordinary_pod() -> None:
     spec = FerrySpec(
         DatasetSpec("s3://b/d#bytes=1073741824&files=1000"),
         CheckpointSpec("s3://b/c", size=GIB),
+        outputs=OutputSpec("s3://b/o", size=GIB // 2 + 1),
         shm_size=2 * GIB,
     )
     total = memory_sum(spec)
     assert total.checkpoint_volume == 3 * GIB
     assert total.restored == GIB
-    assert total.buffers == 128 * MIB
+    assert total.buffers == (128 + 80) * MIB
     assert total.resident == 160 * MIB
     assert total.data_volume == 1081 * MIB
     assert total.sidecar == sum(row.bytes for row in total.rows()[:5])
-    assert total.pod == total.sidecar + 3 * GIB + 2 * GIB
+    assert total.output_volume == 513 * MIB
+    assert total.pod == total.sidecar + 3 * GIB + 513 * MIB + 2 * GIB
     assert [row.what for row in total.rows()] == [
         "data volume",
         "restored checkpoint",
@@ -142,11 +156,22 @@ def test_an_ordinary_pod() -> None:
         "resident",
         "sidecar",
         "checkpoint volume",
+        "output volume",
         "trainer, added",
         "shared memory",
         "pod, added",
     ]
     assert all(row.why for row in total.rows())
+    why = {row.what: row.why for row in total.rows()}
+    assert why["trainer, added"] == "the checkpoint volume and the output volume, which the trainer fills"
+
+
+def test_a_pod_with_outputs_alone_pays_for_the_agent_and_for_them() -> None:
+    total = memory_sum(FerrySpec(outputs=OutputSpec("s3://b/o", size=GIB)))
+    assert (total.trainer, total.sidecar) == (GIB, (128 + 160) * MIB)
+    assert {row.what: row.why for row in total.rows()}["trainer, added"].startswith(
+        "the output volume, which"
+    )
 
 
 def test_what_is_known_of_the_listing_goes_before_the_reference() -> None:
@@ -170,5 +195,7 @@ def test_a_pod_that_only_wants_shared_memory_pays_for_no_agent() -> None:
 
 def test_sizes_that_nobody_says_are_all_asked_for() -> None:
     with pytest.raises(InvalidWish) as caught:
-        memory_sum(FerrySpec(DatasetSpec("s3://b/d"), CheckpointSpec("s3://b/c")))
-    assert [problem.measured for problem in caught.value.problems] == ["s3://b/d", "s3://b/c"]
+        memory_sum(
+            FerrySpec(DatasetSpec("s3://b/d"), CheckpointSpec("s3://b/c"), outputs=OutputSpec("s3://b/o"))
+        )
+    assert [problem.measured for problem in caught.value.problems] == ["s3://b/d", "s3://b/c", "s3://b/o"]

@@ -9,8 +9,10 @@ from podferry.contract.reference import parse_reference
 from podferry.contract.spec import (
     Access,
     CheckpointSpec,
+    Completion,
     DatasetSpec,
     FerrySpec,
+    OutputSpec,
     decode_spec,
     encode_spec,
 )
@@ -24,10 +26,29 @@ DATASETS = st.builds(
     DatasetSpec, st.sampled_from(["s3://b/k#bytes=3", "file:///d"]), st.just("/data"), SIZES, ACCESS
 )
 CHECKPOINTS = st.builds(
-    CheckpointSpec, st.just("gs://b/c"), st.just("/c"), SIZES, st.integers(0, 9), st.text(max_size=5), ACCESS
+    CheckpointSpec,
+    st.just("gs://b/c"),
+    st.just("/c"),
+    SIZES,
+    st.integers(0, 9),
+    st.text(max_size=5),
+    ACCESS,
+    st.none() | st.integers(1, 99),
+    st.sampled_from(Completion),
+    SIZES,
 )
+OUTPUTS = st.builds(OutputSpec, st.just("gs://b/o"), st.just("/o"), SIZES, SIZES, ACCESS)
 SPECS = st.builds(
-    FerrySpec, st.none() | DATASETS, st.none() | CHECKPOINTS, WORDS, st.integers(1, 512), SIZES, SIZES, WORDS
+    FerrySpec,
+    st.none() | DATASETS,
+    st.none() | CHECKPOINTS,
+    WORDS,
+    st.integers(1, 512),
+    SIZES,
+    SIZES,
+    WORDS,
+    st.none() | OUTPUTS,
+    st.none() | st.integers(0, 511),
 )
 
 
@@ -42,16 +63,34 @@ def test_the_first_format_stays_readable() -> None:
             Access("reader", "https://s3.example.org:9000", "eu-central-1"),
         ),
         checkpoints=CheckpointSpec(
-            "gs://models/runs", "/work/ckpt", 1_073_741_824, 2, "never", Access(secret="writer")
+            "gs://models/runs",
+            "/work/ckpt",
+            1_073_741_824,
+            2,
+            "never",
+            Access(secret="writer"),
+            keep_remote=20,
+            complete=Completion.MARKED,
+            upload_limit=52_428_800,
         ),
         lineage="team.digits",
         world=4,
         shm_size=8_589_934_592,
         grace=600,
         container="trainer",
+        outputs=OutputSpec("gs://models/logs", "/work/runs", 1_073_741_824, 60, Access(region="eu-west-3")),
+        rank=3,
         format=1,
     )
     assert encode_spec(spec) == data
+
+
+def test_a_spec_without_later_fields_stays_readable() -> None:
+    spec = decode_spec((GOLDEN / "spec-v1-early.json").read_bytes(), "golden")
+    assert spec.checkpoints is not None
+    assert (spec.checkpoints.keep_remote, spec.checkpoints.upload_limit) == (None, None)
+    assert spec.checkpoints.complete is Completion.AUTO
+    assert (spec.outputs, spec.rank, spec.world) == (None, None, 4)
 
 
 @given(SPECS)
@@ -72,6 +111,11 @@ def test_places_are_values() -> None:
         b'{"format":1,"checkpoints":{"uri":"s3://b","keep_local":-1}}',
         b'{"format":1,"checkpoints":{"uri":"s3:///x"}}',
         b'{"format":1,"shm_size":0}',
+        b'{"format":1,"rank":-1}',
+        b'{"format":1,"checkpoints":{"uri":"s3://b","keep_remote":0}}',
+        b'{"format":1,"checkpoints":{"uri":"s3://b","complete":"never"}}',
+        b'{"format":1,"outputs":{"uri":"runs"}}',
+        b'{"format":1,"outputs":{"uri":"s3://b","every":0}}',
     ],
 )
 def test_a_spec_that_cannot_be_is_corrupt(data: bytes) -> None:

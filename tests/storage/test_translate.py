@@ -204,7 +204,7 @@ def test_every_kind_has_its_words():
     for kind in (*KINDS, *CREDENTIALS):
         assert isinstance(make(kind, PLACE, "a"), FerryError)
     temporary = {kind for kind in KINDS if isinstance(make(kind, PLACE), TemporaryError)}
-    assert temporary == {"unreachable", "throttled", "full"}
+    assert temporary == {"unreachable", "throttled", "full", "damaged"}
 
 
 HTTP = """Generic S3 error: Error performing HEAD http://host/bucket in 3ms - HTTP error
