@@ -14,11 +14,11 @@ import uvloop
 from podferry.contract.api import SPEC_VARIABLE
 from podferry.contract.errors import FerryError
 from podferry.contract.spec import decode_spec
-from podferry.sidecar.agent import run_agent
 from podferry.sidecar.config import AgentConfig
 from podferry.sidecar.logs import LEVELS, configure_logs
 from podferry.sidecar.places import Places
 from podferry.sidecar.settings import Settings
+from podferry.sidecar.worker import run_agent
 
 DIRECTORY = click.Path(path_type=Path, file_okay=False)
 
@@ -31,14 +31,17 @@ DIRECTORY = click.Path(path_type=Path, file_okay=False)
 @click.option("--claim-dir", type=DIRECTORY, help="What says whose the stage is; lives as long as it.")
 @click.option("--checkpoint-dir", type=DIRECTORY, help="What the trainer writes.")
 @click.option("--pins-dir", type=DIRECTORY, help="On the same file system, out of the trainer's reach.")
+@click.option("--output-dir", type=DIRECTORY, help="What the trainer writes and is uploaded as it is.")
 @click.option("--dataset-secret-dir", type=DIRECTORY, help="A mounted Secret; else the environment counts.")
 @click.option("--checkpoint-secret-dir", type=DIRECTORY, help="The same for checkpoints.")
+@click.option("--output-secret-dir", type=DIRECTORY, help="The same for outputs.")
 @click.option("--temporary-dir", "temporary", type=DIRECTORY, multiple=True, help="Removed at the end.")
 @click.option("--run-id", help="KFP's run id.")
 @click.option("--grace", type=float, default=30.0, show_default=True, help="Seconds that a drain may take.")
 @click.option("--polling", is_flag=True, help="Scan in intervals even where inotify works.")
 @click.option("--in-pod", is_flag=True, help="Remedies name annotations.")
 @click.option("--port", type=int, help="Port on loopback.  [default: 8471]")
+@click.option("--ending", is_flag=True, hidden=True, help="Drain at once: the pod is ending.")
 @click.option("--listen-fd", type=int, help="A listening socket to use instead of a port.")
 @click.option("--until-stdin-closes", is_flag=True, help="End when standard input does.")
 @click.option("--log-level", type=click.Choice(sorted(LEVELS)), default="info", show_default=True)
@@ -51,7 +54,7 @@ def command(**options: Any) -> int:
         raise click.UsageError(str(error)) from error
     listener = socket.socket(fileno=options["listen_fd"])
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(run_agent(config, listener))
+        runner.run(run_agent(config, listener, ending=options["ending"]))
     return 0
 
 
@@ -68,6 +71,7 @@ def parse(options: Mapping[str, Any]) -> AgentConfig:
         claim=options["claim_dir"],
         checkpoints=options["checkpoint_dir"],
         pins=options["pins_dir"],
+        outputs=options["output_dir"],
         temporary=options["temporary"],
         in_pod=options["in_pod"],
     )
@@ -76,6 +80,7 @@ def parse(options: Mapping[str, Any]) -> AgentConfig:
         places=places,
         dataset_secret=options["dataset_secret_dir"],
         checkpoint_secret=options["checkpoint_secret_dir"],
+        output_secret=options["output_secret_dir"],
         settings=Settings(grace=options["grace"], polling=options["polling"]),
         run=options["run_id"],
     )

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import click
-import msgspec
 
-from podferry.cli import printing
+from podferry.cli import gc, printing, restore
 from podferry.cli.common import access_options, config_of, output_option, place, run
-from podferry.cli.lineages import History, Selection, find, history, selected, single
+from podferry.cli.lineages import History, Selection, at_most, find, history, only, ranked, selected, single
+from podferry.cli.progress import bar
 from podferry.cli.verify import Verdict, verify_lineages
 from podferry.contract.commit import Commit
-from podferry.contract.errors import InvalidWish, Refused
+from podferry.contract.errors import InvalidWish
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
 from podferry.sidecar.logs import configure_logs
-from podferry.sidecar.restore import Source, restore, restored_status
 from podferry.storage.store import StoreConfig
-
-ASIDE = ".podferry-restoring"
-"""Directory below the target in which files grow until they are verified; removed at the end."""
 
 
 @click.group()
@@ -34,6 +29,10 @@ def command() -> None:
     """
     # A damaged commit that is passed over is told as a warning.
     configure_logs("warning")
+
+
+command.add_command(gc.command)
+command.add_command(restore.command)
 
 
 @command.command("ls")
@@ -67,14 +66,14 @@ def ls(uri: str, lineage: str | None, output: str, **access: Any) -> int:
 @access_options
 def show(uri: str, words: tuple[str, ...], output: str, **access: Any) -> int:
     """Print the files of a checkpoint, the newest unless one is named, and who wrote it."""
-    commit, where = run(_shown(place(uri), _at_most(words), config_of(**access)))
+    commit, where = run(_shown(place(uri), at_most(words), config_of(**access)))
     if output == "json":
         printing.show_json(commit)
         return 0
     printing.show_pairs(_described(commit, where))
     click.echo()
-    rows = [(format_bytes(file.size), f"{file.size:,}", file.sha256, file.name) for file in commit.files]
-    printing.show_table(("size", "bytes", "sha256", "name"), rows, right=("size", "bytes"))
+    heads = ("size", "bytes", "xxh128", *(("rank",) if ranked(commit) else ()), "name")
+    printing.show_table(heads, list(_file_rows(commit)), right=("size", "bytes", "rank"))
     moved = [file for file in commit.files if not file.object.startswith(f"{commit.checkpoint}/")]
     for file in moved:
         printing.say(f"{file.name} lies at {where / commit.lineage / file.object}")
@@ -84,7 +83,7 @@ def show(uri: str, words: tuple[str, ...], output: str, **access: Any) -> int:
 @command.command("verify")
 @click.argument("uri")
 @click.argument("lineage", required=False)
-@click.option("--deep", is_flag=True, help="Read all bytes and check their SHA-256; else sizes alone.")
+@click.option("--deep", is_flag=True, help="Read all bytes and check their XXH3-128; else sizes alone.")
 @output_option
 @access_options
 def verify(uri: str, lineage: str | None, deep: bool, output: str, **access: Any) -> int:
@@ -92,7 +91,8 @@ def verify(uri: str, lineage: str | None, deep: bool, output: str, **access: Any
 
     The exit code is 1 where the newest commit of a lineage is not whole. Damaged older ones are told.
     """
-    verdicts = run(_verified(place(uri), [lineage] if lineage else [], config_of(**access), deep=deep))
+    words = [lineage] if lineage else []
+    verdicts = run(_verified(place(uri), words, config_of(**access), deep=deep))
     if output == "json":
         printing.show_json([_verdict_json(verdict) for verdict in verdicts])
     else:
@@ -101,32 +101,6 @@ def verify(uri: str, lineage: str | None, deep: bool, output: str, **access: Any
         printing.show_table(heads, rows, right=("sequence", "step", "size"))
     printing.complain([problem for verdict in verdicts for problem in verdict.problems])
     return 1 if any(verdict.newest and verdict.problems for verdict in verdicts) else 0
-
-
-@command.command("restore")
-@click.argument("uri")
-@click.argument("words", nargs=-1, metavar="[LINEAGE] [CHECKPOINT]")
-@click.option(
-    "--to", "target", type=click.Path(path_type=Path, file_okay=False), required=True, help="Where."
-)
-@output_option
-@access_options
-def restore_(uri: str, words: tuple[str, ...], target: Path, output: str, **access: Any) -> int:
-    """Bring a checkpoint, the newest unless one is named, to a directory; every byte is verified.
-
-    Files that are there already stay where they are the same; where they differ nothing is changed. A
-    checkpoint that is damaged is passed over for the one before it, and that is told.
-    """
-    commit, seconds = run(_restored(place(uri), _at_most(words), target.absolute(), config_of(**access)))
-    restored = restored_status(commit, seconds)
-    if output == "json":
-        printing.show_json(restored)
-        return 0
-    click.echo(str(target / restored.path))
-    step = "" if commit.step is None else f", step {commit.step:,}"
-    speed = f"{format_bytes(commit.bytes)} in {seconds:.1f} s"
-    printing.say(f"restored: {commit.name}{step}, {speed}")
-    return 0
 
 
 async def _histories(uri: Uri, words: list[str], config: StoreConfig) -> tuple[Selection, list[History]]:
@@ -138,7 +112,7 @@ async def _histories(uri: Uri, words: list[str], config: StoreConfig) -> tuple[S
 
 async def _shown(uri: Uri, words: tuple[str, ...], config: StoreConfig) -> tuple[Commit, Uri]:
     async with selected(uri, words, config) as chosen:
-        wanted = _only(chosen)
+        wanted = only(chosen)
         known = await history(chosen.catalogue, single(chosen), None if wanted else 1)
         return find(known, wanted), chosen.catalogue.store.uri
 
@@ -146,48 +120,8 @@ async def _shown(uri: Uri, words: tuple[str, ...], config: StoreConfig) -> tuple
 async def _verified(uri: Uri, words: list[str], config: StoreConfig, *, deep: bool) -> list[Verdict]:
     async with selected(uri, words, config) as chosen:
         _nothing_left(chosen)
-        return await verify_lineages(chosen.catalogue, chosen.lineages, deep=deep)
-
-
-async def _restored(
-    uri: Uri, words: tuple[str, ...], target: Path, config: StoreConfig
-) -> tuple[Commit, float]:
-    async with selected(uri, words, config) as chosen:
-        wanted, lineage = _only(chosen), single(chosen)
-        # A name means its newest version, as `show` has it: nothing else is brought in its place.
-        name = find(await history(chosen.catalogue, lineage), wanted).checkpoint if wanted else None
-        source = Source(chosen.catalogue, lineage, name)
-        existed = target.exists()
-        target.mkdir(parents=True, exist_ok=True)
-        try:
-            found = await restore(source, target, target / ASIDE)
-        except Refused as error:
-            raise Refused(*(_for_people(problem) for problem in error.problems)) from error
-        finally:
-            shutil.rmtree(target / ASIDE, ignore_errors=True)
-            if not existed and not any(target.iterdir()):
-                target.rmdir()
-        assert found is not None  # noqa: S101 - a checkpoint is required, so that its absence has raised
-        return found
-
-
-def _for_people(problem: Any) -> Any:
-    """Here nobody resumes: another directory will do."""
-    return msgspec.structs.replace(problem, remedy="Move it away, or restore to another directory")
-
-
-def _at_most(words: tuple[str, ...]) -> tuple[str, ...]:
-    if len(words) > 2:
-        raise click.UsageError(f"unexpected: {' '.join(words[2:])}")
-    return words
-
-
-def _only(chosen: Selection) -> str | None:
-    """The one word that no lineage took."""
-    if len(chosen.rest) > 1:
-        where = f"{chosen.catalogue.store.uri / chosen.lineages[0]} is a lineage itself"
-        raise InvalidWish.of("one checkpoint at a time", f"{' '.join(chosen.rest)}; {where}", "Name one")
-    return chosen.rest[0] if chosen.rest else None
+        with bar("verifying") as told:
+            return await verify_lineages(chosen.catalogue, chosen.lineages, deep=deep, told=told)
 
 
 def _nothing_left(chosen: Selection) -> None:
@@ -198,6 +132,12 @@ def _nothing_left(chosen: Selection) -> None:
 
 def _files(commit: Commit) -> str:
     return "1 file" if len(commit.files) == 1 else f"{len(commit.files):,} files"
+
+
+def _file_rows(commit: Commit) -> Iterator[tuple[str, ...]]:
+    for file in commit.files:
+        rank = ("-" if file.rank is None else f"{file.rank}",) if ranked(commit) else ()
+        yield format_bytes(file.size), f"{file.size:,}", file.xxh128, *rank, file.name
 
 
 def _step(commit: Commit | None) -> str:

@@ -3,23 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
 from podferry.cli.pods import Found
 from podferry.contract.annotations import NOTHING, read_annotations, wishes_of
+from podferry.contract.cross import gang_problems
 from podferry.contract.errors import InvalidWish, Problem
-from podferry.contract.keys import KEYS
+from podferry.contract.keys import DIRECTIONS, KEYS
 from podferry.contract.lineage import lineage_of
 from podferry.contract.memory import Row, memory_sum
 from podferry.contract.origin import kfp_inputs_of, origin_of, variables_of
 from podferry.contract.quantity import format_bytes
-from podferry.contract.spec import PREFIX, Access, CheckpointSpec, DatasetSpec, FerrySpec
+from podferry.contract.spec import PREFIX, Access, FerrySpec
 from podferry.contract.variables import SOURCES, Variables, expand
 
 OWN = {"secret": "the pod's own identity", "endpoint": "the vendor's own", "region": "the vendor's own"}
-"""What holds where neither direction has an access key."""
-SIZES = frozenset({"dataset-size", "checkpoint-size", "shm-size"})
+"""What holds where no direction has an access key."""
+SIZES = frozenset({"dataset-size", "checkpoint-size", "output-size", "shm-size", "upload-limit"})
+UNITS = {"grace": " s", "outputs-every": " s", "upload-limit": " a second"}
+FIELDS = {
+    "dataset": ("dataset", "reference"),
+    "dataset-path": ("dataset", "path"),
+    "dataset-size": ("dataset", "size"),
+    "checkpoints": ("checkpoints", "uri"),
+    "checkpoint-path": ("checkpoints", "path"),
+    "checkpoint-size": ("checkpoints", "size"),
+    "keep-local": ("checkpoints", "keep_local"),
+    "keep-remote": ("checkpoints", "keep_remote"),
+    "restore": ("checkpoints", "restore"),
+    "complete": ("checkpoints", "complete"),
+    "upload-limit": ("checkpoints", "upload_limit"),
+    "outputs": ("outputs", "uri"),
+    "output-path": ("outputs", "path"),
+    "output-size": ("outputs", "size"),
+    "outputs-every": ("outputs", "every"),
+    **{f"{part}-{field}": (part, field) for part in DIRECTIONS for field in Access.__struct_fields__},
+}
+"""Where a key's value stands: the part of the spec, and the field in it or in its access."""
 
 
 class Value(msgspec.Struct, frozen=True):
@@ -86,13 +108,14 @@ def explain(found: Found, declared: Mapping[str, str] = NOTHING, namespace: str 
         return Explained(found.title, problems=found.problems, notes=(*found.notes, _nothing(annotations)))
     variables = msgspec.structs.replace(variables, world=spec.world)
     lineage, why = _lineage(spec, found, lineage_of(origin), origin.kind)
+    gang = gang_problems(spec, origin.rank) if _is_known(found, origin.kind) else ()
     shown = Explained(
         title=found.title,
         spec=spec,
         values=tuple(_values(spec, wishes_of(annotations), variables, (lineage, why))),
         variables=_known(variables),
         lineage=lineage,
-        problems=found.problems,
+        problems=(*found.problems, *gang),
         notes=found.notes,
     )
     return with_memory(shown)
@@ -127,12 +150,17 @@ def _lineage(spec: FerrySpec, found: Found, computed: str, kind: str) -> tuple[s
         return None, ""
     if spec.lineage is not None:
         return spec.lineage, "annotation"
-    metadata = found.pod["metadata"]
-    if kind == "pod" and not (metadata.get("name") or metadata.get("generateName")):
+    if not _is_known(found, kind):
         return None, "the pod's owner, or its name"
     if kind == "kfp":
         return computed, "namespace, pipeline, task and the inputs' hash"
     return computed, "the pod's name" if kind == "pod" else f"namespace, kind and name of the {kind}"
+
+
+def _is_known(found: Found, kind: str) -> bool:
+    """Whether there is more of the pod than its annotations."""
+    metadata = found.pod["metadata"]
+    return bool(kind != "pod" or metadata.get("name") or metadata.get("generateName"))
 
 
 def _values(
@@ -172,10 +200,8 @@ def _default(name: str, spec: FerrySpec, wishes: Mapping[str, str]) -> tuple[str
 
 def _applies(name: str, spec: FerrySpec) -> bool:
     """Whether a key that is not set is worth a line."""
-    if name.startswith("dataset"):
-        return spec.dataset is not None
-    if name.startswith("checkpoint") or name in {"keep-local", "restore"}:
-        return spec.checkpoints is not None
+    if name in FIELDS:
+        return getattr(spec, FIELDS[name][0]) is not None
     return name not in {"inject", "lineage", "secret", "endpoint", "region"}
 
 
@@ -184,35 +210,16 @@ def _text(name: str, spec: FerrySpec) -> str | None:
     value = _value(name, spec)
     if value is None:
         return None
-    return format_bytes(value) if name in SIZES and isinstance(value, int) else str(value)
+    shown = format_bytes(value) if name in SIZES and isinstance(value, int) else str(value)
+    return shown + UNITS.get(name, "")
 
 
 def _value(name: str, spec: FerrySpec) -> str | int | None:
-    if name in {"dataset", "checkpoints"}:
-        return _places(spec)[name]
-    part, _, field = name.partition("-")
-    if part in {"dataset", "checkpoints"} and field in Access.__struct_fields__:
-        of = spec.dataset if part == "dataset" else spec.checkpoints
-        return getattr(of.access, field) if of else None
-    holders: dict[str, DatasetSpec | CheckpointSpec | None] = {
-        "dataset-path": spec.dataset,
-        "dataset-size": spec.dataset,
-        "checkpoint-path": spec.checkpoints,
-        "checkpoint-size": spec.checkpoints,
-        "keep-local": spec.checkpoints,
-        "restore": spec.checkpoints,
-    }
-    if name in holders:
-        own = field if part in {"dataset", "checkpoint"} else name.replace("-", "_")
-        return getattr(holders[name], own) if holders[name] else None
-    found: str | int | None = getattr(spec, name.replace("-", "_"), None)
-    if name == "grace" and found is not None:
-        return f"{found} s"
+    holder: Any = spec
+    field = name.replace("-", "_")
+    if name in FIELDS:
+        part, field = FIELDS[name]
+        holder = getattr(spec, part)
+        holder = holder.access if holder and field in Access.__struct_fields__ else holder
+    found: str | int | None = getattr(holder, field, None)
     return found
-
-
-def _places(spec: FerrySpec) -> dict[str, str | None]:
-    return {
-        "dataset": spec.dataset.reference if spec.dataset else None,
-        "checkpoints": spec.checkpoints.uri if spec.checkpoints else None,
-    }

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+import click
+
 from podferry.cli.common import opened
 from podferry.contract.commit import Commit
 from podferry.contract.errors import FerryError, InvalidWish, NotFound, PermanentError, Problem
@@ -135,6 +137,34 @@ def single(chosen: Selection) -> str:
             _listing("Add one of", chosen.lineages),
         )
     return chosen.lineages[0]
+
+
+def at_most(words: tuple[str, ...]) -> tuple[str, ...]:
+    """A lineage and a checkpoint, or one of them.
+
+    Raises:
+        click.UsageError: There are more.
+    """
+    if len(words) > 2:
+        raise click.UsageError(f"unexpected: {' '.join(words[2:])}")
+    return words
+
+
+def only(chosen: Selection) -> str | None:
+    """The one word that no lineage took.
+
+    Raises:
+        InvalidWish: There are several.
+    """
+    if len(chosen.rest) > 1:
+        where = f"{chosen.catalogue.store.uri / chosen.lineages[0]} is a lineage itself"
+        raise InvalidWish.of("one checkpoint at a time", f"{' '.join(chosen.rest)}; {where}", "Name one")
+    return chosen.rest[0] if chosen.rest else None
+
+
+def ranked(commit: Commit) -> bool:
+    """Whether ranks wrote different files of one name."""
+    return any(file.rank is not None for file in commit.files)
 
 
 def _segment(word: str) -> str:

@@ -6,7 +6,11 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-SMALL = {"wait": "podferry.sidecar.gate", "drain": "podferry.sidecar.drain"}
+SMALL = {
+    "wait": "podferry.sidecar.gate",
+    "drain": "podferry.sidecar.drain",
+    "checkpoint": "podferry.sidecar.mark",
+}
 """Verbs that parse their own words: loading a library for that would take longer than they do."""
 
 INTERRUPTED = 130

@@ -41,10 +41,15 @@ REFRESH = 0.2
 )
 @click.option("--lineage", help="Which attempts belong together.  [default: the command's]")
 @click.option("--keep-local", type=int, help="Durable checkpoints that stay under pressure.  [default: 1]")
+@click.option("--outputs", help="Destination of the output directory: a URI or a path.")
+@click.option("--output-path", help="Where training writes outputs.  [default: a directory in memory]")
+@click.option("--outputs-every", help="Time between uploads of outputs, such as 60s.  [default: at the end]")
 @click.option("--endpoint", help="URL of the object store.")
 @click.option("--region", help="Its region.")
 @click.option("--checkpoints-endpoint", help="The same for the checkpoints alone.")
 @click.option("--checkpoints-region", help="The same for the checkpoints alone.")
+@click.option("--outputs-endpoint", help="The same for the outputs alone.")
+@click.option("--outputs-region", help="The same for the outputs alone.")
 @click.option("--polling", is_flag=True, help="Scan in intervals even where inotify works.")
 @click.option(
     "--durable-timeout",
@@ -77,7 +82,7 @@ def command(command: tuple[str, ...], durable_timeout: float, polling: bool, **w
             return 1 if gate.retryable else EXIT_NEVER
         console.print(gate.summary, highlight=False, soft_wrap=True)
         code = _train(command, {AGENT_VARIABLE: agent.url, **gate.environment})
-        return conclude(console, code, _durable(agent, durable_timeout))
+        return conclude(console, code, _durable(agent, durable_timeout, code))
 
 
 def _check(command: tuple[str, ...]) -> None:
@@ -97,15 +102,15 @@ def _stop(number: int, _: object) -> None:
     raise _Stopped(signal.Signals(number).name)
 
 
-def _durable(agent: EmbeddedAgent, timeout: float) -> Durability:
+def _durable(agent: EmbeddedAgent, timeout: float, code: int) -> Durability:
     """Wait for durability; SIGINT or SIGTERM ends the wait, and the agent goes on by itself for its grace."""
     _handle(_stop)
     try:
-        return agent.client.durable(timeout, final=True)
+        return agent.client.durable(timeout, final=True, exit_code=code)
     except _Stopped:
         _handle(signal.SIG_IGN)  # what is left takes no time
         agent.leave()
-        return agent.client.durable(0, final=True)
+        return agent.client.durable(0, final=True, exit_code=code)
     finally:
         _handle(signal.SIG_IGN)
 

@@ -16,6 +16,7 @@ from podferry.contract.suggest import did_you_mean
 
 VERBS = {
     "agent": "Run the agent: the sidecar's command.",
+    "checkpoint": "Say that a checkpoint is whole: `checkpoint done STEP`.",
     "checkpoints": "Look at the checkpoints of a destination.",
     "dataset": "Look at a dataset, and freeze it into one reference.",
     "drain": "Wait until checkpoints are durable: the sidecar's preStop hook.",

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from podferry.cli.lineages import history
+from podferry.cli.lineages import History, history
 from podferry.contract.commit import Commit, CommittedFile
-from podferry.contract.errors import Changed, Corrupt, NotFound, Problem
+from podferry.contract.errors import Problem
 from podferry.sidecar.catalogue import Catalogue
-from podferry.storage.store import Store
+from podferry.sidecar.examine import Examiner
 
-CHUNK = 16 << 20
-"""Bytes of one request: as for a restore."""
+AT_ONCE = 16
+"""Commits that are looked at at a time: many objects each, and few enough for any store."""
+
+Content = tuple[str, str, str, int]
+"""Lineage, object, checksum, size: later commits may list files of earlier ones, and one look is enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,65 +45,78 @@ class Verdict:
         return "damaged" if self.problems else "whole"
 
 
-async def verify_lineages(catalogue: Catalogue, lineages: Sequence[str], *, deep: bool) -> list[Verdict]:
-    """Check every commit of these lineages, newest first; with `deep` all bytes are read.
+async def verify_lineages(
+    catalogue: Catalogue,
+    lineages: Sequence[str],
+    *,
+    deep: bool,
+    told: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Verdict]:
+    """Check every commit of these lineages, newest first.
+
+    Args:
+        catalogue: The destination.
+        lineages: Of it.
+        deep: Read all bytes too, each once, many ranges at a time.
+        told: Is told how many bytes have been read, of how many.
 
     Raises:
         AccessDenied, TemporaryError: The store cannot be asked.
     """
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def judged(bare: Verdict) -> Verdict:
+        async with slots:
+            return await _judged(catalogue, bare)
+
+    bare = [one for lineage in lineages for one in _bare(await history(catalogue, lineage))]
+    verdicts = await asyncio.gather(*map(judged, bare))
+    return await _examined(catalogue, verdicts, told) if deep else verdicts
+
+
+def _bare(known: History) -> Iterator[Verdict]:
+    """The commits of a lineage, newest first, with what kept them from being read."""
+    read = {commit.sequence: commit for commit in known.commits}
+    for number in reversed(known.sequences):
+        problems = tuple(_named(one, known.lineage, number) for one in known.problems.get(number, ()))
+        yield Verdict(known.lineage, number, number == known.sequences[-1], read.get(number), problems)
+
+
+async def _judged(catalogue: Catalogue, bare: Verdict) -> Verdict:
+    """The same with what is missing or of the wrong size."""
+    return bare if bare.commit is None else _with(bare, await catalogue.flaws(bare.commit))
+
+
+async def _examined(
+    catalogue: Catalogue, verdicts: list[Verdict], told: Callable[[int, int], None]
+) -> list[Verdict]:
+    """The same with what is wrong with the bytes of those that look whole."""
+    files = {content: file for verdict in verdicts for content, file in _contents(verdict).items()}
+    total, done = sum(file.size for file in files.values()), 0
+
+    def came(count: int) -> None:
+        nonlocal done
+        done += count
+        told(done, total)
+
+    examiner = Examiner(catalogue.store, came)
+    found = await asyncio.gather(*(examiner.flaw(content[0], file) for content, file in files.items()))
+    flaws = dict(zip(files, found, strict=True))
     return [
-        verdict for lineage in lineages for verdict in await _verify_lineage(catalogue, lineage, deep=deep)
+        _with(verdict, filter(None, (flaws[content] for content in _contents(verdict))))
+        for verdict in verdicts
     ]
 
 
-async def _verify_lineage(catalogue: Catalogue, lineage: str, *, deep: bool) -> list[Verdict]:
-    known = await history(catalogue, lineage)
-    read = {commit.sequence: commit for commit in known.commits}
-    seen: dict[tuple[str, str, int], Problem | None] = {}
-    verdicts = []
-    for number in reversed(known.sequences):
-        commit = read.get(number)
-        problems = known.problems.get(number, ())
-        if commit is not None:
-            problems = await _flaws(catalogue, commit, seen, deep=deep)
-        named = tuple(_named(problem, lineage, number) for problem in problems)
-        verdicts.append(Verdict(lineage, number, number == known.sequences[-1], commit, named))
-    return verdicts
+def _contents(verdict: Verdict) -> dict[Content, CommittedFile]:
+    if verdict.commit is None or verdict.problems:
+        return {}
+    return {(verdict.lineage, file.object, file.xxh128, file.size): file for file in verdict.commit.files}
 
 
-async def _flaws(
-    catalogue: Catalogue,
-    commit: Commit,
-    seen: dict[tuple[str, str, int], Problem | None],
-    *,
-    deep: bool,
-) -> tuple[Problem, ...]:
-    flaws = await catalogue.flaws(commit)
-    if flaws or not deep:
-        return tuple(flaws)
-    for file in commit.files:
-        # Later commits may list files of earlier ones: one look is enough.
-        key = (file.object, file.sha256, file.size)
-        if key not in seen:
-            seen[key] = await _content(catalogue.store, commit.lineage, file)
-    found = (seen[file.object, file.sha256, file.size] for file in commit.files)
-    return tuple(problem for problem in found if problem is not None)
-
-
-async def _content(store: Store, lineage: str, file: CommittedFile) -> Problem | None:
-    """What is wrong with the bytes of a file, None where they are those that were committed."""
-    name = f"{lineage}/{file.object}"
-    digest = hashlib.sha256()
-    try:
-        for start in range(0, file.size, CHUNK):
-            data = await store.read(name, start, min(CHUNK, file.size - start))
-            await asyncio.to_thread(digest.update, data)
-    except (NotFound, Corrupt, Changed) as error:
-        return error.problems[0]
-    if digest.hexdigest() == file.sha256:
-        return None
-    measured = f"sha256 {digest.hexdigest()}, the commit says {file.sha256}"
-    return Problem(f"{store.uri / name} is damaged", measured)
+def _with(verdict: Verdict, problems: Iterable[Problem]) -> Verdict:
+    named = (_named(problem, verdict.lineage, verdict.sequence) for problem in problems)
+    return replace(verdict, problems=(*verdict.problems, *named))
 
 
 def _named(problem: Problem, lineage: str, sequence: int) -> Problem:

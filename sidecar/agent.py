@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
-import signal
-import socket
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
+import msgspec
 import stamina
 import structlog
 
@@ -18,24 +16,35 @@ from podferry.contract.api import (
     CHECKPOINTS_VARIABLE,
     DATASET_VARIABLE,
     LONGEST_WAIT,
+    OUTPUTS_VARIABLE,
     RESTORED_VARIABLE,
+    Durability,
     Gate,
     Stage,
     Status,
 )
-from podferry.contract.errors import FerryError, PermanentError, Refused, TemporaryError
+from podferry.contract.errors import FerryError, PermanentError, Problem, Refused, TemporaryError
 from podferry.sidecar.checkpoints import CheckpointWork
 from podferry.sidecar.config import AgentConfig
 from podferry.sidecar.dataset import DatasetWork
+from podferry.sidecar.ending import Ending
 from podferry.sidecar.ferrying import CheckpointFerry
 from podferry.sidecar.journal import Journal
-from podferry.sidecar.server import Api, serve
+from podferry.sidecar.metrics import Timings
+from podferry.sidecar.outputs import OutputWork, together
+from podferry.sidecar.server import Api, FlushWish
 from podferry.sidecar.state import State
+from podferry.sidecar.tasks import all_of
 
 log = structlog.get_logger(__name__)
 
 MOST_STARTS = 5
 """Starts of the worker, some 6 s apart in all, after which an unexpected error is no accident."""
+
+LAST_LOOK = 1.0
+"""Seconds for what the trainer wrote last where its end has used up the grace: Kubernetes gives at least 2."""
+
+AT_WORK = frozenset({Stage.OPEN, Stage.REFUSED, Stage.DRAINING, Stage.ENDED})
 
 Step = Callable[[], Coroutine[Any, Any, None]]
 
@@ -49,9 +58,13 @@ class Agent:
         self._journal.record.starts += 1
         self._journal.save()
         self.state = State(Status(starts=self._journal.record.starts, started_at=time.time()))
-        self.api = Api(self.state)
+        self._timings = Timings()
+        self.api = Api(self.state, self._timings)
+        self.api.flush = self._flush
+        self._ending = Ending(self._journal, config.settings.grace)
         self._dataset: DatasetWork | None = None
         self._checkpoints: CheckpointWork | None = None
+        self._outputs: OutputWork | None = None
         self._ferry: CheckpointFerry | None = None
 
     async def work(self) -> None:
@@ -78,23 +91,27 @@ class Agent:
             self._dataset = DatasetWork(spec.dataset, self._config, self.state)
         if spec.checkpoints is not None:
             self._checkpoints = CheckpointWork(spec.checkpoints, self._config, self._journal, self.state)
+        if spec.outputs is not None:
+            writer = self._journal.record.writer
+            self._outputs = OutputWork(spec.outputs, self._config, self.state, writer)
         try:
             # Once the gate has opened, data is neither fetched nor trimmed again: the trainer is reading it.
             if self._journal.record.gate is None:
                 await self._prepare()
             if self._checkpoints is not None:
-                self._ferry = self._checkpoints.ferry()
-                self.api.flush = self._ferry.durable
+                self._ferry = await self._checkpoints.ferry(self._timings)
+                self._ending.handover = self._checkpoints.handover
+                self.api.mark = self._ferry.mark
         except FerryError as error:
             log.error("refused", problems=[str(problem) for problem in error.problems])
             self.state.refuse(error)
             return
         self._open_gate()
-        if self._ferry is not None:
-            await self._ferry.run()
+        await all_of(work.run() for work in (self._ferry, self._outputs) if work is not None)
 
-    def _works(self) -> list[DatasetWork | CheckpointWork]:
-        return [work for work in (self._dataset, self._checkpoints) if work is not None]
+    def _works(self) -> list[DatasetWork | CheckpointWork | OutputWork]:
+        works = (self._dataset, self._checkpoints, self._outputs)
+        return [work for work in works if work is not None]
 
     async def _prepare(self) -> None:
         await self._plan_all([work.plan for work in self._works()])
@@ -151,26 +168,65 @@ class Agent:
         spec, seen = self._config.spec, {}
         if spec.dataset is not None:
             seen[DATASET_VARIABLE] = spec.dataset.path
+        if spec.outputs is not None:
+            seen[OUTPUTS_VARIABLE] = spec.outputs.path
         if spec.checkpoints is not None and self._checkpoints is not None:
             seen[CHECKPOINTS_VARIABLE] = spec.checkpoints.path
             if self._checkpoints.restored is not None:
                 seen[RESTORED_VARIABLE] = f"{spec.checkpoints.path}/{self._checkpoints.restored.path}"
         return seen
 
+    async def _flush(self, seconds: float, wish: FlushWish) -> Durability:
+        """Wait for durability; the first who says that the pod ends starts the drain's clock.
+
+        Whoever waits for that end is let go when the clock has run down: Kubernetes sends no SIGTERM before,
+        and what is left of the pod's grace is for the last words.
+        """
+        if not await self._at_work(seconds):
+            unknown = Problem("the agent is starting again, and has not looked yet", f"after {seconds:g} s")
+            return Durability(durable=False, problems=(unknown,))
+        if wish.ending and self.state.gate().open:
+            await self._ending.begin()
+            seconds = min(seconds, self._ending.left())
+        answer = await self._flushed(seconds, wish)
+        over = wish.ending and not answer.durable and self._ending.left() <= 0
+        return msgspec.structs.replace(answer, hopeless=True) if over else answer
+
+    async def _flushed(self, seconds: float, wish: FlushWish) -> Durability:
+        answers = []
+        if self._ferry is not None:
+            answers.append(self._ferry.durable(seconds, final=wish.final, ending=wish.ending))
+        if self._outputs is not None and (wish.final or wish.ending):
+            answers.append(self._outputs.flush(seconds, wish.exit_code))
+        return together(await asyncio.gather(*answers))
+
+    async def _at_work(self, seconds: float) -> bool:
+        """Wait until this worker has found its way back, where training runs already; whether it has."""
+        if self._journal.record.gate is None:
+            return True
+        return await self.state.wait_for(lambda: self.state.status.stage in AT_WORK, seconds)
+
     async def drain(self) -> None:
         """Make durable what is whole, within the grace; name what could not be."""
-        if self._ferry is not None and self.state.gate().open:
+        await self._at_work(self._ending.left())
+        if self.state.gate().open:
+            await self._ending.begin()
             self.state.enter(Stage.DRAINING)
-            deadline = time.monotonic() + self._config.settings.grace
-            while True:
-                left = deadline - time.monotonic()
-                answer = await self._ferry.durable(min(max(left, 0.0), LONGEST_WAIT), final=True)
-                if answer.durable or answer.hopeless or left <= 0:
-                    break
-            if not answer.durable:
-                reasons = [str(problem) for problem in answer.problems]
-                log.error("not durable at the end", checkpoints=answer.pending, reasons=reasons)
+            await self._ending.conclude(together(await asyncio.gather(*self._drains())))
         self.state.enter(Stage.ENDED)
+
+    def _drains(self) -> Iterator[Coroutine[Any, Any, Durability]]:
+        if self._ferry is not None:
+            yield self._drained(self._ferry)
+        if self._outputs is not None:
+            yield self._outputs.finish(time.monotonic() + self._ending.left())
+
+    async def _drained(self, ferry: CheckpointFerry) -> Durability:
+        while True:
+            wait = max(min(self._ending.left(), LONGEST_WAIT), LAST_LOOK)
+            answer = await ferry.durable(wait, final=True, ending=True)
+            if answer.durable or answer.hopeless or self._ending.left() <= 0:
+                return answer
 
     async def close(self) -> None:
         """Give back connections, the watch and the stage's lock."""
@@ -181,51 +237,10 @@ class Agent:
         """Remove directories made for this agent alone, but for those that hold what is not durable."""
         places, status = self._config.places, self.state.status.checkpoints
         kept = [places.checkpoints, places.pins] if status is not None and status.pending else []
+        if self._outputs is not None and self._outputs.left_behind:
+            kept.append(places.outputs)
         for folder in places.temporary:
             if any(place is not None and place.is_relative_to(folder) for place in kept):
                 log.warning("left in place: not everything in it is durable", directory=str(folder))
             else:
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-def _when_told(end: asyncio.Event, parent: int) -> None:
-    """Set `end` at SIGTERM, SIGINT, or when the pipe `parent` closes: the supervisor is gone."""
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, end.set)
-
-    def closed() -> None:
-        if not os.read(parent, 1):
-            loop.remove_reader(parent)
-            end.set()
-
-    loop.add_reader(parent, closed)
-
-
-async def run_agent(config: AgentConfig, listener: socket.socket, parent: int = 0) -> None:
-    """Live until told to end, then drain. An unexpected error ends the process: it is started again.
-
-    Args:
-        config: What to do.
-        listener: Where to answer.
-        parent: A pipe whose end says that the supervisor has gone.
-    """
-    end = asyncio.Event()
-    _when_told(end, parent)
-    agent = Agent(config)
-    runner = await serve(agent.api, listener)
-    work = asyncio.create_task(agent.work())
-    ending = asyncio.create_task(end.wait())
-    try:
-        await asyncio.wait({work, ending}, return_when=asyncio.FIRST_COMPLETED)
-        if work.done():
-            work.result()
-            await ending
-        await agent.drain()
-    finally:
-        for task in (work, ending):
-            task.cancel()
-        await asyncio.gather(work, ending, return_exceptions=True)
-        await agent.close()
-        await runner.cleanup()
-    agent.clean()

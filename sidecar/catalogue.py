@@ -13,6 +13,10 @@ from podferry.storage.store import Store
 log = structlog.get_logger(__name__)
 
 
+READS = 3
+"""Times that a commit is read before it counts as damaged."""
+
+
 class Catalogue:
     """The commits below one destination."""
 
@@ -36,13 +40,23 @@ class Catalogue:
             NotFound, Corrupt, FormatTooNew: As the names say.
         """
         name = f"{lineage}/{commit_name(sequence)}"
-        commit = decode_commit(bytes(await self.store.read(name)), f"{self.store.uri / name}")
+        commit = await self._decoded(name)
         if (commit.lineage, commit.sequence) != (lineage, sequence):
             said = f"it says {commit.lineage} {commit.sequence}"
             raise Corrupt.of(
                 f"{self.store.uri / name} is the commit of another place", said, "Remove the copy"
             )
         return commit
+
+    async def _decoded(self, name: str) -> Commit:
+        """Read again where it came damaged: a newer commit must not be passed over for a bad answer."""
+        for left in reversed(range(READS)):
+            try:
+                return decode_commit(bytes(await self.store.read(name)), f"{self.store.uri / name}")
+            except Corrupt:
+                if not left:
+                    raise
+        raise AssertionError("unreachable: the last try returns or raises")
 
     async def newest_first(self, lineage: str) -> AsyncIterator[Commit]:
         """A lineage's commits, newest first; damaged ones are passed over with a warning.
@@ -61,12 +75,13 @@ class Catalogue:
         problems = []
         for file in commit.files:
             name = f"{commit.lineage}/{file.object}"
+            called = file.name if file.rank is None else f"{file.name} of rank {file.rank}"
             try:
                 size = (await self.store.stat(name)).size
             except NotFound:
-                problems.append(Problem(f"{file.name} is missing", str(self.store.uri / name)))
+                problems.append(Problem(f"{called} is missing", str(self.store.uri / name)))
                 continue
             if size != file.size:
                 measured = f"{size} bytes, the commit says {file.size}"
-                problems.append(Problem(f"{file.name} has the wrong size", measured))
+                problems.append(Problem(f"{called} has the wrong size", measured))
         return problems

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-import uuid
+import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import structlog
 
 from podferry.contract.api import CheckpointStatus, RestoredStatus
-from podferry.contract.errors import Refused
+from podferry.contract.commit import Commit
+from podferry.contract.errors import Problem, Refused
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import CheckpointSpec
 from podferry.sidecar.access import store_config
+from podferry.sidecar.bring import lacking
 from podferry.sidecar.capacity import measure
 from podferry.sidecar.catalogue import Catalogue
 from podferry.sidecar.committer import Author, Committer
 from podferry.sidecar.config import AgentConfig
 from podferry.sidecar.detector import Detector
-from podferry.sidecar.ferrying import CheckpointFerry, Gear
+from podferry.sidecar.ferrying import CheckpointFerry
+from podferry.sidecar.gang import Gang
+from podferry.sidecar.gear import Gear
+from podferry.sidecar.handover import Handover
 from podferry.sidecar.journal import Journal
+from podferry.sidecar.ledger import Ledgers
+from podferry.sidecar.metrics import Timings
 from podferry.sidecar.pin import Pins
+from podferry.sidecar.remote import Retention
 from podferry.sidecar.restore import Source, restore, restored_status, source_of
 from podferry.sidecar.state import State
+from podferry.sidecar.throttle import Meter
 from podferry.sidecar.upload import Uploader
 from podferry.sidecar.watch import Watch, open_watch
 from podferry.storage.open import open_store
@@ -40,11 +50,15 @@ class CheckpointWork:
         assert lineage is not None  # noqa: S101
         self._spec, self._config, self._journal, self._state = spec, config, journal, state
         self._root, self._pins, self._lineage = places.checkpoints, places.pins, lineage
+        self._author = Author(journal.record.writer, config.spec.world, config.run, config.spec.rank)
+        self._aside = places.pins.parent / "restoring"
         self._committer: Committer | None = None
+        self._gang: Gang | None = None
         self._source: Source | None = None
         self._watch: Watch | None = None
         self._restored_names: list[str] = []
         self.restored: RestoredStatus | None = journal.record.restored
+        self.handover: Handover | None = None
         state.status.checkpoints = CheckpointStatus(uri=spec.uri, path=spec.path, lineage=lineage)
 
     def connect(self) -> Committer:
@@ -56,10 +70,20 @@ class CheckpointWork:
         if self._committer is None:
             access = store_config(self._spec.access, self._config.checkpoint_secret)
             catalogue = Catalogue(open_store(self._spec.parsed, access))
-            author = Author(uuid.uuid4().hex, self._config.spec.world, self._config.run)
             attempts = self._config.settings.checkpoint.attempts
-            self._committer = Committer(catalogue, self._lineage, author, lambda: datetime.now(UTC), attempts)
+            self._committer = Committer(catalogue, self._lineage, self._author, _now, attempts)
+            self.handover = Handover(catalogue.store, self._lineage, self._author, _now)
+            if self._gang_wished:
+                self._gang = self._new_gang(self._committer)
         return self._committer
+
+    def _new_gang(self, committer: Committer) -> Gang:
+        store, world = committer.catalogue.store, self._author.world
+        return Gang(committer, store, self._lineage, self._author, world, time.time)
+
+    @property
+    def _gang_wished(self) -> bool:
+        return self._author.world > 1
 
     async def plan(self) -> None:
         """Find out that the destination takes writes, what to restore, and that there is room for it.
@@ -67,57 +91,96 @@ class CheckpointWork:
         Raises:
             Refused, NotFound, FormatTooNew and the store's errors: Why it will not work.
         """
-        if not self._root.is_dir():
-            what = f"the checkpoint directory {self._root} does not exist"
-            raise Refused.of(what, remedy=f"Create it with `mkdir -p {self._root}`, or correct the path")
+        Refused.raise_any(self._unfit())
         access = store_config(self._spec.access, self._config.checkpoint_secret)
         committer = self.connect()
         await committer.announce()
         self._source = await source_of(self._spec.restore, committer.catalogue, self._lineage, access)
         commits = await self._source.commits() if self._source else []
+        if commits:
+            self._refuse_unless_fits(commits[0])
+
+    def _unfit(self) -> Iterator[Problem]:
+        if not self._root.is_dir():
+            what = f"the checkpoint directory {self._root} does not exist"
+            yield Problem(what, remedy=f"Create it with `mkdir -p {self._root}`, or correct the path")
+        if self._gang_wished and self._author.rank is None:
+            what = "nothing says which of the pods that write a checkpoint together this one is"
+            remedy = "Use an Indexed Job or a JobSet, or leave out podferry.io/world"
+            yield Problem(what, f"world is {self._author.world}", remedy)
+
+    def _refuse_unless_fits(self, commit: Commit) -> None:
         free = measure(self._root).volume_bytes
-        # What an earlier start of this worker brought is there and needs no more room.
-        lacking = [
-            file.size
-            for file in (commits[0].files if commits else ())
-            if not (self._root / file.name).exists()
-        ]
-        if sum(lacking) > free:
-            measured = (
-                f"{commits[0].name} has {format_bytes(commits[0].bytes)}, {format_bytes(free)} are free"
-            )
+        if lacking(commit, self._root, self._aside, self._author.rank) > free:
+            measured = f"{commit.name} has {format_bytes(commit.bytes)}, {format_bytes(free)} are free"
             remedy = "Raise checkpoint-size, or set restore to never"
             raise Refused.of("the checkpoint to restore is larger than its volume", measured, remedy)
 
     async def restore(self) -> None:
-        """Bring back what training resumes from, if anything.
+        """Wait for an agent before this one that still drains, then bring back what training resumes from.
 
         Raises:
             Refused, NotFound, TemporaryError: See `podferry.sidecar.restore.restore`.
         """
+        assert self.handover is not None  # noqa: S101 - `plan` comes first
+        await self.handover.wait()
+        if self._gang is not None:
+            await self._gang.settle_before_start()
+            await self._gang.announce()
         if self._source is None:
             return
-        found = await restore(self._source, self._root, self._pins.parent / "restoring")
+        found = await restore(self._source, self._root, self._aside, self._author.rank)
         if found is not None:
             commit, seconds = found
             self.restored = restored_status(commit, seconds)
             self._restored_names = [file.name for file in commit.files]
             log.info("restored", name=commit.name, sequence=commit.sequence, bytes=commit.bytes)
 
-    def ferry(self) -> CheckpointFerry:
+    async def ferry(self, timings: Timings) -> CheckpointFerry:
         """What makes new checkpoints durable from now on."""
-        settings = self._config.settings.checkpoint
-        self._watch = open_watch(self._root, settings, polling=self._config.settings.polling)
+        settings, committer, meter = self._config.settings.checkpoint, self.connect(), Meter()
+        if self._gang is not None:
+            await self._gang.announce()  # a worker that starts again finds its pod's announcement
+        ledgers = Ledgers(self._config.places.control / "uploads")
+        store, limit = committer.catalogue.store, self._spec.upload_limit
         gear = Gear(
-            Detector(self._root, self._watch, settings),
-            Pins(self._pins, self._notes()),
-            Uploader(self.connect(), settings.chunk_bytes, settings.attempts),
+            self._detector(),
+            Pins(self._pins, self._notes(), max(self._journal.record.placed, default=0)),
+            Uploader(committer, store, ledgers, settings, limit, meter),
+            committer,
             self._journal,
+            timings,
+            meter,
+            self._gang,
+            self._retention(committer),
         )
         self._journal.record.restored = self.restored
         ferry = CheckpointFerry(gear, self._state, settings, self._spec.keep_local)
         ferry.mark_restored(self._restored_names)
+        newest = await anext(committer.catalogue.newest_first(self._lineage), None)
+        if newest is not None and self._journal.record.gate is None:
+            ferry.leave_out_older(newest)
         return ferry
+
+    def _detector(self) -> Detector:
+        settings = self._config.settings
+        self._watch = open_watch(self._root, settings.checkpoint, polling=settings.polling)
+        return Detector(
+            self._root,
+            self._watch,
+            settings.checkpoint,
+            completion=self._spec.complete,
+            # DCP's coordinator is the first rank: it alone has what is written last.
+            gang=self._gang_wished and self._author.rank != 0,
+        )
+
+    def _retention(self, committer: Committer) -> Retention | None:
+        keep, restored = self._spec.keep_remote, self.restored
+        # Of several ranks one is enough.
+        if keep is None or self._author.rank:
+            return None
+        protect = [restored.checkpoint] if restored is not None else []
+        return Retention(committer.catalogue, self._lineage, keep, protect)
 
     def _notes(self) -> Path | None:
         """In a pod beside the journal. Elsewhere pins outlive the agent, and so must their notes."""
@@ -138,3 +201,7 @@ class CheckpointWork:
             return f"checkpoints: to {place}; training starts anew"
         found = f"resuming from {self.restored.name} (commit {self.restored.sequence})"
         return f"checkpoints: to {place}; {found}; set restore to never to start anew"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -6,11 +6,21 @@ import http.client
 import time
 from collections.abc import Iterator
 from typing import TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from podferry.contract.api import DURABLE_PATH, GATE_PATH, LONGEST_WAIT, STATUS_PATH, Durability, Gate, Status
+from podferry.contract.api import (
+    DONE_PATH,
+    DURABLE_PATH,
+    GATE_PATH,
+    LONGEST_WAIT,
+    STATUS_PATH,
+    Durability,
+    Gate,
+    Marked,
+    Status,
+)
 from podferry.contract.errors import Unavailable
 
 T = TypeVar("T")
@@ -43,10 +53,18 @@ class AgentClient:
         while True:
             yield self._ask("GET", f"{GATE_PATH}?wait={wait}", Gate, wait)
 
-    def durable(self, timeout: float, *, final: bool = False) -> Durability:
+    def durable(
+        self, timeout: float, *, final: bool = False, ending: bool = False, exit_code: int | None = None
+    ) -> Durability:
         """Wait until all that is in the checkpoint directory now is durable, at most `timeout` seconds.
 
         Returns at once where nothing that is pending can become durable by waiting.
+
+        Args:
+            timeout: Seconds.
+            final: Nobody writes any more: files need not be quiet for a while to count as complete.
+            ending: The pod ends: the newest checkpoint goes first from now on.
+            exit_code: What the trainer ended with, where it is known.
 
         Raises:
             Unavailable: The agent does not answer.
@@ -54,10 +72,22 @@ class AgentClient:
         deadline = time.monotonic() + timeout
         while True:
             wait = max(min(deadline - time.monotonic(), LONGEST_WAIT), 0.0)
-            path = f"{DURABLE_PATH}?wait={wait:.3f}&final={str(final).lower()}"
-            answer = self._ask("POST", path, Durability, wait)
+            query = {"wait": f"{wait:.3f}", "final": str(final).lower(), "ending": str(ending).lower()}
+            query |= {} if exit_code is None else {"exit": str(exit_code)}
+            answer = self._ask("POST", f"{DURABLE_PATH}?{urlencode(query)}", Durability, wait)
             if answer.durable or answer.hopeless or time.monotonic() >= deadline:
                 return answer
+
+    def done(self, checkpoint: str) -> Marked:
+        """Say that a checkpoint is whole as it lies there.
+
+        Args:
+            checkpoint: Its name, or its step.
+
+        Raises:
+            Unavailable: The agent does not answer.
+        """
+        return self._ask("POST", f"{DONE_PATH}?{urlencode({'checkpoint': checkpoint})}", Marked)
 
     def _ask(self, method: str, path: str, kind: type[T], wait: float = 0.0) -> T:
         """One question; an agent that is not there yet, or is being started again, is waited for."""

@@ -5,9 +5,11 @@ or the files that share a stem (`epoch-3.pdparams` and `epoch-3.pdopt`), with th
 is whole when
 
 * none of its names says that it is unfinished,
-* what its writer leaves last is there,
+* what its writer leaves last is there (`podferry.sidecar.writers`),
 * every file has been quiet for a while after its last close, and
 * every file whose format can tell says that it is whole (`podferry.sidecar.structure`).
+
+Where the trainer marks it, the mark stands for the second and the third.
 """
 
 from __future__ import annotations
@@ -21,28 +23,14 @@ from types import MappingProxyType
 
 from podferry.contract.commit import HASH_DIGITS
 from podferry.contract.names import name_problem
+from podferry.sidecar.lacking import lacks
 from podferry.sidecar.pointers import named
 from podferry.sidecar.snapshot import Identity, Seen
+from podferry.sidecar.writers import AT_THE_TOP_ONLY, LEFT_OUT, UNFINISHED, Without
 
-UNFINISHED: Mapping[str, str] = {
-    "*.tmp": "torch DCP's .metadata.tmp, and the usual habit of writing aside and renaming",
-    "*.tmp.*": "Lightning and TensorFlow habits: a random suffix after .tmp",
-    "*.partial": "download and copy tools",
-    "*.part": "download and copy tools",
-    "*.incomplete": "huggingface_hub",
-    "*.orbax-checkpoint-tmp*": "Orbax renames the directory at the end",
-    "*.tempstate*": "TensorFlow's Saver: a bundle before it is renamed",
-    ".tmp*": "Rust's tempfile: safetensors' sibling temporary (ran: 0.8.0 writes .tmpqowx2b)",
-    ".*": "hidden at the top: editors, copy tools",
-    "tmp*": "tempfile's names, at the top only",
-    "*_temp": "TensorFlow's shards before they are merged (functional_saver.py), at the top only",
-}
-"""Names of unfinished files and directories, each with who uses it."""
-
-AT_THE_TOP_ONLY = frozenset({".*", "tmp*", "*_temp"})
+NEVER, PAUSE = Without.NEVER, Without.PAUSE
 NO_TEXTS: Mapping[str, str] = MappingProxyType({})
-TRAINER_DIRECTORY = re.compile(r"checkpoint-\d+")
-TRAINER_SIGNS = frozenset({"training_args.bin", "optimizer.pt", "optimizer.bin", "scheduler.pt"})
+SHARDED = re.compile(r"(?P<stem>.+?)(?:-\d{5}-of-\d{5}|\.(?:safetensors|bin)\.index)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +50,11 @@ class Candidate:
         """Sum of the sizes."""
         return sum(identity.size for _, identity in self.files)
 
+    @property
+    def changed_ns(self) -> int:
+        """The time of its last change, nanoseconds since the epoch."""
+        return max(identity.mtime_ns for _, identity in self.files)
+
     def within(self, other: Candidate | None) -> bool:
         """Whether every file of this one is in `other` as it is.
 
@@ -71,9 +64,15 @@ class Candidate:
 
 
 def candidate_name(name: str) -> str:
-    """The checkpoint that a file belongs to, by its name relative to the checkpoint directory."""
+    """The checkpoint that a file belongs to, by its name relative to the checkpoint directory.
+
+    `model-00001-of-00002.safetensors` and `model.safetensors.index.json` belong to `model`.
+    """
     top, slash, _ = name.partition("/")
-    return top if slash else Path(top).stem
+    if slash:
+        return top
+    sharded = SHARDED.fullmatch(Path(top).stem)
+    return sharded["stem"] if sharded else Path(top).stem
 
 
 def unfinished(name: str) -> bool:
@@ -88,60 +87,53 @@ def _matches(part: str, patterns: Iterable[str]) -> bool:
 
 
 def candidates(files: Mapping[str, Identity], texts: Mapping[str, str] = NO_TEXTS) -> dict[str, Candidate]:
-    """The checkpoints that files form, by name. Unfinished names at the top are not part of any.
+    """The checkpoints that files form, by name. What is unfinished or left out is part of none.
 
     Args:
         files: What lies in the directory.
-        texts: What stands in the pointers among them: each belongs to the checkpoint that it names.
+        texts: What stands in the pointers among them: each belongs to the checkpoint that it names, and one
+            that names nothing that lies there to none.
     """
-    lying = [name for name in sorted(files) if not _matches(name.partition("/")[0], UNFINISHED)]
+    lying = [
+        name
+        for name in sorted(files)
+        if name not in LEFT_OUT and not _matches(name.partition("/")[0], UNFINISHED)
+    ]
     others = {candidate_name(name) for name in lying if name not in texts}
     owner = {name: named(text, others) for name, text in texts.items()}
     groups: dict[str, list[tuple[str, Identity]]] = {}
     for name in lying:
-        groups.setdefault(owner.get(name) or candidate_name(name), []).append((name, files[name]))
+        group = owner[name] if name in owner else candidate_name(name)
+        if group is not None:
+            groups.setdefault(group, []).append((name, files[name]))
     return {name: Candidate(name, tuple(held)) for name, held in groups.items()}
 
 
-def unready(candidate: Candidate) -> str | None:
-    """Why a candidate cannot be whole by the names that it has, None where it may be."""
-    names = dict(candidate.files)
-    for name in names:
+def unfit(candidate: Candidate) -> str | None:
+    """Why a candidate cannot be committed by the names that it has, None where it can."""
+    for name, _ in candidate.files:
         if unfinished(name):
             return f"{name} is named like an unfinished file"
         problem = name_problem(f"{candidate.name}-{'0' * HASH_DIGITS}/{name}")
         if problem is not None:
             return f"{name!a} cannot be committed: {problem.what}"
-    return _without_trainer_state(candidate.name, names) or _without_metadata(names)
-
-
-def _without_trainer_state(name: str, names: Mapping[str, Identity]) -> str | None:
-    """Hugging Face's Trainer writes in place, `trainer_state.json` last, long pauses before it.
-
-    Source: transformers, `trainer.py` (`_save_checkpoint`).
-    """
-    state = f"{name}/trainer_state.json"
-    if TRAINER_DIRECTORY.fullmatch(name) and state not in names:
-        sign = next((sign for sign in sorted(TRAINER_SIGNS) if f"{name}/{sign}" in names), None)
-        return f"{sign} is there, trainer_state.json is not yet" if sign else None
     return None
 
 
-def _without_metadata(names: Mapping[str, Identity]) -> str | None:
-    """DCP of torch moves `.metadata` in when every shard is written; an overwrite leaves the old one.
+def unready(candidate: Candidate, *, gang: bool = False) -> str | None:
+    """Why a candidate cannot be whole by the names that it has, None where it may be.
 
-    Source: torch/distributed/checkpoint/filesystem.py (`finish`). Without collectives each rank has its own,
-    `__<rank>.metadata`.
+    Args:
+        candidate: What lies there.
+        gang: This pod has only its part of it, and is not the coordinator's.
     """
-    for folder in sorted({name.rpartition("/")[0] for name in names if name.endswith(".distcp")}):
-        here = {name: seen for name, seen in names.items() if name.rpartition("/")[0] == folder}
-        shards = max(seen.mtime_ns for name, seen in here.items() if name.endswith(".distcp"))
-        marks = [seen.mtime_ns for name, seen in here.items() if name.endswith(".metadata")]
-        if not marks:
-            return f"{folder} has shards and no .metadata yet"
-        if max(marks) < shards:
-            return f"the .metadata of {folder} is older than its shards"
-    return None
+    missing = (lack.reason for lack in lacks(dict(candidate.files), gang=gang) if lack.without is NEVER)
+    return unfit(candidate) or next(missing, None)
+
+
+def lingers(candidate: Candidate, *, gang: bool = False) -> bool:
+    """Whether its writer may go on after a longer pause than between two of its files."""
+    return any(lack.without is PAUSE for lack in lacks(dict(candidate.files), gang=gang))
 
 
 def quiet_at(files: Iterable[Seen], settle: float, settle_unseen: float) -> float:

@@ -16,9 +16,9 @@ class AgentConfig:
     """One agent's task.
 
     Attributes:
-        spec: What is wished; its lineage is resolved where there are checkpoints.
+        spec: What is wished; its lineage is resolved where there are checkpoints or outputs.
         places: The directories.
-        dataset_secret, checkpoint_secret: Mounted Secrets; None for the environment.
+        dataset_secret, checkpoint_secret, output_secret: Mounted Secrets; None for the environment.
         settings: How to work.
         run: KFP's run id, None outside KFP.
 
@@ -32,6 +32,7 @@ class AgentConfig:
     checkpoint_secret: Path | None = None
     settings: Settings = field(default_factory=Settings)
     run: str | None = None
+    output_secret: Path | None = None
 
     def __post_init__(self) -> None:
         InvalidWish.raise_any(self._missing())
@@ -42,6 +43,7 @@ class AgentConfig:
             "--dataset-dir": spec.dataset is None or places.dataset,
             "--checkpoint-dir": spec.checkpoints is None or places.checkpoints,
             "--pins-dir": spec.checkpoints is None or places.pins,
-            "the spec's lineage": spec.checkpoints is None or spec.lineage,
+            "--output-dir": spec.outputs is None or places.outputs,
+            "the spec's lineage": (spec.checkpoints is None and spec.outputs is None) or spec.lineage,
         }
         return [Problem(f"{name} is missing") for name, present in needed.items() if not present]

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
+from podferry.contract.api import Marked
 from podferry.contract.errors import Problem
-from podferry.sidecar.complete import Candidate, candidate_name, candidates, quiet_at, unready
-from podferry.sidecar.pointers import POINTERS, is_pointer, named, read_small
+from podferry.contract.spec import Completion
+from podferry.sidecar.complete import Candidate, candidates, lingers, quiet_at, unfit, unready
+from podferry.sidecar.marks import Marks, meant, unknown
+from podferry.sidecar.pointed import Pointed, data
+from podferry.sidecar.pointers import POINTERS, is_pointer, read_small, stray
 from podferry.sidecar.settings import CheckpointSettings
-from podferry.sidecar.snapshot import Identity, Tracker, scan
+from podferry.sidecar.snapshot import Files, Identity, Tracker, WriteTimes, scan
 from podferry.sidecar.structure import flaw, missing_shards
 from podferry.sidecar.watch import Watch
 
+MARK_IT = "Mark it with `podferry checkpoint done`, or leave podferry.io/complete at its default"
 IDLE = 3600.0
 """Seconds to wait where nothing is due; the watch cuts it to its own interval."""
 
@@ -27,50 +31,20 @@ def gather(root: Path) -> tuple[dict[str, Identity], dict[str, Candidate]]:
     return found, candidates(found, read_small(root, small))
 
 
-@dataclass(frozen=True, slots=True)
-class Pointer:
-    """A pointer as it was while it named a checkpoint.
-
-    Attributes:
-        identity: Of the file that was read.
-        text: All that stood in it.
-    """
-
-    identity: Identity
-    text: bytes
-
-
-def read_pointer(root: Path, name: str, identity: Identity, checkpoint: str) -> Pointer | None:
-    """The pointer in that identity; None where it is another one by now, or names another checkpoint."""
-    try:
-        text = (root / name).read_bytes()
-        found = Identity.of((root / name).stat(follow_symlinks=False))
-    except OSError:
-        return None
-    names_it = named(text.decode(errors="replace"), {checkpoint}) is not None
-    return Pointer(identity, text) if found == identity and names_it else None
-
-
-def _data(candidate: Candidate) -> set[str]:
-    return {name for name, identity in candidate.files if not is_pointer(name, identity.size)}
-
-
-def _owned(present: Iterable[Candidate], pointers: set[str]) -> list[tuple[str, str]]:
-    """(checkpoint, pointer) of each pointer that belongs to a checkpoint; one that names none is its own."""
-    return [
-        (candidate.name, name)
-        for candidate in present
-        for name, _ in candidate.files
-        if name in pointers and candidate_name(name) != candidate.name
-    ]
-
-
 class Detector:
     """Looks at the checkpoint directory.
 
     Attributes:
         present: Every candidate as it lay there at the last look, whole or not, by name.
         waiting: Why each that is not whole is not, by name.
+
+    Args:
+        root: The directory.
+        watch: Tells when to look.
+        settings: How long files must be quiet.
+        monotonic: A clock, seconds.
+        completion: Whether a checkpoint must be marked to count as whole.
+        gang: Other pods have the other parts of each checkpoint, and this one is not the coordinator's.
     """
 
     def __init__(
@@ -79,6 +53,9 @@ class Detector:
         watch: Watch,
         settings: CheckpointSettings,
         monotonic: Callable[[], float] = time.monotonic,
+        *,
+        completion: Completion = Completion.AUTO,
+        gang: bool = False,
     ) -> None:
         self.root = root
         self.present: dict[str, Candidate] = {}
@@ -88,8 +65,11 @@ class Detector:
         self._monotonic = monotonic
         self._tracker = Tracker()
         self._shrunk: dict[str, float] = {}
-        # By checkpoint, then by the pointer's name.
-        self._pointers: dict[str, dict[str, Pointer]] = {}
+        self._pointed = Pointed(root)
+        self._times = WriteTimes()
+        self._marks = Marks()
+        self._completion = completion
+        self._gang = gang
         self._due = IDLE
 
     async def hint(self) -> set[str]:
@@ -113,57 +93,57 @@ class Detector:
             Oldest first, by the time of their last change. Each has the pointers that named it while it lay
             there, also where they have moved on: `texts` tells what stood in them.
         """
-        now = self._monotonic()
+        now, epoch = self._monotonic(), time.time()
         found, present = await asyncio.to_thread(gather, self.root)
         self._tracker.update(found, closed, now)
         self._note_shrunk(present, now)
-        await asyncio.to_thread(self._read_pointers, found, present, now, final)
+        self._times.update({name: tuple(data(held).items()) for name, held in present.items()}, epoch)
+        self._marks.keep(present.keys())
+        await asyncio.to_thread(self._pointed.read, self._tracker.files, present, None if final else now)
         self._due = IDLE
         fresh = [candidate for name, candidate in present.items() if not candidate.within(handled.get(name))]
-        fresh.sort(key=lambda candidate: max(identity.mtime_ns for _, identity in candidate.files))
+        fresh.sort(key=lambda candidate: candidate.changed_ns)
         reasons = await self._reasons(fresh, now, final=final)
         # Both at once and only now: others read them while this look is under way.
         self.present = present
         self.waiting = {name: problem for name, problem in reasons.items() if problem is not None}
-        return [self._pointed(candidate) for candidate in fresh if candidate.name not in self.waiting]
+        whole = [candidate for candidate in fresh if candidate.name not in self.waiting]
+        for candidate in whole:
+            self._times.end(candidate.name)
+        return [self._pointed.completed(candidate) for candidate in whole]
 
     def texts(self, candidate: Candidate) -> dict[str, bytes]:
         """What stood in those of a candidate's pointers that were read in the identity that it has."""
-        read = self._pointers.get(candidate.name, {})
-        return {
-            name: read[name].text
-            for name, identity in candidate.files
-            if name in read and read[name].identity == identity
-        }
+        return self._pointed.texts(candidate)
 
-    def _read_pointers(
-        self, found: dict[str, Identity], present: dict[str, Candidate], now: float, final: bool
-    ) -> None:
-        """Remember each pointer with the checkpoint that it names: it may move on before that is pinned.
+    def written(self, candidate: Candidate) -> float:
+        """Seconds from the first to the last change that was seen of a checkpoint: what its writing took."""
+        return self._times.seconds(candidate.name)
 
-        It is read once it was closed, or has been the same since an earlier look. One that was removed is
-        forgotten.
+    @property
+    def marks(self) -> dict[str, Files]:
+        """The versions that were marked, by name: a worker that starts again needs them."""
+        return self._marks.files
+
+    async def mark(self, name_or_step: str) -> Marked:
+        """Take a checkpoint for whole as it lies there now.
+
+        Args:
+            name_or_step: Its name, as it lies in the directory, or its step, of which the newest is meant.
+
+        Returns:
+            What was marked. With problems it was not, and must be marked again once they are gone.
         """
-        lying = {name for name in POINTERS if name in found and is_pointer(name, found[name].size)}
-        self._pointers = {
-            checkpoint: {name: pointer for name, pointer in held.items() if name in lying}
-            for checkpoint, held in self._pointers.items()
-            if checkpoint in present
-        }
-        for checkpoint, name in _owned(present.values(), lying):
-            seen, held = self._tracker.files[name], self._pointers.setdefault(checkpoint, {})
-            if (final or seen.closed or seen.since < now) and (
-                name not in held or held[name].identity != seen.identity
-            ):
-                pointer = read_pointer(self.root, name, seen.identity, checkpoint)
-                if pointer is not None:
-                    held[name] = pointer
-
-    def _pointed(self, candidate: Candidate) -> Candidate:
-        """The candidate with the pointers that named it and have moved on since."""
-        own, read = dict(candidate.files), self._pointers.get(candidate.name, {})
-        moved = tuple((name, pointer.identity) for name, pointer in read.items() if name not in own)
-        return Candidate(candidate.name, candidate.files + moved)
+        _, present = await asyncio.to_thread(gather, self.root)
+        candidate = meant(name_or_step, present)
+        if candidate is None:
+            return Marked(problems=(unknown(name_or_step, present.keys()),))
+        reason = unfit(candidate) or await asyncio.to_thread(self._flaw, candidate)
+        if reason is not None:
+            return Marked(candidate.name, (Problem(f"{candidate.name} is not whole", reason),))
+        self._marks.mark(candidate)
+        self.wake()
+        return Marked(candidate.name)
 
     async def _reasons(self, fresh: list[Candidate], now: float, *, final: bool) -> dict[str, Problem | None]:
         """Why each is not whole yet, None where it is.
@@ -174,7 +154,12 @@ class Detector:
         reasons: dict[str, Problem | None] = {}
         older: Candidate | None = None
         for candidate in fresh:
-            quiet = final or self._quiet(candidate, now)
+            marked = self._marks.holds(candidate)
+            if self._completion is Completion.MARKED and not marked:
+                # It may never be: nothing waits for it.
+                reasons[candidate.name] = Problem(f"{candidate.name} has not been marked", remedy=MARK_IT)
+                continue
+            quiet = final or marked or self._quiet(candidate, now)
             if older is None and not quiet:
                 older = candidate
             if not quiet:
@@ -182,7 +167,7 @@ class Detector:
             elif older is not None:
                 reasons[candidate.name] = Problem(f"{candidate.name} waits for {older.name}, which is older")
             else:
-                reasons[candidate.name] = await self._flawed(candidate)
+                reasons[candidate.name] = await self._flawed(candidate, marked=marked)
         return reasons
 
     def _note_shrunk(self, present: dict[str, Candidate], now: float) -> None:
@@ -192,23 +177,30 @@ class Detector:
         """
         self._shrunk = {name: since for name, since in self._shrunk.items() if name in present}
         for name, before in self.present.items():
-            if name in present and _data(before) - dict(present[name].files).keys():
+            if name in present and data(before).keys() - dict(present[name].files).keys():
                 self._shrunk[name] = now
 
     def _quiet(self, candidate: Candidate, now: float) -> bool:
         seen = [self._tracker.files[name] for name, _ in candidate.files]
-        ready = quiet_at(seen, self._settings.settle, self._settings.settle_unseen)
-        ready = max(ready, self._shrunk.get(candidate.name, float("-inf")) + self._settings.settle_unseen)
+        short, long = self._settings.settle, self._settings.settle_unseen
+        ready, longest = quiet_at(seen, short, long), quiet_at(seen, long, long)
+        if ready <= now < longest and lingers(candidate, gang=self._gang):
+            ready = longest
+        ready = max(ready, self._shrunk.get(candidate.name, float("-inf")) + long)
         if ready > now:
             self._due = min(self._due, ready - now)
         return ready <= now
 
-    async def _flawed(self, candidate: Candidate) -> Problem | None:
-        reason = unready(candidate) or await asyncio.to_thread(self._flaw, candidate)
+    async def _flawed(self, candidate: Candidate, *, marked: bool) -> Problem | None:
+        names = unfit(candidate) if marked else unready(candidate, gang=self._gang)
+        reason = names or await asyncio.to_thread(self._flaw, candidate)
         return Problem(f"{candidate.name} is not whole", reason) if reason is not None else None
 
     def _flaw(self, candidate: Candidate) -> str | None:
         names = [name for name, _ in candidate.files]
+        reason = None if data(candidate) else stray(self.root, names)
+        if reason is not None:
+            return reason
         for name in names:
             reason = flaw(self.root / name)
             if reason is not None:

@@ -1,7 +1,8 @@
 """`podferry drain`: the sidecar's preStop hook. Waits until what lies in the checkpoint directory is durable.
 
 A native sidecar gets SIGTERM only after the trainer has ended, which can use up the whole grace; a preStop
-hook runs from the beginning of the termination on, so the backlog goes out while the trainer still ends.
+hook runs from the beginning of the termination on, so the backlog goes out while the trainer still ends, the
+newest checkpoint first.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def main(arguments: list[str]) -> int:
     if not options.agent:
         parser.error(f"no agent: neither --agent nor {AGENT_VARIABLE} is set")
     try:
-        answer = AgentClient(options.agent).durable(options.timeout)
+        answer = AgentClient(options.agent).durable(options.timeout, ending=True)
     except Unavailable as error:
         sys.stderr.write(f"podferry: {error}\n")
         return 1

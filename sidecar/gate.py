@@ -13,10 +13,8 @@ from pathlib import Path
 from podferry.contract.api import AGENT_VARIABLE, EXIT_NEVER, Gate
 from podferry.contract.errors import Unavailable
 from podferry.sidecar.client import AgentClient
+from podferry.sidecar.termination import TERMINATION_LOG, leave_message
 
-TERMINATION_LOG = Path("/dev/termination-log")
-LONGEST_MESSAGE = 4096
-"""Bytes of a termination message that Kubernetes keeps."""
 SAY_EVERY = 10.0
 """Seconds between two lines about the progress."""
 
@@ -59,10 +57,5 @@ def wait(client: AgentClient) -> Gate:
 
 def _end(reason: str, termination_log: Path, code: int) -> int:
     sys.stderr.write(reason + "\n")
-    try:
-        # Kubernetes makes the file; elsewhere there is none, and none is wanted.
-        if termination_log.exists():
-            termination_log.write_bytes(reason.encode()[:LONGEST_MESSAGE])
-    except OSError as error:
-        sys.stderr.write(f"{termination_log} cannot be written: {error}\n")
+    leave_message(reason, termination_log)
     return code

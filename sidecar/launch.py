@@ -26,6 +26,8 @@ from podferry.sidecar.client import AgentClient
 from podferry.sidecar.places import Places
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - where memory is on Linux; the directory below it is the user's own
+PARTS = {"dataset": "dataset_path", "checkpoints": "checkpoint_path", "outputs": "output_path"}
+"""Which option names the directory of which."""
 GRACE = 30.0
 """Seconds that the agent may drain once this process has gone."""
 
@@ -97,7 +99,7 @@ def local_spec(options: Mapping[str, object], command: Sequence[str], base: Path
         f"--{name.replace('_', '-')} is empty" for name, value in given.items() if not str(value).strip()
     ]
     InvalidWish.raise_any(Problem(what, remedy="Give it a value, or leave it out") for what in empty)
-    for part, path in (("dataset", "dataset_path"), ("checkpoints", "checkpoint_path")):
+    for part, path in PARTS.items():
         if part in given:
             given[part] = _absolute(str(given[part]))
             given.setdefault(path, base / part)
@@ -105,15 +107,15 @@ def local_spec(options: Mapping[str, object], command: Sequence[str], base: Path
             given[path] = Path(str(given[path])).expanduser().absolute()
     if str(given.get("restore", "")).startswith((".", "~")):
         given["restore"] = _absolute(str(given["restore"]))
-    if "checkpoints" in given:
+    if "checkpoints" in given or "outputs" in given:
         given.setdefault("lineage", local_lineage(command))
     try:
         spec = read_annotations({key: escape_variables(value) for key, value in wishes(given).items()})
     except InvalidWish as error:
         raise InvalidWish(*map(_as_option, error.problems)) from None
     if spec is None:
-        remedy = "Give --dataset, --checkpoints, or both"
-        raise InvalidWish.of("neither a dataset nor a destination for checkpoints is given", remedy=remedy)
+        remedy = "Give --dataset, --checkpoints, --outputs, or several of them"
+        raise InvalidWish.of("neither a dataset nor a destination is given", remedy=remedy)
     return spec
 
 
@@ -144,7 +146,8 @@ def local_places(spec: FerrySpec, base: Path) -> Places:
     """
     dataset = Path(spec.dataset.path) if spec.dataset else None
     checkpoints = Path(spec.checkpoints.path) if spec.checkpoints else None
-    named = [path for path in (dataset, checkpoints) if path is not None]
+    outputs = Path(spec.outputs.path) if spec.outputs else None
+    named = [path for path in (dataset, checkpoints, outputs) if path is not None]
     InvalidWish.raise_any(filter(None, map(_unmade, named)))
     beside = checkpoints.with_name(checkpoints.name + ".podferry") if checkpoints else None
     return Places(
@@ -153,6 +156,7 @@ def local_places(spec: FerrySpec, base: Path) -> Places:
         claim=dataset.with_name(dataset.name + ".podferry") if dataset else None,
         checkpoints=checkpoints,
         pins=beside / "pins" if beside else None,
+        outputs=outputs,
         temporary=(base, *([beside] if beside else [])),
     )
 
@@ -210,6 +214,7 @@ def _flags(places: Places, how: LaunchOptions) -> list[str]:
         "--claim-dir": places.claim,
         "--checkpoint-dir": places.checkpoints,
         "--pins-dir": places.pins,
+        "--output-dir": places.outputs,
         "--run-id": how.run,
         "--grace": how.grace,
     }

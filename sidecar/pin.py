@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -69,10 +70,39 @@ class Pinned:
         """What is held in a pin's folder."""
         return cls(Candidate(pin.name, pin.files), pin.held, folder / FILES, pin.completed_at, note)
 
+    @property
+    def number(self) -> int:
+        """Counts the pins of one directory: a later one is a newer checkpoint."""
+        return int(self.folder.parent.name)
+
     def release(self) -> None:
         """Let the files go."""
         shutil.rmtree(self.folder.parent, ignore_errors=True)
         self.note.unlink(missing_ok=True)
+
+
+def add_pointers(pinned: Pinned, candidate: Candidate, texts: Mapping[str, bytes]) -> Pinned:
+    """Hold pointers beside a checkpoint's data, by copy: a trainer rewrites them for the next checkpoint.
+
+    A kill on the way leaves a note that disagrees with what is held, and so no pin.
+
+    Args:
+        pinned: The data.
+        candidate: Data and pointers.
+        texts: The pointers' contents, by name.
+
+    Raises:
+        OSError: There is no room for copies; `pinned` is not to be used any more.
+    """
+    copies = []
+    for name, text in texts.items():
+        path = pinned.folder / name
+        path.write_bytes(text)
+        copies.append((name, Identity.of(path.stat())))
+    held = (*pinned.held, *copies)
+    pin = Pin(candidate.name, candidate.files, held, pinned.completed_at)
+    pinned.note.write_bytes(msgspec.json.encode(pin))
+    return replace(pinned, candidate=candidate, held=held)
 
 
 class Pins:
@@ -82,14 +112,15 @@ class Pins:
         folder: On the checkpoints' file system.
         notes: Where the notes lie; beside the folder where None. A place with room of its own: a volume that
             is full must not keep its checkpoints from becoming durable, and so from being freed.
+        after: The highest number that was ever given, as far as somebody remembers it: numbers tell ages.
     """
 
-    def __init__(self, folder: Path, notes: Path | None = None) -> None:
+    def __init__(self, folder: Path, notes: Path | None = None, after: int = 0) -> None:
         self._notes = notes or folder.with_name(f"{folder.name}-notes")
         for place in (folder, self._notes):
             place.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self._next = 1 + max(self._numbers(), default=0)
+        self._next = 1 + max([after, *self._numbers()])
 
     def _numbers(self) -> list[int]:
         return sorted(int(path.name) for path in self.folder.iterdir() if path.name.isdecimal())

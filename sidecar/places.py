@@ -17,6 +17,7 @@ class Places:
         checkpoints: What the trainer writes and the agent watches, None where there are none.
         pins: Hard links of what is being uploaded, on the checkpoints' file system and out of the
             trainer's reach.
+        outputs: What the trainer writes and the agent uploads as it is, None where there is nothing such.
         temporary: Made for this agent alone and removed at the end, but for what is not durable.
         in_pod: Remedies name annotations rather than options of the command line.
     """
@@ -26,5 +27,6 @@ class Places:
     claim: Path | None = None
     checkpoints: Path | None = None
     pins: Path | None = None
+    outputs: Path | None = None
     temporary: tuple[Path, ...] = ()
     in_pod: bool = False

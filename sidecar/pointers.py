@@ -39,6 +39,32 @@ def read_small(root: Path, names: Iterable[str]) -> dict[str, str]:
     return texts
 
 
+def stray(root: Path, names: Collection[str]) -> str | None:
+    """Why the files of what would be a checkpoint of pointers alone are none; None where one holds data.
+
+    Its trainer names what is not there yet, or has gone. Committed, it would be what is resumed from.
+    """
+    texts = read_small(root, names)
+    if any("\ufffd" in text or "\0" in text for text in texts.values()):
+        return None
+    return f"{', '.join(sorted(names))} names no checkpoint that lies here"
+
+
+def read_links(root: Path) -> dict[str, str]:
+    """What the symbolic links at the top of `root` point to, by name.
+
+    A link is no file of any checkpoint, since a store has none: it says which one its trainer calls the last.
+    Lightning with `save_last="link"` makes `last.ckpt` so.
+    """
+    found = {}
+    for path in sorted(root.iterdir()) if root.is_dir() else ():
+        try:
+            found[path.name] = str(path.readlink())
+        except OSError:
+            continue
+    return found
+
+
 def named(text: str, names: Collection[str]) -> str | None:
     """The first of `names` that a pointer's text names, None where there is none.
 

@@ -159,4 +159,4 @@ class Prefetch:
         left = os.statvfs(self._stage.root)
         free = f"{format_bytes(left.f_bavail * left.f_frsize)} and {left.f_favail:,} inodes are free"
         what = f"the volume was full while {name} was being written: somebody else writes there"
-        return Refused.of(what, free, "Give the dataset a volume of its own")
+        return Refused.of(what, free, "Give it a volume of its own, or a larger one")

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
-import shutil
-import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,24 +9,21 @@ from pathlib import Path
 import structlog
 
 from podferry.contract.api import RestoredStatus
-from podferry.contract.commit import Commit, CommittedFile
-from podferry.contract.errors import Corrupt, FerryError, NotFound, Refused
+from podferry.contract.commit import Commit
+from podferry.contract.errors import Changed, Corrupt, FerryError, NotFound
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri, parse_uri
+from podferry.sidecar.bring import Bringer, Told, for_rank
 from podferry.sidecar.catalogue import Catalogue
 from podferry.sidecar.pointers import is_pointer
-from podferry.sidecar.tasks import all_of
 from podferry.storage.open import open_store
-from podferry.storage.store import Store, StoreConfig
+from podferry.storage.store import StoreConfig
 
 log = structlog.get_logger(__name__)
 
+FETCHES = 3
+"""Times that a commit's data is fetched before it counts as damaged."""
 AUTO, LATEST, NEVER = "auto", "latest", "never"
-CHUNK = 8 << 20
-"""Bytes of one request: as for the dataset's ranges."""
-FILES_AT_ONCE = 4
-FOR_ANYBODY, DIRECTORY_FOR_ANYBODY = 0o666, 0o777
-"""The trainer's user is unknown, and it may overwrite or remove what was restored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,115 +112,78 @@ def restored_status(commit: Commit, seconds: float) -> RestoredStatus:
     )
 
 
-async def restore(source: Source, target: Path, aside: Path) -> tuple[Commit, float] | None:
-    """Bring the best commit of `source` to the directory `target`; it and the seconds, None without one.
+async def restore(
+    source: Source,
+    target: Path,
+    aside: Path,
+    rank: int | None = None,
+    told: Told = lambda done, total: None,
+) -> tuple[Commit, float] | None:
+    """Bring the best commit of `source` to the directory `target`; None where there is none.
 
     A commit whose data is missing or damaged is passed over for the one before it, and that is logged.
 
     Args:
         source: Where from.
         target: The checkpoint directory.
-        aside: An empty directory to be made on the same file system, where files grow until verified.
+        aside: A directory of this restore alone, on the same file system, where files grow until verified.
+            What is whole in it is used: call again after a failure that may pass, or after a kill.
+        rank: This agent's number in its training, None where nothing says.
+        told: Is told the progress of the commit in hand.
+
+    Returns:
+        The commit with the files that came, and the seconds.
 
     Raises:
-        Refused: The directory already holds another version of one of the files.
+        Refused: The directory already holds another version of one of the files, or cannot be written.
         NotFound: A checkpoint was required, and none is whole.
+        TemporaryError: The store did not answer.
     """
     problems: list[FerryError] = []
+    bringer = Bringer(source.catalogue.store, told)
     for commit in await source.commits():
         started = time.monotonic()
+        chosen = for_rank(commit, rank)
         try:
-            await _bring(source.catalogue.store, commit, target, aside)
-        except (Corrupt, NotFound) as error:
+            await _bring(bringer, chosen, target, aside)
+        except (Changed, Corrupt, NotFound) as error:
             log.warning(
                 "a committed checkpoint is damaged: trying the one before",
                 name=commit.name,
+                sequence=commit.sequence,
                 reason=str(error),
             )
             problems.append(error)
             continue
-        return commit, time.monotonic() - started
+        _tell_strangers(chosen, rank)
+        return chosen, time.monotonic() - started
     if problems and source.required:
         raise NotFound(*(problem for error in problems for problem in error.problems))
     return None
 
 
-async def _bring(store: Store, commit: Commit, target: Path, aside: Path) -> None:
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
-    missing = [
-        file for file in commit.files if not await asyncio.to_thread(_stands, target / file.name, file)
-    ]
-    slots = asyncio.Semaphore(FILES_AT_ONCE)
+async def _bring(bringer: Bringer, commit: Commit, target: Path, aside: Path) -> None:
+    """Again where an object has changed or came damaged: what is verified by then is not fetched again.
 
-    async def one(file: CommittedFile) -> None:
-        async with slots:
-            await download(store, f"{commit.lineage}/{file.object}", file, aside / file.name)
-
-    try:
-        await all_of(one(file) for file in missing)
-        for file in missing:
-            _admit(aside / file.name, target / file.name, target)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
-
-
-def _stands(path: Path, file: CommittedFile) -> bool:
-    """Whether the file already lies there with the same content.
-
-    Raises:
-        Refused: Another content lies there.
+    Another agent may have sent the same bytes again, and an answer may be damaged while the object is not.
     """
-    try:
-        found = path.lstat()
-    except FileNotFoundError:
-        return False
-    except NotADirectoryError:
-        raise _another(path, "a part of its path is a file") from None
-    if not stat.S_ISREG(found.st_mode):
-        raise _another(path, "no regular file lies there")
-    if found.st_size == file.size:
-        with path.open("rb") as opened:
-            if hashlib.file_digest(opened, "sha256").hexdigest() == file.sha256:
-                return True
-    raise _another(path, f"{found.st_size} bytes there, {file.size} committed")
+    for left in reversed(range(FETCHES)):
+        try:
+            await bringer.bring(commit, target, aside)
+        except (Changed, Corrupt) as error:
+            if not left:
+                raise
+            log.warning("fetching again what came damaged", name=commit.name, reason=str(error))
+        else:
+            return
 
 
-def _another(path: Path, measured: str) -> Refused:
-    return Refused.of(
-        f"{path} is not the version that would be restored",
-        measured,
-        "Move it away to resume from the committed one, or set restore to never to keep it",
-    )
-
-
-async def download(store: Store, name: str, file: CommittedFile, path: Path) -> None:
-    """Fetch one committed file and verify it; on return `path` holds exactly what was committed.
-
-    Raises:
-        NotFound, Corrupt: It is gone or damaged.
-    """
-    size = (await store.stat(name)).size
-    if size != file.size:
-        # Its first bytes may be those that were committed; `Catalogue.flaws` calls it damaged all the same.
-        measured = f"{size} bytes, the commit says {file.size}"
-        raise Corrupt.of(f"{store.uri / name} has the wrong size", measured)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    digest = hashlib.sha256()
-    with path.open("wb") as out:
-        for start in range(0, file.size, CHUNK):
-            data = await store.read(name, start, min(CHUNK, file.size - start))
-            await asyncio.to_thread(digest.update, data)
-            await asyncio.to_thread(out.write, data)
-    if digest.hexdigest() != file.sha256:
-        measured = f"sha256 {digest.hexdigest()}, the commit says {file.sha256}"
-        raise Corrupt.of(f"{store.uri / name} is damaged", measured)
-
-
-def _admit(grown: Path, target: Path, root: Path) -> None:
-    for folder in reversed([parent for parent in target.parents if root in parent.parents]):
-        if not folder.exists():
-            folder.mkdir()
-            folder.chmod(DIRECTORY_FOR_ANYBODY)
-    grown.chmod(FOR_ANYBODY)
-    grown.rename(target)
+def _tell_strangers(commit: Commit, rank: int | None) -> None:
+    strangers = [file for file in commit.files if file.rank not in {None, rank}]
+    if strangers:
+        log.warning(
+            "files of the lowest rank: the checkpoint has none of this one",
+            rank=rank,
+            ranks=sorted({file.rank for file in strangers if file.rank is not None}),
+            files=[file.name for file in strangers[:5]],
+        )

@@ -1,42 +1,18 @@
-"""Frees local checkpoints: only durable ones, only under pressure, oldest first."""
+"""Which local checkpoints may go, and how: only durable ones, oldest first. When is `room.py`'s."""
 
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import structlog
 
-from podferry.contract.errors import Problem
-from podferry.contract.quantity import format_bytes
 from podferry.sidecar.complete import Candidate
-from podferry.sidecar.pointers import POINTER_BYTES, POINTERS, read_small
+from podferry.sidecar.pointers import POINTER_BYTES, POINTERS, read_links, read_small
 from podferry.sidecar.snapshot import Identity
 
 log = structlog.get_logger(__name__)
-
-
-def pressed(root: Path, share: float) -> bool:
-    """Whether more than `share` of the volume is in use."""
-    usage = shutil.disk_usage(root)
-    return usage.used > share * usage.total
-
-
-def full_problem(root: Path, share: float) -> Problem | None:
-    """That the volume is so full that what the trainer writes fails; None where it is not.
-
-    Args:
-        root: The checkpoint directory.
-        share: Of the volume, above which it counts as full.
-    """
-    usage = shutil.disk_usage(root)
-    if usage.used <= share * usage.total:
-        return None
-    measured = f"{format_bytes(usage.used)} of {format_bytes(usage.total)} are in use"
-    remedy = "Raise podferry.io/checkpoint-size, or save less often: durable checkpoints alone are freed"
-    return Problem("the checkpoint volume is full", measured, remedy)
 
 
 def expendable(
@@ -57,7 +33,7 @@ def expendable(
 
 
 def pointers(root: Path, present: Mapping[str, Candidate]) -> str:
-    """The text of the small files at the top of the directory: trainers keep their own pointers there.
+    """The text of small files and links at the top of the directory: trainers keep their own pointers there.
 
     A small file that belongs to a checkpoint of several files may well name itself; known pointers, which
     belong to the checkpoint that they name, count all the same.
@@ -68,7 +44,7 @@ def pointers(root: Path, present: Mapping[str, Candidate]) -> str:
         for name, seen in candidate.files
         if seen.size <= POINTER_BYTES and "/" not in name and (name in POINTERS or len(candidate.files) == 1)
     ]
-    return "\n".join(read_small(root, names).values())
+    return "\n".join([*read_small(root, names).values(), *read_links(root).values()])
 
 
 def free(root: Path, candidate: Candidate) -> bool:

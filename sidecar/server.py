@@ -3,23 +3,55 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
 from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST
 
-from podferry.contract.api import DURABLE_PATH, GATE_PATH, LONGEST_WAIT, STATUS_PATH, Durability, Stage
+from podferry.contract.api import (
+    DONE_PATH,
+    DURABLE_PATH,
+    GATE_PATH,
+    LONGEST_WAIT,
+    METRICS_PATH,
+    STATUS_PATH,
+    Durability,
+    Marked,
+    Stage,
+)
+from podferry.contract.errors import Problem
+from podferry.sidecar.metrics import Timings, exposition
 from podferry.sidecar.state import State
 
 
+@dataclass(frozen=True, slots=True)
+class FlushWish:
+    """What is known where durability is asked for.
+
+    Attributes:
+        final: Nobody writes any more.
+        ending: The pod ends: the newest goes first.
+        exit_code: What the trainer ended with, where it is known.
+    """
+
+    final: bool = False
+    ending: bool = False
+    exit_code: int | None = None
+
+
 class Flush(Protocol):
-    """Waits for durability, see `podferry.sidecar.ferrying.CheckpointFerry.durable`."""
+    """Waits for durability, see `podferry.sidecar.agent.Agent.flush`."""
 
-    def __call__(self, seconds: float, *, final: bool = False) -> Awaitable[Durability]:
-        """At most `seconds`; `final` says that nobody writes any more."""
+    def __call__(self, seconds: float, wish: FlushWish) -> Awaitable[Durability]:
+        """At most `seconds`."""
 
 
+Mark = Callable[[str], Awaitable[Marked]]
+"""Takes a checkpoint's name or step, see `podferry.sidecar.ferrying.CheckpointFerry.mark`."""
+NOT_YET = Problem("there is nothing to mark", "the gate has not opened, or the pod has no checkpoints")
 FINAL_STAGES = frozenset({Stage.REFUSED, Stage.ENDED})
 
 
@@ -35,12 +67,23 @@ def _wait(request: web.Request) -> float:
     return min(max(seconds, 0.0), LONGEST_WAIT)
 
 
-class Api:
-    """The handlers. `flush` is set once there is something to wait for."""
+def _wish(request: web.Request) -> FlushWish:
+    exit_code = request.query.get("exit")
+    try:
+        code = None if exit_code is None else int(exit_code)
+    except ValueError:
+        raise web.HTTPBadRequest(text="exit must be an exit code") from None
+    final, ending = (request.query.get(name) == "true" for name in ("final", "ending"))
+    return FlushWish(final=final, ending=ending, exit_code=code)
 
-    def __init__(self, state: State) -> None:
-        self._state = state
+
+class Api:
+    """The handlers. `flush` and `mark` are set once there is something to wait for and to mark."""
+
+    def __init__(self, state: State, timings: Timings) -> None:
+        self._state, self._timings = state, timings
         self.flush: Flush | None = None
+        self.mark: Mark | None = None
 
     async def status(self, _: web.Request) -> web.Response:
         """Everything."""
@@ -59,7 +102,18 @@ class Api:
         """Whether all checkpoints of now are durable; waits for it."""
         if self.flush is None:
             return _answer(Durability(durable=True))
-        return _answer(await self.flush(_wait(request), final=request.query.get("final") == "true"))
+        return _answer(await self.flush(_wait(request), _wish(request)))
+
+    async def done(self, request: web.Request) -> web.Response:
+        """A checkpoint is whole: the trainer says so."""
+        if self.mark is None:
+            return _answer(Marked(problems=(NOT_YET,)))
+        return _answer(await self.mark(request.query.get("checkpoint", "")))
+
+    async def metrics(self, _: web.Request) -> web.Response:
+        """For Prometheus."""
+        text = exposition(self._state.status, self._timings)
+        return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
 async def serve(api: Api, listener: socket.socket) -> web.AppRunner:
@@ -68,6 +122,8 @@ async def serve(api: Api, listener: socket.socket) -> web.AppRunner:
     app.router.add_get(STATUS_PATH, api.status)
     app.router.add_get(GATE_PATH, api.gate)
     app.router.add_post(DURABLE_PATH, api.durable)
+    app.router.add_post(DONE_PATH, api.done)
+    app.router.add_get(METRICS_PATH, api.metrics)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.SockSite(runner, listener).start()

@@ -36,22 +36,30 @@ class CheckpointSettings(msgspec.Struct, frozen=True):
             writer that stalls on a slow device must not look finished.
         rescan: Seconds between full scans beside inotify's events, which can overflow and miss directories.
         poll: Seconds between scans where there is no inotify.
-        chunk_bytes: Read and hashed at once.
+        part_bytes: Sent in one request; larger files go in parts of this size, or of a larger one where there
+            would be too many. Large enough to amortise a request, small enough to be sent again.
+        parts_at_once: Times `part_bytes`, the bytes in flight of all transfers together. The memory sum
+            counts them twice: an engine may hold a copy of its own.
+        threads: For reading and digesting: what runs beside the trainer must not take its cores.
         attempts: Times that one request is sent, on top of the engine's own retries.
         retry_after: Seconds before a checkpoint that failed is tried again.
         pressure: Share of the checkpoint volume above which durable checkpoints are freed.
         full: Share above which it is said to be full, after what could be freed was.
+        join_every: Seconds between two looks at the parts of other ranks.
     """
 
     settle: float = 1.0
     settle_unseen: float = 5.0
     rescan: float = 10.0
     poll: float = 0.5
-    chunk_bytes: int = 8 * MIB
+    part_bytes: int = 16 * MIB
+    parts_at_once: int = 4
+    threads: int = 2
     attempts: int = 3
     retry_after: float = 5.0
     pressure: float = 0.8
     full: float = 0.99
+    join_every: float = 2.0
 
 
 class Settings(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ The scan is the shell; `Tracker.update` is pure but for what it remembers.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +23,10 @@ class Identity(NamedTuple):
     def of(cls, stat: os.stat_result) -> Identity:
         """The identity that a stat call shows."""
         return cls(stat.st_ino, stat.st_size, stat.st_mtime_ns)
+
+
+Files = tuple[tuple[str, Identity], ...]
+"""Names with their identities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +101,48 @@ class Tracker:
             # Closed once more without a visible change: it may have been written within one clock tick.
             return Seen(identity, now, closed=True)
         return before
+
+
+class WriteTimes:
+    """When the writing of each checkpoint began and when it last went on, by the files' times.
+
+    A file's own time counts where it lies since the look before: a copy may carry the time of its original.
+    """
+
+    def __init__(self) -> None:
+        self._looked = 0.0
+        self._spans: dict[str, tuple[float, float]] = {}
+        self._whole: set[str] = set()
+        self._seen: dict[str, Files] = {}
+
+    def update(self, present: Mapping[str, Files], now: float) -> None:
+        """Take in a look.
+
+        Args:
+            present: The files of each checkpoint, by its name.
+            now: Seconds since the epoch, when the look began.
+        """
+        self._spans = {name: span for name, span in self._spans.items() if name in present}
+        self._whole &= present.keys()
+        for name, files in present.items():
+            fresh = set(files) - set(self._seen.get(name, ()))
+            if fresh:
+                times = [self._time(identity, now) for _, identity in fresh]
+                begun = name in self._spans and name not in self._whole
+                first = self._spans[name][0] if begun else min(times)
+                self._spans[name] = (first, max(times))
+                self._whole.discard(name)
+        self._seen, self._looked = dict(present), now
+
+    def _time(self, identity: Identity, now: float) -> float:
+        changed = identity.mtime_ns / 1e9
+        return changed if self._looked <= changed <= now else now
+
+    def end(self, name: str) -> None:
+        """The present version is whole: the next change begins another one."""
+        self._whole.add(name)
+
+    def seconds(self, name: str) -> float:
+        """From the first to the last change of the present version, 0.0 for an unknown one."""
+        first, last = self._spans.get(name, (0.0, 0.0))
+        return last - first

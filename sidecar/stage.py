@@ -91,7 +91,7 @@ class Stage:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.close()
-            remedy = "Wait for it to end, or choose another dataset path"
+            remedy = "Wait for it to end, or choose another path"
             raise Refused.of(f"another podferry is using the stage {self.root}", remedy=remedy) from None
         self._locked = file
 

@@ -1,33 +1,60 @@
 """Checks of file formats that can tell whether a file is whole.
 
 A torn file must never pass for a sound one; what a format cannot tell is left to the time that a file has
-been quiet.
+been quiet, and to the sizes of those before it (`podferry.sidecar.series`).
 """
 
 from __future__ import annotations
 
 import json
+import os
 import struct
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
+from glob import escape
 from pathlib import Path
+from typing import NamedTuple
+
+from podferry.sidecar.pickled import CannotTell, joblib_flaw, numbered_pickle_flaw, pickle_flaw
 
 ZIP_MAGIC = b"PK\x03\x04"
+TABLE_END = bytes.fromhex("57fb808b247547db")
+"""The last bytes of a table. Source: tensorflow/tsl, `lib/io/format.h` (`kTableMagicNumber`)."""
 LONGEST_HEADER = 100_000_000
 """Bytes of a safetensors header. Source: the safetensors format description."""
 
 
-def flaw(path: Path) -> str | None:
-    """Why a file cannot be whole by its own format, None where it is or cannot tell."""
+class Verdict(NamedTuple):
+    """What a file's own format says.
+
+    Attributes:
+        flaw: Why it cannot be whole, None where nothing speaks against it.
+        certain: Whether it is whole where nothing does; the format cannot tell otherwise.
+    """
+
+    flaw: str | None
+    certain: bool
+
+
+CANNOT_TELL = Verdict(None, certain=False)
+
+
+def judge(path: Path) -> Verdict:
+    """What a file's own format says about it."""
     check = STRUCTURES.get(path.suffix)
     if check is None:
-        return None
+        return CANNOT_TELL
     try:
-        return check(path)
+        return Verdict(check(path), certain=True)
+    except (CannotTell, RecursionError):  # nested too deeply for the parser, so it cannot tell either
+        return CANNOT_TELL
     except OSError as error:
-        return f"it cannot be read: {error.strerror}"
-    except RecursionError:
-        return None  # nested too deeply for the parser, so it cannot tell
+        return Verdict(f"it cannot be read: {error.strerror}", certain=True)
+
+
+def flaw(path: Path) -> str | None:
+    """Why a file cannot be whole by its own format, None where it is or cannot tell."""
+    return judge(path).flaw
 
 
 def _zip_flaw(path: Path) -> str | None:
@@ -37,18 +64,52 @@ def _zip_flaw(path: Path) -> str | None:
     begin with what lies at the very start. torch's older format is a pickle without such a mark and cannot
     tell. Source: torch/serialization.py (`_open_zipfile_writer_file`), numpy/lib/_npyio_impl.py (`_savez`).
     """
-    with path.open("rb") as file:
-        head = file.read(len(ZIP_MAGIC))
-    if not head:
-        return "it is empty"
-    if not ZIP_MAGIC.startswith(head):
-        return None
+    if not _begins_as_zip(path):
+        raise CannotTell
     try:
         with zipfile.ZipFile(path) as archive:
             first = min((member.header_offset for member in archive.infolist()), default=None)
     except (zipfile.BadZipFile, NotImplementedError, ValueError):
         first = None
     return None if first == 0 else "its zip directory is not written yet"
+
+
+def _begins_as_zip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return ZIP_MAGIC.startswith(file.read(len(ZIP_MAGIC)))
+
+
+def _archive_flaw(path: Path) -> str | None:
+    """A zip archive by its suffix alone; an empty file is one whose writing has just begun."""
+    return _zip_flaw(path) if path.stat().st_size else "it is empty"
+
+
+def _torch_flaw(path: Path) -> str | None:
+    """As an archive; people pickle into these suffixes, too."""
+    return _archive_flaw(path) if _begins_as_zip(path) else numbered_pickle_flaw(path)
+
+
+def _zip_or_pickle(path: Path) -> str | None:
+    return _archive_flaw(path) if _begins_as_zip(path) else pickle_flaw(path)
+
+
+def _zip_or_else(path: Path) -> str | None:
+    """For suffixes that stand for anything: a zip archive must be whole, another format cannot tell."""
+    if not path.stat().st_size:
+        raise CannotTell
+    return _zip_flaw(path)
+
+
+def _table_flaw(path: Path) -> str | None:
+    """TensorFlow's Saver writes the index of its shards in place, as a table that has its mark at the end.
+
+    Source: tensorflow, `core/util/tensor_bundle/tensor_bundle.cc` (`MergeBundles`).
+    """
+    if not any(path.parent.glob(f"{escape(path.stem)}.data-?????-of-?????")):
+        raise CannotTell  # an index of another kind
+    with path.open("rb") as file:
+        file.seek(-min(len(TABLE_END), path.stat().st_size), os.SEEK_END)
+        return None if file.read() == TABLE_END else "its table has no end yet"
 
 
 def _safetensors_flaw(path: Path) -> str | None:
@@ -89,7 +150,12 @@ def _json_lines(data: bytes) -> bool:
 
 
 STRUCTURES: Mapping[str, Callable[[Path], str | None]] = {
-    **dict.fromkeys((".pt", ".pth", ".ckpt", ".npz", ".zip", ".keras"), _zip_flaw),
+    **dict.fromkeys((".npz", ".zip", ".keras"), _archive_flaw),
+    **dict.fromkeys((".pt", ".pth", ".ckpt"), _torch_flaw),
+    **dict.fromkeys((".pkl", ".pickle", ".pdparams", ".pdopt"), _zip_or_pickle),
+    ".bin": _zip_or_else,
+    ".joblib": joblib_flaw,
+    ".index": _table_flaw,
     ".safetensors": _safetensors_flaw,
     ".json": _json_flaw,
 }

@@ -2,7 +2,8 @@
 
 A crash of the worker must not restart the container: under `restartPolicy: OnFailure` a sidecar's exit
 fails the Job of a healthy trainer. The listening socket is the supervisor's, so the agent's address outlives
-the worker. Exits 0 once told to end: a failed sidecar would be blamed for a failed pod.
+the worker. One that dies while it drains is started again too, to go on draining. Exits 0 once told to end: a
+failed sidecar would be blamed for a failed pod.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ Source: mallopt(3), M_MMAP_THRESHOLD.
 """
 HEALTHY = 60.0
 """Seconds that a worker must have lived to count as healthy."""
+ENDING = "--ending"
+"""Tells a worker that is started again while its pod ends to drain at once."""
+MOST_DRAINS = 5
+"""Workers that may begin to drain: one that always dies must not keep a run from ending."""
 
 
 class Supervisor:
@@ -36,6 +41,7 @@ class Supervisor:
         self._command = [*command, "--listen-fd", str(listener.fileno())]
         self._listener = listener
         self._ending = False
+        self._drains = 0
         self._worker: subprocess.Popen[bytes] | None = None
         self._wakeup_read, self._wakeup_write = os.pipe()
         os.set_blocking(self._wakeup_write, False)
@@ -50,23 +56,27 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
             signal.signal(number, lambda *_: None)
         pause = SHORTEST_PAUSE
-        while not self._ending:
+        while True:
             started = time.monotonic()
             self._start()
             code = self._live()
-            if code == USAGE:
-                return USAGE
-            if time.monotonic() - started > HEALTHY:
+            if code == USAGE or self._drained(code):
+                return USAGE if code == USAGE else 0
+            if time.monotonic() - started > HEALTHY or self._ending:
                 pause = SHORTEST_PAUSE
             self._rest(code, pause)
             pause = min(pause * 2, LONGEST_PAUSE)
-        return 0
+
+    def _drained(self, code: int) -> bool:
+        """Whether all is done that could be, after a worker has ended with a code."""
+        self._drains += self._ending
+        return self._ending and (code == 0 or self._drains >= MOST_DRAINS)
 
     def _start(self) -> None:
         # A session of its own: a terminal's Ctrl-C reaches the worker through the supervisor alone.
         # A pipe that nobody else holds: a worker whose supervisor is killed drains and ends.
         self._worker = subprocess.Popen(
-            self._command,
+            [*self._command, *([ENDING] if self._ending else [])],
             stdin=subprocess.PIPE,
             pass_fds=[self._listener.fileno()],
             env={**ALLOCATOR, **os.environ},
@@ -98,10 +108,10 @@ class Supervisor:
         return told
 
     def _rest(self, code: int, pause: float) -> None:
-        """Pause before the next start, unless told to end."""
-        if self._ending:
-            return
+        """Pause before the next start; being told to end cuts it short."""
         sys.stderr.write(f"podferry: the worker ended with {code}; starting it again in {pause:.1f} s\n")
+        if self._ending:
+            time.sleep(pause)
         deadline = time.monotonic() + pause
         while not self._ending and (left := deadline - time.monotonic()) > 0:
             self._ending = self._told_to_end(left)

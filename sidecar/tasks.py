@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 async def all_of(work: Iterable[Coroutine[object, object, None]]) -> None:
@@ -17,3 +20,16 @@ async def all_of(work: Iterable[Coroutine[object, object, None]]) -> None:
     else:
         return
     raise first  # out of the handler: its own cause, such as a vendor's exception, must stay
+
+
+async def each(
+    items: Sequence[T], work: Callable[[T], Coroutine[object, object, None]], at_once: int
+) -> None:
+    """Do the work for each of the items, in order, so many at once; failures are as in `all_of`."""
+    left = iter(items)
+
+    async def worker() -> None:
+        for item in left:
+            await work(item)
+
+    await all_of(worker() for _ in range(min(at_once, len(items))))

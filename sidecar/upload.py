@@ -1,145 +1,231 @@
-"""Sends a pinned checkpoint and commits it: data first, the commit last, or nothing at all.
+"""Sends a pinned checkpoint: whole at its place, or not at all. Committing it is the caller's.
 
-The folder's name is a fingerprint of the content, taken in a first pass. The second pass, which sends, takes
-it again and lets the last chunk go only if both agree: an object below a folder always holds just the bytes
-that the folder's name promises, whatever happened to the file meanwhile.
+The folder's name is a fingerprint of the content, taken in a first pass. The second pass, which sends, reads
+each part into a buffer and compares it before a byte of it goes: an object below a folder always holds just
+the bytes that the folder's name promises, whatever happened to the file meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import BinaryIO
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-import msgspec
-import stamina
 import structlog
-import xxhash
 
 from podferry.contract.commit import Commit, CommittedFile, checkpoint_folder
-from podferry.contract.errors import Changed, TemporaryError
+from podferry.contract.errors import Changed, FerryError
 from podferry.sidecar.committer import Committer
-from podferry.sidecar.complete import Candidate
-from podferry.sidecar.pin import Pin, Pinned
+from podferry.sidecar.ledger import Ledger, Ledgers, Plan, PlannedFile
+from podferry.sidecar.pin import Pinned
+from podferry.sidecar.reading import Reading
+from podferry.sidecar.references import References
+from podferry.sidecar.remote import being_removed
+from podferry.sidecar.sending import Job, Sender
+from podferry.sidecar.settings import MIB, CheckpointSettings
 from podferry.sidecar.snapshot import Identity
+from podferry.sidecar.tasks import each
+from podferry.sidecar.throttle import Meter, Throttle
+from podferry.storage.parts import part_bytes_for
+from podferry.storage.store import Store
 
 log = structlog.get_logger(__name__)
 
-
-@dataclass(slots=True)
-class Reading:
-    """One file on its way: what was read of it so far, twice digested."""
-
-    path: Path
-    identity: Identity
-    chunk_bytes: int
-
-    def fingerprint(self) -> str:
-        """XXH3-128 of the file, the first pass: 14 GiB/s against 0.7 for SHA-256 on one core.
-
-        Raises:
-            Changed: The file is no longer what was pinned.
-        """
-        digest = xxhash.xxh3_128()
-        with self.path.open("rb", buffering=0) as file:
-            for chunk in self._chunks(file):
-                digest.update(chunk)
-            self._check(file)
-        return digest.hexdigest()
-
-    def body(self, fingerprint: str, sha256: hashlib._Hash) -> Iterator[bytes]:
-        """The file's chunks for sending; fills `sha256` on the way.
-
-        Raises:
-            Changed: What was read is not what the first pass read. The last chunk has not been given out.
-        """
-        digest = xxhash.xxh3_128()
-        held = b""
-        with self.path.open("rb", buffering=0) as file:
-            for chunk in self._chunks(file):
-                digest.update(chunk)
-                sha256.update(chunk)
-                if held:
-                    yield held
-                held = chunk
-            self._check(file)
-        if digest.hexdigest() != fingerprint:
-            raise Changed.of(f"{self.path.name} was overwritten in place while it was being sent")
-        yield held
-
-    def _chunks(self, file: BinaryIO) -> Iterator[bytes]:
-        return iter(lambda: file.read(self.chunk_bytes), b"")
-
-    def _check(self, file: BinaryIO) -> None:
-        found = Identity.of(os.fstat(file.fileno()))
-        if found != self.identity:
-            raise Changed.of(
-                f"{self.path.name} changed while it was being read", f"{self.identity} became {found}"
-            )
+REQUESTS = 32
+"""Files at once: small ones are bound by latency, large ones by the bytes in flight."""
 
 
-def add_pointers(pinned: Pinned, candidate: Candidate, texts: Mapping[str, bytes]) -> Pinned:
-    """Hold pointers beside a checkpoint's data, by copy: a trainer rewrites them for the next checkpoint.
+@dataclass(frozen=True, slots=True)
+class Shipment:
+    """A checkpoint whose objects are all there.
 
-    A kill on the way leaves a note that disagrees with what is held, and so no pin.
-
-    Args:
-        pinned: The data.
-        candidate: Data and pointers.
-        texts: The pointers' contents, by name.
-
-    Raises:
-        OSError: There is no room for copies; `pinned` is not to be used any more.
+    Attributes:
+        folder: Of its data, relative to the lineage.
+        files: All of them, sorted by name.
+        sent: Bytes that this call sent.
+        referenced: Bytes that lay there already, in earlier checkpoints' folders or as the whole of one.
+        earlier: The commit that made this very content real; there is nothing to commit then.
     """
-    copies = []
-    for name, text in texts.items():
-        path = pinned.folder / name
-        path.write_bytes(text)
-        copies.append((name, Identity.of(path.stat())))
-    held = (*pinned.held, *copies)
-    pin = Pin(candidate.name, candidate.files, held, pinned.completed_at)
-    pinned.note.write_bytes(msgspec.json.encode(pin))
-    return replace(pinned, candidate=candidate, held=held)
+
+    folder: str
+    files: tuple[CommittedFile, ...]
+    sent: int = 0
+    referenced: int = 0
+    earlier: Commit | None = None
 
 
 class Uploader:
-    """Makes pinned checkpoints durable, one after the other."""
+    """Brings pinned checkpoints to the destination, one after the other.
 
-    def __init__(self, committer: Committer, chunk_bytes: int, attempts: int) -> None:
-        self._committer = committer
-        self._chunk_bytes = chunk_bytes
-        self._attempts = attempts
+    Args:
+        committer: Of the lineage.
+        store: The destination.
+        ledgers: What survives a restart of the worker.
+        settings: Sizes, threads and attempts.
+        limit: Bytes a second; None for as many as there are.
+        meter: Told of all that is moved.
+    """
+
+    def __init__(
+        self,
+        committer: Committer,
+        store: Store,
+        ledgers: Ledgers,
+        settings: CheckpointSettings,
+        limit: int | None = None,
+        meter: Meter | None = None,
+    ) -> None:
+        self._committer, self._parts, self._ledgers = committer, store.parts, ledgers
+        self._meter = meter or Meter()
+        # Under a cap a part is at most what goes in a second: what comes in bursts is felt by others.
+        self._part_bytes = min(settings.part_bytes, max(limit or settings.part_bytes, MIB))
+        self._references = References(committer)
+        self._sender = Sender(committer, self._parts, settings, Throttle(limit), self._meter)
+        self._threads = settings.threads
+
+    async def send(self, pinned: Pinned) -> Shipment:
+        """Bring all of it there, or what an earlier try has left to do.
+
+        Raises:
+            Changed: The files changed in place; what was sent has been given up.
+            Refused: One of them cannot be read.
+            FerryError: The store's, after the attempts are spent. The next try goes on from here.
+        """
+        ledger, earlier = await self._ledger(pinned)
+        if earlier is not None:
+            log.info("already durable", name=earlier.name, sequence=earlier.sequence)
+            self._meter.referenced += earlier.bytes
+            return Shipment(ledger.plan.folder, earlier.files, referenced=earlier.bytes, earlier=earlier)
+        try:
+            return await self._ship(pinned, ledger)
+        except Changed:
+            await self._give_up(ledger)
+            raise
+
+    async def recheck(self, shipment: Shipment) -> None:
+        """To be called just before a shipment is committed.
+
+        Raises:
+            Unavailable: What it refers to has been removed meanwhile: `send` brings it.
+        """
+        await self._references.still_listed(shipment.folder, shipment.files)
 
     async def upload(self, pinned: Pinned) -> Commit:
         """Send and commit.
 
         Raises:
-            Changed: The files changed in place; nothing was committed.
-            FerryError: The store's, after the attempts are spent.
+            Changed, FerryError: See `send` and `Committer.commit`.
         """
-        readings = {
-            name: Reading(pinned.folder / name, identity, self._chunk_bytes) for name, identity in pinned.held
-        }
-        prints = {name: await asyncio.to_thread(reading.fingerprint) for name, reading in readings.items()}
-        triples = [(name, reading.identity.size, prints[name]) for name, reading in readings.items()]
-        folder = checkpoint_folder(pinned.candidate.name, triples)
-        earlier = await self._committer.earlier(folder)
-        if earlier is not None:
-            log.info("already durable", name=earlier.name, sequence=earlier.sequence)
-            return earlier
-        files = [await self._send(folder, name, reading, prints[name]) for name, reading in readings.items()]
-        return await self._committer.commit(pinned.candidate.name, folder, tuple(sorted(files)))
+        shipment = await self.send(pinned)
+        commit = shipment.earlier or await self._committer.commit(
+            pinned.candidate.name, shipment.folder, shipment.files, check=lambda: self.recheck(shipment)
+        )
+        await self.forget(pinned)
+        return commit
 
-    async def _send(self, folder: str, name: str, reading: Reading, fingerprint: str) -> CommittedFile:
-        target = f"{folder}/{name}"
-        async for attempt in stamina.retry_context(on=TemporaryError, attempts=self._attempts, timeout=None):
-            with attempt:
-                sha256 = hashlib.sha256()
-                body = reading.body(fingerprint, sha256)
-                whole = reading.identity.size <= self._chunk_bytes
-                await self._committer.write(target, b"".join(body) if whole else body)
-        return CommittedFile(name, target, reading.identity.size, sha256.hexdigest())
+    async def forget(self, pinned: Pinned) -> None:
+        """A pin is released: remove what was kept of its upload, and give up what is not complete."""
+        await self._forget(pinned.number)
+
+    async def sweep(self, held: Iterable[Pinned]) -> None:
+        """Forget all uploads but those of these pins; what an earlier worker left is given up."""
+        known = {pinned.number for pinned in held}
+        for number in self._ledgers.numbers():
+            if number not in known:
+                await self._forget(number)
+
+    async def _forget(self, number: int) -> None:
+        ledger = self._ledgers.find(number)
+        if ledger is not None:
+            await self._give_up(ledger)
+
+    async def _give_up(self, ledger: Ledger) -> None:
+        """Abort, as far as the store answers: what it keeps of an upload ends by the bucket's own rules."""
+        for file, upload in ledger.uploads.items():
+            if self._parts is None:
+                break
+            try:
+                await self._parts.abort(self._committer.path(ledger.plan.target(file)), upload)
+            except FerryError as error:
+                log.info("an unfinished upload stays at the destination", file=file, reason=str(error))
+        ledger.remove()
+
+    async def _ledger(self, pinned: Pinned) -> tuple[Ledger, Commit | None]:
+        """What an earlier try has done, or a new plan; and the commit of this very content, if any.
+
+        The commits are looked at first, then the removals under way: `podferry.sidecar.remote` says why.
+        """
+        name, found = pinned.candidate.name, self._ledgers.find(pinned.number)
+        if found is not None and found.plan.fits(pinned):
+            earlier = await self._committer.earlier(name, found.plan.folder)
+            if earlier is not None or not await self._busy(found.plan.folder):
+                return found, earlier
+        if found is not None:
+            await self._give_up(found)
+        files = await self._read(pinned)
+        folder = checkpoint_folder(name, [(file.name, file.size, file.xxh128) for file in files])
+        earlier = await self._committer.earlier(name, folder)
+        if earlier is None and await self._busy(folder):
+            folder = f"{folder}-{self._committer.writer[:8]}"
+        return self._ledgers.new(pinned.number, Plan(folder, tuple(files))), earlier
+
+    async def _read(self, pinned: Pinned) -> list[PlannedFile]:
+        """The first pass."""
+        files: list[PlannedFile] = []
+
+        async def plan(held: tuple[str, Identity]) -> None:
+            files.append(await self._planned(pinned, *held))
+
+        await each(pinned.held, plan, self._threads)
+        return sorted(files, key=lambda file: file.name)
+
+    async def _busy(self, folder: str) -> bool:
+        """Whether somebody is just removing what lies in a folder."""
+        committer = self._committer
+        removed = await being_removed(committer.catalogue.store, committer.path("").rstrip("/"))
+        return any(name.startswith(f"{folder}/") for name in removed)
+
+    async def _planned(self, pinned: Pinned, name: str, identity: Identity) -> PlannedFile:
+        part_bytes = self._part_bytes
+        if self._parts is not None:
+            part_bytes = part_bytes_for(identity.size, part_bytes, self._parts)
+        reading = Reading(pinned.folder / name, identity, part_bytes)
+        seen = await asyncio.get_running_loop().run_in_executor(self._sender.threads, reading.fingerprint)
+        return PlannedFile(name, identity, part_bytes, seen.xxh128, seen.parts)
+
+    async def _ship(self, pinned: Pinned, ledger: Ledger) -> Shipment:
+        plan, before = ledger.plan, self._meter.sent
+        self._meter.begin()
+        known = await self._references.known()
+        places = {file: known.get((file.size, file.xxh128), plan.target(file.name)) for file in plan.files}
+        relied = {file: place for file, place in places.items() if place != plan.target(file.name)}
+        await self._send(pinned, ledger, [file for file in places if file not in relied])
+        # What is relied on is looked at last: somebody may have removed it meanwhile.
+        gone = await self._gone(relied)
+        await self._send(pinned, ledger, gone)
+        places |= {file: plan.target(file.name) for file in gone}
+        referenced = sum(file.size for file in relied) - sum(file.size for file in gone)
+        self._meter.referenced += referenced
+        files = (CommittedFile(file.name, place, file.size, file.xxh128) for file, place in places.items())
+        return Shipment(plan.folder, tuple(files), self._meter.sent - before, referenced)
+
+    async def _gone(self, places: Mapping[PlannedFile, str]) -> list[PlannedFile]:
+        gone: list[PlannedFile] = []
+
+        async def look(file: PlannedFile) -> None:
+            if not await self._references.stands(places[file], file.size):
+                gone.append(file)
+
+        await each(list(places), look, REQUESTS)
+        return gone
+
+    async def _send(self, pinned: Pinned, ledger: Ledger, files: list[PlannedFile]) -> None:
+        async def send(file: PlannedFile) -> None:
+            if file.name in ledger.done:
+                if await self._references.stands(ledger.plan.target(file.name), file.size):
+                    return
+                ledger.lost(file.name)
+            reading = Reading(pinned.folder / file.name, file.identity, file.part_bytes)
+            await self._sender.send(Job(file, reading, ledger))
+
+        await each(files, send, REQUESTS)

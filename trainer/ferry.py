@@ -16,6 +16,7 @@ from podferry.contract.api import (
     AGENT_VARIABLE,
     CHECKPOINTS_VARIABLE,
     DATASET_VARIABLE,
+    OUTPUTS_VARIABLE,
     RESTORED_VARIABLE,
     Durability,
     DurableCheckpoint,
@@ -25,6 +26,7 @@ from podferry.contract.api import (
 from podferry.contract.errors import InvalidWish, PermanentError, Problem, TemporaryError
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.client import AgentClient
+from podferry.trainer.marks import mark
 
 SAY_EVERY = 10.0
 """Seconds between two questions at the gate."""
@@ -43,16 +45,26 @@ class Ferry:
         checkpoints: Directory to write checkpoints to; None where none was asked for.
         restored: What to resume from: a file, a directory, or the stem that its files share; None where
             training starts anew.
+        outputs: Directory to write outputs to; None where none was asked for.
     """
 
     dataset: Path | None
     checkpoints: Path | None
     restored: Path | None
+    outputs: Path | None
     _client: AgentClient
 
     def status(self) -> Status:
         """Everything that the agent tells."""
         return self._client.status()
+
+    def done(self, checkpoint: int | str) -> None:
+        """Say that all files of a checkpoint, named by its name or step, are written and closed.
+
+        Raises:
+            NotFound: There is no such checkpoint, with those that there are.
+        """
+        mark(self._client, checkpoint)
 
     def wait_durable(self, timeout: float = 600.0, *, final: bool = False) -> DurableCheckpoint | None:
         """Wait until all that lies in the checkpoint directory now is durable; the newest one that is.
@@ -122,6 +134,7 @@ def ferry(
             dataset=_path(gate, DATASET_VARIABLE),
             checkpoints=_path(gate, CHECKPOINTS_VARIABLE),
             restored=_path(gate, RESTORED_VARIABLE),
+            outputs=_path(gate, OUTPUTS_VARIABLE),
             _client=client,
         )
         try:

@@ -19,6 +19,8 @@ from podferry.webhook.volumes import (
     CONTROL_DIR,
     DATA_DIR,
     DATASET_SECRET_DIR,
+    OUTPUT_DIR,
+    OUTPUT_SECRET_DIR,
     PINS_DIR,
     sidecar_mounts,
 )
@@ -79,6 +81,10 @@ def _flags(spec: FerrySpec) -> Iterator[str]:
         yield f"--pins-dir={PINS_DIR}"
         if spec.checkpoints.access.secret:
             yield f"--checkpoint-secret-dir={CHECKPOINT_SECRET_DIR}"
+    if spec.outputs:
+        yield f"--output-dir={OUTPUT_DIR}"
+        if spec.outputs.access.secret:
+            yield f"--output-secret-dir={OUTPUT_SECRET_DIR}"
 
 
 def _gate(policy: Policy, arguments: list[str], runner: Runner) -> dict[str, Any]:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from podferry.contract.api import AGENT_VARIABLE, CHECKPOINTS_VARIABLE, DATASET_VARIABLE
+from podferry.contract.api import (
+    AGENT_VARIABLE,
+    CHECKPOINTS_VARIABLE,
+    DATASET_VARIABLE,
+    OUTPUTS_VARIABLE,
+)
 from podferry.contract.errors import Problem
 from podferry.contract.spec import FerrySpec
 from podferry.webhook.pod import Json, literal
@@ -28,6 +33,8 @@ def trainer_environment(spec: FerrySpec, policy: Policy) -> Iterator[dict[str, s
         yield variable(DATASET_VARIABLE, spec.dataset.path)
     if spec.checkpoints:
         yield variable(CHECKPOINTS_VARIABLE, spec.checkpoints.path)
+    if spec.outputs:
+        yield variable(OUTPUTS_VARIABLE, spec.outputs.path)
 
 
 def environment_problems(container: Json, spec: FerrySpec, policy: Policy) -> Iterator[Problem]:

@@ -105,7 +105,8 @@ def _injected(pod: Json, wish: Wish, policy: Policy) -> Decision:
         draft.set(("spec", "terminationGracePeriodSeconds"), grace)
     _stamp(draft, INJECTED, policy, encode_spec(wish.spec).decode())
     shm = shm_warnings(container, wish.memory.shm_volume) if shared else _shm_ignored(pod)
-    warnings = (*memory_warnings, *shm, *grace_warnings, *quality_warnings(pod))
+    outputs = _outputs_shared(pod, wish)
+    warnings = (*memory_warnings, *shm, *outputs, *grace_warnings, *quality_warnings(pod))
     return Decision(Outcome.INJECTED, tuple(draft.operations), warnings)
 
 
@@ -138,6 +139,13 @@ def _shm_ignored(pod: Json) -> tuple[str, ...]:
     if key not in annotations_of(pod):
         return ()
     return (f"{key} has no effect: the training container has its own /dev/shm",)
+
+
+def _outputs_shared(pod: Json, wish: Wish) -> tuple[str, ...]:
+    key, world = f"{PREFIX}outputs", wish.spec.world
+    if wish.spec.outputs is None or world == 1 or "$(rank)" in annotations_of(pod).get(key, ""):
+        return ()
+    return (f"{key} is one place for {world} pods: files of one name replace each other; add $(rank)",)
 
 
 def _refused(pod: Json, problems: Sequence[Problem], policy: Policy) -> Decision:

@@ -76,7 +76,7 @@ def memory_problems(memory: MemorySum, policy: Policy) -> Iterator[Problem]:
 
 
 def raise_memory(draft: Draft, target: int, memory: MemorySum, policy: Policy) -> tuple[str, ...]:
-    """Make room for what the trainer writes into the checkpoint volume; warnings.
+    """Make room for what the trainer writes into the checkpoint and output volumes; warnings.
 
     Args:
         draft: The pod.
@@ -96,7 +96,7 @@ def raise_memory(draft: Draft, target: int, memory: MemorySum, policy: Policy) -
     warnings = []
     if before is not None and added < memory.trainer:
         warnings.append(
-            f"container {name}: its checkpoints take {format_bytes(memory.trainer)} of memory, the policy "
+            f"container {name}: what it writes takes {format_bytes(memory.trainer)} of memory, the policy "
             f"raised its limit of {before} by {format_bytes(added)}: it may be OOM-killed"
         )
     return (*warnings, *_raise_pod_level(draft, sidecar_bytes(memory) + added, policy))

@@ -47,14 +47,16 @@ class Defaults(msgspec.Struct, frozen=True):
     Attributes:
         dataset_size: Bytes reserved for a dataset whose reference does not tell; None asks the user.
         checkpoint_size: Bytes of one checkpoint; None asks the user.
+        output_size: Bytes of all outputs; None asks the user.
         shm_size: Bytes of the trainer's `/dev/shm`; runtimes give 64 MiB, in which data loaders fail.
-        grace: Seconds that a pod with checkpoints has to end in, at least.
-        upload_rate: Bytes a second that the last checkpoint goes with, by which the grace is computed.
+        grace: Seconds that a pod with checkpoints or outputs has to end in, at least.
+        upload_rate: Bytes a second that the last uploads go with, by which the grace is computed.
         sidecar_cpu: CPU request of the agent.
     """
 
     dataset_size: int | None = None
     checkpoint_size: int | None = None
+    output_size: int | None = None
     shm_size: int = GIB
     grace: int = 60
     upload_rate: int = 50 * MIB
@@ -66,7 +68,7 @@ class Bounds(msgspec.Struct, frozen=True):
 
     Attributes:
         sidecar_memory: Bytes of the agent's memory limit, the dataset in it.
-        trainer_raise: Bytes by which a trainer's memory may be raised for its own checkpoints.
+        trainer_raise: Bytes by which a trainer's memory may be raised for its checkpoints and outputs.
         grace: Seconds that a pod may take to end because of podferry.
     """
 
@@ -80,7 +82,7 @@ class Allowed(msgspec.Struct, frozen=True):
 
     Attributes:
         sources: Where datasets, and checkpoints that are restored by URI, may lie.
-        destinations: Where checkpoints may go.
+        destinations: Where checkpoints and outputs may go.
         endpoints: Which services `endpoint` annotations may name.
     """
 
@@ -186,6 +188,7 @@ KEYS: Table = {
     "defaults": {
         "datasetSize": _bytes,
         "checkpointSize": _bytes,
+        "outputSize": _bytes,
         "shmSize": _bytes,
         "grace": _seconds,
         "uploadRate": _bytes,

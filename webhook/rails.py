@@ -22,7 +22,9 @@ def rail_problems(spec: FerrySpec, policy: Policy) -> Iterator[Problem]:
         if "://" in spec.checkpoints.restore:
             source = _plain(parse_uri(spec.checkpoints.restore))
             yield from _outside("restore", source, allowed.sources, "sources")
-    parts = (("dataset", spec.dataset), ("checkpoints", spec.checkpoints))
+    if spec.outputs:
+        yield from _outside("outputs", _plain(spec.outputs.parsed), allowed.destinations, "destinations")
+    parts = (("dataset", spec.dataset), ("checkpoints", spec.checkpoints), ("outputs", spec.outputs))
     endpoints = {part.access.endpoint: key for key, part in parts if part and part.access.endpoint}
     for endpoint, key in endpoints.items():
         yield from _outside(f"{key}-endpoint", str(endpoint), allowed.endpoints, "endpoints")

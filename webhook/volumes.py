@@ -11,13 +11,18 @@ from podferry.contract.memory import MIB, MemorySum
 from podferry.contract.spec import PREFIX, FerrySpec
 from podferry.webhook.pod import VOLUMES, Json, mounts_of, volumes_of
 
-DATA, CHECKPOINTS, CONTROL, SHARED = (
+DATA, CHECKPOINTS, OUTPUTS, CONTROL, SHARED = (
     "podferry-data",
     "podferry-checkpoints",
+    "podferry-outputs",
     "podferry-control",
     "podferry-shm",
 )
-DATASET_SECRET, CHECKPOINT_SECRET = "podferry-dataset-secret", "podferry-checkpoints-secret"
+DATASET_SECRET, CHECKPOINT_SECRET, OUTPUT_SECRET = (
+    "podferry-dataset-secret",
+    "podferry-checkpoints-secret",
+    "podferry-outputs-secret",
+)
 FILES = "files"
 """The part of the checkpoint volume that the trainer sees; pins lie beside it, out of reach of `rm -rf`."""
 
@@ -28,8 +33,10 @@ CHECKPOINT_VOLUME_DIR = f"{HOME}/checkpoints"
 CHECKPOINT_DIR = f"{CHECKPOINT_VOLUME_DIR}/{FILES}"
 PINS_DIR = f"{CHECKPOINT_VOLUME_DIR}/pins"
 MADE_DIR = f"{HOME}/made"
+OUTPUT_DIR = f"{HOME}/outputs"
 DATASET_SECRET_DIR = f"{HOME}/secrets/dataset"
 CHECKPOINT_SECRET_DIR = f"{HOME}/secrets/checkpoints"
+OUTPUT_SECRET_DIR = f"{HOME}/secrets/outputs"
 """Where the agent finds them in its own container."""
 
 CONTROL_BYTES = 16 * MIB
@@ -56,13 +63,14 @@ def volumes(spec: FerrySpec, memory: MemorySum, *, shared: bool) -> Iterator[dic
         yield _memory(DATA, memory.data_volume)
     if spec.checkpoints:
         yield _memory(CHECKPOINTS, memory.checkpoint_volume)
+    if spec.outputs:
+        yield _memory(OUTPUTS, memory.output_volume)
     if shared:
         yield _memory(SHARED, memory.shm_volume)
-    for name, part in ((DATASET_SECRET, spec.dataset), (CHECKPOINT_SECRET, spec.checkpoints)):
-        if part and part.access.secret:
-            # Optional: the agent tells that it is missing. A required one leaves the pod in Init for ever.
-            secret = {"secretName": part.access.secret, "optional": True, "defaultMode": READABLE}
-            yield {"name": name, "secret": secret}
+    for name, _, wanted in _secrets(spec):
+        # Optional: the agent tells that it is missing. A required one leaves the pod in Init for ever.
+        secret = {"secretName": wanted, "optional": True, "defaultMode": READABLE}
+        yield {"name": name, "secret": secret}
 
 
 def sidecar_mounts(spec: FerrySpec) -> Iterator[dict[str, Any]]:
@@ -75,20 +83,22 @@ def sidecar_mounts(spec: FerrySpec) -> Iterator[dict[str, Any]]:
         # This mount is for the kubelet, which makes the directory before the agent looks. The agent goes
         # through the whole volume, since no hard link crosses from one mount to another.
         yield {**_mount(CHECKPOINTS, MADE_DIR), "subPath": FILES}
-    if spec.dataset and spec.dataset.access.secret:
-        yield {**_mount(DATASET_SECRET, DATASET_SECRET_DIR), "readOnly": True}
-    if spec.checkpoints and spec.checkpoints.access.secret:
-        yield {**_mount(CHECKPOINT_SECRET, CHECKPOINT_SECRET_DIR), "readOnly": True}
+    if spec.outputs:
+        yield {**_mount(OUTPUTS, OUTPUT_DIR), "readOnly": True}
+    for name, place, _ in _secrets(spec):
+        yield {**_mount(name, place), "readOnly": True}
 
 
 def trainer_mounts(spec: FerrySpec, *, shared: bool) -> Iterator[dict[str, Any]]:
-    """Where the trainer has them: the dataset read-only, the checkpoints' visible part."""
+    """Where the trainer has them: the dataset read-only, the checkpoints' visible part, the outputs."""
     if shared:
         yield _mount(SHARED, SHM)
     if spec.dataset:
         yield {**_mount(DATA, spec.dataset.path), "readOnly": True}
     if spec.checkpoints:
         yield {**_mount(CHECKPOINTS, spec.checkpoints.path), "subPath": FILES}
+    if spec.outputs:
+        yield _mount(OUTPUTS, spec.outputs.path)
 
 
 def has_shm(container: Json) -> bool:
@@ -111,6 +121,20 @@ def _wished(spec: FerrySpec) -> Iterator[tuple[str, str]]:
         yield "dataset-path", spec.dataset.path
     if spec.checkpoints:
         yield "checkpoint-path", spec.checkpoints.path
+    if spec.outputs:
+        yield "output-path", spec.outputs.path
+
+
+def _secrets(spec: FerrySpec) -> Iterator[tuple[str, str, str]]:
+    """(volume, where the agent has it, the Secret's name) of each direction that has one."""
+    parts = (
+        (DATASET_SECRET, DATASET_SECRET_DIR, spec.dataset),
+        (CHECKPOINT_SECRET, CHECKPOINT_SECRET_DIR, spec.checkpoints),
+        (OUTPUT_SECRET, OUTPUT_SECRET_DIR, spec.outputs),
+    )
+    for name, place, part in parts:
+        if part and part.access.secret:
+            yield name, place, part.access.secret
 
 
 def _clash(found: dict[str, dict[str, Any]], mount: dict[str, Any], key: str, path: str) -> Problem | None:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from podferry.contract.annotations import read_annotations, wishes_of
+from podferry.contract.cross import gang_problems
 from podferry.contract.errors import InvalidWish, Problem
 from podferry.contract.lineage import lineage_of
 from podferry.contract.memory import MemorySum, memory_sum
@@ -43,7 +44,7 @@ class Wish(msgspec.Struct, frozen=True):
     """Everything about one pod that is to be injected.
 
     Attributes:
-        spec: Its resolved spec: sizes and lineage filled in.
+        spec: Its resolved spec: sizes, lineage and rank filled in.
         target: Index of the training container.
         runner: As whom the agent runs.
         memory: What its volumes and the agent need.
@@ -98,6 +99,7 @@ def wish_of(pod: Json, namespace: Namespace, policy: Policy) -> Wish:
     memory = None
     if spec is not None:
         memory = found.of(_memory, spec, container, policy)
+        found.add(gang_problems(spec, spec.rank))
         found.add(rail_problems(spec, policy))
         if container is not None:
             found.add(mount_problems(pod, container, spec))
@@ -111,7 +113,7 @@ def wish_of(pod: Json, namespace: Namespace, policy: Policy) -> Wish:
 
 
 def resolve(pod: Json, origin: Origin, policy: Policy) -> FerrySpec:
-    """The spec with the policy's defaults and the lineage filled in.
+    """The spec with the policy's defaults, the lineage and the rank filled in.
 
     Raises:
         InvalidWish: Everything that is wrong with the annotations.
@@ -120,16 +122,20 @@ def resolve(pod: Json, origin: Origin, policy: Policy) -> FerrySpec:
     spec = read_annotations(annotations_of(pod), variables, policy.datasets)
     assert spec is not None  # noqa: S101 - `is_wished` has been asked
     defaults, replace = policy.defaults, msgspec.structs.replace
-    dataset, checkpoints = spec.dataset, spec.checkpoints
+    dataset, checkpoints, outputs = spec.dataset, spec.checkpoints, spec.outputs
     if dataset and dataset.size is None and dataset.parsed.bytes is None:
         dataset = replace(dataset, size=defaults.dataset_size)
     if checkpoints and checkpoints.size is None:
         checkpoints = replace(checkpoints, size=defaults.checkpoint_size)
+    if outputs and outputs.size is None:
+        outputs = replace(outputs, size=defaults.output_size)
     return replace(
         spec,
         dataset=dataset,
         checkpoints=checkpoints,
+        outputs=outputs,
         lineage=spec.lineage or lineage_of(origin),
+        rank=origin.rank,
     )
 
 

@@ -55,7 +55,7 @@ def gpu_train(  # noqa: PLR0913 - keywords, each a wish of its own
         memory: Memory limit of the training container.
         shm_size: Size of its `/dev/shm`.
         secret: Name of a Secret with the credentials.
-        **wishes: Further annotations with `_` for `-`: `dataset_size`, `checkpoint_size`, `restore`, …
+        **wishes: Further annotations with `_` for `-`: `dataset_size`, `checkpoint_size`, `outputs`, …
 
     Returns:
         The task.
@@ -108,8 +108,9 @@ def _checked(annotations: Mapping[str, str], given: Mapping[str, Any], inputs: T
     stand_ins = {PREFIX + name: f"$({INPUT}refused)" for name in refused if name in KEYS}
     known = replace(inputs, dynamic=(*inputs.dynamic, "refused"))
     if not annotations and not refused:
-        what = "gpu_train is asked for neither a dataset nor a destination for checkpoints"
-        return [Problem(what, "", "Give dataset= or checkpoints=, or set the GPUs on the task itself")]
+        what = "gpu_train is asked for neither a dataset nor a destination"
+        remedy = "Give dataset=, checkpoints= or outputs=, or set the GPUs on the task itself"
+        return [Problem(what, "", remedy)]
     return wish_problems({**annotations, **stand_ins}, known)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,13 +11,14 @@ import msgspec
 
 from podferry.components.reach import reach
 from podferry.components.tables import show
-from podferry.contract.commit import PRIVATE, Commit, CommittedFile
+from podferry.contract.commit import PRIVATE, Commit
 from podferry.contract.errors import Corrupt, FormatTooNew, NotFound, PermanentError, Problem
 from podferry.contract.kfp_inputs import read_kfp_inputs
 from podferry.contract.lineage import lineage_problem
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.catalogue import Catalogue
+from podferry.sidecar.examine import Examiner
 from podferry.storage.open import open_store
 from podferry.storage.store import Store, StoreConfig
 
@@ -26,8 +26,6 @@ WRITER = f"{PRIVATE}/writer.json"
 """What an agent leaves in its lineage when it starts: who writes there now, and for which run."""
 AT_ONCE = 16
 """Lineages that are looked at at a time: a sweep's worth, and few enough for any store."""
-CHUNK = 16 << 20
-"""Bytes of one request."""
 OTHERWISE = "Pass the training's lineage as `lineages`, or set any_run to count every run's"
 
 
@@ -136,6 +134,7 @@ class Verification:
         self._store = store
         self._question = question
         self._catalogue = Catalogue(store)
+        self._examiner = Examiner(store)
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     async def run(self) -> list[Verified]:
@@ -199,7 +198,8 @@ class Verification:
         async with self._slots:
             flaws = await self._catalogue.flaws(commit)
             if not flaws and question.full:
-                flaws = [flaw for file in commit.files if (flaw := await self._damage(commit, file))]
+                looked = (self._examiner.flaw(commit.lineage, file) for file in commit.files)
+                flaws = [flaw for flaw in await asyncio.gather(*looked) if flaw is not None]
         return [
             Problem(
                 f"{trace.lineage}/{commit.checkpoint}: {flaw.what}",
@@ -208,18 +208,6 @@ class Verification:
             )
             for flaw in flaws
         ]
-
-    async def _damage(self, commit: Commit, file: CommittedFile) -> Problem | None:
-        """Whether a file's bytes are not those that were committed."""
-        digest = hashlib.sha256()
-        for start in range(0, file.size, CHUNK):
-            name = f"{commit.lineage}/{file.object}"
-            data = await self._store.read(name, start, min(CHUNK, file.size - start))
-            await asyncio.to_thread(digest.update, data)
-        if digest.hexdigest() == file.sha256:
-            return None
-        measured = f"sha256 {digest.hexdigest()}, the commit says {file.sha256}"
-        return Problem(f"{file.name} is damaged", measured)
 
     async def _nothing(self) -> Problem:
         """Why there is nothing to verify."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import itertools
 import os
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import xxhash
 
 from podferry.cli.main import main
 from podferry.contract.commit import (
@@ -86,7 +86,7 @@ class Destination:
     def commit(self, lineage: str, files: dict[str, bytes], created: datetime, name: str) -> Commit:
         """Write the files of a checkpoint, and their commit."""
         sequence = self.sequences[lineage] = self.sequences.get(lineage, 0) + 1
-        sums = {file: hashlib.sha256(data).hexdigest() for file, data in files.items()}
+        sums = {file: xxhash.xxh3_128_hexdigest(data) for file, data in files.items()}
         folder = checkpoint_folder(name, [(file, len(files[file]), digest) for file, digest in sums.items()])
         held = tuple(
             CommittedFile(file, f"{folder}/{file}", len(files[file]), sums[file]) for file in sorted(files)

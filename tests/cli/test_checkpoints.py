@@ -1,10 +1,15 @@
 import json
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
+import stamina
+import xxhash
 
-from podferry.contract.commit import commit_name
+from podferry.contract.commit import CommittedFile, commit_name, encode_commit
+from podferry.contract.errors import Unavailable
+from podferry.storage.memory import CONTENTS, Fault
 
 FIT = "team.job.fit"
 
@@ -96,7 +101,7 @@ def test_damage_is_found_by_size_and_by_content(podferry, destination):
     assert podferry("checkpoints", "verify", destination.uri).code == 0
     said = podferry("checkpoints", "verify", destination.uri, FIT, "--deep")
     assert said.code == 1
-    assert re.search(r"team.job.fit, commit 2: .* is damaged \(sha256 ", said.err)
+    assert re.search(r"team.job.fit, commit 2: step-200.pt is damaged \(xxh128 ", said.err)
     destination.write(data, b"b")
     assert "has the wrong size" in podferry("checkpoints", "verify", destination.uri).err
     destination.delete(data)
@@ -161,3 +166,84 @@ def test_files_of_an_earlier_checkpoint_are_told(podferry, destination):
     destination.write(f"{FIT}/{commit_name(3)}", json.dumps(document).encode())
     said = podferry("checkpoints", "show", destination.uri, FIT)
     assert f"step-100.pt lies at {destination.uri}/{FIT}/{first['checkpoint']}/step-100.pt" in said.err
+
+
+def test_verify_reads_what_several_commits_list_once(podferry, destination):
+    first = json.loads(podferry("checkpoints", "show", destination.uri, FIT, "step-100", "-o", "json").out)
+    document = {**first, "sequence": 3, "checkpoint": "step-300-0123456789ab", "name": "step-300"}
+    destination.write(f"{FIT}/{commit_name(3)}", json.dumps(document).encode())
+    data = f"{FIT}/{first['files'][0]['object']}"
+    destination.write(data, b"A" * 3000)
+    calls = CONTENTS[destination.uri.bucket].calls
+    calls.clear()
+    said = podferry("checkpoints", "verify", destination.uri, FIT, "--deep")
+    assert said.code == 1
+    assert re.findall(r"commit (\d): step-100.pt is damaged", said.err) == ["3", "1"]
+    assert calls.count(("read", data)) == 1
+
+
+def gang(destination, *ranks):
+    """A commit of which each rank has its own `state.bin`."""
+    commit = destination.commit(
+        "team.job.gang", {"s/all.bin": b"shared"}, datetime.now(UTC) - timedelta(hours=3), "s-9"
+    )
+    files = [*commit.files]
+    for rank in ranks:
+        data, place = b"of %d" % rank, f"{commit.checkpoint}/{rank}/state.bin"
+        destination.write(f"team.job.gang/{place}", data)
+        digest = xxhash.xxh3_128_hexdigest(data)
+        files.append(CommittedFile("s/state.bin", place, len(data), digest, rank))
+    ranked = msgspec.structs.replace(commit, files=tuple(files), world=len(ranks))
+    destination.write(f"team.job.gang/{commit_name(1)}", encode_commit(ranked))
+
+
+def test_show_tells_ranks_where_files_differ(podferry, destination, golden):
+    gang(destination, 0, 1)
+    out = podferry("checkpoints", "show", destination.uri, "team.job.gang").out
+    golden("checkpoints-show-ranks", out.partition("\n\n")[2])
+    assert podferry("checkpoints", "verify", destination.uri, "team.job.gang", "--deep").code == 0
+
+
+def test_restore_brings_a_ranks_own_files(podferry, destination, tmp_path):
+    gang(destination, 0, 1)
+    restore = ("checkpoints", "restore", destination.uri, "team.job.gang")
+    said = podferry(*restore, "--rank", 1, "--to", tmp_path / "one")
+    assert (tmp_path / "one/s/state.bin").read_bytes() == b"of 1"
+    assert "--rank" not in said.err
+    said = podferry(*restore, "--to", tmp_path / "any")
+    assert (said.code, said.out) == (0, f"{tmp_path}/any/s\n")
+    assert (tmp_path / "any/s/state.bin").read_bytes() == b"of 0"
+    assert "these are the lowest rank's" in said.err
+    assert "--rank" in said.err
+
+
+def test_a_restore_goes_on_where_the_store_went_silent(podferry, destination, tmp_path):
+    content = CONTENTS[destination.uri.bucket]
+    down = Fault("read", "*optimizer.bin", times=999, error=Unavailable.of("no route", remedy="Try again"))
+    content.faults.append(down)
+    restore = ("checkpoints", "restore", destination.uri, "team.job.tune", "--to", tmp_path / "out")
+    with stamina.set_testing(True, attempts=2, cap=True):
+        said = podferry(*restore)
+    assert said.code == 1
+    assert "no route" in said.err
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [".podferry-restoring"]
+    assert "the same command goes on from there" in said.err
+    content.faults.remove(down)
+    content.calls.clear()
+    assert podferry(*restore).code == 0
+    assert [name.rpartition("/")[2] for call, name in content.calls if call == "read"][-1:] == [
+        "optimizer.bin"
+    ]
+    assert not any(name.endswith("model.bin") for call, name in content.calls if call == "read")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["epoch-7"]
+
+
+def test_where_nothing_came_nothing_is_left(podferry, destination, tmp_path):
+    CONTENTS[destination.uri.bucket].faults.append(
+        Fault("read", "*step-200.pt", times=999, error=Unavailable.of("no route"))
+    )
+    with stamina.set_testing(True, attempts=2, cap=True):
+        said = podferry("checkpoints", "restore", destination.uri, FIT, "--to", tmp_path / "out")
+    assert said.code == 1
+    assert "goes on" not in said.err
+    assert not (tmp_path / "out").exists()

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from tests.cluster.layout import API_PORT, GATEWAY, NODE, PODS, SERVICES, Layout
 
+KUBELET = "kubelet"
+
 
 @dataclass(frozen=True)
 class Component:
@@ -80,8 +82,8 @@ def node_parts(layout: Layout, binaries: Path) -> list[Component]:
             conntrack_tcp_timeout_close_wait="0s",
         ),
         _component(
-            binaries / "kubelet",
-            config=state / "kubelet.json",
+            binaries / KUBELET,
+            config=layout.kubelet_config,
             kubeconfig=state / "node.kubeconfig",
             hostname_override=NODE,
             node_ip=GATEWAY,

@@ -32,8 +32,13 @@ def write_all(layout: Layout) -> None:
     write_whole(layout.state / "resolv.conf", "options timeout:1 attempts:1\n")
     write_whole(layout.state / "tokens.csv", token_file(tokens))
     write_whole(layout.state / "containerd.toml", containerd(layout))
-    write_whole(layout.state / "kubelet.json", json.dumps(kubelet(layout), indent=1))
+    write_kubelet(layout, {})
     write_whole(layout.state / "cni" / "10-pods.conflist", json.dumps(network(layout), indent=1))
+
+
+def write_kubelet(layout: Layout, settings: Mapping[str, object]) -> None:
+    """Write what the kubelet reads when it starts, some settings changed."""
+    write_whole(layout.kubelet_config, json.dumps({**kubelet(layout), **settings}, indent=1))
 
 
 def token_file(tokens: Mapping[str, str]) -> str:

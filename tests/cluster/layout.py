@@ -75,6 +75,16 @@ class Layout:
         return self.state / "containerd.sock"
 
     @property
+    def kubelet_config(self) -> Path:
+        """What the kubelet reads when it starts."""
+        return self.state / "kubelet.json"
+
+    @property
+    def kubelet_restarts(self) -> Path:
+        """Exists while a kubelet that ends is to be started again."""
+        return self.state / "kubelet-restarts"
+
+    @property
     def logs(self) -> Path:
         """One file a part."""
         return self.state / "log"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.cluster import build, cgroups, configs, image, packages, supervisor
+from tests.cluster.components import KUBELET
 from tests.cluster.layout import GATEWAY, NODE, Layout
 from tests.cluster.process import (
     OWNER,
     ClusterError,
     ProcessId,
+    answers,
     locked,
     owned,
     run,
@@ -83,6 +86,24 @@ class Node:
         inside = self.inside
         binary = Path(self._layout.complete.read_text()) / "kubectl"
         return (*inside, os.fspath(binary), "--kubeconfig", os.fspath(self.kubeconfig))
+
+    @contextlib.contextmanager
+    def kubelet(self, settings: Mapping[str, object]) -> Iterator[None]:
+        """The kubelet has other settings in the block: it is started again before and after. Pods live on."""
+        self._restart_kubelet(settings)
+        try:
+            yield
+        finally:
+            self._restart_kubelet({})
+
+    def _restart_kubelet(self, settings: Mapping[str, object]) -> None:
+        layout = self._layout
+        [kubelet] = [one for one in owned(os.fspath(layout.state)) if one.program == KUBELET]
+        configs.write_kubelet(layout, settings)
+        write_whole(layout.kubelet_restarts, "")
+        kubelet.kill()
+        health = [*self.kubectl, "get", "--raw", f"/api/v1/nodes/{NODE}/proxy/healthz"]
+        wait_until("the kubelet to answer", lambda: answers(health), 60, interval=0.5)
 
     def build_image(self, recipe: image.Recipe) -> None:
         """Build an image and load it."""

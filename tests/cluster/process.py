@@ -75,6 +75,15 @@ class ProcessId:
         """Whether this very process still runs."""
         return ProcessId.of(self.pid) == self
 
+    @property
+    def program(self) -> str:
+        """The name of what it runs, empty where it has ended."""
+        try:
+            words = Path(f"/proc/{self.pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return ""
+        return Path(os.fsdecode(words[0])).name
+
     def kill(self, timeout: float = 20.0) -> None:
         """SIGKILL and wait until the process is gone. Another one of the same number is left alone."""
         try:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.cluster import cgroups
-from tests.cluster.components import Component, control_plane, node_parts
+from tests.cluster.components import KUBELET, Component, control_plane, node_parts
 from tests.cluster.layout import API_PORT, COVERED, GATEWAY, PODS, Layout
 from tests.cluster.process import ClusterError, ProcessId, run, tail, wait_until, write_whole
 
@@ -67,7 +67,7 @@ def supervise(layout: Layout, binaries: Path) -> None:
     wait_until("the API server", lambda: _no_one_ended(layout, running) and _ready(layout), 90)
     running |= _start(layout, node_parts(layout, binaries))
     write_whole(layout.started, "")
-    _reap(layout, running)
+    _reap(layout, binaries, running)
 
 
 def _isolate_mounts() -> None:
@@ -127,11 +127,16 @@ def _ready(layout: Layout) -> bool:
         return False
 
 
-def _reap(layout: Layout, running: dict[int, str]) -> None:
+def _reap(layout: Layout, binaries: Path, running: dict[int, str]) -> None:
     while True:
         pid, status = os.wait()
-        if pid in running:  # anything else is an orphan of a container
-            raise _ended(layout, running[pid], f"ended with {os.waitstatus_to_exitcode(status)}")
+        if pid not in running:  # an orphan of a container
+            continue
+        name = running.pop(pid)
+        if name != KUBELET or not layout.kubelet_restarts.exists():
+            raise _ended(layout, name, f"ended with {os.waitstatus_to_exitcode(status)}")
+        layout.kubelet_restarts.unlink()
+        running |= _start(layout, [part for part in node_parts(layout, binaries) if part.name == name])
 
 
 def _ended(layout: Layout, name: str, how: str) -> ClusterError:

@@ -20,7 +20,7 @@ from tests.cluster.layout import GPUS, NODE, Layout
 from tests.cluster.node import Node
 from tests.cluster.process import OWNER, ClusterError, ProcessId, owned, run, wait_until
 from tests.cluster.supervisor import ROOT
-from tests.cluster.trials import command_line, container, init_of, listening, pod, program, running, service
+from tests.cluster.trials import command_line, container, init_of, listening, pod, running, service
 
 # Fixtures do not count: the first run builds Kubernetes and the base image, in minutes.
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240, func_only=True)]
@@ -254,7 +254,7 @@ def test_a_server_ends_with_a_test_run_that_is_killed(cluster: Cluster) -> None:
 
 def _servers() -> list[ProcessId]:
     candidates = owned(str(Layout.of(name="harness").state))
-    return [process for process in candidates if program(process) == "sleep"]
+    return [process for process in candidates if process.program == "sleep"]
 
 
 def test_every_process_carries_the_mark(cluster: Cluster) -> None:

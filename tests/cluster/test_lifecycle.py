@@ -13,7 +13,7 @@ from tests.cluster.image import base
 from tests.cluster.layout import NODE, Layout
 from tests.cluster.node import Node
 from tests.cluster.process import ProcessId, owned, wait_until
-from tests.cluster.trials import command_line, container, init_of, pod, program
+from tests.cluster.trials import command_line, container, init_of, pod
 
 # Fixtures do not count: the first run builds Kubernetes and the base image, in minutes.
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240, func_only=True)]
@@ -105,7 +105,7 @@ def test_a_foreign_process_that_got_a_recorded_number_is_spared(doomed: Layout) 
 def test_a_cluster_that_lost_a_part_is_replaced(doomed: Layout) -> None:
     cluster = Cluster(Node(doomed)).up()
     init = init_of(doomed)
-    [etcd] = [process for process in owned(str(doomed.state)) if program(process) == "etcd"]
+    [etcd] = [process for process in owned(str(doomed.state)) if process.program == "etcd"]
     etcd.kill()
     wait_until("the cluster to end with its part", lambda: not init.alive, 20)
     assert "etcd ended with -9" in doomed.failure.read_text()

@@ -58,9 +58,3 @@ def running(words: bytes) -> bool:
         with contextlib.suppress(OSError):  # it has ended meanwhile
             lines.append(path.read_bytes())
     return any(line.rstrip(b"\0").endswith(words) for line in lines)
-
-
-def program(process: ProcessId) -> str:
-    """The name of what a process runs."""
-    words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
-    return Path(os.fsdecode(words[0])).name

@@ -6,10 +6,9 @@ It is given out by fixtures, since test modules do not import each other.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 import pytest
 import stamina
+import xxhash
 
 from podferry.contract.api import CheckpointStatus, Status
 from podferry.contract.commit import Commit, decode_commit
@@ -24,15 +24,21 @@ from podferry.contract.uri import parse_uri
 from podferry.sidecar.catalogue import Catalogue
 from podferry.sidecar.committer import Author, Committer
 from podferry.sidecar.detector import Detector
-from podferry.sidecar.ferrying import CheckpointFerry, Gear
+from podferry.sidecar.ferrying import CheckpointFerry
+from podferry.sidecar.gear import Gear
 from podferry.sidecar.journal import Journal
+from podferry.sidecar.ledger import Ledgers
+from podferry.sidecar.metrics import Timings
 from podferry.sidecar.pin import Pins
 from podferry.sidecar.restore import Source, restore
 from podferry.sidecar.settings import CheckpointSettings
 from podferry.sidecar.state import State
+from podferry.sidecar.throttle import Meter
 from podferry.sidecar.upload import Uploader
 from podferry.sidecar.watch import open_watch
 from podferry.storage.memory import Content, Fault, MemoryStore
+from podferry.storage.memory_parts import MemoryParts
+from podferry.storage.parts import Receipt
 from podferry.storage.store import Body, WriteMode
 
 DEADLINE = 10.0
@@ -45,11 +51,12 @@ class StrictStore(MemoryStore):
     """A memory store that checks the promise at every write.
 
     Every commit in it lists objects that are there and are what it says, and none of these ever changes. A
-    chunked write to a name that `gate` is given for stops after its first chunk until `go` is set.
+    write in chunks or in parts to a name that `gated` is set for stops after the first until `go` is set.
     """
 
     def __init__(self, content: Content) -> None:
         super().__init__(parse_uri(BASE), content)
+        self.parts = StrictParts(self)
         self.gated = ""
         self.reached, self.go = threading.Event(), threading.Event()
 
@@ -60,7 +67,7 @@ class StrictStore(MemoryStore):
         try:
             await super().write(name, body, mode)
         finally:
-            self._check(before)
+            self.check(before)
 
     def _slowly(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
         yield next(chunks)
@@ -78,13 +85,35 @@ class StrictStore(MemoryStore):
         start = f"base/{commit.lineage}"
         return {file.name: self.content.objects[f"{start}/{file.object}"] for file in commit.files}
 
-    def _check(self, before: dict[str, bytes]) -> None:
+    def check(self, before: dict[str, bytes]) -> None:
+        """That all commits hold, and that what they list is what it was."""
         for commit in self.commits():
             for file in commit.files:
                 key = f"base/{commit.lineage}/{file.object}"
                 data = self.content.objects[key]
-                assert (len(data), hashlib.sha256(data).hexdigest()) == (file.size, file.sha256)
+                assert (len(data), xxhash.xxh3_128_hexdigest(data)) == (file.size, file.xxh128)
                 assert before.get(key, data) == data
+
+
+class StrictParts(MemoryParts):
+    """Uploads in parts to a strict store."""
+
+    def __init__(self, store: StrictStore) -> None:
+        super().__init__(store.uri, store.content)
+        self._store = store
+
+    async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> Receipt:
+        if self._store.gated and self._store.gated in name and number > 1:
+            self._store.reached.set()
+            assert await asyncio.to_thread(self._store.go.wait, DEADLINE)
+        return await super().send(name, upload, number, data)
+
+    async def complete(self, name: str, upload: str, receipts: Sequence[Receipt]) -> None:
+        before = dict(self._store.content.objects)
+        try:
+            await super().complete(name, upload, receipts)
+        finally:
+            self._store.check(before)
 
 
 class Rig:
@@ -101,7 +130,8 @@ class Rig:
             settle_unseen=0.04,
             rescan=0.5,
             poll=0.01,
-            chunk_bytes=1024,
+            part_bytes=1024,
+            parts_at_once=2,
             retry_after=0.01,
             pressure=NEVER_PRESSED,
             full=NEVER_PRESSED,
@@ -119,14 +149,24 @@ class Rig:
         catalogue = Catalogue(store or self.store)
         return Committer(catalogue, LINEAGE, Author(writer), lambda: datetime.now(UTC))
 
+    def uploader(self, writer: str = "one", store: MemoryStore | None = None, **wishes: Any) -> Uploader:
+        """An uploader of its own, as a worker that starts again has one."""
+        ledgers = Ledgers(self.control / "uploads")
+        return Uploader(self.committer(writer, store), store or self.store, ledgers, self.settings, **wishes)
+
     def ferry(self, store: Any = None) -> CheckpointFerry:
         """A worker's ferry over what lies there now; needs a running loop."""
         status = CheckpointStatus(uri=BASE, path=str(self.root), lineage=LINEAGE)
+        committer, meter, journal = self.committer(store=store), Meter(), Journal(self.control)
+        journal.record.writer = "one"
         gear = Gear(
             Detector(self.root, open_watch(self.root, self.settings, polling=self.polling), self.settings),
-            Pins(self.pins),
-            Uploader(self.committer(store=store), self.settings.chunk_bytes, self.settings.attempts),
-            Journal(self.control),
+            Pins(self.pins, after=max(journal.record.placed, default=0)),
+            self.uploader(store=store, meter=meter),
+            committer,
+            journal,
+            Timings(),
+            meter,
         )
         state = State(Status(checkpoints=status))
         return CheckpointFerry(gear, state, self.settings, self.keep_local, self.now)

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ import pytest
 from podferry.contract.api import Stage
 from podferry.contract.commit import commit_name
 from podferry.contract.errors import Unavailable
-from podferry.contract.spec import CheckpointSpec, DatasetSpec, FerrySpec
+from podferry.contract.notes import NOTES, decode_note
+from podferry.contract.spec import CheckpointSpec, Completion, DatasetSpec, FerrySpec
 from podferry.sidecar.agent import MOST_STARTS, Agent
 from podferry.sidecar.config import AgentConfig
 from podferry.sidecar.dataset import DatasetWork
 from podferry.sidecar.places import Places
+from podferry.sidecar.server import FlushWish
 from podferry.sidecar.settings import CheckpointSettings, Settings
 
 QUICK = Settings(
@@ -91,7 +94,7 @@ async def settled(agent: Agent) -> Stage:
 
 async def flush(agent: Agent) -> None:
     assert agent.api.flush is not None
-    assert (await agent.api.flush(20)).durable
+    assert (await agent.api.flush(20, FlushWish())).durable
 
 
 def names(folder: Path) -> list[str]:
@@ -181,6 +184,22 @@ async def test_drain_makes_durable_what_was_just_written(
         await agent.drain()
         assert commits(tmp_path) == ["000000000001.json"]
         assert agent.state.status.stage is Stage.ENDED
+
+
+async def test_who_waits_for_the_end_is_let_go_when_the_grace_is_over(
+    config: Callable[..., AgentConfig], running: Running, tmp_path: Path
+) -> None:
+    spec = CheckpointSpec(f"file://{tmp_path}/destination", complete=Completion.MARKED)
+    short = msgspec.structs.replace(QUICK, grace=0.2)
+    async with running(replace(config(checkpoints=spec), settings=short)) as agent:
+        await settled(agent)
+        (tmp_path / "checkpoints" / "last.bin").write_bytes(b"nobody marks it")
+        assert agent.api.flush is not None
+        answer = await agent.api.flush(5, FlushWish(ending=True))
+        assert (answer.durable, answer.hopeless, answer.pending) == (False, True, ("last",))
+        await agent.drain()
+    [note] = (tmp_path / "destination" / "team.job.digits" / NOTES).iterdir()
+    assert decode_note(note.read_bytes(), str(note)).pending == ("last",)
 
 
 async def test_drain_before_the_gate_ends_at_once(config: Callable[..., AgentConfig]) -> None:
@@ -349,3 +368,17 @@ def test_a_spec_without_its_places_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="--dataset-dir is missing") as caught:
         AgentConfig(spec, Places(tmp_path))
     assert "the spec's lineage is missing" in str(caught.value)
+
+
+async def test_a_worker_that_starts_again_calls_nothing_durable_before_it_has_looked(
+    config: Callable[..., AgentConfig], running: Running, tmp_path: Path
+) -> None:
+    async with running(config()) as agent:
+        await settled(agent)
+    (tmp_path / "checkpoints" / "epoch-1.bin").write_bytes(b"one")
+    restarted = Agent(config())
+    assert restarted.api.flush is not None
+    answer = await restarted.api.flush(0, FlushWish(final=True))
+    assert not answer.durable
+    assert "has not looked yet" in answer.problems[0].what
+    await restarted.close()

@@ -23,7 +23,7 @@ async def three(rig):
 @pytest.fixture
 def rig(rig, monkeypatch):
     """A rig whose store does not check: these tests break things on purpose."""
-    monkeypatch.setattr(type(rig.store), "_check", lambda *_: None)
+    monkeypatch.setattr(type(rig.store), "check", lambda *_: None)
     return rig
 
 
@@ -76,3 +76,18 @@ async def test_flaws_are_what_is_missing_or_of_another_size(three, rig):
     rig.content.objects["base/run/e1-00/w"] = b"longer"
     found = await three.flaws(msgspec.structs.replace(commit, files=files))
     assert [problem.what for problem in found] == ["w has the wrong size", "v is missing"]
+
+
+async def test_gaps_are_passed_without_a_word(three, rig):
+    del rig.content.objects[KEY.format(2)]
+    with capture_logs() as logs:
+        assert await names(three) == ["e3", "e1"]
+    assert logs == []
+
+
+async def test_files_of_several_ranks_are_told_apart(three, rig):
+    commit = await three.read("run", 1)
+    files = tuple(CommittedFile("w", f"part-{rank}/w", 1, str(rank) * 32, rank) for rank in (0, 1))
+    rig.content.objects["base/run/part-0/w"] = b"1"
+    found = await three.flaws(msgspec.structs.replace(commit, files=files))
+    assert [problem.what for problem in found] == ["w of rank 1 is missing"]

@@ -11,6 +11,7 @@ from podferry.sidecar.capacity import Capacity
 from podferry.sidecar.checkpoints import CheckpointWork
 from podferry.sidecar.config import AgentConfig
 from podferry.sidecar.journal import Journal
+from podferry.sidecar.metrics import Timings
 from podferry.sidecar.places import Places
 from podferry.sidecar.settings import Settings
 from podferry.sidecar.state import State
@@ -36,7 +37,7 @@ async def life(work, rig, *names):
     """Plan, restore, and ferry until all that the trainer writes is durable; what it resumed from."""
     await work.plan()
     await work.restore()
-    ferry = work.ferry()
+    ferry = await work.ferry(Timings())
     task = asyncio.create_task(ferry.run())
     for name in names:
         rig.write(name, name.encode() * 2000)

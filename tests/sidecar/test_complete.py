@@ -1,15 +1,16 @@
 import pytest
 
 from podferry.sidecar.complete import (
-    UNFINISHED,
     Candidate,
     candidate_name,
     candidates,
+    lingers,
     quiet_at,
     unfinished,
     unready,
 )
 from podferry.sidecar.snapshot import Identity, Seen
+from podferry.sidecar.writers import UNFINISHED
 
 
 def seen(*names: str) -> dict[str, Identity]:
@@ -24,6 +25,8 @@ def of(name: str, **mtimes: int) -> Candidate:
 EXAMPLES = {
     "*.tmp": ["last.pt.tmp", "step/.metadata.tmp"],
     "*.tmp.*": ["last.tmp.a1b2", "step/last.tmp.pt"],
+    "*.tmp" + "[0-9a-f]" * 32: [f"checkpoint.tmp{'0a' * 16}", f"export-1/saved_model.pb.tmp{'f9' * 16}"],
+    "*.__lock": ["5/manifest.ocdbt.__lock"],
     "*.partial": ["last.partial", "step/last.pt.partial"],
     "*.part": ["last.part", "step/last.pt.part"],
     "*.incomplete": ["last.incomplete", "step/x.incomplete"],
@@ -59,6 +62,11 @@ def test_finished_names(name):
         ("ckpt-1.data-00000-of-00001", "ckpt-1"),
         ("model.v1/w.bin", "model.v1"),
         ("last", "last"),
+        ("model-00001-of-00002.safetensors", "model"),
+        ("model.safetensors.index.json", "model"),
+        ("pytorch_model.bin.index.json", "pytorch_model"),
+        ("model.safetensors", "model"),
+        ("-00001-of-00002.bin", "-00001-of-00002"),
     ],
 )
 def test_a_candidate_is_called_by_its_directory_or_its_stem(name, candidate):
@@ -73,10 +81,14 @@ def test_unfinished_names_at_the_top_are_no_part_of_any_candidate():
     }
 
 
-def test_a_pointer_belongs_to_what_it_names():
+def test_what_a_writer_copies_beside_its_checkpoints_is_none():
+    assert set(candidates(seen("zero_to_fp32.py", "global_step1/w", "mine.py"))) == {"global_step1", "mine"}
+
+
+def test_a_pointer_belongs_to_what_it_names_and_alone_is_no_checkpoint():
     files = seen("latest", "checkpoint", "step1/w", "step2/w")
     found = candidates(files, {"latest": "step2", "checkpoint": "gone"})
-    assert sorted(found) == ["checkpoint", "step1", "step2"]
+    assert sorted(found) == ["step1", "step2"]
     assert [name for name, _ in found["step2"].files] == ["latest", "step2/w"]
 
 
@@ -92,15 +104,68 @@ def test_a_pointer_belongs_to_what_it_names():
         (of("checkpoint-5", **{"optimizer.pt": 1, "trainer_state.json": 1}), None),
         (of("checkpoint-5", **{"weights.bin": 1}), None),
         (of("final", **{"training_args.bin": 1}), None),
-        (of("step", **{"__0_0.distcp": 5}), "no .metadata yet"),
-        (of("step", **{"__0_0.distcp": 5, ".metadata": 4}), "older than its shards"),
+        (of("step", **{"__0_0.distcp": 5}), "step/.metadata is not yet"),
+        (of("step", **{"__0_0.distcp": 5, ".metadata": 4}), ".metadata is older than step/__0_0.distcp"),
         (of("step", **{"__0_0.distcp": 5, ".metadata": 5}), None),
         (of("step", **{"__1_0.distcp": 5, "__1.metadata": 6}), None),
+        (of("checkpoint-5", **{"optimizer.bin": 1, "model.safetensors": 1}), None),  # Accelerate's
+        (of("checkpoint-5", **{"optimizer.pt": 2, "trainer_state.json": 1}), "is older than"),
+        (of("e", **{"variables/variables.index": 1}), "e/saved_model.pb is not yet"),
+        (of("e", **{"variables/variables.index": 1, "saved_model.pb": 1}), None),
+        (of("e", **{"variables/variables.index": 2, "saved_model.pb": 1}), "is older than"),
+        (of("e", **{"c.data-00000-of-00001": 1}), "e/c.index is not yet"),
+        (of("e", **{"c.data-00000-of-00001": 1, "c.index": 1}), None),
+        (
+            of("e", **{"c.data-00000-of-00002": 1, "c.index": 1}),
+            "1 of 2 shards e/c.data-*-of-00002 are there",
+        ),
+        (of("e", **{"c_temp/part-00000-of-00001.index": 1}), "e/c.index is not yet"),
+        (of("e", **{"m-00001-of-00002.safetensors": 1}), "1 of 2 shards e/m-*-of-00002.safetensors are"),
+        (of("e", **{"m-00001-of-00001.safetensors": 1}), None),
     ],
 )
 def test_names_tell_that_a_candidate_is_not_whole(candidate, reason):
     found = unready(candidate)
     assert found is None if reason is None else reason in found
+
+
+def test_a_part_of_a_gang_may_lack_what_only_the_coordinator_has():
+    part, led = of("step", **{"__1_0.distcp": 5}), of("step", **{"__0_0.distcp": 5, "__1_0.distcp": 5})
+    assert "not yet" in unready(part)
+    assert unready(part, gang=True) is None
+    assert lingers(part, gang=True)
+    assert "not yet" in unready(led, gang=True)
+    stale = of("step", **{"__1_0.distcp": 5, ".metadata": 4})
+    assert "is older than" in unready(stale, gang=True)
+    shards = of("step", **{"m-00001-of-00002.safetensors": 5})
+    assert unready(shards, gang=True) is None
+
+
+@pytest.mark.parametrize(
+    ("names", "long"),
+    [
+        (["epoch-3.pdparams"], True),
+        (["epoch-3.pdparams", "epoch-3.pdopt"], False),
+        (["m-00001-of-00001.safetensors"], True),
+        (["m-00001-of-00001.safetensors", "m.safetensors.index.json"], False),
+        (["checkpoint-5/config.json"], True),
+        (["checkpoint-5/config.json", "checkpoint-5/trainer_state.json"], False),
+        (["checkpoint-5/trainer_state.json", "checkpoint-5/rng_state_1.pth"], True),
+        (["global_step5/mp_rank_00_model_states.pt", "latest"], True),
+        (["iter_0000005/common.pt"], True),
+        (["iter_0000005/mp_rank_00/model_optim_rng.pt"], True),
+        (["checkpoint-5/optimizer.bin"], True),
+        (["checkpoint-5/optimizer.bin", "checkpoint-5/random_states_0.pkl"], False),
+        (["last.ckpt"], False),
+        (["5/_CHECKPOINT_METADATA", "5/default/d/1"], False),
+        (["weights.bin"], False),
+    ],
+)
+def test_a_writer_that_may_go_on_is_given_longer(names, long):
+    files = tuple((name, Identity(1, 1, 1)) for name in names)
+    candidate = Candidate("x", files)
+    assert unready(candidate) is None
+    assert lingers(candidate) is long
 
 
 def test_a_part_of_a_candidate_lies_within_it():

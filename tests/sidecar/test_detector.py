@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 
+from podferry.contract.api import Marked
+from podferry.contract.spec import Completion
 from podferry.sidecar.detector import IDLE, Detector, gather
 from podferry.sidecar.pointers import POINTER_BYTES
 from podferry.sidecar.settings import CheckpointSettings
@@ -16,9 +18,9 @@ SETTINGS = CheckpointSettings(settle=1.0, settle_unseen=5.0)
 class Bench:
     """A detector with a clock that is set by hand."""
 
-    def __init__(self, root):
+    def __init__(self, root, **rule):
         self.root, self.now, self.handled = root, 100.0, {}
-        self.detector = Detector(root, PollingWatch(SETTINGS), SETTINGS, lambda: self.now)
+        self.detector = Detector(root, PollingWatch(SETTINGS), SETTINGS, lambda: self.now, **rule)
 
     def write(self, name, data=b"1"):
         (self.root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -203,9 +205,9 @@ async def test_a_pointer_that_nobody_saw_closed_is_read_at_the_next_look(bench):
     bench.write("a.bin")
     bench.write("latest", b"a")
     await bench.look()
-    assert bench.detector._pointers == {"a": {}}
+    assert bench.detector._pointed.held == {"a": {}}
     await bench.look(after=0.5)
-    assert bench.detector._pointers["a"]["latest"].text == b"a"
+    assert bench.detector._pointed.held["a"]["latest"].text == b"a"
 
 
 async def test_a_pointer_that_changes_while_it_is_looked_at_is_not_taken(bench, monkeypatch):
@@ -219,7 +221,7 @@ async def test_a_pointer_that_changes_while_it_is_looked_at_is_not_taken(bench, 
 
     monkeypatch.setattr("podferry.sidecar.detector.gather", and_move)
     await bench.look("latest")
-    assert bench.detector._pointers == {"a": {}}
+    assert bench.detector._pointed.held == {"a": {}}
 
 
 async def test_a_large_file_that_is_called_like_a_pointer_is_data(bench):
@@ -229,3 +231,120 @@ async def test_a_large_file_that_is_called_like_a_pointer_is_data(bench):
     bench.write("latest", b"a" * (POINTER_BYTES + 1))
     assert await bench.look(after=60) == ["a"]
     assert await bench.look(after=60) == ["latest"]
+
+
+async def test_a_writer_that_may_go_on_is_waited_for_longer(bench):
+    bench.write("epoch-1.pdparams")
+    await bench.look("epoch-1.pdparams")
+    assert await bench.look(after=4.9) == []
+    bench.write("epoch-1.pdopt")
+    await bench.look("epoch-1.pdopt")
+    assert await bench.look(after=1) == ["epoch-1"]
+
+
+async def test_a_rank_without_the_coordinator_has_its_part_when_it_is_quiet(tmp_path):
+    gang = Bench(tmp_path, gang=True)
+    gang.write("step-1/__1_0.distcp")
+    await gang.look("step-1/__1_0.distcp")
+    assert await gang.look(after=4.9) == []
+    assert await gang.look(after=0.1) == ["step-1"]
+
+
+async def test_what_was_marked_is_whole_at_once(bench):
+    bench.write("a-5/w.bin")
+    await bench.look()
+    assert await bench.look() == []
+    assert await bench.detector.mark("a-5") == Marked("a-5")
+    assert await bench.look() == ["a-5"]
+
+
+async def test_a_mark_holds_for_the_version_that_lay_there(bench):
+    bench.write("a-5/w.bin")
+    await bench.detector.mark("5")
+    bench.write("a-5/v.bin")
+    assert await bench.look() == []
+    (bench.root / "a-5" / "v.bin").unlink()
+    assert await bench.look() == ["a-5"]
+    shutil.rmtree(bench.root / "a-5")
+    await bench.look()
+    assert bench.detector.marks == {}
+
+
+async def test_a_pointer_that_moves_on_leaves_the_mark(bench):
+    bench.write("a-5/w.bin")
+    bench.write("latest", b"a-5")
+    await bench.look("latest")
+    assert await bench.detector.mark("a-5") == Marked("a-5")
+    bench.write("latest", b"a-6")
+    assert "a-5" in await bench.look()
+
+
+async def test_what_is_torn_cannot_be_marked(bench):
+    bench.write("a-5/w.json", b"{")
+    marked = await bench.detector.mark("a-5")
+    assert (marked.checkpoint, marked.problems[0].what) == ("a-5", "a-5 is not whole")
+    assert bench.detector.marks == {}
+    bench.write("a-5/w.json", b"{}")
+    bench.write("a-5/w.tmp")
+    assert "unfinished" in str((await bench.detector.mark("a-5")).problems[0])
+
+
+async def test_a_mark_of_what_is_not_there_says_what_is(bench):
+    assert "there is none" in str((await bench.detector.mark("a-5")).problems[0])
+    bench.write("step-5.bin")
+    marked = await bench.detector.mark("stop-5")
+    assert marked.checkpoint is None
+    assert str(marked.problems[0]).endswith("(there are step-5). Did you mean 'step-5'?")
+
+
+async def test_marked_alone_means_never_before(tmp_path):
+    bench = Bench(tmp_path, completion=Completion.MARKED)
+    bench.write("a-5.bin")
+    bench.write("b-6.bin")
+    assert await bench.look(after=60) == []
+    assert await bench.look(after=60, final=True) == []
+    assert "checkpoint done" in bench.detector.waiting["a-5"].remedy
+    await bench.detector.mark("b-6.bin")
+    assert await bench.look() == ["b-6"]  # one that is never marked holds no other back
+
+
+async def test_a_marked_checkpoint_that_tears_is_held_back(tmp_path):
+    bench = Bench(tmp_path, completion=Completion.MARKED)
+    bench.write("a.index.json", b"{}")
+    await bench.detector.mark("a.index")
+    data = json.dumps({"weight_map": {"w": "gone.bin"}}).encode()
+    identity = (bench.root / "a.index.json").stat()
+    bench.write("a.index.json", data)
+    bench.detector.marks["a.index"] = gather(bench.root)[1]["a.index"].files
+    assert identity.st_size != len(data)
+    assert await bench.look() == []
+
+
+async def test_marks_survive_the_worker(tmp_path):
+    bench = Bench(tmp_path, completion=Completion.MARKED)
+    bench.write("a-5.bin")
+    await bench.detector.mark("a-5")
+    again = Bench(tmp_path, completion=Completion.MARKED)
+    again.detector.marks.update(bench.detector.marks)
+    assert await again.look() == ["a-5"]
+
+
+async def test_writing_takes_from_the_first_change_to_the_last(bench, monkeypatch):
+    clock = [1000.0]
+    monkeypatch.setattr("podferry.sidecar.detector.time.time", lambda: clock[0])
+
+    async def write(name, mtime, final=False):
+        bench.write(name, str(mtime).encode())
+        os.utime(bench.root / name, (mtime, mtime))
+        clock[0] = max(clock[0], mtime)
+        return await bench.look(final=final)
+
+    await write("a/1", 1001)
+    await write("a/2", 1004)
+    await write("a/copied", 5)
+    assert bench.detector.written(bench.detector.present["a"]) == 3.0
+    await write("a/3", 1007, final=True)
+    assert bench.detector.written(bench.detector.present["a"]) == 6.0
+    await write("a/3", 1020)
+    await write("a/3", 1021)
+    assert bench.detector.written(bench.detector.present["a"]) == 1.0

@@ -152,7 +152,7 @@ async def test_what_was_overwritten_in_place_while_no_worker_ran_is_no_mixture(a
     any_rig.write("last/a.bin", TWO)  # the trainer is half-way through its next one
     any_rig.store.gated = "last/"
     async with any_rig.running() as ferry:
-        assert ferry._queue == []
+        assert ferry._line.held() == []
         any_rig.store.gated = ""
         any_rig.write("last/b.bin", TWO)
         (commit,) = await any_rig.committed(1)
@@ -278,7 +278,7 @@ async def test_checkpoints_that_come_faster_than_they_settle_each_have_their_poi
             await rig.until(
                 lambda name=name, seen=seen: any(
                     found.identity.mtime_ns == seen
-                    for found in ferry._detector._pointers.get(name, {}).values()
+                    for found in ferry._detector._pointed.held.get(name, {}).values()
                 )
             )
         await rig.until(lambda: len(rig.store.commits()) == 5)
@@ -354,7 +354,7 @@ async def test_a_store_that_comes_back_gets_everything(any_rig):
     async with any_rig.running() as ferry:
         any_rig.write("epoch-1.bin", ONE)
         await any_rig.until(lambda: ferry._status.problems)
-        assert not ferry._durability({"epoch-1"}, ferry._now()).hopeless
+        assert not ferry._progress._durability({"epoch-1"}, ferry._now()).hopeless
         assert (await ferry.durable(5)).durable
         assert ferry._status.problems == []
 
@@ -397,7 +397,7 @@ async def test_a_look_under_way_does_not_make_what_waits_look_durable(rig, monke
         rig.write("epoch-2.torn", TWO)
         await rig.until(lambda: "epoch-2" in ferry._detector.waiting and looking.is_set())
         flush = asyncio.create_task(ferry.durable(0.3))
-        await rig.until(lambda: ferry._looked >= 1)
+        await rig.until(lambda: ferry._progress.looked >= 1)
         go.clear()
         looking.clear()
         ferry._detector.wake()
@@ -462,7 +462,7 @@ async def test_under_pressure_only_older_durable_checkpoints_are_freed(any_rig):
 
 
 async def test_a_full_volume_is_told_once_and_in_the_status(rig, monkeypatch):
-    usage = SimpleNamespace(used=100, total=100)
+    usage = SimpleNamespace(used=100, free=0, total=100)
     monkeypatch.setattr(shutil, "disk_usage", lambda root: usage)
     rig.settings = msgspec.structs.replace(rig.settings, full=0.99)
     with capture_logs() as logs:
@@ -470,7 +470,7 @@ async def test_a_full_volume_is_told_once_and_in_the_status(rig, monkeypatch):
             rig.write("step-1.bin", b"one")
             await rig.committed(1)
             assert [problem.what for problem in ferry._status.problems] == ["the checkpoint volume is full"]
-            usage.used = 50
+            usage.used, usage.free = 50, 50
             rig.write("step-2.bin", b"two")
             await rig.committed(2)
             await rig.until(lambda: ferry._status.problems == [])

@@ -7,7 +7,9 @@ from podferry.sidecar.snapshot import Identity
 
 
 def test_a_new_journal_is_empty(tmp_path):
-    assert Journal(tmp_path / "new").record == Record()
+    record = Journal(tmp_path / "new").record
+    assert record == Record(writer=record.writer)
+    assert record.writer not in {"", Journal(tmp_path / "other").record.writer}
 
 
 def test_the_next_worker_reads_what_the_last_one_saved(tmp_path):

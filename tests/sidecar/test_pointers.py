@@ -1,6 +1,6 @@
 import pytest
 
-from podferry.sidecar.pointers import POINTER_BYTES, named, read_small
+from podferry.sidecar.pointers import POINTER_BYTES, named, read_links, read_small
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,11 @@ def test_small_files_are_read_as_far_as_they_can_be(tmp_path):
     (tmp_path / "directory").mkdir()
     found = read_small(tmp_path, ["a", "b", "directory", "gone"])
     assert found == {"a": "\ufffd1", "b": "1" * POINTER_BYTES}
+
+
+def test_links_at_the_top_say_what_they_point_to(tmp_path):
+    (tmp_path / "epoch=1.ckpt").touch()
+    (tmp_path / "last.ckpt").symlink_to("epoch=1.ckpt")
+    (tmp_path / "gone").symlink_to("nowhere")
+    assert read_links(tmp_path) == {"gone": "nowhere", "last.ckpt": "epoch=1.ckpt"}
+    assert read_links(tmp_path / "gone") == {}

@@ -2,17 +2,16 @@ import os
 
 import msgspec
 import pytest
+import xxhash
 from structlog.testing import capture_logs
 
-from podferry.contract.commit import CommittedFile
-from podferry.contract.errors import FormatTooNew, NotFound, Refused, Unavailable
+from podferry.contract.commit import CommittedFile, commit_name, encode_commit
+from podferry.contract.errors import Changed, FormatTooNew, NotFound, Refused, Unavailable
 from podferry.contract.uri import parse_uri
-from podferry.sidecar import restore as module
 from podferry.sidecar.catalogue import Catalogue
 from podferry.sidecar.detector import gather
 from podferry.sidecar.pin import Pins
 from podferry.sidecar.restore import Source, restore, restored_status, source_of
-from podferry.sidecar.upload import Uploader
 from podferry.storage.memory import CONTENTS, Fault, MemoryStore
 from podferry.storage.store import StoreConfig
 
@@ -26,7 +25,7 @@ def target(tmp_path):
 @pytest.fixture
 async def rig(rig, monkeypatch):
     """A rig with three commits: epoch-1, epoch-2 (a directory of two files), last."""
-    uploader, pins = Uploader(rig.committer(), 1024, 3), Pins(rig.pins)
+    uploader, pins = rig.uploader(), Pins(rig.pins)
     rig.write("epoch-1.bin", b"1" * 3000)
     rig.write("epoch-2/a.bin", b"2" * 3000)
     rig.write("epoch-2/deep/b.bin", b"")
@@ -141,10 +140,12 @@ async def test_where_all_are_damaged_auto_starts_anew_and_latest_refuses(rig, br
 
 
 async def test_a_store_that_does_not_answer_is_no_reason_to_fall_back(rig, bring, target):
-    rig.faults.append(Fault("read", "*last.bin", error=Unavailable.of("no route")))
+    down = Fault("read", "*last.bin", times=99, error=Unavailable.of("no route"))
+    rig.faults.append(down)
     with pytest.raises(Unavailable):
         await bring()
     assert list(target.iterdir()) == []
+    rig.faults.remove(down)
     assert await bring() == "last"
 
 
@@ -182,21 +183,68 @@ async def test_the_same_file_is_kept_and_not_fetched(rig, bring, target):
     assert not any(call == "read" and name.endswith("a.bin") for call, name in rig.content.calls)
 
 
-async def test_a_restore_that_was_killed_is_completed_by_the_next(bring, target, tmp_path, monkeypatch):
-    admit, done = module._admit, []
+class Rewriting(MemoryStore):
+    """Somebody writes an object anew between the first look and the first read."""
 
-    def killed(*arguments):
-        if done:
-            raise KeyError("killed")
-        done.append(admit(*arguments))
+    times = 1
+    content_changes = False
 
-    monkeypatch.setattr(module, "_admit", killed)
-    with pytest.raises(KeyError):
-        await bring("epoch-2")
-    assert len(list(target.rglob("*.bin"))) == 1
-    monkeypatch.setattr(module, "_admit", admit)
-    assert await bring("epoch-2") == "epoch-2"
-    assert len(list(target.rglob("*.bin"))) == 2
+    async def read(self, name, start=0, length=None, tag=""):
+        if name.endswith("last.bin") and self.times:
+            self.times -= 1
+            self.content.objects[f"base/{name}"] = b"4" * 3000 if self.content_changes else b"3" * 3000
+            raise Changed.of("another tag")
+        return await super().read(name, start, length, tag)
+
+
+@pytest.mark.parametrize(
+    ("times", "content_changes", "name"), [(1, False, "last"), (1, True, "epoch-2"), (9, False, "epoch-2")]
+)
+async def test_an_object_that_changes_is_looked_at_once_more(
+    rig, target, tmp_path, times, content_changes, name
+):
+    store = Rewriting(parse_uri("memory://rig/base"), rig.content)
+    store.times, store.content_changes = times, content_changes
+    found = await restore(Source(Catalogue(store), "run"), target, tmp_path / "aside")
+    assert found[0].name == name
+    assert not (tmp_path / "aside").exists()
+
+
+async def with_ranks(rig):
+    """A fourth commit: ranks 0 and 1 have each a `state.bin`, and share `all.bin`."""
+    files = [("all.bin", None, b"shared"), ("state.bin", 0, b"zero"), ("state.bin", 1, b"first")]
+    listed = []
+    for name, rank, data in files:
+        place = f"gang-0/{rank}/{name}"
+        await rig.store.write(f"run/{place}", data)
+        listed.append(CommittedFile(name, place, len(data), xxhash.xxh3_128_hexdigest(data), rank))
+    commit = msgspec.structs.replace(
+        rig.store.commits()[-1], sequence=4, name="gang", checkpoint="gang-0", files=tuple(listed), world=2
+    )
+    await rig.store.write(f"run/{commit_name(4)}", encode_commit(commit))
+
+
+@pytest.mark.parametrize(
+    ("rank", "data", "said"),
+    [(1, b"first", []), (0, b"zero", []), (5, b"zero", [5]), (None, b"zero", [None])],
+)
+async def test_a_rank_gets_its_own_files_and_what_stands_in_is_told(rig, target, tmp_path, rank, data, said):
+    await with_ranks(rig)
+    with capture_logs() as logs:
+        commit, seconds = await restore(Source(Catalogue(rig.store), "run"), target, tmp_path / "aside", rank)
+    assert (target / "state.bin").read_bytes() == data
+    assert (target / "all.bin").read_bytes() == b"shared"
+    told = [log for log in logs if log["log_level"] == "warning"]
+    assert [log["rank"] for log in told] == said
+    assert all((log["ranks"], log["files"]) == ([0], ["state.bin"]) for log in told)
+    assert restored_status(commit, seconds).bytes == 6 + len(data)
+
+
+async def test_a_damaged_file_of_another_rank_does_not_matter(rig, target, tmp_path):
+    await with_ranks(rig)
+    DAMAGES["missing"](rig.content.objects, "base/run/gang-0/0/state.bin")
+    source = Source(Catalogue(rig.store), "run")
+    assert (await restore(source, target, tmp_path / "aside", 1))[0].name == "gang"
 
 
 async def test_without_any_commit_auto_starts_anew(bring):
@@ -260,7 +308,7 @@ async def test_an_empty_file_that_has_gone_or_grown_is_damage_too(rig, bring):
 
 
 async def test_a_source_of_several_versions_of_a_name_gives_the_newest_first(rig):
-    uploader, pins = Uploader(rig.committer(), 1024, 3), Pins(rig.pins)
+    uploader, pins = rig.uploader(), Pins(rig.pins)
     rig.write("last.bin", b"4" * 3000)
     await uploader.upload(pins.pin(gather(rig.root)[1]["last"], rig.root, 1.0))
     source = Source(Catalogue(rig.store), "run", name="last")

@@ -1,32 +1,14 @@
 import shutil
-from types import SimpleNamespace
 
 import pytest
 
 from podferry.sidecar.complete import candidates
 from podferry.sidecar.detector import gather
-from podferry.sidecar.retain import expendable, free, full_problem, pointers, pressed
+from podferry.sidecar.retain import expendable, free, pointers
 from podferry.sidecar.snapshot import Identity
 
 BIG = 5000
 PRESENT = candidates({f"{name}/w": Identity(1, BIG, 1) for name in "abcd"})
-
-
-@pytest.mark.parametrize(("used", "under"), [(79, False), (80, False), (81, True)])
-def test_pressure_is_a_share_of_the_volume(tmp_path, monkeypatch, used, under):
-    usage = SimpleNamespace(used=used, total=100)
-    monkeypatch.setattr(shutil, "disk_usage", lambda root: usage)
-    assert pressed(tmp_path, 0.8) is under
-
-
-def test_a_full_volume_is_told_with_its_numbers(tmp_path, monkeypatch):
-    usage = SimpleNamespace(used=24 << 20, total=24 << 20)
-    monkeypatch.setattr(shutil, "disk_usage", lambda root: usage)
-    problem = full_problem(tmp_path, 0.99)
-    assert "24.0 MiB of 24.0 MiB" in problem.measured
-    assert "podferry.io/checkpoint-size" in problem.remedy
-    usage.used = 23 << 20
-    assert full_problem(tmp_path, 0.99) is None
 
 
 @pytest.mark.parametrize(

@@ -7,22 +7,33 @@ import socket
 import threading
 import time
 from collections.abc import AsyncIterator
+from urllib.request import urlopen
 
 import msgspec
 import pytest
 
-from podferry.contract.api import Durability, Gate, Stage, Status
+from podferry.contract.api import (
+    METRICS_PATH,
+    CheckpointStatus,
+    Durability,
+    DurableCheckpoint,
+    Gate,
+    Marked,
+    Stage,
+    Status,
+)
 from podferry.contract.errors import InvalidWish, Problem, Refused, Unavailable
 from podferry.sidecar import client as client_module
 from podferry.sidecar.client import AgentClient
-from podferry.sidecar.server import Api, serve
+from podferry.sidecar.metrics import Timings
+from podferry.sidecar.server import Api, FlushWish, serve
 from podferry.sidecar.state import State
 
 
 @pytest.fixture
 async def served() -> AsyncIterator[tuple[Api, State, AgentClient]]:
     state = State(Status())
-    api = Api(state)
+    api = Api(state, Timings())
     listener = socket.create_server(("127.0.0.1", 0))
     runner = await serve(api, listener)
     yield api, state, AgentClient(f"http://127.0.0.1:{listener.getsockname()[1]}")
@@ -71,23 +82,57 @@ async def test_without_checkpoints_everything_is_durable(served: tuple[Api, Stat
 
 async def test_durable_asks_again_until_the_deadline(served: tuple[Api, State, AgentClient]) -> None:
     api, _, client = served
-    calls: list[tuple[float, bool]] = []
+    calls: list[tuple[float, FlushWish]] = []
 
-    async def flush(seconds: float, *, final: bool = False) -> Durability:
-        calls.append((seconds, final))
+    async def flush(seconds: float, wish: FlushWish) -> Durability:
+        calls.append((seconds, wish))
         return Durability(durable=len(calls) == 3, pending=("x",))
 
     api.flush = flush
-    answer = await asyncio.to_thread(client.durable, 60, final=True)
+    answer = await asyncio.to_thread(client.durable, 60, final=True, ending=True, exit_code=3)
     assert answer.durable
     assert len(calls) == 3
-    assert all(final and 0 < seconds <= 25 for seconds, final in calls)
+    assert all(0 < seconds <= 25 for seconds, _ in calls)
+    assert {wish for _, wish in calls} == {FlushWish(final=True, ending=True, exit_code=3)}
+
+
+async def test_a_mark_reaches_who_takes_it(served: tuple[Api, State, AgentClient]) -> None:
+    api, _, client = served
+    answer = await asyncio.to_thread(client.done, "step 1/2")
+    assert answer.checkpoint is None
+    assert "gate has not opened" in answer.problems[0].measured
+
+    async def mark(checkpoint: str) -> Marked:
+        return Marked(checkpoint=checkpoint.upper())
+
+    api.mark = mark
+    assert (await asyncio.to_thread(client.done, "step 1/2")).checkpoint == "STEP 1/2"
+
+
+async def test_metrics_are_what_the_status_says(served: tuple[Api, State, AgentClient]) -> None:
+    _, state, client = served
+    done = DurableCheckpoint("step-7", 3, 7, 10, completed_at=1.0, durable_at=2.0)
+    state.status.checkpoints = CheckpointStatus(
+        uri="s3://b/c", path="/c", lineage="l", durable=[done], pending=["step-8"], pending_bytes=99
+    )
+    state.enter(Stage.OPEN)
+    with await asyncio.to_thread(urlopen, f"{client.url}{METRICS_PATH}") as answer:
+        lines = answer.read().decode().splitlines()
+    for line in (
+        'podferry_stage{stage="open"} 1.0',
+        'podferry_stage{stage="draining"} 0.0',
+        "podferry_checkpoints_durable_total 1.0",
+        "podferry_checkpoint_backlog_bytes 99.0",
+        "podferry_checkpoint_durable_step 7.0",
+        "podferry_checkpoint_durable_seconds_count 0.0",
+    ):
+        assert line in lines
 
 
 async def test_durable_gives_up_on_the_hopeless(served: tuple[Api, State, AgentClient]) -> None:
     api, _, client = served
 
-    async def flush(seconds: float, *, final: bool = False) -> Durability:
+    async def flush(seconds: float, wish: FlushWish) -> Durability:
         return Durability(durable=False, pending=("x",), hopeless=True)
 
     api.flush = flush

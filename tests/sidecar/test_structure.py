@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save, save_file
 
-from podferry.sidecar.structure import STRUCTURES, flaw, missing_shards
+from podferry.sidecar.structure import STRUCTURES, TABLE_END, flaw, missing_shards
 
 reusing = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 ARRAYS = {"weight": np.arange(12.0).reshape(3, 4), "bias": np.zeros(3)}
@@ -86,6 +86,8 @@ def test_a_safetensors_file_that_goes_on_is_not_whole(tmp_path, more):
         ("w.pt", b"\x80\x02older torch format"),
         ("w.bin", b""),
         ("w.pdparams", b"x"),
+        ("w.bin", b"raw"),
+        ("w.index", b"an index of another kind"),
         ("log.json", b'{"step": 1}\n{"step": 2}\n'),
         ("w.npz", b"PK\x05\x06" + b"\0" * 18),
     ],
@@ -93,6 +95,25 @@ def test_a_safetensors_file_that_goes_on_is_not_whole(tmp_path, more):
 def test_what_a_format_cannot_tell_passes(tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
     assert flaw(tmp_path / name) is None
+
+
+def test_what_stands_for_anything_is_told_where_it_is_an_archive(tmp_path):
+    for suffix in (".bin", ".pkl"):
+        path = tmp_path / f"w{suffix}"
+        path.write_bytes(savez())
+        assert flaw(path) is None
+        path.write_bytes(savez()[:-1])
+        assert flaw(path) is not None
+
+
+def test_an_index_of_tensorflow_has_its_mark_at_the_end(tmp_path):
+    path = tmp_path / "c[1].index"
+    (tmp_path / "c[1].data-00000-of-00001").touch()
+    for data in (b"", b"12", b"the table" + TABLE_END[:-1]):
+        path.write_bytes(data)
+        assert flaw(path) == "its table has no end yet"
+    path.write_bytes(b"the table" + TABLE_END)
+    assert flaw(path) is None
 
 
 def test_a_file_that_has_gone_is_told_as_such(tmp_path):

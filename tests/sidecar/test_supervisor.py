@@ -35,7 +35,8 @@ while True:
 TELL = """
 import os, pathlib, signal, sys
 pathlib.Path(sys.argv[1]).write_text(os.environ["MALLOC_MMAP_THRESHOLD_"] + "\\n")
-signal.pause()
+if "--ending" not in sys.argv:
+    signal.pause()
 """
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
@@ -123,6 +124,27 @@ def test_being_told_to_end_between_two_starts_is_heard(start: Start, tmp_path: P
     lines(log, 3)
     supervisor.terminate()
     assert supervisor.wait(20) == 0
+
+
+def test_a_worker_that_is_killed_while_it_drains_is_started_again_to_drain(
+    start: Start, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    worker = """
+import os, pathlib, signal, sys
+log = pathlib.Path(sys.argv[1])
+log.open("a").write(" ".join(sys.argv[-1:]) + "\\n")
+if sys.argv[-1] != "--ending":
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    log.open("a").write("ready\\n")
+    signal.pause()
+log.open("a").write("drained\\n")
+"""
+    supervisor = start(worker, str(log))
+    lines(log, 2)
+    supervisor.terminate()
+    assert supervisor.wait(20) == 0
+    assert log.read_text().splitlines()[-2:] == ["--ending", "drained"]
 
 
 def test_the_address_outlives_the_worker(start: Start, tmp_path: Path) -> None:

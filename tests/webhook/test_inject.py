@@ -124,6 +124,7 @@ def pods(draw: st.DrawFn) -> Pod:
             [
                 {"dataset": REFERENCE},
                 {"checkpoints": "s3://c/x", "checkpoint-size": "10Mi", "secret": "store"},
+                {"outputs": "s3://o/x", "output-size": "10Mi", "outputs-secret": "store"},
                 {"dataset": "s3://d/unsized"},
                 {"datset": "x"},
             ]

@@ -12,7 +12,8 @@ imagePullPolicy: IfNotPresent
 agentPort: 9000
 onInvalid: deny
 defaults:
-  {{datasetSize: 10Gi, checkpointSize: 500Mi, shmSize: 2Gi, grace: 2m, uploadRate: 100M, sidecarCpu: 0.2}}
+  {{datasetSize: 10Gi, checkpointSize: 500Mi, outputSize: 1Gi, shmSize: 2Gi, grace: 2m, uploadRate: 100M,
+   sidecarCpu: 0.2}}
 bounds: {{sidecarMemory: 100Gi, trainerRaise: 50Gi, grace: 1h}}
 allowed: {{sources: ["s3://a/*"], destinations: [], endpoints: ["https://x"]}}
 datasets: {{digits: s3://datasets/digits/}}
@@ -39,7 +40,7 @@ def test_everything() -> None:
         image_pull_policy="IfNotPresent",
         agent_port=9000,
         on_invalid=OnInvalid.DENY,
-        defaults=Defaults(10 * gib, 500 * mib, 2 * gib, 120, 100_000_000, "0.2"),
+        defaults=Defaults(10 * gib, 500 * mib, gib, 2 * gib, 120, 100_000_000, "0.2"),
         bounds=Bounds(100 * gib, 50 * gib, 3600),
         allowed=Allowed(("s3://a/*",), (), ("https://x",)),
         datasets={"digits": "s3://datasets/digits"},

@@ -1,0 +1,116 @@
+"""What the agent shows to Prometheus: its status as gauges and counters, and how long durability takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from podferry.contract.api import CheckpointStatus, DatasetStatus, OutputStatus, Stage, Status
+
+SECONDS = (0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
+"""Upper bounds of the histogram: from a small file to a checkpoint of 30 GiB at 50 MiB/s."""
+
+
+class Timings:
+    """Counts what a status cannot tell afterwards."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._durable = Histogram(
+            "podferry_checkpoint_durable_seconds",
+            "From a checkpoint being found whole to its commit",
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+
+    def durable(self, seconds: float) -> None:
+        """A checkpoint has become durable, so long after it was whole."""
+        self._durable.observe(seconds)
+
+
+class StatusCollector(Collector):
+    """Reads a status at every scrape."""
+
+    def __init__(self, status: Status) -> None:
+        self._status = status
+
+    def collect(self) -> Iterable[Metric]:
+        """See `Collector`."""
+        status = self._status
+        stages = GaugeMetricFamily("podferry_stage", "How far the agent is", labels=["stage"])
+        for stage in Stage:
+            stages.add_metric([stage.value], float(stage is status.stage))
+        yield stages
+        yield CounterMetricFamily("podferry_worker_starts", "Starts of the worker", status.starts)
+        if status.dataset is not None:
+            yield from _dataset(status.dataset)
+        if status.checkpoints is not None:
+            yield from _checkpoints(status.checkpoints, time.time())
+        if status.outputs is not None:
+            yield from _outputs(status.outputs)
+
+
+def exposition(status: Status, timings: Timings) -> bytes:
+    """Everything in Prometheus' text format."""
+    registry = CollectorRegistry()
+    registry.register(StatusCollector(status))
+    return generate_latest(registry) + generate_latest(timings.registry)
+
+
+def _dataset(status: DatasetStatus) -> Iterator[Metric]:
+    yield GaugeMetricFamily("podferry_dataset_files", "Files of the dataset", status.files)
+    yield GaugeMetricFamily("podferry_dataset_bytes", "Bytes of the dataset", status.bytes)
+    yield GaugeMetricFamily("podferry_dataset_done_files", "Files that are whole here", status.files_done)
+    yield GaugeMetricFamily("podferry_dataset_done_bytes", "Bytes that are here", status.bytes_done)
+    yield GaugeMetricFamily("podferry_dataset_prefetch_seconds", "What prefetching took", status.seconds)
+
+
+def _checkpoints(status: CheckpointStatus, now: float) -> Iterator[Metric]:
+    last = status.durable[-1] if status.durable else None
+    age = max(now - status.pending_since, 0.0) if status.pending_since is not None else 0.0
+    yield CounterMetricFamily("podferry_checkpoints_durable", "Checkpoints made durable", len(status.durable))
+    yield GaugeMetricFamily("podferry_checkpoint_backlog", "Checkpoints not durable yet", len(status.pending))
+    yield GaugeMetricFamily(
+        "podferry_checkpoint_backlog_bytes", "Bytes of checkpoints not durable yet", status.pending_bytes
+    )
+    yield GaugeMetricFamily(
+        "podferry_checkpoint_backlog_age_seconds", "Since the oldest that is not durable became whole", age
+    )
+    yield CounterMetricFamily("podferry_checkpoint_sent_bytes", "Bytes uploaded", status.uploaded_bytes)
+    yield CounterMetricFamily(
+        "podferry_checkpoint_referenced_bytes",
+        "Bytes not uploaded since they lie there",
+        status.referenced_bytes,
+    )
+    yield GaugeMetricFamily(
+        "podferry_checkpoint_upload_bytes_per_second",
+        "Of the upload in progress, or of the last one",
+        status.upload_rate,
+    )
+    yield GaugeMetricFamily(
+        "podferry_checkpoint_write_seconds", "What the trainer took for the newest", status.write_seconds
+    )
+    yield GaugeMetricFamily(
+        "podferry_checkpoint_problems", "What is wrong with checkpoints now", len(status.problems)
+    )
+    yield GaugeMetricFamily(
+        "podferry_checkpoint_fenced", "Another agent writes this lineage", float(status.fenced)
+    )
+    if last is not None:
+        yield GaugeMetricFamily(
+            "podferry_checkpoint_durable_timestamp_seconds", "When the last became durable", last.durable_at
+        )
+        if last.step is not None:
+            yield GaugeMetricFamily("podferry_checkpoint_durable_step", "Step of the last one", last.step)
+
+
+def _outputs(status: OutputStatus) -> Iterator[Metric]:
+    yield GaugeMetricFamily("podferry_output_files", "Outputs uploaded as they are", status.files)
+    yield GaugeMetricFamily("podferry_output_bytes", "Bytes of outputs uploaded as they are", status.bytes)
+    yield GaugeMetricFamily(
+        "podferry_output_problems", "What is wrong with outputs now", len(status.problems)
+    )

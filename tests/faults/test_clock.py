@@ -1,0 +1,37 @@
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from faults.clock import offset
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+import sys, time
+from datetime import UTC, datetime
+from faults.clock import jump_with
+
+jump_with(sys.argv[1])
+import podferry.sidecar.checkpoints as asks
+print(time.time(), asks.datetime.now(UTC).timestamp(), time.monotonic(), datetime.now(UTC).timestamp())
+"""
+
+
+def test_a_clock_without_a_file_is_right(tmp_path):
+    assert offset(tmp_path / "none") == 0
+
+
+def test_a_file_that_is_being_written_does_nothing(tmp_path):
+    (tmp_path / "clock").write_text("-")
+    assert offset(tmp_path / "clock") == 0
+
+
+def test_the_agents_clocks_jump_and_no_others(tmp_path):
+    (tmp_path / "clock").write_text("-86400")
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "clock")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=50, check=True)
+    told, dated, monotonic, others = map(float, done.stdout.split())
+    assert abs(told - (time.time() - 86400)) < 3600
+    assert abs(dated - told) < 3600
+    assert abs(others - told - 86400) < 3600
+    assert abs(monotonic - time.monotonic()) < 3600

@@ -1,0 +1,182 @@
+import hashlib
+import json
+
+import obstore
+import pytest
+import xxhash
+from obstore.store import MemoryStore
+
+from faults.ledger import Ledger
+from faults.oracle import Oracle
+
+LINEAGE = "1/episode"
+
+
+class World:
+    """A destination and a ledger, written by hand."""
+
+    def __init__(self, folder):
+        self.store = MemoryStore()
+        self.path = folder / "ledger.jsonl"
+        self.path.touch()
+        self.loads = 0
+        self.loaded = ValueError("torn")
+
+    def load(self, folder):
+        self.loads += 1
+        if isinstance(self.loaded, Exception):
+            raise self.loaded
+        return self.loaded
+
+    def oracle(self):
+        return Oracle(self.store, LINEAGE, Ledger(self.path), self.load)
+
+    def note(self, event, step, **more):
+        with self.path.open("a") as file:
+            file.write(json.dumps({"event": event, "step": step, **more}) + "\n")
+
+    def save(self, step, **files):
+        """The trainer has finished a save."""
+        held = {name: [len(data), hashlib.sha256(data).hexdigest()] for name, data in files.items()}
+        self.note("begin", step)
+        self.note("finish", step, checkpoints=[held])
+
+    def commit(self, number, folder, writer="a", **files):
+        listed = []
+        for name, data in files.items():
+            obstore.put(self.store, f"{LINEAGE}/{folder}/{name}", data)
+            digest = xxhash.xxh3_128_hexdigest(data)
+            listed.append({"name": name, "object": f"{folder}/{name}", "size": len(data), "xxh128": digest})
+        document = {"checkpoint": folder, "files": listed, "writer": writer}
+        obstore.put(self.store, self.name(number), json.dumps(document).encode())
+
+    def name(self, number):
+        return f"{LINEAGE}/.podferry/commits/{number:012d}.json"
+
+
+@pytest.fixture
+def world(tmp_path):
+    made = World(tmp_path)
+    made.save(1, a=b"one", b=b"uno")
+    made.save(2, a=b"two", b=b"due")
+    return made
+
+
+@pytest.fixture
+def good(world):
+    """Two commits, found whole."""
+    world.commit(1, "x-1", a=b"one", b=b"uno")
+    world.commit(2, "x-2", a=b"two", b=b"due")
+    oracle = world.oracle()
+    assert oracle.look() == []
+    return oracle
+
+
+def figures(found):
+    return [violation.figure for violation in found]
+
+
+def test_finished_saves_are_good(world, good):
+    assert good.commits == 2
+    assert (good.newest.sequence, good.newest.step) == (2, 2)
+    assert good.look(anew=True) == []
+    assert world.loads == 0
+
+
+def test_an_object_that_is_missing_is_wrong(world):
+    world.commit(1, "x-1", a=b"one", b=b"uno")
+    obstore.delete(world.store, f"{LINEAGE}/x-1/b")
+    oracle = world.oracle()
+    assert figures(oracle.look()) == ["wrong"]
+    assert oracle.newest is None
+
+
+def test_an_object_of_another_content_is_wrong(world):
+    world.commit(1, "x-1", a=b"one", b=b"uno")
+    obstore.put(world.store, f"{LINEAGE}/x-1/b", b"UNO")
+    assert figures(world.oracle().look()) == ["wrong"]
+
+
+def test_files_of_two_saves_are_wrong_together(world):
+    world.commit(1, "x-1", a=b"one", b=b"due")
+    assert figures(world.oracle().look()) == ["wrong"]
+
+
+def test_a_part_of_a_save_is_wrong(world):
+    world.commit(1, "x-1", a=b"one")
+    assert figures(world.oracle().look()) == ["wrong"]
+
+
+def test_a_document_that_is_no_commit_is_wrong(world):
+    obstore.put(world.store, world.name(1), b"{")
+    assert figures(world.oracle().look()) == ["wrong"]
+
+
+def test_each_is_told_once(world):
+    obstore.put(world.store, world.name(1), b"{")
+    oracle = world.oracle()
+    assert figures(oracle.look()) == ["wrong"]
+    assert oracle.look(anew=True) == []
+
+
+def test_a_save_that_was_finished_and_not_noted_is_what_the_library_says(world):
+    world.note("begin", 3)
+    world.commit(1, "x-3", a=b"three")
+    world.loaded = 3
+    oracle = world.oracle()
+    assert oracle.look() == []
+    assert oracle.newest.step == 3
+    world.loaded = 4
+    assert figures(world.oracle().look()) == ["wrong"]
+
+
+def test_a_commit_that_went_is_lost(world, good):
+    obstore.delete(world.store, world.name(1))
+    assert figures(good.look()) == ["lost"]
+    assert good.look() == []
+
+
+def test_data_of_a_commit_that_went_is_lost(world, good):
+    obstore.delete(world.store, f"{LINEAGE}/x-2/a")
+    assert figures(good.look(anew=True)) == ["lost"]
+
+
+def test_data_of_a_commit_that_was_overwritten_is_lost(world, good):
+    obstore.put(world.store, f"{LINEAGE}/x-2/a", b"TWO")
+    assert figures(good.look(anew=True)) == ["lost"]
+
+
+def test_a_commit_in_the_place_of_another_is_a_loss(world, good):
+    world.commit(2, "x-1", "b", a=b"one", b=b"uno")
+    assert figures(good.look()) == ["lost"]
+
+
+def test_what_is_said_to_be_durable_must_be_committed(world, good):
+    world.note("durable", 2)
+    assert good.look() == []
+    world.save(3, a=b"three")
+    world.note("durable", 3)
+    assert figures(good.look()) == ["claimed"]
+    assert good.claimed(2, "somebody") == []
+    assert figures(good.left(3)) == ["left"]
+
+
+@pytest.mark.parametrize(
+    ("event", "step", "found"),
+    [("resumed", 2, []), ("resumed", 1, ["lost"]), ("resumed", None, ["lost"]), ("broken", 2, ["wrong"])],
+)
+def test_the_newest_must_come_back(good, event, step, found):
+    told = {"event": event, "step": step, "restored": "a", "why": None}
+    assert figures(good.resumed(good.newest, told)) == found
+
+
+def test_what_an_older_pod_commits_meanwhile_may_come_back(world, good):
+    before = good.newest
+    world.save(3, a=b"three")
+    world.commit(3, "x-3", a=b"three")
+    assert good.look() == []
+    assert good.resumed(before, {"event": "resumed", "step": 3}) == []
+
+
+def test_without_a_commit_training_starts_anew(world):
+    assert world.oracle().resumed(None, {"event": "resumed", "step": None}) == []

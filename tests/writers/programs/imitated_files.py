@@ -1,0 +1,13 @@
+"""Imitated: a trainer of nobody's format, which writes three files one after the other, then again."""
+
+import os
+
+from saying import ROOT, saved
+
+for step in (1, 1, 2):
+    (ROOT / f"step-{step}").mkdir(exist_ok=True)
+    for part in ("weights", "optimizer", "schedule"):
+        with (ROOT / f"step-{step}" / f"{part}.raw").open("wb", buffering=0) as file:
+            for _ in range(3):
+                file.write(os.urandom(1000))
+    saved(f"step-{step}")

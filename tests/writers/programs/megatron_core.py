@@ -1,0 +1,41 @@
+"""Megatron Core's distributed checkpointing, and the tracker that Megatron-LM writes after it.
+
+The tracker and the tokenizer's files are imitated: they are written by `megatron.training`, which is in no
+package. Source: megatron/training/checkpointing.py (`save_checkpoint`).
+"""
+
+import tempfile
+
+import torch
+import torch.distributed as dist
+from megatron.core import dist_checkpointing, parallel_state
+from saying import ROOT, saved
+
+torch.cuda.synchronize = lambda: None  # there need be no GPU
+torch.cuda.current_device = lambda: torch.device("cpu")
+
+
+def train(folder):
+    dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=0, world_size=1)
+    parallel_state.initialize_model_parallel()
+    for iteration in (1, 2, 3):
+        state = {
+            "iteration": iteration,
+            "weights": dist_checkpointing.ShardedTensor.from_rank_offsets(
+                "weights", torch.full((64, 32), float(iteration))
+            ),
+        }
+        place = ROOT / f"iter_{iteration:07d}"
+        place.mkdir()
+        dist_checkpointing.save(state, str(place), ("torch_dist", 1))
+        with (ROOT / "latest_checkpointed_iteration.txt").open("w") as tracker:
+            tracker.write(str(iteration))
+        (place / "tokenizer").mkdir()
+        (place / "tokenizer" / "vocab.txt").write_text("a\nb\n")
+        saved(place.name)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":  # it saves in children that import this module again
+    with tempfile.TemporaryDirectory() as meeting:
+        train(meeting)

@@ -1,0 +1,11 @@
+"""safetensors: one file for each step, and one that is written again."""
+
+import numpy as np
+from safetensors.numpy import save_file
+from saying import ROOT, saved
+
+for step in (1, 2, 3):
+    state = {"weights": np.full((64, 32), float(step)), "bias": np.zeros(8 * step)}
+    for name in (f"step-{step}", "last"):
+        save_file(state, ROOT / f"{name}.safetensors")
+        saved(name)

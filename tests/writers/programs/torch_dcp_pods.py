@@ -1,0 +1,31 @@
+"""torch DCP over two pods: each rank has a directory of its own; the coordinator's alone gets `.metadata`."""
+
+import tempfile
+
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+import torch.multiprocessing as mp
+from saying import ROOT, saved
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import distribute_tensor
+
+
+def train(rank, meeting):
+    dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=2)
+    mesh = init_device_mesh("cpu", (2,))
+    for step in (1, 2):
+        state = {"weights": distribute_tensor(torch.full((64, 32), float(step)), mesh), "step": step}
+        dcp.save(state, checkpoint_id=ROOT / f"pod-{rank}" / f"step-{step}")
+        dist.barrier()
+        if rank == 0:
+            saved(f"step-{step}")
+        dist.barrier()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    for rank in range(2):
+        (ROOT / f"pod-{rank}").mkdir()
+    with tempfile.TemporaryDirectory() as folder:
+        mp.spawn(train, args=(f"{folder}/meeting",), nprocs=2)
