@@ -6,8 +6,9 @@ BIN = $(VENV)/bin
 ROOMS = contract storage sidecar webhook trainer components cli pipelines
 # A stamp per extra: setting up again costs nothing until the requirements change.
 STAMP = $(VENV)/.installed-
+WRITERS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/podferry/writers
 
-.PHONY: help demo test check test-servers test-cluster e2e cluster cluster-down bench bench-prefetch typing clean
+.PHONY: help demo test check test-servers test-writers test-cluster e2e faults cluster cluster-down bench bench-prefetch bench-checkpoint typing clean
 
 help: ## say what there is
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1|\2/' | column -t -s '|'
@@ -33,7 +34,7 @@ typing: # type checkers run no import hooks: they get the namespace as links
 check: $(STAMP)test $(STAMP)check typing ## check format, lint, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy $(ROOMS:%=-p podferry.%) -p demo
+	$(BIN)/mypy $(ROOMS:%=-p podferry.%) -p demo -p faults
 	PYTHONPATH=build/typing $(BIN)/lint-imports
 
 test-servers: $(STAMP)servers ## run the contract suite on real servers, which are installed and started
@@ -41,6 +42,15 @@ test-servers: $(STAMP)servers ## run the contract suite on real servers, which a
 
 test-cluster: $(STAMP)test ## try the harness that starts a real Kubernetes
 	$(BIN)/pytest -m cluster tests/cluster
+
+test-writers: $(STAMP)test $(WRITERS)/.installed ## let the real libraries write checkpoints, stopped at every call
+	PODFERRY_WRITERS_REQUIRED=1 PODFERRY_WRITERS_PYTHON=$(WRITERS)/bin/python $(BIN)/pytest -m writers tests/writers
+
+# A stamp in an interpreter of their own: large, and nothing that podferry needs.
+$(WRITERS)/.installed: tests/writers/requirements.txt
+	$(PYTHON) -m venv $(WRITERS)
+	DS_BUILD_OPS=0 $(WRITERS)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
 
 e2e: $(STAMP)servers ## run the whole flow on a real Kubernetes, with a real S3 server
 	$(BIN)/pytest -m e2e $(ONLY) tests/e2e
@@ -51,10 +61,16 @@ cluster: $(BIN)/python ## start a real Kubernetes, or find it running
 cluster-down: $(BIN)/python ## end it and all that it left
 	$(BIN)/python -m tests.cluster down
 
-bench: bench-prefetch ## run the comparisons
+faults: $(STAMP)test ## harm the agent with N random faults from seed SEED on; PROVE=1 shows that it would be seen
+	$(BIN)/python -m faults $(if $(PROVE),--prove,--seed $(or $(SEED),1) --n $(or $(N),30)) $(if $(ONLY),--writers $(ONLY))
+
+bench: bench-prefetch bench-checkpoint ## run the comparisons
 
 bench-prefetch: $(STAMP)bench
 	$(BIN)/python benchmarks/prefetch.py $(if $(SHORT),--short)
+
+bench-checkpoint: $(STAMP)bench
+	$(BIN)/python benchmarks/checkpoint.py $(if $(SHORT),--short)
 
 clean: ## remove what was built
 	rm -rf build dist $(VENV) *.egg-info

@@ -1,0 +1,218 @@
+"""Stands before the object store and harms what passes. Runs in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import struct
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+
+from faults.messages import Head, answer, body, read_head
+from faults.plan import Fault
+from faults.rules import STATUS, Rules
+
+UPWARDS = frozenset({"reset in a request", "truncated request", "flipped request", "overwrite in place"})
+DOWNWARDS = frozenset({"reset in an answer", "truncated answer", "flipped answer"})
+"""Which way the harm goes."""
+LONGEST_HOLD = 6.0
+"""Seconds for which a body is held until its file has been overwritten."""
+REFUSED = 0.5
+"""Place in a body from which on an overwritten file is asked for once more, rather than read to its end."""
+GLANCE = 0.05
+"""Seconds between two looks meanwhile."""
+
+
+class _Cut(Exception):
+    """This connection ends here."""
+
+
+class Proxy:
+    """Forwards to one port of this machine.
+
+    Args:
+        port: The store's.
+        rules: What to harm.
+        saves: How many saves the trainer has finished, for overwrites in place.
+    """
+
+    def __init__(self, port: int, rules: Rules, saves: Callable[[], int]) -> None:
+        self._port, self._rules, self._saves = port, rules, saves
+        self._road = asyncio.Lock()
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Forward until cancelled."""
+        server = await asyncio.start_server(self._connected, sock=listener, limit=1 << 20)
+        async with server:
+            await server.serve_forever()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        upstream: asyncio.StreamWriter | None = None
+        # Either end may go at any time: clients are killed here.
+        try:
+            store, upstream = await asyncio.open_connection("127.0.0.1", self._port, limit=1 << 20)
+            exchange = _Exchange(reader, writer, store, upstream)
+            while await self._exchange(exchange):
+                pass
+        except (OSError, _Cut, asyncio.IncompleteReadError, ValueError):
+            pass
+        finally:
+            for end in filter(None, (writer, upstream)):
+                end.close()
+
+    async def _exchange(self, on: _Exchange) -> bool:
+        """One request and its answer; whether there may be another."""
+        request = await read_head(on.reader)
+        if request is None:
+            return False
+        fault = self._rules.hit(request, time.monotonic())
+        if fault is not None and fault.kind in STATUS:
+            async for _ in self._paced(request, on.reader):
+                pass
+            on.writer.write(answer(*STATUS[fault.kind], request.method))
+            await on.writer.drain()
+            return True
+        if fault is not None and fault.kind == "overwrite in place" and fault.part >= REFUSED:
+            return await self._refused(on, request)
+        await self._upwards(on, request, fault)
+        await self._downwards(on, request, fault)
+        return True
+
+    async def _refused(self, on: _Exchange, request: Head) -> bool:
+        """Swallow a body, and let the client read its file once more when it has been overwritten."""
+        async for _ in self._paced(request, on.reader):
+            pass
+        await self._overwritten()
+        on.writer.write(answer(*STATUS["503"], request.method))
+        await on.writer.drain()
+        return True
+
+    async def _overwritten(self) -> None:
+        """Wait until the trainer has finished one more save."""
+        before, deadline = self._saves(), time.monotonic() + LONGEST_HOLD
+        while self._saves() == before and time.monotonic() < deadline:  # noqa: ASYNC110 - a file tells it
+            await asyncio.sleep(GLANCE)
+
+    async def _upwards(self, on: _Exchange, request: Head, fault: Fault | None) -> None:
+        if fault is not None and fault.kind == "stall":
+            await asyncio.sleep(fault.seconds)
+        on.upstream.write(request.raw)
+        harmed = fault if fault is not None and fault.kind in UPWARDS else None
+        pieces = self._paced(request, on.reader)
+        await self._pass(on.upstream, pieces, harmed, request.length or 0, on)
+
+    async def _downwards(self, on: _Exchange, request: Head, fault: Fault | None) -> None:
+        head = await read_head(on.store)
+        while head is not None and head.first[1] == "100":
+            on.writer.write(head.raw)
+            head = await read_head(on.store)
+        if head is None:
+            raise _Cut
+        empty = head.bodiless(request.method) or head.length == 0
+        if fault is not None and (fault.kind == "lost answer" or (empty and fault.kind in DOWNWARDS)):
+            on.reset()  # of an answer without a body nothing else can be harmed
+        on.writer.write(head.raw)
+        if empty:
+            await on.writer.drain()
+            return
+        harmed = fault if fault is not None and fault.kind in DOWNWARDS else None
+        if harmed is not None and not head.first[1].startswith("20"):
+            harmed = None
+        await self._pass(on.writer, self._paced(head, on.store), harmed, head.length or 0, on)
+
+    async def _pass(
+        self,
+        writer: asyncio.StreamWriter,
+        pieces: AsyncIterator[bytes],
+        fault: Fault | None,
+        length: int,
+        on: _Exchange,
+    ) -> None:
+        """Pass a body on, harmed from a chosen byte on."""
+        place, passed = int((fault.part if fault else 0) * max(length - 1, 0)), 0
+        async for piece in pieces:
+            if fault is not None and passed <= place < passed + len(piece):
+                piece = await self._harm(writer, piece, place - passed, fault, on)  # noqa: PLW2901
+            passed += len(piece)
+            writer.write(piece)
+            await writer.drain()
+        await writer.drain()
+
+    async def _harm(
+        self, writer: asyncio.StreamWriter, piece: bytes, at: int, fault: Fault, on: _Exchange
+    ) -> bytes:
+        if fault.kind.startswith("flipped"):
+            bit = 1 << int(fault.part * 1000) % 8
+            return piece[:at] + bytes([piece[at] ^ bit]) + piece[at + 1 :]
+        if fault.kind == "overwrite in place":
+            await self._overwritten()
+            return piece
+        writer.write(piece[:at])
+        with contextlib.suppress(OSError):
+            await writer.drain()
+        if fault.kind.startswith("reset"):
+            on.reset()
+        raise _Cut
+
+    async def _paced(self, head: Head, reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+        """A body at the rate at which all bodies pass together."""
+        async for piece in body(reader, head.length):
+            async with self._road:
+                await asyncio.sleep(len(piece) / self._rules.rate)
+            yield piece
+
+
+class _Exchange:
+    """The two connections of one client."""
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        store: asyncio.StreamReader,
+        upstream: asyncio.StreamWriter,
+    ) -> None:
+        self.reader, self.writer, self.store, self.upstream = reader, writer, store, upstream
+
+    def reset(self) -> None:
+        """End the client's connection as a crash does: RST, no FIN.
+
+        Raises:
+            _Cut: Always.
+        """
+        # Source: socket(7): SO_LINGER with a time of 0.
+        end = self.writer.get_extra_info("socket")
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.writer.transport.abort()
+        raise _Cut
+
+
+@contextmanager
+def proxy(port: int, rules: Rules, saves: Callable[[], int]) -> Iterator[str]:
+    """A proxy before a port of this machine; its URL."""
+    loop = asyncio.new_event_loop()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        tasks: list[asyncio.Task[None]] = []
+
+        def serve() -> None:
+            asyncio.set_event_loop(loop)
+            tasks.append(loop.create_task(Proxy(port, rules, saves).serve(listener)))
+            with contextlib.suppress(asyncio.CancelledError):
+                loop.run_until_complete(tasks[0])
+            left = asyncio.all_tasks(loop)
+            for task in left:
+                task.cancel()
+            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+            loop.close()
+
+        thread = threading.Thread(target=serve, name="proxy")
+        thread.start()
+        try:
+            yield url
+        finally:
+            loop.call_soon_threadsafe(tasks[0].cancel)
+            thread.join()

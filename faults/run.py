@@ -1,0 +1,141 @@
+"""A whole fault run: seed after seed, two at a time, each with a record of its own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from faults.episode import Episode
+from faults.ledger import Ledger
+from faults.oracle import Oracle
+from faults.outcome import keep
+from faults.plan import Plan, plan
+from faults.pod import LINEAGE
+from faults.proxy import proxy
+from faults.rules import Rules
+from faults.sabotage import SABOTAGES
+from faults.scene import Scene, loader
+from faults.store import Served
+
+Record = Mapping[str, Any]
+"""What became of an episode, as `Outcome.record` has it."""
+PROOFS = 10**6
+"""First seed of the episodes that take a defence out: far from those of a run."""
+QUIET = {
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "HF_HUB_OFFLINE": "1",
+    "JAX_PLATFORMS": "cpu",
+    "CUDA_VISIBLE_DEVICES": "",
+    "OMP_NUM_THREADS": "1",
+    "TQDM_DISABLE": "1",
+}
+"""What keeps the libraries to one core, and from looking for what is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Where episodes are played.
+
+    Attributes:
+        store: Holds the checkpoints.
+        pythons: The interpreter of each writer.
+        build: Directory of the records.
+        jobs: Episodes at once.
+        keep: Whether logs and ledgers stay where all was well, too.
+        stop: Ends the episodes that are under way.
+    """
+
+    store: Served
+    pythons: Mapping[str, Path]
+    build: Path
+    jobs: int = 2
+    keep: bool = False
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def play(self, made: Plan, sabotage: str = "") -> Record:
+        """One episode; its record.
+
+        Args:
+            made: Its plan.
+            sabotage: A key of `SABOTAGES`, empty where all defences stand.
+        """
+        name = sabotage or str(made.seed)
+        folder = (self.build / f"{name}.kept").resolve()
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        rules, ledger = Rules(made.rate), Ledger(folder / "ledger.jsonl")
+        environment = {**self.store.environment, **QUIET}
+        if sabotage:
+            environment["FAULTS_SABOTAGE"] = sabotage
+        with proxy(self.store.port, rules, lambda: ledger.count("finish")) as url:
+            place = f"s3://{self.store.bucket}/{made.seed}"
+            scene = Scene(made, self.pythons[made.writer], place, url, environment, folder, self.stop)
+            oracle = Oracle(self.store.open(), f"{made.seed}/{LINEAGE}", ledger, loader(scene))
+            outcome = Episode(scene, rules, oracle, checks=self.store.checks).play()
+        keep(outcome, self.store.name, self.build / f"{name}.json")
+        if not outcome.violations and not self.keep:
+            shutil.rmtree(folder)
+        return outcome.record(self.store.name)
+
+    @contextmanager
+    def _pool(self) -> Iterator[ThreadPoolExecutor]:
+        """Threads for episodes; whatever ends the block ends them."""
+        with ThreadPoolExecutor(self.jobs) as pool:
+            try:
+                yield pool
+            except BaseException:
+                self.stop.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def seeds(self, first: int, faults: int, say: Callable[[Record], None]) -> list[Record]:
+        """Play seeds until there have been enough faults.
+
+        Args:
+            first: The first seed; those that have a record are not played again.
+            faults: How many, those of earlier records included.
+            say: Is told each new record.
+
+        Returns:
+            All records, by their seeds.
+        """
+        records: list[Record] = []
+        running: set[Future[Record]] = set()
+        seed = first
+        with self._pool() as pool:
+            while True:
+                while len(running) < self.jobs and _faults(records) < faults:
+                    file = self.build / f"{seed}.json"
+                    if file.exists():
+                        records.append(json.loads(file.read_text()))
+                    else:
+                        running.add(pool.submit(self.play, plan(seed, list(self.pythons))))
+                    seed += 1
+                if not running:
+                    return sorted(records, key=lambda record: int(record["seed"]))
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    records.append(future.result())
+                    say(records[-1])
+
+    def prove(self, say: Callable[[str, Record], None]) -> None:
+        """Take each defence out, and tell what the oracle said."""
+        with self._pool() as pool:
+            playing = {
+                name: pool.submit(self.play, sabotage.plan(number), name)
+                for number, (name, sabotage) in enumerate(SABOTAGES.items(), PROOFS)
+                if sabotage.writer in self.pythons
+            }
+            for name, future in playing.items():
+                say(name, future.result())
+
+
+def _faults(records: list[Record]) -> int:
+    return sum(sum(record["fired"].values()) for record in records)

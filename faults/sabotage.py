@@ -1,0 +1,183 @@
+"""What takes one of the agent's defences out, to see that the oracle notices: `python -m faults --prove`.
+
+Each is applied in the worker's process, before it begins (`patched/sitecustomize.py`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from faults.plan import MIB, Fault, Plan
+
+
+def _everywhere(name: str, replacement: object) -> None:
+    """Replace a function in every module of the agent that has imported it.
+
+    Raises:
+        RuntimeError: None has: the defence has another name by now, and this table must follow.
+    """
+    import podferry.sidecar.agent  # noqa: F401, PLC0415 - in the worker alone
+
+    found = [
+        module
+        for path, module in sys.modules.items()
+        if path.startswith("podferry.sidecar.") and hasattr(module, name)
+    ]
+    if not found:
+        raise RuntimeError(f"nothing in podferry.sidecar is called {name}")
+    for module in found:
+        setattr(module, name, replacement)
+
+
+def _no_data() -> None:
+    from podferry.sidecar.ledger import Done  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.sending import Job, Sender  # noqa: PLC0415 - in the worker alone
+
+    async def send(self: Sender, job: Job) -> None:
+        job.ledger.note(Done(job.file.name))
+
+    Sender.send = send  # type: ignore[method-assign]
+
+
+def _no_check_of_what_is_sent() -> None:
+    from podferry.sidecar.reading import Reading  # noqa: PLC0415 - in the worker alone
+
+    def part(self: Reading, number: int, expected: str) -> bytes:
+        start, length = self.span(number)
+        return self.path.read_bytes()[start : start + length]
+
+    Reading.part = part  # type: ignore[method-assign]
+
+
+def _no_rules() -> None:
+    _everywhere("flaw", lambda *_, **__: None)
+    _everywhere("unready", lambda *_, **__: None)
+
+
+def _same_folder() -> None:
+    from podferry.sidecar.committer import Committer  # noqa: PLC0415 - in the worker alone
+
+    async def earlier(self: Committer, folder: str) -> None:
+        """Say that there is none: else it would not be sent at all."""
+
+    Committer.earlier = earlier  # type: ignore[method-assign]
+    _everywhere("checkpoint_folder", lambda name, files: f"{name}-{'0' * 12}")
+
+
+def _no_check_of_what_comes() -> None:
+    from podferry.sidecar.verified import VerifiedStage  # noqa: PLC0415 - in the worker alone
+
+    VerifiedStage._check = lambda self, name, found: None  # type: ignore[method-assign]  # noqa: SLF001
+
+
+def _an_older_one() -> None:
+    from podferry.sidecar.restore import Source  # noqa: PLC0415 - in the worker alone
+
+    newest_first = Source.commits
+
+    @wraps(newest_first)
+    async def commits(self: Source) -> list[Any]:
+        return (await newest_first(self))[1:]
+
+    Source.commits = commits  # type: ignore[method-assign]
+
+
+def _removes_the_last() -> None:
+    from podferry.contract.commit import commit_name  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.committer import Committer  # noqa: PLC0415 - in the worker alone
+
+    create = Committer.commit
+
+    @wraps(create)
+    async def commit(self: Committer, *given: Any, **more: Any) -> Any:
+        made = await create(self, *given, **more)
+        if made.sequence > 1:
+            name = self.path(commit_name(made.sequence - 1))
+            await self.catalogue.store.delete([name])
+        return made
+
+    Committer.commit = commit  # type: ignore[method-assign]
+
+
+def _says_so_at_once() -> None:
+    from podferry.contract.api import Durability  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.ferrying import CheckpointFerry  # noqa: PLC0415 - in the worker alone
+
+    async def durable(self: CheckpointFerry, *_: Any, **__: Any) -> Durability:
+        return Durability(durable=True)
+
+    CheckpointFerry.durable = durable  # type: ignore[method-assign]
+
+
+@dataclass(frozen=True, slots=True)
+class Sabotage:
+    """A defence that can be taken out.
+
+    Attributes:
+        defence: What is missing then.
+        figure: What the oracle must report.
+        take_out: Does so in the worker's process.
+        faults: What shows it.
+        writer: Who saves.
+        count: Elements of the large tensor.
+    """
+
+    defence: str
+    figure: str
+    take_out: Callable[[], None]
+    faults: tuple[Fault, ...] = ()
+    writer: str = "numpy_savez"
+    count: int = MIB // 4
+
+    def plan(self, seed: int) -> Plan:
+        """An episode that shows it: saves, a delete, a restore, more saves."""
+        return Plan(
+            seed=seed,
+            writer=self.writer,
+            sidecar=False,
+            steps=6,
+            count=self.count,
+            rotate=0,
+            pace=2.0,
+            asks=0.0,
+            rate=16 * MIB,
+            deleted=4,
+            faults=self.faults,
+        )
+
+
+OVERWRITES = tuple(Fault("overwrite in place", save, part=1.0, commits=False) for save in (1, 2, 3, 4))
+SABOTAGES: Mapping[str, Sabotage] = {
+    "no-data": Sabotage("data is there before its commit", "wrong", _no_data),
+    "no-check-of-what-is-sent": Sabotage(
+        "what is sent is what was fingerprinted",
+        "wrong",
+        _no_check_of_what_is_sent,
+        OVERWRITES,
+        "joblib_dump",
+    ),
+    "no-rules": Sabotage(
+        "a torn save is no checkpoint",
+        "wrong",
+        _no_rules,
+        (Fault("kill in a save", 3, part=0.4),),
+        count=4 * MIB,
+    ),
+    "same-folder": Sabotage(
+        "another content goes to another folder", "lost", _same_folder, writer="joblib_dump"
+    ),
+    "no-check-of-what-comes": Sabotage(
+        "what is restored is what was committed",
+        "wrong",
+        _no_check_of_what_comes,
+        (Fault("flipped answer", pod=2, count=50),),
+    ),
+    "an-older-one": Sabotage("the newest commit is restored", "lost", _an_older_one),
+    "removes-the-last": Sabotage("a commit stays", "lost", _removes_the_last),
+    "says-so-at-once": Sabotage("durable means committed", "claimed", _says_so_at_once),
+}
+"""Each defence that can be taken out, by its name."""

@@ -1,0 +1,33 @@
+"""joblib's dump, scikit-learn's way to save: a pickle in one file, `last.joblib` overwritten in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import joblib
+
+from faults.writers.frame import Tensors, Writer, main
+
+
+class Dump(Writer):
+    """`last.joblib`, and nothing else."""
+
+    def save(self, step: int, tensors: Tensors) -> Iterable[Iterable[Path]]:
+        """See `Writer.save`."""
+        joblib.dump({"step": step, **tensors}, self.root / "last.joblib")
+        return [[self.root / "last.joblib"]]
+
+    def load(self) -> tuple[int, Tensors] | None:
+        """See `Writer.load`."""
+        if not (self.root / "last.joblib").exists():
+            return None
+        held = joblib.load(self.root / "last.joblib")
+        return held.pop("step"), held
+
+    def forget(self, step: int) -> None:
+        """Nothing: the next save overwrites."""
+
+
+if __name__ == "__main__":
+    main(Dump)
