@@ -25,7 +25,7 @@ demo: $(STAMP)demo ## run the main job on an embedded object store; ends with a 
 	$(BIN)/python -m demo
 
 test: $(STAMP)test ## run the tests
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist loadfile
 
 typing: # type checkers run no import hooks: they get the namespace as links
 	@mkdir -p build/typing/podferry

@@ -37,22 +37,32 @@ class Command:
         environment: Added to this process's own.
         before: Called before each run, not timed: removes what the last run left.
         after: Called after each run, not timed: raises where the work was not done.
+        prints_seconds: What counts is what it prints, not its own start and end.
     """
 
     words: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
     before: Callable[[], None] = nothing
     after: Callable[[], None] = nothing
+    prints_seconds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """One case: ours against peers, beside the limit of the machine."""
+    """One case: ours against peers, beside the limit of the machine.
+
+    Attributes:
+        case: For people.
+        least: The ratio that is to be reached, None where none is set.
+        noise: The limit does a peer's work once more: their ratio is the noise of the machine.
+    """
 
     case: str
     ours: Command
     peers: Mapping[str, Command]
     limit: Command
+    least: float | None = None
+    noise: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +78,31 @@ class Result:
     pairs: int
     low: float
     high: float
+    least: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was looked at once and is no time."""
+
+    what: str
+    found: str
+    wanted: str
+    reached: bool
 
 
 def timed(command: Command) -> float:
-    """Seconds from the start of the process to its end.
+    """Seconds from the start of the process to its end, or those that it prints.
 
     Raises:
         RuntimeError: It failed; with the end of what it printed.
     """
     command.before()
     started = time.perf_counter()
+    # A session of its own, as an agent has: Linux shares busy cores out among sessions.
     done = subprocess.run(
         command.words,
+        start_new_session=True,
         env={**os.environ, **command.environment},
         capture_output=True,
         text=True,
@@ -90,7 +113,7 @@ def timed(command: Command) -> float:
         said = (done.stdout + done.stderr)[-2000:]
         raise RuntimeError(f"{' '.join(command.words)} ended with {done.returncode}:\n{said}")
     command.after()
-    return seconds
+    return float(done.stdout) if command.prints_seconds else seconds
 
 
 def compare(contest: Contest, pairs: int, tell: Callable[[str], None] = print) -> list[Result]:
@@ -102,28 +125,33 @@ def compare(contest: Contest, pairs: int, tell: Callable[[str], None] = print) -
     for number in range(pairs + 1):
         shuffle(order)
         round_times = {name: timed(contestants[name]) for name in order}
-        shown = ", ".join(f"{name} {round_times[name]:.2f}" for name in contestants)
+        shown = ", ".join(f"{name} {round_times[name]:.3f}" for name in contestants)
         tell(f"{contest.case}: {'warm-up' if number == 0 else f'{number}/{pairs}'}: {shown} s")
         if number:
             for name, seconds in round_times.items():
                 times[name].append(seconds)
-    return [_result(contest.case, peer, times) for peer in contest.peers]
+    results = [_result(contest, peer, times) for peer in contest.peers]
+    if contest.noise:
+        again = {**times, "podferry": times["limit"]}
+        results += [_result(contest, peer, again, " (noise)") for peer in contest.peers]
+    return results
 
 
-def _result(case: str, peer: str, times: Mapping[str, Sequence[float]]) -> Result:
+def _result(contest: Contest, peer: str, times: Mapping[str, Sequence[float]], note: str = "") -> Result:
     ours, theirs = times["podferry"], times[peer]
     ratios = [their / our for our, their in zip(ours, theirs, strict=True)]
     low, high = interval(ratios)
     return Result(
-        case=case,
-        peer=peer,
-        ours_s=round(median(ours), 3),
-        peer_s=round(median(theirs), 3),
-        limit_s=round(median(times["limit"]), 3),
+        case=contest.case + note,
+        peer=f"{peer}, twice" if note else peer,
+        ours_s=round(median(ours), 4),
+        peer_s=round(median(theirs), 4),
+        limit_s=round(median(times["limit"]), 4),
         ratio=round(median(ratios), 2),
         pairs=len(ratios),
         low=round(low, 2),
         high=round(high, 2),
+        least=None if note else contest.least,
     )
 
 
@@ -151,8 +179,25 @@ def _first(path: str, name: str) -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), "")
 
 
-def report(name: str, about: Mapping[str, str], results: Sequence[Result]) -> Path:
-    """Print a table, and write the same as JSON; where."""
+def report(
+    name: str, about: Mapping[str, str], results: Sequence[Result], findings: Sequence[Finding] = ()
+) -> Path:
+    """Print tables, and write the same as JSON; where."""
+    console = Console(width=max(130, Console().width))
+    console.print(_times_table(name, results))
+    if findings:
+        console.print(_findings_table(findings))
+    console.print("\n".join(f"{key}: {value}" for key, value in about.items()), highlight=False)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    document: dict[str, object] = {"machine": dict(about), "cases": [asdict(result) for result in results]}
+    if findings:
+        document["findings"] = [asdict(finding) for finding in findings]
+    path.write_text(json.dumps(document, indent=1) + "\n")
+    return path
+
+
+def _times_table(name: str, results: Sequence[Result]) -> Table:
     columns = {
         "case": "left",
         "peer": "left",
@@ -161,21 +206,23 @@ def report(name: str, about: Mapping[str, str], results: Sequence[Result]) -> Pa
         "limit s": "right",
         "peer / podferry": "right",
         "95%": "right",
+        "at least": "right",
         "pairs": "right",
     }
-    table = Table(title=f"{name}: medians of whole commands")
+    table = Table(title=f"{name}: medians")
     for column, justify in columns.items():
         table.add_column(column, justify=justify)  # type: ignore[arg-type]  # the table above holds literals
     for result in results:
-        times = (f"{seconds:.2f}" for seconds in (result.ours_s, result.peer_s, result.limit_s))
+        times = (f"{seconds:.3f}" for seconds in (result.ours_s, result.peer_s, result.limit_s))
         bounds = f"{result.low:.2f} to {result.high:.2f}"
-        row = (result.case, result.peer, *times, f"{result.ratio:.2f}", bounds, str(result.pairs))
+        least = "" if result.least is None else f"{result.least:.2f}"
+        row = (result.case, result.peer, *times, f"{result.ratio:.2f}", bounds, least, str(result.pairs))
         table.add_row(*row)
-    console = Console(width=max(110, Console().width))
-    console.print(table)
-    console.print("\n".join(f"{key}: {value}" for key, value in about.items()), highlight=False)
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    path = RESULTS / f"{name}.json"
-    document = {"machine": dict(about), "cases": [asdict(result) for result in results]}
-    path.write_text(json.dumps(document, indent=1) + "\n")
-    return path
+    return table
+
+
+def _findings_table(findings: Sequence[Finding]) -> Table:
+    table = Table("what", "found", "wanted", "reached")
+    for finding in findings:
+        table.add_row(finding.what, finding.found, finding.wanted, "yes" if finding.reached else "NO")
+    return table

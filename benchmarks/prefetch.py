@@ -11,7 +11,6 @@ import random
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,28 +18,13 @@ from filecmp import dircmp
 from importlib.metadata import version
 from pathlib import Path
 
-from harness import Command, Contest, compare, machine, report
+from harness import Command, Contest, compare, report
+from serving import BUCKET, HERE, KEYS, MIB, bucket, in_memory, measured_on, s5cmd
 
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "servers"))
-
-import installing
-import running
-
-MEMORY = Path("/dev/shm")
-MIB = 1 << 20
-BUCKET = "bucket"
-KEYS = {
-    "AWS_ACCESS_KEY_ID": "key-of-benchmarks",
-    "AWS_SECRET_ACCESS_KEY": "secret-of-benchmarks",
-    "AWS_DEFAULT_REGION": "us-east-1",
-    "AWS_EC2_METADATA_DISABLED": "true",
-}
 S3FS = """
 import sys, s3fs
 s3fs.S3FileSystem(endpoint_url=sys.argv[1]).get(sys.argv[2], sys.argv[3], recursive=True)
 """
-HERE = Path(sys.executable).parent
-"""Where the environment's programs lie: podferry's and the peers'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +71,11 @@ def served(sizes: tuple[Data, ...], folder: Path) -> Iterator[tuple[str, Path]]:
     source = folder / "source"
     for data in sizes:
         data.write(source)
-    with running.versitygw(
-        folder / "server", KEYS["AWS_ACCESS_KEY_ID"], KEYS["AWS_SECRET_ACCESS_KEY"]
-    ) as endpoint:
-        command = [HERE / "s5cmd", "--endpoint-url", endpoint, "cp", f"{source}/", f"s3://{BUCKET}/"]
+    with bucket(folder / "server") as (endpoint, held):
+        command = s5cmd(endpoint, "cp", f"{source}/", f"s3://{BUCKET}/")
         subprocess.run(command, env=KEYS, check=True, stdout=subprocess.DEVNULL)
         shutil.rmtree(source)
-        yield endpoint, folder / "server" / "data" / BUCKET
+        yield endpoint, held
 
 
 def contest(data: Data, endpoint: str, held: Path, folder: Path) -> Contest:
@@ -120,9 +102,7 @@ def contest(data: Data, endpoint: str, held: Path, folder: Path) -> Contest:
         data.title,
         ours=bringing("podferry", str(HERE / "podferry"), "run", *wishes, "--", "true"),
         peers={
-            "s5cmd": bringing(
-                "s5cmd", str(HERE / "s5cmd"), "--endpoint-url", endpoint, "cp", f"{uri}/*", "{}/"
-            ),
+            "s5cmd": bringing("s5cmd", *s5cmd(endpoint, "cp", f"{uri}/*", "{}/")),
             "s3fs": bringing("s3fs", sys.executable, "-c", S3FS, endpoint, f"{BUCKET}/{data.name}", "{}"),
         },
         limit=bringing("cp", "cp", "-r", str(source), "{}"),
@@ -144,16 +124,10 @@ def main() -> int:
     parser.add_argument("--short", action="store_true", help="little data, two rounds: shows that it runs")
     options = parser.parse_args()
     sizes, pairs = (SHORT, 2) if options.short else (FULL, options.pairs)
-    server = f"versitygw {installing.GO['versitygw'].rpartition('@')[2]} on loopback, its files in memory"
-    about = machine(server=server, **{name: version(name) for name in ("podferry", "obstore", "s3fs")})
-    about["s5cmd"] = subprocess.run(
-        [HERE / "s5cmd", "version"], capture_output=True, text=True, check=True
-    ).stdout.strip()
-    with tempfile.TemporaryDirectory(prefix="podferry-bench-", dir=MEMORY) as name:
-        folder = Path(name)
-        with served(sizes, folder) as (endpoint, held):
-            contests = [contest(data, endpoint, held, folder) for data in sizes]
-            results = [result for one in contests for result in compare(one, pairs)]
+    about = measured_on(**{name: version(name) for name in ("podferry", "obstore", "s3fs")})
+    with in_memory() as folder, served(sizes, folder) as (endpoint, held):
+        contests = [contest(data, endpoint, held, folder) for data in sizes]
+        results = [result for one in contests for result in compare(one, pairs)]
     print(report("prefetch-short" if options.short else "prefetch", about, results))
     return 0
 

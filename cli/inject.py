@@ -109,7 +109,8 @@ def _documents(file: TextIO) -> Iterator[dict[str, Any]]:
     if "Pod" not in kinds or None in kinds:
         named = ", ".join(str(kind) for kind in kinds) or "no document"
         remedy = "Give the YAML of a Pod; `podferry explain` reads Jobs and other templates too"
-        raise InvalidWish.of("the file holds no Pod, or something that is no object", named, remedy)
+        what = "the file holds something that is no object" if None in kinds else "the file holds no Pod"
+        raise InvalidWish.of(what, named, remedy)
     yield from found
 
 

@@ -19,7 +19,7 @@ VERBS = {
     "checkpoint": "Say that a checkpoint is whole: `checkpoint done STEP`.",
     "checkpoints": "Look at the checkpoints of a destination.",
     "dataset": "Look at a dataset, and freeze it into one reference.",
-    "drain": "Wait until checkpoints are durable: the sidecar's preStop hook.",
+    "drain": "Tell the agent that its pod ends: the sidecar's preStop hook.",
     "explain": "Tell what a pod's annotations mean, and the memory they cost.",
     "inject": "Show what the webhook would make of pods, offline.",
     "run": "Run a training command with its dataset staged and its checkpoints made durable.",

@@ -5,7 +5,8 @@
     POST /v1/durable?wait=S&final=B Durability of all that was in the checkpoint directory when the call came;
                                     answers when all of it is durable. `final=true` says that nobody writes
                                     any more: files need not be quiet for a while to count as complete.
-                                    `ending=true` says that the pod ends: the newest goes first from now on
+                                    `ending=true` says that the pod ends: the newest goes first from now on.
+                                    `exit=N` is what the trainer ended with, for the record of its outputs
     POST /v1/done?checkpoint=NAME   Marked: that checkpoint, by its name or step, is whole as it lies there
     GET  /metrics                   for Prometheus
 

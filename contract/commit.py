@@ -5,7 +5,10 @@
     <lineage>/.podferry/latest.json                   a copy of the newest commit: a hint, never the truth
     <lineage>/.podferry/parts/<name>/<rank>.json      with several ranks: each one's part (`parts.py`)
     <lineage>/.podferry/ranks/<rank>-<writer>         which agents have taken part
-    <lineage>/.podferry/notes/<writer>.json           how an agent fares, and what it could not make durable
+    <lineage>/.podferry/notes/<writer>.json           how an agent ended, and what it could not make durable
+    <lineage>/.podferry/writer.json                   who has begun to write here last
+    <lineage>/.podferry/writers/<writer>.json         where an agent's life began in the order of commits
+    <lineage>/.podferry/removing/<remover>.json       what is being removed
 
 `<checkpoint>` is the checkpoint's name and a hash of its content: another version of `last.pt` is another
 checkpoint, and writing the same content twice writes the same bytes to the same names.

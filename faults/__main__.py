@@ -19,6 +19,8 @@ from faults.report import report, say, say_proof
 from faults.run import Run
 from faults.store import served
 
+USUAL = [writer.name for writer in KNOWN.values() if writer.weight]
+
 
 def parse() -> argparse.Namespace:
     """What it is told; wrong writers are told with the right ones."""
@@ -32,7 +34,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--keep", action="store_true", help="keep logs and ledgers where all was well, too")
     parser.add_argument("--prove", action="store_true", help="take each defence out: does the oracle notice?")
     given = parser.parse_args()
-    given.writers = [name for name in given.writers.split(",") if name] or list(KNOWN)
+    given.writers = [name for name in given.writers.split(",") if name] or USUAL
     unknown = [name for name in given.writers if name not in KNOWN]
     if unknown:
         parser.error(f"--writers {','.join(unknown)}: there are {', '.join(KNOWN)}")

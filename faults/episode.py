@@ -89,12 +89,13 @@ class Episode:
         # An agent that is left goes on beside the next pod, as one on a node that was cut off does.
         agent_left = pod.outlived()
         self._violate(*self._oracle.look(), *pod.crashes())
-        if self._lived() == lived:
+        trained = self._lived() != lived
+        if not trained:
             time.sleep(BACK_OFF)  # refused at the gate: a Job waits, too, before it makes another pod
         last = self._heed(before)
         if last and pod.said_durable():
             self._violate(*self._oracle.claimed(last, "podferry said so at the end"))
-        if last and self._calm(pod) and not agent_left:
+        if last and trained and self._calm(pod) and not agent_left:
             self._violate(*self._oracle.left(last))
         return code == 0 or self._broken()
 

@@ -23,7 +23,8 @@ class Known:
     Attributes:
         name: Of its module in `faults.writers`.
         library: What must be importable.
-        weight: How often it is taken, against the others: some take ten seconds to be imported.
+        weight: How often it is taken, against the others: some take ten seconds to be imported. 0 is only
+            where nothing else is asked for: it does what the docs advise against.
         in_place: Whether it overwrites a file of the same name.
         real: Whether the library itself writes, rather than an imitation.
     """
@@ -40,7 +41,7 @@ KNOWN: Mapping[str, Known] = {
     for writer in (
         Known("numpy_savez", "numpy", 4),
         Known("safetensors_sharded", "safetensors.numpy", 4),
-        Known("joblib_dump", "joblib", 4, in_place=True),
+        Known("joblib_dump", "joblib", 4),
         Known("torch_save", "torch", 4, in_place=True),
         Known("torch_dcp", "torch", 2),
         Known("orbax_manager", "orbax.checkpoint", 4),
@@ -48,6 +49,7 @@ KNOWN: Mapping[str, Known] = {
         Known("tensorflow_saver", "tensorflow", 2),
         Known("lightning_fabric", "lightning", 1, in_place=True),
         Known("transformers_trainer", "transformers", 1),
+        Known("joblib_in_place", "joblib", 0, in_place=True),
     )
 }
 

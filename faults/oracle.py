@@ -23,6 +23,9 @@ from faults.ledger import Content, Good, Ledger, Violation, contents
 
 SEQUENCE = re.compile(r"\.podferry/commits/(\d+)\.json$")
 
+POINTERS = frozenset({"checkpoint", "latest"})
+"""What a trainer rewrites to name its newest save; all data of the older one is elsewhere."""
+
 
 class Oracle:
     """Knows what was whole before, and says what is broken now.
@@ -59,6 +62,8 @@ class Oracle:
         """
         if anew:
             self._digests.clear()
+        # What was called durable by now must be in the list that is read after it.
+        told = self._ledger.events()
         listed = self._listed()
         finished = [event for event in self._ledger.events() if event["event"] == "finish"]
         found = [
@@ -67,7 +72,7 @@ class Oracle:
             for violation in self._commit(number, listed[number], finished)
         ]
         found += self._kept(listed)
-        found += self._claims()
+        found += self._claims(told)
         return found
 
     def _listed(self) -> dict[int, str]:
@@ -139,7 +144,8 @@ class Oracle:
     def _step(self, content: Content, finished: Sequence[Mapping[str, Any]]) -> int | None:
         """The step whose finished save a content is, None where it is none's."""
         for event in finished:
-            if content in contents(event):
+            held = contents(event)
+            if content in held or content in map(_without_pointers, held):
                 return int(event["step"])
         with tempfile.TemporaryDirectory() as folder:
             for name in content:
@@ -165,9 +171,8 @@ class Oracle:
             del self._good[number]
         return [Violation("lost", f"commit {number} was whole, and has gone") for number in gone]
 
-    def _claims(self) -> list[Violation]:
+    def _claims(self, events: Sequence[Mapping[str, Any]]) -> list[Violation]:
         """What an agent called durable to its trainer, and is not."""
-        events = self._ledger.events()
         fresh, self._told = events[self._told :], len(events)
         return [
             violation
@@ -213,3 +218,8 @@ class Oracle:
             f"resumed from step {event['step']}, and commit {before.sequence} of step {before.step} was whole"
         )
         return [Violation("lost", what)]
+
+
+def _without_pointers(held: Content) -> Content:
+    """A save as it is once the trainer's own pointer names the next one, unseen by any worker."""
+    return {name: seen for name, seen in held.items() if name not in POINTERS}

@@ -147,7 +147,7 @@ def plan(seed: int, writers: Sequence[str]) -> Plan:
 
 
 def _weighted(pick: float, known: Sequence[Known]) -> Known:
-    total = sum(writer.weight for writer in known)
+    total = sum(writer.weight for writer in known) or 1
     for writer in known:
         pick -= writer.weight / total
         if pick < 0:

@@ -61,7 +61,7 @@ def _no_rules() -> None:
 def _same_folder() -> None:
     from podferry.sidecar.committer import Committer  # noqa: PLC0415 - in the worker alone
 
-    async def earlier(self: Committer, folder: str) -> None:
+    async def earlier(self: Committer, name: str, folder: str) -> None:
         """Say that there is none: else it would not be sent at all."""
 
     Committer.earlier = earlier  # type: ignore[method-assign]
@@ -158,7 +158,7 @@ SABOTAGES: Mapping[str, Sabotage] = {
         "wrong",
         _no_check_of_what_is_sent,
         OVERWRITES,
-        "joblib_dump",
+        "joblib_in_place",
     ),
     "no-rules": Sabotage(
         "a torn save is no checkpoint",

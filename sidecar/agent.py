@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
-import msgspec
 import stamina
 import structlog
 
@@ -42,7 +41,7 @@ MOST_STARTS = 5
 """Starts of the worker, some 6 s apart in all, after which an unexpected error is no accident."""
 
 LAST_LOOK = 1.0
-"""Seconds for what the trainer wrote last where its end has used up the grace: Kubernetes gives at least 2."""
+"""Seconds for what the trainer wrote last where its end used up the grace: Kubernetes gives at least 2."""
 
 AT_WORK = frozenset({Stage.OPEN, Stage.REFUSED, Stage.DRAINING, Stage.ENDED})
 
@@ -66,6 +65,7 @@ class Agent:
         self._checkpoints: CheckpointWork | None = None
         self._outputs: OutputWork | None = None
         self._ferry: CheckpointFerry | None = None
+        self._durable = self._drained_all = self._journal.record.gate is None
 
     async def work(self) -> None:
         """Everything up to the drain; returns only where there is nothing (more) to do.
@@ -99,15 +99,19 @@ class Agent:
             if self._journal.record.gate is None:
                 await self._prepare()
             if self._checkpoints is not None:
-                self._ferry = await self._checkpoints.ferry(self._timings)
-                self._ending.handover = self._checkpoints.handover
-                self.api.mark = self._ferry.mark
+                await self._patiently(self._begin_ferrying)
         except FerryError as error:
             log.error("refused", problems=[str(problem) for problem in error.problems])
             self.state.refuse(error)
             return
         self._open_gate()
         await all_of(work.run() for work in (self._ferry, self._outputs) if work is not None)
+
+    async def _begin_ferrying(self) -> None:
+        assert self._checkpoints is not None  # noqa: S101 - only called where there are checkpoints
+        self._ferry = await self._checkpoints.ferry(self._timings)
+        self._ending.handover = self._checkpoints.handover
+        self.api.mark = self._ferry.mark
 
     def _works(self) -> list[DatasetWork | CheckpointWork | OutputWork]:
         works = (self._dataset, self._checkpoints, self._outputs)
@@ -139,14 +143,16 @@ class Agent:
     async def _patiently(self, step: Step) -> None:
         """Repeat a step while its store does not answer, for as long as the settings' patience lasts.
 
-        A server that is silent takes an attempt's whole time-out: none is begun that would end too late.
+        A server that is silent takes an attempt's whole time-out: none is begun that would end too late. Once
+        the gate has opened, training goes on meanwhile: patience has no end then.
         """
+        trained = self._journal.record.gate is not None
         started = began = time.monotonic()
 
         def in_time(error: Exception) -> bool:
             now = time.monotonic()
             ends = now + (now - began) - started
-            return isinstance(error, TemporaryError) and ends <= self._config.settings.patience
+            return isinstance(error, TemporaryError) and (trained or ends <= self._config.settings.patience)
 
         async for attempt in stamina.retry_context(on=in_time, attempts=None, timeout=None):
             with attempt:
@@ -177,22 +183,11 @@ class Agent:
         return seen
 
     async def _flush(self, seconds: float, wish: FlushWish) -> Durability:
-        """Wait for durability; the first who says that the pod ends starts the drain's clock.
-
-        Whoever waits for that end is let go when the clock has run down: Kubernetes sends no SIGTERM before,
-        and what is left of the pod's grace is for the last words.
-        """
+        """Wait for durability; the first who says that the pod ends starts the drain's clock."""
         if not await self._at_work(seconds):
-            unknown = Problem("the agent is starting again, and has not looked yet", f"after {seconds:g} s")
-            return Durability(durable=False, problems=(unknown,))
+            return self._unknown()
         if wish.ending and self.state.gate().open:
             await self._ending.begin()
-            seconds = min(seconds, self._ending.left())
-        answer = await self._flushed(seconds, wish)
-        over = wish.ending and not answer.durable and self._ending.left() <= 0
-        return msgspec.structs.replace(answer, hopeless=True) if over else answer
-
-    async def _flushed(self, seconds: float, wish: FlushWish) -> Durability:
         answers = []
         if self._ferry is not None:
             answers.append(self._ferry.durable(seconds, final=wish.final, ending=wish.ending))
@@ -200,19 +195,30 @@ class Agent:
             answers.append(self._outputs.flush(seconds, wish.exit_code))
         return together(await asyncio.gather(*answers))
 
+    def _unknown(self) -> Durability:
+        """What can be said while this worker has not found its way back, or cannot."""
+        refused = self.state.status.problems
+        starting = Problem("the agent is starting again, and has not looked yet")
+        return Durability(durable=False, problems=refused or (starting,), hopeless=bool(refused))
+
     async def _at_work(self, seconds: float) -> bool:
         """Wait until this worker has found its way back, where training runs already; whether it has."""
         if self._journal.record.gate is None:
             return True
-        return await self.state.wait_for(lambda: self.state.status.stage in AT_WORK, seconds)
+        await self.state.wait_for(lambda: self.state.status.stage in AT_WORK, seconds)
+        return self.state.gate().open
 
     async def drain(self) -> None:
         """Make durable what is whole, within the grace; name what could not be."""
-        await self._at_work(self._ending.left())
+        back = await self._at_work(self._ending.left())
         if self.state.gate().open:
             await self._ending.begin()
             self.state.enter(Stage.DRAINING)
-            await self._ending.conclude(together(await asyncio.gather(*self._drains())))
+            answers = await asyncio.gather(*self._drains())
+            self._drained_all = True
+            await self._ending.conclude(together(answers))
+        elif not back:
+            await self._ending.conclude(self._unknown())
         self.state.enter(Stage.ENDED)
 
     def _drains(self) -> Iterator[Coroutine[Any, Any, Durability]]:
@@ -225,6 +231,7 @@ class Agent:
         while True:
             wait = max(min(self._ending.left(), LONGEST_WAIT), LAST_LOOK)
             answer = await ferry.durable(wait, final=True, ending=True)
+            self._durable = answer.durable
             if answer.durable or answer.hopeless or self._ending.left() <= 0:
                 return answer
 
@@ -235,9 +242,9 @@ class Agent:
 
     def clean(self) -> None:
         """Remove directories made for this agent alone, but for those that hold what is not durable."""
-        places, status = self._config.places, self.state.status.checkpoints
-        kept = [places.checkpoints, places.pins] if status is not None and status.pending else []
-        if self._outputs is not None and self._outputs.left_behind:
+        places = self._config.places
+        kept = [] if self._durable else [places.checkpoints, places.pins]
+        if not self._drained_all or (self._outputs is not None and self._outputs.left_behind):
             kept.append(places.outputs)
         for folder in places.temporary:
             if any(place is not None and place.is_relative_to(folder) for place in kept):

@@ -141,6 +141,10 @@ class CheckpointWork:
         settings, committer, meter = self._config.settings.checkpoint, self.connect(), Meter()
         if self._gang is not None:
             await self._gang.announce()  # a worker that starts again finds its pod's announcement
+        # A worker that starts again needs no answer here: its pod trains, and its store may be away.
+        newest = None
+        if self._journal.record.gate is None:
+            newest = await anext(committer.catalogue.newest_first(self._lineage), None)
         ledgers = Ledgers(self._config.places.control / "uploads")
         store, limit = committer.catalogue.store, self._spec.upload_limit
         gear = Gear(
@@ -157,8 +161,7 @@ class CheckpointWork:
         self._journal.record.restored = self.restored
         ferry = CheckpointFerry(gear, self._state, settings, self._spec.keep_local)
         ferry.mark_restored(self._restored_names)
-        newest = await anext(committer.catalogue.newest_first(self._lineage), None)
-        if newest is not None and self._journal.record.gate is None:
+        if newest is not None:
             ferry.leave_out_older(newest)
         return ferry
 
@@ -176,8 +179,8 @@ class CheckpointWork:
 
     def _retention(self, committer: Committer) -> Retention | None:
         keep, restored = self._spec.keep_remote, self.restored
-        # Of several ranks one is enough.
-        if keep is None or self._author.rank:
+        # Of several ranks that commit together one is enough.
+        if keep is None or (self._gang_wished and self._author.rank):
             return None
         protect = [restored.checkpoint] if restored is not None else []
         return Retention(committer.catalogue, self._lineage, keep, protect)

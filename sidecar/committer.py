@@ -119,7 +119,7 @@ class Committer:
     async def earlier(self, name: str, folder: str) -> Commit | None:
         """The commit that already made this very content real, if any: it is not committed again.
 
-        Else an agent that starts over a directory of old checkpoints would commit them after newer ones. Where
+        Else an agent that starts over a directory of old checkpoints would commit them after newer ones. If
         another version of the same name was committed since, the trainer has come back to this one: it is the
         newest then.
         """

@@ -22,6 +22,9 @@ from podferry.sidecar.upload import Shipment
 
 log = structlog.get_logger(__name__)
 
+TELL_EVERY = 1.0
+"""Seconds between two reports of an upload that is under way."""
+
 
 class Delivery:
     """Empties the line.
@@ -81,7 +84,9 @@ class Delivery:
     async def _sent(self, sending: asyncio.Task[bool]) -> bool:
         """Wait for an upload; whether it must be tried again, as one that was overtaken must."""
         try:
-            await asyncio.wait({sending})
+            while not sending.done():
+                await asyncio.wait({sending}, timeout=TELL_EVERY)
+                self._progress.tell()
         except asyncio.CancelledError:
             sending.cancel()
             await asyncio.wait({sending})
@@ -115,6 +120,7 @@ class Delivery:
         log.info("abandoned", name=pinned.candidate.name, reason=str(error))
         if isinstance(error, Changed):
             self._book.forget(pinned.candidate)
+            self._progress.unheld[pinned.candidate.name] = pinned.candidate.bytes
         self._progress.failures.pop(pinned.candidate.name, None)
         await self.release(pinned)
         self._gear.detector.wake()

@@ -13,13 +13,18 @@ from podferry.contract.spec import Completion
 from podferry.sidecar.complete import Candidate, candidates, lingers, quiet_at, unfit, unready
 from podferry.sidecar.marks import Marks, meant, unknown
 from podferry.sidecar.pointed import Pointed, data
-from podferry.sidecar.pointers import POINTERS, is_pointer, read_small, stray
+from podferry.sidecar.pointers import POINTERS, is_pointer, is_text, read_small
+from podferry.sidecar.series import Past, missed, past, shortened
 from podferry.sidecar.settings import CheckpointSettings
 from podferry.sidecar.snapshot import Files, Identity, Tracker, WriteTimes, scan
-from podferry.sidecar.structure import flaw, missing_shards
+from podferry.sidecar.structure import flaw, judge, missing_shards
 from podferry.sidecar.watch import Watch
 
 MARK_IT = "Mark it with `podferry checkpoint done`, or leave podferry.io/complete at its default"
+IF_WHOLE = (
+    "If it is whole, mark it with `podferry checkpoint done`; write such files aside and rename them when "
+    "they are done"
+)
 IDLE = 3600.0
 """Seconds to wait where nothing is due; the watch cuts it to its own interval."""
 
@@ -28,7 +33,21 @@ def gather(root: Path) -> tuple[dict[str, Identity], dict[str, Candidate]]:
     """The files below `root`, and the checkpoints that they form."""
     found = scan(root)
     small = [name for name in POINTERS if name in found and is_pointer(name, found[name].size)]
-    return found, candidates(found, read_small(root, small))
+    texts = {name: text for name, text in read_small(root, small).items() if is_text(text)}
+    return found, candidates(found, texts)
+
+
+def moved_in(path: Path) -> bool:
+    """Whether a file was renamed, or given its times, after its last byte was written.
+
+    Writing sets both times at once. What is overwritten in place may be linked besides, as pins are, and
+    each link that comes or goes looks the same.
+    """
+    try:
+        stat = path.stat(follow_symlinks=False)
+    except OSError:
+        return False
+    return stat.st_ctime_ns > stat.st_mtime_ns
 
 
 class Detector:
@@ -103,7 +122,7 @@ class Detector:
         self._due = IDLE
         fresh = [candidate for name, candidate in present.items() if not candidate.within(handled.get(name))]
         fresh.sort(key=lambda candidate: candidate.changed_ns)
-        reasons = await self._reasons(fresh, now, final=final)
+        reasons = await self._reasons(fresh, handled, now, final=final)
         # Both at once and only now: others read them while this look is under way.
         self.present = present
         self.waiting = {name: problem for name, problem in reasons.items() if problem is not None}
@@ -145,7 +164,9 @@ class Detector:
         self.wake()
         return Marked(candidate.name)
 
-    async def _reasons(self, fresh: list[Candidate], now: float, *, final: bool) -> dict[str, Problem | None]:
+    async def _reasons(
+        self, fresh: list[Candidate], handled: dict[str, Candidate], now: float, *, final: bool
+    ) -> dict[str, Problem | None]:
         """Why each is not whole yet, None where it is.
 
         None overtakes an older one that only has to be quiet for a while longer: commits come in the order
@@ -153,6 +174,7 @@ class Detector:
         """
         reasons: dict[str, Problem | None] = {}
         older: Candidate | None = None
+        taken = list(handled.values())
         for candidate in fresh:
             marked = self._marks.holds(candidate)
             if self._completion is Completion.MARKED and not marked:
@@ -167,7 +189,12 @@ class Detector:
             elif older is not None:
                 reasons[candidate.name] = Problem(f"{candidate.name} waits for {older.name}, which is older")
             else:
-                reasons[candidate.name] = await self._flawed(candidate, marked=marked)
+                problem = await self._flawed(candidate, marked=marked)
+                if problem is None and not marked:
+                    problem = await self._doubt(candidate, past(candidate, taken, fresh))
+                if problem is None:
+                    taken.append(candidate)
+                reasons[candidate.name] = problem
         return reasons
 
     def _note_shrunk(self, present: dict[str, Candidate], now: float) -> None:
@@ -196,11 +223,22 @@ class Detector:
         reason = names or await asyncio.to_thread(self._flaw, candidate)
         return Problem(f"{candidate.name} is not whole", reason) if reason is not None else None
 
+    async def _doubt(self, candidate: Candidate, known: Past) -> Problem | None:
+        """What those before it in its series say against a checkpoint that seems whole."""
+        reason = missed(candidate, known, gang=self._gang)
+        reason = reason or await asyncio.to_thread(self._short, candidate, known)
+        return Problem(f"{candidate.name} may not be whole", reason, IF_WHOLE) if reason is not None else None
+
+    def _short(self, candidate: Candidate, known: Past) -> str | None:
+        written = {identity.inode for one in known.before for _, identity in one.files}
+        for name, sizes in shortened(candidate, known):
+            path, again = self.root / name, dict(candidate.files)[name].inode in written
+            if not judge(path).certain and (again or not moved_in(path)):
+                return f"{sizes}, and its format cannot tell whether it is whole"
+        return None
+
     def _flaw(self, candidate: Candidate) -> str | None:
         names = [name for name, _ in candidate.files]
-        reason = None if data(candidate) else stray(self.root, names)
-        if reason is not None:
-            return reason
         for name in names:
             reason = flaw(self.root / name)
             if reason is not None:

@@ -33,6 +33,9 @@ class Ending:
         self, journal: Journal, grace: float, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self._journal, self._grace, self._monotonic = journal, grace, monotonic
+        if journal.record.drain_until is not None and not self.left():
+            # An earlier end was none: the container alone was started again.
+            journal.record.drain_until, journal.record.newest_first = None, False
         self.handover: Handover | None = None
 
     def left(self) -> float:

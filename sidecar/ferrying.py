@@ -50,7 +50,8 @@ class CheckpointFerry:
         self._gear, self._detector, self._settings = gear, gear.detector, settings
         journal, held = gear.journal, gear.pins.adopt()
         # Versions are told apart by these times: a clock that was set back must not make an old one newer.
-        times = [known.completed_at for known in (*held, *journal.record.durable)]
+        times = [pinned.completed_at for pinned in held]
+        times += [done.completed_at for done in journal.record.durable]
         times += [part.completed_at for part in journal.record.offered.values()]
         self._now = now = ForwardClock(now, max(times, default=0.0))
         gear.detector.marks.update(journal.record.marks)
@@ -109,11 +110,13 @@ class CheckpointFerry:
     async def _watch(self) -> None:
         closed: set[str] = set()
         while True:
-            asked = self._progress.asked
-            for candidate in await self._detector.look(
-                self._book.handled, closed, final=self._progress.final
-            ):
-                await self._hold(candidate)
+            asked, judged = self._progress.asked, set(self._progress.unheld)
+            found = await self._detector.look(self._book.handled, closed, final=self._progress.final)
+            unheld = {name: size for name, size in self._progress.unheld.items() if name not in judged}
+            self._progress.unheld = unheld | {candidate.name: candidate.bytes for candidate in found}
+            for candidate in found:
+                if await self._hold(candidate):
+                    del self._progress.unheld[candidate.name]
             self._progress.looked = asked
             self._book.keep(self._detector.present)
             self._relieve()
@@ -124,22 +127,22 @@ class CheckpointFerry:
         names = [done.name for done in self._status.durable]
         self._progress.room = self._room.relieve(self._book.durable(), names)
 
-    async def _hold(self, candidate: Candidate) -> None:
-        """Pin and queue; a queued older version of the same name gives way."""
+    async def _hold(self, candidate: Candidate) -> bool:
+        """Pin and queue, an older version of the same name gives way; whether no other look is needed."""
         problem = stepless(candidate.name) if self._offers is not None else None
         if problem is not None:
             self._detector.waiting[candidate.name] = problem
-            return
+            return True
         try:
             pinned = self._pin(candidate)
         except Changed as error:
             log.info("a checkpoint changed while it was pinned: looking again", reason=str(error))
             self._detector.wake()
-            return
+            return False
         except Refused as error:
             log.warning("a checkpoint cannot be held", reason=str(error))
             self._detector.waiting[candidate.name] = error.problems[0]
-            return
+            return True
         for older in self._line.add(pinned):
             log.info("a queued checkpoint was replaced by a newer version", name=candidate.name)
             await self._delivery.release(older)
@@ -147,6 +150,7 @@ class CheckpointFerry:
         self._status.write_seconds = self._detector.written(candidate)
         if self._line.newest_first:
             self._delivery.overtake()
+        return True
 
     def _pin(self, candidate: Candidate) -> Pinned:
         """Hold the data by link and the pointers as they were read; all by link where no copy has room.

@@ -65,7 +65,7 @@ class Gang:
         self._shares = Shares(committer.catalogue, lineage)
         self._members = Members(store, lineage, author.rank, author.writer, committer.log, clock)
         self._offered: dict[str, Part] = {}
-        self._given_up: set[str] = set()
+        self._given_up: dict[str, Problem] = {}
         self._lacked: dict[str, list[int]] = {}
         self._commits: list[Commit] = []
         self._problems: dict[str, Problem] = {}
@@ -100,8 +100,14 @@ class Gang:
 
     def superseded(self, name: str) -> bool:
         """Whether a checkpoint has been given up, or comes too late."""
-        late = newer(self._committer.log.known, name, self._members.own.base)
-        return name in self._given_up or late is not None
+        return name in self._given_up or self._late(name) is not None
+
+    def lost(self, name: str) -> Problem | None:
+        """Why a part that was given up is not durable, None where a newer checkpoint is."""
+        return self._given_up.get(name) if self._late(name) is None else None
+
+    def _late(self, name: str) -> Commit | None:
+        return newer(self._committer.log.known, name, self._members.own.base)
 
     async def submit(
         self, name: str, shipment_folder: str, files: tuple[CommittedFile, ...], seen_before: float
@@ -152,7 +158,7 @@ class Gang:
         )
         await self._shares.write(part)
         await self._shares.check_references(part)
-        self._given_up.discard(name)
+        self._given_up.pop(name, None)
         self._offered[name] = part
 
     async def settle(self) -> tuple[list[Commit], list[Problem]]:
@@ -194,7 +200,7 @@ class Gang:
             self._finish(part, commit)
 
     def _too_late(self, part: Part, generation: str) -> str | None:
-        late = newer(self._committer.log.known, part.name, self._members.own.base)
+        late = self._late(part.name)
         if late is not None:
             same = ", with other files" if late.name == part.name else ""
             return f"{late.name} is durable already{same}"
@@ -250,11 +256,10 @@ class Gang:
             part.name, missing
         )  # where a commit came after, its parts have been swept away
         self._forget(part)
-        self._given_up.add(part.name)
         lacking = f"; it lacked {self._named(missing)}" if missing else ""
         problem = Problem(f"{part.name} was given up", f"{reason}{lacking}")
         log.warning(problem.what, name=part.name, reason=problem.measured)
-        self._problems[part.name] = problem
+        self._problems[part.name] = self._given_up[part.name] = problem
 
     def _forget(self, part: Part) -> None:
         self._lacked.pop(part.name, None)

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+import msgspec
 import structlog
 
 from podferry.contract.errors import FerryError, Problem
@@ -75,6 +76,7 @@ class Handover:
         while longest := _longest(found := await self._others()):
             if waited >= longest:
                 log.warning("an agent before this one did not end in time", waited=round(waited, 1))
+                await self._conclude(found)
                 break
             if not waited:
                 log.info("waiting for the agent before this one to drain", at_most=round(longest, 1))
@@ -85,6 +87,12 @@ class Handover:
             log.info(
                 "an earlier agent left behind", writer=note.writer, checkpoints=note.pending, reasons=reasons
             )
+
+    async def _conclude(self, found: Sequence[Note]) -> None:
+        """Note that agents which say that they drain have ended: nobody else waits for them again."""
+        for note in (note for note in found if note.phase is Phase.DRAINING):
+            ended = msgspec.structs.replace(note, phase=Phase.ENDED, seconds=0.0)
+            await self._store.write(self._path(note.writer), encode_note(ended))
 
     async def _others(self) -> list[Note]:
         names = await self._store.children(f"{self._lineage}/{NOTES}")

@@ -21,10 +21,12 @@ class Lack:
     Attributes:
         reason: What is missing, for people.
         without: Whether it may be whole all the same, after the long pause.
+        kept: The name that is missing, where its writer keeps to it within a series; else empty.
     """
 
     reason: str
     without: Without
+    kept: str = ""
 
 
 def lacks(files: Mapping[str, Identity], *, gang: bool) -> list[Lack]:
@@ -53,6 +55,22 @@ def _lacks(writer: Writer, files: Mapping[str, Identity], *, gang: bool) -> Iter
                 yield Lack(f"{mark} is older than {newest}", Without.NEVER)
 
 
+def ended(files: Mapping[str, Identity]) -> set[str]:
+    """The files that were written before what their writer leaves last."""
+    found: set[str] = set()
+    for writer in WRITERS:
+        if writer.ends:
+            marks = _places(writer.patterns[1], files)
+            for place, names in marks.items():
+                newest = max(files[name].mtime_ns for name in names)
+                found |= {
+                    name
+                    for name, seen in files.items()
+                    if (not place or name.startswith((f"{place}/", f"{place}."))) and seen.mtime_ns <= newest
+                }
+    return found
+
+
 def _places(patterns: tuple[re.Pattern[str], ...], files: Mapping[str, Identity]) -> dict[str, list[str]]:
     found = defaultdict(list)
     for name in files:
@@ -67,7 +85,7 @@ def _absent(writer: Writer, place: str, sign: str, *, alone: bool) -> Lack:
         return Lack(f"{sign}: {writer.besides}", Without.PAUSE)
     name = PLACE.sub(lambda _: place, writer.last[0]).lstrip("/")
     without = Without.PAUSE if writer.led and alone else writer.without
-    return Lack(f"{sign} is there, {name} is not yet", without)
+    return Lack(f"{sign} is there, {name} is not yet", without, name if writer.kept else "")
 
 
 def _leads(names: list[str]) -> bool:

@@ -7,7 +7,7 @@ import asyncio
 import structlog
 
 from podferry.contract.commit import Commit
-from podferry.contract.errors import Changed, Fenced, FerryError
+from podferry.contract.errors import Changed, Fenced, FerryError, Superseded
 from podferry.sidecar.book import Book
 from podferry.sidecar.complete import Candidate
 from podferry.sidecar.gang import Gang
@@ -28,6 +28,7 @@ class Offers:
     ) -> None:
         self._gang, self._journal, self._book, self._progress = gang, journal, book, progress
         self._retention = retention
+        self._lock = asyncio.Lock()
 
     async def offer(self, pinned: Pinned, shipment: Shipment) -> None:
         """Tell the other ranks what was sent.
@@ -38,9 +39,10 @@ class Offers:
         candidate = pinned.candidate
         changed_at = max(identity.mtime_ns for _, identity in candidate.files) / 1e9
         part = Offered(candidate.files, pinned.completed_at, changed_at, shipment.folder, shipment.files)
-        await self._submit(candidate.name, part)
-        self._journal.record.offered[candidate.name] = part
-        self._journal.save()
+        async with self._lock:
+            await self._submit(candidate.name, part)
+            self._journal.record.offered[candidate.name] = part
+            self._journal.save()
 
     async def _submit(self, name: str, part: Offered) -> None:
         await self._gang.submit(name, part.folder, part.sent, part.changed_at)
@@ -67,13 +69,15 @@ class Offers:
 
     async def _offer_again(self) -> bool:
         """Tell the gang what an earlier worker has offered; done once."""
-        for name, part in list(self._journal.record.offered.items()):
-            try:
-                await self._submit(name, part)
-            except Changed as error:
-                log.warning("what was sent has been removed: it is looked at again", reason=str(error))
-                self._book.forget(Candidate(name, part.files))
-                del self._journal.record.offered[name]
+        # Meanwhile the trainer may have written another version: it must stay the last one.
+        async with self._lock:
+            for name, part in list(self._journal.record.offered.items()):
+                try:
+                    await self._submit(name, part)
+                except Changed as error:
+                    log.warning("what was sent has been removed: it is looked at again", reason=str(error))
+                    self._book.forget(Candidate(name, part.files))
+                    del self._journal.record.offered[name]
         return True
 
     async def _look(self) -> None:
@@ -87,13 +91,21 @@ class Offers:
         self._progress.tell()
 
     def _joined(self, commit: Commit) -> None:
-        part = self._journal.record.offered.pop(commit.name, None)
-        if part is not None:
+        part = self._journal.record.offered.get(commit.name)
+        held = {(file.name, file.size, file.xxh128) for file in commit.files}
+        # Another version may have been offered since.
+        if part is not None and held.issuperset((file.name, file.size, file.xxh128) for file in part.sent):
+            del self._journal.record.offered[commit.name]
             self._book.committed(Candidate(commit.name, part.files), commit, part.completed_at)
 
     def _give_up(self) -> None:
-        """Let parts go whose checkpoint will never be whole: a newer one is committed."""
+        """Let parts go where a newer checkpoint is committed; of one that is lost without it, say so."""
         offered = self._journal.record.offered
         for name in [name for name in offered if self._gang.superseded(name)]:
+            lost = self._gang.lost(name)
+            if lost is not None:
+                self._progress.failed(name, Superseded(lost))
+                continue
+            self._progress.failures.pop(name, None)
             del offered[name]
             self._journal.save()

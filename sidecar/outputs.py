@@ -131,7 +131,10 @@ class OutputWork:
             exit_code: As in `flush`.
         """
         left = max(deadline - time.monotonic(), 0.0)
-        answer = await self.flush(left - min(LAST_WORDS, left / 10), exit_code)
+        last = deadline - min(LAST_WORDS, left / 10)
+        if self._flushing is not None:  # begun when the pod's end was told, while the trainer still wrote
+            await asyncio.wait([self._flushing], timeout=max(last - time.monotonic(), 0.0))
+        answer = await self.flush(last - time.monotonic(), exit_code)
         if self._flushing is not None and not self._flushing.done():
             await self._give_up()
             try:

@@ -39,15 +39,9 @@ def read_small(root: Path, names: Iterable[str]) -> dict[str, str]:
     return texts
 
 
-def stray(root: Path, names: Collection[str]) -> str | None:
-    """Why the files of what would be a checkpoint of pointers alone are none; None where one holds data.
-
-    Its trainer names what is not there yet, or has gone. Committed, it would be what is resumed from.
-    """
-    texts = read_small(root, names)
-    if any("\ufffd" in text or "\0" in text for text in texts.values()):
-        return None
-    return f"{', '.join(sorted(names))} names no checkpoint that lies here"
+def is_text(text: str) -> bool:
+    """Whether what was read is text: a small checkpoint that is called like a pointer is none."""
+    return "\ufffd" not in text and "\0" not in text
 
 
 def read_links(root: Path) -> dict[str, str]:

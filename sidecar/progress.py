@@ -38,6 +38,8 @@ class Progress:
 
     Attributes:
         failures: The last error of each that could not be sent, by name.
+        unheld: What is neither held nor known to be unfinished, and its bytes: found whole just now, or let
+            go since it changed. The next look says what it is.
         room: That the volume is full or nearly so, None where it is not.
         awaited: Whom offered parts wait for.
         final: Nobody writes any more.
@@ -58,6 +60,7 @@ class Progress:
         self._state, self._detector, self._line, self._offered = state, detector, line, offered
         self._meter, self._now = meter, now
         self.failures: dict[str, FerryError] = {}
+        self.unheld: dict[str, int] = {}
         self.room: Problem | None = None
         self.awaited: list[Problem] = []
         self.final = False
@@ -66,7 +69,8 @@ class Progress:
     def tell(self) -> None:
         """Bring the status up to date and wake those who wait."""
         held = self._line.held()
-        sizes = {name: self._detector.present[name].bytes for name in self._detector.waiting}
+        sizes = dict(self.unheld)
+        sizes |= {name: self._detector.present[name].bytes for name in self._detector.waiting}
         sizes |= {name: sum(seen.size for _, seen in one.files) for name, one in self._offered.items()}
         sizes |= {pinned.candidate.name: pinned.candidate.bytes for pinned in held}
         whole = [pinned.completed_at for pinned in held]
@@ -78,7 +82,8 @@ class Progress:
         self._status.referenced_bytes = self._meter.referenced
         self._status.upload_rate = self._meter.rate
         failed = [problem for name in sorted(sizes) for problem in self._failed(name)]
-        flawed = self._detector.waiting.values() if self.final else ()
+        # One that is merely being written has nothing measured: it needs no telling before the end.
+        flawed = [one for one in self._detector.waiting.values() if self.final or one.measured]
         room = [self.room] if self.room else []
         self._status.problems = [*failed, *flawed, *self.awaited, *room]
         self._state.changed()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -172,6 +174,7 @@ async def _bring(bringer: Bringer, commit: Commit, target: Path, aside: Path) ->
             await bringer.bring(commit, target, aside)
         except (Changed, Corrupt) as error:
             if not left:
+                await asyncio.to_thread(shutil.rmtree, aside, ignore_errors=True)
                 raise
             log.warning("fetching again what came damaged", name=commit.name, reason=str(error))
         else:

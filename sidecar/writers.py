@@ -55,6 +55,7 @@ class Writer:
         ordered: An overwrite leaves the old one until the end, so it must be no older than the signs.
         led: Only the coordinator's pod gets it: on the others its absence tells nothing.
         counted: The signs are shards that say how many they are.
+        kept: Where one of a series has what comes last, the next one has it too.
         besides: What else decides.
         alone: Whether all this tells a torn checkpoint without the pause; the pause alone protects otherwise.
         source: Where the order was read.
@@ -68,10 +69,16 @@ class Writer:
     ordered: bool = False
     led: bool = False
     counted: bool = False
+    kept: bool = False
     besides: str = ""
     alone: bool = False
     source: str = ""
     tried: str = ""
+
+    @property
+    def ends(self) -> bool:
+        """Whether what it leaves last tells that other files are done, rather than only itself."""
+        return any("/" in pattern or pattern not in self.signs for pattern in self.last)
 
     @cached_property
     def patterns(self) -> tuple[tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]]:
@@ -202,7 +209,8 @@ WRITERS: tuple[Writer, ...] = (
         name="Paddle",
         signs=("….pdparams",),
         last=("….pdopt",),
-        besides="the parameters are closed before the optimizer's state begins",
+        kept=True,
+        besides="pickles have their end; where the one before had a `.pdopt`, this one is not whole without",
         source="paddle/framework/io.py, `save`",
         tried="paddlepaddle 3.3.1",
     ),

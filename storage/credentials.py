@@ -10,6 +10,7 @@ from __future__ import annotations
 import configparser
 import enum
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from podferry.contract.errors import CredentialsMissing, InvalidWish
@@ -57,12 +58,20 @@ def config_from_directory(path: Path) -> StoreConfig:
         CredentialsMissing: There is no such directory, or it holds no key.
         InvalidWish: A key is no text.
     """
+    return StoreConfig(credentials=_mounted(path), renewed=partial(_mounted, path))
+
+
+def _mounted(path: Path) -> dict[str, str]:
+    """What lies there now: Kubernetes exchanges all keys of a Secret at once, by the link `..data`."""
+    data = path / "..data"
+    held = data.resolve() if data.exists() else path
     files = sorted(file for file in path.glob("*") if file.is_file() and not file.name.startswith("."))
     if not files:
         found = "the directory is empty" if path.is_dir() else "there is no such directory"
         remedy = "Create the Secret in the pod's namespace, with keys such as AWS_ACCESS_KEY_ID"
         raise CredentialsMissing.of(f"the Secret mounted at {path} is missing", found, remedy)
-    return StoreConfig(credentials={file.name: _text(file) for file in files})
+    together = {file.name for file in held.glob("*")}
+    return {file.name: _text(held / file.name if file.name in together else file) for file in files}
 
 
 def aws_source(credentials: Mapping[str, str]) -> AwsSource:

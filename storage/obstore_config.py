@@ -7,7 +7,7 @@ different Secrets, so everything that matters is told: endpoint, region, keys, a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,7 +17,7 @@ from podferry.contract.errors import CredentialsMissing
 from podferry.contract.uri import Uri
 from podferry.storage.credentials import AwsSource, is_true, names_for
 from podferry.storage.limits import Limits
-from podferry.storage.s3_access import VENDORS, checked_endpoint, s3_access
+from podferry.storage.s3_access import VENDORS, S3Access, checked_endpoint, s3_access
 from podferry.storage.store import StoreConfig
 from podferry.storage.translate import Place, make
 
@@ -71,24 +71,36 @@ def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> Client:
         config=options,
         client_options=_client_options(limits),
         retry_config=_retries(limits),
-        credential_provider=_Keys(held) if source is AwsSource.KEYS else None,
+        credential_provider=_Keys(access) if source is AwsSource.KEYS else None,
     )
     metadata = held.get("AWS_METADATA_ENDPOINT", METADATA) if source is AwsSource.METADATA else ""
     return Client(store, access.place, metadata)
 
 
-class _Keys:
-    """Static keys for obstore; in a provider, so that no variable of the environment joins them."""
+RENEW_SECONDS = 30.0
+"""How long keys are used before they are read anew; Kubernetes takes a minute or so to exchange them."""
 
-    def __init__(self, held: Mapping[str, str]) -> None:
-        self._held = held
+
+class _Keys:
+    """Keys for obstore; in a provider, so that no variable of the environment joins them.
+
+    Attributes:
+        refresh_threshold: How long before their end obstore asks again.
+    """
+
+    refresh_threshold = timedelta(0)
+
+    def __init__(self, access: S3Access) -> None:
+        self._access = access
 
     def __call__(self) -> S3Credential:
+        key, secret, token = self._access.keys()
+        again = datetime.now(UTC) + timedelta(seconds=RENEW_SECONDS)
         return {
-            "access_key_id": self._held["AWS_ACCESS_KEY_ID"],
-            "secret_access_key": self._held["AWS_SECRET_ACCESS_KEY"],
-            "token": self._held.get("AWS_SESSION_TOKEN"),
-            "expires_at": None,
+            "access_key_id": key,
+            "secret_access_key": secret,
+            "token": token,
+            "expires_at": None if self._access.renewed is None else again,
         }
 
 

@@ -5,11 +5,12 @@ Decided in one place, since two clients must agree on it: obstore's, and that of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import msgspec
 
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import FerryError, InvalidWish
 from podferry.contract.uri import Uri
 from podferry.storage.credentials import AwsSource, aws_source, is_true, names_for
 from podferry.storage.store import StoreConfig
@@ -66,6 +67,7 @@ class S3Access(msgspec.Struct, frozen=True):
         virtual: Whether the bucket is a part of the host's name.
         source: Where the credentials come from.
         held: The configuration's variables.
+        renewed: Reads them anew, where they may be exchanged meanwhile.
     """
 
     uri: Uri
@@ -74,6 +76,16 @@ class S3Access(msgspec.Struct, frozen=True):
     virtual: bool
     source: AwsSource
     held: Mapping[str, str]
+    renewed: Callable[[], Mapping[str, str]] | None = None
+
+    def keys(self) -> tuple[str, str, str | None]:
+        """Key, secret and token as they are now; as they were where they cannot be read or are none."""
+        held = self.held
+        if self.renewed is not None:
+            with suppress(FerryError, OSError):
+                found = self.renewed()
+                held = found if aws_source(found) is AwsSource.KEYS else held
+        return held["AWS_ACCESS_KEY_ID"], held["AWS_SECRET_ACCESS_KEY"], held.get("AWS_SESSION_TOKEN")
 
     @property
     def place(self) -> Place:
@@ -97,7 +109,7 @@ def s3_access(uri: Uri, config: StoreConfig) -> S3Access:
     held = config.credentials
     endpoint, region = s3_endpoint(uri, config)
     virtual = is_true(held.get("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", ""))
-    access = S3Access(uri, endpoint, region, virtual, aws_source(held), held)
+    access = S3Access(uri, endpoint, region, virtual, aws_source(held), held, config.renewed)
     if access.source is AwsSource.NONE:
         raise make("credentials", access.place)
     return access

@@ -80,11 +80,10 @@ class Signer:
 
     @cached_property
     def _provider(self) -> Any:
-        kinds, held = self._auth.AwsCredentialsProvider, self._access.held
+        kinds = self._auth.AwsCredentialsProvider
         if self._access.source is not AwsSource.KEYS:
             return kinds.new_default_chain()
-        keys = (held["AWS_ACCESS_KEY_ID"], held["AWS_SECRET_ACCESS_KEY"])
-        return kinds.new_static(*keys, held.get("AWS_SESSION_TOKEN"))
+        return kinds.new_delegate(lambda: self._auth.AwsCredentials(*self._access.keys()))
 
     @cached_property
     def _errors(self) -> Any:

@@ -12,7 +12,7 @@ No vendor's exception passes: `podferry.storage.translate` turns each into the e
 from __future__ import annotations
 
 import enum
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Protocol
 
@@ -46,11 +46,13 @@ class StoreConfig(msgspec.Struct, frozen=True):
         region: The vendor's name of the region.
         credentials: What a Secret or the environment holds, under its usual names
             (`AWS_ACCESS_KEY_ID`, `AZURE_STORAGE_ACCOUNT_KEY`, …). Never printed.
+        renewed: Reads them anew, where they may be exchanged meanwhile, as a Secret's are.
     """
 
     endpoint: str | None = None
     region: str | None = None
     credentials: Mapping[str, str] = NOTHING
+    renewed: Callable[[], Mapping[str, str]] | None = None
 
     def __repr__(self) -> str:
         held = ", ".join(sorted(self.credentials)) or "none"

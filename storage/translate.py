@@ -41,9 +41,7 @@ CODES = {
         (
             "InvalidAccessKeyId",
             "SignatureDoesNotMatch",
-            "ExpiredToken",
             "InvalidToken",
-            "TokenRefreshRequired",
             "InvalidSecurity",
             "AuthenticationFailed",
             "AuthorizationFailure",
@@ -51,6 +49,9 @@ CODES = {
             "XAdminUserNotFound",  # versitygw: 404 for an access key that it does not know
         ),
         "wrong credentials",
+    ),
+    **dict.fromkeys(
+        ("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "RequestExpired"), "expired"
     ),
     "RequestTimeTooSkewed": "clock",
     **dict.fromkeys(
@@ -188,6 +189,11 @@ CREDENTIALS: dict[str, _Rule] = {
         AccessDenied,
         "the store does not accept the credentials for {}",
         "Check that key and secret belong together, to this endpoint, and have not expired",
+    ),
+    "expired": (
+        Unavailable,  # they are renewed by others: the same call may succeed then
+        "the credentials for {} have expired",
+        "Renew the Secret, or check the role's service; requests are repeated until they are renewed",
     ),
     "clock": (
         AccessDenied,

@@ -1,4 +1,7 @@
-"""joblib's dump, scikit-learn's way to save: a pickle in one file, `last.joblib` overwritten in place."""
+"""joblib's dump, scikit-learn's way to save: one file, written aside and renamed to `last.joblib`.
+
+Its format cannot tell whether it is whole, so this is what the docs advise.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ class Dump(Writer):
 
     def save(self, step: int, tensors: Tensors) -> Iterable[Iterable[Path]]:
         """See `Writer.save`."""
-        joblib.dump({"step": step, **tensors}, self.root / "last.joblib")
+        aside = self.root / "last.joblib.tmp"
+        joblib.dump({"step": step, **tensors}, aside)
+        aside.rename(self.root / "last.joblib")
         return [[self.root / "last.joblib"]]
 
     def load(self) -> tuple[int, Tensors] | None:
@@ -26,7 +31,7 @@ class Dump(Writer):
         return held.pop("step"), held
 
     def forget(self, step: int) -> None:
-        """Nothing: the next save overwrites."""
+        """Nothing: the next save takes its place."""
 
 
 if __name__ == "__main__":

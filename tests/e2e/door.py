@@ -42,7 +42,7 @@ class Door:
         """Let everything pass."""
         _write(self._rules, (), None)
 
-    def until_held(self, text: str = "", timeout: float = 60.0) -> None:
+    def until_held(self, text: str = "", timeout: float = 120.0) -> None:
         """Wait until a request is held whose line contains a text."""
         wait_until(f"a held request with {text!r}", lambda: self._holds(text), timeout)
 

@@ -123,21 +123,21 @@ def kill(space: Space, name: str) -> str:
 def worker_killed(name: str, space: Space) -> Ended:
     what = KILLS[name]
     if name == "restoring":
-        space.run(writer("earlier", "restoring", space))
+        space.run(writer("earlier", "restoring", space), 120)
     with door(space.cluster, space.bucket, *([what.held] if what.held else [])) as closed:
         wishes = space.training(space.bucket.uri("datasets/kills"), lineage=name)
         wishes |= {ENDPOINT: closed.endpoint}
         thing = pod(name, container(script=UNDER_KILLS), annotations=wishes)
         space.start(thing)
         if name in {"open", "uploading"}:
-            space.until_container(thing, TRAINER)
+            space.until_container(thing, TRAINER, timeout=120)
         if what.before:
             let(space, name, "go")
         if what.held:
             closed.until_held()
         stage = kill(space, name)
         closed.open()
-        space.until_container(thing, TRAINER)
+        space.until_container(thing, TRAINER, timeout=120)
         let(space, name, "go")
         space.until_logged(thing, TRAINER, "wrote")
         let(space, name, "end")
@@ -163,7 +163,7 @@ def deleted(handler: str, name: str, space: Space) -> Ended:
         trainer = container(script=COMMON + handler + BACKLOG)
         thing = pod(name, trainer, annotations=wishes, terminationGracePeriodSeconds=GRACE)
         space.start(thing)
-        space.until_logged(thing, TRAINER, "done", timeout=90)
+        space.until_logged(thing, TRAINER, "done", timeout=120)
         slow.until_held("step-1")
         assert space.bucket.commits(name) == []
         outcome = space.pod(thing)
@@ -184,7 +184,7 @@ def job_on_failure(space: Space) -> Ended:
         restartPolicy="OnFailure",
     )
     space.start(thing)
-    space.until_logged(thing, TRAINER, "wrote", timeout=90)
+    space.until_logged(thing, TRAINER, "wrote", timeout=120)
     name = space.pod(thing).name
     stage = kill(space, name)
     let(space, name, "go")

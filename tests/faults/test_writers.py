@@ -11,7 +11,12 @@ from faults.known import KNOWN, available
 from faults.writers.frame import Ledger, differs, expected, files_below
 
 ROOT = Path(__file__).parents[2]
-HERE = {"numpy_savez": "Savez", "joblib_dump": "Dump", "safetensors_sharded": "Sharded"}
+HERE = {
+    "numpy_savez": "Savez",
+    "joblib_dump": "Dump",
+    "joblib_in_place": "InPlace",
+    "safetensors_sharded": "Sharded",
+}
 """Writers whose libraries the tests have anyway."""
 
 

@@ -1,6 +1,7 @@
 import asyncio
 import json
 import os
+import pickle
 import shutil
 
 import pytest
@@ -234,10 +235,10 @@ async def test_a_large_file_that_is_called_like_a_pointer_is_data(bench):
 
 
 async def test_a_writer_that_may_go_on_is_waited_for_longer(bench):
-    bench.write("epoch-1.pdparams")
+    bench.write("epoch-1.pdparams", pickle.dumps({"w": 1}))
     await bench.look("epoch-1.pdparams")
     assert await bench.look(after=4.9) == []
-    bench.write("epoch-1.pdopt")
+    bench.write("epoch-1.pdopt", pickle.dumps({}))
     await bench.look("epoch-1.pdopt")
     assert await bench.look(after=1) == ["epoch-1"]
 
@@ -348,3 +349,85 @@ async def test_writing_takes_from_the_first_change_to_the_last(bench, monkeypatc
     await write("a/3", 1020)
     await write("a/3", 1021)
     assert bench.detector.written(bench.detector.present["a"]) == 1.0
+
+
+async def written(bench, *sizes, name="step-{}.raw"):
+    """One after the other, each of so many bytes; the names of those that are taken."""
+    found = []
+    for number, size in enumerate(sizes):
+        bench.write(name.format(number), bytes(size))
+        os.utime(bench.root / name.format(number), ns=(0, number))
+        found += await bench.look(final=True)
+    return found
+
+
+@pytest.fixture
+def unmoved(monkeypatch):
+    """Files that are given their times here count as written in place."""
+    monkeypatch.setattr("podferry.sidecar.detector.moved_in", lambda path: False)
+
+
+@pytest.mark.usefixtures("unmoved")
+async def test_what_is_clearly_shorter_than_the_one_before_is_not_offered(bench):
+    assert await written(bench, 100_000, 89_999) == ["step-0"]
+    problem = bench.detector.waiting["step-1"]
+    assert problem.what == "step-1 may not be whole"
+    assert problem.measured == (
+        "step-1.raw has 87.9 KiB, the one before had 97.7 KiB, and its format cannot tell whether it is whole"
+    )
+    assert "podferry checkpoint done" in problem.remedy
+    assert await bench.detector.mark("step-1") == Marked("step-1")
+    assert await bench.look() == ["step-1"]
+
+
+@pytest.mark.usefixtures("unmoved")
+async def test_what_lies_there_at_the_first_look_is_compared_too(bench):
+    for number, size in enumerate((100_000, 50_000, 100_000)):
+        bench.write(f"step-{number}.raw", bytes(size))
+        os.utime(bench.root / f"step-{number}.raw", ns=(0, number))
+    assert await bench.look(final=True) == ["step-0", "step-2"]
+
+
+@pytest.mark.usefixtures("unmoved")
+async def test_a_format_that_can_tell_may_shrink(bench):
+    for number, size in enumerate((100_000, 10)):
+        bench.write(f"step-{number}.pkl", pickle.dumps(bytes(size)))
+        assert await bench.look(final=True) == [f"step-{number}"]
+
+
+@pytest.mark.usefixtures("unmoved")
+async def test_another_version_of_one_name_is_compared_with_the_one_before(bench):
+    assert await written(bench, 100_000, 50_000, 100_000, name="last.raw") == ["last", "last"]
+
+
+async def test_what_was_moved_in_may_shrink(bench):
+    assert await written(bench, 100_000) == ["step-0"]
+    bench.write("step-1.tmp", bytes(5))
+    os.utime(bench.root / "step-1.tmp", ns=(0, 1))
+    (bench.root / "step-1.tmp").rename(bench.root / "step-1.raw")
+    assert await bench.look(final=True) == ["step-1"]
+
+
+async def test_what_was_overwritten_in_place_was_not_moved_in(bench):
+    assert await written(bench, 100_000) == ["step-0"]
+    bench.write("step-0.raw", bytes(5))
+    os.link(bench.root / "step-0.raw", bench.root / ".pin")  # as a pin, it looks as if it were moved in
+    os.utime(bench.root / "step-0.raw", ns=(0, 1))
+    assert await bench.look(final=True) == []
+
+
+async def test_parameters_wait_for_what_the_step_before_had_beside_them(bench):
+    for name in ("step_1.pdparams", "step_1.pdopt", "step_2.pdparams"):
+        bench.write(name, pickle.dumps({}))
+        os.utime(bench.root / name, ns=(0, int(name[5])))
+    assert await bench.look(final=True) == ["step_1"]
+    measured = bench.detector.waiting["step_2"].measured
+    assert measured == "step_2.pdparams is there, step_2.pdopt is not yet, and step_1 had one"
+    bench.write("step_2.pdopt", pickle.dumps({}))
+    assert await bench.look(final=True) == ["step_2"]
+
+
+async def test_parameters_alone_are_whole_where_those_before_were_alone(bench):
+    for number in range(2):
+        bench.write(f"step_{number}.pdparams", pickle.dumps({}))
+        assert await bench.look(final=True) == [f"step_{number}"]

@@ -65,6 +65,8 @@ async def test_one_that_was_killed_is_waited_for_no_longer_than_it_said(
         await notes(store, "new").wait()
     assert sum(ticks) == 7.0
     assert any("did not end in time" in line["event"] for line in logs)
+    await notes(store, "third").wait()
+    assert sum(ticks) == 7.0, "nobody waits for it again"
 
 
 async def test_an_agent_does_not_wait_for_itself(store: MemoryStore, ticks: list[float]) -> None:

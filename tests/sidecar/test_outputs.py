@@ -315,6 +315,21 @@ async def test_what_is_not_there_at_the_deadline_is_named(site):
     await work.close()
 
 
+async def test_what_the_trainer_writes_while_its_pod_ends_goes_too(site):
+    """The pod's end has begun an upload already; the trainer writes on until it has ended itself."""
+    site.write("a", b"1")
+    gate = asyncio.Event()
+    site.content.faults.append(Fault("write", "a", wait=gate))
+    work = site.work()
+    assert not (await work.flush(0.0)).durable
+    await until(site.writes)
+    site.write("last-words", b"2")
+    asyncio.get_running_loop().call_later(0.05, gate.set)
+    assert await work.finish(in_the_end()) == DURABLE
+    assert site.there() == {"a": b"1", "last-words": b"2"}
+    await work.close()
+
+
 async def test_a_deadline_that_has_passed_names_what_is_known(site):
     site.write("a", b"1")
     work = site.work()

@@ -64,7 +64,7 @@ class Trainer:
 
     def pair(self):
         """Two files of one stem, overwritten one after the other."""
-        files = self._version(["pair.pdparams", "pair.pdopt"])
+        files = self._version(["pair.raw", "pair.opt"])
         for name, data in files.items():
             self.rig.write(name, data)
         self._complete(files)
@@ -102,7 +102,7 @@ def break_store(rig, random):
 
 
 def kill(rig, random):
-    pattern = random.choice(["*/commits/*", "*/latest.json", "*.bin", "*.pdopt"])
+    pattern = random.choice(["*/commits/*", "*/latest.json", "*.bin", "*.opt"])
     rig.faults.append(Fault("write", pattern, error=Death(), after=random.random() < 0.5))
 
 

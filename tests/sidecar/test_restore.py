@@ -117,10 +117,16 @@ async def test_damage_falls_back_to_the_one_before_and_says_so(rig, bring, targe
     DAMAGES[damage](rig.content.objects, key(rig, "last.bin"))
     with capture_logs() as logs:
         assert await bring() == "epoch-2"
-    (told,) = [log for log in logs if log["log_level"] == "warning"]
+    *again, told = [log for log in logs if log["log_level"] == "warning"]
     assert "trying the one before" in told["event"]
+    assert all("fetching again" in log["event"] for log in again)
     assert told["name"] == "last"
     assert not (target / "last.bin").exists()
+
+
+async def test_one_damaged_answer_costs_no_checkpoint(rig, bring):
+    rig.faults.append(Fault("read", "*last.bin", corrupt=3))
+    assert await bring() == "last"
 
 
 async def test_one_damaged_file_brings_none_of_its_checkpoint(rig, bring, target):

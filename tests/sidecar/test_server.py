@@ -24,6 +24,7 @@ from podferry.contract.api import (
 )
 from podferry.contract.errors import InvalidWish, Problem, Refused, Unavailable
 from podferry.sidecar import client as client_module
+from podferry.sidecar import drain
 from podferry.sidecar.client import AgentClient
 from podferry.sidecar.metrics import Timings
 from podferry.sidecar.server import Api, FlushWish, serve
@@ -94,6 +95,21 @@ async def test_durable_asks_again_until_the_deadline(served: tuple[Api, State, A
     assert len(calls) == 3
     assert all(0 < seconds <= 25 for seconds, _ in calls)
     assert {wish for _, wish in calls} == {FlushWish(final=True, ending=True, exit_code=3)}
+
+
+async def test_the_hook_tells_that_the_pod_ends_and_does_not_wait(
+    served: tuple[Api, State, AgentClient],
+) -> None:
+    api, _, client = served
+    calls: list[tuple[float, FlushWish]] = []
+
+    async def flush(seconds: float, wish: FlushWish) -> Durability:
+        calls.append((seconds, wish))
+        return Durability(durable=False, pending=("x",))
+
+    api.flush = flush
+    assert await asyncio.to_thread(drain.main, ["--agent", client.url]) == 0
+    assert calls == [(0, FlushWish(ending=True))]
 
 
 async def test_a_mark_reaches_who_takes_it(served: tuple[Api, State, AgentClient]) -> None:

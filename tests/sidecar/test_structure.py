@@ -1,16 +1,27 @@
 import io
 import json
+import os
+import pickle
+import pickletools
 import struct
 import zipfile
 
+import joblib
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save, save_file
 
-from podferry.sidecar.structure import STRUCTURES, TABLE_END, flaw, missing_shards
+from podferry.sidecar.pickled import COUNTS
+from podferry.sidecar.structure import CANNOT_TELL, STRUCTURES, TABLE_END, flaw, judge, missing_shards
 
+LEGACY_TORCH = (
+    b"".join(pickle.dumps(part, 2) for part in (0x1950A86A20F9469CFC6C, 1001, {"a": 1}, {"w": 2}, ["0"]))
+    + struct.pack("<Q", 0x01580280)
+    + b"X\xff\xff\xff\x7f"
+)
+"""As torch lays it out: pickles, then the numbers themselves, which look like anything."""
 reusing = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 ARRAYS = {"weight": np.arange(12.0).reshape(3, 4), "bias": np.zeros(3)}
 
@@ -83,9 +94,19 @@ def test_a_safetensors_file_that_goes_on_is_not_whole(tmp_path, more):
 @pytest.mark.parametrize(
     ("name", "data"),
     [
-        ("w.pt", b"\x80\x02older torch format"),
+        ("w.pt", LEGACY_TORCH),
+        ("w.pth", LEGACY_TORCH),
+        ("w.pkl", LEGACY_TORCH),
+        ("w.ckpt", b"of another kind"),
+        ("w.ckpt", b"\x80\x06of another kind"),
+        ("w.joblib", b"\x78\x9ccompressed"),
         ("w.bin", b""),
         ("w.pdparams", b"x"),
+        ("w.pdparams", bytes(64)),
+        ("w.pkl", pickle.dumps(1) + b"and more"),
+        ("w.pkl", b"BZh91AY&SY"),
+        ("w.pkl", b"\x1f\x8b"),
+        ("w.pkl", b"\x80\x02T\xff\xff\xff\xff."),
         ("w.bin", b"raw"),
         ("w.index", b"an index of another kind"),
         ("log.json", b'{"step": 1}\n{"step": 2}\n'),
@@ -104,6 +125,121 @@ def test_what_stands_for_anything_is_told_where_it_is_an_archive(tmp_path):
         assert flaw(path) is None
         path.write_bytes(savez()[:-1])
         assert flaw(path) is not None
+
+
+def leaves():
+    arrays = st.builds(
+        lambda size, kind: np.arange(size).astype(kind),
+        st.integers(0, 40),
+        st.sampled_from(["f4", "i8", "U3", "O", "M8[s]"]),
+    )
+    numbers = st.integers() | st.floats(allow_nan=False) | st.complex_numbers(allow_nan=False)
+    texts = st.text(max_size=20) | st.binary(max_size=300) | st.builds(bytearray, st.binary(max_size=20))
+    return numbers | texts | arrays | st.none() | st.booleans() | st.just(range(3)) | st.just(2**3000)
+
+
+def nestings():
+    return st.recursive(
+        leaves(),
+        lambda inner: (
+            st.lists(inner, max_size=4)
+            | st.dictionaries(st.text(max_size=5), inner, max_size=4)
+            | st.tuples(inner, inner)
+        ),
+        max_leaves=8,
+    )
+
+
+def check_cuts(path, data, lengths):
+    path.write_bytes(data)
+    assert judge(path) == (None, True)
+    for length in sorted(lengths, reverse=True):
+        os.truncate(path, length)
+        assert flaw(path) is not None, length
+
+
+@settings(reusing, deadline=None)
+@given(nestings(), st.sampled_from([".pdparams", ".pdopt", ".pkl", ".pickle"]), st.integers(0, 5), st.data())
+def test_a_pickle_is_whole_to_its_last_byte(tmp_path, value, suffix, protocol, chance):
+    data = pickle.dumps(value, protocol)
+    inside = st.integers(0, len(data) - 1)
+    cuts = {0, len(data) // 2, len(data) - 1, *chance.draw(st.lists(inside, max_size=30))}
+    check_cuts(tmp_path / f"w{suffix}", data, cuts)
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_a_large_pickle_is_whole_to_its_last_byte(tmp_path, protocol):
+    value = {"w": np.arange(30_000.0), "text": "." * 70_000, "lines": b"\n" * 300, "steps": list(range(300))}
+    data = pickle.dumps(value, protocol)
+    size = len(data)
+    check_cuts(tmp_path / "w.pdparams", data, {*range(200), *range(0, size, 5003), *range(size - 200, size)})
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".pth", ".ckpt"])
+def test_a_pickle_by_an_archives_name_is_told_where_it_says_so(tmp_path, suffix):
+    data = pickle.dumps({"w": b"1" * 500}, 4)
+    check_cuts(tmp_path / f"w{suffix}", data, range(2, len(data)))
+
+
+def test_pickles_may_follow_one_another(tmp_path):
+    one, two = pickle.dumps({"a": 1.5}), pickle.dumps(b"2" * 300)
+    check_cuts(tmp_path / "w.pkl", one + two, range(len(one) + 1, len(one + two)))
+
+
+def test_large_arguments_are_passed_over_unread(tmp_path):
+    path = tmp_path / "w.pdparams"
+    head = b"\x80\x04\x8e" + struct.pack("<Q", 1 << 40)
+    with path.open("wb") as file:
+        file.write(head)
+        file.truncate(len(head) + (1 << 40))
+        file.seek(0, 2)
+        file.write(b".")
+    assert judge(path) == (None, True)
+    with path.open("r+b") as file:
+        file.truncate(1 << 40)
+    assert flaw(path) == "its pickle has no end yet"
+    path.write_bytes(b"\x80\x04\x8e" + b"\xff" * 8 + b".")
+    assert flaw(path) == "its pickle has no end yet"
+
+
+def test_beyond_a_number_of_opcodes_the_last_byte_tells(tmp_path, monkeypatch):
+    monkeypatch.setattr("podferry.sidecar.pickled.LONGEST_WALK", 1000)
+    path = tmp_path / "w.pkl"
+    data = pickle.dumps(list(range(5000)))
+    path.write_bytes(data)
+    assert judge(path) == (None, True)
+    path.write_bytes(data[:-1])
+    assert flaw(path) == "its pickle has no end yet"
+
+
+def test_every_argument_of_every_opcode_can_be_passed_over():
+    """A new Python may bring an argument of another kind."""
+    kinds = {opcode.arg.n for opcode in pickletools.opcodes if opcode.arg is not None}
+    assert all(kind >= 0 or kind == pickletools.UP_TO_NEWLINE or kind in COUNTS for kind in kinds)
+    pairs = [opcode.arg for opcode in pickletools.opcodes if opcode.arg and "pair" in opcode.arg.name]
+    assert set(pairs) == {pickletools.stringnl_noescape_pair}
+
+
+def test_nothing_in_a_pickle_is_loaded(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return (tmp_path / "sprung").touch, ()
+
+    (tmp_path / "w.pkl").write_bytes(pickle.dumps(Trap()))
+    assert judge(tmp_path / "w.pkl") == (None, True)
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize("compress", [0, 3])
+def test_a_pickle_of_joblibs_ends_as_a_pickle_does(tmp_path, compress):
+    path = tmp_path / "w.joblib"
+    joblib.dump(ARRAYS, path, compress=compress)
+    assert judge(path) == CANNOT_TELL
+    data = path.read_bytes()
+    path.write_bytes(data[: data.index(data[-40:]) + 39])
+    assert (flaw(path) is None) == bool(compress)
+    path.write_bytes(b"")
+    assert flaw(path) == "it is empty"
 
 
 def test_an_index_of_tensorflow_has_its_mark_at_the_end(tmp_path):

@@ -105,6 +105,22 @@ def test_a_mounted_secret(tmp_path):
     assert dict(config_from_directory(tmp_path).credentials) == {**PAIR, "AWS_SECRET_ACCESS_KEY": "s "}
 
 
+def test_a_secret_that_is_exchanged_is_read_anew(tmp_path):
+    for number in (1, 2):
+        real = tmp_path / f"..{number}"
+        real.mkdir()
+        for name in PAIR:
+            (real / name).write_text(f"{name} {number}")
+    for name in PAIR:
+        (tmp_path / name).symlink_to(tmp_path / "..data" / name)
+    (tmp_path / "..data").symlink_to(tmp_path / "..1")
+    config = config_from_directory(tmp_path)
+    (tmp_path / "..new").symlink_to(tmp_path / "..2")
+    (tmp_path / "..new").rename(tmp_path / "..data")
+    assert config.credentials == {name: f"{name} 1" for name in PAIR}
+    assert config.renewed() == {name: f"{name} 2" for name in PAIR}
+
+
 @pytest.mark.parametrize("made", [True, False])
 def test_a_missing_secret_is_told(tmp_path, made):
     path = tmp_path if made else tmp_path / "none"

@@ -102,8 +102,8 @@ async def served():
 async def opened(quick):
     stores = []
 
-    def opened(endpoint, held=KEYS, **limits):
-        config = StoreConfig(endpoint=endpoint, credentials=held)
+    def opened(endpoint, held=KEYS, renewed=None, **limits):
+        config = StoreConfig(endpoint=endpoint, credentials=dict(held), renewed=renewed)
         stores.append(
             open_store(Uri("s3", "bucket", "run"), config, msgspec.structs.replace(quick, **limits))
         )
@@ -175,7 +175,7 @@ async def test_a_server_that_ignores_the_checksum_gets_signed_parts_of_the_uploa
 
 
 async def test_what_is_wrong_otherwise_is_not_laid_on_the_checksum(server, parts):
-    server.answers["begin"] = [lambda: error(400, "ExpiredToken")] * 2 + [
+    server.answers["begin"] = [lambda: error(400, "InvalidToken")] * 2 + [
         lambda: web.Response(text=BEGUN, headers=KNOWS)
     ]
     with pytest.raises(AccessDenied):
@@ -505,3 +505,17 @@ def test_an_object_of_several_parts_has_amazons_tag():
 def test_completions_escape_what_servers_call_their_parts():
     body = completion([Receipt(1, '"<&>"', 1, 2)], checksums=False)
     assert b"<ETag>&quot;&lt;&amp;&gt;&quot;</ETag><PartNumber>1</PartNumber></Part>" in body
+
+
+async def test_keys_that_are_exchanged_sign_the_next_request(server, served, opened):
+    held = dict(KEYS)
+    parts = opened(await served(server.answer), held, lambda: dict(held))
+    await parts.begin("a", PART)
+    held |= {"AWS_ACCESS_KEY_ID": "renewed", "AWS_SESSION_TOKEN": "token-of-tests"}
+    await parts.begin("a", PART)
+    held.clear()  # as while a Secret is made anew: then the keys of the start have to do
+    await parts.begin("a", PART)
+    sent = [request.headers for request, _ in server.of("begin")]
+    named = [headers["Authorization"].partition("Credential=")[2].partition("/")[0] for headers in sent]
+    assert named == ["key-of-tests", "renewed", "key-of-tests"]
+    assert [headers.get("x-amz-security-token") for headers in sent] == [None, "token-of-tests", None]

@@ -69,7 +69,12 @@ def obstore_error(kind, status=0, code=""):
         (obstore_error(obstore.GenericError, 404, "ContainerNotFound"), BucketNotFound),
         (obstore_error(obstore.GenericError, 416), Corrupt),
         (obstore_error(obstore.GenericError, 301, "PermanentRedirect"), InvalidWish),
-        (obstore_error(obstore.GenericError, 400, "ExpiredToken"), AccessDenied),
+        (obstore_error(obstore.GenericError, 400, "ExpiredToken"), Unavailable),
+        (obstore_error(obstore.PermissionDeniedError, 403, "ExpiredToken"), Unavailable),
+        (obstore_error(obstore.GenericError, 400, "ExpiredTokenException"), Unavailable),
+        (obstore_error(obstore.GenericError, 400, "TokenRefreshRequired"), Unavailable),
+        (obstore_error(obstore.PermissionDeniedError, 403, "RequestExpired"), Unavailable),
+        (obstore_error(obstore.PermissionDeniedError, 403, "AuthenticationFailed"), AccessDenied),
         (obstore_error(obstore.GenericError, 403, "RequestTimeTooSkewed"), AccessDenied),
         (obstore_error(obstore.GenericError, 418), InvalidWish),
         (obstore_error(obstore.PermissionDeniedError, 403), AccessDenied),
@@ -172,6 +177,13 @@ def test_missing_credentials_name_what_was_read_and_what_to_set():
     assert type(found) is CredentialsMissing
     assert "read: AWS_ACCESS_KEY_ID" in str(found)
     assert "AWS_SECRET_ACCESS_KEY" in str(found)
+
+
+def test_expired_credentials_are_waited_for_and_said_to_be_expired():
+    text = str(translate(obstore_error(obstore.GenericError, 400, "ExpiredToken"), PLACE))
+    assert "the credentials for s3://bucket/top have expired" in text
+    assert "read: AWS_ACCESS_KEY_ID" in text
+    assert "Renew the Secret" in text
 
 
 def test_an_error_names_uri_endpoint_and_evidence():

@@ -1,0 +1,117 @@
+"""What a trainer feels of an upload beside it: in its writes, and in its steps.
+
+The rate is that of a network link, through podferry's own `upload-limit`. The server stands for another
+machine: it keeps to the cores that the trainer leaves. The agent may use every core, as in a pod, at the nice
+value of `agents.GENTLE`, which stands for the small CPU shares of its container.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from agents import Agent
+from harness import Command, Contest
+from serving import MIB
+from training import write
+from uploads import TRAINING, empty
+
+from podferry.contract.commit import PRIVATE
+
+LEAST = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """How much of it.
+
+    Attributes:
+        size: Bytes of a checkpoint.
+        rate: Bytes a second of its upload.
+        steps: Of the trainer, in a time that the upload takes as well.
+    """
+
+    size: int
+    rate: int
+    steps: int
+
+
+def trainers_core() -> int:
+    """The core that is the trainer's."""
+    return max(os.sched_getaffinity(0))
+
+
+def idle(agent: Agent) -> None:
+    """Remove what lies in the directory, wait until nothing is on its way, and remove what was sent.
+
+    So all find as much memory free: pages that were in use a moment ago are quicker than untouched ones.
+    """
+    empty(agent.checkpoints)
+    agent.wait_until(lambda status: not status.pending)
+    for sent in agent.held.iterdir():
+        if sent.name != PRIVATE:
+            shutil.rmtree(sent)
+
+
+def save(agent: Agent, path: Path, how: Beside) -> None:
+    """Write a checkpoint, and wait until the agent holds it: it reads it at full speed first, then sends."""
+    idle(agent)
+    write(path, how.size)
+    agent.wait_until(lambda status: status.pending_since is not None)
+
+
+def writing(how: Beside, folder: Path, agent: Agent) -> Contest:
+    """A checkpoint is written while the one before is being sent, against the same without podferry."""
+    plain = folder / "plain"
+    plain.mkdir()
+    former = agent.checkpoints / "step-1.bin"
+
+    def words(path: Path) -> list[str]:
+        return [sys.executable, TRAINING, "write", str(path), str(how.size), str(trainers_core())]
+
+    def still_sending() -> None:
+        if former.stem not in agent.status().pending:
+            raise RuntimeError(f"{former.stem} was durable before the next one was written")
+        empty(agent.checkpoints)
+
+    def before_alone() -> None:
+        idle(agent)
+        write(plain / former.name, how.size)
+
+    alone = Command(
+        words(plain / "step-2.bin"), before=before_alone, after=lambda: empty(plain), prints_seconds=True
+    )
+    watched = agent.checkpoints / "step-2.bin"
+    return Contest(
+        f"{how.size // MIB} MiB written, podferry sending the one before at {how.rate // MIB} MiB/s",
+        ours=Command(
+            words(watched), before=lambda: save(agent, former, how), after=still_sending, prints_seconds=True
+        ),
+        peers={"plain tmpfs": alone},
+        limit=alone,
+        least=LEAST,
+        noise=True,
+    )
+
+
+def stepping(how: Beside, agent: Agent) -> Contest:
+    """A trainer computes while a checkpoint is being read and sent, against the same without podferry."""
+    words = [sys.executable, TRAINING, "steps", str(how.steps), str(trainers_core())]
+    saved = agent.checkpoints / "step-1.bin"
+
+    def still_sending() -> None:
+        if saved.stem not in agent.status().pending:
+            raise RuntimeError(f"{saved.stem} was durable before {how.steps} steps were over")
+
+    alone = Command(words, before=lambda: idle(agent), prints_seconds=True)
+    return Contest(
+        f"a step on a core, podferry sending {how.size // MIB} MiB at {how.rate // MIB} MiB/s",
+        ours=Command(words, before=lambda: save(agent, saved, how), after=still_sending, prints_seconds=True),
+        peers={"no podferry": alone},
+        limit=alone,
+        least=LEAST,
+        noise=True,
+    )

@@ -1,0 +1,42 @@
+"""The page of metrics names every metric that the agent has, and no other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from podferry.contract.api import (
+    CheckpointStatus,
+    DatasetStatus,
+    DurableCheckpoint,
+    OutputStatus,
+    Stage,
+    Status,
+)
+from podferry.sidecar.metrics import Timings, exposition
+
+PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+NAME = re.compile(r"`(podferry_\w+)")
+
+
+def names() -> set[str]:
+    """Of all metrics, as they stand in the exposition; counters end in `_total`."""
+    last = DurableCheckpoint("step-1", 1, 1, 1, 1.0, 1.0)
+    checkpoints = CheckpointStatus("s3://b", "/c", "digits", durable=[last])
+    status = Status(Stage.OPEN, DatasetStatus("s3://b", "/d"), checkpoints, OutputStatus("s3://b", "/o"))
+    families = text_string_to_metric_families(exposition(status, Timings()).decode())
+    found = {family.name + ("_total" if family.type == "counter" else "") for family in families}
+    # The client's own companion of a histogram.
+    return {name for name in found if not name.endswith("_created")}
+
+
+def test_the_table_is_the_codes() -> None:
+    rows = [line.split("|")[1] for line in PAGE.read_text().splitlines() if line.startswith("| `podferry_")]
+    assert {name for row in rows for name in NAME.findall(row)} == names()
+
+
+def test_every_stage_is_explained() -> None:
+    text = PAGE.read_text()
+    assert [stage for stage in Stage if f"`{stage.value}`" not in text] == []
