@@ -13,7 +13,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import matplotlib as mpl
 import pytest
 
 from podferry.contract.commit import Commit
@@ -22,9 +21,6 @@ from tests.e2e.figures import ROOT, Figures
 from tests.e2e.manifests import TRAINER, Object, container, pod
 from tests.e2e.site import Site
 from tests.e2e.space import Answer, Space
-
-mpl.use("agg")
-from matplotlib import pyplot
 
 DELETES = 20
 MISSES = 3
@@ -211,6 +207,9 @@ def summary(story: Story) -> dict[str, Any]:
 
 def draw(story: Story, path: Path) -> None:
     """The loss over steps, a colour for each pod."""
+    from matplotlib import pyplot  # noqa: PLC0415 - where these tests are only collected, it is not installed
+
+    pyplot.switch_backend("agg")
     figure, axes = pyplot.subplots(figsize=(10, 5))
     for number, one in enumerate(story.lives):
         axes.semilogy(list(one.losses), list(one.losses.values()), color=f"C{number % 10}")
