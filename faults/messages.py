@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-LONGEST_HEAD = 64 * 1024
 """Bytes of a head."""
 CHUNK = 64 * 1024
 """Bytes passed on at once."""

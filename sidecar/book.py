@@ -143,4 +143,7 @@ class Book:
 def _enter(known: list[DurableCheckpoint], done: DurableCheckpoint) -> None:
     """Take a commit into a list by its number, which is its age, in place of what was known of it."""
     at = bisect_left(known, done.sequence, key=lambda one: one.sequence)
-    known[at : at + (known[at : at + 1] != [] and known[at].sequence == done.sequence)] = [done]
+    if at < len(known) and known[at].sequence == done.sequence:
+        known[at] = done
+    else:
+        known.insert(at, done)

@@ -22,7 +22,7 @@ from podferry.sidecar.plan import PrefetchPlan, plan_prefetch
 from podferry.sidecar.prefetch import Prefetch
 from podferry.sidecar.settings import PrefetchSettings
 from podferry.sidecar.sums import digest_of
-from podferry.sidecar.tasks import all_of
+from podferry.sidecar.tasks import each
 from podferry.sidecar.verified import FILES, CommittedLane, VerifiedStage
 from podferry.storage.lane import EngineLane
 from podferry.storage.store import Store
@@ -145,18 +145,16 @@ class Bringer:
             NotFound, Corrupt: It is gone, or has another size than the commit says.
         """
         found: dict[str, Entry] = {}
-        slots = asyncio.Semaphore(self.settings.in_flight)
 
         async def look(file: CommittedFile) -> None:
-            async with slots:
-                entry = await self.store.stat(f"{commit.lineage}/{file.object}")
+            entry = await self.store.stat(f"{commit.lineage}/{file.object}")
             if entry.size != file.size:
                 # Its first bytes may be those that were committed; `Catalogue.flaws` calls it damaged too.
                 measured = f"{entry.size} bytes, the commit says {file.size}"
                 raise Corrupt.of(f"{self.store.uri / entry.name} has the wrong size", measured)
             found[file.name] = entry
 
-        await all_of(map(look, files))
+        await each(tuple(files), look, self.settings.in_flight)
         return found
 
 

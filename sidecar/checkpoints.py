@@ -74,12 +74,15 @@ class CheckpointWork:
             self._committer = Committer(catalogue, self._lineage, self._author, _now, attempts)
             self.handover = Handover(catalogue.store, self._lineage, self._author, _now)
             if self._gang_wished:
-                self._gang = self._new_gang(self._committer)
+                self._gang = Gang(
+                    self._committer,
+                    catalogue.store,
+                    self._lineage,
+                    self._author,
+                    self._author.world,
+                    time.time,
+                )
         return self._committer
-
-    def _new_gang(self, committer: Committer) -> Gang:
-        store, world = committer.catalogue.store, self._author.world
-        return Gang(committer, store, self._lineage, self._author, world, time.time)
 
     @property
     def _gang_wished(self) -> bool:
@@ -146,11 +149,11 @@ class CheckpointWork:
         if self._journal.record.gate is None:
             newest = await anext(committer.catalogue.newest_first(self._lineage), None)
         ledgers = Ledgers(self._config.places.control / "uploads")
-        store, limit = committer.catalogue.store, self._spec.upload_limit
+        limit = self._spec.upload_limit
         gear = Gear(
             self._detector(),
             Pins(self._pins, self._notes(), max(self._journal.record.placed, default=0)),
-            Uploader(committer, store, ledgers, settings, limit, meter),
+            Uploader(committer, ledgers, settings, limit, meter),
             committer,
             self._journal,
             timings,

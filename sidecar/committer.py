@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
-import stamina
 import structlog
 
 from podferry.contract.commit import (
@@ -37,12 +36,13 @@ from podferry.contract.commit import (
     encode_commit,
     step_of,
 )
-from podferry.contract.errors import AlreadyExists, Fenced, FerryError, NotFound, TemporaryError
+from podferry.contract.errors import AlreadyExists, Fenced, FerryError, NotFound
 from podferry.contract.parts import FORMAT as MEMBER_FORMAT
 from podferry.contract.parts import Member, decode_member
 from podferry.contract.parts import encode as encode_member
 from podferry.sidecar.catalogue import Catalogue
 from podferry.sidecar.commitlog import CommitLog, fencer, known_to, number_under
+from podferry.sidecar.tasks import attempts
 from podferry.storage.store import Body, WriteMode
 
 log = structlog.get_logger(__name__)
@@ -96,6 +96,11 @@ class Committer:
         self._newest = 0
         self._fenced: Fenced | None = None
         self._folders: set[str] | None = None
+
+    @property
+    def lineage(self) -> str:
+        """Whose commits."""
+        return self._lineage
 
     @property
     def writer(self) -> str:
@@ -290,9 +295,7 @@ class Committer:
         """The commit of this content that stands under this number; None where another's does."""
         name = self.path(commit_name(commit.sequence))
         try:
-            async for attempt in stamina.retry_context(
-                on=TemporaryError, attempts=self._attempts, timeout=None
-            ):
+            async for attempt in attempts(self._attempts):
                 with attempt:
                     await self._store.write(name, encode_commit(commit), WriteMode.CREATE)
         except AlreadyExists:

@@ -7,14 +7,14 @@ from collections import deque
 from collections.abc import Callable
 from itertools import islice
 
-import stamina
 import xxhash
 
 from podferry.contract.commit import CommittedFile
-from podferry.contract.errors import Changed, Corrupt, NotFound, Problem, TemporaryError
+from podferry.contract.errors import Changed, Corrupt, NotFound, Problem
 from podferry.contract.manifest import Entry
 from podferry.sidecar.prefetch import Budget
 from podferry.sidecar.settings import PrefetchSettings
+from podferry.sidecar.tasks import attempts
 from podferry.storage.store import Store
 
 SETTINGS = PrefetchSettings()
@@ -79,13 +79,10 @@ class Examiner:
         length = min(self._settings.range_bytes, entry.size - start)
         await self._budget.take(length)
         try:
-            attempts = stamina.retry_context(
-                on=TemporaryError, attempts=self._settings.attempts, timeout=None
-            )
-            async for attempt in attempts:
+            async for attempt in attempts(self._settings.attempts):
                 with attempt:
                     return await self._store.read(entry.name, start, length, entry.tag)
-        except BaseException:
+        except BaseException:  # a cancellation too: the room is given back
             self._budget.give(length)
             raise
         raise AssertionError("unreachable: the last attempt returns or raises")

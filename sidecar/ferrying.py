@@ -81,7 +81,6 @@ class CheckpointFerry:
         answer = await self._detector.mark(checkpoint)
         self._gear.journal.record.marks = dict(self._detector.marks)
         self._gear.journal.save()
-        self._detector.wake()
         return answer
 
     async def durable(self, seconds: float, *, final: bool = False, ending: bool = False) -> Durability:

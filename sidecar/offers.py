@@ -37,7 +37,7 @@ class Offers:
             FerryError: The store's; it is not known whether they were told.
         """
         candidate = pinned.candidate
-        changed_at = max(identity.mtime_ns for _, identity in candidate.files) / 1e9
+        changed_at = candidate.changed_ns / 1e9
         part = Offered(candidate.files, pinned.completed_at, changed_at, shipment.folder, shipment.files)
         async with self._lock:
             await self._submit(candidate.name, part)

@@ -11,7 +11,7 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -21,7 +21,7 @@ import xxhash
 from podferry.contract.commit import PRIVATE
 from podferry.contract.errors import Changed, Problem
 from podferry.contract.names import name_problem
-from podferry.sidecar.snapshot import Identity
+from podferry.sidecar.snapshot import Identity, LeftOut, walk
 
 CHUNK_BYTES = 4 << 20
 """Read at once."""
@@ -31,18 +31,13 @@ COARSE_NS = 2_000_000_000
 """The same where a file system keeps whole seconds: FAT rounds to two."""
 NAMED = 5
 """Names in one message: more would hide what it says."""
-LINK, SPECIAL, RESERVED, UNREADABLE = (
-    "symbolic links are not uploaded",
-    "what is no regular file is not uploaded",
-    f"names below {PRIVATE} are podferry's own and not uploaded",
-    "directories that cannot be read are not uploaded",
-)
-REMEDIES = {
-    LINK: "Write a copy where the file is wanted",
-    SPECIAL: "Keep sockets and pipes elsewhere",
-    RESERVED: "Choose another name",
-    UNREADABLE: "Change their mode",
+RESERVED = (f"names below {PRIVATE} are podferry's own and not uploaded", "Choose another name")
+REASONS = {
+    LeftOut.LINK: ("symbolic links are not uploaded", "Write a copy where the file is wanted"),
+    LeftOut.SPECIAL: ("what is no regular file is not uploaded", "Keep sockets and pipes elsewhere"),
+    LeftOut.UNREADABLE: ("directories that cannot be read are not uploaded", "Change their mode"),
 }
+"""What is said of what is left out, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,53 +60,25 @@ def survey(root: Path) -> Survey:
         PermissionError: The directory itself cannot be read.
     """
     files: dict[str, Identity] = {}
-    left_out: dict[str, list[str]] = {}
+    left_out: dict[tuple[str, str], set[str]] = {}
     problems: list[Problem] = []
-    for name, found in _walk(str(root), ""):
-        problem = None if isinstance(found, str) else name_problem(name)
-        if problem is not None:
+    for name, found in walk(root):
+        if name.partition("/")[0] == PRIVATE:
+            left_out.setdefault(RESERVED, set()).add(PRIVATE)
+        elif isinstance(found, LeftOut):
+            left_out.setdefault(REASONS[found], set()).add(name)
+        elif (problem := name_problem(name)) is not None:
             problems.append(problem)
-        elif isinstance(found, str):
-            left_out.setdefault(found, []).append(name)
         else:
             files[name] = found
-    listed = (Problem(why, naming(names), REMEDIES[why]) for why, names in sorted(left_out.items()))
+    listed = (Problem(what, naming(names), remedy) for (what, remedy), names in sorted(left_out.items()))
     return Survey(files, (*listed, *problems))
 
 
-def naming(names: list[str]) -> str:
+def naming(names: Collection[str]) -> str:
     """The first of some names, and how many more there are."""
     shown, more = sorted(names)[:NAMED], len(names) - NAMED
     return ", ".join(map(ascii, shown)) + (f" and {more} more" if more > 0 else "")
-
-
-def _walk(directory: str, prefix: str) -> Iterator[tuple[str, Identity | str]]:
-    """(name, identity of a regular file, or why something is left out)."""
-    try:
-        with os.scandir(directory) as found:
-            children = list(found)
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except PermissionError:
-        if not prefix:
-            raise
-        yield prefix.rstrip("/"), UNREADABLE
-        return
-    for child in children:
-        name = prefix + child.name
-        if name == PRIVATE:
-            yield name, RESERVED
-        elif child.is_symlink():
-            yield name, LINK
-        elif child.is_dir(follow_symlinks=False):
-            yield from _walk(child.path, name + "/")
-        elif not child.is_file(follow_symlinks=False):
-            yield name, SPECIAL
-        else:
-            try:
-                yield name, Identity.of(child.stat(follow_symlinks=False))
-            except FileNotFoundError:
-                continue
 
 
 @dataclass(slots=True)

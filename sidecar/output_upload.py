@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-import stamina
-
 from podferry.contract.errors import Changed, FerryError, Problem, TemporaryError
 from podferry.sidecar.output_files import CHUNK_BYTES, Reading, Survey, naming, survey
 from podferry.sidecar.snapshot import Identity
-from podferry.sidecar.tasks import each
+from podferry.sidecar.tasks import attempts, each
 from podferry.storage.store import Store
 
 FILES_AT_ONCE = 4
@@ -135,6 +133,6 @@ class OutputUploader:
                 await self._write(name, reading)
 
     async def _write(self, name: str, reading: Reading) -> None:
-        async for attempt in stamina.retry_context(on=TemporaryError, attempts=self._attempts, timeout=None):
+        async for attempt in attempts(self._attempts):
             with attempt:
                 await self._connect().write(name, reading.body())

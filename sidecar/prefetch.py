@@ -9,14 +9,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import stamina
-
 from podferry.contract.errors import Corrupt, Refused, TemporaryError
 from podferry.contract.quantity import format_bytes
 from podferry.sidecar.plan import Piece, PrefetchPlan
 from podferry.sidecar.settings import PrefetchSettings
 from podferry.sidecar.stage import Stage
-from podferry.sidecar.tasks import all_of
+from podferry.sidecar.tasks import all_of, attempts
 from podferry.storage.lane import Lane
 
 Progress = Callable[[int, int], None]
@@ -143,8 +141,7 @@ class Prefetch:
         except TemporaryError as error:
             failure: TemporaryError | None = error
         # The machinery of retrying costs as much as a small file: only those that failed pay for it.
-        attempts = stamina.retry_context(on=TemporaryError, attempts=self._settings.attempts, timeout=None)
-        async for attempt in attempts:
+        async for attempt in attempts(self._settings.attempts):
             with attempt:
                 if failure is not None:
                     first, failure = failure, None

@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
 
 from podferry.contract.api import CheckpointStatus, Durability
 from podferry.contract.errors import Fenced, FerryError, PermanentError, Problem
-from podferry.sidecar.complete import Candidate
+from podferry.sidecar.detector import Detector
 from podferry.sidecar.journal import Offered
 from podferry.sidecar.line import Line
 from podferry.sidecar.state import State
 from podferry.sidecar.throttle import Meter
-
-
-class Looks(Protocol):
-    """What a detector knows after its last look, see `podferry.sidecar.detector.Detector`."""
-
-    present: dict[str, Candidate]
-    waiting: dict[str, Problem]
-
-    def wake(self) -> None:
-        """Look again now."""
 
 
 class Progress:
@@ -49,7 +38,7 @@ class Progress:
     def __init__(
         self,
         state: State,
-        detector: Looks,
+        detector: Detector,
         line: Line,
         offered: Mapping[str, Offered],
         meter: Meter,

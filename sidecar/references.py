@@ -25,7 +25,6 @@ class References:
 
     def __init__(self, committer: Committer) -> None:
         self._committer, self._catalogue = committer, committer.catalogue
-        self._lineage = committer.path("").rstrip("/")
         self._newest: Commit | None = None
 
     async def known(self) -> dict[tuple[int, str], str]:
@@ -60,11 +59,11 @@ class References:
         """Take the newest commit in: the committer's, or before it has one, that at the destination."""
         newest = self._committer.log.last
         if not newest:
-            newest = max(await self._catalogue.sequences(self._lineage), default=0)
+            newest = max(await self._catalogue.sequences(self._committer.lineage), default=0)
         if not newest:
             self._newest = None
         elif self._newest is None or self._newest.sequence != newest:
-            self._newest = await self._catalogue.read(self._lineage, newest)
+            self._newest = await self._catalogue.read(self._committer.lineage, newest)
 
     async def stands(self, name: str, size: int) -> bool:
         """Whether an object of this lineage is there with that size; what cannot be seen is not relied on.

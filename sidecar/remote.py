@@ -28,7 +28,6 @@ deletes what was settled. It leaves the record, since a stalled remover looks li
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Iterable
 
@@ -49,7 +48,7 @@ from podferry.contract.removals import (
     removing_name,
 )
 from podferry.sidecar.catalogue import Catalogue
-from podferry.sidecar.tasks import all_of
+from podferry.sidecar.tasks import each
 from podferry.storage.store import Store
 
 log = structlog.get_logger(__name__)
@@ -177,13 +176,10 @@ class Remover:
         return found
 
     async def _read(self, numbers: Iterable[int]) -> None:
-        slots = asyncio.Semaphore(READS_AT_ONCE)
-
         async def one(number: int) -> None:
-            async with slots:
-                self._known[number] = await self.catalogue.read(self.lineage, number)
+            self._known[number] = await self.catalogue.read(self.lineage, number)
 
-        await all_of(one(number) for number in numbers)
+        await each(tuple(numbers), one, READS_AT_ONCE)
 
     async def _held(self) -> set[str]:
         """Every object that a rank's part names."""

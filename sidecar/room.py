@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Protocol
 
 import structlog
 
 from podferry.contract.errors import Problem
 from podferry.contract.quantity import format_bytes
 from podferry.sidecar.complete import Candidate
+from podferry.sidecar.detector import Detector
 from podferry.sidecar.retain import expendable, free, pointers
 from podferry.sidecar.settings import CheckpointSettings
 
@@ -20,24 +19,17 @@ log = structlog.get_logger(__name__)
 REMEDY = "Raise podferry.io/checkpoint-size, or save less often: durable checkpoints alone are freed"
 
 
-class Looks(Protocol):
-    """What a detector knows after its last look, see `podferry.sidecar.detector.Detector`."""
-
-    root: Path
-    present: dict[str, Candidate]
-
-
 class Room:
     """The checkpoint volume.
 
     Args:
-        looks: What lies there.
+        detector: Knows what lies there.
         settings: From when on it counts as pressed, and as full.
         keep: How many of the newest durable ones stay.
     """
 
-    def __init__(self, looks: Looks, settings: CheckpointSettings, keep: int) -> None:
-        self._looks, self._settings, self._keep = looks, settings, keep
+    def __init__(self, detector: Detector, settings: CheckpointSettings, keep: int) -> None:
+        self._detector, self._settings, self._keep = detector, settings, keep
         self._told = ""
 
     def relieve(self, durable: Mapping[str, Candidate], order: Sequence[str]) -> Problem | None:
@@ -60,7 +52,7 @@ class Room:
         return problem
 
     def _free(self, durable: Mapping[str, Candidate], order: Sequence[str]) -> None:
-        root, present = self._looks.root, self._looks.present
+        root, present = self._detector.root, self._detector.present
         unchanged = {name: one for name, one in present.items() if one.within(durable.get(name))}
         # By the last commit of each name: a name that is written again and again is as old as its newest.
         names = list(dict.fromkeys(reversed(order)))[::-1]
@@ -72,15 +64,15 @@ class Room:
 
     def _pressed(self) -> bool:
         """Whether little is left, by share of the volume or because the next checkpoint would not fit."""
-        usage = shutil.disk_usage(self._looks.root)
+        usage = shutil.disk_usage(self._detector.root)
         return usage.used > self._settings.pressure * usage.total or usage.free < self._next()
 
     def _next(self) -> int:
         """Bytes that the next checkpoint may need: as many as the largest that lies there."""
-        return max((one.bytes for one in self._looks.present.values()), default=0)
+        return max((one.bytes for one in self._detector.present.values()), default=0)
 
     def _problem(self) -> Problem | None:
-        usage, needed = shutil.disk_usage(self._looks.root), self._next()
+        usage, needed = shutil.disk_usage(self._detector.root), self._next()
         if usage.used > self._settings.full * usage.total:
             measured = f"{format_bytes(usage.used)} of {format_bytes(usage.total)} are in use"
             return Problem("the checkpoint volume is full", measured, REMEDY)

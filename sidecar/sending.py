@@ -13,16 +13,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-import stamina
 import structlog
 
-from podferry.contract.errors import BucketNotFound, NotFound, TemporaryError
+from podferry.contract.errors import BucketNotFound, NotFound
 from podferry.sidecar.committer import Committer
 from podferry.sidecar.ledger import Begun, Done, Ledger, PlannedFile, Sent
 from podferry.sidecar.prefetch import Budget
 from podferry.sidecar.reading import Fingerprint, Reading
 from podferry.sidecar.settings import CheckpointSettings
-from podferry.sidecar.tasks import each
+from podferry.sidecar.tasks import attempts, each
 from podferry.sidecar.throttle import Meter, Throttle
 from podferry.storage.parts import PartStore
 
@@ -101,14 +100,14 @@ class Sender:
 
     async def _in_one(self, job: Job) -> None:
         async with self._room(COPIES * job.file.size):
-            async for attempt in self.attempts():
+            async for attempt in attempts(self._settings.attempts):
                 with attempt:
                     await self._committer.write(job.target, await self._read(job, 1))
         self._meter.add(job.file.size)
 
     async def _in_chunks(self, job: Job) -> None:
         async with self._room(COPIES * job.file.part_bytes):
-            async for attempt in self.attempts():
+            async for attempt in attempts(self._settings.attempts):
                 with attempt:
                     body = job.reading.body(Fingerprint(job.file.xxh128, job.file.parts))
                     await self._committer.write(job.target, self._paced(body))
@@ -137,12 +136,12 @@ class Sender:
         file, ledger = job.file, job.ledger
         name = self._committer.path(job.target)
         if file.name not in ledger.uploads:
-            async for attempt in self.attempts():
+            async for attempt in attempts(self._settings.attempts):
                 with attempt:
                     ledger.note(Begun(file.name, await parts.begin(name, file.part_bytes)))
         missing = ledger.missing(file)
         await each(missing, lambda number: self._part(job, parts, number), self._settings.parts_at_once)
-        async for attempt in self.attempts():
+        async for attempt in attempts(self._settings.attempts):
             with attempt:
                 await parts.complete(name, ledger.uploads[file.name], ledger.receipts(file.name))
 
@@ -150,7 +149,7 @@ class Sender:
         name, upload = self._committer.path(job.target), job.ledger.uploads[job.file.name]
         _, length = job.reading.span(number)
         async with self._room(length):
-            async for attempt in self.attempts():
+            async for attempt in attempts(self._settings.attempts):
                 with attempt:
                     receipt = await parts.send(name, upload, number, await self._read(job, number))
                     job.ledger.note(Sent(job.file.name, receipt))
@@ -172,7 +171,3 @@ class Sender:
             yield
         finally:
             self._budget.give(count)
-
-    def attempts(self) -> AsyncIterator[stamina.Attempt]:
-        """Tries of one request."""
-        return stamina.retry_context(on=TemporaryError, attempts=self._settings.attempts, timeout=None)

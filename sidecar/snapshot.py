@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,16 +45,39 @@ class Seen:
     closed: bool
 
 
+class LeftOut(Enum):
+    """Why something in a directory is no file."""
+
+    LINK = "a symbolic link"
+    SPECIAL = "a socket, a pipe or a device"
+    UNREADABLE = "a directory that may not be read"
+
+
 def scan(root: Path) -> dict[str, Identity]:
     """Every regular file below `root` by its name relative to it; symbolic links are not followed.
 
     A file that goes while the scan runs is left out. A directory below the root that may not be read stands
     for what it holds: a checkpoint with such a one cannot be held, so it is never taken for whole without it.
     """
-    return dict(_walk(str(root), ""))
+    files = {}
+    for name, found in walk(root):
+        if isinstance(found, Identity):
+            files[name] = found
+        elif found is LeftOut.UNREADABLE:
+            files[name] = Identity.of((root / name).stat())
+    return files
 
 
-def _walk(directory: str, prefix: str) -> Iterator[tuple[str, Identity]]:
+def walk(root: Path) -> Iterator[tuple[str, Identity | LeftOut]]:
+    """All that lies below `root`, by its name relative to it: a regular file's identity, or why it is none.
+
+    Raises:
+        PermissionError: The directory itself cannot be read.
+    """
+    return _walk(str(root), "")
+
+
+def _walk(directory: str, prefix: str) -> Iterator[tuple[str, Identity | LeftOut]]:
     try:
         with os.scandir(directory) as found:
             children = list(found)
@@ -62,7 +86,7 @@ def _walk(directory: str, prefix: str) -> Iterator[tuple[str, Identity]]:
     except PermissionError:
         if not prefix:
             raise
-        yield prefix.rstrip("/"), Identity.of(os.stat(directory))  # noqa: PTH116 - names are plain text here
+        yield prefix.rstrip("/"), LeftOut.UNREADABLE
         return
     for child in children:
         name = prefix + child.name
@@ -73,6 +97,8 @@ def _walk(directory: str, prefix: str) -> Iterator[tuple[str, Identity]]:
                 yield name, Identity.of(child.stat(follow_symlinks=False))
             except FileNotFoundError:
                 continue
+        else:
+            yield name, LeftOut.LINK if child.is_symlink() else LeftOut.SPECIAL
 
 
 class Tracker:

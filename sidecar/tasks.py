@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from typing import TypeVar
+
+import stamina
+
+from podferry.contract.errors import TemporaryError
 
 T = TypeVar("T")
 
@@ -20,6 +24,11 @@ async def all_of(work: Iterable[Coroutine[object, object, None]]) -> None:
     else:
         return
     raise first  # out of the handler: its own cause, such as a vendor's exception, must stay
+
+
+def attempts(count: int) -> AsyncIterator[stamina.Attempt]:
+    """So many tries of one request, with pauses, where it fails for a reason that may pass."""
+    return stamina.retry_context(on=TemporaryError, attempts=count, timeout=None)
 
 
 async def each(

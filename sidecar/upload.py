@@ -27,7 +27,6 @@ from podferry.sidecar.snapshot import Identity
 from podferry.sidecar.tasks import each
 from podferry.sidecar.throttle import Meter, Throttle
 from podferry.storage.parts import part_bytes_for
-from podferry.storage.store import Store
 
 log = structlog.get_logger(__name__)
 
@@ -59,7 +58,6 @@ class Uploader:
 
     Args:
         committer: Of the lineage.
-        store: The destination.
         ledgers: What survives a restart of the worker.
         settings: Sizes, threads and attempts.
         limit: Bytes a second; None for as many as there are.
@@ -69,13 +67,12 @@ class Uploader:
     def __init__(
         self,
         committer: Committer,
-        store: Store,
         ledgers: Ledgers,
         settings: CheckpointSettings,
         limit: int | None = None,
         meter: Meter | None = None,
     ) -> None:
-        self._committer, self._parts, self._ledgers = committer, store.parts, ledgers
+        self._committer, self._parts, self._ledgers = committer, committer.catalogue.store.parts, ledgers
         self._meter = meter or Meter()
         # Under a cap a part is at most what goes in a second: what comes in bursts is felt by others.
         self._part_bytes = min(settings.part_bytes, max(limit or settings.part_bytes, MIB))
@@ -109,19 +106,6 @@ class Uploader:
             Unavailable: What it refers to has been removed meanwhile: `send` brings it.
         """
         await self._references.still_listed(shipment.folder, shipment.files)
-
-    async def upload(self, pinned: Pinned) -> Commit:
-        """Send and commit.
-
-        Raises:
-            Changed, FerryError: See `send` and `Committer.commit`.
-        """
-        shipment = await self.send(pinned)
-        commit = shipment.earlier or await self._committer.commit(
-            pinned.candidate.name, shipment.folder, shipment.files, check=lambda: self.recheck(shipment)
-        )
-        await self.forget(pinned)
-        return commit
 
     async def forget(self, pinned: Pinned) -> None:
         """A pin is released: remove what was kept of its upload, and give up what is not complete."""
@@ -182,7 +166,7 @@ class Uploader:
     async def _busy(self, folder: str) -> bool:
         """Whether somebody is just removing what lies in a folder."""
         committer = self._committer
-        removed = await being_removed(committer.catalogue.store, committer.path("").rstrip("/"))
+        removed = await being_removed(committer.catalogue.store, committer.lineage)
         return any(name.startswith(f"{folder}/") for name in removed)
 
     async def _planned(self, pinned: Pinned, name: str, identity: Identity) -> PlannedFile:

@@ -29,7 +29,7 @@ from podferry.sidecar.gear import Gear
 from podferry.sidecar.journal import Journal
 from podferry.sidecar.ledger import Ledgers
 from podferry.sidecar.metrics import Timings
-from podferry.sidecar.pin import Pins
+from podferry.sidecar.pin import Pinned, Pins
 from podferry.sidecar.restore import Source, restore
 from podferry.sidecar.settings import CheckpointSettings
 from podferry.sidecar.state import State
@@ -116,6 +116,19 @@ class StrictParts(MemoryParts):
             self._store.check(before)
 
 
+class Shipper(Uploader):
+    """An uploader that commits what it has sent."""
+
+    async def upload(self, pinned: Pinned) -> Commit:
+        """Send and commit."""
+        shipment = await self.send(pinned)
+        commit = shipment.earlier or await self._committer.commit(
+            pinned.candidate.name, shipment.folder, shipment.files, check=lambda: self.recheck(shipment)
+        )
+        await self.forget(pinned)
+        return commit
+
+
 class Rig:
     """One pod's checkpoints; `running` is one life of its worker, which ends as a kill would."""
 
@@ -149,10 +162,10 @@ class Rig:
         catalogue = Catalogue(store or self.store)
         return Committer(catalogue, LINEAGE, Author(writer), lambda: datetime.now(UTC))
 
-    def uploader(self, writer: str = "one", store: MemoryStore | None = None, **wishes: Any) -> Uploader:
+    def uploader(self, writer: str = "one", store: MemoryStore | None = None, **wishes: Any) -> Shipper:
         """An uploader of its own, as a worker that starts again has one."""
         ledgers = Ledgers(self.control / "uploads")
-        return Uploader(self.committer(writer, store), store or self.store, ledgers, self.settings, **wishes)
+        return Shipper(self.committer(writer, store), ledgers, self.settings, **wishes)
 
     def ferry(self, store: Any = None) -> CheckpointFerry:
         """A worker's ferry over what lies there now; needs a running loop."""

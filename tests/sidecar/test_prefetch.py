@@ -304,15 +304,22 @@ async def go():
     stage = Stage(Path(sys.argv[1]), Path(sys.argv[2]))
     settings = PrefetchSettings(in_flight=2, range_bytes=1000)
     plan = plan_prefetch(manifest, stage.claim(manifest), settings)
-    left = [int(sys.argv[4])]
+    left, under_way = int(sys.argv[4]), 0
 
     class Stops(EngineLane):
         async def fetch(self, entry, start, length):
-            left[0] -= 1
-            if left[0] < 0:
+            nonlocal left, under_way
+            left -= 1
+            if left < 0:
+                while under_way:
+                    await asyncio.sleep(0)
                 print("stopped", flush=True)
                 await asyncio.Event().wait()
-            return await super().fetch(entry, start, length)
+            under_way += 1
+            try:
+                return await super().fetch(entry, start, length)
+            finally:
+                under_way -= 1
 
     await Prefetch(plan, Stops(store), stage, settings, lambda files, count: None).run()
 
