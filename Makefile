@@ -8,7 +8,7 @@ ROOMS = contract storage sidecar webhook trainer components cli pipelines
 STAMP = $(VENV)/.installed-
 WRITERS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/podferry/writers
 
-.PHONY: help demo test check test-servers test-writers test-cluster e2e faults cluster cluster-down bench bench-prefetch bench-checkpoint typing clean
+.PHONY: help demo test check test-servers test-writers test-cluster e2e faults kills fetches cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint typing clean
 
 help: ## say what there is
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1|\2/' | column -t -s '|'
@@ -64,10 +64,20 @@ cluster-down: $(BIN)/python ## end it and all that it left
 faults: $(STAMP)test ## harm the agent with N random faults from seed SEED on; PROVE=1 shows that it would be seen
 	$(BIN)/python -m faults $(if $(PROVE),--prove,--seed $(or $(SEED),1) --n $(or $(N),30)) $(if $(ONLY),--writers $(ONLY))
 
-bench: bench-prefetch bench-checkpoint ## run the comparisons
+kills: $(STAMP)test ## kill -9 the worker at N random moments of its uploads; PROVE=1 shows that it would be seen
+	$(BIN)/python -m faults.kills $(if $(PROVE),--prove,--seed $(or $(SEED),1) --n $(or $(N),10))
+
+fetches: $(STAMP)test ## prefetch N times through random faults of the store
+	$(BIN)/python -m faults.fetches --seed $(or $(SEED),1) --n $(or $(N),20)
+
+bench: bench-prefetch bench-epoch bench-checkpoint ## run the comparisons; SHORT=1 shows that they run
 
 bench-prefetch: $(STAMP)bench
 	$(BIN)/python benchmarks/prefetch.py $(if $(SHORT),--short)
+	$(BIN)/python benchmarks/inside.py $(if $(SHORT),--short)
+
+bench-epoch: $(STAMP)bench
+	$(BIN)/python benchmarks/epoch.py $(if $(SHORT),--short)
 
 bench-checkpoint: $(STAMP)bench
 	$(BIN)/python benchmarks/checkpoint.py $(if $(SHORT),--short)

@@ -96,12 +96,36 @@ def agent(
     with _errors_to(log):
         embedded = launch(options, ["benchmark"], LaunchOptions(grace=grace))
     try:
-        gate = next(gate for gate in embedded.client.gates() if gate.open or gate.problems)
-        if not gate.open:
-            raise RuntimeError(f"{gate.problems}\n{log.read_text()[-2000:]}")
+        try:
+            wait_at_gate(embedded)
+        except RuntimeError as error:
+            raise RuntimeError(f"{error}\n{log.read_text()[-2000:]}") from None
         (worker,) = _children(embedded.process.pid)
         _be_nice(worker, nice)
         yield Agent(embedded, checkpoints, held / folder.name / LINEAGE, log, worker)
+    finally:
+        embedded.end()
+
+
+def wait_at_gate(embedded: EmbeddedAgent) -> None:
+    """Wait until its gate is open.
+
+    Raises:
+        RuntimeError: It is refused.
+    """
+    gate = next(gate for gate in embedded.client.gates() if gate.open or gate.problems)
+    if not gate.open:
+        raise RuntimeError(f"the gate is refused: {gate.problems}")
+
+
+@contextmanager
+def staged(uri: str, stage: Path, endpoint: str) -> Iterator[EmbeddedAgent]:
+    """An agent that has brought a dataset: its gate is open."""
+    options = {"dataset": uri, "dataset_path": stage, "endpoint": endpoint}
+    embedded = launch(options, ["benchmark"], LaunchOptions(quiet=True))
+    try:
+        wait_at_gate(embedded)
+        yield embedded
     finally:
         embedded.end()
 

@@ -92,7 +92,7 @@ def writing(how: Beside, folder: Path, agent: Agent) -> Contest:
         ),
         peers={"plain tmpfs": alone},
         limit=alone,
-        least=LEAST,
+        least={"plain tmpfs": LEAST},
         noise=True,
     )
 
@@ -112,6 +112,6 @@ def stepping(how: Beside, agent: Agent) -> Contest:
         ours=Command(words, before=lambda: save(agent, saved, how), after=still_sending, prints_seconds=True),
         peers={"no podferry": alone},
         limit=alone,
-        least=LEAST,
+        least={"no podferry": LEAST},
         noise=True,
     )

@@ -20,6 +20,8 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
+OURS, LIMIT = "podferry", "limit"
+"""How a contest calls the two that it always has."""
 RESAMPLES = 10_000
 RESULTS = Path(__file__).parents[1] / "build" / "bench"
 
@@ -53,7 +55,7 @@ class Contest:
 
     Attributes:
         case: For people.
-        least: The ratio that is to be reached, None where none is set.
+        least: The ratios that are to be reached, by peer; one for the limit (`LIMIT`) makes a row of it.
         noise: The limit does a peer's work once more: their ratio is the noise of the machine.
     """
 
@@ -61,7 +63,7 @@ class Contest:
     ours: Command
     peers: Mapping[str, Command]
     limit: Command
-    least: float | None = None
+    least: Mapping[str, float] = field(default_factory=dict)
     noise: bool = False
 
 
@@ -116,13 +118,15 @@ def timed(command: Command) -> float:
     return float(done.stdout) if command.prints_seconds else seconds
 
 
-def compare(contest: Contest, pairs: int, tell: Callable[[str], None] = print) -> list[Result]:
-    """Run a contest: one round that warms up and is not counted, then `pairs` rounds."""
-    contestants = {"podferry": contest.ours, **contest.peers, "limit": contest.limit}
+def compare(
+    contest: Contest, pairs: int, tell: Callable[[str], None] = print, *, warm_up: bool = True
+) -> list[Result]:
+    """Run a contest: one round that warms up and is not counted, unless told not to, then `pairs` rounds."""
+    contestants = {OURS: contest.ours, **contest.peers, LIMIT: contest.limit}
     order = list(contestants)
     shuffle = random.Random(contest.case).shuffle  # noqa: S311 - an order, no secret
     times: dict[str, list[float]] = {name: [] for name in contestants}
-    for number in range(pairs + 1):
+    for number in range(0 if warm_up else 1, pairs + 1):
         shuffle(order)
         round_times = {name: timed(contestants[name]) for name in order}
         shown = ", ".join(f"{name} {round_times[name]:.3f}" for name in contestants)
@@ -130,15 +134,16 @@ def compare(contest: Contest, pairs: int, tell: Callable[[str], None] = print) -
         if number:
             for name, seconds in round_times.items():
                 times[name].append(seconds)
-    results = [_result(contest, peer, times) for peer in contest.peers]
+    rows = [*contest.peers, *({LIMIT} & set(contest.least))]
+    results = [_result(contest, peer, times) for peer in rows]
     if contest.noise:
-        again = {**times, "podferry": times["limit"]}
+        again = {**times, OURS: times[LIMIT]}
         results += [_result(contest, peer, again, " (noise)") for peer in contest.peers]
     return results
 
 
 def _result(contest: Contest, peer: str, times: Mapping[str, Sequence[float]], note: str = "") -> Result:
-    ours, theirs = times["podferry"], times[peer]
+    ours, theirs = times[OURS], times[peer]
     ratios = [their / our for our, their in zip(ours, theirs, strict=True)]
     low, high = interval(ratios)
     return Result(
@@ -146,12 +151,12 @@ def _result(contest: Contest, peer: str, times: Mapping[str, Sequence[float]], n
         peer=f"{peer}, twice" if note else peer,
         ours_s=round(median(ours), 4),
         peer_s=round(median(theirs), 4),
-        limit_s=round(median(times["limit"]), 4),
+        limit_s=round(median(times[LIMIT]), 4),
         ratio=round(median(ratios), 2),
         pairs=len(ratios),
         low=round(low, 2),
         high=round(high, 2),
-        least=None if note else contest.least,
+        least=None if note else contest.least.get(peer),
     )
 
 
@@ -180,17 +185,36 @@ def _first(path: str, name: str) -> str:
 
 
 def report(
-    name: str, about: Mapping[str, str], results: Sequence[Result], findings: Sequence[Finding] = ()
+    name: str,
+    about: Mapping[str, str],
+    results: Sequence[Result],
+    findings: Sequence[Finding] = (),
+    more: Mapping[str, Sequence[Mapping[str, str]]] | None = None,
 ) -> Path:
-    """Print tables, and write the same as JSON; where."""
-    console = Console(width=max(130, Console().width))
-    console.print(_times_table(name, results))
+    """Print tables, and write the same as JSON.
+
+    Args:
+        name: Of the benchmark: titles the table, names the document.
+        about: See `machine`.
+        results: Times.
+        findings: What is no time.
+        more: Tables of a benchmark's own, by their titles; each row holds the same columns.
+
+    Returns:
+        Where the document is.
+    """
+    console = Console(width=max(160, Console().width))
+    if results:
+        console.print(_times_table(name, results))
     if findings:
         console.print(_findings_table(findings))
+    for title, rows in (more or {}).items():
+        console.print(_table_of(title, rows))
     console.print("\n".join(f"{key}: {value}" for key, value in about.items()), highlight=False)
     RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{name}.json"
-    document: dict[str, object] = {"machine": dict(about), "cases": [asdict(result) for result in results]}
+    cases = [asdict(result) for result in results]
+    document: dict[str, object] = {"machine": dict(about), "cases": cases, **(more or {})}
     if findings:
         document["findings"] = [asdict(finding) for finding in findings]
     path.write_text(json.dumps(document, indent=1) + "\n")
@@ -215,9 +239,23 @@ def _times_table(name: str, results: Sequence[Result]) -> Table:
     for result in results:
         times = (f"{seconds:.3f}" for seconds in (result.ours_s, result.peer_s, result.limit_s))
         bounds = f"{result.low:.2f} to {result.high:.2f}"
-        least = "" if result.least is None else f"{result.least:.2f}"
+        least = "" if result.least is None else f"{result.least:.2f}{_reached(result, result.least)}"
         row = (result.case, result.peer, *times, f"{result.ratio:.2f}", bounds, least, str(result.pairs))
         table.add_row(*row)
+    return table
+
+
+def _reached(result: Result, least: float) -> str:
+    """What the interval says of the ratio that is to be reached."""
+    if result.low >= least:
+        return " yes"
+    return " NO" if result.high < least else " unsure"
+
+
+def _table_of(title: str, rows: Sequence[Mapping[str, str]]) -> Table:
+    table = Table(*rows[0], title=title)
+    for row in rows:
+        table.add_row(*row.values())
     return table
 
 

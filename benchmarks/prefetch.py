@@ -1,4 +1,4 @@
-"""How fast a dataset comes: `podferry run` against s5cmd and s3fs, from a real S3 server on loopback.
+"""How fast a dataset comes: podferry's whole command against s5cmd, s3fs and boto3, beside `cp`.
 
 Server, source and targets lie in memory, so that no disk decides. Everything that a user waits for counts:
 the start of the program, the listing, the checks, the copy.
@@ -7,130 +7,153 @@ the start of the program, the listing, the checks, the copy.
 from __future__ import annotations
 
 import argparse
-import random
-import shutil
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from filecmp import dircmp
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 
-from harness import Command, Contest, compare, report
-from serving import BUCKET, HERE, KEYS, MIB, bucket, in_memory, measured_on, s5cmd
+from datasets import FULL, SHORT, Data
+from harness import LIMIT, Result, compare, report
+from nginx import nginx, nginx_version
+from peers import EVERY, QUICK, SLOW, contest
+from serving import BUCKET, KEYS, Site, bucket, in_memory, measured_on, s5cmd
+from serving import REAL as VERSITYGW
 
-S3FS = """
-import sys, s3fs
-s3fs.S3FileSystem(endpoint_url=sys.argv[1]).get(sys.argv[2], sys.argv[3], recursive=True)
-"""
+from demo.__main__ import seal
+
+NGINX = ("plain", "tls", "latency")
+REAL = "s3"
+"""A real S3 server, for the record."""
+SITES = (*NGINX, REAL)
+SETS = ("small", "large", "mixed", "tiny")
+LEAST: Mapping[tuple[str, str], Mapping[str, float]] = {
+    ("plain", "small"): {"s5cmd": 3.0, LIMIT: 0.5, "s3fs": 15.0},
+    ("plain", "large"): {"s5cmd": 1.3, "s3fs": 3.0},
+    ("tls", "small"): {"s5cmd": 2.0},
+    ("tls", "large"): {"s5cmd": 0.9},
+    ("latency", "small"): {"s5cmd": 2.0},
+    ("latency", "large"): {"s5cmd": 1.2},
+}
+"""The ratios that are to be reached, by site and set."""
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
-    """Files of one size class, a hundred to a directory.
+class Step:
+    """Some peers in one contest.
 
     Attributes:
-        name: Of the case, and of the prefix.
-        title: For people.
-        count, least, most: How many files, and their bytes.
+        site, set: Their names.
+        peers: Against whom.
+        pairs: Rounds that count.
+        warm_up: Whether a round comes first that does not.
     """
 
-    name: str
-    title: str
-    count: int
-    least: int
-    most: int
-
-    def write(self, root: Path) -> None:
-        """Make the files; the same ones every time."""
-        draw = random.Random(self.name)  # noqa: S311 - data, no secret
-        for number in range(self.count):
-            path = root / self.name / f"{number // 100:03}" / f"{number:06}.bin"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            left = draw.randint(self.least, self.most)
-            with path.open("wb") as file:
-                while left:
-                    left -= file.write(draw.randbytes(min(left, MIB)))
+    site: str
+    set: str
+    peers: tuple[str, ...]
+    pairs: int
+    warm_up: bool = True
 
 
-FULL = (
-    Data("small", "10,000 x 20-50 KB", 10_000, 20_000, 50_000),
-    Data("large", "4 x 256 MiB", 4, 256 * MIB, 256 * MIB),
+PAIRS, SLOW_PAIRS = 7, 2
+SMALL_FORM = (
+    *(Step("plain", name, QUICK, 1, warm_up=False) for name in SETS),
+    Step("tls", "mixed", EVERY, 1, warm_up=False),
+    Step("latency", "mixed", QUICK, 1, warm_up=False),
+    Step(REAL, "mixed", QUICK, 1, warm_up=False),
 )
-SHORT = (
-    Data("small", "300 x 20-50 KB", 300, 20_000, 50_000),
-    Data("large", "2 x 8 MiB", 2, 8 * MIB, 8 * MIB),
-)
+"""Every server, every set and every peer at least once."""
+
+
+def steps(given: argparse.Namespace) -> list[Step]:
+    """What to run. Slow peers take minutes: they have fewer rounds, and 100,000 files from one site alone."""
+    if given.short and not (given.sites or given.sets):
+        return list(SMALL_FORM)
+    found = []
+    for site, name in product(given.sites or SITES, given.sets or SETS):
+        quick = tuple(peer for peer in QUICK if peer in given.peers)
+        slow = tuple(peer for peer in SLOW if peer in given.peers)
+        asked = bool(given.sites and given.sets)
+        if quick:
+            found.append(Step(site, name, quick, given.pairs or PAIRS))
+        if slow and (asked or name != "tiny" or site == "plain"):
+            found.append(Step(site, name, slow, given.pairs or SLOW_PAIRS, warm_up=False))
+    return found
 
 
 @contextmanager
-def served(sizes: tuple[Data, ...], folder: Path) -> Iterator[tuple[str, Path]]:
-    """A server that holds the data: its endpoint, and the directory in which it keeps the objects."""
-    source = folder / "source"
-    for data in sizes:
-        data.write(source)
-    with bucket(folder / "server") as (endpoint, held):
+def served(sites: Iterable[str], sets: Iterable[Data], folder: Path) -> Iterator[dict[str, Site]]:
+    """The sites that are asked for, each with all the sets."""
+    held = folder / "root" / BUCKET
+    for data in sets:
+        data.write(held)
+    with ExitStack() as stack:
+        found = {}
+        if set(sites) & set(NGINX):
+            found |= stack.enter_context(nginx(folder / "nginx", held.parent))
+        if REAL in sites:
+            found[REAL] = stack.enter_context(real(folder / "versitygw", held))
+        yield {name: found[name] for name in sites}
+
+
+@contextmanager
+def real(folder: Path, source: Path) -> Iterator[Site]:
+    """versitygw, with what lies in `source` uploaded."""
+    with bucket(folder) as (endpoint, held):
         command = s5cmd(endpoint, "cp", f"{source}/", f"s3://{BUCKET}/")
         subprocess.run(command, env=KEYS, check=True, stdout=subprocess.DEVNULL)
-        shutil.rmtree(source)
-        yield endpoint, held
+        yield Site(REAL, "versitygw", endpoint, held, KEYS)
 
 
-def contest(data: Data, endpoint: str, held: Path, folder: Path) -> Contest:
-    """Every contestant brings the same prefix into a directory of its own."""
-    uri, source = f"s3://{BUCKET}/{data.name}", held / data.name
-
-    def bringing(name: str, *words: str) -> Command:
-        target = folder / name
-
-        def clear() -> None:
-            for path in (target, target.with_name(f"{name}.podferry")):
-                shutil.rmtree(path, ignore_errors=True)
-
-        def check() -> None:
-            found = target if name != "s3fs" or (target / "000").exists() else target / data.name
-            if differs(source, found):
-                raise RuntimeError(f"{name} did not bring {uri} as it is")
-            clear()
-
-        return Command([word.format(target) for word in words], KEYS, clear, check)
-
-    wishes = ("--endpoint", endpoint, "--dataset", uri, "--dataset-path", "{}")
-    return Contest(
-        data.title,
-        ours=bringing("podferry", str(HERE / "podferry"), "run", *wishes, "--", "true"),
-        peers={
-            "s5cmd": bringing("s5cmd", *s5cmd(endpoint, "cp", f"{uri}/*", "{}/")),
-            "s3fs": bringing("s3fs", sys.executable, "-c", S3FS, endpoint, f"{BUCKET}/{data.name}", "{}"),
-        },
-        limit=bringing("cp", "cp", "-r", str(source), "{}"),
-    )
+def fetched(step: Step, site: Site, data: Data, folder: Path, least: Mapping[str, float]) -> list[Result]:
+    """The rows of a step. The limit has one beside the quick peers, whose rounds are more."""
+    wanted = {peer: ratio for peer, ratio in least.items() if peer in step.peers or step.peers == QUICK}
+    found = contest(site, (data.name, data.title), step.peers, folder, wanted)
+    return compare(found, step.pairs, warm_up=step.warm_up)
 
 
-def differs(one: Path, other: Path) -> bool:
-    """Whether two directories hold different names or sizes; contents are the contestants' own business."""
-    found = dircmp(one, other)
-    if found.left_only or found.right_only or found.common_funny:
-        return True
-    sizes = ((one / name).stat().st_size != (other / name).stat().st_size for name in found.common_files)
-    return any(sizes) or any(differs(one / name, other / name) for name in found.common_dirs)
-
-
-def main() -> int:
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """What it is told; without a word everything."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("--pairs", type=int, default=7, help="rounds that count (default: %(default)s)")
-    parser.add_argument("--short", action="store_true", help="little data, two rounds: shows that it runs")
-    options = parser.parse_args()
-    sizes, pairs = (SHORT, 2) if options.short else (FULL, options.pairs)
-    about = measured_on(**{name: version(name) for name in ("podferry", "obstore", "s3fs")})
-    with in_memory() as folder, served(sizes, folder) as (endpoint, held):
-        contests = [contest(data, endpoint, held, folder) for data in sizes]
-        results = [result for one in contests for result in compare(one, pairs)]
-    print(report("prefetch-short" if options.short else "prefetch", about, results))
+    parser.add_argument("sites", nargs="*", help=f"some of {', '.join(SITES)} (default: all)")
+    parser.add_argument("--sets", default="", help=f"some of {','.join(SETS)} (default: all)")
+    parser.add_argument("--peers", default=",".join(EVERY), help="some of %(default)s (default: all)")
+    parser.add_argument("--pairs", type=int, help="rounds that count, of every peer")
+    parser.add_argument("--short", action="store_true", help="little data, one round: shows that it runs")
+    given = parser.parse_args(words)
+    given.sets, given.peers = (list(filter(None, text.split(","))) for text in (given.sets, given.peers))
+    for name, known in (("sites", SITES), ("sets", SETS), ("peers", EVERY)):
+        if unknown := set(getattr(given, name)) - set(known):
+            parser.error(f"{name}: no {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    return given
+
+
+def main(words: Sequence[str]) -> int:
+    given = parse(words)
+    seal(os.environ)
+    planned = steps(given)
+    sites = dict.fromkeys(step.site for step in planned)
+    sets = {
+        name: (SHORT if given.short else FULL)[name] for name in dict.fromkeys(step.set for step in planned)
+    }
+    results: list[Result] = []
+    with in_memory() as folder, served(sites, sets.values(), folder) as places:
+        for step in planned:
+            least = {} if given.short else LEAST.get((step.site, step.set), {})
+            results += fetched(step, places[step.site], sets[step.set], folder, least)
+    servers = [nginx_version()] * bool({*sites} & {*NGINX}) + [VERSITYGW] * (REAL in sites)
+    about = measured_on(
+        *servers, **{name: version(name) for name in ("podferry", "obstore", "s3fs", "boto3")}
+    )
+    named = "-".join(["prefetch", *given.sites, *given.sets, *(["short"] if given.short else [])])
+    print(report(named, about, results))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

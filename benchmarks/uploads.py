@@ -122,7 +122,7 @@ def uploading(load: Load, folder: Path, server: tuple[str, Path], through: Agent
         ours=taking("podferry", ask, through.checkpoints, lambda: data_folder(through.held)),
         peers={"s5cmd": taking("s5cmd", send, theirs, lambda: held / "s5cmd")},
         limit=taking("cp", ["cp", "-r", str(copied), str(target)], copied, lambda: target),
-        least=1.0,
+        least={"s5cmd": 1.0},
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 import uvloop
 
+from podferry.cli.named import split_named
 from podferry.contract.api import SPEC_VARIABLE
 from podferry.contract.errors import FerryError
 from podferry.contract.spec import decode_spec
@@ -23,16 +24,39 @@ from podferry.sidecar.worker import run_agent
 DIRECTORY = click.Path(path_type=Path, file_okay=False)
 
 
+class NamedDirectory(click.ParamType[tuple[str, Path]]):
+    """`DIR` of the dataset without a name, or `NAME=DIR`; a name never holds a slash."""
+
+    name = "[NAME=]DIR"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, Path]:
+        """See `click.ParamType`."""
+        name, directory = split_named(value)
+        return name, DIRECTORY.convert(directory, param, ctx)
+
+
+NAMED_DIRECTORY = NamedDirectory()
+
+
 @click.command()
 @click.option("--worker", is_flag=True, hidden=True, help="Run the worker itself, without its supervisor.")
 @click.option("--spec", envvar=SPEC_VARIABLE, required=True, help="The ferry spec as JSON.")
 @click.option("--control-dir", type=DIRECTORY, required=True, help="The agent's own directory.")
-@click.option("--dataset-dir", type=DIRECTORY, help="The stage.")
-@click.option("--claim-dir", type=DIRECTORY, help="What says whose the stage is; lives as long as it.")
+@click.option("--dataset-dir", type=NAMED_DIRECTORY, multiple=True, help="The stage of a dataset.")
+@click.option(
+    "--claim-dir", type=NAMED_DIRECTORY, multiple=True, help="Says whose a stage is; lives as long as it."
+)
 @click.option("--checkpoint-dir", type=DIRECTORY, help="What the trainer writes.")
 @click.option("--pins-dir", type=DIRECTORY, help="On the same file system, out of the trainer's reach.")
 @click.option("--output-dir", type=DIRECTORY, help="What the trainer writes and is uploaded as it is.")
-@click.option("--dataset-secret-dir", type=DIRECTORY, help="A mounted Secret; else the environment counts.")
+@click.option(
+    "--dataset-secret-dir",
+    type=NAMED_DIRECTORY,
+    multiple=True,
+    help="A mounted Secret; else the environment counts.",
+)
 @click.option("--checkpoint-secret-dir", type=DIRECTORY, help="The same for checkpoints.")
 @click.option("--output-secret-dir", type=DIRECTORY, help="The same for outputs.")
 @click.option("--temporary-dir", "temporary", type=DIRECTORY, multiple=True, help="Removed at the end.")
@@ -67,8 +91,8 @@ def parse(options: Mapping[str, Any]) -> AgentConfig:
     spec = decode_spec(options["spec"].encode(), SPEC_VARIABLE)
     places = Places(
         control=options["control_dir"],
-        dataset=options["dataset_dir"],
-        claim=options["claim_dir"],
+        datasets=dict(options["dataset_dir"]),
+        claims=dict(options["claim_dir"]),
         checkpoints=options["checkpoint_dir"],
         pins=options["pins_dir"],
         outputs=options["output_dir"],
@@ -78,7 +102,7 @@ def parse(options: Mapping[str, Any]) -> AgentConfig:
     return AgentConfig(
         spec=spec,
         places=places,
-        dataset_secret=options["dataset_secret_dir"],
+        dataset_secrets=dict(options["dataset_secret_dir"]),
         checkpoint_secret=options["checkpoint_secret_dir"],
         output_secret=options["output_secret_dir"],
         settings=Settings(grace=options["grace"], polling=options["polling"]),

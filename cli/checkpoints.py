@@ -10,12 +10,12 @@ import click
 from podferry.cli import gc, printing, restore
 from podferry.cli.common import access_options, config_of, output_option, place, run
 from podferry.cli.lineages import History, Selection, at_most, find, history, only, ranked, selected, single
-from podferry.cli.progress import bar
 from podferry.cli.verify import Verdict, verify_lineages
 from podferry.contract.commit import Commit
 from podferry.contract.errors import InvalidWish
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
+from podferry.sidecar.bar import bar
 from podferry.sidecar.logs import configure_logs
 from podferry.storage.store import StoreConfig
 

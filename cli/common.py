@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,11 +12,13 @@ from typing import Any, TypeVar
 import click
 
 from podferry.contract.errors import InvalidWish
-from podferry.contract.keys import parse_endpoint, parse_region
+from podferry.contract.keys import parse_endpoint, parse_region, parse_shard
 from podferry.contract.reference import Reference, parse_reference
+from podferry.contract.selection import parse_globs
 from podferry.contract.spec import Access
 from podferry.contract.uri import Uri, escape, parse_uri
 from podferry.sidecar.access import store_config
+from podferry.sidecar.ranks import shard_text
 from podferry.storage.open import open_store
 from podferry.storage.store import Store, StoreConfig
 
@@ -52,6 +55,25 @@ def access_options(verb: Verb) -> Verb:
     for option in reversed(options):
         verb = option(verb)
     return verb
+
+
+def selection_options(*, shard: bool = True) -> Callable[[Verb], Verb]:
+    """Adds which files of a dataset count."""
+    globs = Parsed("GLOB", parse_globs)
+    options = [
+        click.option("--include", type=globs, multiple=True, help="These files alone, such as *.jpg."),
+        click.option("--exclude", type=globs, multiple=True, help="Not these files."),
+    ]
+    if shard:
+        part = Parsed("RANK/COUNT", lambda text: parse_shard(shard_text(text, os.environ)))
+        options.append(click.option("--shard", type=part, help="A part; auto takes the launcher's."))
+
+    def adding(verb: Verb) -> Verb:
+        for option in reversed(options):
+            verb = option(verb)
+        return verb
+
+    return adding
 
 
 output_option = click.option(

@@ -2,46 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+import importlib
 from typing import Any
 
 import click
-import msgspec
 
 from podferry.cli import printing
-from podferry.cli.common import access_options, config_of, local_path, output_option, reference, run
+from podferry.cli.common import (
+    access_options,
+    config_of,
+    opened,
+    output_option,
+    place,
+    run,
+    selection_options,
+)
+from podferry.cli.listed import Listed, load
 from podferry.cli.sizes import buckets, dataset_size, typical_sizes
-from podferry.contract.errors import Changed, Problem
-from podferry.contract.manifest import Manifest, decode_manifest, encode_manifest
+from podferry.contract.manifest import SUFFIX, Manifest, encode_manifest, is_manifest_name
 from podferry.contract.memory import charged
 from podferry.contract.quantity import format_bytes
-from podferry.contract.reference import Reference, reference_to
 from podferry.contract.spec import PREFIX
-from podferry.storage.listing import check_frozen, open_dataset
+from podferry.contract.uri import Uri
 from podferry.storage.store import StoreConfig
 
-PROBED = 4096
-"""Bytes of a local file that tell whether it is a manifest."""
+
+class DatasetGroup(click.Group):
+    """Knows the verbs that stand elsewhere by name, and loads what is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """See `click.Group`."""
+        return sorted([*super().list_commands(ctx), *ELSEWHERE])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """See `click.Group`."""
+        if cmd_name not in ELSEWHERE:
+            return super().get_command(ctx, cmd_name)
+        command: click.Command = getattr(importlib.import_module("podferry.cli.pack"), cmd_name)
+        return command
 
 
-class Listed(msgspec.Struct, frozen=True):
-    """A dataset, and what it is called.
-
-    Attributes:
-        manifest: Its files.
-        reference: What names it as it is now.
-        changed: How it differs from the reference that was asked for.
-    """
-
-    manifest: Manifest
-    reference: Reference
-    changed: tuple[Problem, ...] = ()
+ELSEWHERE = ("pack", "verify")
+"""Verbs of `podferry.cli.pack`."""
 
 
-@click.group()
+@click.group(cls=DatasetGroup)
 def command() -> None:
-    """Look at a dataset, and freeze it into one reference.
+    """Look at a dataset, freeze it into one reference, bring it, pack it.
 
     URI is a prefix or one object (s3://bucket/digits), a path of local files, a reference as `freeze` prints
     it, or the path of a manifest that `freeze --manifest` wrote.
@@ -51,11 +58,12 @@ def command() -> None:
 @command.command("ls")
 @click.argument("uri")
 @click.option("--limit", type=click.IntRange(min=1), help="Print only so many files.  [default: all]")
+@selection_options()
 @output_option
 @access_options
-def ls(uri: str, limit: int | None, output: str, **access: Any) -> int:
+def ls(uri: str, limit: int | None, output: str, **options: Any) -> int:
     """Print the files' sizes and names."""
-    listed = load(uri, **access)
+    listed = load(uri, **options)
     manifest, entries = listed.manifest, listed.manifest.entries[:limit]
     if output == "json":
         files = [{"name": entry.name, "size": entry.size, "tag": entry.tag} for entry in entries]
@@ -70,11 +78,12 @@ def ls(uri: str, limit: int | None, output: str, **access: Any) -> int:
 
 @command.command("info")
 @click.argument("uri")
+@selection_options()
 @output_option
 @access_options
-def info(uri: str, output: str, **access: Any) -> int:
+def info(uri: str, output: str, **options: Any) -> int:
     """Print sizes, the digest, and the memory that it takes."""
-    listed = load(uri, **access)
+    listed = load(uri, **options)
     if output == "json":
         printing.show_json({**totals(listed), **figures(listed.manifest)})
     else:
@@ -93,89 +102,48 @@ def info(uri: str, output: str, **access: Any) -> int:
 @click.option(
     "--manifest",
     "target",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the list of files there, as JSON.",
+    metavar="PLACE",
+    help="Write the list of files there, as JSON: a path, or a URI. Name it NAME.podferry.json to give it as "
+    "a dataset.",
 )
+@selection_options(shard=False)
 @output_option
 @access_options
-def freeze(uri: str, target: Path | None, output: str, **access: Any) -> int:
+def freeze(uri: str, target: str | None, output: str, **options: Any) -> int:
     """Print the reference that names the dataset as it is now: one line.
 
-    A reference that is no longer true is frozen anew; what changed is said.
+    A reference that is no longer true is frozen anew; what changed is said. That of a selection is true
+    with the same selection alone; shards are parts of one reference.
     """
-    listed = load(uri, **access)
+    listed = load(uri, **options)
     if target is not None:
-        target.write_bytes(encode_manifest(listed.manifest))
+        access = {name: options[name] for name in ("endpoint", "region", "secret_dir")}
+        run(_write(place(target), encode_manifest(listed.named), config_of(**access)))
+        if not is_manifest_name(target):
+            printing.say(f"note: name it NAME{SUFFIX} to give it as a dataset")
     if output == "json":
         printing.show_json(totals(listed))
     else:
         click.echo(str(listed.reference))
-    printing.say(f"frozen: {count(listed.manifest)}")
+    printing.say(f"frozen: {count(listed.named)}")
     for problem in listed.changed:
         printing.say(f"note: {problem.what} ({problem.measured})")
     return 0
 
 
-def load(text: str, **access: Any) -> Listed:
-    """The dataset that an argument means.
+@command.command("get", context_settings={"ignore_unknown_options": True}, add_help_option=False)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+def get(words: tuple[str, ...]) -> int:
+    """Bring a dataset into a directory."""
+    # The entry of `podferry` calls it without click; this is its line in the list of verbs.
+    from podferry.cli.get import main  # noqa: PLC0415
 
-    Raises:
-        EmptyDataset, Corrupt, FormatTooNew, InvalidWish and the store's errors: Why it cannot be listed.
-    """
-    path = local_path(text)
-    if path is not None and _is_manifest(path):
-        manifest = decode_manifest(path.read_bytes(), str(path))
-        return Listed(manifest, reference_to(manifest))
-    asked = reference(text)
-    return run(_listed(asked, config_of(**access)))
+    return main(list(words))
 
 
-async def _listed(asked: Reference, config: StoreConfig) -> Listed:
-    dataset = await open_dataset(asked.uri, config)
-    await dataset.store.close()
-    manifest = dataset.manifest
-    return Listed(manifest, reference_to(manifest), tuple(_changes(asked, manifest)))
-
-
-def _changes(asked: Reference, manifest: Manifest) -> Iterator[Problem]:
-    """How a dataset differs from what a reference promises: its digest, else the figures it tells."""
-    try:
-        check_frozen(asked, manifest)
-    except Changed as error:
-        yield from (
-            msgspec.structs.replace(problem, measured=f"{_difference(asked, manifest)}; {problem.measured}")
-            for problem in error.problems
-        )
-        return
-    told = (("bytes", asked.bytes, manifest.bytes), ("files", asked.files, manifest.files))
-    remedy = "Freeze the dataset again with `podferry dataset freeze`"
-    for name, said, found in told:
-        if said is not None and said != found:
-            what = f"the reference to {asked.uri} tells another number of {name} than there are"
-            yield Problem(what, f"{name}={said}; there are {found:,}", remedy)
-
-
-def _difference(asked: Reference, manifest: Manifest) -> str:
-    """What changed, as far as the figures tell."""
-    files = _more("files", manifest.files - asked.files) if asked.files is not None else ""
-    count = _more("bytes", manifest.bytes - asked.bytes) if asked.bytes is not None else ""
-    if not files and not count and None not in {asked.files, asked.bytes}:
-        return "as many files and bytes, but names, sizes or contents differ"
-    return " and ".join(filter(None, (files, count))) or "the list of files differs"
-
-
-def _more(what: str, by: int) -> str:
-    unit = what.removesuffix("s") if abs(by) == 1 else what
-    return f"{abs(by):,} {unit} {'more' if by > 0 else 'fewer'}" if by else ""
-
-
-def _is_manifest(path: Path) -> bool:
-    """Whether a local file looks like a manifest; to mean the file itself, write file:///its/path."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        head = file.read(PROBED)
-    return head.lstrip().startswith(b"{") and b'"digest"' in head and b'"uri"' in head
+async def _write(uri: Uri, data: bytes, config: StoreConfig) -> None:
+    async with opened(uri.parent, config) as store:
+        await store.write(uri.name, data)
 
 
 def count(manifest: Manifest) -> str:
@@ -189,7 +157,7 @@ def totals(listed: Listed) -> dict[str, Any]:
     return {
         "uri": str(listed.reference.uri),
         "reference": str(listed.reference),
-        "digest": listed.manifest.digest,
+        "digest": listed.named.digest,
         "files": listed.manifest.files,
         "bytes": listed.manifest.bytes,
         "changed": [str(problem) for problem in listed.changed],
@@ -217,7 +185,7 @@ def described(listed: Listed) -> list[tuple[str, str]]:
         ("files", f"{manifest.files:,}"),
         ("bytes", f"{manifest.bytes:,} ({format_bytes(manifest.bytes)})"),
         ("sizes", typical),
-        ("digest", f"sha256={manifest.digest}"),
+        ("digest", f"sha256={listed.named.digest}"),
         (
             "memory",
             f"{format_bytes(charged(sizes))} charged when staged: whole pages, and the kernel's inodes",

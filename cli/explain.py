@@ -12,12 +12,14 @@ import msgspec
 
 from podferry.cli import printing
 from podferry.cli.common import access_options, config_of, output_option, run
-from podferry.cli.explained import Explained, Sized, explain, with_memory
+from podferry.cli.explained import NO_SUM, Explained, explain, with_memory
 from podferry.cli.pods import Found, bare_pod, read_pods
+from podferry.contract.data_volume import Listed
 from podferry.contract.errors import FerryError, InvalidWish, Problem
 from podferry.contract.quantity import format_bytes
-from podferry.contract.spec import PREFIX
-from podferry.storage.listing import check_frozen, open_dataset
+from podferry.contract.spec import PREFIX, DatasetSpec
+from podferry.sidecar.selected import Selection, open_selected, part_of
+from podferry.storage.listing import check_frozen
 from podferry.storage.store import StoreConfig
 
 STDIN = "-"
@@ -88,27 +90,38 @@ def _pairs(words: tuple[str, ...], option: str) -> dict[str, str]:
 
 def _listed(shown: Explained, access: dict[str, Any]) -> Explained:
     """The memory sum by what is really there. Credentials are this machine's, not the pod's Secret."""
-    if shown.spec is None or shown.spec.dataset is None:
+    if shown.spec is None or not shown.spec.datasets:
         return shown
-    dataset = shown.spec.dataset
+    found: dict[str, Listed] = {}
+    notes = [note for note in shown.notes if not note.startswith(NO_SUM)]
+    problems = list(shown.problems)
+    for dataset in shown.spec.datasets:
+        try:
+            found[dataset.name] = run(_size(dataset, _config(dataset, access)))
+        except FerryError as error:
+            problems += error.problems
+            continue
+        there = found[dataset.name]
+        part = f", part {dataset.shard}," if dataset.shard else ""
+        notes.append(f"{dataset.parsed.uri}{part} holds {format_bytes(there.bytes)} in {there.files:,} files")
+    listed = msgspec.structs.replace(shown, notes=tuple(notes), problems=tuple(problems))
+    return listed if len(found) < len(shown.spec.datasets) else with_memory(listed, found)
+
+
+def _config(dataset: DatasetSpec, access: Mapping[str, Any]) -> StoreConfig:
     own = {"endpoint": dataset.access.endpoint, "region": dataset.access.region}
-    try:
-        wanted = {name: access.get(name) or value for name, value in own.items()}
-        sized = run(_size(shown, config_of(**wanted, secret_dir=access["secret_dir"])))
-    except FerryError as error:
-        return msgspec.structs.replace(shown, problems=(*shown.problems, *error.problems))
-    notes = tuple(note for note in shown.notes if not note.startswith("no memory sum"))
-    there = f"{dataset.parsed.uri} holds {format_bytes(sized.bytes)} in {sized.files:,} files"
-    return with_memory(msgspec.structs.replace(shown, notes=(*notes, there)), sized)
+    wanted = {name: access.get(name) or value for name, value in own.items()}
+    return config_of(**wanted, secret_dir=access["secret_dir"])
 
 
-async def _size(shown: Explained, config: StoreConfig) -> Sized:
-    assert shown.spec is not None and shown.spec.dataset is not None  # noqa: PT018, S101 - the caller looked
-    reference = shown.spec.dataset.parsed
-    dataset = await open_dataset(reference.uri, config)
-    await dataset.store.close()
-    check_frozen(reference, dataset.manifest)
-    return Sized(dataset.manifest.files, dataset.manifest.bytes)
+async def _size(dataset: DatasetSpec, config: StoreConfig) -> Listed:
+    reference = dataset.parsed
+    selection = Selection(dataset.include, dataset.exclude)
+    found = await open_selected(reference.uri, selection, config, dataset.unpack)
+    await found.store.close()
+    check_frozen(reference, found.named)
+    part = part_of(found.manifest, dataset.shard)
+    return Listed(part.bytes, part.files)
 
 
 def _print(shown: Explained, *, first: bool, alone: bool) -> None:

@@ -10,23 +10,31 @@ import msgspec
 from podferry.cli.pods import Found
 from podferry.contract.annotations import NOTHING, read_annotations, wishes_of
 from podferry.contract.cross import gang_problems
+from podferry.contract.data_volume import Listed
 from podferry.contract.errors import InvalidWish, Problem
-from podferry.contract.keys import DIRECTIONS, KEYS
+from podferry.contract.keys import DIRECTIONS, Key, known_keys, split_key
 from podferry.contract.lineage import lineage_of
-from podferry.contract.memory import Row, memory_sum
+from podferry.contract.memory import UNLISTED, Row, memory_sum
 from podferry.contract.origin import kfp_inputs_of, origin_of, variables_of
 from podferry.contract.quantity import format_bytes
-from podferry.contract.spec import PREFIX, Access, FerrySpec
+from podferry.contract.spec import PREFIX, Access, FerrySpec, Medium
 from podferry.contract.variables import SOURCES, Variables, expand
 
 OWN = {"secret": "the pod's own identity", "endpoint": "the vendor's own", "region": "the vendor's own"}
 """What holds where no direction has an access key."""
 SIZES = frozenset({"dataset-size", "checkpoint-size", "output-size", "shm-size", "upload-limit"})
 UNITS = {"grace": " s", "outputs-every": " s", "upload-limit": " a second"}
+NO_SUM = "no memory sum"
+"""Begins a note that says what is missing for one."""
+OF_DATASET = ("include", "exclude", "file-mode", "unpack", "shard", "medium")
+SELDOM = frozenset(OF_DATASET) - {"medium"}
+"""Keys that are of no interest where they are not set."""
+AUTO = "is memory where the policy's bound allows it, else disk: ask `podferry inject --policy`"
 FIELDS = {
     "dataset": ("dataset", "reference"),
     "dataset-path": ("dataset", "path"),
     "dataset-size": ("dataset", "size"),
+    **{name: ("dataset", name.replace("-", "_")) for name in OF_DATASET},
     "checkpoints": ("checkpoints", "uri"),
     "checkpoint-path": ("checkpoints", "path"),
     "checkpoint-size": ("checkpoints", "size"),
@@ -56,13 +64,6 @@ class Value(msgspec.Struct, frozen=True):
     key: str
     value: str
     source: str
-
-
-class Sized(msgspec.Struct, frozen=True):
-    """A dataset's listing, as far as the memory sum needs it."""
-
-    files: int
-    bytes: int
 
 
 class Explained(msgspec.Struct, frozen=True):
@@ -116,19 +117,28 @@ def explain(found: Found, declared: Mapping[str, str] = NOTHING, namespace: str 
         variables=_known(variables),
         lineage=lineage,
         problems=(*found.problems, *gang),
-        notes=found.notes,
+        notes=(*found.notes, *_undecided(spec)),
     )
     return with_memory(shown)
 
 
-def with_memory(shown: Explained, sized: Sized | None = None) -> Explained:
-    """The memory sum added; a size that nobody says becomes a note, since the policy may say it."""
+def _undecided(spec: FerrySpec) -> list[str]:
+    keys = [dataset.key("medium") for dataset in spec.datasets if dataset.medium is Medium.AUTO]
+    return [f"{PREFIX}{key} {AUTO}" for key in keys]
+
+
+def with_memory(shown: Explained, listed: Mapping[str, Listed] = UNLISTED) -> Explained:
+    """The memory sum added; a size that nobody says becomes a note, since the policy may say it.
+
+    Args:
+        shown: A pod with wishes.
+        listed: What its datasets really are, by their names.
+    """
     assert shown.spec is not None  # noqa: S101 - only a pod with wishes has a memory sum
-    known = (sized.bytes, sized.files) if sized else (None, None)
     try:
-        rows = memory_sum(shown.spec, *known).rows()
+        rows = memory_sum(shown.spec, listed).rows()
     except InvalidWish as error:
-        unknown = (f"no memory sum: {problem}" for problem in error.problems)
+        unknown = (f"{NO_SUM}: {problem}" for problem in error.problems)
         return msgspec.structs.replace(shown, notes=(*shown.notes, *unknown))
     return msgspec.structs.replace(shown, memory=rows)
 
@@ -170,13 +180,13 @@ def _values(
     lineage: tuple[str | None, str],
 ) -> list[Value]:
     values = []
-    for name in KEYS:
+    for name, key in known_keys(wishes).items():
         if name in wishes:
             values.append(Value(name, _text(name, spec) or wishes[name], _written(wishes[name], variables)))
         elif name == "lineage" and spec.checkpoints is not None:
             values.append(Value(name, lineage[0] or "-", lineage[1]))
         elif _applies(name, spec):
-            values.append(Value(name, *_default(name, spec, wishes)))
+            values.append(Value(name, *_default(name, key, spec, wishes)))
     return values
 
 
@@ -185,41 +195,54 @@ def _written(raw: str, variables: Variables) -> str:
     return "annotation" if expand(raw, variables) == raw else f"annotation {raw}"
 
 
-def _default(name: str, spec: FerrySpec, wishes: Mapping[str, str]) -> tuple[str, str]:
+def _default(name: str, key: Key, spec: FerrySpec, wishes: Mapping[str, str]) -> tuple[str, str]:
     """Value and source of a key that the pod does not set."""
     value = _text(name, spec)
-    shared = name.rpartition("-")[2]
+    shared = key.name.rpartition("-")[2]
     if value is not None:
         return value, f"annotation {PREFIX}{shared}" if shared in wishes else "default"
-    reference = spec.dataset.parsed if spec.dataset else None
-    if name == "dataset-size" and reference is not None and reference.bytes is not None:
+    reference = _part(name, spec).parsed if key.name == "dataset-size" else None
+    if reference is not None and reference.bytes is not None:
         files = "" if reference.files is None else f" in {reference.files:,} files"
         return f"{format_bytes(reference.bytes)}{files}", "the reference"
-    return "-", f"default: {OWN.get(shared) or KEYS[name].default}"
+    return "-", f"default: {OWN.get(shared) or key.default}"
 
 
 def _applies(name: str, spec: FerrySpec) -> bool:
     """Whether a key that is not set is worth a line."""
-    if name in FIELDS:
-        return getattr(spec, FIELDS[name][0]) is not None
+    key = split_key(name)[0]
+    if key in FIELDS:
+        return key not in SELDOM and _part(name, spec) is not None
     return name not in {"inject", "lineage", "secret", "endpoint", "region"}
 
 
 def _text(name: str, spec: FerrySpec) -> str | None:
     """The value of a key in the resolved spec, for people."""
-    value = _value(name, spec)
-    if value is None:
+    value, key = _value(name, spec), split_key(name)[0]
+    if value is None or value == ():
         return None
-    shown = format_bytes(value) if name in SIZES and isinstance(value, int) else str(value)
-    return shown + UNITS.get(name, "")
+    if isinstance(value, tuple):
+        return " ".join(value)
+    if key == "file-mode":
+        return f"{value:04o}"
+    shown = format_bytes(value) if key in SIZES and isinstance(value, int) else str(value)
+    return shown + UNITS.get(key, "")
 
 
-def _value(name: str, spec: FerrySpec) -> str | int | None:
+def _part(name: str, spec: FerrySpec) -> Any:
+    """The dataset, or the other part of the spec, that a key is of; None where there is none."""
+    key, named = split_key(name)
+    part = FIELDS[key][0]
+    if part == "dataset":
+        return next((dataset for dataset in spec.datasets if dataset.name == named), None)
+    return getattr(spec, part)
+
+
+def _value(name: str, spec: FerrySpec) -> Any:
     holder: Any = spec
-    field = name.replace("-", "_")
-    if name in FIELDS:
-        part, field = FIELDS[name]
-        holder = getattr(spec, part)
+    key = split_key(name)[0]
+    field = key.replace("-", "_")
+    if key in FIELDS:
+        holder, field = _part(name, spec), FIELDS[key][1]
         holder = holder.access if holder and field in Access.__struct_fields__ else holder
-    found: str | int | None = getattr(holder, field, None)
-    return found
+    return getattr(holder, field, None)

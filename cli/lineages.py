@@ -14,7 +14,7 @@ from podferry.contract.errors import FerryError, InvalidWish, NotFound, Permanen
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri
 from podferry.sidecar.catalogue import Catalogue
-from podferry.storage.listing import nearest
+from podferry.storage.nearest import nearest
 from podferry.storage.store import StoreConfig
 
 MOST_NAMED = 5

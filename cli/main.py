@@ -13,6 +13,9 @@ SMALL = {
 }
 """Verbs that parse their own words: loading a library for that would take longer than they do."""
 
+GET = ["dataset", "get"]
+"""Parses its own words as well: what comes after it may take less time than a library takes to load."""
+
 INTERRUPTED = 130
 """Exit code after Ctrl-C: 128 and the signal's number, as shells have it."""
 
@@ -23,6 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verb = words[0] if words else ""
     if verb in SMALL:
         module = SMALL[verb]
+    elif words[:2] == GET:
+        module, words = "podferry.cli.get", words[1:]
     elif verb == "agent" and not {"--worker", "--help"} & set(words):
         module = "podferry.cli.supervise"
     else:

@@ -14,11 +14,11 @@ import msgspec
 from podferry.cli import printing
 from podferry.cli.common import access_options, config_of, output_option, place, run
 from podferry.cli.lineages import at_most, find, history, only, ranked, selected, single
-from podferry.cli.progress import bar
 from podferry.contract.commit import Commit
 from podferry.contract.errors import Refused
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
+from podferry.sidecar.bar import bar
 from podferry.sidecar.restore import Source, restore, restored_status
 from podferry.sidecar.verified import FILES
 from podferry.storage.store import StoreConfig

@@ -16,24 +16,51 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
+from podferry.cli.named import by_dataset
 from podferry.contract.api import AGENT_VARIABLE, EXIT_NEVER, EXIT_NOT_DURABLE, Durability, Gate
 from podferry.contract.errors import PermanentError, Problem
 from podferry.contract.suggest import did_you_mean
+from podferry.sidecar.bar import prefetch_bars
 from podferry.sidecar.client import AgentClient
 from podferry.sidecar.launch import EmbeddedAgent, LaunchOptions, launch
 
 PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 EXIT_NOT_FOUND = 127
 """A command that cannot be started, as shells have it."""
-REFRESH = 0.2
-"""Seconds between two looks at the progress."""
+OF_DATASETS = ("dataset", "dataset_path", "include", "exclude", "file_mode", "unpack", "shard")
+"""Options that each dataset may have: `NAME=VALUE` is that of the dataset NAME."""
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("--dataset", help="What to bring: a URI, a reference, or a path.")
-@click.option("--dataset-path", help="Where training reads it.  [default: a directory in memory]")
+@click.option(
+    "--dataset",
+    multiple=True,
+    metavar="[NAME=]URI",
+    help="What to bring: a URI, a reference, or a path. Several have names, with which the options below "
+    "may begin: --dataset test=./t --include test=*.jpg.",
+)
+@click.option(
+    "--dataset-path",
+    multiple=True,
+    metavar="DIRECTORY",
+    help="Where training reads it.  [default: a directory in memory]",
+)
+@click.option("--include", multiple=True, metavar="GLOB", help="Bring these files alone, such as *.jpg.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Leave these files out.")
+@click.option("--file-mode", multiple=True, metavar="MODE", help="Of its files.  [default: 0644]")
+@click.option(
+    "--unpack",
+    multiple=True,
+    metavar="WHEN",
+    help="auto (what `podferry dataset pack` made), never, or always (all archives).  [default: auto]",
+)
+@click.option(
+    "--shard",
+    multiple=True,
+    metavar="RANK/COUNT",
+    help="Bring a part; auto takes the launcher's, such as torchrun's.  [default: all]",
+)
 @click.option("--checkpoints", help="Destination of the checkpoints: a URI or a path.")
 @click.option("--checkpoint-path", help="Where training writes them.  [default: a directory in memory]")
 @click.option(
@@ -65,8 +92,9 @@ REFRESH = 0.2
 def command(command: tuple[str, ...], durable_timeout: float, polling: bool, **wishes: Any) -> int:
     """Run COMMAND with its dataset staged and its checkpoints made durable.
 
-    COMMAND sees PODFERRY_DATASET, PODFERRY_CHECKPOINTS and, where it resumes, PODFERRY_RESTORED. Its exit
-    code is passed on; where it succeeds and its last checkpoint is not durable, the exit code is 74.
+    COMMAND sees PODFERRY_DATASET (PODFERRY_DATASET_NAME for one with a name), PODFERRY_CHECKPOINTS and,
+    where it resumes, PODFERRY_RESTORED. Its exit code is passed on; where it succeeds and its last
+    checkpoint is not durable, the exit code is 74.
     """
     _check(command)
     console = Console(stderr=True)
@@ -74,12 +102,13 @@ def command(command: tuple[str, ...], durable_timeout: float, polling: bool, **w
         tell(console, (Problem(f"{command[0]} cannot be started", "there is no such program"),))
         return EXIT_NOT_FOUND
     try:
+        wishes |= by_dataset({name: wishes[name] for name in OF_DATASETS})
         agent = launch(wishes, command, LaunchOptions(polling=polling, quiet=console.is_terminal))
     except PermanentError as error:
         tell(console, error.problems)
         return EXIT_NEVER
     with _ending(agent):
-        gate = wait_at_gate(agent.client, console)
+        gate = wait_at_gate(agent.client)
         if not gate.open:
             tell(console, gate.problems)
             return 1 if gate.retryable else EXIT_NEVER
@@ -136,18 +165,13 @@ def _ending(agent: EmbeddedAgent) -> Iterator[None]:
         _handle(signal.SIG_IGN)
 
 
-def wait_at_gate(client: AgentClient, console: Console) -> Gate:
-    """Wait until the gate is open or refused; a progress bar shows the prefetch on a terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        bar = progress.add_task("planning", total=None)
-        for gate in client.gates(REFRESH if console.is_terminal else 10.0):
+def wait_at_gate(client: AgentClient) -> Gate:
+    """Wait until the gate is open or refused; a terminal shows the prefetch."""
+    with prefetch_bars() as bars:
+        for gate in client.gates(bars.every):
             if gate.open or gate.problems:
                 return gate
-            dataset = client.status().dataset
-            if dataset is not None and dataset.files:
-                described = f"{dataset.files_done:,} of {dataset.files:,} files"
-                progress.update(bar, description=described, total=dataset.bytes, completed=dataset.bytes_done)
+            bars.show(client.status())
     raise AssertionError("unreachable: the client asks for ever")
 
 

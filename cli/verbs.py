@@ -18,7 +18,7 @@ VERBS = {
     "agent": "Run the agent: the sidecar's command.",
     "checkpoint": "Say that a checkpoint is whole: `checkpoint done STEP`.",
     "checkpoints": "Look at the checkpoints of a destination.",
-    "dataset": "Look at a dataset, and freeze it into one reference.",
+    "dataset": "Look at a dataset, freeze it into one reference, bring it, pack it.",
     "drain": "Tell the agent that its pod ends: the sidecar's preStop hook.",
     "explain": "Tell what a pod's annotations mean, and the memory they cost.",
     "inject": "Show what the webhook would make of pods, offline.",

@@ -2,31 +2,35 @@
 
 A key belongs to us when it begins with `podferry.io/`. Each value has its variables expanded, is parsed by
 the table in `podferry.contract.keys`, and then the wishes are checked against each other
-(`podferry.contract.cross`).
+(`podferry.contract.cross`). `dataset.NAME` and the keys that end with `.NAME` are those of one dataset more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
-from podferry.contract.cross import access_of, cross_problems
+from podferry.contract.cross import access_of, cross_problems, parts_of
 from podferry.contract.errors import InvalidWish, Problem
-from podferry.contract.keys import KEYS, RESTORE_WORDS, STAMPS
+from podferry.contract.keys import KEYS, NAME, RESTORE_WORDS, STAMPS, known_keys, split_key
 from podferry.contract.reference import Reference, parse_reference
 from podferry.contract.spec import (
     CHECKPOINT_PATH,
-    DATASET_PATH,
+    FILE_MODE,
+    LONGEST_NAME,
     OUTPUT_PATH,
     PREFIX,
     CheckpointSpec,
     Completion,
     DatasetSpec,
     FerrySpec,
+    Medium,
     OutputSpec,
+    Unpack,
+    default_path,
 )
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.variables import Variables, expand
@@ -64,13 +68,21 @@ def wishes_of(annotations: Mapping[str, str]) -> dict[str, str]:
 
 
 def _unknown(wishes: Mapping[str, str]) -> list[Problem]:
+    known = known_keys(wishes)
+    return [_unknown_key(name, text, known) for name, text in sorted(wishes.items()) if name not in known]
+
+
+def _unknown_key(name: str, text: str, known: Iterable[str]) -> Problem:
+    key, dataset = split_key(name)
+    if "." in name and key in KEYS and not KEYS[key].named:
+        remedy = f"Write {PREFIX}{key}: it is the pod's, not a dataset's"
+        return Problem(f"{PREFIX}{name}: the key takes no name", repr(text), remedy)
+    if "." in name and key in KEYS and not NAME.fullmatch(dataset):
+        remedy = f"Write {PREFIX}{key}.NAME, with a NAME of at most {LONGEST_NAME} of a-z, 0-9 and '-'"
+        return Problem(f"{PREFIX}{name}: {dataset!r} is no dataset's name", repr(text), remedy)
     # Compared without the prefix, which would make all of them look alike.
-    otherwise = f"Known: {', '.join(KEYS)}"
-    return [
-        Problem(f"{PREFIX}{name}: unknown annotation", repr(text), did_you_mean(name, KEYS, otherwise))
-        for name, text in sorted(wishes.items())
-        if name not in KEYS
-    ]
+    remedy = did_you_mean(name, known, f"Known: {', '.join(KEYS)}")
+    return Problem(f"{PREFIX}{name}: unknown annotation", repr(text), remedy)
 
 
 def _values(
@@ -79,17 +91,18 @@ def _values(
     """What could be parsed, and what could not. `world` comes first, since others may refer to it."""
     values: dict[str, Any] = {}
     problems: dict[str, tuple[Problem, ...]] = {}
-    for name in sorted(KEYS, key=lambda name: name != "world"):
+    known = known_keys(wishes)
+    for name in sorted(known, key=lambda name: name != "world"):
         if name not in wishes:
             continue
         try:
-            value = KEYS[name].parse(expand(wishes[name], variables))
-            values[name] = resolve_dataset(value, declared) if name == "dataset" else value
+            value = known[name].parse(expand(wishes[name], variables))
+            values[name] = resolve_dataset(value, declared) if known[name].name == "dataset" else value
         except InvalidWish as error:
             problems[name] = tuple(_blame(name, wishes[name], problem) for problem in error.problems)
         if name == "world":
             variables = msgspec.structs.replace(variables, world=values.get("world", variables.world))
-    return values, [problem for name in KEYS for problem in problems.get(name, ())]
+    return values, [problem for name in known for problem in problems.get(name, ())]
 
 
 def resolve_dataset(text: str, declared: Mapping[str, str] = NOTHING) -> Reference:
@@ -129,15 +142,28 @@ def _blame(name: str, text: str, problem: Problem) -> Problem:
     return Problem(f"{PREFIX}{name}: {problem.what}", measured.removesuffix(": "), problem.remedy)
 
 
+def _dataset(values: Mapping[str, Any], key: str) -> DatasetSpec:
+    """The dataset that a key asks for: `dataset` or `dataset.NAME`."""
+    name = split_key(key)[1]
+    own = {one: values[full] for one in KEYS if (full := f"{one}.{name}".rstrip(".")) in values}
+    return DatasetSpec(
+        str(own["dataset"]),
+        own.get("dataset-path", default_path(name)),
+        own.get("dataset-size"),
+        access_of(values, key),
+        name,
+        own.get("include", ()),
+        own.get("exclude", ()),
+        own.get("file-mode", FILE_MODE),
+        own.get("unpack", Unpack.AUTO),
+        own.get("shard"),
+        own.get("medium", Medium.MEMORY),
+    )
+
+
 def _spec(values: Mapping[str, Any]) -> FerrySpec:
-    dataset = checkpoints = outputs = None
-    if "dataset" in values:
-        dataset = DatasetSpec(
-            str(values["dataset"]),
-            values.get("dataset-path", DATASET_PATH),
-            values.get("dataset-size"),
-            access_of(values, "dataset"),
-        )
+    asked = [part.key for part in parts_of(values) if not part.written and part.key in values]
+    checkpoints = outputs = None
     if "checkpoints" in values:
         checkpoints = CheckpointSpec(
             values["checkpoints"],
@@ -159,7 +185,7 @@ def _spec(values: Mapping[str, Any]) -> FerrySpec:
             access_of(values, "outputs"),
         )
     return FerrySpec(
-        dataset,
+        tuple(_dataset(values, key) for key in asked),
         checkpoints,
         values.get("lineage"),
         values.get("world", 1),

@@ -54,17 +54,53 @@ class Stage(StrEnum):
     REFUSED = "refused"
 
 
+class Transfer(msgspec.Struct):
+    """What the store was asked for, and how it answered. Counts begin anew with each start of the worker.
+
+    Attributes:
+        bytes: Payload that has come, what was fetched again included.
+        discarded: Bytes of it that were thrown away: cut off, or not what their checksum says.
+        files: How many became whole.
+        retries: Requests that were sent again.
+        handed_over: Requests that the lean lane gave to the store's own client.
+        why: Why it gave the last of them.
+        connections: Open now.
+        jobs: Ranges that the lean lane carried.
+        first_bytes: Answers by the time to their first byte: within each bound of
+            `podferry.sidecar.meters.FIRST_BYTE` and, last, beyond.
+        first_byte_seconds: The sum of these times.
+    """
+
+    bytes: int = 0
+    discarded: int = 0
+    files: int = 0
+    retries: int = 0
+    handed_over: int = 0
+    connections: int = 0
+    jobs: int = 0
+    first_bytes: list[int] = []
+    first_byte_seconds: float = 0.0
+    why: str = ""
+
+
 class DatasetStatus(msgspec.Struct):
-    """The prefetch so far.
+    """The prefetch of one dataset so far.
 
     Attributes:
         uri: Where the dataset lies.
         path: Where the trainer reads it.
-        files: How many it has; bytes: their sum.
-        files_done, bytes_done: How many are whole in the stage.
+        files: How many of it this pod is to have; bytes: their sum.
+        files_done: How many are whole in the stage.
+        bytes_done: How many are there, those of files that still grow included.
         files_kept: How many of them an earlier start had already fetched.
         seconds: From the first request to the last rename.
-        digest: The manifest's digest, once listed.
+        digest: The digest of the selection, before any shard, once listed.
+        name: That of `dataset.NAME`; empty for the dataset that has none.
+        in_memory: Whether its files lie in memory; None before it has been looked at.
+        rate: Bytes a second: of the last seconds while it runs, then of the whole.
+        eta: Seconds that are left at this rate; None while nothing is known, and at the end.
+        volume_bytes: Size of the file system that holds the stage; volume_free: what of it is free.
+        transfer: What the store was asked for.
     """
 
     uri: str
@@ -76,6 +112,13 @@ class DatasetStatus(msgspec.Struct):
     files_kept: int = 0
     seconds: float = 0.0
     digest: str | None = None
+    name: str = ""
+    in_memory: bool | None = None
+    rate: float = 0.0
+    eta: float | None = None
+    volume_bytes: int = 0
+    volume_free: int = 0
+    transfer: Transfer = msgspec.field(default_factory=Transfer)
 
 
 class RestoredStatus(msgspec.Struct, frozen=True):
@@ -171,7 +214,8 @@ class Status(msgspec.Struct):
 
     Attributes:
         stage: How far it is.
-        dataset, checkpoints, outputs: None where the pod has none.
+        datasets: The one without a name first, then by name; empty where the pod has none.
+        checkpoints, outputs: None where the pod has none.
         problems: Why it refused.
         retryable: Whether a new pod may fare better.
         starts: How often the worker has been started in this pod.
@@ -179,7 +223,7 @@ class Status(msgspec.Struct):
     """
 
     stage: Stage = Stage.PLANNING
-    dataset: DatasetStatus | None = None
+    datasets: list[DatasetStatus] = []
     checkpoints: CheckpointStatus | None = None
     outputs: OutputStatus | None = None
     problems: tuple[Problem, ...] = ()

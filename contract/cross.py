@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 from podferry.contract.errors import Problem
-from podferry.contract.keys import DIRECTIONS, KEYS
+from podferry.contract.keys import KEYS, known_keys, split_key
 from podferry.contract.quantity import format_bytes, quantity_at_least
 from podferry.contract.spec import (
     CHECKPOINT_PATH,
-    DATASET_PATH,
     OUTPUT_PATH,
     PREFIX,
     Access,
     FerrySpec,
+    Shard,
+    default_path,
 )
+from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri, parse_uri
 
-PATHS = (
-    ("dataset", "dataset-path", DATASET_PATH),
-    ("checkpoints", "checkpoint-path", CHECKPOINT_PATH),
-    ("outputs", "output-path", OUTPUT_PATH),
-)
-"""Directories of the pod: whose they are, their key, their default."""
 BELONGS = {
-    "dataset": ("dataset-path", "dataset-size", "dataset-secret", "dataset-endpoint", "dataset-region"),
+    "dataset": tuple(key.name for key in KEYS.values() if key.named and key.name != "dataset"),
     "checkpoints": (
         "checkpoint-path",
         "checkpoint-size",
@@ -52,6 +48,43 @@ BELONGS = {
 SIDE_BY_SIDE = "Choose two directories side by side"
 
 
+class Part(NamedTuple):
+    """A dataset, or a direction in which the pod writes.
+
+    Attributes:
+        key: `dataset`, `dataset.NAME`, `checkpoints` or `outputs`: the key that asks for it.
+        path_key: The key of its directory in the pod.
+        path: That directory's default.
+        keys: Its other keys.
+    """
+
+    key: str
+    path_key: str
+    path: str
+    keys: tuple[str, ...]
+
+    @property
+    def written(self) -> bool:
+        """Whether its place is written to."""
+        return split_key(self.key)[0] != "dataset"
+
+
+def parts_of(wishes: Mapping[str, Any]) -> list[Part]:
+    """All parts that the keys tell of, whether the key that asks for one is there or not."""
+    names = sorted({name for key, name in map(split_key, known_keys(wishes)) if key == "dataset"})
+    return [
+        *(_dataset(name) for name in names),
+        Part("checkpoints", "checkpoint-path", CHECKPOINT_PATH, BELONGS["checkpoints"]),
+        Part("outputs", "output-path", OUTPUT_PATH, BELONGS["outputs"]),
+    ]
+
+
+def _dataset(name: str) -> Part:
+    end = f".{name}" if name else ""
+    keys = tuple(key + end for key in BELONGS["dataset"])
+    return Part(f"dataset{end}", f"dataset-path{end}", default_path(name), keys)
+
+
 def cross_problems(wishes: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[Problem]:
     """All of it.
 
@@ -59,18 +92,20 @@ def cross_problems(wishes: Mapping[str, str], values: Mapping[str, Any]) -> Iter
         wishes: What stands on the pod, without the prefix.
         values: What of it could be parsed.
     """
+    parts, known = parts_of(wishes), known_keys(wishes)
     # A misspelled key is said already; that it leaves nothing to do would be noise.
-    if not any(direction in wishes for direction in DIRECTIONS) and all(name in KEYS for name in wishes):
+    if not any(part.key in wishes for part in parts) and all(name in known for name in wishes):
         yield Problem(
             "the pod opts in and wishes nothing",
             ", ".join(f"{PREFIX}{name}: {text!r}" for name, text in sorted(wishes.items())),
             f"Add {PREFIX}dataset, {PREFIX}checkpoints or {PREFIX}outputs",
         )
-    yield from _stray(wishes)
-    yield from _paths_clash(wishes, values)
-    yield from _places_clash(values)
-    yield from _paths_in_places(wishes, values)
-    yield from _too_small(wishes, values)
+    wished = [part for part in parts if part.key in wishes]
+    yield from _stray(parts, wishes)
+    yield from _paths_clash(wished, values)
+    yield from _places_clash(wished, values)
+    yield from _paths_in_places(wished, wishes, values)
+    yield from _too_small(wished, wishes, values)
 
 
 def gang_problems(spec: FerrySpec, rank: int | None) -> Iterator[Problem]:
@@ -97,68 +132,106 @@ def gang_problems(spec: FerrySpec, rank: int | None) -> Iterator[Problem]:
 
 
 def access_of(values: Mapping[str, Any], direction: str) -> Access:
-    """How a direction's store is reached: its own keys go before the common ones."""
+    """How a direction's store is reached: its own keys go before the common ones.
+
+    Args:
+        values: What stands on the pod, parsed.
+        direction: `dataset`, `dataset.NAME`, `checkpoints` or `outputs`.
+    """
+    key, dot, name = direction.partition(".")
     found = {
-        field: values.get(f"{direction}-{field}", values.get(field)) for field in Access.__struct_fields__
+        field: values.get(f"{key}-{field}{dot}{name}", values.get(field))
+        for field in Access.__struct_fields__
     }
     return Access(**found)
 
 
-def _stray(wishes: Mapping[str, str]) -> Iterator[Problem]:
-    for direction, names in BELONGS.items():
-        for name in names if direction not in wishes else ():
+def _stray(parts: list[Part], wishes: Mapping[str, str]) -> Iterator[Problem]:
+    """Keys of what is not asked for: most often a dataset's name is misspelled or left out."""
+    asked = [split_key(part.key)[1] for part in parts if not part.written and part.key in wishes]
+    for part in parts:
+        for name in part.keys if part.key not in wishes else ():
             if name in wishes:
-                remedy = f"Add {PREFIX}{direction} or remove it"
-                what = f"{PREFIX}{name} is set without {PREFIX}{direction}"
+                near = _near(name, asked) if not part.written else []
+                remedy = did_you_mean(name, near, f"Add {PREFIX}{part.key} or remove it")
+                what = f"{PREFIX}{name} is set without {PREFIX}{part.key}"
                 yield Problem(what, repr(wishes[name]), remedy)
 
 
-def _paths_clash(wishes: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[Problem]:
-    wished = [(name, values.get(name, default)) for owner, name, default in PATHS if owner in wishes]
-    for (name, path), (other, there) in combinations(wished, 2):
+def _near(name: str, asked: list[str]) -> list[str]:
+    """The same key for those of the asked datasets that the name may have meant."""
+    key, dataset = split_key(name)
+    return [
+        f"{key}.{one}".rstrip(".") for one in asked if not (one and dataset) or did_you_mean(dataset, [one])
+    ]
+
+
+def _paths_clash(wished: list[Part], values: Mapping[str, Any]) -> Iterator[Problem]:
+    for one, other in combinations(wished, 2):
+        path, there = _path(values, one), _path(values, other)
         if _nested(path.split("/"), there.split("/")):
-            what = f"{PREFIX}{name} and {PREFIX}{other} are the same or lie in each other"
+            what = f"{PREFIX}{one.path_key} and {PREFIX}{other.path_key} are the same or lie in each other"
             yield Problem(what, f"{path} and {there}", SIDE_BY_SIDE)
 
 
-def _places_clash(values: Mapping[str, Any]) -> Iterator[Problem]:
+def _places_clash(wished: list[Part], values: Mapping[str, Any]) -> Iterator[Problem]:
     """A dataset that is written into changes, and outputs would replace what a commit lists.
 
-    Two services may hold the same names.
+    Two services may hold the same names, and two datasets may be read from one place.
     """
-    places = [(direction, _place(values, direction)) for direction in DIRECTIONS if direction in values]
-    for (one, here), (other, there) in combinations(places, 2):
-        same = access_of(values, one).endpoint == access_of(values, other).endpoint
-        if same and _nested(_steps(here), _steps(there)):
-            what = f"{PREFIX}{one} and {PREFIX}{other} are the same place or lie in each other"
+    for one, other in combinations([part for part in wished if part.key in values], 2):
+        here, there = _place(values, one), _place(values, other)
+        same = access_of(values, one.key).endpoint == access_of(values, other.key).endpoint
+        if same and (one.written or other.written) and _nested(_steps(here), _steps(there)):
+            what = f"{PREFIX}{one.key} and {PREFIX}{other.key} are the same place or lie in each other"
             yield Problem(what, f"{here} and {there}", "Choose two prefixes side by side")
 
 
-def _paths_in_places(wishes: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[Problem]:
+def _paths_in_places(
+    wished: list[Part], wishes: Mapping[str, str], values: Mapping[str, Any]
+) -> Iterator[Problem]:
     """A directory of the pod that is one with local files that are read or written."""
-    for direction in (name for name in DIRECTIONS if name in values):
-        uri = _place(values, direction)
-        for owner, name, default in PATHS if uri.scheme == "file" else ():
-            path = values.get(name, default)
-            if owner in wishes and _nested(uri.key.split("/") if uri.key else [], path.split("/")[1:]):
-                said = repr(wishes[direction])
+    for part in (one for one in wished if one.key in values):
+        uri = _place(values, part)
+        for other in wished if uri.scheme == "file" else ():
+            path = _path(values, other)
+            if _nested(uri.key.split("/") if uri.key else [], path.split("/")[1:]):
+                said = repr(wishes[part.key])
                 place = said if str(uri) in said else f"{said}: {uri}"
-                what = f"{PREFIX}{direction} and {PREFIX}{name} are the same directory or lie in each other"
+                both = f"{PREFIX}{part.key} and {PREFIX}{other.path_key}"
+                what = f"{both} are the same directory or lie in each other"
                 yield Problem(what, f"{place} and {path}", SIDE_BY_SIDE)
 
 
-def _too_small(wishes: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[Problem]:
-    size, reference = values.get("dataset-size"), values.get("dataset")
-    if size and reference and reference.bytes and reference.bytes > size:
-        yield Problem(
-            f"{PREFIX}dataset-size is less than {PREFIX}dataset holds",
-            f"{wishes['dataset-size']!r}: the reference says {format_bytes(reference.bytes)}",
-            f"Remove it, or write more than {quantity_at_least(reference.bytes)}",
-        )
+def _too_small(wished: list[Part], wishes: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[Problem]:
+    for part in wished:
+        key, dot, name = part.key.partition(".")
+        size, reference = values.get(f"dataset-size{dot}{name}"), values.get(part.key)
+        if key != "dataset" or not size or not reference or not reference.bytes:
+            continue
+        shard = values.get(f"shard{dot}{name}", Shard(0, 1))
+        need = -(-reference.bytes // shard.count)
+        if need > size:
+            part_of = (
+                f", the largest of {shard.count} parts at least {format_bytes(need)}"
+                if shard.count > 1
+                else ""
+            )
+            yield Problem(
+                f"{PREFIX}dataset-size{dot}{name} is less than {PREFIX}{part.key} holds",
+                f"{wishes[f'dataset-size{dot}{name}']!r}: the reference says "
+                f"{format_bytes(reference.bytes)}{part_of}",
+                f"Remove it, or write more than {quantity_at_least(need)}",
+            )
 
 
-def _place(values: Mapping[str, Any], direction: str) -> Uri:
-    uri: Uri = values["dataset"].uri if direction == "dataset" else parse_uri(values[direction])
+def _path(values: Mapping[str, Any], part: Part) -> str:
+    path: str = values.get(part.path_key, part.path)
+    return path
+
+
+def _place(values: Mapping[str, Any], part: Part) -> Uri:
+    uri: Uri = parse_uri(values[part.key]) if part.written else values[part.key].uri
     return uri
 
 

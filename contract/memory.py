@@ -3,18 +3,21 @@
 Pages of a memory volume are charged to the container that wrote them, and always to the pod; reading is
 free. So the sidecar's limit holds the dataset and a restored checkpoint, the trainer's what it writes.
 Each volume's sizeLimit is below its writer's limit: a full volume is then an error that says so, never an
-out-of-memory kill.
+out-of-memory kill. A dataset on the node's disk costs no memory but what is remembered of its files: its
+pages are the kernel's to take back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import msgspec
 
+from podferry.contract.data_volume import DataVolume, Listed, known_of, unsized
 from podferry.contract.errors import InvalidWish, Problem
 from podferry.contract.quantity import format_bytes
-from podferry.contract.spec import PREFIX, CheckpointSpec, DatasetSpec, FerrySpec
+from podferry.contract.spec import PREFIX, CheckpointSpec, DatasetSpec, FerrySpec, Medium
 
 MIB = 1024**2
 PAGE = 4096
@@ -22,6 +25,7 @@ PAGE = 4096
 FILE = 1024
 """Kernel memory of one tmpfs file: inode, dentry, tree. Measured: 100,000 files of 1 KB are charged
 482 MiB, 390.6 in pages and 958 bytes a file."""
+UNLISTED: Mapping[str, Listed] = MappingProxyType({})
 SLACK_PERCENT = 5
 SLACK_LEAST = 16 * MIB
 """Room in the data volume for directories, names under which files arrive, and the volume's own pages."""
@@ -72,26 +76,39 @@ class MemorySum(msgspec.Struct, frozen=True):
     """What one pod needs, in bytes. A volume that the pod does not have counts 0.
 
     Attributes:
-        data_volume: sizeLimit of the data volume.
+        data: The volumes of the datasets.
         checkpoint_volume: sizeLimit of the checkpoint volume.
         output_volume: sizeLimit of the output volume.
         shm_volume: sizeLimit of the trainer's `/dev/shm`; what it writes there is its own.
         restored: One checkpoint that the sidecar brings back.
-        files: What the kernel and the agent remember of the dataset's files.
         buffers: Transfer buffers.
         resident: The agent's process.
         reasons: Why, by field.
     """
 
-    data_volume: int
+    data: tuple[DataVolume, ...]
     checkpoint_volume: int
     output_volume: int
     shm_volume: int
     restored: int
-    files: int
     buffers: int
     resident: int
     reasons: dict[str, str] = {}
+
+    @property
+    def data_volume(self) -> int:
+        """Bytes of the data volumes in memory, their sizeLimits."""
+        return sum(volume.bytes for volume in self.data if volume.medium is not Medium.DISK)
+
+    @property
+    def disk(self) -> int:
+        """Bytes of the data volumes on the node's disk, their sizeLimits."""
+        return sum(volume.bytes for volume in self.data if volume.medium is Medium.DISK)
+
+    @property
+    def files(self) -> int:
+        """What the kernel and the agent remember of the datasets' files."""
+        return sum(volume.files for volume in self.data)
 
     @property
     def sidecar(self) -> int:
@@ -108,21 +125,32 @@ class MemorySum(msgspec.Struct, frozen=True):
         """What podferry adds to the pod, `/dev/shm` included."""
         return self.sidecar + self.trainer + self.shm_volume
 
-    def rows(self) -> tuple[Row, ...]:
-        """The sum for a table, parts before totals; what is 0 is left out."""
+    def sidecar_rows(self) -> tuple[Row, ...]:
+        """What the sidecar's memory is made of; what is 0 is left out."""
         why = self.reasons.get
+        in_memory = (volume for volume in self.data if volume.medium is not Medium.DISK)
         rows = (
-            Row("data volume", self.data_volume, why("data_volume", "")),
+            *(Row(volume.what, volume.bytes, volume.why) for volume in in_memory),
             Row("restored checkpoint", self.restored, why("restored", "")),
             Row("files", self.files, why("files", "")),
             Row("buffers", self.buffers, why("buffers", "")),
             Row("resident", self.resident, why("resident", "")),
+        )
+        return tuple(row for row in rows if row.bytes)
+
+    def rows(self) -> tuple[Row, ...]:
+        """The sum for a table, parts before totals, disk last; what is 0 is left out."""
+        why = self.reasons.get
+        on_disk = (volume for volume in self.data if volume.medium is Medium.DISK)
+        rows = (
+            *self.sidecar_rows(),
             Row("sidecar", self.sidecar, "its request and limit: the rows above"),
             Row("checkpoint volume", self.checkpoint_volume, why("checkpoint_volume", "")),
             Row("output volume", self.output_volume, why("output_volume", "")),
             Row("trainer, added", self.trainer, why("trainer", "")),
             Row("shared memory", self.shm_volume, why("shm_volume", "")),
             Row("pod, added", self.pod, "sidecar, trainer and shared memory"),
+            *(Row(f"{volume.what}, on disk", volume.bytes, volume.why) for volume in on_disk),
         )
         return tuple(row for row in rows if row.bytes)
 
@@ -144,41 +172,34 @@ def charged_at_most(total: int, files: int) -> int:
 
 
 def memory_sum(
-    spec: FerrySpec,
-    dataset_bytes: int | None = None,
-    dataset_files: int | None = None,
-    footprint: Footprint | None = None,
+    spec: FerrySpec, listed: Mapping[str, Listed] = UNLISTED, footprint: Footprint | None = None
 ) -> MemorySum:
     """What a pod with this spec needs.
 
     Args:
         spec: Its wishes.
-        dataset_bytes: Sum of the files' sizes; None to take the reference's.
-        dataset_files: How many; None to take the reference's, or to assume typical ones.
+        listed: What listings have found, by the datasets' names; where one is missing, its reference tells.
         footprint: What the agent needs.
 
     Raises:
         InvalidWish: A size that nobody says, all of them at once.
     """
     agent = footprint or Footprint()
-    InvalidWish.raise_any([*_unsized(spec, dataset_bytes)])
-    data, files, why_data = _data(spec.dataset, dataset_bytes, dataset_files, agent)
+    InvalidWish.raise_any([*unsized_problems(spec, listed)])
     checkpoint = _round(spec.checkpoints.size or 0) if spec.checkpoints else 0
     kept = spec.checkpoints.keep_local + 2 if spec.checkpoints else 0
     filled = [f"{name} volume" for name in ("checkpoint", "output") if getattr(spec, f"{name}s")]
-    busy = bool(spec.dataset or filled)
+    busy = bool(spec.datasets or filled)
     beside = agent.outputs if len(filled) > 1 else 0
     return MemorySum(
-        data_volume=data,
+        data=tuple(data_volume(dataset, listed.get(dataset.name), agent) for dataset in spec.datasets),
         checkpoint_volume=kept * checkpoint,
         output_volume=_round(spec.outputs.size or 0) if spec.outputs else 0,
         shm_volume=spec.shm_size or 0,
         restored=checkpoint if _restores(spec.checkpoints) else 0,
-        files=files,
         buffers=agent.buffers + beside if busy else 0,
         resident=agent.resident if busy else 0,
         reasons={
-            "data_volume": why_data,
             "checkpoint_volume": f"{kept} times {format_bytes(checkpoint)}: {kept - 2} kept, "
             "one being written, one on its way",
             "output_volume": f"{PREFIX}output-size: they stay until the end",
@@ -194,27 +215,41 @@ def memory_sum(
     )
 
 
-def _data(
-    dataset: DatasetSpec | None, total: int | None, files: int | None, agent: Footprint
-) -> tuple[int, int, str]:
-    """Data volume, memory for what is remembered of its files, and the volume's reason."""
-    if dataset is None:
-        return 0, 0, ""
-    reference = dataset.parsed
-    known = reference.bytes if total is None else total
-    count = reference.files if files is None else files
+def unsized_problems(spec: FerrySpec, listed: Mapping[str, Listed] = UNLISTED) -> Iterable[Problem]:
+    """Sizes that nobody says and the sum needs."""
+    for dataset in spec.datasets:
+        yield from unsized(dataset, listed.get(dataset.name))
+    if spec.checkpoints and spec.checkpoints.size is None:
+        remedy = f"Write {PREFIX}checkpoint-size: the bytes of one checkpoint"
+        yield Problem("nothing says how large a checkpoint is", spec.checkpoints.uri, remedy)
+    if spec.outputs and spec.outputs.size is None:
+        remedy = f"Write {PREFIX}output-size: the bytes of all outputs of one training"
+        yield Problem("nothing says how large the outputs are", spec.outputs.uri, remedy)
+
+
+def data_volume(
+    dataset: DatasetSpec, listed: Listed | None = None, footprint: Footprint | None = None
+) -> DataVolume:
+    """The volume of one dataset, which something sizes: `unsized` says nothing of it.
+
+    Args:
+        dataset: Its wishes.
+        listed: What a listing has found of this pod's part.
+        footprint: What the agent needs.
+    """
+    agent = footprint or Footprint()
+    known, count, told = known_of(dataset, listed)
     if count is None:
         assumed = known if known is not None else dataset.size or 0
         count = -(-assumed // agent.typical_file)
+    files = count * (agent.entry + (0 if dataset.medium is Medium.DISK else FILE))
     if dataset.size is not None:
-        return _round(dataset.size), count * (FILE + agent.entry), f"{PREFIX}dataset-size"
+        why = PREFIX + dataset.key("dataset-size")
+        return DataVolume(dataset.name, dataset.medium, _round(dataset.size), files, why)
     need = charged_at_most(known or 0, count)
     slack = max(-(-need * SLACK_PERCENT // 100), SLACK_LEAST)
-    why = (
-        f"{format_bytes(known or 0)} in {count:,} files are charged up to {format_bytes(need)}; "
-        f"{format_bytes(slack)} of slack"
-    )
-    return _round(need + slack), count * (FILE + agent.entry), why
+    why = f"{told} are charged up to {format_bytes(need)}; {format_bytes(slack)} of slack"
+    return DataVolume(dataset.name, dataset.medium, _round(need + slack), files, why)
 
 
 def _round(count: int) -> int:
@@ -224,16 +259,3 @@ def _round(count: int) -> int:
 
 def _restores(checkpoints: CheckpointSpec | None) -> bool:
     return checkpoints is not None and checkpoints.restore != "never"
-
-
-def _unsized(spec: FerrySpec, dataset_bytes: int | None) -> Iterable[Problem]:
-    dataset, checkpoints = spec.dataset, spec.checkpoints
-    if dataset and dataset.size is None and dataset_bytes is None and dataset.parsed.bytes is None:
-        remedy = f"Write {PREFIX}dataset-size, or a reference as `podferry dataset freeze` prints it"
-        yield Problem("nothing says how large the dataset is", dataset.reference, remedy)
-    if checkpoints and checkpoints.size is None:
-        remedy = f"Write {PREFIX}checkpoint-size: the bytes of one checkpoint"
-        yield Problem("nothing says how large a checkpoint is", checkpoints.uri, remedy)
-    if spec.outputs and spec.outputs.size is None:
-        remedy = f"Write {PREFIX}output-size: the bytes of all outputs of one training"
-        yield Problem("nothing says how large the outputs are", spec.outputs.uri, remedy)

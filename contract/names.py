@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Collection, Iterable
 
 from podferry.contract.errors import Problem
 
 LONGEST_PART = 255
 """Bytes of one path component: NAME_MAX of Linux and macOS."""
+LONGEST_NAME = 3840
+"""Bytes of a whole name: PATH_MAX of Linux is 4096, and the directory that it lies in needs its part."""
 PLAIN = re.compile(r"(?:(?!\.\.?/)[ -.0-~]+/)*(?!\.\.?\Z)[ -.0-~]+")
 """Names that nothing is wrong with, as most are: there may be millions, and each is looked at twice."""
 
@@ -23,14 +27,14 @@ def name_problem(name: str) -> Problem | None:
     parts = name.split("/")
     if name.startswith("/") or any(part in {"", ".", ".."} for part in parts):
         reason = "the name is no plain relative path"
-    elif any(0xD800 <= ord(character) < 0xE000 for character in name):
-        reason = "the name is not UTF-8"  # bytes of a file system that Python could not decode
     elif not _is_text(name):
-        reason = "the name is no UTF-8"
-    elif any(ord(character) < 32 or ord(character) == 127 for character in name):
+        reason = "the name is not UTF-8"
+    elif any(ord(character) < 32 or 127 <= ord(character) < 160 for character in name):
         reason = "the name holds control characters"
     elif any(len(part.encode()) > LONGEST_PART for part in parts):
         reason = f"a part of the name is longer than {LONGEST_PART} bytes"
+    elif len(name.encode()) > LONGEST_NAME:
+        reason = f"the name is longer than {LONGEST_NAME:,} bytes"
     else:
         return None
     return Problem(reason, ascii(name)[:200], "Exclude it or rename it at its source")
@@ -45,14 +49,33 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def clashes(names: list[str]) -> list[Problem]:
-    """Names that need the same path to be a file and a directory."""
-    taken = set(names)
-    parents = {
-        name[:cut]
-        for name in names
-        for cut, character in enumerate(name)
-        if character == "/" and name[:cut] in taken
-    }
+def clashes(names: Collection[str]) -> list[Problem]:
+    """Names that need the same path to be a file and a directory.
+
+    There may be millions: a set of the directories is small beside one of the names.
+    """
+    parents = set[str]()
+    for name in names:
+        parent = name.rpartition("/")[0]
+        while parent and parent not in parents:
+            parents.add(parent)
+            parent = parent.rpartition("/")[0]
     remedy = "Rename one of them at its source"
-    return [Problem("a name is both a file and a directory", repr(name), remedy) for name in sorted(parents)]
+    both = sorted({name for name in names if name in parents})
+    return [Problem("a name is both a file and a directory", ascii(name)[:200], remedy) for name in both]
+
+
+def folded(names: Iterable[str]) -> list[Problem]:
+    """Names that are one file where a file system takes letters of either case for the same.
+
+    Such file systems (macOS, vfat, shares of Windows) hold different Unicode forms of a letter for the same,
+    too. A file that is renamed in would silently replace the other.
+    """
+    same: dict[str, list[str]] = {}
+    for name in names:
+        plain = unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
+        same.setdefault(plain, []).append(name)
+    what = "names that differ in case alone are one file on the stage's file system"
+    remedy = "Choose a dataset path on another file system, or rename one of them at its source"
+    groups = (sorted(group) for group in same.values() if len(group) > 1)
+    return [Problem(what, ", ".join(map(ascii, group))[:200], remedy) for group in groups] + clashes(same)

@@ -6,25 +6,37 @@ form that `str(parse_reference(...))` and `str(parse_uri(...))` give.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 
 import msgspec
 
+from podferry.contract.api import DATASET_VARIABLE
 from podferry.contract.documents import decode_document
 from podferry.contract.errors import Corrupt, InvalidWish, Problem
 from podferry.contract.reference import Reference, parse_reference
 from podferry.contract.uri import Uri, parse_uri
 
-FORMAT = 1
+FORMAT = 2
+"""1 had one dataset at most, under the key `dataset`: an agent of that time must not overlook several."""
 PREFIX = "podferry.io/"
 """What the keys of all our annotations begin with."""
-DATASET_PATH = "/dev/shm/dataset"  # noqa: S108 - the documented default, a volume of its own
-CHECKPOINT_PATH = "/dev/shm/checkpoints"  # noqa: S108 - as above
-OUTPUT_PATH = "/dev/shm/outputs"  # noqa: S108 - as above
+SHM = "/dev/shm"  # noqa: S108 - the place that our volumes lie in
+DATASET_PATH = f"{SHM}/dataset"
+CHECKPOINT_PATH = f"{SHM}/checkpoints"
+OUTPUT_PATH = f"{SHM}/outputs"
+"""The documented defaults, each a volume of its own."""
+FILE_MODE = 0o644
+LONGEST_NAME = 32
+"""Characters of a dataset's name: the volumes and annotations that are named after it have 63 at most."""
+DATASET_NAME = r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?"
+"""A DNS-1123 label of at most `LONGEST_NAME` characters."""
 
 Bytes = Annotated[int, msgspec.Meta(gt=0)]
 Seconds = Annotated[int, msgspec.Meta(gt=0)]
+FileMode = Annotated[int, msgspec.Meta(ge=0o400, le=0o777)]
+DatasetName = Annotated[str, msgspec.Meta(pattern=rf"^({DATASET_NAME})?\Z")]
 
 
 class Access(msgspec.Struct, frozen=True):
@@ -41,20 +53,73 @@ class Access(msgspec.Struct, frozen=True):
     region: str | None = None
 
 
+class Unpack(StrEnum):
+    """Which archives become the files that they hold."""
+
+    AUTO = "auto"
+    """Only what `podferry dataset pack` made: a WebDataset wants its tars as they are."""
+    NEVER = "never"
+    ALWAYS = "always"
+    """Every .tar, .tar.gz, .tgz, .tar.zst and .zip."""
+
+
+class Medium(StrEnum):
+    """What a dataset's volume lies on."""
+
+    MEMORY = "memory"
+    DISK = "disk"
+    """The node's: for sets that are larger than memory."""
+    AUTO = "auto"
+    """Memory where the sum allows it, else disk. A resolved spec says which of the two."""
+
+
+class Shard(msgspec.Struct, frozen=True):
+    """One pod's part of a dataset.
+
+    Attributes:
+        rank: Which of them, from 0.
+        count: How many parts there are.
+    """
+
+    rank: Annotated[int, msgspec.Meta(ge=0)]
+    count: Annotated[int, msgspec.Meta(ge=1)]
+
+    def __post_init__(self) -> None:
+        if self.rank >= self.count:
+            raise ValueError(f"rank {self.rank} of {self.count} parts, which count from 0")
+
+    def __str__(self) -> str:
+        return f"{self.rank}/{self.count}"
+
+
 class DatasetSpec(msgspec.Struct, frozen=True):
-    """The dataset to bring before training.
+    """One dataset to bring before training.
 
     Attributes:
         reference: URI, with `#sha256=…&bytes=…&files=…` where it is frozen.
         path: Absolute directory in which the trainer reads it.
         size: Bytes to reserve; None where the reference or the policy says.
         access: How to reach it.
+        name: That of `dataset.NAME`; empty for the dataset that has none.
+        include: Globs over relative names, of which one must match; none for all files.
+        exclude: Globs over relative names, of which none may match.
+        file_mode: Permission bits of each file.
+        unpack: Which archives become the files that they hold.
+        shard: The part of the selection that this pod has; None for the whole.
+        medium: What its volume lies on.
     """
 
     reference: str
     path: str = DATASET_PATH
     size: Bytes | None = None
     access: Access = Access()
+    name: DatasetName = ""
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    file_mode: FileMode = FILE_MODE
+    unpack: Unpack = Unpack.AUTO
+    shard: Shard | None = None
+    medium: Medium = Medium.MEMORY
 
     @property
     def parsed(self) -> Reference:
@@ -64,6 +129,20 @@ class DatasetSpec(msgspec.Struct, frozen=True):
             InvalidWish: The text is no reference. `decode_spec` and `read_annotations` let none through.
         """
         return parse_reference(self.reference)
+
+    @property
+    def variable(self) -> str:
+        """The variable in which the trainer finds its path: `PODFERRY_DATASET` or `PODFERRY_DATASET_NAME`."""
+        return "_".join(filter(None, (DATASET_VARIABLE, self.name.upper().replace("-", "_"))))
+
+    def key(self, key: str) -> str:
+        """An annotation's key of this dataset, without the prefix: `dataset-size` as `dataset-size.NAME`."""
+        return f"{key}.{self.name}" if self.name else key
+
+
+def default_path(name: str) -> str:
+    """Where the trainer reads a dataset that has no path of its own; the empty name is the unnamed one's."""
+    return f"{SHM}/{name}" if name else DATASET_PATH
 
 
 class Completion(StrEnum):
@@ -141,7 +220,7 @@ class FerrySpec(msgspec.Struct, frozen=True):
     """All that one pod wishes.
 
     Attributes:
-        dataset: What to bring, if anything.
+        datasets: What to bring, if anything: the one without a name first, then by name.
         checkpoints: What to keep, if anything.
         outputs: What to upload besides, if anything.
         lineage: The lineage that the user asks for; None to compute it (`podferry.contract.lineage`).
@@ -153,7 +232,7 @@ class FerrySpec(msgspec.Struct, frozen=True):
         format: Version of this document.
     """
 
-    dataset: DatasetSpec | None = None
+    datasets: tuple[DatasetSpec, ...] = ()
     checkpoints: CheckpointSpec | None = None
     lineage: str | None = None
     world: Annotated[int, msgspec.Meta(ge=1)] = 1
@@ -163,6 +242,16 @@ class FerrySpec(msgspec.Struct, frozen=True):
     outputs: OutputSpec | None = None
     rank: Annotated[int, msgspec.Meta(ge=0)] | None = None
     format: int = FORMAT
+
+
+class FirstFerrySpec(msgspec.Struct, frozen=True):
+    """What format 1 has in the place of `datasets`.
+
+    Attributes:
+        dataset: The one that there was.
+    """
+
+    dataset: DatasetSpec | None = None
 
 
 def encode_spec(spec: FerrySpec) -> bytes:
@@ -182,9 +271,21 @@ def decode_spec(data: bytes, source: str = "ferry spec") -> FerrySpec:
         Corrupt: No spec, or one whose places are none.
     """
     spec = decode_document(data, FerrySpec, FORMAT, source)
-    parts = (spec.dataset, spec.checkpoints, spec.outputs)
-    Corrupt.raise_any([problem for part in parts for problem in _unreadable(part)])
+    if spec.format == 1:
+        dataset = decode_document(data, FirstFerrySpec, FORMAT, source).dataset
+        spec = msgspec.structs.replace(spec, datasets=(dataset,) if dataset else (), format=FORMAT)
+    parts = (*spec.datasets, spec.checkpoints, spec.outputs)
+    Corrupt.raise_any([*(problem for part in parts for problem in _unreadable(part)), *_twice(spec.datasets)])
     return spec
+
+
+def _twice(datasets: Sequence[DatasetSpec]) -> list[Problem]:
+    names = [dataset.name for dataset in datasets]
+    return [
+        Problem("two datasets of a spec have one name", repr(name))
+        for name in sorted(set(names))
+        if names.count(name) > 1
+    ]
 
 
 def _unreadable(part: DatasetSpec | CheckpointSpec | OutputSpec | None) -> tuple[Problem, ...]:

@@ -176,13 +176,15 @@ class Episode:
             self._until_empty = None
         if self._deleted is not None and now > self._deleted and pod.number == 1 and not self._outcome.codes:
             self._deleted = float("inf")
-            self._deleted_at = pod.number, self._happened()
+            # One that was killed, and that nobody starts again, drains nothing.
+            if "supervisor" in pod.family.find():
+                self._deleted_at = pod.number, self._happened()
             pod.delete()
 
     def _strike(self, pod: Pod, fault: Fault, now: float) -> bool:
         """Whether it did something."""
         if fault.kind in PROCESS:
-            return pod.kill(*VICTIMS[fault.kind])
+            return pod.family.kill(*VICTIMS[fault.kind])
         if fault.kind == "clock jump":
             self._scene.clock.write_text(str(fault.seconds))
             return True
@@ -190,7 +192,7 @@ class Episode:
         return pod.fill(int(fault.part * self._plan.count * 4))
 
     def _calm(self, pod: Pod) -> bool:
-        """Whether this pod was deleted, and nothing else happened to it or to the store since.
+        """Whether this pod was deleted with a living agent, and nothing else went wrong since.
 
         A file that is overwritten in place is torn by the trainer's end, and its last version lost with it.
         """

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass
 
-"""Bytes of a head."""
 CHUNK = 64 * 1024
 """Bytes passed on at once."""
 NO_BODY = (204, 304)
@@ -70,15 +70,16 @@ async def read_head(reader: asyncio.StreamReader) -> Head | None:
         return None
 
 
-async def body(reader: asyncio.StreamReader, length: int | None) -> AsyncIterator[bytes]:
+async def body(reader: asyncio.StreamReader, length: int | None) -> AsyncGenerator[bytes]:
     """The bytes of a body as they are on the wire, chunk by chunk.
 
     Raises:
         asyncio.IncompleteReadError: It ends early.
     """
     if length is None:
-        async for piece in _chunked(reader):
-            yield piece
+        async with aclosing(_chunked(reader)) as pieces:
+            async for piece in pieces:
+                yield piece
         return
     while length:
         piece = await reader.read(min(CHUNK, length))
@@ -88,7 +89,7 @@ async def body(reader: asyncio.StreamReader, length: int | None) -> AsyncIterato
         yield piece
 
 
-async def _chunked(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+async def _chunked(reader: asyncio.StreamReader) -> AsyncGenerator[bytes]:
     while True:
         line = await reader.readuntil(b"\r\n")
         yield line

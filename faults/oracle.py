@@ -183,15 +183,37 @@ class Oracle:
 
     def claimed(self, step: int, who: str) -> list[Violation]:
         """What of the last save of a step is not committed, where somebody said that all of it is."""
+        events = self._ledger.events()
         saves = [
-            event for event in self._ledger.events() if event["event"] == "finish" and event["step"] == step
+            number
+            for number, event in enumerate(events)
+            if event["event"] == "finish" and event["step"] == step
         ]
+        if not saves:
+            return []
         committed = [good.content for good in self._good.values()]
-        missing = [held for held in contents(saves[-1]) if held not in committed] if saves else []
+        replaced = self._replaced(events[saves[-1] + 1 :])
+        missing = [
+            held
+            for held in contents(events[saves[-1]])
+            if held not in committed and not held.keys() <= replaced
+        ]
         return [
             Violation("claimed", f"{sorted(held)} of step {step} is not committed, and {who}")
             for held in missing
         ]
+
+    def _replaced(self, later: Sequence[Mapping[str, Any]]) -> set[str]:
+        """The files of a save that was whole, though its trainer died before it could note that.
+
+        Args:
+            later: What was noted after the save before.
+        """
+        begun = next((event["step"] for event in later if event["event"] == "begin"), None)
+        whole = next((event for event in later if event["event"] in {"finish", "resumed"}), None)
+        if begun is None or (whole is not None and whole["event"] == "finish"):
+            return set()
+        return {name for good in self._good.values() if good.step == begun for name in good.content}
 
     def left(self, step: int) -> list[Violation]:
         """What a drain with all the time that it needs has left behind of the last save."""

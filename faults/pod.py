@@ -5,10 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,22 +13,17 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from faults.agents import agent_command, crashes, free_port
+from faults.family import Family
 from faults.ledger import Violation
 from faults.plan import MIB
 from faults.scene import ROOT, Scene
-from podferry.contract.spec import encode_spec
-from podferry.sidecar.launch import local_spec
 
 HERE = Path(__file__).parent
-MARK = "FAULTS_POD"
-"""Variable by which a pod's processes are known, also when their parent has been killed."""
 DURABLE = 45.0
 """Seconds that `podferry run` waits at its end: longer than any fault lasts."""
 LINEAGE = "episode"
 PRIVATE = (["unshare", "--mount"], ["unshare", "--mount", "--map-root-user"])
-
-
-CRASH = re.compile(r"the worker ended with (-?\d+)")
 
 
 @cache
@@ -60,7 +52,7 @@ class Pod:
     def __init__(self, scene: Scene, number: int, extra: Sequence[str]) -> None:
         self._scene = scene
         self.number = number
-        self._mark = f"{os.getpid()}/{scene.plan.seed}/{number}"
+        self.family = Family(f"{os.getpid()}/{scene.plan.seed}/{number}")
         self._answer = scene.folder / f"pod-{number}-answer.json"
         base = Path("/dev/shm") if unshared() else scene.folder / f"pod-{number}"  # noqa: S108 - its own mount
         self._volume = base / "volume"
@@ -72,7 +64,7 @@ class Pod:
         environment = {
             **os.environ,
             **self._scene.environment,
-            MARK: self._mark,
+            **self.family.environment,
             "FAULTS_CLOCK": str(self._scene.clock),
             "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         }
@@ -116,14 +108,9 @@ class Pod:
     def _sidecar(
         self, wishes: Mapping[str, str], base: Path, directory: Path, trainer: list[str]
     ) -> list[str]:
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            port = listener.getsockname()[1]
-        spec = encode_spec(local_spec(wishes, trainer, base)).decode()
-        places = ["--control-dir", str(base / "control"), "--checkpoint-dir", str(directory)]
-        places += ["--pins-dir", str(self._volume / "pins"), "--port", str(port), "--spec", spec]
+        port = free_port()
         told = {
-            "agent": [sys.executable, "-m", "podferry.cli.main", "agent", *places],
+            "agent": agent_command(wishes, trainer, base, self._volume / "pins", port),
             "trainer": trainer,
             "port": port,
             "directory": str(directory),
@@ -144,41 +131,13 @@ class Pod:
         return self._answer.exists() and bool(json.loads(self._answer.read_text())["durable"])
 
     def crashes(self) -> list[Violation]:
-        """Ends of the worker by itself: what the supervisor has said of them.
-
-        SIGTERM ends one that has only just begun, and another one takes its place to drain.
-        """
-        told = CRASH.findall(Path(self._log.name).read_text(errors="replace"))
-        codes = [code for code in told if int(code) not in {-signal.SIGKILL, -signal.SIGTERM}]
-        return [
-            Violation("crashed", f"pod {self.number}: the worker ended by itself with {code}")
-            for code in codes
-        ]
-
-    def find(self) -> dict[str, int]:
-        """The processes by their role: launcher, supervisor, worker, trainer."""
-        roles = {}
-        for process in Path("/proc").iterdir():
-            if process.name.isdecimal():
-                with contextlib.suppress(OSError):
-                    if f"{MARK}={self._mark}\0".encode() in (process / "environ").read_bytes():
-                        words = (process / "cmdline").read_bytes().decode().split("\0")
-                        roles[_role(words)] = int(process.name)
-        return roles
-
-    def kill(self, *roles: str) -> bool:
-        """SIGKILL to those of these roles that live; whether there was one."""
-        found = self.find()
-        hit = [found[role] for role in roles if role in found]
-        for pid in hit:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        return bool(hit)
+        """Ends of the worker by itself."""
+        return crashes(Path(self._log.name), f"pod {self.number}")
 
     def outlived(self) -> bool:
         """Whether the agent lives on when what started it has ended; a trainer does not."""
-        self.kill("trainer")
-        return bool(self.find())
+        self.family.kill("trainer")
+        return bool(self.family.find())
 
     def delete(self) -> None:
         """What a node does first when a pod is deleted."""
@@ -210,23 +169,10 @@ class Pod:
     def close(self, patience: float = 0.0) -> None:
         """End whatever is left of it."""
         deadline = time.monotonic() + patience
-        while self.find() and time.monotonic() < deadline:
+        while self.family.find() and time.monotonic() < deadline:
             time.sleep(0.1)
-        while found := self.find():
-            for pid in found.values():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            self.process.poll()
-            time.sleep(0.02)
+        self.family.end(self.process.poll)
         self.process.wait()
         self._log.close()
         if not unshared():
             shutil.rmtree(self._volume.parent, ignore_errors=True)
-
-
-def _role(words: Sequence[str]) -> str:
-    if any(word.startswith("faults.writers.") for word in words[:3]):
-        return "trainer"
-    if "--worker" in words:
-        return "worker"
-    return "supervisor" if "agent" in words[:4] else "launcher"

@@ -8,12 +8,14 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, contextmanager
 
+from faults.lies import ANSWERS, REQUESTS
 from faults.messages import Head, answer, body, read_head
 from faults.plan import Fault
 from faults.rules import STATUS, Rules
+from faults.wire import Seen, Watch
 
 UPWARDS = frozenset({"reset in a request", "truncated request", "flipped request", "overwrite in place"})
 DOWNWARDS = frozenset({"reset in an answer", "truncated answer", "flipped answer"})
@@ -37,11 +39,13 @@ class Proxy:
         port: The store's.
         rules: What to harm.
         saves: How many saves the trainer has finished, for overwrites in place.
+        watch: Is shown each request, what of its body has come, and that it was answered.
     """
 
-    def __init__(self, port: int, rules: Rules, saves: Callable[[], int]) -> None:
-        self._port, self._rules, self._saves = port, rules, saves
+    def __init__(self, port: int, rules: Rules, saves: Callable[[], int], watch: Watch = Seen) -> None:
+        self._port, self._rules, self._saves, self._watch = port, rules, saves, watch
         self._road = asyncio.Lock()
+        self._served: set[asyncio.Task[None] | None] = set()
 
     async def serve(self, listener: socket.socket) -> None:
         """Forward until cancelled."""
@@ -51,6 +55,8 @@ class Proxy:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         upstream: asyncio.StreamWriter | None = None
+        # A loop holds its tasks weakly: one that waits for two ends which are both paused would vanish.
+        self._served.add(asyncio.current_task())
         # Either end may go at any time: clients are killed here.
         try:
             store, upstream = await asyncio.open_connection("127.0.0.1", self._port, limit=1 << 20)
@@ -62,12 +68,14 @@ class Proxy:
         finally:
             for end in filter(None, (writer, upstream)):
                 end.close()
+            self._served.discard(asyncio.current_task())
 
     async def _exchange(self, on: _Exchange) -> bool:
         """One request and its answer; whether there may be another."""
         request = await read_head(on.reader)
         if request is None:
             return False
+        seen = self._watch(request)
         fault = self._rules.hit(request, time.monotonic())
         if fault is not None and fault.kind in STATUS:
             async for _ in self._paced(request, on.reader):
@@ -77,8 +85,8 @@ class Proxy:
             return True
         if fault is not None and fault.kind == "overwrite in place" and fault.part >= REFUSED:
             return await self._refused(on, request)
-        await self._upwards(on, request, fault)
-        await self._downwards(on, request, fault)
+        await self._upwards(on, request, fault, seen)
+        await self._downwards(on, request, fault, seen)
         return True
 
     async def _refused(self, on: _Exchange, request: Head) -> bool:
@@ -96,25 +104,36 @@ class Proxy:
         while self._saves() == before and time.monotonic() < deadline:  # noqa: ASYNC110 - a file tells it
             await asyncio.sleep(GLANCE)
 
-    async def _upwards(self, on: _Exchange, request: Head, fault: Fault | None) -> None:
+    async def _upwards(self, on: _Exchange, request: Head, fault: Fault | None, seen: Seen) -> None:
         if fault is not None and fault.kind == "stall":
             await asyncio.sleep(fault.seconds)
-        on.upstream.write(request.raw)
+        lie = REQUESTS.get(fault.kind) if fault is not None else None
+        on.upstream.write((lie(request) if lie else request).raw)
         harmed = fault if fault is not None and fault.kind in UPWARDS else None
-        pieces = self._paced(request, on.reader)
+        pieces = self._shown(self._paced(request, on.reader), seen)
         await self._pass(on.upstream, pieces, harmed, request.length or 0, on)
 
-    async def _downwards(self, on: _Exchange, request: Head, fault: Fault | None) -> None:
+    @staticmethod
+    async def _shown(pieces: AsyncGenerator[bytes], seen: Seen) -> AsyncGenerator[bytes]:
+        async with aclosing(pieces):
+            async for piece in pieces:
+                seen.passed(len(piece))
+                yield piece
+
+    async def _downwards(self, on: _Exchange, request: Head, fault: Fault | None, seen: Seen) -> None:
         head = await read_head(on.store)
         while head is not None and head.first[1] == "100":
             on.writer.write(head.raw)
             head = await read_head(on.store)
         if head is None:
             raise _Cut
+        seen.answered(head)
         empty = head.bodiless(request.method) or head.length == 0
         if fault is not None and (fault.kind == "lost answer" or (empty and fault.kind in DOWNWARDS)):
             on.reset()  # of an answer without a body nothing else can be harmed
-        on.writer.write(head.raw)
+        lie = ANSWERS.get(fault.kind) if fault is not None and head.length else None
+        told = lie(head) if lie else head
+        on.writer.write(told.raw)
         if empty:
             await on.writer.drain()
             return
@@ -122,23 +141,26 @@ class Proxy:
         if harmed is not None and not head.first[1].startswith("20"):
             harmed = None
         await self._pass(on.writer, self._paced(head, on.store), harmed, head.length or 0, on)
+        if (told.length or 0) > (head.length or 0):
+            raise _Cut
 
     async def _pass(
         self,
         writer: asyncio.StreamWriter,
-        pieces: AsyncIterator[bytes],
+        pieces: AsyncGenerator[bytes],
         fault: Fault | None,
         length: int,
         on: _Exchange,
     ) -> None:
         """Pass a body on, harmed from a chosen byte on."""
         place, passed = int((fault.part if fault else 0) * max(length - 1, 0)), 0
-        async for piece in pieces:
-            if fault is not None and passed <= place < passed + len(piece):
-                piece = await self._harm(writer, piece, place - passed, fault, on)  # noqa: PLW2901
-            passed += len(piece)
-            writer.write(piece)
-            await writer.drain()
+        async with aclosing(pieces):
+            async for piece in pieces:
+                if fault is not None and passed <= place < passed + len(piece):
+                    piece = await self._harm(writer, piece, place - passed, fault, on)  # noqa: PLW2901
+                passed += len(piece)
+                writer.write(piece)
+                await writer.drain()
         await writer.drain()
 
     async def _harm(
@@ -157,12 +179,13 @@ class Proxy:
             on.reset()
         raise _Cut
 
-    async def _paced(self, head: Head, reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    async def _paced(self, head: Head, reader: asyncio.StreamReader) -> AsyncGenerator[bytes]:
         """A body at the rate at which all bodies pass together."""
-        async for piece in body(reader, head.length):
-            async with self._road:
-                await asyncio.sleep(len(piece) / self._rules.rate)
-            yield piece
+        async with aclosing(body(reader, head.length)) as pieces:
+            async for piece in pieces:
+                async with self._road:
+                    await asyncio.sleep(len(piece) / self._rules.rate)
+                yield piece
 
 
 class _Exchange:
@@ -191,7 +214,7 @@ class _Exchange:
 
 
 @contextmanager
-def proxy(port: int, rules: Rules, saves: Callable[[], int]) -> Iterator[str]:
+def proxy(port: int, rules: Rules, saves: Callable[[], int], watch: Watch = Seen) -> Iterator[str]:
     """A proxy before a port of this machine; its URL."""
     loop = asyncio.new_event_loop()
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -200,7 +223,7 @@ def proxy(port: int, rules: Rules, saves: Callable[[], int]) -> Iterator[str]:
 
         def serve() -> None:
             asyncio.set_event_loop(loop)
-            tasks.append(loop.create_task(Proxy(port, rules, saves).serve(listener)))
+            tasks.append(loop.create_task(Proxy(port, rules, saves, watch).serve(listener)))
             with contextlib.suppress(asyncio.CancelledError):
                 loop.run_until_complete(tasks[0])
             left = asyncio.all_tasks(loop)

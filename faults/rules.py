@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import threading
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from faults.lies import ANSWERS, REQUESTS, has_free_range
 from faults.messages import Head
 from faults.plan import Fault
 
@@ -38,6 +40,8 @@ def fits(fault: Fault, head: Head) -> bool:
     wanted = bool(COMMIT.search(path)) == fault.commits
     if fault.kind == "expired credentials":
         return True
+    if fault.kind in REQUESTS or fault.kind in ANSWERS:
+        return head.method == "GET" and (fault.kind in ANSWERS or has_free_range(head))
     if fault.kind == "flipped answer":
         held = wanted and (fault.commits or not PRIVATE.search(path))
         return head.method == "GET" and is_object(head) and held
@@ -67,13 +71,18 @@ class Armed:
 class Rules:
     """The faults that are armed. Two threads share it: the proxy's and the episode's.
 
+    Args:
+        rate: See the attribute.
+        only: Which requests may be hit at all.
+
     Attributes:
         rate: Bytes a second, all connections together.
         hits: The faults that have hit something, each with how many requests.
     """
 
-    def __init__(self, rate: int) -> None:
+    def __init__(self, rate: int, only: Callable[[Head], bool] = lambda _: True) -> None:
         self.rate = rate
+        self._only = only
         self.hits: Counter[Fault] = Counter()
         self._armed: list[Armed] = []
         self._lock = threading.Lock()
@@ -90,6 +99,8 @@ class Rules:
 
     def hit(self, head: Head, now: float) -> Fault | None:
         """The fault that hits this request, if any; it is counted."""
+        if not self._only(head):
+            return None
         with self._lock:
             for armed in self._armed:
                 if armed.left > 0 and now < armed.until and fits(armed.fault, head):

@@ -56,16 +56,17 @@ def _images(folder: Path) -> list[Path]:
 
 def _opened(found: Ferry, epoch: int) -> Opened:
     status = found.status()
-    assert status.dataset is not None and status.checkpoints is not None  # noqa: PT018, S101 - asked for
+    assert status.checkpoints is not None  # noqa: S101 - asked for
+    [dataset] = status.datasets
     restored = status.checkpoints.restored
     return Opened(
         at=time.time(),
         pid=os.getpid(),
         lineage=status.checkpoints.lineage,
-        stage=status.dataset.path,
-        files=status.dataset.files,
-        bytes=status.dataset.bytes,
-        prefetch=status.dataset.seconds,
+        stage=dataset.path,
+        files=dataset.files,
+        bytes=dataset.bytes,
+        prefetch=dataset.seconds,
         restored=restored.name if restored else None,
         restore=restored.seconds if restored else 0.0,
         epoch=epoch,

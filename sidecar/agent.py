@@ -13,7 +13,6 @@ import structlog
 
 from podferry.contract.api import (
     CHECKPOINTS_VARIABLE,
-    DATASET_VARIABLE,
     LONGEST_WAIT,
     OUTPUTS_VARIABLE,
     RESTORED_VARIABLE,
@@ -22,10 +21,10 @@ from podferry.contract.api import (
     Stage,
     Status,
 )
-from podferry.contract.errors import FerryError, PermanentError, Problem, Refused, TemporaryError
+from podferry.contract.errors import FerryError, Problem, TemporaryError
 from podferry.sidecar.checkpoints import CheckpointWork
 from podferry.sidecar.config import AgentConfig
-from podferry.sidecar.dataset import DatasetWork
+from podferry.sidecar.datasets import DatasetsWork
 from podferry.sidecar.ending import Ending
 from podferry.sidecar.ferrying import CheckpointFerry
 from podferry.sidecar.journal import Journal
@@ -33,7 +32,7 @@ from podferry.sidecar.metrics import Timings
 from podferry.sidecar.outputs import OutputWork, together
 from podferry.sidecar.server import Api, FlushWish
 from podferry.sidecar.state import State
-from podferry.sidecar.tasks import all_of
+from podferry.sidecar.tasks import all_of, merged
 
 log = structlog.get_logger(__name__)
 
@@ -61,7 +60,7 @@ class Agent:
         self.api = Api(self.state, self._timings)
         self.api.flush = self._flush
         self._ending = Ending(self._journal, config.settings.grace)
-        self._dataset: DatasetWork | None = None
+        self._datasets: DatasetsWork | None = None
         self._checkpoints: CheckpointWork | None = None
         self._outputs: OutputWork | None = None
         self._ferry: CheckpointFerry | None = None
@@ -87,8 +86,9 @@ class Agent:
 
     async def _work(self) -> None:
         spec = self._config.spec
-        if spec.dataset is not None:
-            self._dataset = DatasetWork(spec.dataset, self._config, self.state)
+        if spec.datasets:
+            self._datasets = DatasetsWork(self._config, self.state)
+            self.api.refresh = self._datasets.refresh
         if spec.checkpoints is not None:
             self._checkpoints = CheckpointWork(spec.checkpoints, self._config, self._journal, self.state)
         if spec.outputs is not None:
@@ -113,8 +113,8 @@ class Agent:
         self._ending.handover = self._checkpoints.handover
         self.api.mark = self._ferry.mark
 
-    def _works(self) -> list[DatasetWork | CheckpointWork | OutputWork]:
-        works = (self._dataset, self._checkpoints, self._outputs)
+    def _works(self) -> list[DatasetsWork | CheckpointWork | OutputWork]:
+        works = (self._datasets, self._checkpoints, self._outputs)
         return [work for work in works if work is not None]
 
     async def _prepare(self) -> None:
@@ -122,23 +122,16 @@ class Agent:
         if self._checkpoints is not None:
             self.state.enter(Stage.RESTORING)
             await self._patiently(self._checkpoints.restore)
-        if self._dataset is not None:
+        if self._datasets is not None:
             self.state.enter(Stage.PREFETCHING)
-            await self._dataset.fetch()
+            await self._datasets.fetch()
 
     async def _plan_all(self, steps: list[Step]) -> None:
         """Carry out all plans and raise what is wrong with any of them, all at once."""
         results = await asyncio.gather(*map(self._patiently, steps), return_exceptions=True)
-        for result in results:
-            if isinstance(result, BaseException) and not isinstance(result, FerryError):
-                raise result
-        errors = [result for result in results if isinstance(result, FerryError)]
-        if not errors:
-            return
-        problems = [problem for error in errors for problem in error.problems]
-        raise (Refused if any(isinstance(error, PermanentError) for error in errors) else TemporaryError)(
-            *problems
-        )
+        error = merged(results)
+        if error is not None:
+            raise error
 
     async def _patiently(self, step: Step) -> None:
         """Repeat a step while its store does not answer, for as long as the settings' patience lasts.
@@ -171,9 +164,8 @@ class Agent:
 
     def _environment(self) -> dict[str, str]:
         """What the trainer should see, with its own paths."""
-        spec, seen = self._config.spec, {}
-        if spec.dataset is not None:
-            seen[DATASET_VARIABLE] = spec.dataset.path
+        spec = self._config.spec
+        seen = {dataset.variable: dataset.path for dataset in spec.datasets}
         if spec.outputs is not None:
             seen[OUTPUTS_VARIABLE] = spec.outputs.path
         if spec.checkpoints is not None and self._checkpoints is not None:

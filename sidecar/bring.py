@@ -18,12 +18,14 @@ from podferry.contract.commit import Commit, CommittedFile
 from podferry.contract.errors import Changed, Corrupt, FerryError, Refused, TemporaryError
 from podferry.contract.manifest import Entry
 from podferry.contract.memory import in_pages
+from podferry.sidecar.growing import left_aside
 from podferry.sidecar.plan import PrefetchPlan, plan_prefetch
-from podferry.sidecar.prefetch import Prefetch
+from podferry.sidecar.prefetch import Prefetch, Progress
 from podferry.sidecar.settings import PrefetchSettings
+from podferry.sidecar.source import Source
 from podferry.sidecar.sums import digest_of
 from podferry.sidecar.tasks import each
-from podferry.sidecar.verified import FILES, CommittedLane, VerifiedStage
+from podferry.sidecar.verified import FILES, VerifiedStage, committed_sum
 from podferry.storage.lane import EngineLane
 from podferry.storage.store import Store
 
@@ -116,27 +118,31 @@ class Bringer:
         """Fetch into the stage what neither stands in place nor lies in it whole."""
         kept = standing | await asyncio.to_thread(stage.prepare)
         try:
-            plan = plan_prefetch(stage.manifest, kept, self.settings)
-            lane = await self._lane(commit, plan)
-            await Prefetch(plan, lane, stage, self.settings, lambda files, count: None).run()
+            ranges = self.settings.range_bytes
+            plan = plan_prefetch(
+                stage.manifest, kept, self.settings, lambda files: left_aside(stage, files, ranges)
+            )
+            source, came = await self._source(commit, plan)
+            await Prefetch(plan, source, stage, self.settings, came).run()
         except (Changed, Corrupt, TemporaryError):
             raise
         except FerryError:
             shutil.rmtree(stage.root.parent, ignore_errors=True)
             raise
 
-    async def _lane(self, commit: Commit, plan: PrefetchPlan) -> CommittedLane:
-        done = sum(entry.size for entry in plan.kept)
+    async def _source(self, commit: Commit, plan: PrefetchPlan) -> tuple[Source, Progress]:
+        done = plan.partial + sum(entry.size for entry in plan.kept)
 
-        def came(count: int) -> None:
+        def came(files: int, count: int) -> None:
             nonlocal done
             done += count
             self.told(done, commit.bytes)
 
-        came(0)
+        came(0, 0)
         wanted = {entry.name for entry in plan.files}
         objects = await self._objects(commit, [file for file in commit.files if file.name in wanted])
-        return CommittedLane(EngineLane(self.store), objects, came)
+        lane = EngineLane(self.store)
+        return Source(lane, self.store.requests, lambda file: objects[file.name], committed_sum), came
 
     async def _objects(self, commit: Commit, files: Iterable[CommittedFile]) -> dict[str, Entry]:
         """What lies at the destination, by the name that it has in the checkpoint directory.

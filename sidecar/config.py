@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +19,8 @@ class AgentConfig:
     Attributes:
         spec: What is wished; its lineage is resolved where there are checkpoints or outputs.
         places: The directories.
-        dataset_secret, checkpoint_secret, output_secret: Mounted Secrets; None for the environment.
+        dataset_secrets: Mounted Secrets by the datasets' names; the environment counts for the others.
+        checkpoint_secret, output_secret: Mounted Secrets; None for the environment.
         settings: How to work.
         run: KFP's run id, None outside KFP.
 
@@ -28,7 +30,7 @@ class AgentConfig:
 
     spec: FerrySpec
     places: Places
-    dataset_secret: Path | None = None
+    dataset_secrets: Mapping[str, Path] = field(default_factory=dict)
     checkpoint_secret: Path | None = None
     settings: Settings = field(default_factory=Settings)
     run: str | None = None
@@ -40,10 +42,14 @@ class AgentConfig:
     def _missing(self) -> list[Problem]:
         spec, places = self.spec, self.places
         needed = {
-            "--dataset-dir": spec.dataset is None or places.dataset,
+            **{_option(one.name): places.datasets.get(one.name) for one in spec.datasets},
             "--checkpoint-dir": spec.checkpoints is None or places.checkpoints,
             "--pins-dir": spec.checkpoints is None or places.pins,
             "--output-dir": spec.outputs is None or places.outputs,
             "the spec's lineage": (spec.checkpoints is None and spec.outputs is None) or spec.lineage,
         }
         return [Problem(f"{name} is missing") for name, present in needed.items() if not present]
+
+
+def _option(name: str) -> str:
+    return f"--dataset-dir {name}=" if name else "--dataset-dir"

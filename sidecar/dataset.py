@@ -1,91 +1,145 @@
-"""The dataset's part of an agent: list, check, size, fetch."""
+"""One dataset's way into its stage: list, select, check, claim, plan, fetch."""
 
 from __future__ import annotations
 
-import time
-
-import structlog
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from podferry.contract.api import DatasetStatus
-from podferry.contract.errors import Refused
+from podferry.contract.data_volume import unsized
+from podferry.contract.errors import Changed, Corrupt, NotFound, Refused
+from podferry.contract.manifest import Entry
+from podferry.contract.memory import data_volume
 from podferry.contract.quantity import format_bytes
-from podferry.contract.spec import DatasetSpec
+from podferry.contract.spec import DatasetSpec, Medium
 from podferry.sidecar.access import store_config
 from podferry.sidecar.capacity import measure
-from podferry.sidecar.config import AgentConfig
-from podferry.sidecar.plan import PrefetchPlan, plan_prefetch, refuse_unless_fits
+from podferry.sidecar.contents import Contents
+from podferry.sidecar.fit import Placed
+from podferry.sidecar.growing import left_aside
+from podferry.sidecar.plan import PrefetchPlan, plan_prefetch
 from podferry.sidecar.prefetch import Prefetch
+from podferry.sidecar.ranges import Way
+from podferry.sidecar.report import PrefetchReport
+from podferry.sidecar.selected import Opened, Selection, open_selected, part_of, since_frozen
+from podferry.sidecar.settings import PrefetchSettings
+from podferry.sidecar.source import Source
 from podferry.sidecar.stage import Stage
-from podferry.sidecar.state import State
 from podferry.storage.lane import EngineLane
-from podferry.storage.listing import Dataset, check_frozen, open_dataset
+from podferry.storage.listing import check_frozen
+from podferry.storage.store import StoreConfig
 
-log = structlog.get_logger(__name__)
+
+@dataclass(frozen=True, slots=True)
+class DatasetPlace:
+    """Where one dataset is brought, and with whose credentials.
+
+    Attributes:
+        stage: The directory that it fills.
+        claim: The directory that says which dataset fills the stage.
+        secret: A mounted Secret; None for the environment.
+        in_pod: Whether the kubelet watches over the volume.
+    """
+
+    stage: Path
+    claim: Path
+    secret: Path | None = None
+    in_pod: bool = False
 
 
 class DatasetWork:
-    """Brings one dataset."""
+    """Brings one dataset. Imports little: `podferry dataset get` is nothing else."""
 
-    def __init__(self, spec: DatasetSpec, config: AgentConfig, state: State) -> None:
-        assert config.places.dataset is not None  # noqa: S101 - a spec with a dataset has a place for it
-        self._spec = spec
-        self._config = config
-        self._stage = Stage(config.places.dataset, config.places.claim or config.places.control)
-        self._state = state
-        self._dataset: Dataset | None = None
+    def __init__(
+        self,
+        spec: DatasetSpec,
+        place: DatasetPlace,
+        settings: PrefetchSettings,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.spec = spec
+        self.status = DatasetStatus(uri=spec.reference, path=spec.path, name=spec.name)
+        self.report = PrefetchReport(self.status, place.stage)
+        self._place, self._root = place, place.stage
+        self._settings = settings
+        self._changed = changed
+        self._stage = Stage(place.stage, place.claim, file_mode=spec.file_mode)
+        self._dataset: Opened | None = None
+        self._contents: Contents | None = None
         self._plan: PrefetchPlan | None = None
-        self.status = DatasetStatus(uri=spec.reference, path=spec.path)
-        state.status.dataset = self.status
 
-    async def plan(self) -> None:
-        """List, compare with the reference, size. No byte of the data has moved on return.
+    async def plan(self) -> Placed:
+        """List, select, compare with the reference, claim the stage. No byte of the data has moved on return.
+
+        Returns:
+            What is to come, and the room that there is: `podferry.sidecar.fit` judges all datasets together.
 
         Raises:
             EmptyDataset, Changed, Refused and the store's errors: Why it cannot be brought.
         """
-        if not self._stage.root.is_dir():
-            raise Refused.of(f"the dataset path {self._stage.root} is no directory", remedy="Create it")
-        reference = self._spec.parsed
+        if not self._root.is_dir():
+            raise Refused.of(f"the dataset path {self._root} is no directory", remedy="Create it")
+        reference = self.spec.parsed
         if self._dataset is None:
-            access = store_config(self._spec.access, self._config.dataset_secret)
-            self._dataset = await open_dataset(reference.uri, access)
-        manifest = self._dataset.manifest
-        check_frozen(reference, manifest)
-        kept = self._stage.claim(manifest)
-        self._plan = plan_prefetch(manifest, kept, self._config.settings.prefetch)
-        try:
-            refuse_unless_fits(self._plan, measure(self._stage.root), in_pod=self._config.places.in_pod)
-        except Refused:
-            self._stage.finish()
-            raise
-        self.status.digest = manifest.digest
-        self.status.files, self.status.bytes = manifest.files, manifest.bytes
+            selection = Selection(self.spec.include, self.spec.exclude)
+            self._dataset = await open_selected(reference.uri, selection, self._access(), self.spec.unpack)
+        named, pack = self._dataset.named, self._dataset.pack
+        check_frozen(reference, named)
+        part = part_of(self._dataset.manifest, self.spec.shard)
+        self._contents = Contents(part, pack, self.spec.unpack, self._place.claim)
+        kept = self._contents.claim(self._stage)
+        self._plan = plan_prefetch(part, kept, self._settings, self._left)
+        self.status.digest = named.digest
+        self.status.files, self.status.bytes = part.files, part.bytes
         self.status.files_kept = self.status.files_done = len(kept)
-        self.status.bytes_done = sum(entry.size for entry in self._plan.kept)
-        self._state.changed()
+        self.status.bytes_done = self._plan.partial + sum(entry.size for entry in self._plan.kept)
+        capacity = measure(self._root)
+        self.status.in_memory = capacity.in_memory
+        self._changed()
+        return Placed(self._plan, capacity, self.spec.name, self._limit())
 
-    async def fetch(self) -> None:
+    def _left(self, files: Sequence[Entry]) -> int:
+        return left_aside(self._stage, files, self._settings.range_bytes)
+
+    def _access(self) -> StoreConfig:
+        return store_config(self.spec.access, self._place.secret)
+
+    def _limit(self) -> int | None:
+        """The volume's limit where the kubelet alone watches it: on a disk, in a pod."""
+        watched = self._place.in_pod and self.spec.medium is Medium.DISK and not any(unsized(self.spec))
+        return data_volume(self.spec).bytes if watched else None
+
+    async def fetch(self, *, lines: bool = True) -> None:
         """Fill the stage as planned.
+
+        Args:
+            lines: Log a line every few seconds.
 
         Raises:
             Changed, NotFound, Corrupt, TemporaryError, Refused: See `Prefetch.run`.
         """
-        assert self._plan is not None and self._dataset is not None  # noqa: PT018, S101 - `plan` comes first
-        lane = EngineLane(self._dataset.store)
-        started = time.monotonic()
-        await Prefetch(self._plan, lane, self._stage, self._config.settings.prefetch, self._advance).run()
-        self.status.seconds = time.monotonic() - started
-        log.info(
-            "dataset whole",
-            files=self.status.files,
-            bytes=self.status.bytes,
-            seconds=round(self.status.seconds, 3),
-        )
+        assert self._plan and self._dataset and self._contents  # noqa: PT018, S101 - `plan` comes first
+        store, stage, settings = self._dataset.store, self._stage, self._settings
+        source, meter = Source(EngineLane(store), store.requests), self.report.meter
+        way = Way(source.lane, stage, settings, self._advance)
+        try:
+            async with self.report.telling(lines=lines):
+                rest = await self._contents.unpack(self._plan, way)
+                await Prefetch(rest, source, stage, settings, meter=meter).run()
+        except (Changed, NotFound, Corrupt) as error:
+            if self._dataset.source is None:
+                raise
+            raise await since_frozen(error, self._dataset.source, self._access()) from error
 
     def _advance(self, files: int, count: int) -> None:
-        self.status.files_done += files
-        self.status.bytes_done += count
-        self._state.changed()
+        self.report.meter.files += files
+        self.report.meter.bytes += count
+
+    def abandon(self) -> None:
+        """Nothing is to be fetched after all: remove what is aside. Another agent's stage stays."""
+        if self._plan is not None:
+            self._stage.finish()
 
     async def close(self) -> None:
         """Give back the connections and the stage."""
@@ -96,6 +150,9 @@ class DatasetWork:
     def summary(self) -> str:
         """One line for people."""
         status = self.status
+        called = f"dataset {status.name}" if status.name else "dataset"
+        shard = f", part {self.spec.shard}" if self.spec.shard else ""
         kept = f", {status.files_kept:,} of them kept" if status.files_kept else ""
-        size = f"{status.files:,} files, {format_bytes(status.bytes)}"
-        return f"dataset: {size} in {status.seconds:.1f} s at {status.path}{kept}"
+        size = f"{status.files:,} file{'s' * (status.files != 1)}, {format_bytes(status.bytes)}"
+        place = status.path if status.in_memory else f"{status.path} on disk"
+        return f"{called}: {size}{shard} in {status.seconds:.1f} s at {place}{kept}"

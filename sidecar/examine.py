@@ -12,7 +12,7 @@ import xxhash
 from podferry.contract.commit import CommittedFile
 from podferry.contract.errors import Changed, Corrupt, NotFound, Problem
 from podferry.contract.manifest import Entry
-from podferry.sidecar.prefetch import Budget
+from podferry.sidecar.budget import Budget
 from podferry.sidecar.settings import PrefetchSettings
 from podferry.sidecar.tasks import attempts
 from podferry.storage.store import Store

@@ -3,16 +3,52 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
-from podferry.contract.api import CheckpointStatus, DatasetStatus, OutputStatus, Stage, Status
+from podferry.contract.api import (
+    CheckpointStatus,
+    DatasetStatus,
+    OutputStatus,
+    Stage,
+    Status,
+    Transfer,
+)
+from podferry.sidecar.meters import FIRST_BYTE
 
 SECONDS = (0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
 """Upper bounds of the histogram: from a small file to a checkpoint of 30 GiB at 50 MiB/s."""
+
+DATASET_GAUGES: tuple[tuple[str, str, Callable[[DatasetStatus], float]], ...] = (
+    ("files", "Files of the dataset", lambda one: one.files),
+    ("bytes", "Bytes of the dataset", lambda one: one.bytes),
+    ("done_files", "Files that are whole here", lambda one: one.files_done),
+    ("done_bytes", "Bytes that are here", lambda one: one.bytes_done),
+    ("prefetch_seconds", "What prefetching took", lambda one: one.seconds),
+    ("bytes_per_second", "Of the last seconds, in the end of the whole prefetch", lambda one: one.rate),
+    ("connections", "Open to the store by the lean lane", lambda one: one.transfer.connections),
+    ("volume_bytes", "Size of the file system that holds the stage", lambda one: one.volume_bytes),
+    ("volume_free_bytes", "What of it is free", lambda one: one.volume_free),
+)
+DATASET_COUNTERS: tuple[tuple[str, str, Callable[[DatasetStatus], float]], ...] = (
+    ("received_bytes", "Bytes fetched, those fetched again included", lambda one: one.transfer.bytes),
+    ("retries", "Requests that were sent again", lambda one: one.transfer.retries),
+    (
+        "handed_over",
+        "Requests that the lean lane gave to the store's own client",
+        lambda one: one.transfer.handed_over,
+    ),
+)
+"""Name behind `podferry_dataset_`, help, and where the figure is. Each has the dataset's name as a label."""
 
 
 class Timings:
@@ -46,8 +82,8 @@ class StatusCollector(Collector):
             stages.add_metric([stage.value], float(stage is status.stage))
         yield stages
         yield CounterMetricFamily("podferry_worker_starts", "Starts of the worker", status.starts)
-        if status.dataset is not None:
-            yield from _dataset(status.dataset)
+        if status.datasets:
+            yield from _datasets(status.datasets)
         if status.checkpoints is not None:
             yield from _checkpoints(status.checkpoints, time.time())
         if status.outputs is not None:
@@ -61,12 +97,32 @@ def exposition(status: Status, timings: Timings) -> bytes:
     return generate_latest(registry) + generate_latest(timings.registry)
 
 
-def _dataset(status: DatasetStatus) -> Iterator[Metric]:
-    yield GaugeMetricFamily("podferry_dataset_files", "Files of the dataset", status.files)
-    yield GaugeMetricFamily("podferry_dataset_bytes", "Bytes of the dataset", status.bytes)
-    yield GaugeMetricFamily("podferry_dataset_done_files", "Files that are whole here", status.files_done)
-    yield GaugeMetricFamily("podferry_dataset_done_bytes", "Bytes that are here", status.bytes_done)
-    yield GaugeMetricFamily("podferry_dataset_prefetch_seconds", "What prefetching took", status.seconds)
+def _datasets(datasets: Sequence[DatasetStatus]) -> Iterator[Metric]:
+    """One family a figure, one sample a dataset; the label of the one without a name is empty."""
+    label = ["dataset"]
+    for name, text, value in DATASET_GAUGES:
+        gauge = GaugeMetricFamily(f"podferry_dataset_{name}", text, labels=label)
+        for one in datasets:
+            gauge.add_metric([one.name], value(one))
+        yield gauge
+    for name, text, value in DATASET_COUNTERS:
+        counter = CounterMetricFamily(f"podferry_dataset_{name}", text, labels=label)
+        for one in datasets:
+            counter.add_metric([one.name], value(one))
+        yield counter
+    first = HistogramMetricFamily(
+        "podferry_dataset_first_byte_seconds", "From a request to the first byte of its answer", labels=label
+    )
+    for one in datasets:
+        first.add_metric([one.name], _buckets(one.transfer), one.transfer.first_byte_seconds)
+    yield first
+
+
+def _buckets(transfer: Transfer) -> list[tuple[str, float]]:
+    """Counts up to each bound, as Prometheus has them."""
+    counts = transfer.first_bytes or [0] * (len(FIRST_BYTE) + 1)
+    bounds = [*map(str, FIRST_BYTE), "+Inf"]
+    return list(zip(bounds, accumulate(counts), strict=True))
 
 
 def _checkpoints(status: CheckpointStatus, now: float) -> Iterator[Metric]:

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import structlog
 
 from podferry.contract.errors import BucketNotFound, NotFound
+from podferry.sidecar.budget import Budget
 from podferry.sidecar.committer import Committer
 from podferry.sidecar.ledger import Begun, Done, Ledger, PlannedFile, Sent
-from podferry.sidecar.prefetch import Budget
 from podferry.sidecar.reading import Fingerprint, Reading
 from podferry.sidecar.settings import CheckpointSettings
 from podferry.sidecar.tasks import attempts, each

@@ -78,15 +78,20 @@ def _wish(request: web.Request) -> FlushWish:
 
 
 class Api:
-    """The handlers. `flush` and `mark` are set once there is something to wait for and to mark."""
+    """The handlers. `flush` and `mark` are set once there is something to wait for and to mark.
+
+    `refresh` brings the status up to date before it is told: what changes by itself, as a volume's fullness.
+    """
 
     def __init__(self, state: State, timings: Timings) -> None:
         self._state, self._timings = state, timings
+        self.refresh: Callable[[], object] = lambda: None
         self.flush: Flush | None = None
         self.mark: Mark | None = None
 
     async def status(self, _: web.Request) -> web.Response:
         """Everything."""
+        self.refresh()
         return _answer(self._state.status)
 
     async def gate(self, request: web.Request) -> web.Response:
@@ -96,6 +101,7 @@ class Api:
             return self._state.gate().open or self._state.status.stage in FINAL_STAGES
 
         await self._state.wait_for(settled, _wait(request))
+        self.refresh()
         return _answer(self._state.gate())
 
     async def durable(self, request: web.Request) -> web.Response:
@@ -112,6 +118,7 @@ class Api:
 
     async def metrics(self, _: web.Request) -> web.Response:
         """For Prometheus."""
+        self.refresh()
         text = exposition(self._state.status, self._timings)
         return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 

@@ -18,12 +18,16 @@ class PrefetchSettings(msgspec.Struct, frozen=True):
         buffer_bytes: Bytes in flight, part of the memory sum, which counts them twice: an engine holds the
             chunks of a body and, once it is complete, their join.
         attempts: Times that one range is asked for, on top of the engine's own retries.
+        verify: Compare what comes with the checksums that the store states.
+        processes: That fetch at once; None for one a core, up to three.
     """
 
     in_flight: int = 64
     range_bytes: int = 8 * MIB
     buffer_bytes: int = 64 * MIB
     attempts: int = 4
+    verify: bool = True
+    processes: int | None = None
 
 
 class CheckpointSettings(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -19,12 +20,14 @@ import msgspec
 from podferry.contract.documents import decode_document
 from podferry.contract.errors import Corrupt, Refused
 from podferry.contract.manifest import Entry, Manifest
+from podferry.contract.names import folded
 
 ASIDE = ".podferry-partial"
 """Where files grow, on the stage's own file system; gone when the stage is whole."""
 FORMAT = 1
 FILE_MODE = 0o644
 DIRECTORY_MODE = 0o755
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 NO_FILE = -1
 """Stands for the size of what is neither a directory nor a regular file: a link, a pipe."""
 
@@ -35,29 +38,44 @@ class Claim(msgspec.Struct, frozen=True):
     Attributes:
         digest: The manifest's.
         names: Its files, relative to the stage: what a later start may trim.
+        boot: Of which start of the machine: what it had written in part may be lost with its memory.
         format: Version of this document.
     """
 
     digest: str
     names: frozenset[str]
+    boot: str = ""
     format: int = FORMAT
 
 
 class Stage:
-    """A directory that becomes a dataset."""
+    """A directory that becomes a dataset.
 
-    def __init__(self, root: Path, claims: Path) -> None:
+    Args:
+        root: The directory.
+        claims: Where it is noted what fills it.
+        file_mode: Permissions of its files.
+    """
+
+    def __init__(self, root: Path, claims: Path, file_mode: int = FILE_MODE) -> None:
         self.root = root
+        self.file_mode = file_mode
         self.aside = root / ASIDE
         self._root, self._aside = str(root), str(self.aside)
         self._claims = claims
         self._locked: TextIO | None = None
+        self._umask = _umask()
         self._made = {""}
 
-    def claim(self, manifest: Manifest) -> frozenset[str]:
+    def claim(self, manifest: Manifest, ours: frozenset[str] = frozenset()) -> frozenset[str]:
         """Make the stage this manifest's; the names that it already holds whole.
 
-        What an earlier start fetched for another manifest is trimmed. Nothing else is ever deleted.
+        What an earlier start fetched for another manifest is trimmed. Nothing else is ever deleted. Of the
+        same manifest also what had come in part stays, aside.
+
+        Args:
+            manifest: What it is to hold.
+            ours: Names besides those of the last claim that podferry wrote.
 
         Raises:
             Refused: It holds files of somebody else, another agent is using it, or it cannot be written.
@@ -66,10 +84,13 @@ class Stage:
         try:
             self._claims.mkdir(parents=True, exist_ok=True)
             self._lock()
-            whole = self._sort_out(manifest)
-            self._record(Claim(manifest.digest, frozenset(entry.name for entry in manifest.entries)))
-            shutil.rmtree(self.aside, ignore_errors=True)
-            self.aside.mkdir()
+            before, boot = self._claimed(), _boot()
+            whole = self._sort_out(manifest, before, ours)
+            self._record(Claim(manifest.digest, frozenset(entry.name for entry in manifest.entries), boot))
+            if (before.digest, before.boot) != (manifest.digest, boot):
+                shutil.rmtree(self.aside, ignore_errors=True)
+            self.aside.mkdir(exist_ok=True)
+            self._tell_folded(manifest)
         except OSError as error:
             remedy = "Check the directory and its permissions"
             raise Refused.of(f"the stage {self.root} cannot be used", str(error), remedy) from error
@@ -103,21 +124,26 @@ class Stage:
         except (FileNotFoundError, Corrupt):
             return Claim("", frozenset())
 
-    def _sort_out(self, manifest: Manifest) -> frozenset[str]:
+    def _tell_folded(self, manifest: Manifest) -> None:
+        """Refuse names that are one file here: where the case of letters does not count, as on a Mac."""
+        if (self.root / ASIDE.upper()).exists():
+            Corrupt.raise_any(folded([entry.name for entry in manifest.entries]))
+
+    def _sort_out(self, manifest: Manifest, claim: Claim, ours: frozenset[str]) -> frozenset[str]:
         """Trim what is ours and not wanted; the names of what is wanted and whole."""
-        claim = self._claimed()
+        names = claim.names | ours
         held = dict(_contents(str(self.root)))
         same = claim.digest == manifest.digest
         # The trainer may keep a cache of its own beside the files of the same dataset, but no link:
         # writing below one would leave the stage.
         foreign = [
-            name for name, size in held.items() if name not in claim.names and not (same and size != NO_FILE)
+            name for name, size in held.items() if name not in names and not (same and size != NO_FILE)
         ]
         if foreign:
             self._refuse(sorted(foreign))
         wanted = {entry.name: entry.size for entry in manifest.entries} if same else {}
         whole = frozenset(name for name, size in held.items() if wanted.get(name) == size)
-        for name in claim.names & held.keys() - whole:
+        for name in names & held.keys() - whole:
             (self.root / name).unlink()
             _prune(self.root, name)
         return whole
@@ -135,8 +161,8 @@ class Stage:
             "Empty it, or choose another dataset path",
         )
 
-    def grow(self, number: int) -> Path:
-        """An empty file aside, under a number of its own."""
+    def grow(self, number: int | str) -> Path:
+        """An empty file aside, under a number or a name of its own; what was there is forgotten."""
         path = self.aside / str(number)
         os.close(_create(str(path)))
         return path
@@ -155,7 +181,7 @@ class Stage:
 
     def admit(self, path: Path, entry: Entry) -> None:
         """Rename a whole file in under its own name."""
-        path.chmod(FILE_MODE)
+        path.chmod(self.file_mode)
         self._rename(str(path), entry.name)
 
     def put(self, number: int, data: memoryview, entry: Entry) -> None:
@@ -165,10 +191,11 @@ class Stage:
             OSError: As `write`.
         """
         path = f"{self._aside}/{number}"
-        descriptor = _create(path)
+        descriptor = _create(path, self.file_mode)
         try:
             _write_all(descriptor, data, 0)
-            os.fchmod(descriptor, FILE_MODE)
+            if self.file_mode & self._umask:
+                os.fchmod(descriptor, self.file_mode)
         finally:
             os.close(descriptor)
         self._rename(path, entry.name)
@@ -184,7 +211,7 @@ class Stage:
         self._make(directory.rpartition("/")[0])
         path = self.root / directory
         if not path.is_dir():
-            path.mkdir()
+            path.mkdir(exist_ok=True)  # another process of this prefetch may have been quicker
             path.chmod(stat.S_IMODE(path.stat().st_mode) | DIRECTORY_MODE)  # whatever the umask is
         self._made.add(directory)
 
@@ -195,7 +222,7 @@ class Stage:
 
 def _refuse_own_names(manifest: Manifest) -> None:
     for entry in manifest.entries:
-        if entry.name.partition("/")[0] == ASIDE:
+        if entry.name.partition("/")[0].casefold() == ASIDE:
             what = f"a dataset must not hold {ASIDE}: the name is podferry's own"
             raise Refused.of(what, repr(entry.name), "Remove it at its source")
 
@@ -225,8 +252,27 @@ def _prune(root: Path, name: str) -> None:
         parent = parent.rpartition("/")[0]
 
 
-def _create(path: str) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+def _boot() -> str:
+    """Which start of the machine this is; empty where the system does not tell (macOS)."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return ""
+
+
+def _create(path: str, mode: int = 0o600) -> int:
+    """A new file; what an attempt before left under its name is removed."""
+    try:
+        return os.open(path, NEW, mode)
+    except FileExistsError:
+        os.unlink(path)  # noqa: PTH108 - as in `put`
+        return os.open(path, NEW, mode)
+
+
+def _umask() -> int:
+    """What this process leaves out of the modes of new files; reading it sets it for a moment."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def _write_all(descriptor: int, data: memoryview, start: int) -> None:

@@ -46,11 +46,12 @@ class State:
         return self._opened or Gate(open=False, summary=f"{self.status.stage}: {self._progress()}")
 
     def _progress(self) -> str:
-        dataset = self.status.dataset
-        if dataset is None or not dataset.files:
+        listed = [dataset for dataset in self.status.datasets if dataset.files]
+        if not listed:
             return "not listed yet"
-        files = f"{dataset.files_done:,} of {dataset.files:,} files"
-        return f"{files}, {format_bytes(dataset.bytes_done)} of {format_bytes(dataset.bytes)}"
+        files = f"{sum(one.files_done for one in listed):,} of {sum(one.files for one in listed):,} files"
+        done, total = sum(one.bytes_done for one in listed), sum(one.bytes for one in listed)
+        return f"{files}, {format_bytes(done)} of {format_bytes(total)}"
 
     async def wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
         """Wait until `condition` holds, at most `seconds`; whether it does."""

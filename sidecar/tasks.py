@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import stamina
+from podferry.contract.errors import FerryError, PermanentError, Refused, TemporaryError
 
-from podferry.contract.errors import TemporaryError
+if TYPE_CHECKING:
+    import stamina
 
 T = TypeVar("T")
 
@@ -28,6 +29,8 @@ async def all_of(work: Iterable[Coroutine[object, object, None]]) -> None:
 
 def attempts(count: int) -> AsyncIterator[stamina.Attempt]:
     """So many tries of one request, with pauses, where it fails for a reason that may pass."""
+    import stamina  # noqa: PLC0415 - most requests succeed, and what starts often must start quickly
+
     return stamina.retry_context(on=TemporaryError, attempts=count, timeout=None)
 
 
@@ -42,3 +45,23 @@ async def each(
             await work(item)
 
     await all_of(worker() for _ in range(min(at_once, len(items))))
+
+
+def merged(results: Sequence[object]) -> FerryError | None:
+    """One error of all that went wrong; None where nothing did.
+
+    Args:
+        results: What `asyncio.gather` returns with its exceptions; one that is none of ours is raised.
+
+    Returns:
+        A permanent error where one of them is: trying again does not help the whole.
+    """
+    for result in results:
+        if isinstance(result, BaseException) and not isinstance(result, FerryError):
+            raise result
+    errors = [result for result in results if isinstance(result, FerryError)]
+    if len(errors) < 2:
+        return errors[0] if errors else None
+    problems = [problem for error in errors for problem in error.problems]
+    kind = Refused if any(isinstance(error, PermanentError) for error in errors) else TemporaryError
+    return kind(*problems)

@@ -39,10 +39,12 @@ class Settings(msgspec.Struct, frozen=True):
     Attributes:
         options: Keyword arguments of its class.
         place: For errors.
+        customised: Whether options of the file system's own are among them, as the user named them.
     """
 
     options: Options
     place: Place
+    customised: bool = False
 
     def __repr__(self) -> str:
         return f"Settings(options of: {', '.join(sorted(self.options))}, place={self.place!r})"
@@ -63,7 +65,8 @@ def settings_for(uri: Uri, config: StoreConfig, limits: Limits) -> Settings:
         )
     options, place = _vendor(uri)(uri, config, limits)
     common: Options = {"skip_instance_cache": True, "use_listings_cache": False}
-    return Settings({**common, **options, **_named(uri.scheme, config.credentials)}, place)
+    named = _named(uri.scheme, config.credentials)
+    return Settings({**common, **options, **named}, place, bool(named))
 
 
 def _vendor(uri: Uri) -> Callable[[Uri, StoreConfig, Limits], tuple[Options, Place]]:

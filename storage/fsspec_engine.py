@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
+from functools import cached_property
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
@@ -26,8 +27,10 @@ from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.body import Source, whole
 from podferry.storage.fsspec_config import EXCLUSIVE, HTTP, OBJECTS, settings_for
+from podferry.storage.fsspec_heads import heads_for
 from podferry.storage.limits import LIMITS, Limits
 from podferry.storage.naming import checked_name, is_temporary, join, temporary_name
+from podferry.storage.requests import Requests
 from podferry.storage.schemes import unknown_scheme
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.translate import make, translating
@@ -53,6 +56,8 @@ class FsspecStore:
         settings = settings_for(uri, config, limits)
         self._place = settings.place
         self._options = settings.options
+        self._config = config
+        self._settings = settings
         self._limits = limits
         self._held: tuple[Any, str] | None = None
         self._making = threading.Lock()
@@ -60,6 +65,11 @@ class FsspecStore:
         parallel = getattr(kind, "async_impl", False) or uri.scheme in PARALLEL
         self._threads = ThreadPoolExecutor(limits.parallel_calls if parallel else 1, "fsspec")
         self._call_seconds = limits.connect_seconds + limits.stall_seconds + limits.retry_seconds
+
+    @cached_property
+    def requests(self) -> Requests | None:
+        """See `Store.requests`."""
+        return heads_for(self.uri, self._config, self._settings, lambda: self._fs)
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
         """See `Store.entries`. The file system lists it whole before the first entry comes."""
@@ -75,11 +85,13 @@ class FsspecStore:
         checked_name(name)
         return await self._call(name, lambda: self._stat(name), self._call_seconds)
 
-    async def read(self, name: str, start: int = 0, length: int | None = None, tag: str = "") -> memoryview:
-        """See `Store.read`. The tag is compared after the bytes have come."""
+    async def read(
+        self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None
+    ) -> memoryview:
+        """See `Store.read`. Tag and size are compared after the bytes have come."""
         checked_name(name)
         return await self._call(
-            name, lambda: self._read(name, start, length, tag), self._limits.request_seconds
+            name, lambda: self._read(name, start, length, tag, size), self._limits.request_seconds
         )
 
     async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
@@ -159,7 +171,8 @@ class FsspecStore:
         return f"{root}/{quote(key) if self.uri.scheme in HTTP else key}" if key else root or "/"
 
     def _relative(self, path: str, top: str) -> str:
-        rest = path.removeprefix(top.rstrip("/")).strip("/")
+        # One slash alone: of an object's key a second one is a part.
+        rest = path.removeprefix(top.rstrip("/")).removeprefix("/").rstrip("/")
         return unquote(rest) if self.uri.scheme in HTTP else rest
 
     def _entry(self, name: str, info: Info) -> Entry:
@@ -194,8 +207,10 @@ class FsspecStore:
     def _kept(self, found: Mapping[str, Info], top: str, prefix: str) -> Iterator[Entry]:
         for path, info in found.items():
             name = self._relative(path, top)
-            marker = path.endswith("/") or info.get("type") == "directory"
-            if name and not marker and not is_temporary(name):
+            if path.endswith("/"):
+                if info.get("size"):  # no directory's marker but bytes, under a name that no file can have
+                    yield self._entry(join(prefix, name) + "/", info)
+            elif name and info.get("type") != "directory" and not is_temporary(name):
                 yield self._entry(join(prefix, name), info)
 
     def _children(self, prefix: str) -> Iterator[str]:
@@ -221,16 +236,24 @@ class FsspecStore:
             raise FileNotFoundError(name)
         return self._entry(name, info)
 
-    def _read(self, name: str, start: int, length: int | None, tag: str) -> memoryview:
-        size = self._stat(name).size if length == 0 or (start and length is None) else None
-        wanted = max(0, size - start) if size is not None and length is None else length
-        if size is not None and start + (wanted or 0) > size:
-            raise self._short(name, size, start, length)
+    def _read(self, name: str, start: int, length: int | None, tag: str, size: int | None) -> memoryview:
+        held = self._stat(name).size if length == 0 or (start and length is None) else None
+        wanted = max(0, held - start) if held is not None and length is None else length
+        if held is not None and start + (wanted or 0) > held:
+            raise self._short(name, held, start, length)
         data = b"" if wanted == 0 else self._bytes(name, start, wanted)
-        if tag and (now := self._stat(name).tag) != tag:
-            measured = f"tag {now}, was {tag}"
-            raise Changed.of(f"{self.uri / name} is no longer the object that was listed", measured)
+        if tag or size is not None:
+            self._same(self._stat(name), tag, size)
         return memoryview(data)
+
+    def _same(self, now: Entry, tag: str, size: int | None) -> None:
+        if tag and now.tag != tag:
+            measured = f"tag {now.tag}, was {tag}"
+        elif size not in {None, now.size}:
+            measured = f"{now.size} bytes, {size} were listed"
+        else:
+            return
+        raise Changed.of(f"{self.uri / now.name} is no longer the object that was listed", measured)
 
     def _bytes(self, name: str, start: int, length: int | None) -> bytes:
         if length is None:

@@ -33,4 +33,4 @@ class EngineLane:
 
     async def fetch(self, entry: Entry, start: int, length: int) -> memoryview:
         """See `Lane.fetch`."""
-        return await self.store.read(entry.name, start, length, entry.tag)
+        return await self.store.read(entry.name, start, length, entry.tag, entry.size)

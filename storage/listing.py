@@ -1,38 +1,44 @@
-"""Lists a dataset, or says by name why there is none."""
+"""Lists a dataset, or says by name why there is none.
+
+A dataset is a prefix, one object, or what a manifest names: a file that ends with `.podferry.json`, as
+`podferry dataset freeze --manifest` writes it. Of a manifest nothing is listed: its files are fetched as they
+were, by the tags that they had.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from difflib import get_close_matches
-from pathlib import Path
-
 import msgspec
 
-from podferry.contract.errors import Changed, EmptyDataset, FerryError, NotFound
-from podferry.contract.manifest import Entry, Manifest, freeze
+from podferry.contract.errors import Changed, Corrupt, EmptyDataset, NotFound
+from podferry.contract.manifest import Entry, Manifest, decode_manifest, differences, freeze, is_manifest_name
 from podferry.contract.quantity import format_bytes
 from podferry.contract.reference import Reference
-from podferry.contract.uri import Uri
+from podferry.contract.uri import Uri, parse_uri
+from podferry.storage.levels import all_entries
+from podferry.storage.nearest import empty, hint
+from podferry.storage.obstore_config import SCHEMES
 from podferry.storage.open import open_store
 from podferry.storage.store import Store, StoreConfig
 
-MOST_NAMED = 3
-"""Prefixes that a message names: enough to recognise a slip, few enough to read."""
-HINT_SECONDS = 10.0
-"""For the search after near prefixes: a flat bucket of millions of objects must not hold the error back."""
+ANYWHERE = (*SCHEMES, "gs", "gcs", "oss", "http", "https")
+"""Where a manifest's data may lie, wherever it lies itself. Other URIs name this machine, or a host to which
+the credentials are sent as they are: a manifest is somebody's document, and must not choose that."""
 
 
-async def list_dataset(store: Store) -> Manifest:
-    """All files below the store's URI; where the URI is an object itself, that one.
+class Listing(msgspec.Struct, frozen=True):
+    """What lies at a dataset's place, in any order; whether the names can be files, `freeze` finds.
 
-    Raises:
-        EmptyDataset: Nothing is there; it names the nearest prefixes that exist.
-        Corrupt: Names that cannot be files below one directory.
+    Attributes:
+        store: Opened where the names are relative to; close it when done.
+        uri: What the manifest's URI becomes: for one object its own, not that of the store.
+        entries: The files.
+        manifest: What was frozen, where a manifest was the source: then its entries.
     """
-    entries = [entry async for entry in store.entries()]
-    if not entries:
-        raise await _empty(store.uri)
-    return freeze(str(store.uri), entries)
+
+    store: Store
+    uri: str
+    entries: tuple[Entry, ...]
+    manifest: Manifest | None = None
 
 
 class Dataset(msgspec.Struct, frozen=True):
@@ -48,103 +54,158 @@ class Dataset(msgspec.Struct, frozen=True):
 
 
 async def open_dataset(uri: Uri, config: StoreConfig) -> Dataset:
-    """Open and list a dataset: a prefix, or one object, which becomes a dataset of one file.
+    """Open and list a dataset.
 
     Raises:
-        EmptyDataset: Neither; it names the nearest prefixes that exist.
+        EmptyDataset: Nothing is there; it names the nearest prefixes that exist.
+        Corrupt: Names that cannot be files below one directory; a manifest that does not agree with itself.
     """
+    listing = await open_listing(uri, config)
+    try:
+        return Dataset(listing.store, listing.manifest or freeze(listing.uri, listing.entries))
+    except Corrupt:
+        await listing.store.close()
+        raise
+
+
+async def open_listing(uri: Uri, config: StoreConfig) -> Listing:
+    """Open and list a dataset, whatever its names are.
+
+    Raises:
+        EmptyDataset: Nothing is there; it names the nearest prefixes that exist.
+        Corrupt, FormatTooNew: What should be a manifest is none that this podferry reads.
+    """
+    if is_manifest_name(uri.name):
+        return await _of_manifest(uri, config)
+    return await _below(uri, config) or await _single(uri, config)
+
+
+async def _below(uri: Uri, config: StoreConfig) -> Listing | None:
     store = open_store(uri, config)
     try:
-        return Dataset(store, await list_dataset(store))
-    except EmptyDataset:
-        await store.close()
+        entries = tuple(await all_entries(store))
     except BaseException:
         await store.close()
         raise
-    return await _single(uri, config)
+    if entries:
+        return Listing(store, str(uri), entries)
+    await store.close()
+    return None
 
 
-async def _single(uri: Uri, config: StoreConfig) -> Dataset:
+async def _single(uri: Uri, config: StoreConfig) -> Listing:
     store = open_store(uri.parent, config)
     try:
         if uri.name:
-            entry = await store.stat(uri.name)
-            return Dataset(store, freeze(str(uri), [Entry(uri.name, entry.size, entry.tag)]))
+            found = await store.stat(uri.name)
+            return Listing(store, str(uri), (Entry(uri.name, found.size, found.tag),))
     except NotFound:
         pass
     except BaseException:
         await store.close()
         raise
     await store.close()
-    raise await _empty(uri, await _hint(uri, config))
+    raise await empty(uri, await hint(uri, config))
 
 
-async def _empty(uri: Uri, remedy: str = "") -> EmptyDataset:
-    """Of local files only is it known whether the directory is there at all."""
-    if uri.scheme != "file":
-        return EmptyDataset.of("the dataset is empty", f"no object below {uri}", remedy)
-    path = Path("/") / uri.key
-    if await asyncio.to_thread(path.exists):
-        return EmptyDataset.of("the dataset is empty", f"no file below {path}", remedy)
-    return EmptyDataset.of(f"the dataset {path} does not exist", remedy=remedy)
-
-
-async def _hint(uri: Uri, config: StoreConfig) -> str:
-    """What to do about an empty dataset; what goes wrong on the way to a hint hides nothing."""
+async def _of_manifest(uri: Uri, config: StoreConfig) -> Listing:
+    place = await _single(uri, config)
     try:
-        async with asyncio.timeout(HINT_SECONDS):
-            near = await nearest(uri, config)
-    except (FerryError, TimeoutError):
-        near = []
-        otherwise = "Check the bucket and the path"
-    else:
-        otherwise = f"{uri.root} holds nothing at all: check the bucket"
-    if near:
-        return f"Did you mean {' or '.join(near)}?"
-    return "Check the path" if uri.scheme == "file" else otherwise
+        data = await place.store.read(uri.name, tag=place.entries[0].tag)
+    finally:
+        await place.store.close()
+    manifest = decode_manifest(bytes(data), str(uri))
+    if not manifest.entries:
+        raise EmptyDataset.of("the dataset is empty", f"the manifest {uri} names no file")
+    store = await _store_of(_data_uri(uri, manifest), manifest, config)
+    return Listing(store, manifest.uri, manifest.entries, manifest)
 
 
-async def nearest(uri: Uri, config: StoreConfig) -> list[str]:
-    """The prefixes nearest to `uri` that exist, for messages: siblings of its first part that does not.
+def _data_uri(uri: Uri, manifest: Manifest) -> Uri:
+    data = parse_uri(manifest.uri)
+    here = (uri.scheme, uri.bucket)
+    if uri.scheme != "file" and data.scheme not in ANYWHERE and (data.scheme, data.bucket) != here:
+        raise Corrupt.of(
+            f"the manifest {uri} names data in a place that none but a local manifest may name",
+            manifest.uri,
+            "Lay the manifest beside its data, or bring it to this machine first",
+        )
+    return data
 
-    Of local files only directories of like names, since a disk holds much that has nothing to do with it.
+
+async def _store_of(uri: Uri, manifest: Manifest, config: StoreConfig) -> Store:
+    """Where a manifest's names are relative to: above an object that is a dataset of its own."""
+    names = [entry.name for entry in manifest.entries[:2]]
+    if names != [uri.name]:
+        return open_store(uri, config)
+    above = open_store(uri.parent, config)
+    try:
+        await above.stat(uri.name)
+    except NotFound:
+        await above.close()
+        return open_store(uri, config)
+    except BaseException:
+        await above.close()
+        raise
+    return above
+
+
+async def list_dataset(store: Store) -> Manifest:
+    """All files below the store's URI.
+
+    Raises:
+        EmptyDataset: Nothing is there.
+        Corrupt: Names that cannot be files below one directory.
     """
-    parts = uri.key.split("/")
-    for depth in range(len(parts) - 1, -1, -1):
-        parent = msgspec.structs.replace(uri, key="/".join(parts[:depth]))
-        store = open_store(parent, config)
-        try:
-            children = await store.children()
-        except NotFound:
-            continue
-        finally:
-            await store.close()
-        if children:
-            return [str(parent / name) for name in _ranked(uri, parts[depth], children)]
-    return []
+    entries = [entry async for entry in store.entries()]
+    if not entries:
+        raise await empty(store.uri)
+    return freeze(str(store.uri), entries)
 
 
-def _ranked(uri: Uri, wanted: str, children: list[str]) -> list[str]:
-    if uri.scheme == "file":
-        names = [name.rstrip("/") for name in children if name.endswith("/")]
-        return get_close_matches(wanted, names, n=MOST_NAMED)
-    names = [name.rstrip("/") for name in children]
-    return get_close_matches(wanted, names, n=MOST_NAMED, cutoff=0.4) or names[:MOST_NAMED]
-
-
-def check_frozen(reference: Reference, manifest: Manifest) -> None:
+def check_frozen(reference: Reference, manifest: Manifest, before: Manifest | None = None) -> None:
     """Compare what was listed with what a frozen reference promised.
+
+    Args:
+        reference: The promise.
+        manifest: What was listed.
+        before: The list that the reference names, where it is at hand: then what changed is named.
 
     Raises:
         Changed: They differ.
     """
-    if reference.frozen and reference.digest != manifest.digest:
-        sized = reference.files is not None and reference.bytes is not None
-        counts = f"{reference.files} files, {format_bytes(reference.bytes or 0)}, " if sized else ""
-        said = f"{counts}sha256={reference.digest}"
-        found = f"{manifest.files} files, {format_bytes(manifest.bytes)}, sha256={manifest.digest}"
-        raise Changed.of(
-            f"the dataset {reference.uri} is no longer the one that was frozen",
-            f"frozen: {said}; now: {found}",
-            "Freeze it again with `podferry dataset freeze`, or restore the objects",
-        )
+    if not reference.frozen or reference.digest == manifest.digest:
+        return
+    found = f"{manifest.files} files, {format_bytes(manifest.bytes)}, sha256={manifest.digest}"
+    measured = f"frozen: {_promised(reference)}; now: {found}"
+    if before is not None and before.digest == reference.digest:
+        measured = f"{differences(before.entries, manifest.entries)}; {measured}"
+    raise Changed.of(
+        f"the dataset {reference.uri} is no longer the one that was frozen",
+        measured,
+        "Freeze it again with `podferry dataset freeze`, or restore the objects",
+    )
+
+
+def _promised(reference: Reference) -> str:
+    sized = reference.files is not None and reference.bytes is not None
+    counts = f"{reference.files} files, {format_bytes(reference.bytes or 0)}, " if sized else ""
+    return f"{counts}sha256={reference.digest}"
+
+
+async def changed_since(manifest: Manifest, config: StoreConfig) -> Changed | None:
+    """What differs now from a manifest, for the message of a fetch that met something else; None for nothing.
+
+    Raises:
+        EmptyDataset and the store's errors: It cannot be listed.
+    """
+    listing = await open_listing(parse_uri(manifest.uri), config)
+    await listing.store.close()
+    found = differences(manifest.entries, listing.entries)
+    if not found:
+        return None
+    return Changed.of(
+        f"the dataset {manifest.uri} is no longer the one of its manifest",
+        str(found),
+        "Freeze it again with `podferry dataset freeze --manifest`, or restore the objects",
+    )

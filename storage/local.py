@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from podferry.contract.errors import Changed, Corrupt
+from podferry.contract.errors import Changed, Corrupt, NotFound
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.body import Source
@@ -40,6 +40,7 @@ class LocalStore:
     """A directory as a store; blocking calls run in threads."""
 
     exclusive_create = True
+    requests = None
 
     def __init__(self, uri: Uri, limits: Limits = LIMITS) -> None:
         self.uri = uri
@@ -64,9 +65,11 @@ class LocalStore:
         path = self._path(name)
         return await self._call(name, lambda: self._entry(name, _status(path)))
 
-    async def read(self, name: str, start: int = 0, length: int | None = None, tag: str = "") -> memoryview:
+    async def read(
+        self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None
+    ) -> memoryview:
         """See `Store.read`."""
-        return await self._call(name, lambda: self._read(name, start, length, tag))
+        return await self._call(name, lambda: self._read(name, start, length, tag, size))
 
     async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
         """See `Store.write`."""
@@ -115,26 +118,25 @@ class LocalStore:
             elif _is_object(item):
                 yield item.name
 
-    def _read(self, name: str, start: int, length: int | None, tag: str) -> memoryview:
+    def _read(self, name: str, start: int, length: int | None, tag: str, size: int | None) -> memoryview:
         with self._path(name).open("rb", buffering=0) as file:
             status = os.fstat(file.fileno())
             wanted = max(0, status.st_size - start) if length is None else length
             if tag and _tag(status) != tag:
-                raise self._changed(name, tag, _tag(status))
+                raise self._changed(name, f"tag {_tag(status)}, was {tag}")
+            if size not in {None, status.st_size}:
+                raise self._changed(name, f"{status.st_size} bytes, {size} were listed")
             if start + wanted > status.st_size:
                 raise _too_short(self.uri / name, status.st_size, start, wanted)
             held = bytearray(wanted)
             fill(file.fileno(), memoryview(held), start, str(self.uri / name))
             if tag and _tag(after := os.fstat(file.fileno())) != tag:
-                raise self._changed(name, tag, _tag(after))
+                raise self._changed(name, f"tag {_tag(after)}, was {tag}")
         return memoryview(held)
 
-    def _changed(self, name: str, tag: str, now: str) -> Changed:
-        return Changed.of(
-            f"{self.uri / name} is no longer the file that was listed",
-            f"tag {now}, was {tag}",
-            "List it again",
-        )
+    def _changed(self, name: str, measured: str) -> Changed:
+        what = f"{self.uri / name} is no longer the file that was listed"
+        return Changed.of(what, measured, "List it again")
 
     def _write(self, name: str, source: Source, mode: WriteMode) -> None:
         target, temporary = self._path(name), self._root / temporary_name(name)
@@ -190,18 +192,33 @@ def _is_object(item: os.DirEntry[str]) -> bool:
 def _files(path: Path, above: frozenset[tuple[int, int]]) -> Iterator[tuple[str, os.stat_result]]:
     """Files below a directory; links are followed, but never back to a directory that they lie in."""
     with suppress(FileNotFoundError):
-        status = path.stat()
-        above |= {(status.st_dev, status.st_ino)}
+        here = path.stat()
+        above |= {(here.st_dev, here.st_ino)}
     for item in _scan(path):
-        with suppress(FileNotFoundError):  # deleted since the directory was read
-            status = item.stat()
-            if item.is_dir():
-                if (status.st_dev, status.st_ino) not in above:
-                    yield from (
-                        (join(item.name, name), found) for name, found in _files(Path(item.path), above)
-                    )
-            elif _is_object(item):
-                yield item.name, status
+        status = _status_of(item)
+        if status is None:
+            continue
+        if item.is_dir():
+            if (status.st_dev, status.st_ino) not in above:
+                yield from ((join(item.name, name), found) for name, found in _files(Path(item.path), above))
+        elif _is_object(item):
+            yield item.name, status
+
+
+def _status_of(item: os.DirEntry[str]) -> os.stat_result | None:
+    """What a directory's entry leads to; None where it was deleted since the directory was read.
+
+    Raises:
+        NotFound: It is a link that leads nowhere: a file is missing, as where another volume is not mounted.
+    """
+    try:
+        return item.stat()
+    except FileNotFoundError:
+        with suppress(FileNotFoundError):
+            target = os.readlink(item.path)  # noqa: PTH115 - a Path for each entry would cost more than the call
+            remedy = "Mount what it leads to, or remove it"
+            raise NotFound.of(f"{item.path} is a link that leads nowhere", target, remedy) from None
+        return None
 
 
 def _take(found: Iterator[T], count: int) -> list[T]:

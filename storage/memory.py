@@ -36,6 +36,7 @@ class MemoryStore:
     """
 
     exclusive_create = True
+    requests = None
 
     def __init__(self, uri: Uri, content: Content | None = None) -> None:
         self.uri = uri
@@ -68,13 +69,17 @@ class MemoryStore:
         fault.ends()
         return entry
 
-    async def read(self, name: str, start: int = 0, length: int | None = None, tag: str = "") -> memoryview:
+    async def read(
+        self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None
+    ) -> memoryview:
         """See `Store.read`; a fault may make it lie."""
         fault = await self.content.meet("read", checked_name(name))
         data = self._object(name)
-        if tag and _entry(name, data).tag != tag:
+        if (tag and _entry(name, data).tag != tag) or size not in {None, len(data)}:
             raise Changed.of(
-                f"{self.uri / name} is no longer the object that was listed", "", "List it again"
+                f"{self.uri / name} is no longer the object that was listed",
+                f"{len(data)} bytes",
+                "List it again",
             )
         end = max(start, len(data)) if length is None else start + length
         if end > len(data):

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import msgspec
 from obstore.store import AzureStore, S3Store
 
-from podferry.contract.errors import CredentialsMissing
 from podferry.contract.uri import Uri
-from podferry.storage.credentials import AwsSource, is_true, names_for
+from podferry.storage.azure_access import AZURE, azure_access
+from podferry.storage.credentials import AwsSource
 from podferry.storage.limits import Limits
-from podferry.storage.s3_access import VENDORS, S3Access, checked_endpoint, s3_access
+from podferry.storage.s3_access import VENDORS, S3Access, s3_access
 from podferry.storage.store import StoreConfig
-from podferry.storage.translate import Place, make
+from podferry.storage.translate import Place
 
 if TYPE_CHECKING:
     from obstore.store import AzureConfig, ClientConfig, RetryConfig, S3Config, S3Credential
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 METADATA = "http://169.254.169.254"
 """Amazon's metadata service: "Instance metadata and user data", EC2 user guide."""
 
-
-AZURE = ("az", "abfs", "abfss", "azure")
 SCHEMES = (*VENDORS, *AZURE)
 
 
@@ -127,65 +125,17 @@ def _ambient(source: AwsSource, held: Mapping[str, str]) -> S3Config:
 
 
 def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> Client:
-    held = {**_connection_string(config.credentials), **config.credentials}
-    account = held.get("AZURE_STORAGE_ACCOUNT_NAME", "")
-    named = config.endpoint or held.get("AZURE_STORAGE_ENDPOINT") or held.get("AZURE_ENDPOINT")
-    endpoint = checked_endpoint(named or f"https://{account or 'ACCOUNT'}.blob.core.windows.net")
-    place = Place(uri, endpoint, names_for(config.credentials, "AZURE_"))
-    options = _azure_options(held)
-    if not account or not options:
-        raise _azure_missing(place, account)
+    access = azure_access(uri, config)
+    options: AzureConfig = msgspec.convert(access.options, dict)  # type: ignore[assignment]  # keys of a table
     store = AzureStore(
         uri.bucket,
-        account_name=account,
-        endpoint=endpoint,
+        account_name=access.account,
+        endpoint=access.endpoint,
         config=options,
         client_options=_client_options(limits),
         retry_config=_retries(limits),
     )
-    return Client(store, place)
-
-
-def _azure_missing(place: Place, account: str) -> CredentialsMissing:
-    if account:
-        error = make("credentials", place)
-        return CredentialsMissing(*error.problems)
-    return CredentialsMissing.of(
-        f"no storage account is named for {place.uri}",
-        f"read: {', '.join(place.credentials) or 'nothing'}",
-        "Set AZURE_STORAGE_ACCOUNT_NAME, or AZURE_STORAGE_CONNECTION_STRING",
-    )
-
-
-AZURE_OPTIONS = {
-    "AZURE_STORAGE_ACCOUNT_KEY": "account_key",
-    "AZURE_STORAGE_SAS_TOKEN": "sas_key",
-    "AZURE_STORAGE_TOKEN": "token",
-    "AZURE_CLIENT_ID": "client_id",
-    "AZURE_CLIENT_SECRET": "client_secret",
-    "AZURE_TENANT_ID": "tenant_id",
-    "AZURE_AUTHORITY_HOST": "authority_host",
-    "AZURE_FEDERATED_TOKEN_FILE": "federated_token_file",
-    "AZURE_MSI_ENDPOINT": "msi_endpoint",
-}
-
-
-def _azure_options(held: Mapping[str, str]) -> AzureConfig:
-    if is_true(held.get("AZURE_SKIP_SIGNATURE", "")):
-        return {"skip_signature": True}
-    found = {option: held[name] for name, option in AZURE_OPTIONS.items() if held.get(name)}
-    return msgspec.convert(found, dict)  # type: ignore[return-value]  # keys come from the table above
-
-
-def _connection_string(held: Mapping[str, str]) -> dict[str, str]:
-    names = {
-        "AccountName": "AZURE_STORAGE_ACCOUNT_NAME",
-        "AccountKey": "AZURE_STORAGE_ACCOUNT_KEY",
-        "SharedAccessSignature": "AZURE_STORAGE_SAS_TOKEN",
-        "BlobEndpoint": "AZURE_STORAGE_ENDPOINT",
-    }
-    pairs = [part.partition("=") for part in held.get("AZURE_STORAGE_CONNECTION_STRING", "").split(";")]
-    return {names[name.strip()]: value for name, _, value in pairs if name.strip() in names}
+    return Client(store, access.place)
 
 
 def _client_options(limits: Limits) -> ClientConfig:

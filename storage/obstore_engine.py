@@ -20,11 +20,14 @@ from obstore.exceptions import BaseError, GenericError
 from podferry.contract.errors import Changed, Corrupt, CredentialsMissing, FerryError, NotFound
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
+from podferry.storage.azure_access import AZURE, azure_access
 from podferry.storage.body import Source, whole
 from podferry.storage.limits import LIMITS, Limits
 from podferry.storage.naming import checked_name, join
-from podferry.storage.obstore_config import AZURE, client_for
+from podferry.storage.obstore_config import client_for
 from podferry.storage.parts import PartStore
+from podferry.storage.requests import Requests
+from podferry.storage.s3_access import s3_access
 from podferry.storage.signal import signal_of
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.translate import kind_of, make, translate
@@ -58,6 +61,15 @@ class ObstoreStore:
         found: PartStore | None = engine.s3_parts(self.uri, self._config, self._limits)
         return found
 
+    @cached_property
+    def requests(self) -> Requests | None:
+        """See `Store.requests`. What makes them is loaded here, as not every store is read so."""
+        azure = self.uri.scheme in AZURE
+        maker = importlib.import_module("podferry.storage." + ("azure_heads" if azure else "s3_heads"))
+        access = azure_access(self.uri, self._config) if azure else s3_access(self.uri, self._config)
+        found: Requests | None = maker.heads_for(access)
+        return found
+
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
         """See `Store.entries`. The tag is the ETag as it is sent, with its quotation marks.
 
@@ -82,8 +94,13 @@ class ObstoreStore:
 
     async def children(self, prefix: str = "") -> list[str]:
         """See `Store.children`."""
-        objects, directories = await self._level(self._key(prefix))
-        return sorted([*objects, *(name + "/" for name in directories)])
+        objects, directories = await self.level(prefix)
+        names = (entry.name.rpartition("/")[2] for entry in objects)
+        return sorted([*names, *(name + "/" for name in directories)])
+
+    async def level(self, prefix: str = "") -> tuple[list[Entry], list[str]]:
+        """See `podferry.storage.levels.Levelled`."""
+        return await self._level(self._key(prefix))
 
     async def stat(self, name: str) -> Entry:
         """See `Store.stat`."""
@@ -95,12 +112,15 @@ class ObstoreStore:
         self._bucket_seen = True
         return self._entry(item["path"], item["size"], item["e_tag"])
 
-    async def read(self, name: str, start: int = 0, length: int | None = None, tag: str = "") -> memoryview:
+    async def read(
+        self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None
+    ) -> memoryview:
         """See `Store.read`."""
         await self._prepare()
         checked_name(name)
         if length == 0 or (start and length is None):
             entry = await self.stat(name)
+            self._same_size(name, size, entry.size)
             length = self._rest(entry, start, length, tag)
             if not length:
                 return memoryview(b"")
@@ -109,6 +129,7 @@ class ObstoreStore:
             options["range"] = (start, start + length)
         try:
             result = await obstore.get_async(self._store, self._key(name), options=options)
+            self._same_size(name, size, result.meta["size"])
             view = memoryview(await result.buffer_async())
         except RAISED as error:
             raise await self._unread(error, name, start, length) from error
@@ -178,24 +199,29 @@ class ObstoreStore:
             await writer.wait_closed()
         self._ready = True
 
-    async def _level(self, top: str) -> tuple[list[str], list[str]]:
-        """Names of the objects and of the directories directly below a key."""
+    async def _level(self, top: str) -> tuple[list[Entry], list[str]]:
+        """The objects directly below a key, and the last parts of the directories' names."""
         await self._prepare()
         try:
             found = await obstore.list_with_delimiter_async(self._store, top or None)
         except RAISED as error:
             raise await self._translated(error) from error
         self._bucket_seen = True
-        objects = [item["path"].rpartition("/")[2] for item in found["objects"] if item["path"] != top]
+        items = (item for item in found["objects"] if item["path"] != top)
+        objects = [self._entry(item["path"], item["size"], item["e_tag"]) for item in items]
         return objects, [path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"]]
 
     async def _without_markers(self, empty: list[Entry]) -> list[Entry]:
         real: dict[str, frozenset[str]] = {}
         for parent in sorted({entry.name.rpartition("/")[0] for entry in empty}):
             objects, _ = await self._level(self._key(parent))
-            real[parent] = frozenset(objects)
-        split = ((entry, entry.name.rpartition("/")) for entry in empty)
-        return [entry for entry, (parent, _, last) in split if last in real[parent]]
+            real[parent] = frozenset(entry.name for entry in objects)
+        return [entry for entry in empty if entry.name in real[entry.name.rpartition("/")[0]]]
+
+    def _same_size(self, name: str, listed: int | None, now: int) -> None:
+        if listed not in {None, now}:
+            measured = f"{now} bytes, {listed} were listed"
+            raise Changed.of(f"{self.uri / name} is no longer the object that was listed", measured)
 
     def _rest(self, entry: Entry, start: int, length: int | None, tag: str) -> int:
         if tag and entry.tag != tag:

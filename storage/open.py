@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import importlib
 
-from fsspec.registry import get_filesystem_class
-
 from podferry.contract.errors import InvalidWish
 from podferry.contract.uri import ENGINES, Uri
 from podferry.storage import obstore_config
 from podferry.storage.limits import LIMITS, Limits
 from podferry.storage.local import LocalStore
 from podferry.storage.memory import MemoryStore
-from podferry.storage.schemes import unknown_scheme
 from podferry.storage.store import Store, StoreConfig
 
 
@@ -59,6 +56,11 @@ def _obstore(uri: Uri, config: StoreConfig, limits: Limits) -> Store:
 
 
 def _fsspec(uri: Uri, config: StoreConfig, limits: Limits) -> Store:
+    # Loaded here, as the engines are: it takes longer than all of ours.
+    from fsspec.registry import get_filesystem_class  # noqa: PLC0415
+
+    from podferry.storage.schemes import unknown_scheme  # noqa: PLC0415
+
     try:
         get_filesystem_class(uri.scheme)
     except (ValueError, ImportError) as error:

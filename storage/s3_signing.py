@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ from podferry.contract.errors import CredentialsMissing
 from podferry.storage.credentials import AwsSource, aws_source, config_from_environment
 from podferry.storage.obstore_config import AMBIENT
 from podferry.storage.s3_access import S3Access
+from podferry.storage.s3_signature import Keys
 from podferry.storage.translate import make
 
 UNSIGNED = "UNSIGNED-PAYLOAD"
@@ -53,17 +55,32 @@ class Signer:
         # In a thread: the library is loaded at the first time, and may ask a service for the credentials.
         return await asyncio.to_thread(self._sign, method, url, headers, payload)
 
+    def keys(self) -> Keys:
+        """What it signs with as of now; asks a service where the last ones are about to end. Blocks.
+
+        Raises:
+            CredentialsMissing: There is nothing to sign with.
+        """
+        with self._told():
+            found = self._provider.get_credentials().result()
+        return Keys(found.access_key_id, found.secret_access_key, found.session_token)
+
     def _sign(self, method: str, url: str, headers: Mapping[str, str], payload: str) -> dict[str, str]:
         split = urlsplit(url)
         path = f"{split.path}?{split.query}" if split.query else split.path
         listed = [("Host", split.netloc), *headers.items()]
         request = self._http.HttpRequest(method, path, self._http.HttpHeaders(listed))
-        try:
+        with self._told():
             self._auth.aws_sign_request(request, self._signature(payload)).result()
+        return dict(request.headers)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
         except self._errors.AwsCrtError as error:
             missing = make("credentials", self._access.place, evidence=str(error.name))
             raise CredentialsMissing(*missing.problems) from error
-        return dict(request.headers)
 
     def _signature(self, payload: str) -> Any:
         return self._auth.AwsSigningConfig(

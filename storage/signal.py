@@ -22,6 +22,8 @@ STATUS = re.compile(r"\binner: Status \{\s*status: (\d{3}),")
 CODE = re.compile(r"<Code>([A-Za-z0-9]{1,64})</Code>")
 HTTP = re.compile(r"\binner: Http\(\s*HttpError \{\s*kind: (\w+),")
 OS_CODE = re.compile(r"\bOs \{\s*code: (\d{1,5}),")
+KEY = re.compile(r"\bInvalidPath \{.*?\bpath: (\"(?:[^\"\\]|\\.)*\")", re.DOTALL)
+"""The key that a listing stumbled over, in the quotation marks and escapes of Rust."""
 HTTP_KINDS = {
     "Connect": "no connection",
     "Timeout": "no answer in time",
@@ -36,12 +38,13 @@ class Signal(msgspec.Struct, frozen=True):
     """An exception's content.
 
     Attributes:
-        kind: `missing`, `exists`, `changed`, `denied`, `credentials`, `unreachable`, `name`, `full`,
+        kind: `missing`, `exists`, `changed`, `denied`, `credentials`, `unreachable`, `name`, `key`, `full`,
             `unsupported`, or empty where the type says nothing.
         status: HTTP status, 0 where there is none.
         code: The vendor's word, such as `NoSuchBucket`.
         type: Name of the exception's type.
-        reason: Why no answer came, in words, such as `connection refused`; empty where that is not known.
+        reason: Why no answer came, in words, such as `connection refused`, or which key cannot be listed;
+            empty where that is not known.
     """
 
     kind: str = ""
@@ -144,7 +147,9 @@ def _signal(error: BaseException) -> Signal:
 def obstore_signal(error: BaseException) -> Signal:
     """The type, and the status, code and reason out of the text: see the top of this module."""
     text = str(error)
-    status, code = STATUS.search(text), CODE.search(text)
+    status, code, key = STATUS.search(text), CODE.search(text), KEY.search(text)
+    if key is not None:
+        return Signal("key", reason=f"the key {key[1][:200]}")
     return Signal(
         OBSTORE.get(type(error), ""),
         int(status[1]) if status else 0,

@@ -21,6 +21,7 @@ import msgspec
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.parts import PartStore
+from podferry.storage.requests import Requests
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -74,6 +75,10 @@ class Store(Protocol):
     def parts(self) -> PartStore | None:
         """Writes large objects in parts that survive a restart; None where the store cannot."""
 
+    @property
+    def requests(self) -> Requests | None:
+        """Which HTTP requests fetch its objects; None where only the engine can say or reach it."""
+
     def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
         """All objects below `prefix`, which is a directory: `a` yields `a/b`, neither `ab` nor `a` itself.
 
@@ -91,12 +96,15 @@ class Store(Protocol):
             NotFound: No such object; a prefix is none.
         """
 
-    async def read(self, name: str, start: int = 0, length: int | None = None, tag: str = "") -> memoryview:
+    async def read(
+        self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None
+    ) -> memoryview:
         """`length` bytes from `start`, or all to the end; exactly as many as asked.
 
         Raises:
             NotFound: No such object.
-            Changed: `tag` was given and the object has another one now.
+            Changed: `tag` was given and the object has another one now; or `size`, and the whole object has
+                another, whatever was asked for of it.
             Corrupt: The object ends before `start + length`.
         """
 

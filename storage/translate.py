@@ -238,6 +238,11 @@ KINDS: dict[str, _Rule] = {
         "the store does not take the name {}",
         "Rename or exclude what it stands for; keys need non-empty parts without control characters",
     ),
+    "key": (
+        Corrupt,
+        "a key below {} is no name of a file, and the listing ends there",
+        "Rename it at its source, or leave it out with `exclude` and ?engine=fsspec",
+    ),
     "full": (Unavailable, "there is no room left to write {}", "Free space at the destination"),
     "unsupported": (
         InvalidWish,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -33,7 +34,8 @@ def agent(
     if given.get("lineage") is None:
         given["lineage"] = kfp_lineage(command)
     run = run or kfp_run(command)
-    started = launch(given, command, LaunchOptions(polling=polling, run=run))
+    # On a terminal a bar shows the progress.
+    started = launch(given, command, LaunchOptions(polling=polling, run=run, quiet=sys.stderr.isatty()))
     try:
         yield started.client
     finally:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,11 +25,12 @@ from podferry.contract.api import (
 )
 from podferry.contract.errors import InvalidWish, PermanentError, Problem, TemporaryError
 from podferry.contract.uri import parse_uri
+from podferry.sidecar.bar import prefetch_bars
 from podferry.sidecar.client import AgentClient
 from podferry.trainer.marks import mark
 
-SAY_EVERY = 10.0
-"""Seconds between two questions at the gate."""
+Place = str | os.PathLike[str]
+Value = str | int | os.PathLike[str] | Sequence[str] | None
 
 
 class NotDurableError(PermanentError):
@@ -41,17 +42,19 @@ class Ferry:
     """What training code sees.
 
     Attributes:
-        dataset: Directory of the dataset, whole; None where none was asked for.
+        dataset: Directory of the dataset that has no name, whole; None where none was asked for.
         checkpoints: Directory to write checkpoints to; None where none was asked for.
         restored: What to resume from: a file, a directory, or the stem that its files share; None where
             training starts anew.
         outputs: Directory to write outputs to; None where none was asked for.
+        datasets: Directories of those that have names, by these.
     """
 
     dataset: Path | None
     checkpoints: Path | None
     restored: Path | None
     outputs: Path | None
+    datasets: Mapping[str, Path]
     _client: AgentClient
 
     def status(self) -> Status:
@@ -90,13 +93,13 @@ def _reasons(answer: Durability, timeout: float) -> tuple[Problem, ...]:
 
 @contextmanager
 def ferry(
-    dataset: str | os.PathLike[str] | None = None,
-    checkpoints: str | os.PathLike[str] | None = None,
+    dataset: Place | Mapping[str, Place] | None = None,
+    checkpoints: Place | None = None,
     *,
     durable_timeout: float = 600.0,
     polling: bool = False,
     run: str | None = None,
-    **wishes: str | int | os.PathLike[str] | None,
+    **wishes: Value | Mapping[str, Value],
 ) -> Iterator[Ferry]:
     """Stage a dataset and keep checkpoints durable for the block.
 
@@ -104,13 +107,15 @@ def ferry(
     was whole is made durable all the same.
 
     Args:
-        dataset: URI, reference or path of what to bring.
+        dataset: URI, reference or path of what to bring; a mapping brings several, by names of theirs.
         checkpoints: URI or path of the destination.
         durable_timeout: Seconds to wait at the end.
         polling: Scan in intervals even where inotify works.
         run: KFP's run id; None to find it, where KFP started this process.
-        **wishes: Further annotations as keywords: `dataset_path`, `checkpoint_path`, `restore`, `lineage`,
-            `keep_local`, `endpoint`, `region`, …. With an injected agent the pod's annotations count instead.
+        **wishes: Further annotations as keywords: `include`, `exclude`, `shard`, `unpack`, `dataset_path`,
+            `checkpoint_path`, `restore`, `lineage`, `endpoint`, …. What belongs to one of several datasets
+            is a mapping by their names. `shard="auto"` takes the launcher's rank. With an injected agent the
+            pod's annotations count instead.
 
     Raises:
         InvalidWish: Something is wrong with the arguments, or an injected agent brings something else.
@@ -130,13 +135,7 @@ def ferry(
         gate = _wait(client)
         if injected:
             InvalidWish.raise_any(_disagreements(client.status(), dataset, checkpoints))
-        found = Ferry(
-            dataset=_path(gate, DATASET_VARIABLE),
-            checkpoints=_path(gate, CHECKPOINTS_VARIABLE),
-            restored=_path(gate, RESTORED_VARIABLE),
-            outputs=_path(gate, OUTPUTS_VARIABLE),
-            _client=client,
-        )
+        found = _found(client, gate)
         try:
             yield found
         except BaseException:  # whatever ended training, Ctrl-C too: what is whole must not be lost
@@ -145,17 +144,28 @@ def ferry(
         found.wait_durable(durable_timeout, final=not injected)
 
 
+def _found(client: AgentClient, gate: Gate) -> Ferry:
+    return Ferry(
+        dataset=_path(gate, DATASET_VARIABLE),
+        checkpoints=_path(gate, CHECKPOINTS_VARIABLE),
+        restored=_path(gate, RESTORED_VARIABLE),
+        outputs=_path(gate, OUTPUTS_VARIABLE),
+        datasets={one.name: Path(one.path) for one in client.status().datasets if one.name},
+        _client=client,
+    )
+
+
 def _disagreements(
-    status: Status, dataset: str | os.PathLike[str] | None, checkpoints: str | os.PathLike[str] | None
+    status: Status, dataset: Place | Mapping[str, Place] | None, checkpoints: Place | None
 ) -> Iterator[Problem]:
     """Where the code asks for something else than the pod's annotations, which an injected agent follows."""
-    brought = {
-        "dataset": (dataset, status.dataset.uri if status.dataset else None),
-        "checkpoints": (checkpoints, status.checkpoints.uri if status.checkpoints else None),
-    }
-    for name, (asked, present) in brought.items():
-        if asked is not None and (present is None or _place(str(asked)) != _place(present)):
-            measured = f"asked for {asked}, the agent has {present or 'none'}"
+    asked = dataset if isinstance(dataset, Mapping) else {"": dataset}
+    brought = {one.name: one.uri for one in status.datasets}
+    pairs = [(f"dataset.{name}".rstrip("."), place, brought.get(name)) for name, place in asked.items()]
+    pairs.append(("checkpoints", checkpoints, status.checkpoints.uri if status.checkpoints else None))
+    for name, wanted, present in pairs:
+        if wanted is not None and (present is None or _place(str(wanted)) != _place(present)):
+            measured = f"asked for {wanted}, the agent has {present or 'none'}"
             remedy = f"Set podferry.io/{name} to what the code asks for, or leave it out of the code"
             yield Problem(f"the injected agent has another {name}", measured, remedy)
 
@@ -170,9 +180,11 @@ def _path(gate: Gate, variable: str) -> Path | None:
 
 
 def _wait(client: AgentClient) -> Gate:
-    for gate in client.gates(SAY_EVERY):
-        if gate.open:
-            return gate
-        if gate.problems:
-            raise (TemporaryError if gate.retryable else PermanentError)(*gate.problems)
+    with prefetch_bars() as bars:
+        for gate in client.gates(bars.every):
+            if gate.open:
+                return gate
+            if gate.problems:
+                raise (TemporaryError if gate.retryable else PermanentError)(*gate.problems)
+            bars.show(client.status())
     raise AssertionError("unreachable: the client asks for ever")

@@ -17,11 +17,11 @@ from podferry.webhook.volumes import (
     CHECKPOINT_DIR,
     CHECKPOINT_SECRET_DIR,
     CONTROL_DIR,
-    DATA_DIR,
-    DATASET_SECRET_DIR,
     OUTPUT_DIR,
     OUTPUT_SECRET_DIR,
     PINS_DIR,
+    data_dir,
+    data_secret_dir,
     sidecar_mounts,
 )
 from podferry.webhook.wishes import Wish
@@ -51,7 +51,7 @@ def sidecar(wish: Wish, policy: Policy, drain_seconds: int) -> dict[str, Any]:
             variable("HOME", CONTROL_DIR),
             variable("TMPDIR", CONTROL_DIR),
         ],
-        "resources": sidecar_resources(wish.memory, policy),
+        "resources": sidecar_resources(wish.memory, policy, limited=wish.disk_limited),
         "securityContext": security_context(wish.runner),
         "volumeMounts": list(sidecar_mounts(wish.spec)),
         # It runs when the pod is deleted; SIGTERM comes only after the trainer has ended.
@@ -72,10 +72,11 @@ def refusing_gate(problems: Sequence[Problem], policy: Policy) -> dict[str, Any]
 
 def _flags(spec: FerrySpec) -> Iterator[str]:
     yield f"--control-dir={CONTROL_DIR}"
-    if spec.dataset:
-        yield f"--dataset-dir={DATA_DIR}"
-        if spec.dataset.access.secret:
-            yield f"--dataset-secret-dir={DATASET_SECRET_DIR}"
+    for dataset in spec.datasets:
+        name = f"{dataset.name}=" if dataset.name else ""
+        yield f"--dataset-dir={name}{data_dir(dataset)}"
+        if dataset.access.secret:
+            yield f"--dataset-secret-dir={name}{data_secret_dir(dataset)}"
     if spec.checkpoints:
         yield f"--checkpoint-dir={CHECKPOINT_DIR}"
         yield f"--pins-dir={PINS_DIR}"

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from podferry.contract.api import (
     AGENT_VARIABLE,
     CHECKPOINTS_VARIABLE,
-    DATASET_VARIABLE,
     OUTPUTS_VARIABLE,
 )
 from podferry.contract.errors import Problem
@@ -29,8 +28,8 @@ def agent_url(policy: Policy) -> str:
 def trainer_environment(spec: FerrySpec, policy: Policy) -> Iterator[dict[str, str]]:
     """The variables, in the order in which they are added."""
     yield variable(AGENT_VARIABLE, agent_url(policy))
-    if spec.dataset:
-        yield variable(DATASET_VARIABLE, spec.dataset.path)
+    for dataset in spec.datasets:
+        yield variable(dataset.variable, dataset.path)
     if spec.checkpoints:
         yield variable(CHECKPOINTS_VARIABLE, spec.checkpoints.path)
     if spec.outputs:

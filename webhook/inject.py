@@ -42,6 +42,7 @@ from podferry.webhook.pod import (
     named,
 )
 from podferry.webhook.policy import OnInvalid, Policy
+from podferry.webhook.users import mode_warnings
 from podferry.webhook.volumes import has_shm, trainer_mounts, volumes
 from podferry.webhook.wishes import Namespace, Wish, is_wished, resolve, wish_of
 
@@ -85,7 +86,7 @@ def inject(pod: Json, namespace: Namespace, policy: Policy) -> Decision:
         return Decision(Outcome.REFUSED)
     try:
         if has_traces(pod):
-            spec = resolve(pod, origin_of(pod, namespace.name), policy)
+            spec = resolve(pod, origin_of(pod, namespace.name), policy).spec
             return Decision(Outcome.INJECTED, tuple(repair(pod, spec).operations))
         return _injected(pod, wish_of(pod, namespace, policy), policy)
     except InvalidWish as error:
@@ -106,7 +107,15 @@ def _injected(pod: Json, wish: Wish, policy: Policy) -> Decision:
     _stamp(draft, INJECTED, policy, encode_spec(wish.spec).decode())
     shm = shm_warnings(container, wish.memory.shm_volume) if shared else _shm_ignored(pod)
     outputs = _outputs_shared(pod, wish)
-    warnings = (*memory_warnings, *shm, *outputs, *grace_warnings, *quality_warnings(pod))
+    warnings = (
+        *wish.reasons,
+        *mode_warnings(pod, container, wish.spec),
+        *memory_warnings,
+        *shm,
+        *outputs,
+        *grace_warnings,
+        *quality_warnings(pod),
+    )
     return Decision(Outcome.INJECTED, tuple(draft.operations), warnings)
 
 

@@ -19,6 +19,9 @@ GATE_CPU = "10m"
 RUNTIME_SHM = 64 * MIB
 """What container runtimes give without a volume."""
 KINDS = ("requests", "limits")
+STORAGE = "ephemeral-storage"
+LOGS = 64 * MIB
+"""What the agent's log takes of the disk: kubelets keep five files of 10 MiB of a container."""
 
 
 def sidecar_bytes(memory: MemorySum) -> int:
@@ -26,10 +29,32 @@ def sidecar_bytes(memory: MemorySum) -> int:
     return -(-memory.sidecar // MIB) * MIB
 
 
-def sidecar_resources(memory: MemorySum, policy: Policy) -> dict[str, Any]:
-    """The agent's: memory request and limit are the sum; a CPU limit would only slow the prefetch."""
-    size = quantity(sidecar_bytes(memory))
-    return {"requests": {"cpu": policy.defaults.sidecar_cpu, "memory": size}, "limits": {"memory": size}}
+def sidecar_resources(memory: MemorySum, policy: Policy, *, limited: bool = False) -> dict[str, Any]:
+    """The agent's: memory request and limit are the sum; a CPU limit would only slow the prefetch.
+
+    Args:
+        memory: What it needs.
+        policy: Says how much CPU.
+        limited: Whether the pod limits what its containers write to the node's disk, see `disk_limited`.
+    """
+    size, disk = quantity(sidecar_bytes(memory)), quantity(memory.disk + LOGS)
+    requested = {STORAGE: disk} if memory.disk else {}
+    limits = {STORAGE: disk} if memory.disk and limited else {}
+    return {
+        "requests": {"cpu": policy.defaults.sidecar_cpu, "memory": size, **requested},
+        "limits": {"memory": size, **limits},
+    }
+
+
+def disk_limited(pod: Json) -> bool:
+    """Whether a container of the pod has a limit on the node's disk.
+
+    The kubelet adds up the limits that there are and evicts a pod that is above them, emptyDirs included. So
+    ours must be among them then, and must not be the only one: it would limit the trainer's files too.
+    Source: Kubernetes, "Local ephemeral storage"; `podEphemeralStorageLimitEviction` in the kubelet.
+    """
+    everybody = [*containers_of(pod), *init_containers_of(pod)]
+    return any(find(one, ("resources", "limits", STORAGE)) is not None for one in everybody)
 
 
 def gate_resources() -> dict[str, Any]:
@@ -63,15 +88,17 @@ def memory_problems(memory: MemorySum, policy: Policy) -> Iterator[Problem]:
     """What the policy does not allow."""
     bound = policy.bounds.sidecar_memory
     if memory.sidecar > bound:
-        parts = ", ".join(
-            f"{row.what} {format_bytes(row.bytes)}"
-            for row in memory.rows()
-            if row.what in {"data volume", "restored checkpoint", "files", "buffers", "resident"}
+        parts = ", ".join(f"{row.what} {format_bytes(row.bytes)}" for row in memory.sidecar_rows())
+        smaller = (
+            f"Set {PREFIX}medium to disk or auto, give each pod a part with {PREFIX}shard, use a smaller "
+            f"dataset or {PREFIX}dataset-size"
+            if memory.data_volume
+            else "Use smaller checkpoints or fewer files"
         )
         yield Problem(
             "the sidecar would need more memory than the policy allows",
             f"{format_bytes(memory.sidecar)} = {parts}; allowed {format_bytes(bound)}",
-            f"Use a smaller dataset or {PREFIX}dataset-size, or ask the cluster's administrator",
+            f"{smaller}, or ask the cluster's administrator",
         )
 
 

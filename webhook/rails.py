@@ -14,8 +14,9 @@ from podferry.webhook.policy import Policy
 def rail_problems(spec: FerrySpec, policy: Policy) -> Iterator[Problem]:
     """Every place that the policy does not allow."""
     allowed = policy.allowed
-    if spec.dataset:
-        yield from _outside("dataset", _plain(spec.dataset.parsed.uri), allowed.sources, "sources")
+    for dataset in spec.datasets:
+        source = _plain(dataset.parsed.uri)
+        yield from _outside(dataset.key("dataset"), source, allowed.sources, "sources")
     if spec.checkpoints:
         destination = _plain(spec.checkpoints.parsed)
         yield from _outside("checkpoints", destination, allowed.destinations, "destinations")
@@ -24,10 +25,14 @@ def rail_problems(spec: FerrySpec, policy: Policy) -> Iterator[Problem]:
             yield from _outside("restore", source, allowed.sources, "sources")
     if spec.outputs:
         yield from _outside("outputs", _plain(spec.outputs.parsed), allowed.destinations, "destinations")
-    parts = (("dataset", spec.dataset), ("checkpoints", spec.checkpoints), ("outputs", spec.outputs))
+    parts = (
+        *((one.key("dataset-endpoint"), one) for one in spec.datasets),
+        ("checkpoints-endpoint", spec.checkpoints),
+        ("outputs-endpoint", spec.outputs),
+    )
     endpoints = {part.access.endpoint: key for key, part in parts if part and part.access.endpoint}
     for endpoint, key in endpoints.items():
-        yield from _outside(f"{key}-endpoint", str(endpoint), allowed.endpoints, "endpoints")
+        yield from _outside(key, str(endpoint), allowed.endpoints, "endpoints")
 
 
 def allows(patterns: Sequence[str], place: str) -> bool:

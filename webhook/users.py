@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from podferry.contract.errors import InvalidWish
+from podferry.contract.spec import PREFIX, FerrySpec
 from podferry.webhook.pod import Json, spec_of
 
 ENFORCE = "pod-security.kubernetes.io/enforce"
@@ -58,6 +59,19 @@ def runner_of(pod: Json, container: Json, labels: Mapping[str, str]) -> Runner:
             what = "the pod says runAsNonRoot and leaves the user to its image, which podferry cannot see"
             raise InvalidWish.of(what, measured, REMEDY)
     return Runner(user or 0, group)
+
+
+def mode_warnings(pod: Json, container: Json, spec: FerrySpec) -> tuple[str, ...]:
+    """Datasets that the trainer may not be able to read: nobody but the agent's root, or a group, may."""
+    if _effective(pod, container, "runAsUser") is not None:
+        return ()
+    readable = 0o044 if (spec_of(pod).get("securityContext") or {}).get("fsGroup") is not None else 0o004
+    return tuple(
+        f"{PREFIX}{one.key('file-mode')} {one.file_mode:04o}: the files belong to root, since nothing says "
+        f"as whom the training container runs; another user than root cannot read them. {REMEDY}"
+        for one in spec.datasets
+        if not one.file_mode & readable
+    )
 
 
 def security_context(runner: Runner) -> dict[str, Any]:

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from podferry.contract.errors import Problem
-from podferry.contract.keys import SHM
 from podferry.contract.memory import MIB, MemorySum
-from podferry.contract.spec import PREFIX, FerrySpec
+from podferry.contract.spec import PREFIX, SHM, DatasetSpec, FerrySpec, Medium
 from podferry.webhook.pod import VOLUMES, Json, mounts_of, volumes_of
 
 DATA, CHECKPOINTS, OUTPUTS, CONTROL, SHARED = (
@@ -29,12 +28,14 @@ FILES = "files"
 HOME = "/podferry"
 CONTROL_DIR = f"{HOME}/control"
 DATA_DIR = f"{HOME}/data"
+DATASETS_DIR = f"{HOME}/datasets"
 CHECKPOINT_VOLUME_DIR = f"{HOME}/checkpoints"
 CHECKPOINT_DIR = f"{CHECKPOINT_VOLUME_DIR}/{FILES}"
 PINS_DIR = f"{CHECKPOINT_VOLUME_DIR}/pins"
 MADE_DIR = f"{HOME}/made"
 OUTPUT_DIR = f"{HOME}/outputs"
 DATASET_SECRET_DIR = f"{HOME}/secrets/dataset"
+DATASET_SECRETS_DIR = f"{HOME}/secrets/datasets"
 CHECKPOINT_SECRET_DIR = f"{HOME}/secrets/checkpoints"
 OUTPUT_SECRET_DIR = f"{HOME}/secrets/outputs"
 """Where the agent finds them in its own container."""
@@ -50,6 +51,20 @@ def quantity(count: int) -> str:
     return f"{count // MIB}Mi" if count % MIB == 0 else str(count)
 
 
+def data_dir(dataset: DatasetSpec) -> str:
+    """Where the agent writes a dataset."""
+    return f"{DATASETS_DIR}/{dataset.name}" if dataset.name else DATA_DIR
+
+
+def data_secret_dir(dataset: DatasetSpec) -> str:
+    """Where the agent has a dataset's Secret."""
+    return f"{DATASET_SECRETS_DIR}/{dataset.name}" if dataset.name else DATASET_SECRET_DIR
+
+
+def _named(volume: str, dataset: DatasetSpec) -> str:
+    return f"{volume}-{dataset.name}" if dataset.name else volume
+
+
 def volumes(spec: FerrySpec, memory: MemorySum, *, shared: bool) -> Iterator[dict[str, Any]]:
     """What the pod gets.
 
@@ -59,8 +74,9 @@ def volumes(spec: FerrySpec, memory: MemorySum, *, shared: bool) -> Iterator[dic
         shared: Whether it gets a `/dev/shm` of its own.
     """
     yield _memory(CONTROL, CONTROL_BYTES)
-    if spec.dataset:
-        yield _memory(DATA, memory.data_volume)
+    for dataset, volume in zip(spec.datasets, memory.data, strict=True):
+        make = _disk if volume.medium is Medium.DISK else _memory
+        yield make(_named(DATA, dataset), volume.bytes)
     if spec.checkpoints:
         yield _memory(CHECKPOINTS, memory.checkpoint_volume)
     if spec.outputs:
@@ -76,8 +92,8 @@ def volumes(spec: FerrySpec, memory: MemorySum, *, shared: bool) -> Iterator[dic
 def sidecar_mounts(spec: FerrySpec) -> Iterator[dict[str, Any]]:
     """Where the agent has them."""
     yield _mount(CONTROL, CONTROL_DIR)
-    if spec.dataset:
-        yield _mount(DATA, DATA_DIR)
+    for dataset in spec.datasets:
+        yield _mount(_named(DATA, dataset), data_dir(dataset))
     if spec.checkpoints:
         yield _mount(CHECKPOINTS, CHECKPOINT_VOLUME_DIR)
         # This mount is for the kubelet, which makes the directory before the agent looks. The agent goes
@@ -90,11 +106,11 @@ def sidecar_mounts(spec: FerrySpec) -> Iterator[dict[str, Any]]:
 
 
 def trainer_mounts(spec: FerrySpec, *, shared: bool) -> Iterator[dict[str, Any]]:
-    """Where the trainer has them: the dataset read-only, the checkpoints' visible part, the outputs."""
+    """Where the trainer has them: the datasets read-only, the checkpoints' visible part, the outputs."""
     if shared:
         yield _mount(SHARED, SHM)
-    if spec.dataset:
-        yield {**_mount(DATA, spec.dataset.path), "readOnly": True}
+    for dataset in spec.datasets:
+        yield {**_mount(_named(DATA, dataset), dataset.path), "readOnly": True}
     if spec.checkpoints:
         yield {**_mount(CHECKPOINTS, spec.checkpoints.path), "subPath": FILES}
     if spec.outputs:
@@ -117,8 +133,8 @@ def mount_problems(pod: Json, container: Json, spec: FerrySpec) -> Iterator[Prob
 
 
 def _wished(spec: FerrySpec) -> Iterator[tuple[str, str]]:
-    if spec.dataset:
-        yield "dataset-path", spec.dataset.path
+    for dataset in spec.datasets:
+        yield dataset.key("dataset-path"), dataset.path
     if spec.checkpoints:
         yield "checkpoint-path", spec.checkpoints.path
     if spec.outputs:
@@ -128,7 +144,7 @@ def _wished(spec: FerrySpec) -> Iterator[tuple[str, str]]:
 def _secrets(spec: FerrySpec) -> Iterator[tuple[str, str, str]]:
     """(volume, where the agent has it, the Secret's name) of each direction that has one."""
     parts = (
-        (DATASET_SECRET, DATASET_SECRET_DIR, spec.dataset),
+        *((_named(DATASET_SECRET, one), data_secret_dir(one), one) for one in spec.datasets),
         (CHECKPOINT_SECRET, CHECKPOINT_SECRET_DIR, spec.checkpoints),
         (OUTPUT_SECRET, OUTPUT_SECRET_DIR, spec.outputs),
     )
@@ -162,6 +178,10 @@ def _path(mount: dict[str, Any]) -> str:
 
 def _memory(name: str, size: int) -> dict[str, Any]:
     return {"name": name, "emptyDir": {"medium": "Memory", "sizeLimit": quantity(size)}}
+
+
+def _disk(name: str, size: int) -> dict[str, Any]:
+    return {"name": name, "emptyDir": {"sizeLimit": quantity(size)}}
 
 
 def _mount(name: str, path: str) -> dict[str, Any]:

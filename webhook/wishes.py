@@ -11,11 +11,12 @@ from podferry.contract.annotations import read_annotations, wishes_of
 from podferry.contract.cross import gang_problems
 from podferry.contract.errors import InvalidWish, Problem
 from podferry.contract.lineage import lineage_of
+from podferry.contract.medium import Settled, settle
 from podferry.contract.memory import MemorySum, memory_sum
 from podferry.contract.origin import KFP, Origin, kfp_inputs_of, origin_of, variables_of
-from podferry.contract.spec import FerrySpec
+from podferry.contract.spec import DatasetSpec, FerrySpec, Unpack
 from podferry.webhook.environment import environment_problems
-from podferry.webhook.memory import memory_problems, shm_bytes
+from podferry.webhook.memory import disk_limited, memory_problems, shm_bytes
 from podferry.webhook.pod import Json, annotations_of, containers_of, labels_of, spec_of
 from podferry.webhook.policy import Policy
 from podferry.webhook.rails import rail_problems
@@ -44,11 +45,13 @@ class Wish(msgspec.Struct, frozen=True):
     """Everything about one pod that is to be injected.
 
     Attributes:
-        spec: Its resolved spec: sizes, lineage and rank filled in.
+        spec: Its resolved spec: sizes, media, lineage and rank filled in.
         target: Index of the training container.
         runner: As whom the agent runs.
         memory: What its volumes and the agent need.
         run_id: KFP's run, None outside KFP.
+        disk_limited: Whether the pod limits what its containers write to the node's disk.
+        reasons: Why datasets lie where they do.
     """
 
     spec: FerrySpec
@@ -56,6 +59,8 @@ class Wish(msgspec.Struct, frozen=True):
     runner: Runner
     memory: MemorySum
     run_id: str | None
+    disk_limited: bool = False
+    reasons: tuple[str, ...] = ()
 
 
 class _Findings:
@@ -89,7 +94,8 @@ def wish_of(pod: Json, namespace: Namespace, policy: Policy) -> Wish:
     """
     found = _Findings()
     origin = found.of(origin_of, pod, namespace.name)
-    spec = found.of(resolve, pod, origin, policy) if origin else None
+    settled = found.of(resolve, pod, origin, policy) if origin else None
+    spec = settled.spec if settled else None
     kind = origin.kind if origin else KFP
     wished = spec.container if spec else wishes_of(annotations_of(pod)).get("container")
     target = found.of(target_of, pod, wished, kind)
@@ -107,13 +113,13 @@ def wish_of(pod: Json, namespace: Namespace, policy: Policy) -> Wish:
         found.add(memory_problems(memory, policy) if memory is not None else ())
     InvalidWish.raise_any(found.problems)
     # Each of them is None only where a step has raised.
-    assert origin and spec and target is not None and runner and memory  # noqa: PT018, S101
+    assert origin and settled and spec and target is not None and runner and memory  # noqa: PT018, S101
     run = labels_of(pod).get(KFP_RUN) or origin.run_id
-    return Wish(spec, target, runner, memory, run or None)
+    return Wish(spec, target, runner, memory, run or None, disk_limited(pod), settled.reasons)
 
 
-def resolve(pod: Json, origin: Origin, policy: Policy) -> FerrySpec:
-    """The spec with the policy's defaults, the lineage and the rank filled in.
+def resolve(pod: Json, origin: Origin, policy: Policy) -> Settled:
+    """The spec with the policy's defaults, the datasets' media, the lineage and the rank filled in.
 
     Raises:
         InvalidWish: Everything that is wrong with the annotations.
@@ -122,21 +128,27 @@ def resolve(pod: Json, origin: Origin, policy: Policy) -> FerrySpec:
     spec = read_annotations(annotations_of(pod), variables, policy.datasets)
     assert spec is not None  # noqa: S101 - `is_wished` has been asked
     defaults, replace = policy.defaults, msgspec.structs.replace
-    dataset, checkpoints, outputs = spec.dataset, spec.checkpoints, spec.outputs
-    if dataset and dataset.size is None and dataset.parsed.bytes is None:
-        dataset = replace(dataset, size=defaults.dataset_size)
+    checkpoints, outputs = spec.checkpoints, spec.outputs
     if checkpoints and checkpoints.size is None:
         checkpoints = replace(checkpoints, size=defaults.checkpoint_size)
     if outputs and outputs.size is None:
         outputs = replace(outputs, size=defaults.output_size)
-    return replace(
+    resolved = replace(
         spec,
-        dataset=dataset,
+        datasets=tuple(
+            replace(one, size=defaults.dataset_size) if _needs_size(one) else one for one in spec.datasets
+        ),
         checkpoints=checkpoints,
         outputs=outputs,
         lineage=spec.lineage or lineage_of(origin),
         rank=origin.rank,
     )
+    return settle(resolved, policy.bounds.sidecar_memory)
+
+
+def _needs_size(dataset: DatasetSpec) -> bool:
+    packed = dataset.unpack is Unpack.ALWAYS
+    return dataset.size is None and (packed or dataset.parsed.bytes is None)
 
 
 def _memory(spec: FerrySpec, container: Json | None, policy: Policy) -> MemorySum:

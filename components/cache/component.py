@@ -22,6 +22,11 @@ def cache(
     pod_memory: str = "",
     endpoint: str = "",
     region: str = "",
+    include: str = "",
+    exclude: str = "",
+    unpack: str = "",
+    medium: str = "",
+    shards: int = 1,
 ) -> NamedTuple(
     "Outputs",
     [
@@ -44,6 +49,11 @@ def cache(
         pod_memory: What the whole pod may have, as nodes or quotas allow; empty to check no such limit.
         endpoint: Address of the service, where it is not the vendor's own.
         region: The vendor's name of the region.
+        include: Globs of the files to bring, such as "*.jpg, *.png"; empty for all.
+        exclude: Globs of the files to leave out.
+        unpack: Which archives are unpacked: auto, never or always; empty for auto.
+        medium: What the data lies on: memory or disk; empty for memory.
+        shards: How many pods share the dataset, a part each.
 
     Returns:
         reference: The dataset, frozen.
@@ -62,6 +72,11 @@ def cache(
         shm_size=shm_size,
         train_memory=train_memory,
         pod_memory=pod_memory,
+        include=include,
+        exclude=exclude,
+        unpack=unpack,
+        medium=medium,
+        shards=shards,
     )
     plan = plan_cache(wish, endpoint, region)
     return (plan.reference, plan.dataset_size, plan.sidecar_memory, plan.trainer_memory, plan.pod_memory)

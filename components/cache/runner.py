@@ -10,13 +10,15 @@ from podferry.components.dataset.runner import list_frozen, volume_problems
 from podferry.components.reach import reach
 from podferry.components.tables import say, show_memory
 from podferry.contract.annotations import read_annotations
+from podferry.contract.data_volume import Listed
 from podferry.contract.errors import InvalidWish, Problem, Refused
 from podferry.contract.manifest import Manifest
-from podferry.contract.memory import MemorySum, Row, memory_sum
+from podferry.contract.memory import MemorySum, Row, charged, memory_sum
 from podferry.contract.quantity import format_bytes, parse_bytes, quantity_at_least
 from podferry.contract.reference import reference_to
-from podferry.contract.spec import PREFIX, FerrySpec
+from podferry.contract.spec import PREFIX, FerrySpec, Shard
 from podferry.contract.variables import escape_variables
+from podferry.sidecar.selected import Selection, part_of
 
 DESTINATION = "memory://plan/checkpoints"
 """Stands for the destination, which the sum does not depend on; nothing is opened there."""
@@ -34,6 +36,10 @@ class CacheWish:
         shm_size: Size of the trainer's `/dev/shm`.
         train_memory: What the training itself needs.
         pod_memory: What the whole pod may have.
+        include, exclude: Globs of the files to bring and to leave out.
+        unpack: Which archives are unpacked: `auto`, `never`, `always`.
+        medium: What the data lies on: `memory`, `disk`.
+        shards: How many pods share the dataset, a part each.
     """
 
     reference: str
@@ -43,12 +49,21 @@ class CacheWish:
     shm_size: str = ""
     train_memory: str = ""
     pod_memory: str = ""
+    include: str = ""
+    exclude: str = ""
+    unpack: str = ""
+    medium: str = ""
+    shards: int = 1
 
     def annotations(self) -> dict[str, str]:
         """The wishes as a pod's annotations. The data counts as it is listed, not as a reference says."""
         given = {
             "dataset": escape_variables(self.reference.partition("#")[0]),
             "dataset-size": self.dataset_size,
+            "include": self.include,
+            "exclude": self.exclude,
+            "unpack": self.unpack,
+            "medium": self.medium,
             "shm-size": self.shm_size,
             "checkpoints": DESTINATION if self.checkpoint_size else "",
             "checkpoint-size": self.checkpoint_size,
@@ -82,18 +97,39 @@ def plan_cache(wish: CacheWish, endpoint: str = "", region: str = "") -> CachePl
         InvalidWish, EmptyDataset, Changed and the store's errors: It cannot be planned.
     """
     spec, train, limit = read_wish(wish)
-    manifest = list_frozen(wish.reference, reach(endpoint, region))
-    needed = memory_sum(spec, manifest.bytes, manifest.files)
-    show_memory(f"{manifest.files:,} files of {format_bytes(manifest.bytes)}", _rows(needed, train))
-    Refused.raise_any(fit(manifest, needed, train, limit))
+    [dataset] = spec.datasets
+    selection = Selection(dataset.include, dataset.exclude)
+    named, manifest = list_frozen(wish.reference, selection, reach(endpoint, region), dataset.unpack)
+    part = largest_part(manifest, wish.shards)
+    needed = memory_sum(spec, {"": Listed(part.bytes, part.files)})
+    show_memory(_counted(manifest, part, wish.shards), _rows(needed, train))
+    Refused.raise_any(fit(part, needed, train, limit))
     say(f"fits: the pod needs {format_bytes(needed.pod + train)}")
+    [volume] = needed.data
     return CachePlan(
-        reference=str(reference_to(manifest)),
-        dataset_size=wish.dataset_size or quantity_at_least(needed.data_volume),
+        reference=str(reference_to(named)),
+        dataset_size=wish.dataset_size or quantity_at_least(volume.bytes),
         sidecar_memory=quantity_at_least(needed.sidecar),
         trainer_memory=quantity_at_least(needed.trainer + train),
         pod_memory=quantity_at_least(needed.pod + train),
     )
+
+
+def largest_part(manifest: Manifest, shards: int) -> Manifest:
+    """What the pod that has most of a dataset has of it.
+
+    Raises:
+        Refused: There are fewer files than pods.
+    """
+    parts = (part_of(manifest, Shard(rank, shards)) for rank in range(shards)) if shards > 1 else [manifest]
+    return max(parts, key=lambda part: charged(entry.size for entry in part.entries))
+
+
+def _counted(manifest: Manifest, part: Manifest, shards: int) -> str:
+    whole = f"{manifest.files:,} files of {format_bytes(manifest.bytes)}"
+    if shards == 1:
+        return whole
+    return f"{part.files:,} files of {format_bytes(part.bytes)}, the largest of {shards} parts of {whole}"
 
 
 def read_wish(wish: CacheWish) -> tuple[FerrySpec, int, int | None]:
@@ -104,6 +140,8 @@ def read_wish(wish: CacheWish) -> tuple[FerrySpec, int, int | None]:
     """
     problems: list[Problem] = []
     values: dict[str, Any] = {}
+    if wish.shards < 1:
+        problems.append(Problem("shards: no whole number of 1 or more", str(wish.shards), "Write 1 or more"))
     for name, parse in (("train_memory", parse_bytes), ("pod_memory", parse_bytes)):
         text = getattr(wish, name)
         try:
@@ -123,12 +161,12 @@ def fit(manifest: Manifest, needed: MemorySum, train: int, limit: int | None) ->
     """Why a plan cannot fit; nothing where it does.
 
     Args:
-        manifest: The dataset.
+        manifest: What the pod has of the dataset.
         needed: The memory sum of the pod.
         train: Bytes that the training itself needs.
         limit: Bytes that the pod may have, None to check none.
     """
-    yield from volume_problems(manifest, needed.data_volume)
+    yield from volume_problems(manifest, needed.data[0].bytes)
     total = needed.pod + train
     if limit is not None and total > limit:
         over = format_bytes(total - limit)

@@ -19,6 +19,8 @@ def dataset(
     endpoint: str = "",
     region: str = "",
     volume_size: str = "",
+    include: str = "",
+    exclude: str = "",
 ) -> NamedTuple("Outputs", [("reference", str), ("files", int), ("size", str), ("fits", bool)]):
     """List and freeze a dataset: one reference that pins its content.
 
@@ -28,6 +30,8 @@ def dataset(
         endpoint: Address of the service, where it is not the vendor's own.
         region: The vendor's name of the region.
         volume_size: Memory reserved for it, such as 14Gi; empty to take what it needs.
+        include: Globs of the files to bring, such as "*.jpg, *.png"; empty for all.
+        exclude: Globs of the files to leave out.
 
     Returns:
         reference: URI with digest, bytes and files.
@@ -37,14 +41,21 @@ def dataset(
     """
     from podferry.components.dataset.runner import freeze_dataset
 
-    frozen = freeze_dataset(uri, endpoint, region, volume_size)
+    frozen = freeze_dataset(uri, endpoint, region, volume_size, include, exclude)
     frozen.write(data.path)
     data.metadata.update(frozen.metadata)
     return (frozen.reference, frozen.files, frozen.size, frozen.fits)
 
 
 def freeze_dataset(
-    uri: Any, *, endpoint: Any = "", region: Any = "", volume_size: Any = "", secret: Any = None
+    uri: Any,
+    *,
+    endpoint: Any = "",
+    region: Any = "",
+    volume_size: Any = "",
+    include: Any = "",
+    exclude: Any = "",
+    secret: Any = None,
 ) -> Any:
     """A task that freezes a dataset; it looks at the store in every run, whatever KFP's cache holds.
 
@@ -56,10 +67,19 @@ def freeze_dataset(
         endpoint: Address of the service, where it is not the vendor's own.
         region: The vendor's name of the region.
         volume_size: Memory reserved for it; empty to take what it needs.
+        include: Globs; the reference is that of the selection, so give `gpu_train` the same ones.
+        exclude: The same.
         secret: Name of a Secret with the credentials.
 
     Returns:
         The task, with the outputs `reference`, `files`, `size`, `fits` and the artifact `data`.
     """
-    task = dataset(uri=uri, endpoint=endpoint, region=region, volume_size=volume_size)
+    task = dataset(
+        uri=uri,
+        endpoint=endpoint,
+        region=region,
+        volume_size=volume_size,
+        include=include,
+        exclude=exclude,
+    )
     return verdict(task, secret, SECRET_DIR)

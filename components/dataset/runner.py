@@ -10,17 +10,21 @@ import msgspec
 
 from podferry.components.reach import reach
 from podferry.components.tables import say, show_memory
+from podferry.contract.data_volume import Listed
 from podferry.contract.errors import Problem
 from podferry.contract.kfp_inputs import REFERENCE_KEY
 from podferry.contract.manifest import Manifest
 from podferry.contract.memory import memory_sum
 from podferry.contract.quantity import format_bytes, parse_bytes, quantity_at_least
 from podferry.contract.reference import parse_reference, reference_to
-from podferry.contract.spec import DatasetSpec, FerrySpec
+from podferry.contract.selection import parse_globs
+from podferry.contract.spec import DatasetSpec, FerrySpec, Unpack
 from podferry.sidecar.capacity import Capacity
-from podferry.sidecar.plan import fit_problems, plan_prefetch
+from podferry.sidecar.fit import Placed, fit_problems
+from podferry.sidecar.plan import plan_prefetch
+from podferry.sidecar.selected import Opened, Selection, open_selected
 from podferry.sidecar.settings import PrefetchSettings
-from podferry.storage.listing import check_frozen, open_dataset
+from podferry.storage.listing import check_frozen
 from podferry.storage.store import StoreConfig
 
 FORMAT = 1
@@ -76,7 +80,14 @@ class FrozenDataset:
         Path(path).write_bytes(msgspec.json.format(msgspec.json.encode(self.document), indent=1) + b"\n")
 
 
-def freeze_dataset(uri: str, endpoint: str = "", region: str = "", volume_size: str = "") -> FrozenDataset:
+def freeze_dataset(
+    uri: str,
+    endpoint: str = "",
+    region: str = "",
+    volume_size: str = "",
+    include: str = "",
+    exclude: str = "",
+) -> FrozenDataset:
     """List a dataset, freeze it, say what it needs and whether that fits.
 
     Args:
@@ -84,15 +95,18 @@ def freeze_dataset(uri: str, endpoint: str = "", region: str = "", volume_size: 
         endpoint: Address of the service; empty for the vendor's own.
         region: The vendor's name of the region; empty for its default.
         volume_size: Memory reserved for it; empty to take what it needs.
+        include: Globs of the files to bring, separated by commas, spaces or lines; empty for all.
+        exclude: Globs of the files to leave out; empty for none.
 
     Raises:
         EmptyDataset, Changed, InvalidWish and the store's errors: Why it cannot be frozen.
     """
     reserved = parse_bytes(volume_size) if volume_size else None
-    manifest = list_frozen(uri, reach(endpoint, region))
-    reference = str(reference_to(manifest))
-    spec = FerrySpec(dataset=DatasetSpec(reference, size=reserved))
-    needed = memory_sum(spec, manifest.bytes, manifest.files)
+    selection = selection_of(include, exclude)
+    named, manifest = list_frozen(uri, selection, reach(endpoint, region))
+    reference = str(reference_to(named))
+    dataset = DatasetSpec(reference, size=reserved, include=selection.include, exclude=selection.exclude)
+    needed = memory_sum(FerrySpec((dataset,)), {"": Listed(manifest.bytes, manifest.files)})
     size = volume_size or quantity_at_least(needed.data_volume)
     show_memory(reference, needed.rows())
     problems = volume_problems(manifest, parse_bytes(size))
@@ -100,12 +114,25 @@ def freeze_dataset(uri: str, endpoint: str = "", region: str = "", volume_size: 
         say(f"does not fit: {problem}")
     if not problems:
         say(f"fits: {manifest.files:,} files of {format_bytes(manifest.bytes)} in a data volume of {size}")
-    document = Document(reference, manifest.uri, manifest.digest, manifest.bytes, manifest.files)
+    document = Document(reference, named.uri, named.digest, named.bytes, named.files)
     return FrozenDataset(document, size, not problems)
 
 
-def list_frozen(text: str, config: StoreConfig) -> Manifest:
-    """The manifest of a URI or reference.
+def selection_of(include: str, exclude: str) -> Selection:
+    """Two lists of globs as a value; empty texts select everything.
+
+    Raises:
+        InvalidWish: Globs that mean something else than they seem to.
+    """
+    return Selection(*(parse_globs(text) if text else () for text in (include, exclude)))
+
+
+def list_frozen(
+    text: str, selection: Selection, config: StoreConfig, unpack: Unpack = Unpack.AUTO
+) -> tuple[Manifest, Manifest]:
+    """What a reference to the selection of a dataset names, and the files that a pod gets.
+
+    They differ where the dataset is a pack.
 
     Raises:
         Changed: The reference is frozen and what is there is another version.
@@ -113,17 +140,17 @@ def list_frozen(text: str, config: StoreConfig) -> Manifest:
     """
     reference = parse_reference(text)
 
-    async def listed() -> Manifest:
-        found = await open_dataset(reference.uri, config)
+    async def listed() -> Opened:
+        found = await open_selected(reference.uri, selection, config, unpack)
         await found.store.close()
-        return found.manifest
+        return found
 
-    manifest = asyncio.run(listed())
-    check_frozen(reference, manifest)
-    return manifest
+    found = asyncio.run(listed())
+    check_frozen(reference, found.named)
+    return found.named, found.manifest
 
 
 def volume_problems(manifest: Manifest, volume: int) -> list[Problem]:
     """Why a dataset does not fit into a memory volume of that many bytes; empty where it does."""
     plan = plan_prefetch(manifest, frozenset(), PrefetchSettings())
-    return fit_problems(plan, Capacity(volume_bytes=volume), in_pod=True)
+    return fit_problems([Placed(plan, Capacity(volume_bytes=volume))], in_pod=True)

@@ -11,9 +11,9 @@ from kfp import kubernetes
 from kfp.dsl.pipeline_channel import PipelineChannel
 
 from podferry.components.training.inputs import TaskInputs, annotation_text, inputs_of
-from podferry.components.training.wishes import wish_problems
+from podferry.components.training.wishes import places_of, wish_problems
 from podferry.contract.errors import InvalidWish, Problem
-from podferry.contract.keys import KEYS
+from podferry.contract.keys import known_keys
 from podferry.contract.quantity import parse_bytes
 from podferry.contract.spec import PREFIX
 from podferry.contract.suggest import did_you_mean
@@ -48,14 +48,17 @@ def gpu_train(  # noqa: PLR0913 - keywords, each a wish of its own
 
     Args:
         task: A step inside a pipeline, whose image need not know of podferry.
-        dataset: URI, reference, declared name, or a channel that carries one (also the artifact `data`).
+        dataset: URI, reference, declared name, or a channel that carries one (also the artifact `data`). A
+            mapping brings several, by names of theirs.
         checkpoints: URI of the destination.
         accelerator: Kubernetes resource of the accelerator.
         gpus: How many; 0 for none.
         memory: Memory limit of the training container.
         shm_size: Size of its `/dev/shm`.
         secret: Name of a Secret with the credentials.
-        **wishes: Further annotations with `_` for `-`: `dataset_size`, `checkpoint_size`, `outputs`, …
+        **wishes: Further annotations with `_` for `-`: `dataset_size`, `include`, `shard`, `medium`,
+            `checkpoint_size`, `outputs`, …. What belongs to one of several datasets is a mapping by their
+            names; globs may be a list.
 
     Returns:
         The task.
@@ -69,27 +72,37 @@ def gpu_train(  # noqa: PLR0913 - keywords, each a wish of its own
         raise InvalidWish.of("gpu_train needs a step, not a pipeline or an importer", name, remedy)
     inputs = inputs_of(task)
     given = {"dataset": dataset, "checkpoints": checkpoints, "shm_size": shm_size, "secret": secret, **wishes}
-    annotations, problems = as_annotations(given, inputs)
+    annotations, problems = as_annotations(by_name(given), inputs)
     problems += _resource_problems(accelerator, gpus, memory)
     InvalidWish.raise_any(problems)
     for key, text in annotations.items():
         kubernetes.add_pod_annotation(task, key, text)
     _reserve(task, accelerator, gpus, memory)
-    if dataset is not None and not _frozen(annotations[PREFIX + "dataset"], inputs):
+    if not all(_frozen(text, inputs) for text in places_of(annotations)):
         task.set_caching_options(False)
     return task
+
+
+def by_name(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Wishes of which each is of one dataset at most: `include` of the dataset `test` is `include.test`."""
+    return {
+        f"{wish}.{name}".rstrip("."): "\n".join(one) if isinstance(one, list | tuple) else one
+        for wish, value in given.items()
+        for name, one in (value if isinstance(value, Mapping) else {"": value}).items()
+    }
 
 
 def as_annotations(given: Mapping[str, Any], inputs: TaskInputs) -> tuple[dict[str, str], list[Problem]]:
     """Keyword arguments as annotations, and all that is wrong with them."""
     annotations: dict[str, str] = {}
     problems: list[Problem] = []
+    keys = known_keys(name.replace("_", "-") for name in given)
     for name, value in given.items():
         if value is None:
             continue
         key = name.replace("_", "-")
-        if key not in KEYS:
-            known = [one.replace("-", "_") for one in KEYS]
+        if key not in keys:
+            known = [one.replace("-", "_") for one in keys]
             remedy = did_you_mean(name, known, f"Known: {', '.join(known)}")
             problems.append(Problem(f"{name}: gpu_train knows no such wish", repr(value), remedy))
             continue
@@ -105,7 +118,7 @@ def _checked(annotations: Mapping[str, str], given: Mapping[str, Any], inputs: T
     """What the annotations' own rules say, less what follows from a value that has been refused already."""
     refused = {name.replace("_", "-") for name, value in given.items() if value is not None}
     refused -= {key.removeprefix(PREFIX) for key in annotations}
-    stand_ins = {PREFIX + name: f"$({INPUT}refused)" for name in refused if name in KEYS}
+    stand_ins = {PREFIX + name: f"$({INPUT}refused)" for name in refused if name in known_keys(refused)}
     known = replace(inputs, dynamic=(*inputs.dynamic, "refused"))
     if not annotations and not refused:
         what = "gpu_train is asked for neither a dataset nor a destination"

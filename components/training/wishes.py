@@ -8,7 +8,7 @@ from types import MappingProxyType
 from podferry.components.training.inputs import TaskInputs
 from podferry.contract.annotations import read_annotations
 from podferry.contract.errors import InvalidWish, Problem
-from podferry.contract.keys import SUBDOMAIN
+from podferry.contract.keys import SUBDOMAIN, split_key
 from podferry.contract.spec import PREFIX
 from podferry.contract.variables import INPUT, TOKEN, Variables
 
@@ -19,6 +19,12 @@ SAMPLES: Mapping[str, str] = MappingProxyType(
         "dataset": "s3://podferry-sample-dataset/data",
         "dataset-path": "/dev/shm/podferry-sample-dataset",  # noqa: S108 - a sample, never opened
         "dataset-size": LARGEST_SIZE,
+        "include": "*",
+        "exclude": "*.podferry-sample",
+        "file-mode": "0644",
+        "unpack": "auto",
+        "shard": "0/1",
+        "medium": "memory",
         "checkpoints": "s3://podferry-sample-checkpoints/data",
         "checkpoint-path": "/dev/shm/podferry-sample-checkpoints",  # noqa: S108 - as above
         "checkpoint-size": "1Gi",
@@ -51,6 +57,8 @@ SAMPLES: Mapping[str, str] = MappingProxyType(
     }
 )
 """For each key a value that is right by itself and beside any other: stands for one that only a run knows."""
+SEVERAL = frozenset({"dataset", "dataset-path"})
+"""Keys whose samples must differ between datasets."""
 
 
 def wish_problems(annotations: Mapping[str, str], inputs: TaskInputs) -> list[Problem]:
@@ -76,10 +84,16 @@ def _sampled(name: str, text: str, inputs: TaskInputs) -> str:
     """The text, or the key's sample where it refers to what only a run knows."""
     used = {match["name"] for match in TOKEN.finditer(text)}
     unknown = any(INPUT + one in used for one in inputs.dynamic)
-    return SAMPLES.get(name, text) if unknown else text
+    key, dataset = split_key(name)
+    sample = SAMPLES.get(key, text)
+    return (f"{sample}-{dataset}" if dataset and key in SEVERAL else sample) if unknown else text
 
 
 def _declared(annotations: Mapping[str, str]) -> dict[str, str]:
     """Any plain word may be a dataset that the cluster's policy declares."""
-    word = annotations.get(PREFIX + "dataset", "")
-    return {word: SAMPLES["dataset"]} if SUBDOMAIN.fullmatch(word) else {}
+    return {word: SAMPLES["dataset"] for word in places_of(annotations) if SUBDOMAIN.fullmatch(word)}
+
+
+def places_of(annotations: Mapping[str, str]) -> list[str]:
+    """Where each dataset lies, as its annotation says."""
+    return [text for key, text in annotations.items() if split_key(key.removeprefix(PREFIX))[0] == "dataset"]

@@ -8,11 +8,12 @@ takes one of the agent's defences out. Elsewhere it does nothing.
 import os
 import sys
 
-if "--worker" in sys.orig_argv and "FAULTS_CLOCK" in os.environ:
-    from faults.clock import jump_with
+if "--worker" in sys.orig_argv:
+    if "FAULTS_CLOCK" in os.environ:
+        from faults.clock import jump_with
 
-    jump_with(os.environ["FAULTS_CLOCK"])
+        jump_with(os.environ["FAULTS_CLOCK"])
     if "FAULTS_SABOTAGE" in os.environ:
-        from faults.sabotage import SABOTAGES
+        from faults.sabotage import take_out
 
-        SABOTAGES[os.environ["FAULTS_SABOTAGE"]].take_out()
+        take_out(os.environ["FAULTS_SABOTAGE"])

@@ -98,6 +98,45 @@ def test_a_path_may_be_relative_and_hold_a_hash(podferry, tmp_path, monkeypatch)
     assert podferry("dataset", "ls", said.out.strip()).code == 0
 
 
+def test_a_selection_has_a_reference_of_its_own(podferry, digits):
+    words = (digits, "--include", "*.png", "--exclude", "test/")
+    said = podferry("dataset", "ls", *words)
+    assert [line.split()[-1] for line in said.out.splitlines()] == ["NAME", "train/a.png", "train/b.png"]
+    reference = podferry("dataset", "freeze", *words).out.strip()
+    assert parse_reference(reference).files == 2
+    CONTENTS["digits"].objects["v1/more.csv"] = b"1"
+    assert podferry("dataset", "ls", reference, *words[1:]).code == 0, "what is left out may change"
+    assert "no longer the one that was frozen" in podferry("dataset", "ls", reference).err
+
+
+def test_a_shard_is_listed_and_named_by_the_whole_selection(podferry, digits, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    whole = json.loads(podferry("dataset", "info", digits, "-o", "json").out)
+    part = json.loads(podferry("dataset", "info", digits, "--shard", "auto", "-o", "json").out)
+    assert (part["files"], part["bytes"]) == (3, 5312)
+    assert part["reference"] == whole["reference"]
+
+
+def test_a_manifest_at_a_uri_is_a_dataset(podferry, digits, tmp_path):
+    place = "memory://digits/frozen/v1.podferry.json"
+    said = podferry("dataset", "freeze", digits, "--manifest", place)
+    assert (said.code, "note:" in said.err) == (0, False)
+    CONTENTS["digits"].objects["v1/new.png"] = b"12345"
+    assert podferry("dataset", "ls", place).err == "4 files, 73.5 KiB\n", "listed then, not now"
+    assert podferry("dataset", "get", place, tmp_path / "stage").code == 0
+    assert not (tmp_path / "stage/new.png").exists()
+    CONTENTS["digits"].objects["v1/labels.csv"] = b"\2" * 300
+    said = podferry("dataset", "get", place, tmp_path / "other")
+    assert (said.code, "labels.csv" in said.err, "new.png" in said.err) == (1, True, True)
+
+
+def test_a_manifest_is_selected_from_as_well(podferry, digits, tmp_path):
+    podferry("dataset", "freeze", digits, "--manifest", tmp_path / "m.json")
+    said = podferry("dataset", "ls", tmp_path / "m.json", "--include", "train/**")
+    assert (said.code, said.err) == (0, "2 files, 73.2 KiB\n")
+
+
 def test_the_nearest_prefix_is_named(podferry, digits):
     said = podferry("dataset", "ls", "memory://digits/v2")
     assert (said.code, said.out) == (1, "")
@@ -125,8 +164,16 @@ def test_a_terminal_folds_and_never_cuts(podferry, digits, monkeypatch):
         (["ls", "s3://b/x", "--endpoint", "http://127.0.0.1:9", "--secret-dir", "/none"], 1, "is missing"),
         (["ls", "s3://b/x", "--endpoint", "http://127.0.0.1:9"], 1, "there are no credentials"),
         (["ls", "memory://b/x#sha256=12&bites=3"], 1, "sha256 in a dataset's reference is malformed"),
+        (["ls", "memory://digits/v1", "--include", "!a"], 2, "a glob is not negated here"),
+        (["ls", "memory://digits/v1", "--shard", "9/8"], 2, "a part that the dataset does not have"),
+        (["ls", "memory://digits/v1", "--shard", "7/8"], 1, "holds no file"),
+        (["ls", "memory://digits/v1", "--include", "*.jpg"], 1, "The nearest names are"),
         (["ls", "/nowhere-at-all/x"], 1, "there is no directory /nowhere-at-all"),
-        (["freeze", "memory://digits/v1", "--manifest", "/nowhere/m.json"], 1, "No such file or directory"),
+        (
+            ["freeze", "memory://digits/v1", "--manifest", "/nowhere/m.json"],
+            1,
+            "there is no directory /nowhere",
+        ),
     ],
 )
 def test_bad_input_is_a_sentence(podferry, digits, words, code, said):
@@ -140,3 +187,18 @@ def test_a_name_that_is_no_text_is_refused(podferry, tmp_path):
     (tmp_path / os.fsdecode(b"\xff")).write_bytes(b"1")
     answer = podferry("dataset", "ls", tmp_path)
     assert (answer.code, "rename it at its source" in answer.err) == (1, True)
+
+
+def test_a_pack_shows_its_files_and_is_named_by_its_objects(podferry, digits, tmp_path):
+    packed = "memory://digits/packed"
+    said = podferry("dataset", "pack", digits, packed)
+    assert said.code == 0, said.err
+    said = podferry("dataset", "ls", packed, "--include", "*.csv")
+    assert (said.out.splitlines()[-1].split()[-1], "note: packed into 2 objects" in said.err) == (
+        "labels.csv",
+        True,
+    )
+    reference = parse_reference(podferry("dataset", "freeze", packed).out.strip())
+    assert reference.files == 2
+    assert podferry("dataset", "get", reference, tmp_path / "stage", "--exclude", "*.csv").code == 0
+    assert sorted(path.name for path in (tmp_path / "stage").rglob("*.*")) == ["a.png", "b.png", "c.png"]

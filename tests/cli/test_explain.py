@@ -46,7 +46,7 @@ def test_annotations_alone(podferry):
     words = ("--annotation", "dataset=s3://b/d", "--annotation", "podferry.io/dataset-size=1Gi")
     said = podferry("explain", *words, "-o", "json")
     [shown] = json.loads(said.out)
-    assert (said.code, shown["spec"]["dataset"]["size"], shown["problems"]) == (0, 1 << 30, [])
+    assert (said.code, shown["spec"]["datasets"][0]["size"], shown["problems"]) == (0, 1 << 30, [])
     assert shown["memory"][-1]["what"] == "pod, added"
     assert {value["key"]: value["source"] for value in shown["values"]}["dataset-path"] == "default"
 
@@ -90,6 +90,23 @@ def test_only_list_lists(podferry, digits):
     assert "no memory sum" not in said.out
     gone = podferry("explain", "--annotation", "dataset=memory://digits/v2", "--list")
     assert (gone.code, "Did you mean memory://digits/v1?" in gone.err) == (1, True)
+
+
+def test_list_counts_what_is_selected_of_each_dataset(podferry, digits):
+    wishes = [f"dataset={digits}", "include=*.png", "shard=1/2", f"dataset.all={digits}", "exclude.all=*.csv"]
+    said = podferry("explain", *(word for one in wishes for word in ("--annotation", one)), "--list")
+    assert said.code == 0, said.err
+    assert f"note: {digits}, part 1/2, holds 4.9 KiB in 2 files" in said.out
+    assert f"note: {digits} holds 73.3 KiB in 3 files" in said.out
+    assert "no memory sum" not in said.out
+    nothing = podferry(
+        "explain",
+        *(word for one in wishes for word in ("--annotation", one)),
+        "--list",
+        "--annotation",
+        "include.all=*.jpg",
+    )
+    assert (nothing.code, "none of 4 files is one of *.jpg" in nothing.err) == (1, True)
 
 
 def test_standard_input(podferry, monkeypatch):

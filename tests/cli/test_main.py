@@ -71,5 +71,5 @@ def test_ctrl_c_ends_with_130_and_no_traceback():
         child.send_signal(signal.SIGINT)
         _, errors = child.communicate(timeout=30)
         connection.close()
-    assert child.returncode == 130
+    assert child.returncode == 130, errors
     assert "Traceback" not in errors

@@ -237,6 +237,36 @@ def test_a_named_stage_is_kept_and_used_again(command: list[str], tmp_path: Path
     assert (tmp_path / "stage" / "a").stat().st_ino == inode
 
 
+def test_several_datasets_each_with_wishes_of_its_own(tmp_path: Path, remote: Path) -> None:
+    look = (
+        "import os\n"
+        "names = sorted(name for name in os.environ if name.startswith('PODFERRY_DATASET'))\n"
+        "print({name: sorted(os.listdir(os.environ[name])) for name in names})"
+    )
+    options = [
+        "--dataset",
+        str(remote),
+        "--dataset",
+        f"val={remote}",
+        "--dataset-path",
+        f"val={tmp_path / 'val'}",
+    ]
+    options += ["--include", "val=a", "--exclude", "a", "--file-mode", "val=0400"]
+    done = run([sys.executable, "-m", "podferry.cli.main", "run", *options, "--", sys.executable, "-c", look])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "{'PODFERRY_DATASET': ['b'], 'PODFERRY_DATASET_VAL': ['a']}\n"
+    assert "dataset val: 1 file" in done.stderr
+    assert (tmp_path / "val" / "a").stat().st_mode & 0o777 == 0o400
+    assert (tmp_path / "val.podferry").is_dir()
+
+
+def test_two_unnamed_datasets_are_refused(remote: Path) -> None:
+    options = ["--dataset", str(remote), "--dataset", str(remote)]
+    done = run([sys.executable, "-m", "podferry.cli.main", "run", *options, "--", "true"])
+    assert done.returncode == 78
+    assert "--dataset is given twice for one dataset" in done.stderr
+
+
 def test_polling_is_a_full_mode(command: list[str], tmp_path: Path) -> None:
     at = command.index("--")
     assert run([*command[:at], "--polling", *command[at:], "1"]).returncode == 0

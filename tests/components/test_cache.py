@@ -10,6 +10,7 @@ from podferry.components.cache.component import cache
 from podferry.components.cache.runner import CacheWish, plan_cache
 from podferry.components.dataset.runner import freeze_dataset
 from podferry.contract.errors import Changed, InvalidWish, Refused
+from podferry.contract.quantity import parse_bytes
 
 
 def test_recommends_sizes(digits: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,6 +64,28 @@ def test_a_frozen_reference_that_does_not_fit_is_refused_like_any_other(digits: 
         plan_cache(CacheWish(reference, dataset_size="1Mi"))
 
 
+def test_a_pod_that_shares_a_selection_needs_room_for_the_largest_part(digits: Path) -> None:
+    for number in range(3):
+        (digits / f"{number}.jpg").write_bytes(bytes((number + 1) << 20))
+    reference = freeze_dataset(str(digits), include="*.jpg").reference
+    whole = plan_cache(CacheWish(reference, include="*.jpg", dataset_size="8Mi"))
+    assert whole.reference == reference
+    with pytest.raises(Refused, match="larger than its volume"):
+        plan_cache(CacheWish(reference, include="*.jpg", dataset_size="4Mi"))
+    part = plan_cache(CacheWish(reference, include="*.jpg", dataset_size="4Mi", shards=2))
+    assert part.reference == reference
+    with pytest.raises(Refused, match="holds no file"):
+        plan_cache(CacheWish(reference, include="*.jpg", shards=4))
+
+
+def test_on_disk_the_data_takes_no_memory(digits: Path) -> None:
+    (digits / "large.bin").write_bytes(bytes(64 << 20))
+    memory = plan_cache(CacheWish(str(digits)))
+    disk = plan_cache(CacheWish(str(digits), medium="disk"))
+    assert (memory.dataset_size, disk.dataset_size) == ("81Mi", "81Mi")
+    assert parse_bytes(memory.pod_memory) - parse_bytes(disk.pod_memory) >= 64 << 20
+
+
 def test_changed_data_is_red(digits: Path) -> None:
     reference = freeze_dataset(str(digits)).reference
     (digits / "0.bin").unlink()
@@ -72,10 +95,12 @@ def test_changed_data_is_red(digits: Path) -> None:
 
 def test_all_slips_are_told_at_once(digits: Path) -> None:
     with pytest.raises(InvalidWish) as caught:
-        plan_cache(CacheWish(str(digits), dataset_size="big", train_memory="2 GB", pod_memory="-1Gi"))
+        plan_cache(
+            CacheWish(str(digits), dataset_size="big", train_memory="2 GB", pod_memory="-1Gi", shards=0)
+        )
     said = str(caught.value)
-    assert len(caught.value.problems) == 3
-    assert all(name in said for name in ("dataset-size", "train_memory", "pod_memory"))
+    assert len(caught.value.problems) == 4
+    assert all(name in said for name in ("dataset-size", "train_memory", "pod_memory", "shards"))
 
 
 def test_the_function_hands_on_the_plan(digits: Path) -> None:

@@ -30,6 +30,15 @@ def test_other_data_is_another_reference(digits: Path) -> None:
         freeze_dataset(before)
 
 
+def test_a_selection_is_another_reference(digits: Path) -> None:
+    frozen = freeze_dataset(str(digits), include="*.bin", exclude="0.*")
+    assert parse_reference(frozen.reference).files == 2
+    with pytest.raises(EmptyDataset, match=r"none of 3 files is one of \*.png.*nearest names are .*0.bin"):
+        freeze_dataset(str(digits), include="*.png")
+    with pytest.raises(InvalidWish, match="braces"):
+        freeze_dataset(str(digits), include="*.{bin,png}")
+
+
 @pytest.mark.parametrize(("volume", "fits"), [("17Mi", True), ("12Ki", True), ("8Ki", False)])
 def test_says_whether_it_fits(
     digits: Path, volume: str, fits: bool, capsys: pytest.CaptureFixture[str]

@@ -255,7 +255,7 @@ def test_every_key_has_a_sample_that_is_right() -> None:
     assert list(SAMPLES) == list(KEYS)
     spec = read_annotations({KEYS[name].full: text for name, text in SAMPLES.items()})
     assert spec is not None
-    assert spec.dataset is not None
+    assert len(spec.datasets) == 1
 
 
 def test_annotations_resolve_in_a_pod_as_kfp_creates_it(recorded: Callable[[str], Pod]) -> None:
@@ -265,7 +265,7 @@ def test_annotations_resolve_in_a_pod_as_kfp_creates_it(recorded: Callable[[str]
 
     spec = resolved(recorded("executor-fstring-annotated"), annotations(wish))
     # The recorded inputs: uri2 is "real", and uri an f-string of it that the launcher had not filled in yet.
-    assert spec.dataset.reference == "s3://real/data/u3/x.bin"
+    assert spec.datasets[0].reference == "s3://real/data/u3/x.bin"
     assert spec.checkpoints.uri == "s3://models-real/x"
 
 
@@ -279,7 +279,7 @@ def test_an_artifact_resolves_to_the_reference_in_its_metadata(recorded: Callabl
     key = '"metadata":{'
     assert key in main["command"][at]
     main["command"][at] = main["command"][at].replace(key, f'{key}"{REFERENCE_KEY}":"{REFERENCE}",', 1)
-    assert resolved(pod, annotations(wish)).dataset.reference == REFERENCE
+    assert resolved(pod, annotations(wish)).datasets[0].reference == REFERENCE
 
 
 def resolved(pod: Pod, found: dict[str, str]) -> Any:
@@ -292,3 +292,30 @@ def resolved(pod: Pod, found: dict[str, str]) -> Any:
 def test_a_path_may_be_a_path_object() -> None:
     found = annotations(lambda f, b: gpu_train(fit(), dataset=REFERENCE, dataset_path=Path("/data/in")))
     assert found["podferry.io/dataset-path"] == "/data/in"
+
+
+def test_several_datasets_have_wishes_of_their_own() -> None:
+    def wish(frozen: Any, bucket: Any) -> None:
+        gpu_train(
+            fit(uri=frozen.outputs["reference"], uri2=bucket),
+            dataset={"": frozen.outputs["reference"], "test": bucket},
+            dataset_size={"test": "1Gi"},
+            include={"test": ["*.jpg", "*.png"]},
+            shard="0/2",
+        )
+
+    assert annotations(wish) == {
+        "podferry.io/dataset": "$(inputs.uri)",
+        "podferry.io/dataset.test": "$(inputs.uri2)",
+        "podferry.io/dataset-size.test": "1Gi",
+        "podferry.io/include.test": "*.jpg\n*.png",
+        "podferry.io/shard": "0/2",
+    }
+    _, task = executor_and_task(wish)
+    assert not task["cachingOptions"].get("enableCache", False), "one of them is not frozen"
+
+
+def test_a_wish_of_a_dataset_that_is_not_there_is_refused() -> None:
+    with refused() as problems:
+        compiled(lambda f, b: gpu_train(fit(), dataset={"train": REFERENCE}, include={"trian": "*.jpg"}))
+    assert any("include.trian" in problem for problem in problems)

@@ -23,6 +23,8 @@ from podferry.contract.variables import Variables
 WISHES = Path(__file__).parent / "wishes"
 CASES = sorted(path.stem for path in WISHES.glob("*.yaml"))
 PREFIX = "podferry.io/"
+NAMED = [f"{key.name}.{name}" for key in KEYS.values() if key.named for name in ("a", "b-2")]
+ANY_KEY = st.sampled_from([f"{PREFIX}{name}" for name in (*KEYS, *NAMED, "dataset.B", "grace.a", "include.")])
 
 
 class Case(msgspec.Struct, forbid_unknown_fields=True):
@@ -71,7 +73,7 @@ def test_a_golden_spec_survives_its_document(name: str) -> None:
         assert msgspec.json.format(encode_spec(decode_spec(text.encode())), indent=2).decode() + "\n" == text
 
 
-@given(st.dictionaries(st.sampled_from([f"{PREFIX}{name}" for name in KEYS]), st.text(max_size=12)))
+@given(st.dictionaries(ANY_KEY, st.text(max_size=12) | st.sampled_from(["s3://b/d", "/d", "1Gi", "0/2"])))
 def test_every_problem_names_an_annotation_that_was_written(annotations: dict[str, str]) -> None:
     problems = []
     try:
@@ -101,11 +103,14 @@ def test_the_defaults_are_the_documented_ones() -> None:
     wishes = {"dataset": "s3://b/d", "checkpoints": "s3://b/c", "outputs": "s3://b/o"}
     spec = read_annotations({PREFIX + name: uri for name, uri in wishes.items()})
     assert isinstance(spec, FerrySpec)
-    assert spec.dataset is not None
+    (dataset,) = spec.datasets
     assert spec.checkpoints is not None
     assert spec.outputs is not None
     documented = {name: key.default for name, key in KEYS.items()}
-    assert documented["dataset-path"] == spec.dataset.path
+    assert documented["dataset-path"] == dataset.path
+    assert documented["file-mode"] == f"{dataset.file_mode:04o}"
+    assert (documented["unpack"], documented["medium"]) == (dataset.unpack, dataset.medium)
+    assert (dataset.include, dataset.exclude, dataset.shard) == ((), (), None)
     assert documented["checkpoint-path"] == spec.checkpoints.path
     assert documented["output-path"] == spec.outputs.path
     assert documented["complete"] == spec.checkpoints.complete

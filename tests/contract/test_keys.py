@@ -3,14 +3,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.contract.errors import InvalidWish
-from podferry.contract.keys import KEYS, STAMPS, TABLE, parse_path
-from podferry.contract.spec import Completion
+from podferry.contract.keys import KEYS, STAMPS, TABLE, known_keys, parse_path, split_key
+from podferry.contract.spec import Completion, Medium, Shard, Unpack
 
 GOOD: dict[str, dict[str, object]] = {
     "inject": {"true": True, "false": False},
     "dataset": {"s3://b/k": "s3://b/k", " digits ": "digits"},
     "dataset-path": {"/dev/shm/x": "/dev/shm/x", "/data": "/data", "/device": "/device"},
     "dataset-size": {"1Ki": 1024},
+    "include": {"*.jpg": ("*.jpg",), "a, b\nc\\,d": ("a", "b", "c\\,d")},
+    "exclude": {"draft-*": ("draft-*",)},
+    "file-mode": {"0644": 0o644, "400": 0o400, "0777": 0o777},
+    "unpack": {"auto": Unpack.AUTO, "never": Unpack.NEVER, " always": Unpack.ALWAYS},
+    "shard": {"0/1": Shard(0, 1), "3/4": Shard(3, 4)},
+    "medium": {"memory": Medium.MEMORY, "disk": Medium.DISK, "auto": Medium.AUTO},
     "checkpoints": {"s3://b/c/": "s3://b/c", "/mnt/c": "file:///mnt/c"},
     "checkpoint-path": {"/work/ckpt": "/work/ckpt"},
     "checkpoint-size": {"2Gi": 2 * 1024**3},
@@ -46,6 +52,12 @@ BAD = {
     "dataset": ["", " "],
     "dataset-path": ["", "data", "/", "/dev", "/dev/shm", "/dev/x", "/proc", "/proc/1", "/sys/fs", "/a/../b"],
     "dataset-size": ["0", "-1", "14GB", "", "1e30"],
+    "include": ["", " , ", "!a", "{a,b}", "[a", "../a"],
+    "exclude": ["", "/", "a\\"],
+    "file-mode": ["", "0200", "0377", "1777", "04644", "0o644", "rw-r--r--", "888", "64"],
+    "unpack": ["", "Auto", "true", "tar"],
+    "shard": ["", "true", "1", "1/1", "4/4", "-1/4", "0/0", "1/2/3", "$(rank)/4"],
+    "medium": ["", "Memory", "tmpfs", "ssd"],
     "checkpoints": ["", "runs", "s3://b/c#x", "s3://b#x", "s3://b/c?x=1"],
     "checkpoint-path": ["/a//b", "/a/", "//a", "/a:b", "/a\nb", "/./a"],
     "checkpoint-size": ["0"],
@@ -97,6 +109,28 @@ def test_any_text_is_read_or_refused(name: str, text: str) -> None:
         return
     if isinstance(again, str):
         assert KEYS[name].parse(again) == again
+
+
+@pytest.mark.parametrize(
+    ("full", "key", "name"),
+    [("include", "include", ""), ("include.train", "include", "train"), ("a.b.c", "a", "b.c"), ("", "", "")],
+)
+def test_a_key_is_split_at_its_first_dot(full: str, key: str, name: str) -> None:
+    assert split_key(full) == (key, name)
+
+
+def test_names_go_with_the_keys_of_a_dataset_alone() -> None:
+    known = known_keys(["dataset.train", "grace.val", "include.No", "medium.test-2", "colour"])
+    named = [full for full in known if "." in full]
+    assert {name for _, name in map(split_key, named)} == {"train", "val", "test-2"}
+    assert {key for key, _ in map(split_key, named)} == {key.name for key in TABLE if key.named}
+    assert [full for full in known if full.startswith("shard")] == [
+        "shard",
+        "shard.test-2",
+        "shard.train",
+        "shard.val",
+    ]
+    assert set(KEYS) <= set(known)
 
 
 def test_the_table_is_whole() -> None:

@@ -12,8 +12,10 @@ from podferry.contract.manifest import (
     Entry,
     Manifest,
     decode_manifest,
+    differences,
     encode_manifest,
     freeze,
+    is_manifest_name,
     manifest_digest,
 )
 
@@ -81,3 +83,37 @@ def test_a_manifest_that_contradicts_itself_is_corrupt(change: dict[str, object]
 def test_a_later_format_is_refused_by_name() -> None:
     with pytest.raises(FormatTooNew):
         decode_manifest(b'{"format":2}', "x")
+
+
+def test_a_negative_size_is_corrupt() -> None:
+    document = encode_manifest(freeze("s3://b", [Entry("a", 3)])).replace(b'["a",3', b'["a",-3')
+    with pytest.raises(Corrupt, match=">= 0"):
+        decode_manifest(document, "x")
+
+
+@given(LISTINGS, LISTINGS)
+def test_differences_lead_from_one_listing_to_the_other(before: list[Entry], after: list[Entry]) -> None:
+    found = differences(before, after)
+    old, new = ({entry.name: entry for entry in entries} for entries in (before, after))
+    assert set(found.removed) == old.keys() - new.keys()
+    assert set(found.added) == new.keys() - old.keys()
+    assert set(found.changed) == {name for name in old.keys() & new.keys() if old[name] != new[name]}
+    assert bool(found) == (sorted(before) != sorted(after))
+    assert list(found.added) == sorted(found.added)
+
+
+def test_differences_are_told_with_counts_and_the_first_names() -> None:
+    before = [Entry(f"old/{number}", 1) for number in range(1200)] + [Entry("same", 1), Entry("new\nline", 1)]
+    after = [Entry("same", 1), Entry("new\nline", 1, "e2"), Entry("zwei", 1), Entry("ä", 1)]
+    assert str(differences(before, after)) == (
+        r"1 changed: 'new\nline'; 2 added: zwei, ä; 1,200 removed: old/0, old/1, old/10, …"
+    )
+    assert str(differences(before, before)) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("digits.podferry.json", True), (".podferry.json", False), ("podferry.json", False), ("a.json", False)],
+)
+def test_a_manifest_is_told_by_its_name(name: str, expected: bool) -> None:
+    assert is_manifest_name(name) == expected

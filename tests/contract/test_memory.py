@@ -1,8 +1,11 @@
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podferry.contract.data_volume import Listed
 from podferry.contract.errors import InvalidWish
 from podferry.contract.memory import (
     FILE,
@@ -12,9 +15,18 @@ from podferry.contract.memory import (
     MemorySum,
     charged,
     charged_at_most,
+    data_volume,
     memory_sum,
 )
-from podferry.contract.spec import CheckpointSpec, DatasetSpec, FerrySpec, OutputSpec
+from podferry.contract.spec import (
+    CheckpointSpec,
+    DatasetSpec,
+    FerrySpec,
+    Medium,
+    OutputSpec,
+    Shard,
+    Unpack,
+)
 
 GIB = 1024**3
 COUNTS = st.integers(0, 2**42)
@@ -30,7 +42,11 @@ CHECKPOINTS = st.builds(
 )
 OUTPUTS = st.builds(OutputSpec, st.just("s3://b/o"), size=st.integers(1, 2**40))
 SPECS = st.builds(
-    FerrySpec, st.none() | DATASETS, st.none() | CHECKPOINTS, outputs=st.none() | OUTPUTS, shm_size=SIZES
+    FerrySpec,
+    st.just(()) | st.tuples(DATASETS),
+    st.none() | CHECKPOINTS,
+    outputs=st.none() | OUTPUTS,
+    shm_size=SIZES,
 )
 FOOTPRINTS = st.builds(
     Footprint,
@@ -40,6 +56,10 @@ FOOTPRINTS = st.builds(
     st.integers(1, 2**32),
     st.integers(0, 4096),
 )
+
+
+def listing(size: int, files: int) -> dict[str, Listed]:
+    return {"": Listed(size, files)}
 
 
 def test_pages_and_kernel_memory_of_each_file_count() -> None:
@@ -64,9 +84,9 @@ def test_totals_alone_bound_the_exact_sum(sizes: list[int]) -> None:
 def test_a_full_volume_is_met_before_the_limit(
     spec: FerrySpec, size: int, files: int, agent: Footprint
 ) -> None:
-    total = memory_sum(spec, size, files, agent)
-    written = total.data_volume + total.restored + files * FILE * bool(spec.dataset)
-    if spec.dataset or spec.checkpoints or spec.outputs:
+    total = memory_sum(spec, listing(size, files), agent)
+    written = total.data_volume + total.restored + files * FILE * bool(spec.datasets)
+    if spec.datasets or spec.checkpoints or spec.outputs:
         assert total.data_volume < total.sidecar
         assert written < total.sidecar
     assert total.data_volume % MIB == total.checkpoint_volume % MIB == 0
@@ -75,10 +95,10 @@ def test_a_full_volume_is_met_before_the_limit(
     assert total.output_volume % MIB == 0
 
 
-@given(SPECS.filter(lambda spec: spec.dataset is not None and spec.dataset.size is None), COUNTS, FILES)
-def test_the_dataset_fits_its_volume_with_slack(spec: FerrySpec, size: int, files: int) -> None:
+@given(DATASETS.filter(lambda dataset: dataset.size is None), COUNTS, FILES)
+def test_the_dataset_fits_its_volume_with_slack(dataset: DatasetSpec, size: int, files: int) -> None:
     need = charged_at_most(size, files)
-    volume = memory_sum(spec, size, files).data_volume
+    volume = data_volume(dataset, Listed(size, files)).bytes
     assert volume >= max(need * 1.05 - 1, need + 16 * MIB)
     assert volume <= max(need * 1.05 + 1, need + 16 * MIB) + MIB
 
@@ -87,11 +107,14 @@ def grown(spec: FerrySpec, name: str, by: int) -> FerrySpec:
     if name == "shm_size":
         return msgspec.structs.replace(spec, shm_size=(spec.shm_size or 0) + by)
     room, _, field = name.partition(".")
-    part = getattr(spec, room)
+    part: Any = getattr(spec, room)
+    if room == "datasets":
+        part = part[0] if part else None
     old = getattr(part, field, None)
     if old is None:
         return spec
-    return msgspec.structs.replace(spec, **{room: msgspec.structs.replace(part, **{field: old + by})})
+    more = msgspec.structs.replace(part, **{field: old + by})
+    return msgspec.structs.replace(spec, **{room: (more,) if room == "datasets" else more})
 
 
 def at_least(larger: MemorySum, smaller: MemorySum) -> bool:
@@ -105,21 +128,21 @@ def at_least(larger: MemorySum, smaller: MemorySum) -> bool:
     FILES,
     st.integers(0, 2**30),
     st.sampled_from(
-        ["dataset.size", "checkpoints.size", "checkpoints.keep_local", "outputs.size", "shm_size"]
+        ["datasets.size", "checkpoints.size", "checkpoints.keep_local", "outputs.size", "shm_size"]
     ),
 )
 def test_wishing_more_never_needs_less(spec: FerrySpec, size: int, files: int, by: int, name: str) -> None:
-    assert at_least(memory_sum(grown(spec, name, by), size, files), memory_sum(spec, size, files))
+    found = listing(size, files)
+    assert at_least(memory_sum(grown(spec, name, by), found), memory_sum(spec, found))
 
 
 @given(SPECS, COUNTS, FILES, COUNTS, FILES)
 def test_a_larger_dataset_never_needs_less(
     spec: FerrySpec, size: int, files: int, more: int, others: int
 ) -> None:
-    base = memory_sum(spec, size, files)
-    assert at_least(memory_sum(spec, size + more, files), base)
-    assert at_least(memory_sum(spec, size, files + others), base)
-    assert at_least(memory_sum(spec, size + more), memory_sum(spec, size))
+    base = memory_sum(spec, listing(size, files))
+    assert at_least(memory_sum(spec, listing(size + more, files)), base)
+    assert at_least(memory_sum(spec, listing(size, files + others)), base)
 
 
 @given(
@@ -129,12 +152,13 @@ def test_a_larger_agent_never_needs_less(
     spec: FerrySpec, size: int, files: int, agent: Footprint, by: int, name: str
 ) -> None:
     larger = msgspec.structs.replace(agent, **{name: getattr(agent, name) + by})
-    assert at_least(memory_sum(spec, size, files, larger), memory_sum(spec, size, files, agent))
+    found = listing(size, files)
+    assert at_least(memory_sum(spec, found, larger), memory_sum(spec, found, agent))
 
 
 def test_an_ordinary_pod() -> None:
     spec = FerrySpec(
-        DatasetSpec("s3://b/d#bytes=1073741824&files=1000"),
+        (DatasetSpec("s3://b/d#bytes=1073741824&files=1000"),),
         CheckpointSpec("s3://b/c", size=GIB),
         outputs=OutputSpec("s3://b/o", size=GIB // 2 + 1),
         shm_size=2 * GIB,
@@ -175,12 +199,12 @@ def test_a_pod_with_outputs_alone_pays_for_the_agent_and_for_them() -> None:
 
 
 def test_what_is_known_of_the_listing_goes_before_the_reference() -> None:
-    spec = FerrySpec(DatasetSpec("s3://b/d#bytes=1&files=1"))
-    assert memory_sum(spec, GIB, 9) == memory_sum(FerrySpec(DatasetSpec(f"s3://b/d#bytes={GIB}&files=9")))
+    frozen = DatasetSpec(f"s3://b/d#bytes={GIB}&files=9")
+    assert data_volume(DatasetSpec("s3://b/d#bytes=1&files=1"), Listed(GIB, 9)) == data_volume(frozen)
 
 
 def test_a_size_that_the_user_wrote_is_the_volume() -> None:
-    assert memory_sum(FerrySpec(DatasetSpec("s3://b/d", size=GIB)), 5, 1).data_volume == GIB
+    assert data_volume(DatasetSpec("s3://b/d", size=GIB), Listed(5, 1)).bytes == GIB
 
 
 def test_a_pod_that_never_restores_keeps_no_room_for_it() -> None:
@@ -196,6 +220,48 @@ def test_a_pod_that_only_wants_shared_memory_pays_for_no_agent() -> None:
 def test_sizes_that_nobody_says_are_all_asked_for() -> None:
     with pytest.raises(InvalidWish) as caught:
         memory_sum(
-            FerrySpec(DatasetSpec("s3://b/d"), CheckpointSpec("s3://b/c"), outputs=OutputSpec("s3://b/o"))
+            FerrySpec(
+                (DatasetSpec("s3://b/d"), DatasetSpec("s3://b/e", name="more")),
+                CheckpointSpec("s3://b/c"),
+                outputs=OutputSpec("s3://b/o"),
+            )
         )
-    assert [problem.measured for problem in caught.value.problems] == ["s3://b/d", "s3://b/c", "s3://b/o"]
+    problems = caught.value.problems
+    assert [one.measured for one in problems] == ["s3://b/d", "s3://b/e", "s3://b/c", "s3://b/o"]
+    assert "dataset-size.more" in problems[1].remedy
+
+
+def test_several_datasets_are_added_up() -> None:
+    one, other = DatasetSpec("s3://b/d#bytes=1&files=1"), DatasetSpec("s3://b/e", size=GIB, name="more")
+    both, alone = memory_sum(FerrySpec((one, other))), memory_sum(FerrySpec((one,)))
+    assert both.data_volume == alone.data_volume + GIB
+    assert both.sidecar == alone.sidecar + GIB + both.files - alone.files
+    assert [row.what for row in both.sidecar_rows()][:2] == ["data volume", "data volume more"]
+    assert sum(row.bytes for row in both.sidecar_rows()) == both.sidecar
+
+
+def test_a_dataset_on_disk_costs_no_memory_but_what_is_remembered() -> None:
+    spec = DatasetSpec(f"s3://b/d#bytes={GIB}&files=1000", name="large", medium=Medium.DISK)
+    total = memory_sum(FerrySpec((spec,)))
+    in_memory = data_volume(msgspec.structs.replace(spec, medium=Medium.MEMORY))
+    assert (total.data_volume, total.disk) == (0, in_memory.bytes)
+    assert total.files == 1000 * Footprint().entry == in_memory.files - 1000 * FILE
+    assert total.sidecar == total.files + total.buffers + total.resident == total.pod
+    assert total.rows()[-1].what == "data volume large, on disk"
+
+
+@given(st.integers(1, 2**42), st.integers(1, 10**6), st.integers(1, 64))
+def test_a_part_needs_an_even_share_with_slack(size: int, files: int, count: int) -> None:
+    spec = DatasetSpec(f"s3://b/d#bytes={size}&files={files}", shard=Shard(0, count))
+    part = Listed(-(-size // count), -(-files // count))
+    assert data_volume(spec).bytes == data_volume(spec, part).bytes
+    assert (f"an even part of {count}" in data_volume(spec).why) is (count > 1)
+
+
+def test_packed_bytes_do_not_size_what_is_unpacked() -> None:
+    spec = DatasetSpec("s3://b/d#bytes=5&files=1", name="tars", unpack=Unpack.ALWAYS)
+    with pytest.raises(InvalidWish, match=r"Write podferry.io/dataset-size.tars"):
+        memory_sum(FerrySpec((spec,)))
+    with pytest.raises(InvalidWish):
+        memory_sum(FerrySpec((spec,)), {"tars": Listed(5, 1)})
+    assert memory_sum(FerrySpec((msgspec.structs.replace(spec, size=GIB),))).data_volume == GIB

@@ -11,7 +11,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "annotations.md"
 
 
 def table() -> str:
-    rows = [f"| `{key.name}` | {key.default} | {key.help} |" for key in KEYS.values()]
+    rows = [
+        f"| `{key.name}`{', `.NAME`' if key.named else ''} | {key.default} | {key.help} |"
+        for key in KEYS.values()
+    ]
     return "\n".join(["| key | default | meaning |", "|---|---|---|", *rows])
 
 

@@ -25,7 +25,7 @@ def names() -> set[str]:
     """Of all metrics, as they stand in the exposition; counters end in `_total`."""
     last = DurableCheckpoint("step-1", 1, 1, 1, 1.0, 1.0)
     checkpoints = CheckpointStatus("s3://b", "/c", "digits", durable=[last])
-    status = Status(Stage.OPEN, DatasetStatus("s3://b", "/d"), checkpoints, OutputStatus("s3://b", "/o"))
+    status = Status(Stage.OPEN, [DatasetStatus("s3://b", "/d")], checkpoints, OutputStatus("s3://b", "/o"))
     families = text_string_to_metric_families(exposition(status, Timings()).decode())
     found = {family.name + ("_total" if family.type == "counter" else "") for family in families}
     # The client's own companion of a histogram.

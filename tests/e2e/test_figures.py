@@ -149,7 +149,7 @@ def _speeds(status: Any, outcome: Outcome) -> dict[str, Any]:
     made = moment(outcome.pod.object["metadata"]["creationTimestamp"])
     started = moment(outcome[TRAINER].state["terminated"]["startedAt"])
     read = next(line for line in outcome[TRAINER].log.splitlines() if line.startswith("read"))
-    dataset, restored = status["dataset"], status["checkpoints"]["restored"]
+    dataset, restored = status["datasets"][0], status["checkpoints"]["restored"]
     return {
         "prefetch_MB_per_s": round(dataset["bytes"] / dataset["seconds"] / 1e6),
         "prefetch_bytes": dataset["bytes"],

@@ -2,15 +2,20 @@ import importlib.util
 import sys
 from pathlib import Path
 
+ROOT = Path(__file__).parents[2]
 
-def load_faults():
+
+def load(name):
     """It is no part of the distribution; with the root on the path, `contract` and others would be too."""
-    folder = Path(__file__).parents[2] / "faults"
+    if name in sys.modules:
+        return
+    folder = ROOT / name
     found = importlib.util.spec_from_file_location(
-        "faults", folder / "__init__.py", submodule_search_locations=[str(folder)]
+        name, folder / "__init__.py", submodule_search_locations=[str(folder)]
     )
-    sys.modules["faults"] = importlib.util.module_from_spec(found)
-    found.loader.exec_module(sys.modules["faults"])
+    sys.modules[name] = importlib.util.module_from_spec(found)
+    found.loader.exec_module(sys.modules[name])
 
 
-load_faults()
+for package in ("demo", "faults"):
+    load(package)

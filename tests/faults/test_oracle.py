@@ -161,6 +161,43 @@ def test_what_is_said_to_be_durable_must_be_committed(world, good):
     assert figures(good.left(3)) == ["left"]
 
 
+@pytest.fixture
+def torn(world):
+    """The trainer died in step 4, after the rename: the library finds it whole where it is asked."""
+    world.save(3, last=b"three")
+    world.note("begin", 4)
+    world.note("dies", 4)
+    world.loaded = 4
+    return world
+
+
+def test_what_a_torn_save_has_replaced_need_not_be_committed(torn):
+    """It died between the rename and the note: there is no step 3 any more that could be made durable."""
+    torn.commit(1, "last-4", last=b"four")
+    oracle = torn.oracle()
+    assert oracle.look() == []
+    assert oracle.claimed(3, "somebody") == []
+
+
+def test_a_torn_save_replaces_nothing_that_it_does_not_hold(torn):
+    torn.commit(1, "other-4", other=b"four")
+    oracle = torn.oracle()
+    assert oracle.look() == []
+    assert figures(oracle.claimed(3, "somebody")) == ["claimed"]
+
+
+def test_a_save_that_was_finished_is_no_excuse(torn):
+    """Both were there one after the other, and both were to become durable."""
+    torn.note("resumed", 3)
+    torn.save(4, last=b"four")
+    torn.commit(1, "last-4", last=b"four")
+    oracle = torn.oracle()
+    assert oracle.look() == []
+    torn.save(5, last=b"five")
+    assert figures(oracle.claimed(4, "somebody")) == []
+    assert figures(oracle.claimed(5, "somebody")) == ["claimed"]
+
+
 @pytest.mark.parametrize(
     ("event", "step", "found"),
     [("resumed", 2, []), ("resumed", 1, ["lost"]), ("resumed", None, ["lost"]), ("broken", 2, ["wrong"])],

@@ -10,7 +10,7 @@ import pytest
 
 HERE = Path(__file__).parent
 sys.path += [str(HERE), str(HERE.parent / "storage")]
-pytest.register_assert_rewrite("store_contract", "parts_contract")
+pytest.register_assert_rewrite("store_contract", "parts_contract", "requests_contract")
 
 # gcsfs decides at its import; with it, every first call to an emulator waits for a minute.
 os.environ["GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT"] = "false"

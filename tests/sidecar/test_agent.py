@@ -49,16 +49,15 @@ def config(tmp_path: Path, remote: Path) -> Callable[..., AgentConfig]:
     def make(**changes: Any) -> AgentConfig:
         places = Places(
             control=tmp_path / "control",
-            dataset=tmp_path / "stage",
+            datasets={"": tmp_path / "stage"},
             checkpoints=tmp_path / "checkpoints",
             pins=tmp_path / "pins",
             in_pod=True,
         )
-        for folder in (places.dataset, places.checkpoints):
-            assert folder is not None
-            folder.mkdir(exist_ok=True)
+        for name in ("stage", "checkpoints"):
+            (tmp_path / name).mkdir(exist_ok=True)
         spec = FerrySpec(
-            dataset=DatasetSpec(f"file://{remote}", str(places.dataset)),
+            datasets=(DatasetSpec(f"file://{remote}", str(tmp_path / "stage")),),
             checkpoints=CheckpointSpec(f"file://{tmp_path}/destination", str(places.checkpoints)),
             lineage="team.job.digits",
         )
@@ -170,8 +169,7 @@ async def test_before_the_gate_a_restarted_worker_keeps_what_is_whole(
     (tmp_path / "stage" / "a.bin").unlink()
     async with running(config(checkpoints=None)) as agent:
         assert await settled(agent) is Stage.OPEN
-        assert agent.state.status.dataset is not None
-        assert agent.state.status.dataset.files_kept == 2
+        assert [one.files_kept for one in agent.state.status.datasets] == [2]
         assert (tmp_path / "stage" / "a.bin").read_bytes() == b"a" * 1000
 
 
@@ -207,9 +205,12 @@ async def test_drain_before_the_gate_ends_at_once(config: Callable[..., AgentCon
     assert agent.state.status.stage is Stage.ENDED
 
 
+def bringing(spec: FerrySpec, reference: str) -> FerrySpec:
+    return msgspec.structs.replace(spec, datasets=(DatasetSpec(reference, spec.datasets[0].path),))
+
+
 def _nothing_there(spec: FerrySpec, _: Path, remote: Path) -> FerrySpec:
-    assert spec.dataset is not None
-    return msgspec.structs.replace(spec, dataset=DatasetSpec(f"file://{remote}x", spec.dataset.path))
+    return bringing(spec, f"file://{remote}x")
 
 
 def _foreign_stage(spec: FerrySpec, tmp_path: Path, _: Path) -> FerrySpec:
@@ -235,14 +236,12 @@ def _later_commit(spec: FerrySpec, tmp_path: Path, _: Path) -> FerrySpec:
 
 
 def _unknown_scheme(spec: FerrySpec, _: Path, __: Path) -> FerrySpec:
-    assert spec.dataset is not None
-    return msgspec.structs.replace(spec, dataset=DatasetSpec("s4://bucket/data", spec.dataset.path))
+    return bringing(spec, "s4://bucket/data")
 
 
 def _other_digest(spec: FerrySpec, _: Path, remote: Path) -> FerrySpec:
-    assert spec.dataset is not None
     frozen = f"file://{remote}#sha256={'0' * 64}&bytes=1&files=1"
-    return msgspec.structs.replace(spec, dataset=DatasetSpec(frozen, spec.dataset.path))
+    return bringing(spec, frozen)
 
 
 def _missing_restore(spec: FerrySpec, tmp_path: Path, _: Path) -> FerrySpec:
@@ -300,7 +299,7 @@ async def test_a_missing_secret_is_named(
     config: Callable[..., AgentConfig], running: Running, tmp_path: Path
 ) -> None:
     good = config()
-    lost = AgentConfig(good.spec, good.places, dataset_secret=tmp_path / "nowhere", settings=QUICK)
+    lost = AgentConfig(good.spec, good.places, dataset_secrets={"": tmp_path / "nowhere"}, settings=QUICK)
     async with running(lost) as agent:
         assert await settled(agent) is Stage.REFUSED
         assert "the Secret mounted at" in str(agent.state.gate().problems[0])
@@ -313,8 +312,7 @@ async def test_a_store_that_never_answers_is_refused_as_temporary(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     good = config()
-    assert good.spec.dataset is not None
-    spec = FerrySpec(dataset=DatasetSpec("s3://bucket/x", good.spec.dataset.path))
+    spec = bringing(FerrySpec(datasets=good.spec.datasets), "s3://bucket/x")
     async with running(AgentConfig(spec, good.places, settings=QUICK)) as agent:
         assert await settled(agent) is Stage.REFUSED
         assert agent.state.gate().retryable
@@ -363,9 +361,13 @@ async def test_an_agent_that_fails_again_and_again_refuses_rather_than_hangs(
 
 
 def test_a_spec_without_its_places_is_refused(tmp_path: Path) -> None:
-    spec = FerrySpec(dataset=DatasetSpec("file:///x"), checkpoints=CheckpointSpec("file:///y"))
+    spec = FerrySpec(
+        (DatasetSpec("file:///x"), DatasetSpec("file:///y", name="y")),
+        checkpoints=CheckpointSpec("file:///y"),
+    )
     with pytest.raises(Exception, match="--dataset-dir is missing") as caught:
         AgentConfig(spec, Places(tmp_path))
+    assert "--dataset-dir y= is missing" in str(caught.value)
     assert "the spec's lineage is missing" in str(caught.value)
 
 

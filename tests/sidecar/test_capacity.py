@@ -1,8 +1,11 @@
 import os
+from types import SimpleNamespace
 
 import pytest
 
-from podferry.sidecar.capacity import file_system_of, measure, memory_left, node_left
+from podferry.contract.memory import PAGE
+from podferry.sidecar import capacity as module
+from podferry.sidecar.capacity import file_system_of, measure, memory_left, node_left, swap_left
 
 V1_UNLIMITED = 9223372036854771712
 
@@ -84,6 +87,95 @@ def test_the_page_cache_of_files_gives_way_and_is_not_counted(root, membership):
     stat = "inactive_file 1\nactive_file 1\ntotal_inactive_file 300\ntotal_active_file 100\n"
     group(root / "memory", 1000, 900, stat, version=1)
     assert memory_left(root, membership("4:memory:/")) == 500
+
+
+POD = "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice"
+
+
+@pytest.mark.parametrize(
+    ("sidecar", "pod", "left"),
+    [
+        ((1000, 100), (5000, 4500), 500),  # the trainer has used the pod's up
+        ((1000, 100), (5000, 2000), 900),
+        (("max", 100), (5000, 2000), 3000),
+        ((1000, 100), ("max", 2000), 900),
+        (("max", 100), ("max", 2000), None),
+    ],
+)
+def test_a_pod_as_the_kubelet_nests_it(root, membership, sidecar, pod, left):
+    """Version 2, where the pod's group can be seen: the sidecar's own limit, and that of the pod above it."""
+    group(root / "kubepods.slice", "max", 9000)
+    group(root / POD, *pod)
+    group(root / POD / "cri-containerd-abc.scope", *sidecar)
+    assert memory_left(root, membership(f"0::/{POD}/cri-containerd-abc.scope")) == left
+
+
+@pytest.mark.parametrize(("high", "left"), [("700", 300), ("max", 600), ("900", 500), ("2000", 600)])
+def test_what_is_above_memory_high_is_never_had(root, membership, high, left):
+    """Memory QoS sets it below the limit: a tmpfs cannot give way, so a writer would stand still there."""
+    group(root, 1000, 400)
+    (root / "memory.high").write_text(f"{high}\n")
+    assert memory_left(root, membership("0::/")) == left
+    (root / "memory.max").write_text("max\n")
+    assert memory_left(root, membership("0::/")) == (None if high == "max" else int(high) - 400)
+
+
+def test_version_1_tells_a_limit_above_that_cannot_be_seen(root, membership):
+    group(root / "memory", V1_UNLIMITED, 250, "hierarchical_memory_limit 1000\ncache 7\n", version=1)
+    assert memory_left(root, membership("4:memory:/kubepods/pod1/abc")) == 750
+    group(root / "memory", 800, 250, f"hierarchical_memory_limit {V1_UNLIMITED}\n", version=1)
+    assert memory_left(root, membership("4:memory:/")) == 550
+
+
+def test_a_hybrid_reads_the_hierarchy_that_limits(root, membership):
+    group(root / "memory/pod1", 1000, 250, version=1)
+    group(root / "memory", V1_UNLIMITED, 900, version=1)
+    (root / "unified").mkdir()
+    assert memory_left(root, membership("7:memory:/pod1", "0::/init.scope")) == 750
+
+
+def test_what_may_be_swapped_is_the_least_that_a_group_allows(root, membership):
+    assert swap_left(root, membership("0::/a")) is None
+    for folder, limit, used in ((root / "a", "max", 5), (root / "a/b", 100, 30), (root, 90, 0)):
+        folder.mkdir(exist_ok=True)
+        (folder / "memory.swap.max").write_text(f"{limit}\n")
+        (folder / "memory.swap.current").write_text(f"{used}\n")
+    assert swap_left(root, membership("0::/a/b")) == 70
+    (root / "memory.swap.max").write_text("0\n")
+    assert swap_left(root, membership("0::/a/b")) == 0
+
+
+def test_a_machine_does_not_swap_more_than_it_may(tmp_path):
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemAvailable: 40 kB\nSwapFree: 20 kB\n")
+    assert [node_left(meminfo, swap) for swap in (None, 0, 5 << 10, 1 << 30)] == [
+        60 << 10,
+        40 << 10,
+        45 << 10,
+        60 << 10,
+    ]
+
+
+@pytest.mark.parametrize(("options", "swap"), [("rw,size=24k", 7), ("rw,size=24k,noswap", 0)])
+def test_a_volume_that_the_kubelet_keeps_from_the_swap_is_counted_without(
+    tmp_path, monkeypatch, options, swap
+):
+    monkeypatch.setattr(module, "_mount_of", lambda directory: ("tmpfs", frozenset(options.split(","))))
+    monkeypatch.setattr(module, "swap_left", lambda: 7)
+    monkeypatch.setattr(module, "node_left", lambda swap: 1000 + swap)
+    found = measure(tmp_path)
+    assert (found.node_bytes, found.device) == (1000 + swap, tmp_path.stat().st_dev)
+
+
+def test_only_a_memory_file_system_says_how_large_its_pages_are(tmp_path, monkeypatch):
+    """NFS gives the size of its transfers there."""
+    monkeypatch.setattr(
+        module.os, "statvfs", lambda path: SimpleNamespace(f_bavail=9, f_frsize=1 << 20, f_files=0)
+    )
+    for kind, page in (("nfs4", PAGE), ("tmpfs", 1 << 20)):
+        monkeypatch.setattr(module, "_mount_of", lambda directory, kind=kind: (kind, frozenset()))
+        found = measure(tmp_path)
+        assert (found.page_bytes, found.volume_bytes, found.volume_files) == (page, 9 << 20, None)
 
 
 def test_the_machine_leaves_what_is_available_and_what_can_be_swapped(tmp_path):

@@ -1,19 +1,15 @@
 import itertools
+import stat
 
 import msgspec
 import pytest
 
-from podferry.contract.api import Status
 from podferry.contract.errors import Changed, EmptyDataset, Refused, Unavailable
 from podferry.contract.reference import reference_to
-from podferry.contract.spec import DatasetSpec, FerrySpec
+from podferry.contract.spec import DatasetSpec, Shard
 from podferry.contract.uri import parse_uri
-from podferry.sidecar import dataset as module
-from podferry.sidecar.capacity import Capacity
-from podferry.sidecar.config import AgentConfig
-from podferry.sidecar.dataset import DatasetWork
-from podferry.sidecar.places import Places
-from podferry.sidecar.state import State
+from podferry.sidecar.dataset import DatasetPlace, DatasetWork
+from podferry.sidecar.settings import PrefetchSettings
 from podferry.storage.listing import list_dataset
 from podferry.storage.memory import CONTENTS, Content, Fault, MemoryStore
 
@@ -37,15 +33,12 @@ def work(content, tmp_path):
     (tmp_path / "stage").mkdir()
     made = []
 
-    def making(reference=None, *, in_pod=False):
+    def making(reference=None, **wishes):
         if made:
             made[-1]._stage.close()
-        spec = DatasetSpec(str(reference or content.uri), str(tmp_path / "stage"))
-        places = Places(
-            tmp_path / "control", dataset=tmp_path / "stage", claim=tmp_path / "claim", in_pod=in_pod
-        )
-        state = State(Status(starts=1, started_at=0.0))
-        made.append(DatasetWork(spec, AgentConfig(FerrySpec(dataset=spec), places), state))
+        spec = DatasetSpec(str(reference or content.uri), str(tmp_path / "stage"), **wishes)
+        place = DatasetPlace(tmp_path / "stage", tmp_path / "claim")
+        made.append(DatasetWork(spec, place, PrefetchSettings()))
         return made[-1]
 
     yield making
@@ -106,20 +99,6 @@ async def test_a_path_that_is_no_directory_is_refused(work, tmp_path):
         await work().plan()
 
 
-REMEDIES = [(True, "podferry.io/dataset-size"), (False, "--dataset-path")]
-
-
-@pytest.mark.parametrize(("in_pod", "remedy"), REMEDIES)
-async def test_what_does_not_fit_is_refused_before_a_byte_moves(
-    work, content, monkeypatch, tmp_path, in_pod, remedy
-):
-    monkeypatch.setattr(module, "measure", lambda directory: Capacity(volume_bytes=10))
-    with pytest.raises(Refused, match=remedy):
-        await work(in_pod=in_pod).plan()
-    assert {call for call, _ in content.calls} == {"entries"}
-    assert list((tmp_path / "stage").iterdir()) == []
-
-
 async def test_a_plan_can_be_repeated_once_the_store_answers(work, content):
     content.faults.append(Fault("entries", error=Unavailable.of("the store does not answer")))
     patient = work()
@@ -128,3 +107,73 @@ async def test_a_plan_can_be_repeated_once_the_store_answers(work, content):
     await patient.plan()
     await patient.fetch()
     assert patient.status.files_done == 3
+
+
+async def brought(work):
+    await work.plan()
+    await work.fetch()
+    return work.status
+
+
+async def test_a_selection_is_brought_and_named_by_its_own_digest(work, content, tmp_path):
+    whole = reference_to(await list_dataset(MemoryStore(content.uri)))
+    status = await brought(work(include=("a/",), exclude=("2",)))
+    assert held(tmp_path / "stage") == {"a/1": b"one"}
+    assert (status.files, status.bytes) == (1, 3)
+    assert status.digest != whole.digest
+    frozen = msgspec.structs.replace(whole, digest=status.digest)
+    await work(frozen, include=("a/",), exclude=("2",)).plan()
+    with pytest.raises(Changed):
+        await work(whole, include=("a/",)).plan()
+
+
+@pytest.mark.parametrize(
+    ("wishes", "said"),
+    [
+        ({"include": ("*.jgp",)}, "none of 4 files is one of *.jgp). The nearest names are c.jpg"),
+        ({"include": ("a/",), "exclude": ("1", "2")}, "2 files to include, all of them excluded by 1 2"),
+        ({"exclude": ("**",)}, "4 files to include, all of them excluded by **"),
+    ],
+)
+async def test_a_selection_that_leaves_nothing_is_told_with_numbers(work, content, wishes, said, tmp_path):
+    content.objects["d/c.jpg"] = b"x"
+    with pytest.raises(EmptyDataset) as caught:
+        await work(**wishes).plan()
+    assert said in str(caught.value)
+    assert not (tmp_path / "claim").exists()
+
+
+async def test_shards_are_parts_of_one_selection(work, content, tmp_path):
+    content.objects.update({f"d/more/{number}": b"x" * number for number in range(20)})
+    parts, digests = [], set()
+    for rank in range(3):
+        digests.add((await brought(work(shard=Shard(rank, 3)))).digest)
+        parts.append(held(tmp_path / "stage"))
+    assert [sum(part.keys() & other.keys() == set() for other in parts) for part in parts] == [2, 2, 2]
+    whole = {name.removeprefix("d/"): data for name, data in content.objects.items()}
+    assert parts[0] | parts[1] | parts[2] == whole
+    assert len(digests) == 1, "every rank reports the same dataset"
+
+
+async def test_a_pod_without_a_part_is_refused(work, tmp_path):
+    with pytest.raises(Refused, match=r"holds no file \(3 files, part 7 of 8"):
+        await work(shard=Shard(7, 8)).plan()
+    assert not (tmp_path / "claim").exists()
+
+
+async def test_files_have_the_mode_that_is_wished(work, tmp_path):
+    await brought(work(file_mode=0o440))
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "stage").rglob("*") if path.is_file()}
+    assert modes == {0o440}
+
+
+async def test_what_another_agent_fetches_is_not_abandoned(work, tmp_path):
+    first = work()
+    await first.plan()
+    spec = first.spec
+    other = DatasetWork(spec, DatasetPlace(tmp_path / "stage", tmp_path / "claim"), PrefetchSettings())
+    with pytest.raises(Refused, match="another podferry is using"):
+        await other.plan()
+    other.abandon()
+    await first.fetch()
+    assert held(tmp_path / "stage").keys() == {"a/1", "a/2", "b"}

@@ -35,14 +35,14 @@ class Counting(MemoryStore):
 
     now = most = 0
 
-    async def read(self, name, start=0, length=None, tag=""):
+    async def read(self, name, start=0, length=None, tag="", size=None):
         assert tag
         self.now += length
         self.most = max(self.most, self.now)
         try:
             for _ in range(1 + start % 7):
                 await asyncio.sleep(0)
-            return await super().read(name, start, length, tag)
+            return await super().read(name, start, length, tag, size)
         finally:
             self.now -= length
 
@@ -82,12 +82,12 @@ async def test_a_failure_gives_back_what_waits_behind_it(store):
     """Else the files after it would have less in flight, and in the end nothing."""
 
     class Failing(Counting):
-        async def read(self, name, start=0, length=None, tag=""):
+        async def read(self, name, start=0, length=None, tag="", size=None):
             if name.endswith("more") and start == 0:
                 for _ in range(20):
                     await asyncio.sleep(0)
                 raise Unavailable.of("no route")
-            return await super().read(name, start, length, tag)
+            return await super().read(name, start, length, tag, size)
 
     failing = Failing(store.uri, store.content)
     examiner = Examiner(failing, settings=SMALL)
@@ -102,9 +102,9 @@ async def test_a_failure_gives_back_what_waits_behind_it(store):
 
 async def test_a_file_that_changes_meanwhile_is_told(store):
     class Changing(MemoryStore):
-        async def read(self, name, start=0, length=None, tag=""):
+        async def read(self, name, start=0, length=None, tag="", size=None):
             self.content.objects[f"base/{name}"] = b"x" * len(self.content.objects[f"base/{name}"])
-            return await super().read(name, start, length, tag)
+            return await super().read(name, start, length, tag, size)
 
     examiner = Examiner(Changing(store.uri, store.content), settings=SMALL)
     flaw = await examiner.flaw("run", committed("many"))

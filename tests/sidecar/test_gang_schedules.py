@@ -50,7 +50,7 @@ class Turns(MemoryStore):
             lambda: sorted({n[len(prefix) + 1 :].partition("/")[0] for n in self._below(prefix)})
         )
 
-    async def read(self, name, start=0, length=None, tag=""):
+    async def read(self, name, start=0, length=None, tag="", size=None):
         return await self._turn(lambda: memoryview(self._object(name)))
 
     async def write(self, name, body, mode=WriteMode.OVERWRITE):

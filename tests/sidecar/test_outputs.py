@@ -15,7 +15,8 @@ from podferry.contract.outputs import OutputRecord, decode_record
 from podferry.contract.spec import FerrySpec, OutputSpec
 from podferry.sidecar import output_files, outputs
 from podferry.sidecar.config import AgentConfig
-from podferry.sidecar.launch import local_places, local_spec
+from podferry.sidecar.launch import local_places
+from podferry.sidecar.options import local_spec
 from podferry.sidecar.outputs import OutputWork, together
 from podferry.sidecar.places import Places
 from podferry.sidecar.state import State

@@ -15,6 +15,7 @@ import pytest
 from podferry.contract.api import (
     METRICS_PATH,
     CheckpointStatus,
+    DatasetStatus,
     Durability,
     DurableCheckpoint,
     Gate,
@@ -26,6 +27,7 @@ from podferry.contract.errors import InvalidWish, Problem, Refused, Unavailable
 from podferry.sidecar import client as client_module
 from podferry.sidecar import drain
 from podferry.sidecar.client import AgentClient
+from podferry.sidecar.meters import PrefetchMeter
 from podferry.sidecar.metrics import Timings
 from podferry.sidecar.server import Api, FlushWish, serve
 from podferry.sidecar.state import State
@@ -132,8 +134,7 @@ async def test_metrics_are_what_the_status_says(served: tuple[Api, State, AgentC
         uri="s3://b/c", path="/c", lineage="l", durable=[done], pending=["step-8"], pending_bytes=99
     )
     state.enter(Stage.OPEN)
-    with await asyncio.to_thread(urlopen, f"{client.url}{METRICS_PATH}") as answer:
-        lines = answer.read().decode().splitlines()
+    lines = await metrics_of(client)
     for line in (
         'podferry_stage{stage="open"} 1.0',
         'podferry_stage{stage="draining"} 0.0',
@@ -143,6 +144,59 @@ async def test_metrics_are_what_the_status_says(served: tuple[Api, State, AgentC
         "podferry_checkpoint_durable_seconds_count 0.0",
     ):
         assert line in lines
+
+
+async def metrics_of(client: AgentClient) -> list[str]:
+    with await asyncio.to_thread(urlopen, f"{client.url}{METRICS_PATH}") as answer:
+        lines: list[str] = answer.read().decode().splitlines()
+    return lines
+
+
+async def test_each_dataset_has_samples_of_its_own(served: tuple[Api, State, AgentClient]) -> None:
+    _, state, client = served
+    meter = PrefetchMeter(bytes=500, retries=2, handed_over=3, connections=4)
+    for seconds in (0.004, 0.005, 3.0, 60.0):
+        meter.first_byte(seconds)
+    first = DatasetStatus("s3://b/d", "/d", files=9, bytes_done=400, rate=12.5, transfer=meter)
+    state.status.datasets = [first, DatasetStatus("s3://b/v", "/v", name="val", volume_free=7)]
+    lines = await metrics_of(client)
+    family = "podferry_dataset_first_byte_seconds"
+    for line in (
+        'podferry_dataset_files{dataset=""} 9.0',
+        'podferry_dataset_files{dataset="val"} 0.0',
+        'podferry_dataset_done_bytes{dataset=""} 400.0',
+        'podferry_dataset_bytes_per_second{dataset=""} 12.5',
+        'podferry_dataset_received_bytes_total{dataset=""} 500.0',
+        'podferry_dataset_retries_total{dataset=""} 2.0',
+        'podferry_dataset_handed_over_total{dataset=""} 3.0',
+        'podferry_dataset_connections{dataset=""} 4.0',
+        'podferry_dataset_volume_free_bytes{dataset="val"} 7.0',
+        f'{family}_bucket{{dataset="",le="0.0025"}} 0.0',
+        f'{family}_bucket{{dataset="",le="0.005"}} 2.0',
+        f'{family}_bucket{{dataset="",le="10.0"}} 3.0',
+        f'{family}_bucket{{dataset="",le="+Inf"}} 4.0',
+        f'{family}_count{{dataset=""}} 4.0',
+        f'{family}_sum{{dataset=""}} 63.009',
+        f'{family}_count{{dataset="val"}} 0.0',
+    ):
+        assert line in lines
+    assert lines.count("# TYPE podferry_dataset_files gauge") == 1, "one family, however many datasets"
+
+
+async def test_what_changes_by_itself_is_brought_up_to_date_before_it_is_told(
+    served: tuple[Api, State, AgentClient],
+) -> None:
+    api, state, client = served
+    dataset = DatasetStatus("s3://b/d", "/d", files=9)
+    state.status.datasets = [dataset]
+
+    def more() -> None:
+        dataset.files_done += 1
+
+    api.refresh = more
+    assert (await asyncio.to_thread(client.status)).datasets[0].files_done == 1
+    assert 'podferry_dataset_done_files{dataset=""} 2.0' in await metrics_of(client)
+    assert "3 of 9 files" in (await asyncio.to_thread(next, client.gates(0))).summary
 
 
 async def test_durable_gives_up_on_the_hopeless(served: tuple[Api, State, AgentClient]) -> None:

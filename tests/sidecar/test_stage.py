@@ -79,13 +79,36 @@ def test_files_are_readable_by_anybody_whatever_the_umask(open_stage, root):
     assert {modes[name] for name in ("a", "d", "d/e", "g", "g/h")} == {0o755}
 
 
-def test_half_files_are_thrown_away_and_whole_ones_kept(open_stage, root):
+@pytest.mark.parametrize("boot", ["same", "another"])
+def test_what_grows_aside_stays_for_the_same_manifest_until_the_machine_starts_anew(
+    open_stage, root, monkeypatch, boot
+):
     stage = open_stage()
     stage.claim(manifest(FILES))
     fill(stage, {"a/b.bin": FILES["a/b.bin"]})
     stage.grow(7).write_bytes(b"half")
+    if boot == "another":
+        monkeypatch.setattr("podferry.sidecar.stage._boot", lambda: "another")
     assert open_stage().claim(manifest(FILES)) == {"a/b.bin"}
-    assert held(root) == {"a/b.bin": FILES["a/b.bin"]}
+    aside = {ASIDE + "/7": b"half"} if boot == "same" else {}
+    assert held(root) == {"a/b.bin": FILES["a/b.bin"]} | aside
+
+
+def test_what_grows_aside_for_another_manifest_is_thrown_away(open_stage, root):
+    stage = open_stage()
+    stage.claim(manifest(FILES))
+    stage.grow(7).write_bytes(b"half")
+    open_stage().claim(manifest({"c": b"1"}))
+    assert held(root) == {}
+
+
+def test_what_an_attempt_before_left_under_a_number_does_not_show(open_stage, root):
+    stage = open_stage()
+    stage.claim(manifest(FILES))
+    stage.grow(7).write_bytes(b"more than is to be there")
+    stage.put(7, memoryview(b"1"), Entry("c", 1))
+    assert (root / "c").read_bytes() == b"1"
+    assert (root / "c").stat().st_mode & 0o777 == 0o644
 
 
 def test_a_file_of_a_wrong_size_is_not_whole(open_stage, root):

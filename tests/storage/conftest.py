@@ -11,7 +11,7 @@ from podferry.storage.limits import Limits
 from podferry.storage.store import StoreConfig
 
 sys.path.append(str(Path(__file__).parent))
-pytest.register_assert_rewrite("store_contract", "parts_contract")
+pytest.register_assert_rewrite("store_contract", "parts_contract", "requests_contract")
 
 QUICK = Limits(
     connect_seconds=1,

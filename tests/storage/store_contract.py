@@ -120,6 +120,17 @@ async def test_overwriting_changes_content_and_tag(store):
             await store.read("a", start, length, tag=before.tag)
 
 
+async def test_an_object_of_another_size_than_was_listed_is_another(store):
+    """A listing may lie, and without tags nothing else tells: the first bytes of an object are no file."""
+    await store.write("a", b"0123456789")
+    for start, length in ((0, None), (0, 4), (4, 6), (0, 10), (7, None), (0, 0)):
+        wanted = b"0123456789"[start : None if length is None else start + length]
+        assert bytes(await store.read("a", start, length, size=10)) == wanted
+        for size in (4, 11, 0):
+            with pytest.raises(Changed, match="10 bytes"):
+                await store.read("a", start, length, size=size)
+
+
 async def test_create_leaves_what_is_there(store):
     await store.write("a", b"first", WriteMode.CREATE)
     with pytest.raises(AlreadyExists):

@@ -91,8 +91,18 @@ async def test_links_are_followed_but_never_in_circles(store, root, tmp_path):
     (root / "linked").symlink_to(tmp_path / "outside")
     (root / "d" / "self").symlink_to(root)
     (root / "file").symlink_to(root / "d" / "a")
-    (root / "dangling").symlink_to(root / "nowhere")
     assert await listed(store) == ["d/a", "file", "linked/o"]
+
+
+async def test_a_link_that_leads_nowhere_is_named(store, root):
+    """Where a volume is not mounted, or a cache was cleared, files would be missing in silence."""
+    await store.write("d/a", b"a")
+    (root / "d" / "dangling").symlink_to(root / "nowhere")
+    with pytest.raises(
+        NotFound, match=f"{root}/d/dangling is a link that leads nowhere .{root}/nowhere."
+    ) as caught:
+        await listed(store)
+    assert "Mount" in caught.value.problems[0].remedy
 
 
 async def test_what_is_no_file_is_no_object(store, root):

@@ -1,10 +1,11 @@
+import sys
+
 import fsspec
 import pytest
 from fsspec.registry import known_implementations
 
 from podferry.contract.errors import CredentialsMissing, InvalidWish, UnknownScheme
 from podferry.contract.uri import parse_uri
-from podferry.storage import open as opening
 from podferry.storage import schemes
 from podferry.storage.fsspec_engine import FsspecStore
 from podferry.storage.local import LocalStore
@@ -13,6 +14,8 @@ from podferry.storage.obstore_engine import ObstoreStore
 from podferry.storage.open import open_store
 from podferry.storage.store import StoreConfig
 
+REGISTRY = sys.modules["fsspec.registry"]
+"""The module; `fsspec.registry` is the table that it holds."""
 S3 = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
 AZURE = {"AZURE_STORAGE_ACCOUNT_NAME": "account", "AZURE_STORAGE_ACCOUNT_KEY": "c2VjcmV0"}
 
@@ -58,7 +61,7 @@ def test_a_missing_package_is_answered_with_its_command(scheme, monkeypatch):
     def missing(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(opening, "get_filesystem_class", missing)
+    monkeypatch.setattr(REGISTRY, "get_filesystem_class", missing)
     extra = schemes.EXTRAS[scheme]
     with pytest.raises(UnknownScheme, match=rf"pip install 'podferry\[{extra}\]'"):
         open_store(parse_uri(f"{scheme}://b/x?engine=fsspec"))
@@ -79,7 +82,7 @@ def test_every_scheme_that_fsspec_knows_is_answered(monkeypatch):
     def missing(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(opening, "get_filesystem_class", missing)
+    monkeypatch.setattr(REGISTRY, "get_filesystem_class", missing)
     for scheme in known_implementations:
         if scheme.isascii() and "_" not in scheme and scheme not in ("file", "local"):
             with pytest.raises(UnknownScheme) as caught:

@@ -278,3 +278,14 @@ def test_local_files_have_words_of_their_own():
 def test_text_that_is_not_the_debug_form_says_nothing():
     signal = obstore_signal(obstore.GenericError("404 NoSuchBucket status: 404 <Code>not/a code</Code>"))
     assert (signal.status, signal.code) == (0, "")
+
+
+@pytest.mark.parametrize("key", ["d/../x", r"d/q\"uo\\te//x", r"d/a\nb"])
+def test_the_key_that_ends_a_listing_is_named(key):
+    """As obstore 0.9 words it; which defect of the key it was does not matter."""
+    debug = f'InvalidPath {{\n    source: X {{\n        path: "{key}",'
+    text = f"Path contained empty segment\n\nDebug source:\n{debug}"
+    (problem,) = translate(obstore.InvalidPathError(text), PLACE).problems
+    assert problem.what.startswith("a key below ")
+    assert f'the key "{key}"' in problem.measured
+    assert "?engine=fsspec" in problem.remedy

@@ -50,6 +50,34 @@ def test_leaving_the_block_means_durable(tmp_path: Path, remote: Path) -> None:
         assert f.restored.read_bytes() == b"one"
 
 
+def test_several_datasets_have_names_and_selections_of_their_own(tmp_path: Path, remote: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    for name in ("x.jpg", "y.txt"):
+        (other / name).write_bytes(b"1")
+    with ferry({"": remote, "test": other}, include={"test": "*.jpg"}) as f:
+        assert f.dataset is not None
+        assert sorted(path.name for path in f.dataset.iterdir()) == ["a"]
+        assert f.datasets.keys() == {"test"}
+        assert sorted(path.name for path in f.datasets["test"].iterdir()) == ["x.jpg"]
+
+
+def test_ranks_of_a_launcher_have_parts_of_one_dataset(
+    tmp_path: Path, remote: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (remote / "b").write_bytes(b"2")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    parts, digests = [], set()
+    for rank in range(2):
+        monkeypatch.setenv("RANK", str(rank))
+        with ferry(remote, shard="auto") as f:
+            assert f.dataset is not None
+            parts.append(sorted(path.name for path in f.dataset.iterdir()))
+            digests.add(f.status().datasets[0].digest)
+    assert parts == [["a"], ["b"]]
+    assert len(digests) == 1
+
+
 def test_durable_in_the_middle(tmp_path: Path) -> None:
     with ferry(checkpoints=tmp_path / "destination", lineage="t") as f:
         assert f.checkpoints is not None
@@ -93,6 +121,15 @@ def injected(tmp_path: Path, remote: Path, monkeypatch: pytest.MonkeyPatch) -> I
 def test_an_injected_agent_is_used(injected: Ferry, tmp_path: Path, remote: Path) -> None:
     with ferry(remote, f"file://{tmp_path}/destination", keep_local=7) as inner:
         assert (inner.dataset, inner.checkpoints) == (injected.dataset, injected.checkpoints)
+
+
+@pytest.mark.usefixtures("injected")
+def test_an_injected_agent_without_a_dataset_of_that_name_is_refused(remote: Path) -> None:
+    with (
+        pytest.raises(InvalidWish, match=r"another dataset\.test .*the agent has none"),
+        ferry({"": remote, "test": remote}),
+    ):
+        pass
 
 
 @pytest.mark.usefixtures("injected")

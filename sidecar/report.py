@@ -1,0 +1,113 @@
+"""Tells how far a prefetch is: in the status whenever it is asked for, and in the log every few seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from podferry.contract.api import DatasetStatus
+from podferry.sidecar.meters import Pace, PrefetchMeter
+
+EVERY = 5.0
+"""Seconds between two lines: a prefetch of an hour leaves 720, and a stall is seen at once."""
+
+
+class PrefetchReport:
+    """Keeps one dataset's status true.
+
+    Args:
+        status: What is told; what its plan says of it (`files`, `bytes`, what is kept) is set before the
+            first byte comes.
+        stage: The directory that is filled.
+        now: A clock, seconds.
+
+    Attributes:
+        meter: What the prefetch bumps.
+    """
+
+    def __init__(self, status: DatasetStatus, stage: Path, now: Callable[[], float] = time.monotonic) -> None:
+        self.meter = status.transfer = PrefetchMeter()
+        self._status, self._stage, self._now = status, stage, now
+        self._kept = (0, 0)
+        self._pace = Pace()
+        self._began: float | None = None
+
+    def refresh(self) -> None:
+        """Bring the status up to date: as far as it is, how fast, how full the volume is."""
+        with suppress(OSError):  # there is no stage yet, or no more
+            volume = os.statvfs(self._stage)
+            self._status.volume_bytes = volume.f_blocks * volume.f_frsize
+            self._status.volume_free = volume.f_bavail * volume.f_frsize
+        if self._began is not None:
+            self._advance(self._now())
+
+    def _advance(self, now: float) -> None:
+        status, meter = self._status, self.meter
+        files, count = self._kept
+        status.files_done = files + meter.files
+        status.bytes_done = min(count + meter.bytes - meter.discarded, status.bytes)
+        status.rate = self._pace.rate(now, meter.bytes)
+        left = status.bytes - status.bytes_done
+        status.eta = left / status.rate if status.rate else None
+
+    @asynccontextmanager
+    async def telling(self, *, lines: bool = True) -> AsyncIterator[None]:
+        """For the time of a prefetch, with the figures of the whole at its end.
+
+        Args:
+            lines: Log a line every few seconds.
+        """
+        # The meter goes on counting where a prefetch is tried again: what it has, the plan calls kept.
+        done = self.meter.bytes - self.meter.discarded
+        self._kept = (self._status.files_done - self.meter.files, self._status.bytes_done - done)
+        self._began = self._now()
+        self.refresh()
+        task = asyncio.create_task(self._tell()) if lines else None
+        try:
+            yield
+        finally:
+            if task is not None:
+                task.cancel()
+            self._end(self._began)
+
+    def _end(self, began: float) -> None:
+        """The rate is from here on that of the whole prefetch."""
+        now = self._now()
+        self.refresh()
+        self._began = None
+        self._status.seconds = now - began
+        self._status.rate = self.meter.bytes / (now - began) if now > began else 0.0
+        self._status.eta = None
+
+    async def _tell(self) -> None:
+        await asyncio.sleep(EVERY)
+        import structlog  # noqa: PLC0415 - loaded here: where it takes no time nothing is logged
+
+        log = structlog.get_logger(__name__)
+        while True:
+            self.refresh()
+            log.info("prefetching", **line(self._status))
+            await asyncio.sleep(EVERY)
+
+
+def line(status: DatasetStatus) -> dict[str, str | float | None]:
+    """A status as the fields of one line of a log: bytes, and seconds."""
+    named = {"dataset": status.name} if status.name else {}
+    why = {"why_handed_over": status.transfer.why} if status.transfer.why else {}
+    return {
+        **named,
+        "files": status.files_done,
+        "of_files": status.files,
+        "bytes": status.bytes_done,
+        "of_bytes": status.bytes,
+        "bytes_per_second": round(status.rate),
+        "eta": None if status.eta is None else round(status.eta, 1),
+        "retries": status.transfer.retries,
+        "handed_over": status.transfer.handed_over,
+        "connections": status.transfer.connections,
+        **why,
+    }

@@ -1,0 +1,46 @@
+import sys
+from pathlib import Path
+
+import harness
+import pytest
+from harness import LIMIT, Command, Contest, compare, interval
+
+
+def prints(*seconds: str) -> Command:
+    """A program that says what it took."""
+    return Command([sys.executable, "-c", f"print({seconds[0]})"], prints_seconds=True)
+
+
+def quiet(text: str) -> None:
+    assert "warm-up" not in text
+
+
+def test_a_ratio_is_the_peers_time_over_ours() -> None:
+    contest = Contest("case", prints("2"), {"peer": prints("6")}, prints("1"), least={"peer": 4.0})
+    (row,) = compare(contest, 1, quiet, warm_up=False)
+    assert (row.ratio, row.low, row.high, row.limit_s, row.least) == (3.0, 3.0, 3.0, 1.0, 4.0)
+
+
+def test_the_limit_has_a_row_where_something_is_to_be_reached() -> None:
+    contest = Contest("case", prints("2"), {"peer": prints("6")}, prints("1"), least={LIMIT: 0.5})
+    rows = compare(contest, 1, quiet, warm_up=False)
+    assert [(row.peer, row.ratio, row.least) for row in rows] == [("peer", 3.0, None), (LIMIT, 0.5, 0.5)]
+
+
+def test_what_fails_is_told_with_what_it_said() -> None:
+    broken = Command([sys.executable, "-c", "import sys; sys.exit('no such bucket')"])
+    with pytest.raises(RuntimeError, match="no such bucket"):
+        compare(Contest("case", broken, {}, broken), 1, quiet)
+
+
+def test_an_interval_holds_the_median_and_leaves_outliers_out() -> None:
+    low, high = interval([1.0] * 9 + [100.0])
+    assert low == high == 1.0
+    low, high = interval([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert low < 3.0 < high
+
+
+def test_the_document_holds_what_the_table_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harness, "RESULTS", tmp_path)
+    path = harness.report("name", {"cores": "2"}, [], more={"epochs": [{"way": "podferry", "waits": "3%"}]})
+    assert '"waits": "3%"' in path.read_text()

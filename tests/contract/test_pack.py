@@ -1,0 +1,85 @@
+"""The index of a pack: what was written once stays readable, and lies are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from podferry.contract.errors import Changed, Corrupt, FormatTooNew
+from podferry.contract.manifest import Entry
+from podferry.contract.pack import (
+    INDEX,
+    UNFINISHED,
+    Index,
+    Packed,
+    PackShard,
+    beside,
+    check_shards,
+    decode_index,
+    encode_index,
+    is_pack,
+)
+from podferry.contract.spec import Unpack
+
+GOLDEN = Path(__file__).parent / "golden" / "pack-v1.json"
+FILES = (Packed("a/1.bin", 512, 3, "02" * 16), Packed("ä", 1536, 0, "03" * 16))
+SHARD = PackShard("shard-00000.tar", 3072, "01" * 16, FILES)
+WHOLE = Index("ab" * 32, (SHARD,))
+
+
+def test_the_first_format_stays_readable() -> None:
+    data = GOLDEN.read_bytes()
+    assert decode_index(data, "golden") == WHOLE
+    assert encode_index(WHOLE) == data
+
+
+def test_its_entries_are_what_a_dataset_lists() -> None:
+    assert WHOLE.entries == (Entry("a/1.bin", 3, "02" * 16), Entry("ä", 0, "03" * 16))
+
+
+def test_a_later_format_is_told() -> None:
+    with pytest.raises(FormatTooNew):
+        decode_index(encode_index(msgspec.structs.replace(WHOLE, format=2)), "x")
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        (Packed("../x", 512, 3, ""),),
+        (Packed("a", 512, 3, ""), Packed("a", 1024, 3, "")),
+        (Packed("a", 512, 3, ""), Packed("a/b", 1024, 3, "")),
+        (Packed("a", 512, 3, ""), Packed("b", 514, 3, "")),
+        (Packed("a", 3070, 3, ""),),
+        (Packed("a", 0, -1, ""),),
+    ],
+)
+def test_an_index_that_cannot_be_true_is_corrupt(files: tuple[Packed, ...]) -> None:
+    shard = msgspec.structs.replace(SHARD, members=files)
+    with pytest.raises(Corrupt):
+        decode_index(encode_index(Index("", (shard,))), "x")
+
+
+@pytest.mark.parametrize("name", ["../shard.tar", "/shard.tar", "a//b"])
+def test_a_shard_lies_beside_its_index(name: str) -> None:
+    with pytest.raises(Corrupt, match="no plain relative path"):
+        decode_index(encode_index(Index("", (msgspec.structs.replace(SHARD, name=name),))), "x")
+
+
+def test_all_shards_that_differ_are_named() -> None:
+    two = Index("", (SHARD, msgspec.structs.replace(SHARD, name="other.tar", members=())))
+    with pytest.raises(Changed) as caught:
+        check_shards(two, [Entry("other.tar", 1)], "s3://b/d")
+    assert [problem.measured for problem in caught.value.problems] == [
+        "shard-00000.tar: not there; 3,072 bytes are listed",
+        "other.tar: 1 bytes; 3,072 bytes are listed",
+    ]
+
+
+def test_what_lies_beside_is_told_from_what_is_the_packs_own() -> None:
+    names = [INDEX, "shard-00000.tar", f"{UNFINISHED}/begun.json", "README", "shard-00001.tar"]
+    listed = [Entry(name, 1) for name in names]
+    assert [entry.name for entry in beside(WHOLE, listed)] == ["README", "shard-00001.tar"]
+    assert [is_pack(listed, mode) for mode in Unpack] == [mode is not Unpack.NEVER for mode in Unpack]
+    assert not is_pack([Entry(f"below/{INDEX}", 1)], Unpack.AUTO)

@@ -1,0 +1,282 @@
+"""Answers of broken servers, as bytes: imported by the tests that fuzz the lean lane.
+
+Wherever only a careless reader would look, the bytes are POISON: an answer that is taken in spite of its
+defect shows in the stage. Where the truth is sent in an unusual way, to take it and to refuse it are right.
+"""
+
+from dataclasses import dataclass
+from itertools import cycle
+
+TAG = '"tag"'
+POISON = 0xEE
+"""Stands in no object of these tests."""
+PATTERN = bytes(range(POISON - 1))
+"""Of an odd length, so that no two ranges of a power of two are the same."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request, and the truth about it.
+
+    Attributes:
+        data: What the range holds.
+        start: Of the range.
+        size: Of the whole object.
+        whole: The whole object was asked for.
+    """
+
+    data: bytes
+    start: int
+    size: int
+    whole: bool
+
+    @property
+    def range(self):
+        return f"bytes {self.start}-{self.start + len(self.data) - 1}/{self.size}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What goes over the wire.
+
+    Attributes:
+        data: All of it.
+        then: `keep` the connection, `close` it in order, `reset` it, or `hold` it without another byte.
+    """
+
+    data: bytes
+    then: str = "keep"
+
+
+def truth(number, start, length):
+    """What an object holds in a range: every object something else, and none of it poison."""
+    first = (number + start) % len(PATTERN)
+    return (PATTERN * (1 + length // len(PATTERN)) + PATTERN)[first : first + length]
+
+
+def poison(count):
+    return bytes([POISON]) * count
+
+
+def head(asked, *lines, status=None, length=None, ranged=True, tag=TAG):
+    """The head of a plain answer, with further lines in front; None leaves a line out."""
+    status = status or ("HTTP/1.1 200 OK" if asked.whole else "HTTP/1.1 206 Partial Content")
+    length = len(asked.data) if length is None else length
+    found = [status, *lines]
+    found += [] if length == "" else [f"Content-Length: {length}"]
+    found += [f"Content-Range: {asked.range}"] if ranged and not asked.whole else []
+    found += [f"ETag: {tag}"] if tag else []
+    return "\r\n".join(found).encode("latin-1") + b"\r\n\r\n"
+
+
+def good(asked, number):
+    lines = ([], ["Server: x", "x-amz-id-2: "], ["X-Long: " + "y" * 9000], ["Date:Sat, 21 Nov 2026"])
+    return Answer(head(asked, *lines[number % len(lines)]) + asked.data)
+
+
+def good_and_closed(asked, number):
+    return Answer(head(asked, ("Connection: close", "connection:  Close ")[number % 2]) + asked.data, "close")
+
+
+def oddly_written(asked, number):
+    """Right, and unusual."""
+    count = len(asked.data)
+    length = (f"{count} ", f"00{count}", f"\t{count}")[number % 3]
+    return Answer(head(asked, length=length) + asked.data)
+
+
+def length_that_lies(asked, number):
+    """Shorter, longer, or no number at all."""
+    count = len(asked.data)
+    lies = (
+        *(count - 1, count + 1, 0, -count, f"+{count}", f"0x{count:x}", f"{count}.0", f"{count},{count}"),
+        *(f"{count} {count}", f"{count};", "9" * 30, f"-{count}", " ", "", f"{count}\0", f"\x0b{count}"),
+        *(f"{count}\r", f"{count}\x85", "\xb2", f"{count + (1 << 32)}", f"{count + (1 << 64)}", f"'{count}'"),
+    )
+    then = ("keep", "close")[number // len(lies) % 2]
+    return Answer(head(asked, length=lies[number % len(lies)]) + poison(count), then)
+
+
+def two_lengths(asked, number):
+    count = len(asked.data)
+    other = (count + 1, count - 1, 0, -1)[number % 4]
+    both = ((other, count), (count, other))[number // 4 % 2]
+    spelled = ("Content-Length", "content-length", "CONTENT-LENGTH")[number % 3]
+    return Answer(head(asked, f"{spelled}: {both[0]}", length=both[1]) + poison(count))
+
+
+def early_end(asked, number):
+    """In the head, or in the body."""
+    whole = head(asked) + poison(len(asked.data))
+    return Answer(whole[: number * 37 % len(whole)], ("close", "reset", "hold")[number % 3])
+
+
+def nothing(asked, number):
+    return Answer(b"", ("close", "reset", "hold")[number % 3])
+
+
+def too_much(asked, number):
+    """Where it comes a moment later, the answer in front of it is right."""
+    extra = (poison(1), poison(1000), b"\r\n", b"\0")[number % 4]
+    return Answer(head(asked) + asked.data + extra, ("keep", "close")[number // 4 % 2])
+
+
+def surplus_answer(asked, number):
+    """A second answer that nobody asked for, of another object."""
+    second = head(asked, tag='"other"') + poison(len(asked.data))
+    return Answer(head(asked) + asked.data + second)
+
+
+def interim(asked, number):
+    """1xx in front: a careless reader takes its lines for the answer's."""
+    count = len(asked.data)
+    lines = ("HTTP/1.1 100 Continue", "HTTP/1.1 103 Early Hints\r\nLink: <x>", "HTTP/1.1 102 Processing")
+    front = lines[number % 3] + ("", f"\r\nContent-Length: {count}")[number // 3 % 2]
+    return Answer(front.encode() + b"\r\n\r\n" + head(asked) + poison(count))
+
+
+def chunked(asked, number):
+    """With a length that agrees, as some proxies send it; the chunks' own lines are of that length."""
+    count = len(asked.data)
+    written = (
+        *("Transfer-Encoding: chunked", "transfer-encoding:chunked", "Transfer-Encoding: gzip, chunked"),
+        *(
+            "Transfer-Encoding : chunked",
+            "Transfer-Encoding: identity",
+            "X: y\r\n Transfer-Encoding: chunked",
+        ),
+        *(
+            "Transfer-Encoding:\x0bchunked",
+            "Transfer-Encoding\t: chunked",
+            "X: y\nTransfer-Encoding: chunked",
+        ),
+    )
+    line = written[number % len(written)]
+    body = b"%x\r\n%s\r\n0\r\n\r\n" % (count, poison(count))
+    length, sent = (("", body), (count, body), (len(body), body), (count, body[:count]))[number // 9 % 4]
+    return Answer(head(asked, line, length=length) + sent)
+
+
+def other_version(asked, number):
+    count = len(asked.data)
+    known = ("HTTP/1.0 200 OK", "HTTP/2 200", "HTTP/1.1 2000 OK", "HTTP/1.1200 OK", "http/1.1 200 OK")
+    more = ("ICY 200 OK", "HTTP/1.1  200 OK", " HTTP/1.1 200 OK", "HTTP/1.12 200 OK", "HTTP/1.1 200\tOK")
+    status = (*known, *more)[number % 10]
+    return Answer(head(asked, status=status) + poison(count), ("keep", "close")[number // 10 % 2])
+
+
+def other_status(asked, number):
+    known = (201, 203, 204, 205, 207, 226, 300, 301, 302, 304, 307, 400, 401, 403, 404, 408, 409, 412, 416)
+    status = (*known, 429, 500, 502, 503, 504, 600, 999, 20, 2)[number % 28]
+    return Answer(head(asked, status=f"HTTP/1.1 {status} X") + poison(len(asked.data)))
+
+
+def folded(asked, number):
+    """A line that goes on: obsolete, and read in two ways."""
+    count = len(asked.data)
+    lines = (
+        *("X: y\r\n z: 1", "X: y\r\n\tContent-Length: 0", " X: y", f"Content-Length:\r\n {count}"),
+        *("X: y\r\n ", "\r X: y", "X", ": x", "X y: z ", "\0: x", "Content-Encoding:\r\n gzip"),
+    )
+    return Answer(head(asked, lines[number % len(lines)]) + poison(count))
+
+
+def bare_line_ends(asked, number):
+    """LF or CR alone ends a line for some readers: then another body begins than for the others."""
+    count = len(asked.data)
+    plain = head(asked)
+    kinds = (
+        plain.replace(b"\r\n", b"\n"),
+        plain.replace(b"\r\n", b"\n", 1),
+        plain.replace(b"\r\n", b"\r", 1),
+        plain.replace(b"\r\n", b"\r\r\n", 1),
+        plain.replace(b"\r\n", b"\nX: y\n\nabc\r\n", 1),
+        plain.replace(b"\r\n", b"\rX: y\r\n", 1),
+        head(asked, "X: y\n\nabc"),
+        head(asked, "X: y\rContent-Encoding: gzip"),
+        plain.replace(b"\r\n\r\n", b"\n\r\n"),
+    )
+    return Answer(kinds[number % len(kinds)] + poison(count), ("keep", "close")[number // len(kinds) % 2])
+
+
+def other_range(asked, number):
+    """For a whole object: a part of it; for a range: another, all of it, or none that is told."""
+    count, size, last = len(asked.data), asked.size, asked.start + len(asked.data) - 1
+    if asked.whole:
+        line = (f"bytes 0-{last}/{size}", f"bytes 0-{last}/*", f"bytes 0-{last}/{size + 1}")[number % 3]
+        return Answer(head(asked, f"Content-Range: {line}", status="HTTP/1.1 206 X") + poison(count))
+    lies = (
+        *(f"bytes {asked.start + 1}-{last + 1}/{size}", f"bytes 0-{count - 1}/{size + 1}", "bytes */5", ""),
+        *(f"bytes {asked.start}-{last}/{size + 1}", f"bytes {asked.start}-{last}/*", f"{asked.range}, 0-0/1"),
+        *(
+            f"octets {asked.start}-{last}/{size}",
+            f"bytes={asked.start}-{last}/{size}",
+            f"bytes {last}-{last}/1",
+        ),
+    )
+    kind = number % (len(lies) + 5)
+    if kind < len(lies):
+        return Answer(head(asked, f"Content-Range: {lies[kind]}", ranged=False) + poison(count))
+    kinds = (
+        head(asked, ranged=False),
+        head(asked, "Content-Range: bytes 0-0/1"),
+        head(asked, status="HTTP/1.1 200 OK"),
+        head(asked, status="HTTP/1.1 200 OK", ranged=False),
+        head(asked, status="HTTP/1.1 200 OK", length=size, ranged=False) + poison(size - count),
+    )
+    return Answer(kinds[kind - len(lies)] + poison(count))
+
+
+def coded(asked, number):
+    count = len(asked.data)
+    lines = (
+        *("Content-Encoding: gzip", "content-encoding:br", "Content-Encoding: identity, gzip"),
+        *("Content-Encoding: gzip\r\nContent-Encoding: identity", "Content-Encoding: aws-chunked,gzip"),
+        *("Content-Encoding: identity\r\nContent-Encoding: gzip", "Content-Encoding: GZIP"),
+    )
+    return Answer(head(asked, lines[number % len(lines)]) + poison(count))
+
+
+def other_object(asked, number):
+    tags = ('"other"', 'W/"tag"', '"TAG"', '"tags"', '""', f"{TAG}\r\nETag: {TAG}")
+    lines = (['ETag: "other"'], [])[number // len(tags) % 2]
+    return Answer(
+        head(asked, *lines, tag=tags[number % len(tags) if not lines else 0]) + poison(len(asked.data))
+    )
+
+
+def without_end(asked, number):
+    """A head that does not end, or is too long."""
+    lines = cycle([b"X: y\r\n", b"y" * 500])
+    long = b"HTTP/1.1 200 OK\r\n" + b"".join(next(lines) for _ in range(2 * (number % 300)))
+    return Answer(long, ("close", "hold")[number % 2])
+
+
+def long_head(asked, number):
+    """Longer than any server's; that it fills a buffer to the last byte is the point."""
+    plain = head(asked, "X: ")
+    return Answer(
+        plain.replace(b"X: ", b"X: " + b"y" * (128 * 1024 - len(plain) + number % 5 - 2)) + asked.data
+    )
+
+
+def damaged(asked, number):
+    """The right head with the truth's checksum, and other bytes: only for the whole of an object."""
+    if not asked.whole:
+        return good(asked, number)
+    import zlib  # noqa: PLC0415
+    from base64 import b64encode  # noqa: PLC0415
+
+    crc = b64encode(zlib.crc32(asked.data).to_bytes(4, "big")).decode()
+    return Answer(
+        head(asked, f"x-amz-checksum-crc32: {crc}", "x-amz-checksum-type: FULL_OBJECT")
+        + poison(len(asked.data))
+    )
+
+
+UNSTATED = (
+    *(good, good_and_closed, oddly_written, length_that_lies, two_lengths, early_end, nothing, too_much),
+    *(surplus_answer, interim, chunked, other_version, other_status, folded, bare_line_ends, other_range),
+    *(coded, other_object, without_end, long_head),
+)
+"""Defects that show in the head or in how much comes."""

@@ -1,0 +1,77 @@
+"""Any number of datasets in one pod: what must hold between volumes, mounts, flags and variables."""
+
+import re
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podferry.contract.spec import LONGEST_NAME, PREFIX
+from podferry.webhook.inject import Outcome, inject
+from podferry.webhook.patch import apply
+from podferry.webhook.policy import Bounds, Policy
+from podferry.webhook.wishes import Namespace
+
+LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+POLICY = Policy(image="registry.example.com/podferry:1", bounds=Bounds(sidecar_memory=16 * 1024**3))
+ANY = st.sampled_from(["", "a", "a-2", "2", "train", "x" * LONGEST_NAME])
+SIZES = st.integers(1, 8 * 1024)
+MEDIA = st.sampled_from(["memory", "disk", "auto"])
+WISHES = st.dictionaries(ANY, st.tuples(SIZES, MEDIA, st.booleans()), min_size=1, max_size=5)
+
+
+def annotated(wishes: dict[str, tuple[int, str, bool]]) -> dict[str, str]:
+    found = {}
+    for name, (size, medium, secret) in wishes.items():
+        end = f".{name}" if name else ""
+        found |= {
+            f"dataset{end}": f"s3://d/{name}",
+            f"dataset-size{end}": f"{size}Mi",
+            f"medium{end}": medium,
+        }
+        found |= {f"dataset-secret{end}": "reader"} if secret else {}
+    return {PREFIX + key: text for key, text in found.items()}
+
+
+@given(WISHES, st.booleans())
+def test_every_dataset_has_what_it_needs_of_its_own(
+    wishes: dict[str, tuple[int, str, bool]], limited: bool
+) -> None:
+    resources = {"limits": {"ephemeral-storage": "1Gi"}} if limited else {}
+    pod: dict[str, Any] = {
+        "metadata": {"name": "p", "annotations": annotated(wishes)},
+        "spec": {"containers": [{"name": "train", "resources": resources}]},
+    }
+    decision = inject(pod, Namespace("team"), POLICY)
+    memory = sum(size for size, medium, _ in wishes.values() if medium == "memory")
+    if decision.outcome is not Outcome.INJECTED:
+        assert memory > 14 * 1024
+        return
+    spec = apply(pod, decision.patch)["spec"]
+    sidecar, trainer = spec["initContainers"][0], spec["containers"][0]
+    volumes = {one["name"]: one for one in spec["volumes"]}
+    assert len(volumes) == len(spec["volumes"])
+    assert all(LABEL.fullmatch(name) for name in volumes)
+    for container in (sidecar, trainer):
+        mounts = container["volumeMounts"]
+        assert len({one["mountPath"] for one in mounts}) == len(mounts)
+        assert {one["name"] for one in mounts} <= set(volumes)
+    data = [one for one in trainer["volumeMounts"] if one["name"].startswith("podferry-data")]
+    assert len(data) == len(wishes)
+    assert all(one["readOnly"] for one in data)
+    variables = [one["value"] for one in trainer["env"] if one["name"].startswith("PODFERRY_DATASET")]
+    assert sorted(variables) == sorted(one["mountPath"] for one in data)
+    assert len({one["name"] for one in trainer["env"]}) == len(trainer["env"])
+    agents = {one["mountPath"]: one["name"] for one in sidecar["volumeMounts"]}
+    flags = [flag.partition("=")[2] for flag in sidecar["args"] if flag.startswith("--dataset-dir=")]
+    assert sorted(agents[flag.rpartition("=")[2]] for flag in flags) == sorted(one["name"] for one in data)
+    on_disk = [
+        int(volumes[one["name"]]["emptyDir"]["sizeLimit"].removesuffix("Mi"))
+        for one in data
+        if "medium" not in volumes[one["name"]]["emptyDir"]
+    ]
+    wished_disk = sum(medium == "disk" for _, medium, _ in wishes.values())
+    assert len(on_disk) >= wished_disk
+    storage = f"{sum(on_disk) + 64}Mi" if on_disk else None
+    assert sidecar["resources"]["requests"].get("ephemeral-storage") == storage
+    assert sidecar["resources"]["limits"].get("ephemeral-storage") == (storage if limited else None)
