@@ -23,7 +23,7 @@ from datetime import datetime
 
 import msgspec
 
-from podferry.contract.documents import decode_document
+from podferry.contract.documents import decode_sealed, encode_sealed
 from podferry.contract.errors import Corrupt
 from podferry.contract.names import clashes, name_problem
 
@@ -127,8 +127,8 @@ def checkpoint_folder(name: str, files: Iterable[tuple[str, int, str]]) -> str:
 
 
 def encode_commit(commit: Commit) -> bytes:
-    """The commit as indented JSON: people read it in a bucket's browser."""
-    return msgspec.json.format(msgspec.json.encode(commit), indent=1)
+    """The commit as indented JSON, sealed."""
+    return encode_sealed(commit)
 
 
 def decode_commit(data: bytes, source: str) -> Commit:
@@ -140,9 +140,9 @@ def decode_commit(data: bytes, source: str) -> Commit:
 
     Raises:
         FormatTooNew: Written by a later podferry.
-        Corrupt: No commit, or one with names that cannot be files.
+        Corrupt: No commit, one that is not as it was written, or with names that cannot be files.
     """
-    commit = decode_document(data, Commit, FORMAT, source)
+    commit = decode_sealed(data, Commit, FORMAT, source)
     names = [text for file in commit.files for text in (file.name, file.object)]
     files = sorted({file.name for file in commit.files})
     Corrupt.raise_any([*filter(None, map(name_problem, names)), *clashes(files)])

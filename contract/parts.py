@@ -18,7 +18,7 @@ from itertools import groupby
 import msgspec
 
 from podferry.contract.commit import NUMBER, PRIVATE, CommittedFile, checkpoint_folder
-from podferry.contract.documents import decode_document
+from podferry.contract.documents import decode_sealed, encode_sealed
 from podferry.contract.errors import Corrupt
 from podferry.contract.names import clashes, name_problem
 
@@ -158,8 +158,8 @@ def united_folder(name: str, files: Iterable[CommittedFile]) -> str:
 
 
 def encode(document: Part | Member) -> bytes:
-    """The document as indented JSON: people read it in a bucket's browser."""
-    return msgspec.json.format(msgspec.json.encode(document), indent=1)
+    """The document as indented JSON, sealed."""
+    return encode_sealed(document)
 
 
 def decode_member(data: bytes, source: str) -> Member:
@@ -169,7 +169,7 @@ def decode_member(data: bytes, source: str) -> Member:
         FormatTooNew: Written by a later podferry.
         Corrupt: None, or a damaged one.
     """
-    return decode_document(data, Member, FORMAT, source)
+    return decode_sealed(data, Member, FORMAT, source)
 
 
 def decode_part(data: bytes, source: str) -> Part:
@@ -179,7 +179,7 @@ def decode_part(data: bytes, source: str) -> Part:
         FormatTooNew: Written by a later podferry.
         Corrupt: No part, or one with names that cannot be files.
     """
-    part = decode_document(data, Part, FORMAT, source)
+    part = decode_sealed(data, Part, FORMAT, source)
     names = [text for file in part.files for text in (file.name, file.object)]
     files = [file.name for file in part.files]
     Corrupt.raise_any([*filter(None, map(name_problem, names)), *clashes(files)])

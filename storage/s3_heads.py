@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from urllib.parse import quote
 
@@ -14,6 +15,8 @@ from podferry.storage.s3_access import S3Access
 from podferry.storage.s3_signature import Keys, Signature
 from podferry.storage.s3_signing import signer_for
 
+AS_IT_IS = re.compile(r"[A-Za-z0-9/._~-]+")
+"""Names without a letter that is encoded. Source: RFC 3986, 2.3."""
 CHECKSUMS = "x-amz-checksum-mode: ENABLED\r\n"
 
 
@@ -64,7 +67,8 @@ class S3Heads:
         Raises:
             CredentialsMissing: Nothing has been prepared.
         """
-        path = self._above + quote(entry.name)
+        # Most names are sent as they are; finding that out takes a tenth of encoding them.
+        path = self._above + (entry.name if AS_IT_IS.fullmatch(entry.name) else quote(entry.name))
         ranged = range_line(entry, start, length)
         signed = self._signed(method, path, not ranged)
         return f"{method} {path}{self._lines}{ranged}{match_line(entry.tag)}{signed}\r\n".encode("ascii")

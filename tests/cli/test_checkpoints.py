@@ -7,7 +7,7 @@ import pytest
 import stamina
 import xxhash
 
-from podferry.contract.commit import CommittedFile, commit_name, encode_commit
+from podferry.contract.commit import Commit, CommittedFile, commit_name, encode_commit
 from podferry.contract.errors import Unavailable
 from podferry.storage.memory import CONTENTS, Fault
 
@@ -163,7 +163,7 @@ def test_restore_passes_over_damage_only_where_no_name_is_given(podferry, destin
 def test_files_of_an_earlier_checkpoint_are_told(podferry, destination):
     first = json.loads(podferry("checkpoints", "show", destination.uri, FIT, "step-100", "-o", "json").out)
     document = {**first, "sequence": 3, "checkpoint": "step-300-0123456789ab", "name": "step-300"}
-    destination.write(f"{FIT}/{commit_name(3)}", json.dumps(document).encode())
+    destination.write(f"{FIT}/{commit_name(3)}", encode_commit(msgspec.convert(document, Commit)))
     said = podferry("checkpoints", "show", destination.uri, FIT)
     assert f"step-100.pt lies at {destination.uri}/{FIT}/{first['checkpoint']}/step-100.pt" in said.err
 
@@ -171,7 +171,7 @@ def test_files_of_an_earlier_checkpoint_are_told(podferry, destination):
 def test_verify_reads_what_several_commits_list_once(podferry, destination):
     first = json.loads(podferry("checkpoints", "show", destination.uri, FIT, "step-100", "-o", "json").out)
     document = {**first, "sequence": 3, "checkpoint": "step-300-0123456789ab", "name": "step-300"}
-    destination.write(f"{FIT}/{commit_name(3)}", json.dumps(document).encode())
+    destination.write(f"{FIT}/{commit_name(3)}", encode_commit(msgspec.convert(document, Commit)))
     data = f"{FIT}/{first['files'][0]['object']}"
     destination.write(data, b"A" * 3000)
     calls = CONTENTS[destination.uri.bucket].calls

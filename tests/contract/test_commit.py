@@ -73,6 +73,20 @@ def test_a_truncated_commit_is_corrupt(length: int) -> None:
         decode_commit(GOLDEN.read_bytes()[:length], "x")
 
 
+@given(st.integers(0, len(GOLDEN.read_bytes()) - 1), st.integers(0, 7))
+def test_a_flipped_bit_makes_it_corrupt(at: int, bit: int) -> None:
+    """Also one that leaves a commit that can be read: of other names or numbers, or of a later format."""
+    data = bytearray(GOLDEN.read_bytes())
+    data[at] ^= 1 << bit
+    with pytest.raises(Corrupt):
+        decode_commit(bytes(data), "x")
+
+
+def test_a_commit_without_its_seal_is_corrupt() -> None:
+    with pytest.raises(Corrupt, match=r"not as it was written.*sha256 is missing"):
+        decode_commit(msgspec.json.encode(COMMIT), "x")
+
+
 @given(st.integers(1, 10**12 - 1), st.integers(1, 10**12 - 1))
 def test_names_of_commits_sort_as_their_numbers_do(one: int, other: int) -> None:
     first, second = commit_name(one), commit_name(other)

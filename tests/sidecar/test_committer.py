@@ -6,7 +6,7 @@ import pytest
 import xxhash
 from structlog.testing import capture_logs
 
-from podferry.contract.commit import CommittedFile, decode_commit
+from podferry.contract.commit import CommittedFile, decode_commit, encode_commit
 from podferry.contract.errors import AccessDenied, Fenced, NotFound, Superseded, Unavailable
 from podferry.sidecar.catalogue import Catalogue
 from podferry.sidecar.committer import Author, Committer
@@ -99,7 +99,7 @@ async def test_where_creating_is_not_atomic_the_commit_is_read_back(rig, monkeyp
         if name.endswith("000000000003.json") and mode is WriteMode.CREATE:
             monkeypatch.setattr(rig.store, "write", write)
             other = msgspec.structs.replace(rig.store.commits()[0], sequence=3, writer="three", rank=2)
-            rig.content.objects[f"base/{name}"] = msgspec.json.encode(other)
+            rig.content.objects[f"base/{name}"] = encode_commit(other)
 
     monkeypatch.setattr(rig.store, "write", overtaken)
     assert (await put(first, 3)).sequence == 4
