@@ -65,7 +65,15 @@ def test_ctrl_c_ends_with_130_and_no_traceback():
         endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
         keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
         words = [*COMMAND, "dataset", "ls", "s3://bucket/x", "--endpoint", endpoint]
-        child = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env={**os.environ, **keys})
+        # Who runs the tests in the background may have had SIGINT ignored, which children inherit.
+        heard = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+        child = subprocess.Popen(
+            words,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **keys},
+            preexec_fn=heard,  # noqa: PLW1509 - no other thread runs then
+        )
         silent.settimeout(30)
         connection, _ = silent.accept()
         child.send_signal(signal.SIGINT)
