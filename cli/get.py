@@ -10,22 +10,21 @@ import argparse
 import asyncio
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import uvloop
 
 from podferry.contract.api import DatasetStatus, Stage, Status
-from podferry.contract.errors import FerryError, InvalidWish, TemporaryError
+from podferry.contract.errors import FerryError, InvalidWish
 from podferry.contract.quantity import format_bytes
 from podferry.sidecar.bar import PrefetchBars, prefetch_bars
 from podferry.sidecar.dataset import DatasetPlace, DatasetWork
-from podferry.sidecar.fit import Placed, refuse_unless_fits
+from podferry.sidecar.fit import refuse_unless_fits
 from podferry.sidecar.options import local_spec
 from podferry.sidecar.places import beside, unmade
 from podferry.sidecar.settings import PrefetchSettings
-from podferry.sidecar.tasks import attempts
+from podferry.sidecar.tasks import tried
 
 PROGRAM = "podferry dataset get"
 DESCRIPTION = """Bring a dataset into DIRECTORY: whole, or not at all where it does not fit.
@@ -97,7 +96,7 @@ def _work(wishes: dict[str, Any], secret: Path | None) -> DatasetWork:
 
 async def _bring(work: DatasetWork) -> None:
     try:
-        placed = await _planned(work)
+        placed = await tried(PrefetchSettings().attempts, work.plan)
         try:
             refuse_unless_fits([placed], in_pod=False)
         except FerryError:
@@ -111,16 +110,6 @@ async def _bring(work: DatasetWork) -> None:
                 showing.cancel()
     finally:
         await work.close()
-
-
-async def _planned(work: DatasetWork) -> Placed:
-    """Its plan; tried again where the store does not answer, as a range of it would be."""
-    with suppress(TemporaryError):
-        return await work.plan()
-    async for attempt in attempts(PrefetchSettings().attempts):
-        with attempt:
-            return await work.plan()
-    raise AssertionError("unreachable: the last attempt returns or raises")
 
 
 async def _show(work: DatasetWork, bars: PrefetchBars) -> None:

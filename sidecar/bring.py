@@ -18,11 +18,11 @@ from podferry.contract.commit import Commit, CommittedFile
 from podferry.contract.errors import Changed, Corrupt, FerryError, Refused, TemporaryError
 from podferry.contract.manifest import Entry
 from podferry.contract.memory import in_pages
-from podferry.sidecar.growing import left_aside
+from podferry.sidecar.growing import continued
 from podferry.sidecar.plan import PrefetchPlan, plan_prefetch
-from podferry.sidecar.prefetch import Prefetch, Progress
+from podferry.sidecar.prefetch import Prefetch
 from podferry.sidecar.settings import PrefetchSettings
-from podferry.sidecar.source import Source
+from podferry.sidecar.source import Progress, Source
 from podferry.sidecar.sums import digest_of
 from podferry.sidecar.tasks import each
 from podferry.sidecar.verified import FILES, VerifiedStage, committed_sum
@@ -118,10 +118,7 @@ class Bringer:
         """Fetch into the stage what neither stands in place nor lies in it whole."""
         kept = standing | await asyncio.to_thread(stage.prepare)
         try:
-            ranges = self.settings.range_bytes
-            plan = plan_prefetch(
-                stage.manifest, kept, self.settings, lambda files: left_aside(stage, files, ranges)
-            )
+            plan = continued(plan_prefetch(stage.manifest, kept, self.settings), stage)
             source, came = await self._source(commit, plan)
             await Prefetch(plan, source, stage, self.settings, came).run()
         except (Changed, Corrupt, TemporaryError):

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from podferry.contract.errors import Corrupt
-from podferry.sidecar.sums import RunningSum, add_file
-from podferry.storage.checksums import CRCS, LENGTHS, Sum, SumKind, combine, crc, range_kind, running
+from podferry.sidecar.sums import add_file
+from podferry.storage.checksums import CRCS, LENGTHS, Sum, SumKind, combine, range_kind, running
 
 TRIES = 3
 """How often a range is fetched again where no two in succession are the same: then nothing will mend it."""
@@ -34,8 +34,8 @@ class Checked:
     What lies in the file must be what came last of each range. A small file that comes in one piece needs
     none of this: see `podferry.storage.stated.agrees`.
 
-    CRCs of ranges make that of the whole. Of a hash there is no such thing: ranges are summed in order as far
-    as they come in order, else read back from the file. Calls for different ranges are safe in threads.
+    CRCs of ranges make that of the whole. Of a hash there is no such thing: the file is read once
+    it is there.
     """
 
     def __init__(self, wanted: Sum, size: int, path: Path) -> None:
@@ -51,7 +51,6 @@ class Checked:
         self._path = path
         self._kind = range_kind(wanted)
         self._ranges: dict[int, Range] = {}
-        self._running = None if wanted.kind in CRCS else RunningSum(running(wanted.kind))
         self._found: Sum | None = None
 
     @property
@@ -59,24 +58,11 @@ class Checked:
         """How each range is summed."""
         return self._kind
 
-    def came(self, start: int, data: memoryview) -> None:
-        """A range lies in the file: for the first time, or again.
-
-        Raises:
-            OSError: The file cannot be read back.
-        """
-        first = start not in self._ranges
-        self.summed(start, len(data), crc(self._kind, data))
-        if first and self._running is not None:
-            self._running.written(self._path, start, data)
-
     def summed(self, start: int, length: int, value: int) -> None:
-        """A range lies in the file, and somebody else has computed its CRC."""
+        """A range lies in the file, for the first time or again, with this CRC of `kind`."""
         now = Range(length, value)
-        before = self._ranges.get(start)
-        if now != before:
+        if now != self._ranges.get(start):
             self._found = None
-            self._running = None if before else self._running  # it holds what is not in the file any more
         self._ranges[start] = now
 
     def right(self) -> bool:
@@ -97,9 +83,10 @@ class Checked:
     def again(self) -> Iterator[tuple[int, int]]:
         """Ranges (start, length) to fetch once more, one at a time, until the sum is right.
 
-        The caller writes each into the file and calls `came` before it asks for the next. A range that comes
-        as it came before is what the store holds. One that differs was damaged on its way, now or then: where
-        the sum is not right with it, it comes once more, until two in succession are the same.
+        The caller writes each into the file and calls `summed` before it asks for the next. A range that
+        comes as it came before is what the store holds. One that differs was damaged on its
+        way, now or then: where the sum is not right with it, it comes once more, until two in succession are
+        the same.
         """
         for start in sorted(self._ranges):
             for _ in range(TRIES):
@@ -127,8 +114,6 @@ class Checked:
         return value.to_bytes(LENGTHS[self._kind], "big")
 
     def _hashed(self) -> bytes:
-        if self._running is not None and self._running.at == self._size:
-            return self._running.digest()
         whole = running(self.wanted.kind)
         with self._path.open("rb", buffering=0) as file:
             add_file(file, whole)

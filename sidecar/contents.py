@@ -70,7 +70,7 @@ class Contents:
             await self._unpack([one for one in self._archives if one.name not in kept], rest, way)
         except (TemporaryError, asyncio.CancelledError):
             raise
-        except BaseException:
+        except BaseException:  # whatever else it is, the next start has nothing to go on from
             way.stage.finish()
             raise
         return rest

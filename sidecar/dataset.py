@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from podferry.contract.api import DatasetStatus
 from podferry.contract.data_volume import unsized
 from podferry.contract.errors import Changed, Corrupt, NotFound, Refused
-from podferry.contract.manifest import Entry
 from podferry.contract.memory import data_volume
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import DatasetSpec, Medium
@@ -17,7 +16,7 @@ from podferry.sidecar.access import store_config
 from podferry.sidecar.capacity import measure
 from podferry.sidecar.contents import Contents
 from podferry.sidecar.fit import Placed
-from podferry.sidecar.growing import left_aside
+from podferry.sidecar.growing import continued
 from podferry.sidecar.plan import PrefetchPlan, plan_prefetch
 from podferry.sidecar.prefetch import Prefetch
 from podferry.sidecar.ranges import Way
@@ -89,7 +88,7 @@ class DatasetWork:
         part = part_of(self._dataset.manifest, self.spec.shard)
         self._contents = Contents(part, pack, self.spec.unpack, self._place.claim)
         kept = self._contents.claim(self._stage)
-        self._plan = plan_prefetch(part, kept, self._settings, self._left)
+        self._plan = continued(plan_prefetch(part, kept, self._settings), self._stage)
         self.status.digest = named.digest
         self.status.files, self.status.bytes = part.files, part.bytes
         self.status.files_kept = self.status.files_done = len(kept)
@@ -98,9 +97,6 @@ class DatasetWork:
         self.status.in_memory = capacity.in_memory
         self._changed()
         return Placed(self._plan, capacity, self.spec.name, self._limit())
-
-    def _left(self, files: Sequence[Entry]) -> int:
-        return left_aside(self._stage, files, self._settings.range_bytes)
 
     def _access(self) -> StoreConfig:
         return store_config(self.spec.access, self._place.secret)

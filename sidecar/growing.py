@@ -8,13 +8,13 @@ the end of a process, which loses no page of a file; over a restart of the machi
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import msgspec
 import xxhash
 
 from podferry.contract.manifest import Entry
+from podferry.sidecar.plan import PrefetchPlan
 from podferry.sidecar.stage import Stage
 
 JOURNAL = ".ranges"
@@ -53,6 +53,7 @@ class Growing:
         key = _key(entry)
         self.path = stage.aside / key
         self.came = {one.start: one for one in written(stage, entry, range_bytes)}
+        self._count = sum(one.length for one in self.came.values())
         self._journal = stage.aside / (key + JOURNAL)
         self._stage = stage
         if not self.came:
@@ -62,7 +63,7 @@ class Growing:
     @property
     def whole(self) -> bool:
         """Whether all of its ranges are written."""
-        return sum(one.length for one in self.came.values()) == self.entry.size
+        return self._count == self.entry.size
 
     def note(self, came: Came) -> None:
         """A range is written: remember it, also for a later start.
@@ -70,6 +71,7 @@ class Growing:
         Raises:
             OSError: ENOSPC where the volume is full.
         """
+        self._count += came.length if came.start not in self.came else 0
         self.came[came.start] = came
         descriptor = os.open(self._journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         try:
@@ -104,16 +106,13 @@ def written(stage: Stage, entry: Entry, range_bytes: int) -> Iterator[Came]:
             yield came
 
 
-def left_aside(stage: Stage, entries: Iterable[Entry], range_bytes: int) -> int:
-    """Bytes that an earlier start wrote of files that are not whole."""
-    if not any(path.suffix == JOURNAL for path in _listed(stage.aside)):
-        return 0
-    large = (entry for entry in entries if entry.size > range_bytes)
-    return sum(came.length for entry in large for came in written(stage, entry, range_bytes))
-
-
-def _listed(aside: Path) -> list[Path]:
-    return list(aside.iterdir()) if aside.is_dir() else []
+def continued(plan: PrefetchPlan, stage: Stage) -> PrefetchPlan:
+    """A plan that counts what an earlier start wrote of files that are not whole."""
+    if next(stage.aside.glob(f"*{JOURNAL}"), None) is None:
+        return plan
+    large = (file for file, count in zip(plan.files, plan.pieces, strict=True) if count > 1)
+    partial = sum(came.length for file in large for came in written(stage, file, plan.range_bytes))
+    return msgspec.structs.replace(plan, partial=partial)
 
 
 def _key(entry: Entry) -> str:

@@ -156,6 +156,10 @@ class RangeJob:
             self._landing.ranged(self, Came(self.start, self.length, self.kind or "", self._crc))
 
 
+Job = WholeJob | RangeJob
+"""What brings bytes."""
+
+
 class LookJob:
     """Asks for the head of a large object: what it must add up to.
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from podferry.sidecar.checked import Checked
 from podferry.sidecar.growing import Came, Growing
 from podferry.sidecar.stage import Stage
-from podferry.storage.checksums import CRCS, Sum, SumKind, crc
+from podferry.storage.checksums import Sum, SumKind, crc
 
 Fetch = Callable[[int, int], Awaitable[memoryview]]
 """(start, length) → these bytes of the object, anew."""
@@ -24,22 +24,24 @@ class Large:
 
     Attributes:
         entry: What it is to become.
-        kind: How its ranges are to be summed; None where they need not be.
     """
 
     def __init__(self, growing: Growing, stage: Stage, wanted: Sum | None) -> None:
         self.growing, self.entry = growing, growing.entry
         self._stage = stage
         self._checked: Checked | None = None
-        self.kind: SumKind | None = None
         if wanted is not None:
             self.expect(wanted)
+
+    @property
+    def kind(self) -> SumKind | None:
+        """How its ranges are to be summed; None where they need not be."""
+        return self._checked.kind if self._checked is not None else None
 
     def expect(self, wanted: Sum) -> None:
         """What it must add up to; said once is enough."""
         if self._checked is None:
             self._checked = Checked(wanted, self.entry.size, self.growing.path)
-            self.kind = self._checked.kind
             for came in self.growing.came.values():
                 self._sum(came)
 
@@ -61,7 +63,7 @@ class Large:
         """Whether it adds up, as far as that is told without reading it."""
         if self._checked is None:
             return True
-        return self.kind == self._checked.wanted.kind and self.kind in CRCS and self._checked.right()
+        return self.kind == self._checked.wanted.kind and self._checked.right()
 
     async def settle(self, fetch: Fetch) -> None:
         """Look into one that is not plainly right: fetch again what is wrong with it, until it adds up.

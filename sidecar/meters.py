@@ -52,7 +52,7 @@ SUMMED = tuple(name for name in PrefetchMeter.__struct_fields__ if name not in {
 """All numbers but the histogram."""
 
 
-class Pace:
+class Speed:
     """How fast a count grows, over the last seconds."""
 
     def __init__(self, window: float = WINDOW) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from podferry.contract.errors import Corrupt, TemporaryError
+from podferry.contract.errors import Corrupt
 from podferry.contract.manifest import Entry
 from podferry.sidecar.checked import mismatch
-from podferry.sidecar.landing import RangeJob, WholeJob
+from podferry.sidecar.landing import Job, WholeJob
 from podferry.sidecar.meters import PrefetchMeter
-from podferry.sidecar.tasks import attempts
+from podferry.sidecar.tasks import tried
 from podferry.storage.checksums import Sum, agrees, sum_of
 from podferry.storage.lane import Lane
 
@@ -29,19 +29,21 @@ class Client:
     def __init__(self, lane: Lane, tries: int, meter: PrefetchMeter) -> None:
         self._lane, self._tries, self._meter = lane, tries, meter
 
-    async def right(self, job: WholeJob | RangeJob) -> memoryview:
+    async def right(self, job: Job) -> memoryview:
         """A job's bytes, as the store's client has them; again where they do not add up.
 
         Raises:
             Corrupt: They never do.
         """
+        # What an answer with a range has said is the sum of the whole object.
+        wanted = job.sum if isinstance(job, WholeJob) else None
         for _ in range(self._tries):
             data = await self.fetch(job.entry, job.start, job.length)
-            if await _is_right(job.sum, data):
+            if await _is_right(wanted, data):
                 return data
             self._meter.discarded += len(data)
-        assert job.sum is not None  # noqa: S101 - else the first would have been right
-        raise mismatch(job.entry.name, sum_of(job.sum.kind, data), job.sum)
+        assert wanted is not None  # noqa: S101 - else the first would have been right
+        raise mismatch(job.entry.name, sum_of(wanted.kind, data), wanted)
 
     async def fetch(self, entry: Entry, start: int, length: int) -> memoryview:
         """A range of an object.
@@ -50,22 +52,15 @@ class Client:
             Changed, NotFound, Corrupt: It is no longer what was listed.
             TemporaryError: The store did not answer, after all attempts.
         """
-        try:
-            return await self._ask(entry, start, length)
-        except TemporaryError as error:
-            failure: TemporaryError | None = error
-        # The machinery of retrying costs as much as a small file: only those that failed pay for it.
-        async for attempt in attempts(self._tries):
-            with attempt:
-                if failure is not None:
-                    first, failure = failure, None
-                    raise first
-                self._meter.retries += 1
-                return await self._ask(entry, start, length)
-        raise AssertionError("unreachable: the last attempt returns or raises")
+        asked = 0
 
-    async def _ask(self, entry: Entry, start: int, length: int) -> memoryview:
-        data = await self._lane.fetch(entry, start, length)
+        async def ask() -> memoryview:
+            nonlocal asked
+            self._meter.retries += asked > 0
+            asked += 1
+            return await self._lane.fetch(entry, start, length)
+
+        data = await tried(self._tries, ask)
         if len(data) != length:
             measured = f"{len(data)} bytes from {start}, {length} were asked for"
             raise Corrupt.of(f"the store sent a wrong length of {entry.name}", measured)

@@ -219,7 +219,7 @@ class Packing:
         content = memoryview(bytearray(size))
         try:
             await all_of(self._place(item, at, content) for item, at in _places(items))
-        except BaseException:
+        except BaseException:  # a cancellation too: the room is given back
             self._ranges.give(size)
             raise
         return content

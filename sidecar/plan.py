@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
@@ -50,23 +50,16 @@ class PrefetchPlan(msgspec.Struct, frozen=True):
                 yield Piece(index, start, min(self.range_bytes, entry.size - start))
 
 
-def plan_prefetch(
-    manifest: Manifest,
-    kept: frozenset[str],
-    settings: PrefetchSettings,
-    left: Callable[[Sequence[Entry]], int] = lambda files: 0,
-) -> PrefetchPlan:
+def plan_prefetch(manifest: Manifest, kept: frozenset[str], settings: PrefetchSettings) -> PrefetchPlan:
     """Divide a manifest into requests.
 
     Args:
         manifest: What the stage must hold in the end.
         kept: Names that it holds already.
         settings: Length of a range, and bytes in flight.
-        left: Tells how many bytes an earlier start left of files that are not whole.
     """
     wanted = (entry for entry in manifest.entries if entry.name not in kept)
     files = tuple(sorted(wanted, key=lambda entry: (-entry.size, entry.name)))
     counts = (max(1, -(-entry.size // settings.range_bytes)) for entry in files)
     held = tuple(entry for entry in manifest.entries if entry.name in kept)
-    flight = settings.buffer_bytes
-    return PrefetchPlan(files, tuple(counts), held, settings.range_bytes, flight, left(files))
+    return PrefetchPlan(files, tuple(counts), held, settings.range_bytes, settings.buffer_bytes)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from podferry.contract.errors import Refused, TemporaryError
 from podferry.contract.quantity import format_bytes
 from podferry.sidecar.budget import Budget
 from podferry.sidecar.growing import Came, Growing
-from podferry.sidecar.landing import Landing, LookJob, RangeJob, WholeJob
+from podferry.sidecar.landing import Job, Landing, LookJob, RangeJob, WholeJob
 from podferry.sidecar.lane_process import LaneProcess, begin_of, helpers
 from podferry.sidecar.lane_wire import Outcome
 from podferry.sidecar.large import Large
@@ -25,7 +25,7 @@ from podferry.sidecar.meters import PrefetchMeter
 from podferry.sidecar.own_client import IN_A_THREAD, Client
 from podferry.sidecar.plan import Piece, PrefetchPlan
 from podferry.sidecar.settings import PrefetchSettings
-from podferry.sidecar.source import Source
+from podferry.sidecar.source import Progress, Source
 from podferry.sidecar.stage import Stage
 from podferry.sidecar.tasks import all_of
 from podferry.storage.checksums import Sum
@@ -34,11 +34,8 @@ from podferry.storage.http_head import Unusual
 from podferry.storage.http_lane import HttpLane
 from podferry.storage.requests import Requests
 
-Progress = Callable[[int, int], None]
-"""Is told (files, bytes) that have come."""
-Job = WholeJob | RangeJob
 MOST = 512
-"""Connections: 20 ms to the first byte and 20,000 objects a second need 400."""
+"""Connections: with 20 ms to the first byte they bring 25,000 objects a second, more than a process takes."""
 SMALLEST = 16 * 1024
 """Bytes of a buffer that a small object touches, with its head."""
 
@@ -93,7 +90,7 @@ class Prefetch:
             await all_of(self._work() for _ in range(self._settings.in_flight))
         except (TemporaryError, asyncio.CancelledError):
             raise
-        except BaseException:
+        except BaseException:  # whatever else it is, the next start has nothing to go on from
             self._stage.finish()
             raise
         self._stage.finish()

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import msgspec
 
-from podferry.contract.errors import Corrupt
 from podferry.contract.manifest import Entry
 from podferry.sidecar.budget import Budget
+from podferry.sidecar.meters import PrefetchMeter
+from podferry.sidecar.own_client import Client
 from podferry.sidecar.settings import PrefetchSettings
+from podferry.sidecar.source import Progress
 from podferry.sidecar.stage import Stage
-from podferry.sidecar.tasks import attempts
 from podferry.storage.lane import Lane
-
-Progress = Callable[[int, int], None]
-"""Is told (files that have become whole, bytes that have come)."""
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -38,8 +34,8 @@ class Ranges:
     """Fetches ranges; whoever gets one gives it back once its bytes are used."""
 
     def __init__(self, lane: Lane, settings: PrefetchSettings) -> None:
-        self._lane = lane
-        self._attempts = settings.attempts
+        # Who uses ranges counts what becomes of them, rather than what comes.
+        self._client = Client(lane, settings.attempts, PrefetchMeter())
         self._budget = Budget(settings.buffer_bytes)
 
     async def take(self, length: int) -> None:
@@ -60,18 +56,10 @@ class Ranges:
         await self.take(length)
         try:
             return await self.read(entry, start, length)
-        except BaseException:
+        except BaseException:  # a cancellation too: the room is given back
             self.give(length)
             raise
 
     async def read(self, entry: Entry, start: int, length: int) -> memoryview:
         """The same where the room for them has been taken already."""
-        if not length:
-            return memoryview(b"")
-        async for attempt in attempts(self._attempts):
-            with attempt:
-                data = await self._lane.fetch(entry, start, length)
-        if len(data) != length:
-            measured = f"{len(data)} bytes from {start}, {length} were asked for"
-            raise Corrupt.of(f"the store sent a wrong length of {entry.name}", measured)
-        return data
+        return await self._client.fetch(entry, start, length) if length else memoryview(b"")

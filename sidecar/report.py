@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from podferry.contract.api import DatasetStatus
-from podferry.sidecar.meters import Pace, PrefetchMeter
+from podferry.sidecar.meters import PrefetchMeter, Speed
 
 EVERY = 5.0
 """Seconds between two lines: a prefetch of an hour leaves 720, and a stall is seen at once."""
@@ -33,7 +33,7 @@ class PrefetchReport:
         self.meter = status.transfer = PrefetchMeter()
         self._status, self._stage, self._now = status, stage, now
         self._kept = (0, 0)
-        self._pace = Pace()
+        self._speed = Speed()
         self._began: float | None = None
 
     def refresh(self) -> None:
@@ -50,7 +50,7 @@ class PrefetchReport:
         files, count = self._kept
         status.files_done = files + meter.files
         status.bytes_done = min(count + meter.bytes - meter.discarded, status.bytes)
-        status.rate = self._pace.rate(now, meter.bytes)
+        status.rate = self._speed.rate(now, meter.bytes)
         left = status.bytes - status.bytes_done
         status.eta = left / status.rate if status.rate else None
 

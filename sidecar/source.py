@@ -11,6 +11,9 @@ from podferry.storage.checksums import Sum
 from podferry.storage.lane import Lane
 from podferry.storage.requests import Requests
 
+Progress = Callable[[int, int], None]
+"""Is told (files that have become whole, bytes that have come)."""
+
 
 def same(entry: Entry) -> Entry:
     """A dataset's files are objects of the same names."""

@@ -34,6 +34,24 @@ def attempts(count: int) -> AsyncIterator[stamina.Attempt]:
     return stamina.retry_context(on=TemporaryError, attempts=count, timeout=None)
 
 
+async def tried(count: int, work: Callable[[], Coroutine[object, object, T]]) -> T:
+    """What `work` returns, where it fails for a reason that may pass only after so many tries.
+
+    The machinery of retrying costs as much as a small file: only what has failed once pays for it.
+    """
+    try:
+        return await work()
+    except TemporaryError as error:
+        failure: TemporaryError | None = error
+    async for attempt in attempts(count):
+        with attempt:
+            if failure is not None:
+                first, failure = failure, None
+                raise first
+            return await work()
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
 async def each(
     items: Sequence[T], work: Callable[[T], Coroutine[object, object, None]], at_once: int
 ) -> None:

@@ -108,7 +108,7 @@ def _fields(raw: bytes, tag_field: bytes) -> dict[bytes, bytes]:
 
 @lru_cache(maxsize=8)
 def _matter(tag_field: bytes) -> re.Pattern[bytes]:
-    """Finds fields in a head of the right shape; taking all lines apart takes three times as long."""
+    """Finds fields in a head of the right shape; taking all lines apart takes half as long again."""
     names = b"|".join(map(re.escape, {*MATTER, tag_field} - {b""}))
     return re.compile(rb"\r\n(" + names + rb"):[ \t]*([^\r]*)", re.IGNORECASE)
 

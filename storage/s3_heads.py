@@ -67,7 +67,7 @@ class S3Heads:
         Raises:
             CredentialsMissing: Nothing has been prepared.
         """
-        # Most names are sent as they are; finding that out takes a tenth of encoding them.
+        # Most names are sent as they are; finding that out takes less than half of encoding them.
         path = self._above + (entry.name if AS_IT_IS.fullmatch(entry.name) else quote(entry.name))
         ranged = range_line(entry, start, length)
         signed = self._signed(method, path, not ranged)

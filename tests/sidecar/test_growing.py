@@ -5,7 +5,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podferry.contract.manifest import Entry, freeze
-from podferry.sidecar.growing import JOURNAL, Came, Growing, left_aside, written
+from podferry.sidecar.growing import JOURNAL, Came, Growing, continued, written
+from podferry.sidecar.plan import plan_prefetch
+from podferry.sidecar.settings import PrefetchSettings
 from podferry.sidecar.stage import Stage
 
 reusing = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -36,7 +38,8 @@ def test_another_start_knows_what_is_written_and_no_more(stage, order, first):
     growing = Growing(stage, ENTRY, RANGE)
     for came in order[:first]:
         write(stage, growing, came)
-    assert left_aside(stage, [ENTRY], RANGE) == sum(came.length for came in order[:first])
+    plan = plan_prefetch(freeze("s3://b/x", [ENTRY]), set(), PrefetchSettings(range_bytes=RANGE))
+    assert continued(plan, stage).partial == sum(came.length for came in order[:first])
     again = Growing(stage, ENTRY, RANGE)
     assert {came.start for came in again.came.values()} == {came.start for came in order[:first]}
     assert again.whole == (first == len(RANGES))
@@ -67,7 +70,7 @@ def test_ranges_of_another_length_are_fetched_anew(stage):
     growing = Growing(stage, ENTRY, RANGE)
     write(stage, growing, RANGES[0])
     assert not Growing(stage, ENTRY, RANGE // 2).came
-    assert left_aside(stage, [ENTRY], RANGE // 2) == 0
+    assert list(written(stage, ENTRY, RANGE // 2)) == []
 
 
 def test_another_version_of_a_file_begins_anew(stage):

@@ -46,12 +46,15 @@ class Objects:
     Attributes:
         asked: (method, name, start) of each request.
         spoilt: Answers that are damaged on their way: how often, by (name, start).
+        short: The range whose answer ends early, by (name, start).
+        states_with_ranges: Whether an answer with a range states the sum of the whole, as GCS does.
         kind: Of the checksums that it states.
     """
 
     def __init__(self, kind=SumKind.CRC64NVME):
         self.asked, self.spoilt, self.kind = [], {}, kind
-        self.gate = None
+        self.gate = self.short = None
+        self.states_with_ranges = False
 
     async def answer(self, request):
         name = request.match_info["name"]
@@ -65,13 +68,25 @@ class Objects:
         ranged = "Range" in request.headers
         if ranged:
             headers["Content-Range"] = f"bytes {start}-{start + len(body) - 1}/{len(data)}"
-        elif self.kind is not None:
+        if self.states_with_ranges:
+            value = base64.b64encode(sum_of(SumKind.CRC32C, data).value).decode()
+            headers["x-goog-hash"] = f"crc32c={value}"
+        elif self.kind is not None and not ranged:
             value = base64.b64encode(sum_of(self.kind, data).value).decode()
             headers[f"x-amz-checksum-{self.kind}"] = value
         if self.spoilt.get((name, start), 0) and request.method == "GET":
             self.spoilt[name, start] -= 1
             body = bytes([body[0] ^ 1]) + body[1:]
+        if self.short == (name, start):
+            return await self.cut(request, body, headers)
         return web.Response(body=body, status=206 if ranged else 200, headers=headers)
+
+    async def cut(self, request, body, headers):
+        answer = web.StreamResponse(status=206, headers=headers | {"Content-Length": str(len(body))})
+        await answer.prepare(request)
+        await answer.write(body[:1000])
+        request.transport.close()
+        return answer
 
     def fetched(self, name):
         return [start for method, asked, start in self.asked if (method, asked) == ("GET", name)]
@@ -188,6 +203,21 @@ async def test_without_checks_damage_is_kept(stage, port, objects):
     rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=1, verify=False))
     await rig.prefetch().run()
     assert {name for name, data in rig.held().items() if data != FILES[name]} == {"d/small-7"}
+
+
+async def test_a_range_that_is_handed_over_is_not_compared_with_the_sum_of_the_whole(stage, port, objects):
+    """Some stores state the sum of the whole object with each range."""
+
+    class Stating(Plainly):
+        asks_sums = False
+
+    objects.states_with_ranges = True
+    objects.short = ("large", 3 * RANGE)
+    rig = Rig(stage, port)
+    rig.source = Source(rig.behind, Stating(port))
+    await rig.prefetch().run()
+    assert rig.held() == FILES
+    assert rig.behind.asked == [("large", 3 * RANGE)]
 
 
 @pytest.mark.parametrize("name", ["d/small-7", "large"])

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.contract.api import DatasetStatus
-from podferry.sidecar.meters import FIRST_BYTE, Pace, PrefetchMeter
+from podferry.sidecar.meters import FIRST_BYTE, PrefetchMeter, Speed
 
 
 def counted(**figures):
@@ -48,7 +48,7 @@ def test_a_meter_is_the_status_own_record():
 
 
 def test_a_rate_looks_back_as_far_as_its_window():
-    pace = Pace(window=5.0)
+    pace = Speed(window=5.0)
     assert pace.rate(0.0, 0) == 0.0
     assert pace.rate(0.0, 10) == 0.0
     assert pace.rate(2.0, 100) == 50.0
@@ -58,7 +58,7 @@ def test_a_rate_looks_back_as_far_as_its_window():
 
 @given(st.lists(st.tuples(st.floats(0.0001, 3.0), st.integers(0, 10**9)), min_size=1, max_size=60))
 def test_a_rate_is_never_above_the_fastest_step(steps):
-    pace, now, count = Pace(), 0.0, 0
+    pace, now, count = Speed(), 0.0, 0
     pace.rate(now, count)
     for seconds, more in steps:
         now, count = now + seconds, count + more
