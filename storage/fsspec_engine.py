@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 import fsspec
+import fsspec.asyn
 import fsspec.core
 
 from podferry.contract.errors import AlreadyExists, Changed, Corrupt, FerryError, Unavailable
@@ -40,6 +41,10 @@ Info = Mapping[str, Any]
 
 PARALLEL = ("memory", "file", "local")
 """File systems without a connection: several threads may call them."""
+SESSIONS = ("_s3creator", "_session")
+"""Where s3fs, gcsfs and fsspec's HTTP keep theirs; no file system has a public way to close it."""
+CLOSING = 5
+"""Seconds: nothing is sent, but the loop may be busy."""
 STRONG_TAGS = ("ETag", "etag", "e_tag", "content_md5", "md5Hash", "crc32c", "generation")
 TIMES = ("mtime", "modified", "LastModified", "last_modified", "last_write_time", "modify", "created")
 """Fields of `info` that tell one content from another: the former alone, the latter with the size."""
@@ -120,9 +125,11 @@ class FsspecStore:
         )
 
     async def close(self) -> None:
-        """Let the threads go; the file system closes its sessions when it is dropped."""
+        """Let the threads go, and the file system with its connections."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-        self._held = None
+        held, self._held = self._held, None
+        if held is not None:
+            await asyncio.to_thread(_end_session, held[0])
 
     async def _call(self, name: str, work: Callable[[], T], seconds: float | None) -> T:
         loop = asyncio.get_running_loop()
@@ -366,6 +373,20 @@ class FsspecStore:
         except FileNotFoundError:
             if self._bucket_missing():
                 raise
+
+
+def _end_session(fs: Any) -> None:
+    """Close the connections of a file system that runs on fsspec's own loop.
+
+    Left alone it does so when it is collected, which is at any time, in any thread, and perhaps on a loop
+    that is not the sessions' own. Others close theirs when they are dropped.
+    """
+    session = next((found for name in SESSIONS if (found := getattr(fs, name, None)) is not None), None)
+    if session is not None:
+        fsspec.asyn.sync(fs.loop, session.__aexit__, None, None, None, timeout=CLOSING)
+        fsspec.asyn.sync(
+            fs.loop, asyncio.sleep, 0, timeout=CLOSING
+        )  # a transport lets its socket go a turn later
 
 
 def _collect(source: Source) -> bytes:

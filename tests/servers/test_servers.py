@@ -1,6 +1,8 @@
 """The contract on real servers."""
 
 import asyncio
+import gc
+from pathlib import Path
 
 import pytest
 from running import AZURITE_ACCOUNT, AZURITE_KEY
@@ -105,3 +107,33 @@ async def test_a_refused_create_of_many_parts_overwrites_nothing(request, name, 
     with pytest.raises((AlreadyExists, Unavailable)):
         await store.write("a", b"x" * (24 << 20), WriteMode.CREATE)
     assert bytes(await store.read("a")) == b"first"
+
+
+@pytest.mark.parametrize("name", ["versitygw, fsspec", "fake-gcs-server, fsspec"])
+async def test_a_closed_store_leaves_no_connection(request, name, fresh):
+    async def used():
+        store = opened(request, name, fresh)
+        await store.write("a", b"x")
+        await store.read("a")
+        return store
+
+    await (await used()).close()  # what fsspec opens once, for its loop
+    before = sockets()
+    for _ in range(5):
+        await (await used()).close()
+        assert sockets() == before
+    gc.collect()  # each file system closes its session again
+
+
+def sockets():
+    """Those that this process holds."""
+    return {
+        found for link in Path("/proc/self/fd").iterdir() if (found := _target(link)).startswith("socket:")
+    }
+
+
+def _target(link):
+    try:
+        return str(link.readlink())
+    except FileNotFoundError:  # that of the listing itself
+        return ""
