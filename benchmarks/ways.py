@@ -15,8 +15,8 @@ from pathlib import Path
 
 from harness import OURS
 from mounts import PROGRAMS, mounted
-from peers import FETCHING
-from serving import BUCKET, HERE, Site, s5cmd
+from peers import FETCHING, OURS_PROGRAM
+from serving import BUCKET, Site, s5cmd
 
 READER = str(Path(__file__).with_name("reader.py"))
 PREFIX = "images"
@@ -63,7 +63,7 @@ def staged_by(words: list[str], training: list[str]) -> list[str]:
 def ferried(site: Site, stage: Path, words: list[str]) -> list[str]:
     """A command around which podferry brings the images."""
     wishes = ("--endpoint", site.endpoint, "--dataset", uri(), "--dataset-path", str(stage))
-    return [str(HERE / "podferry"), "run", *wishes, "--", *words]
+    return [OURS_PROGRAM, "run", *wishes, "--", *words]
 
 
 def uri() -> str:

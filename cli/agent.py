@@ -19,6 +19,7 @@ from podferry.sidecar.config import AgentConfig
 from podferry.sidecar.logs import LEVELS, configure_logs
 from podferry.sidecar.places import Places
 from podferry.sidecar.settings import Settings
+from podferry.sidecar.standby import stand_by
 from podferry.sidecar.worker import run_agent
 
 DIRECTORY = click.Path(path_type=Path, file_okay=False)
@@ -76,6 +77,8 @@ def command(**options: Any) -> int:
         config = parse(options)
     except FerryError as error:
         raise click.UsageError(str(error)) from error
+    if config.spec.datasets:
+        stand_by()
     listener = socket.socket(fileno=options["listen_fd"])
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(run_agent(config, listener, ending=options["ending"]))

@@ -24,6 +24,7 @@ from podferry.sidecar.fit import refuse_unless_fits
 from podferry.sidecar.options import local_spec
 from podferry.sidecar.places import beside, unmade
 from podferry.sidecar.settings import PrefetchSettings
+from podferry.sidecar.standby import dismiss, stand_by
 from podferry.sidecar.tasks import tried
 
 PROGRAM = "podferry dataset get"
@@ -42,6 +43,7 @@ def main(words: list[str]) -> int:
     except SystemExit as end:
         return int(end.code or 0)
     began = time.monotonic()
+    stand_by()
     try:
         work = _work(wishes, wishes.pop("secret_dir"))
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -110,6 +112,7 @@ async def _bring(work: DatasetWork) -> None:
                 showing.cancel()
     finally:
         await work.close()
+        await dismiss()
 
 
 async def _show(work: DatasetWork, bars: PrefetchBars) -> None:

@@ -14,7 +14,7 @@ from podferry.contract.manifest import Entry
 from podferry.sidecar.growing import Came
 from podferry.sidecar.stage import Stage
 from podferry.storage.checksums import Running, Sum, SumKind, agrees, crc, range_kind, running
-from podferry.storage.http_head import Unusual
+from podferry.storage.http_head import Head, Unusual
 from podferry.storage.stated import stated
 
 
@@ -77,11 +77,11 @@ class WholeJob:
         self._states = landing.verify and wanted is None
         self.sum = wanted
 
-    def begin(self, head: bytes) -> None:
+    def begin(self, head: Head) -> None:
         """See `podferry.storage.http_connection.Job`."""
         self._path = None
         if self._states:
-            self.sum = stated(head, self.entry)
+            self.sum = stated(head.raw, self.entry) if head.states else None
 
     def take(self, data: memoryview, offset: int) -> None:
         """See `podferry.storage.http_connection.Job`."""
@@ -140,11 +140,11 @@ class RangeJob:
         self._crc = 0
         self.sum: Sum | None = None
 
-    def begin(self, head: bytes) -> None:
+    def begin(self, head: Head) -> None:
         """See `podferry.storage.http_connection.Job`."""
         self._crc = 0
-        if self.kind is None and self._landing.ranges_state:
-            self.sum = stated(head, self.entry)
+        if self.kind is None and self._landing.ranges_state and head.states:
+            self.sum = stated(head.raw, self.entry)
             self.kind = range_kind(self.sum) if self.sum is not None else None
 
     def take(self, data: memoryview, offset: int) -> None:
@@ -175,9 +175,9 @@ class LookJob:
         self.number, self.entry, self.length = number, entry, entry.size
         self.sum: Sum | None = None
 
-    def begin(self, head: bytes) -> None:
+    def begin(self, head: Head) -> None:
         """See `podferry.storage.http_connection.Job`."""
-        self.sum = stated(head, self.entry)
+        self.sum = stated(head.raw, self.entry) if head.states else None
 
     def take(self, data: memoryview, offset: int) -> None:
         """See `podferry.storage.http_connection.Job`: never, as there is no body."""

@@ -44,9 +44,8 @@ class Errands:
         """See `Work.origin`."""
         return self._origin
 
-    async def lot(self, connections: int) -> Sequence[Job]:
+    async def lot(self) -> Sequence[Job]:
         """See `Work.lot`. As much as the agent gives: it knows what is left."""
-        del connections
         with suppress(asyncio.IncompleteReadError):
             errands = (await get(self._reader, Lot)).errands
             self._requests |= {(errand.number, errand.start): errand.request for errand in errands}
@@ -82,9 +81,13 @@ class Errands:
         self.outcomes.append(outcome)
 
 
-async def main(descriptor: int) -> None:
-    """Work until there is nothing more to do, or nobody to do it for."""
-    reader, writer = await asyncio.open_connection(sock=socket.socket(fileno=descriptor))
+async def main(end: socket.socket) -> None:
+    """Work until there is nothing more to do, or nobody to do it for.
+
+    Args:
+        end: Leads to the agent.
+    """
+    reader, writer = await asyncio.open_connection(sock=end)
     begin = await get(reader, Begin)
     errands, meter = Errands(begin, reader), PrefetchMeter()
     lane = HttpLane(errands, begin.most, meter)
@@ -94,7 +97,7 @@ async def main(descriptor: int) -> None:
         if outcomes or last:
             failed = (failure.errno or 0, failure.strerror or str(failure)) if failure else None
             name = lane.failed.entry.name if lane.failed else ""
-            put(writer, Report(outcomes, meter.take(), failed, name, last))
+            put(writer, Report(outcomes, meter.take(), failed, name, last, lane.wanted))
 
     async def tell() -> None:
         while True:
@@ -103,7 +106,7 @@ async def main(descriptor: int) -> None:
 
     async def give_back() -> None:
         """The lane has given up: what still comes is for the agent."""
-        while jobs := await errands.lot(0):
+        while jobs := await errands.lot():
             for job in jobs:
                 errands.refused(job, Unusual("the lane has ended"))
             report()
@@ -125,4 +128,4 @@ async def main(descriptor: int) -> None:
 if __name__ == "__main__":
     import uvloop
 
-    uvloop.run(main(int(sys.argv[1])))
+    uvloop.run(main(socket.socket(fileno=int(sys.argv[1]))))

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
-import sys
 from collections.abc import Callable
 from types import NoneType
 from typing import Any
 
+from podferry.sidecar import standby
 from podferry.sidecar.landing import Job, Landing, RangeJob, WholeJob
 from podferry.sidecar.lane_wire import Begin, Errand, Lot, Outcome, Report, get, put
 from podferry.sidecar.lots import LOT, LOT_BYTES, Lots
 from podferry.sidecar.meters import PrefetchMeter
+from podferry.sidecar.standby import MOST, cores
 from podferry.storage.http_head import Unusual
 
 AHEAD = 2 * LOT
 """Errands under way: the next lot is there before the last is done."""
 AHEAD_BYTES = 2 * LOT_BYTES
-"""Bytes of them: what one process holds, another cannot do."""
+"""Bytes of them, where that keeps its connections busy: what one process holds, another cannot do."""
+SPARE = 4
+"""Errands more than it has connections: those that it begins until it hears of more."""
 JOB_SECONDS = 140e-6
 """Processor time of one request, signing and writing included. Measured in one process on a core of 2.5 GHz:
 10,000 objects of 33 KB took 1.70 s, 1 GiB in ranges of 8 MiB 0.95 s."""
@@ -27,8 +28,6 @@ BYTE_SECONDS = 0.9e-9
 """Processor time of one byte, from the kernel to a buffer and from there to a file; from the same two."""
 WORTH = 0.25
 """Seconds of work for which another process is begun: as long as one takes to start, measured 0.23 s."""
-MOST = 3
-"""Processes. Each holds 30 MiB, measured, for which the memory sum has room beside agent and supervisor."""
 
 
 def helpers(jobs: int, count: int, wished: int | None) -> int:
@@ -39,9 +38,8 @@ def helpers(jobs: int, count: int, wished: int | None) -> int:
         count: Their bytes.
         wished: Processes in all, None for one a core.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     seconds = jobs * JOB_SECONDS + count * BYTE_SECONDS
-    return max(0, min(wished or min(cores, MOST), 1 + int(seconds / WORTH)) - 1)
+    return max(0, min((wished or cores()) - 1, MOST, int(seconds / WORTH)))
 
 
 class LaneProcess:
@@ -64,6 +62,7 @@ class LaneProcess:
         self._begin, self._lots, self._meter, self._settled = begin, lots, meter, settled
         self._jobs: dict[tuple[int, int], Job] = {}
         self._room = asyncio.Event()
+        self._wanted = 0
 
     async def run(self) -> None:
         """Let it work until there is nothing left; where it dies, what it had is for the store's client.
@@ -71,14 +70,8 @@ class LaneProcess:
         Raises:
             OSError: Bytes could not be kept.
         """
-        ours, theirs = socket.socketpair()
-        with theirs:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "podferry.sidecar.lane_child", str(theirs.fileno())),
-                pass_fds=(theirs.fileno(),),
-                stdin=asyncio.subprocess.DEVNULL,
-            )
-        reader, writer = await asyncio.open_connection(sock=ours)
+        child = standby.take()
+        reader, writer = await asyncio.open_connection(sock=child.ours)
         feeding = asyncio.create_task(self._feed(writer))
         listening = asyncio.create_task(self._listen(reader))
         try:
@@ -89,14 +82,12 @@ class LaneProcess:
             listening.cancel()
             await asyncio.gather(feeding, listening, return_exceptions=True)
             writer.close()
-            if process.returncode is None:
-                process.kill()
-            await process.wait()
+            await child.end()
         self._give_back()
 
     async def _feed(self, writer: asyncio.StreamWriter) -> None:
         put(writer, self._begin)
-        while jobs := await self._lots.lot(0):
+        while jobs := await self._lots.lot():
             taken = [job for job in jobs if isinstance(job, WholeJob | RangeJob)]
             self._jobs |= {(job.number, job.start): job for job in taken}
             put(writer, Lot([self._errand(job) for job in taken]))
@@ -108,7 +99,9 @@ class LaneProcess:
 
     @property
     def _full(self) -> bool:
-        return len(self._jobs) >= AHEAD or sum(job.length for job in self._jobs.values()) >= AHEAD_BYTES
+        busy = len(self._jobs) >= self._wanted + SPARE
+        held = sum(job.length for job in self._jobs.values())
+        return len(self._jobs) >= AHEAD or (busy and held >= AHEAD_BYTES)
 
     def _errand(self, job: Job) -> Errand:
         request = self._lots.request(job)
@@ -129,7 +122,7 @@ class LaneProcess:
                 self._take(outcome)
             if report.failed is not None:
                 raise OSError(*report.failed, report.name)
-            last = report.last
+            last, self._wanted = report.last, report.wanted
             if not self._full:
                 self._room.set()
 

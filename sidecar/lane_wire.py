@@ -90,6 +90,7 @@ class Report(msgspec.Struct, frozen=True):
         failed: Errno and text where bytes could not be kept: the process ends.
         name: Of the object that they are of.
         last: Whether it was the last report.
+        wanted: Connections that it would like to keep busy.
     """
 
     outcomes: list[Outcome]
@@ -97,6 +98,7 @@ class Report(msgspec.Struct, frozen=True):
     failed: tuple[int, str] | None = None
     name: str = ""
     last: bool = False
+    wanted: int = 0
 
 
 class Lot(msgspec.Struct, frozen=True):

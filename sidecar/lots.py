@@ -14,7 +14,7 @@ from podferry.storage.requests import Origin, Requests
 LOT = 128
 """Jobs of a lot: enough to make preparing them cheap, few enough to share."""
 LOT_BYTES = 32 << 20
-"""Bytes of a lot, where there are connections enough for less: large ranges are to be shared, too."""
+"""Bytes of a lot: large ranges are to be shared, too."""
 
 
 class Lots:
@@ -37,9 +37,9 @@ class Lots:
         """See `Work.origin`."""
         return self._origin
 
-    async def lot(self, connections: int) -> Sequence[Job]:
+    async def lot(self) -> Sequence[Job]:
         """See `Work.lot`."""
-        while jobs := self._take(connections):
+        while jobs := self._take():
             try:
                 await self._requests.prepare([job.entry for job in jobs])
             except FerryError as error:  # the store's client says more of it
@@ -51,13 +51,13 @@ class Lots:
                 return jobs
         return ()
 
-    def _take(self, connections: int) -> list[Job]:
+    def _take(self) -> list[Job]:
         taken: list[Job] = []
         count = 0
         for job in self._jobs:
             taken.append(job)
             count += job.length
-            if len(taken) >= LOT or (count >= LOT_BYTES and len(taken) >= connections // 2):
+            if len(taken) >= LOT or count >= LOT_BYTES:
                 break
         return taken
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 
 import msgspec
 
@@ -59,7 +60,7 @@ def plan_prefetch(manifest: Manifest, kept: frozenset[str], settings: PrefetchSe
         settings: Length of a range, and bytes in flight.
     """
     wanted = (entry for entry in manifest.entries if entry.name not in kept)
-    files = tuple(sorted(wanted, key=lambda entry: (-entry.size, entry.name)))
+    files = tuple(sorted(wanted, key=attrgetter("size"), reverse=True))  # of one size, they stay in order
     counts = (max(1, -(-entry.size // settings.range_bytes)) for entry in files)
     held = tuple(entry for entry in manifest.entries if entry.name in kept)
     return PrefetchPlan(files, tuple(counts), held, settings.range_bytes, settings.buffer_bytes)

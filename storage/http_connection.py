@@ -18,6 +18,11 @@ BUFFER = 256 * 1024
 the processor's cache between the network and the file."""
 
 
+TURN = 4 * BUFFER
+"""Bytes of one object that are read before it is the turn of others: else the loop comes round ten times a
+second, and processes that help wait for their work."""
+
+
 class Job(Protocol):
     """A range of an object, and where its bytes go.
 
@@ -32,8 +37,8 @@ class Job(Protocol):
     length: int
     bodiless: bool
 
-    def begin(self, head: bytes) -> None:
-        """The answer begins; the head as it came, without the empty line that ends it."""
+    def begin(self, head: Head) -> None:
+        """The answer begins."""
 
     def take(self, data: memoryview, offset: int) -> None:
         """Bytes of the range, `offset` from its start, in order. The buffer is used again afterwards.
@@ -48,7 +53,7 @@ class Meter(Protocol):
     """What a lane counts; plain numbers, since it bumps them for each object.
 
     Attributes:
-        jobs, bytes: That it has carried.
+        jobs, bytes: That it has carried, counted by whoever drives the connections.
         discarded: Bytes of what it could not carry to the end.
         handed_over: Jobs that it gave back.
         connections: That are open.
@@ -76,6 +81,9 @@ class Driver(Protocol):
     def next(self, connection: Connection) -> tuple[Job, bytes] | None:
         """The next job with its request; None where there is none now: then it is called again, or closed."""
 
+    def came(self, count: int) -> None:
+        """So many bytes of bodies have come."""
+
     def finished(self) -> None:
         """A job is done."""
 
@@ -98,7 +106,7 @@ class Connection(asyncio.BufferedProtocol):
     """
 
     def __init__(self, driver: Driver, loop: asyncio.AbstractEventLoop) -> None:
-        self._driver, self._now = driver, loop.time
+        self._driver, self._now, self._soon = driver, loop.time, loop.call_soon
         self._buffer = bytearray(BUFFER)
         self._view = memoryview(self._buffer)
         self._transport: asyncio.Transport | None = None
@@ -159,7 +167,7 @@ class Connection(asyncio.BufferedProtocol):
         head = read_head(self._buffer, self._filled, job.entry, job.start, job.length, self._driver.tag_field)
         if head is not None:
             self._head = head
-            job.begin(head.raw)
+            job.begin(head)
         return head
 
     def _go_on(self, job: Job, head: Head) -> None:
@@ -173,11 +181,23 @@ class Connection(asyncio.BufferedProtocol):
             return
         if have:
             job.take(self._view[first : self._filled], self._taken)
-            self._driver.meter.bytes += have
+            self._driver.came(have)
         self._taken += have
         self._filled = 0
         if have == left:
             self._finish(head)
+        elif self._taken % TURN < have:
+            self._let_others()
+
+    def _let_others(self) -> None:
+        """Read on after the others of this loop: libuv reads up to 32 times in a row."""
+        if self._transport is not None:
+            self._transport.pause_reading()
+            self._soon(self._read_on)
+
+    def _read_on(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
 
     def _finish(self, head: Head) -> None:
         self.job = None

@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 from podferry.storage.http_connection import Connection, Job, Meter
@@ -23,12 +24,16 @@ TICK = 0.03
 """Seconds between two looks at the pace: several round trips of a near server."""
 STALL = 10.0
 """Seconds without a byte after which a request is somebody else's; half of what the engines wait."""
-ENOUGH = 64
-"""Jobs that are left, at most, when the next lot is asked for: some milliseconds of work."""
+ENOUGH, ENOUGH_BYTES = 64, 8 << 20
+"""Jobs that are left, and their bytes, when the next lot is asked for: some milliseconds of work. More would
+be missing elsewhere."""
 IN_VAIN = 16
 """Answers in a row that were not plain, and connections that failed, after which the lane gives up."""
 REDIAL = 0.5
 """Seconds that a connection which could not be opened keeps its place."""
+
+
+SCHEDULED = Path("/proc/thread-self/schedstat")
 
 
 class Work(Protocol):
@@ -42,11 +47,8 @@ class Work(Protocol):
     def origin(self) -> Origin:
         """Where all of it is fetched from."""
 
-    async def lot(self, connections: int) -> Sequence[Job]:
+    async def lot(self) -> Sequence[Job]:
         """The next jobs, their requests ready; none at the end.
-
-        Args:
-            connections: How many there are to keep busy.
 
         Raises:
             OSError: Bytes could not be kept.
@@ -77,12 +79,14 @@ class HttpLane:
         self.meter, self.tag_field = meter, work.origin.tag_field.encode()
         self._pace, self._dialler = Pace(most), Dialler(work.origin)
         self._ready: deque[Job] = deque()
+        self._left = 0
         self._open: set[Connection] = set()
         self._idle: list[Connection] = []
         self._dials: set[asyncio.Task[None]] = set()
         self._wake, self._hungry = asyncio.Event(), asyncio.Event()
         self._dry = False
         self._under_way = self._in_vain = 0
+        self._bytes = self._jobs = 0  # this lane's own: its meter may count others, too, or begin anew
         self._failure: Exception | None = None
         self.failed: Job | None = None
 
@@ -111,11 +115,12 @@ class HttpLane:
     async def _feed(self) -> None:
         """Take the next jobs before the last are gone."""
         try:
-            while jobs := await self._work.lot(self._pace.connections):
+            while jobs := await self._work.lot():
                 self._ready.extend(jobs)
                 self._wake.set()
                 self._hungry.clear()
-                if len(self._ready) > self._enough:
+                self._left += sum(job.length for job in jobs)
+                if not self._is_hungry:
                     await self._hungry.wait()
         except Exception as error:  # noqa: BLE001 - a task's own would be seen by nobody
             self._failure = error
@@ -123,9 +128,13 @@ class HttpLane:
         self._wake.set()
 
     @property
-    def _enough(self) -> int:
-        """As many as there are connections: of large ranges, more would be missing elsewhere."""
-        return min(ENOUGH, self._pace.connections)
+    def _is_hungry(self) -> bool:
+        return len(self._ready) <= ENOUGH and self._left <= ENOUGH_BYTES
+
+    @property
+    def wanted(self) -> int:
+        """How many connections there should be."""
+        return self._pace.connections
 
     def _staff(self) -> None:
         """Put idle connections to work, and open as many as the pace and the work ask for."""
@@ -163,7 +172,7 @@ class HttpLane:
             self._wake.set()
 
     def _seen(self) -> tuple[float, float, int, int]:
-        return time.monotonic(), time.thread_time(), self.meter.bytes, self.meter.jobs
+        return time.monotonic(), time.thread_time() + _waited(), self._bytes, self._jobs
 
     async def _end(self, tasks: Sequence[asyncio.Task[None]]) -> None:
         """Close everything; what was taken and not carried is handed over, unless there is a failure."""
@@ -197,21 +206,28 @@ class HttpLane:
         if len(self._open) > self._pace.connections:
             connection.abort()
         elif self._ready:
-            if len(self._ready) <= self._enough:
-                self._hungry.set()
             self._under_way += 1
             job = self._ready.popleft()
+            self._left -= job.length
+            if self._is_hungry:
+                self._hungry.set()
             return job, self._work.request(job)
         else:
             self._idle.append(connection)
             self._wake.set()
         return None
 
+    def came(self, count: int) -> None:
+        """See `Driver.came`."""
+        self.meter.bytes += count
+        self._bytes += count
+
     def finished(self) -> None:
         """See `Driver.finished`."""
         self._under_way -= 1
         self._in_vain = 0
         self.meter.jobs += 1
+        self._jobs += 1
 
     def refused(self, job: Job, why: Unusual) -> None:
         """See `Driver.refused`."""
@@ -239,6 +255,16 @@ class HttpLane:
             self._under_way -= 1
             self._in_vain += 1
             self._ready.append(job)
+            self._left += job.length
         elif job is not None:
             self.refused(job, Unusual("the connection ended within the answer"))
         self._wake.set()
+
+
+def _waited() -> float:
+    """Seconds that this thread was ready to run and had no processor; 0 where the system does not tell."""
+    try:
+        # Each line: nanoseconds run, nanoseconds waited, time slices. Source: Linux, scheduler/sched-stats.
+        return int(SCHEDULED.read_bytes().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0

@@ -20,6 +20,9 @@ GAIN = 1.1
 """How much faster it must go after there are more of them, to keep them: less is noise."""
 PATIENCE = 3
 """Looks after growing until the gain is judged: what is under way must come first."""
+CALM, LONG_CALM = 64, 1024
+"""Looks until it is tried again with more: two seconds where more brought nothing, which one burst before may
+have made so, and half a minute where the server asked for less."""
 
 
 class Look(msgspec.Struct, frozen=True):
@@ -27,7 +30,8 @@ class Look(msgspec.Struct, frozen=True):
 
     Attributes:
         seconds: How long that is.
-        cpu: Seconds of processor time that this thread took.
+        cpu: Seconds that this thread ran, or was ready to: on a machine that others use too, or with a limit
+            of its own, it is as busy as it can be while it waits for a processor.
         bytes: That came.
         jobs: That were finished.
     """
@@ -54,12 +58,19 @@ class Pace:
         self.connections = min(first, self._most)
         self._before: tuple[int, float] | None = None
         self._since = 0
-        self._ceiling = self._most
+        self._begun = False
+        self._ceiling, self._calm = self._most, 0
 
     def look(self, seen: Look) -> int:
         """How many connections there should be from now on."""
         if seen.seconds <= 0 or not (seen.jobs or seen.bytes):
             return self.connections
+        if not self._begun:  # most of this look went into connecting, and says nothing of what comes
+            self._begun = True
+            return self.connections
+        self._calm -= 1
+        if self._calm <= 0:
+            self._ceiling = self._most
         if self._before is not None:
             self._judge(seen)
             return self.connections
@@ -69,25 +80,29 @@ class Pace:
         return self.connections
 
     def slow_down(self) -> int:
-        """The server asks for less: half of them, and no more than that again."""
+        """The server asks for less: half of them, and no more than that for a while."""
         self.connections = max(1, self.connections // 2)
-        self._ceiling, self._before = self.connections, None
+        self._before = None
+        self._stay(LONG_CALM)
         return self.connections
+
+    def _stay(self, looks: int) -> None:
+        self._ceiling, self._calm = self.connections, looks
 
     def _grow(self, seen: Look, busy: float) -> None:
         self._before, self._since = (self.connections, _rate(seen)), 0
         self.connections = min(max(self.connections + 1, int(self.connections / busy)), self._ceiling)
 
     def _judge(self, seen: Look) -> None:
-        """Whether growing has paid; what did not is taken back for good."""
+        """Whether growing has paid; what did not is taken back for a while."""
         assert self._before is not None  # noqa: S101 - only after growing
         fewer, rate = self._before
         self._since += 1
         if _rate(seen) >= GAIN * rate:
             self._before = None
         elif self._since >= PATIENCE:
-            self.connections = self._ceiling = fewer
-            self._before = None
+            self.connections, self._before = fewer, None
+            self._stay(CALM)
 
 
 def _rate(seen: Look) -> float:

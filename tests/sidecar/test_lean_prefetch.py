@@ -12,7 +12,7 @@ from aiohttp import web
 
 from podferry.contract.errors import Corrupt, Refused
 from podferry.contract.manifest import Entry, freeze
-from podferry.sidecar import lane_process
+from podferry.sidecar import lane_process, standby
 from podferry.sidecar.meters import PrefetchMeter
 from podferry.sidecar.plan import plan_prefetch
 from podferry.sidecar.prefetch import Prefetch
@@ -258,13 +258,13 @@ async def test_a_later_start_goes_on_inside_large_files(stage, port, objects):
 
 async def test_when_a_process_that_helps_dies_the_client_does_its_work(stage, port, objects, monkeypatch):
     monkeypatch.setattr(lane_process, "WORTH", 1e-9)
-    born, spawn = [], asyncio.create_subprocess_exec
+    born, take = [], standby.take
 
-    async def watched(*arguments, **options):
-        born.append(await spawn(*arguments, **options))
+    def watched():
+        born.append(take())
         return born[-1]
 
-    monkeypatch.setattr(asyncio, "create_subprocess_exec", watched)
+    monkeypatch.setattr(standby, "take", watched)
     killed = False
 
     async def gate(name, start):

@@ -30,7 +30,7 @@ from podferry.sidecar.settings import PrefetchSettings
 from podferry.sidecar.source import Source
 from podferry.sidecar.stage import Stage
 from podferry.storage import http_lane
-from podferry.storage.http_connection import BUFFER, Connection
+from podferry.storage.http_connection import BUFFER, TURN, Connection
 from podferry.storage.lane import EngineLane
 from podferry.storage.memory import Content, MemoryStore
 from podferry.storage.requests import Origin, range_line
@@ -58,7 +58,7 @@ class Collecting:
         self.ends = []
 
     def begin(self, head):
-        assert head.startswith(b"HTTP/1.1 20")
+        assert head.raw.startswith(b"HTTP/1.1 20")
         self.got.clear()
 
     def take(self, data, offset):
@@ -92,6 +92,9 @@ class Driver:
         job.ends.append(how)
         self.under_way = None
 
+    def came(self, count):
+        self.meter.bytes += count
+
     def finished(self):
         self._end("done", self.under_way)
 
@@ -118,7 +121,7 @@ class Wire(asyncio.Transport):
     def __init__(self):
         super().__init__()
         self.requests = 0
-        self.closed = False
+        self.closed = self.paused = False
 
     def write(self, data):
         self.requests += 1
@@ -126,8 +129,24 @@ class Wire(asyncio.Transport):
     def abort(self):
         self.closed = True
 
+    def is_closing(self):
+        return self.closed
+
+    def pause_reading(self):
+        assert not self.paused
+        self.paused = True
+
+    def resume_reading(self):
+        self.paused = False
+
 
 class Loop:
+    """Its next turn comes at once."""
+
+    @staticmethod
+    def call_soon(work):
+        work()
+
     @staticmethod
     def time():
         return 0.0
@@ -392,3 +411,47 @@ async def test_a_sound_server_needs_nobody_behind_it(tmp_path, tls):
     found, meter = await staged(tmp_path, files, server, asks_sums=False, **tls)
     assert found == files
     assert (meter.handed_over, meter.discarded) == (0, 0)
+
+
+async def test_what_others_do_with_its_meter_is_nothing_to_its_pace(tmp_path, monkeypatch):
+    """One that helps empties its meter with each report, and the agent's counts the helpers' work, too."""
+    seen, look = [], http_lane.Pace.look
+    monkeypatch.setattr(http_lane, "TICK", 0.001)
+    monkeypatch.setattr(http_lane.Pace, "look", lambda pace, this: seen.append(this) or look(pace, this))
+    monkeypatch.setattr(PrefetchMeter, "first_byte", lambda meter, seconds: meter.take())
+    files = {f"f{number}": truth(number, 0, 600) for number in range(200)}
+    await staged(tmp_path, files, Server(files, [(good, 0)], []), asks_sums=False)
+    assert all(one.jobs >= 0 and one.bytes >= 0 for one in seen)
+    assert sum(one.jobs for one in seen) <= 200
+    assert seen
+
+
+def paused():
+    """A connection that has paused in a large body, its wire, what its loop does next, and bytes so far."""
+    later, wire, loop = [], Wire(), Loop()
+    loop.call_soon = later.append
+    connection = Connection(Driver([Collecting(1, 2 * TURN, 0, 2 * TURN)]), loop)
+    connection.connection_made(wire)
+    data = good(Asked(truth(1, 0, 2 * TURN), 0, 2 * TURN, whole=True), 0).data
+    given = 0
+    while not wire.paused:
+        room = connection.get_buffer(-1)
+        room[:] = data[given : given + len(room)]
+        given += len(room)
+        connection.buffer_updated(len(room))
+    return connection, wire, later, given
+
+
+def test_a_large_body_takes_turns_with_others():
+    """Else a loop comes round ten times a second: processes that help wait for their work meanwhile."""
+    _, wire, later, given = paused()
+    assert TURN <= given <= TURN + 2 * BUFFER
+    later.pop()()
+    assert not wire.paused
+
+
+def test_a_connection_that_has_closed_is_not_read_on():
+    connection, wire, later, _ = paused()
+    connection.abort()
+    later.pop()()
+    assert wire.paused

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.storage.http_pace import FIRST, PATIENCE, Look, Pace
+from podferry.storage.http_pace import CALM, FIRST, LONG_CALM, PATIENCE, Look, Pace
 
 MOST = 400
 
@@ -34,6 +34,8 @@ def test_what_brings_no_more_bytes_is_taken_back():
 
 def test_a_gain_that_comes_late_is_waited_for():
     pace = Pace(MOST)
+    pace.look(Look(0.03, 0.003, 10_000, 1))
+    assert pace.connections == FIRST, "the first look is of connecting"
     pace.look(Look(0.03, 0.003, 80_000, 8))
     grown = pace.connections
     assert grown > FIRST
@@ -44,10 +46,20 @@ def test_a_gain_that_comes_late_is_waited_for():
     assert pace.connections == grown
 
 
-def test_a_server_that_asks_for_less_gets_less_for_good():
+def test_a_server_that_asks_for_less_gets_less_for_long():
     pace = Pace(MOST, first=64)
     assert pace.slow_down() == 32
-    assert looks(pace, lambda count: count / 0.02, lambda jobs: jobs * 70e-6) == 32
+    assert looks(pace, lambda count: count / 0.02, lambda jobs: jobs * 70e-6, LONG_CALM) == 32
+    assert looks(pace, lambda count: count / 0.02, lambda jobs: jobs * 70e-6) > 32, "then it is tried again"
+
+
+def test_what_one_burst_made_look_useless_is_tried_again():
+    pace = Pace(MOST)
+    for jobs in (1, 800, *[80] * PATIENCE):
+        pace.look(Look(0.03, 0.003, 10_000 * jobs, jobs))
+    assert pace.connections == FIRST
+    assert looks(pace, lambda count: count / 0.02, lambda jobs: jobs * 70e-6, CALM // 2) == FIRST
+    assert looks(pace, lambda count: count / 0.02, lambda jobs: jobs * 70e-6, CALM) > FIRST
 
 
 @given(

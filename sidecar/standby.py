@@ -1,0 +1,119 @@
+"""The processes that help with fetching: forked before there is anything to share but code, else begun anew.
+
+A fork of a small program costs two milliseconds, and of memory what it writes to. A new interpreter takes
+0.2 s of a core, just when all cores are wanted for fetching, and 30 MiB. But only a process with one thread
+and no event loop may be forked: so programs that will fetch call `stand_by` first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import Collection
+from contextlib import suppress
+
+import msgspec
+import uvloop
+
+from podferry.sidecar.lane_child import main
+
+MOST = 2
+"""Processes that help, at most. One begun anew holds 30 MiB, measured, for which the memory sum has room
+beside agent and supervisor."""
+CTRL_C = {signal.SIGINT}
+_waiting: list[Child] = []
+
+
+class Child(msgspec.Struct, frozen=True):
+    """A process that waits for a task, or has one.
+
+    Attributes:
+        pid: Its number.
+        ours: Our end of its socket; it ends when this is closed.
+    """
+
+    pid: int
+    ours: socket.socket
+
+    async def end(self) -> None:
+        """Make an end of it, whatever it does."""
+        self.ours.close()
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            await asyncio.to_thread(os.waitpid, self.pid, 0)
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def stand_by() -> None:
+    """Fork a helper for each core but one, where that is safe. To be called before the loop, and secrets."""
+    if sys.platform != "linux" or threading.active_count() > 1:
+        return  # elsewhere the system's own libraries may have threads
+    gc.freeze()  # the collector would write to what is shared
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, CTRL_C)  # a child hears of none, not even at its birth
+    try:
+        while len(_waiting) < min(cores() - 1, MOST):
+            _waiting.append(_forked(before))
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _forked(mask: Collection[int]) -> Child:
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if not pid:
+        _be_child(ours, theirs, mask)
+    theirs.close()
+    return Child(pid, ours)
+
+
+def _be_child(ours: socket.socket, theirs: socket.socket, mask: Collection[int]) -> None:
+    """Wait for a task and carry it out; never returns. What the parent has buffered is not written again."""
+    code = 1
+    try:
+        for end in (ours, *(child.ours for child in _waiting)):
+            end.close()  # else nobody would notice that the parent is gone
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if theirs.recv(1, socket.MSG_PEEK):
+            uvloop.run(main(theirs))
+        code = 0
+    except BaseException:  # noqa: BLE001 - nothing above may run twice
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def standing() -> list[int]:
+    """The numbers of those that wait."""
+    return [child.pid for child in _waiting]
+
+
+def take() -> Child:
+    """One that stands by; where none does, a new one."""
+    return _waiting.pop() if _waiting else _begun_anew()
+
+
+def _begun_anew() -> Child:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        theirs.set_inheritable(True)
+        words = [sys.executable, "-m", "podferry.sidecar.lane_child", str(theirs.fileno())]
+        no_input = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+        return Child(os.posix_spawn(sys.executable, words, os.environ, file_actions=no_input), ours)
+
+
+async def dismiss() -> None:
+    """Let those go that are not needed any more."""
+    while _waiting:
+        await _waiting.pop().end()

@@ -1,0 +1,90 @@
+"""A program that forks helpers, for `test_standby`: no test runner may be forked.
+
+`carry DIRECTORY` lets two of them help with a stage there, and prints what went wrong; `leave` prints their
+numbers and ends without a word to them; `interrupt` sends itself Ctrl-C while they stand by.
+"""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import uvloop
+from aiohttp import web
+
+from podferry.contract.manifest import Entry, freeze
+from podferry.sidecar import lane_process, standby
+from podferry.sidecar.plan import plan_prefetch
+from podferry.sidecar.prefetch import Prefetch
+from podferry.sidecar.settings import PrefetchSettings
+from podferry.sidecar.source import Source
+from podferry.sidecar.stage import Stage
+from podferry.storage.requests import Origin
+
+TAG = '"tag"'
+FILES = {f"d/{number}": bytes([number % 251]) * (number + 1) for number in range(600)}
+
+
+class Plainly:
+    """Requests that nobody signs."""
+
+    asks_sums = False
+
+    def __init__(self, port):
+        self.origin = Origin("127.0.0.1", port, tls=False)
+
+    async def prepare(self, entries):
+        pass
+
+    def head(self, entry, start, length, method="GET"):
+        return f"{method} /{entry.name} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+
+
+async def answer(request):
+    return web.Response(body=FILES[request.match_info["name"]], headers={"ETag": TAG})
+
+
+async def carry(folder):
+    app = web.Application()
+    app.router.add_get("/{name:.*}", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    manifest = freeze("http://x", [Entry(name, len(data), TAG) for name, data in FILES.items()])
+    stage = Stage(folder / "stage", folder / "claims")
+    stage.root.mkdir()
+    settings = PrefetchSettings(processes=2)
+    plan = plan_prefetch(manifest, stage.claim(manifest), settings)
+    await Prefetch(plan, Source(None, Plainly(runner.addresses[0][1])), stage, settings).run()
+    await standby.dismiss()
+    await runner.cleanup()
+
+
+def check(folder, children):
+    """One has carried some of it, the other was dismissed; both are gone."""
+    stage = folder / "stage"
+    held = {str(path.relative_to(stage)): path.read_bytes() for path in stage.rglob("*") if path.is_file()}
+    assert held == FILES
+    assert len(children) == 2
+    for child in children:
+        assert not Path(f"/proc/{child}").exists()
+
+
+def main(wish, *folders):
+    lane_process.WORTH = 1e-9
+    standby.cores = lambda: 3
+    standby.stand_by()
+    children = standby.standing()
+    if wish == "carry":
+        folder = Path(folders[0])
+        uvloop.run(carry(folder))
+        check(folder, children)
+    elif wish == "interrupt":
+        os.killpg(0, signal.SIGINT)
+    else:
+        print(*children, flush=True)
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
