@@ -12,6 +12,7 @@ import gc
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import traceback
@@ -36,18 +37,26 @@ class Child(msgspec.Struct, frozen=True):
     Attributes:
         pid: Its number.
         ours: Our end of its socket; it ends when this is closed.
+        anew: Itself, where it is a new interpreter.
     """
 
     pid: int
     ours: socket.socket
+    anew: subprocess.Popen[bytes] | None = None
 
     async def end(self) -> None:
         """Make an end of it, whatever it does."""
         self.ours.close()
-        with suppress(ProcessLookupError):
+        await asyncio.to_thread(self._kill)
+
+    def _kill(self) -> None:
+        if self.anew is not None:
+            self.anew.kill()
+            self.anew.wait()
+            return
+        with suppress(ProcessLookupError, ChildProcessError):
             os.kill(self.pid, signal.SIGKILL)
-        with suppress(ChildProcessError):
-            await asyncio.to_thread(os.waitpid, self.pid, 0)
+            os.waitpid(self.pid, 0)
 
 
 def cores() -> int:
@@ -107,10 +116,10 @@ def take() -> Child:
 def _begun_anew() -> Child:
     ours, theirs = socket.socketpair()
     with theirs:
-        theirs.set_inheritable(True)
-        words = [sys.executable, "-m", "podferry.sidecar.lane_child", str(theirs.fileno())]
-        no_input = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
-        return Child(os.posix_spawn(sys.executable, words, os.environ, file_actions=no_input), ours)
+        number = theirs.fileno()
+        words = [sys.executable, "-m", "podferry.sidecar.lane_child", str(number)]
+        process = subprocess.Popen(words, pass_fds=(number,), stdin=subprocess.DEVNULL)
+    return Child(process.pid, ours, process)
 
 
 async def dismiss() -> None:

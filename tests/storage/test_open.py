@@ -133,6 +133,6 @@ def test_stores_print_no_credentials():
     for uri in ("s3://b/x", "s3://b/x?engine=fsspec"):
         config = StoreConfig(credentials={"AWS_ACCESS_KEY_ID": "kkkk", "AWS_SECRET_ACCESS_KEY": "ssss"})
         store = open_store(parse_uri(uri), config)
-        printed = repr(store) + repr(store._place if hasattr(store, "_place") else store._client)
+        printed = repr(store) + repr(vars(store))
         assert "kkkk" not in printed
         assert "ssss" not in printed
