@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from podferry.contract.errors import FerryError
-from podferry.storage.http_connection import Job
+from podferry.storage.http_connection import Job, body_of
 from podferry.storage.http_head import Unusual
 from podferry.storage.requests import Origin, Requests
 
@@ -56,7 +56,7 @@ class Lots:
         count = 0
         for job in self._jobs:
             taken.append(job)
-            count += job.length
+            count += body_of(job)
             if len(taken) >= LOT or count >= LOT_BYTES:
                 break
         return taken

@@ -49,6 +49,11 @@ class Job(Protocol):
         """
 
 
+def body_of(job: Job) -> int:
+    """Bytes that an answer to a job brings."""
+    return 0 if job.bodiless else job.length
+
+
 class Meter(Protocol):
     """What a lane counts; plain numbers, since it bumps them for each object.
 
@@ -174,7 +179,7 @@ class Connection(asyncio.BufferedProtocol):
         """Give on what has come: all of a small body at once, a large one whenever the buffer is full."""
         first = 0 if self._taken else head.body
         have = self._filled - first
-        left = 0 if job.bodiless else job.length - self._taken
+        left = body_of(job) - self._taken
         if have > left:
             raise Unusual(f"{have - left} bytes more than were asked for")
         if have < left and self._filled < BUFFER:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from podferry.storage.http_connection import Connection, Job, Meter
+from podferry.storage.http_connection import Connection, Job, Meter, body_of
 from podferry.storage.http_dial import Dialler
 from podferry.storage.http_head import Unusual
 from podferry.storage.http_pace import Look, Pace
@@ -119,7 +119,7 @@ class HttpLane:
                 self._ready.extend(jobs)
                 self._wake.set()
                 self._hungry.clear()
-                self._left += sum(job.length for job in jobs)
+                self._left += sum(map(body_of, jobs))
                 if not self._is_hungry:
                     await self._hungry.wait()
         except Exception as error:  # noqa: BLE001 - a task's own would be seen by nobody
@@ -208,7 +208,7 @@ class HttpLane:
         elif self._ready:
             self._under_way += 1
             job = self._ready.popleft()
-            self._left -= job.length
+            self._left -= body_of(job)
             if self._is_hungry:
                 self._hungry.set()
             return job, self._work.request(job)
@@ -255,7 +255,7 @@ class HttpLane:
             self._under_way -= 1
             self._in_vain += 1
             self._ready.append(job)
-            self._left += job.length
+            self._left += body_of(job)
         elif job is not None:
             self.refused(job, Unusual("the connection ended within the answer"))
         self._wake.set()
