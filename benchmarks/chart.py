@@ -49,7 +49,7 @@ def draw(title: str, seen: Mapping[str, Sequence[Mapping[str, float]]], ours: st
     )
     left.set_xticks(range(max(map(len, seen.values())) + 1))
     left.set_ylim(bottom=0)
-    figure.legend(loc="outside lower center", ncols=4)
+    figure.legend(loc="outside lower center", ncols=3)
     right.set(xlabel="epoch", ylabel="share of the time that the step waits", ylim=(0, 1))
     right.set_xticks(range(1, max(map(len, seen.values())) + 1))
     figure.suptitle(title)

@@ -77,7 +77,7 @@ def command(**options: Any) -> int:
         config = parse(options)
     except FerryError as error:
         raise click.UsageError(str(error)) from error
-    if config.spec.datasets:
+    if config.spec.datasets or config.spec.checkpoints is not None:  # which may be restored
         stand_by()
     listener = socket.socket(fileno=options["listen_fd"])
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

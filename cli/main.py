@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 SMALL = {
     "wait": "podferry.sidecar.gate",
@@ -30,20 +31,19 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a verb; the exit code."""
     module, words = _chosen(list(sys.argv[1:] if arguments is None else arguments))
-    return _run(import_module(module), words)
+    return _run(lambda: import_module(module), words)
 
 
 def program() -> NoReturn:
     """`podferry` as a process of its own: its start and its end count where little is to be done between."""
+    # Where a launcher has closed them, Python has none: then nobody listens, but the exit code still counts.
+    sys.stdout, sys.stderr = (stream or _nobody() for stream in (sys.stdout, sys.stderr))
     module, words = _chosen(sys.argv[1:])
-    gc.disable()  # what is loaded stays, so looking through it finds nothing
-    loaded = import_module(module)
-    gc.freeze()
-    gc.enable()
-    code = _run(loaded, words)
+    code = _run(lambda: _loaded(module), words)
     if module in AT_ONCE:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
         os._exit(code)
     sys.exit(code)
 
@@ -60,9 +60,21 @@ def _chosen(words: list[str]) -> tuple[str, list[str]]:
     return "podferry.cli.verbs", words
 
 
-def _run(module: ModuleType, words: list[str]) -> int:
+def _nobody() -> TextIO:
+    return os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+
+
+def _loaded(module: str) -> ModuleType:
+    gc.disable()  # what is loaded stays, so looking through it finds nothing
+    found = import_module(module)
+    gc.freeze()
+    gc.enable()
+    return found
+
+
+def _run(load: Callable[[], ModuleType], words: list[str]) -> int:
     try:
-        code: int = module.main(words)
+        code: int = load().main(words)
     except KeyboardInterrupt:
         return INTERRUPTED
     return code

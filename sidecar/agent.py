@@ -31,6 +31,7 @@ from podferry.sidecar.journal import Journal
 from podferry.sidecar.metrics import Timings
 from podferry.sidecar.outputs import OutputWork, together
 from podferry.sidecar.server import Api, FlushWish
+from podferry.sidecar.standby import dismiss
 from podferry.sidecar.state import State
 from podferry.sidecar.tasks import all_of, merged
 
@@ -96,8 +97,11 @@ class Agent:
             self._outputs = OutputWork(spec.outputs, self._config, self.state, writer)
         try:
             # Once the gate has opened, data is neither fetched nor trimmed again: the trainer is reading it.
-            if self._journal.record.gate is None:
-                await self._prepare()
+            try:
+                if self._journal.record.gate is None:
+                    await self._prepare()
+            finally:
+                await dismiss()
             if self._checkpoints is not None:
                 await self._patiently(self._begin_ferrying)
         except FerryError as error:

@@ -10,7 +10,6 @@ from podferry.contract.errors import PermanentError, Refused
 from podferry.sidecar.config import AgentConfig
 from podferry.sidecar.dataset import DatasetPlace, DatasetWork
 from podferry.sidecar.fit import Placed, fit_problems
-from podferry.sidecar.standby import dismiss
 from podferry.sidecar.state import State
 from podferry.sidecar.tasks import merged
 
@@ -82,7 +81,6 @@ class DatasetsWork:
                 bytes=status.bytes,
                 seconds=round(status.seconds, 3),
             )
-        await dismiss()
 
     async def close(self) -> None:
         """Give back the connections and the stages."""

@@ -10,7 +10,7 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -37,6 +37,7 @@ class Errands:
         stage = Stage(Path(begin.root), Path(os.devnull), begin.file_mode)
         self._landing = Landing(stage, begin.verify, begin.ranges_state, self._whole, self._ranged)
         self._requests: dict[tuple[int, int], bytes] = {}
+        self._coming: asyncio.Future[Lot] | None = None
         self.outcomes: list[Outcome] = []
 
     @property
@@ -46,8 +47,11 @@ class Errands:
 
     async def lot(self) -> Sequence[Job]:
         """See `Work.lot`. As much as the agent gives: it knows what is left."""
+        # A lane that gives up stops asking, perhaps in the middle of a frame: who asks next gets all of it.
+        self._coming = self._coming or asyncio.ensure_future(get(self._reader, Lot))
         with suppress(asyncio.IncompleteReadError):
-            errands = (await get(self._reader, Lot)).errands
+            errands = (await asyncio.shield(self._coming)).errands
+            self._coming = None
             self._requests |= {(errand.number, errand.start): errand.request for errand in errands}
             return [self._job(errand) for errand in errands]
         return ()
@@ -70,6 +74,13 @@ class Errands:
         assert isinstance(job, WholeJob | RangeJob)  # noqa: S101 - as above
         self._done(Outcome(job.number, job.start, None, job.sum, str(why)))
 
+    async def give_back(self, report: Callable[[], None]) -> None:
+        """The lane has given up: what still comes is for the agent."""
+        while jobs := await self.lot():
+            for job in jobs:
+                self.refused(job, Unusual("the lane has ended"))
+            report()
+
     def _whole(self, job: WholeJob) -> None:
         self._done(Outcome(job.number, 0))
 
@@ -81,11 +92,12 @@ class Errands:
         self.outcomes.append(outcome)
 
 
-async def main(end: socket.socket) -> None:
+async def main(end: socket.socket, parent: int) -> None:
     """Work until there is nothing more to do, or nobody to do it for.
 
     Args:
         end: Leads to the agent.
+        parent: The agent's process.
     """
     reader, writer = await asyncio.open_connection(sock=end)
     begin = await get(reader, Begin)
@@ -102,19 +114,14 @@ async def main(end: socket.socket) -> None:
     async def tell() -> None:
         while True:
             await asyncio.sleep(EVERY)
-            report()
-
-    async def give_back() -> None:
-        """The lane has given up: what still comes is for the agent."""
-        while jobs := await errands.lot():
-            for job in jobs:
-                errands.refused(job, Unusual("the lane has ended"))
+            if reader.at_eof() or os.getppid() != parent:
+                os._exit(1)  # the next agent may be at work already: not another file
             report()
 
     telling = asyncio.create_task(tell())
     try:
         if not await lane.run():
-            await give_back()
+            await errands.give_back(report)
         report(last=True)
     except OSError as error:
         report(error, last=True)
@@ -128,4 +135,4 @@ async def main(end: socket.socket) -> None:
 if __name__ == "__main__":
     import uvloop
 
-    uvloop.run(main(socket.socket(fileno=int(sys.argv[1]))))
+    uvloop.run(main(socket.socket(fileno=int(sys.argv[1])), os.getppid()))

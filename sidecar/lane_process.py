@@ -70,12 +70,15 @@ class LaneProcess:
         Raises:
             OSError: Bytes could not be kept.
         """
-        child = standby.take()
+        try:
+            child = standby.take()
+        except OSError:  # no process can be had: who is there does the work
+            return
         reader, writer = await asyncio.open_connection(sock=child.ours)
         feeding = asyncio.create_task(self._feed(writer))
         listening = asyncio.create_task(self._listen(reader))
         try:
-            await asyncio.wait({feeding, listening}, return_when=asyncio.FIRST_EXCEPTION)
+            await asyncio.wait({feeding, listening}, return_when=asyncio.FIRST_COMPLETED)
             await (feeding if _failed(feeding) else listening)
         finally:
             feeding.cancel()

@@ -28,6 +28,8 @@ FORMAT = 1
 FILE_MODE = 0o644
 DIRECTORY_MODE = 0o755
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+OF = "~"
+"""Between a process and the number of a file that it grows: what it leaves when killed, nobody can use."""
 NO_FILE = -1
 """Stands for the size of what is neither a directory nor a regular file: a link, a pipe."""
 
@@ -66,6 +68,8 @@ class Stage:
         self._locked: TextIO | None = None
         self._umask = _umask()
         self._made = {""}
+        # A helper that outlives its agent for a moment must not write into what the next one grows.
+        self._own = f"{os.getpid()}{OF}"
 
     def claim(self, manifest: Manifest, ours: frozenset[str] = frozenset()) -> frozenset[str]:
         """Make the stage this manifest's; the names that it already holds whole.
@@ -90,6 +94,8 @@ class Stage:
             if (before.digest, before.boot) != (manifest.digest, boot):
                 shutil.rmtree(self.aside, ignore_errors=True)
             self.aside.mkdir(exist_ok=True)
+            for left in self.aside.glob(f"*{OF}*"):
+                left.unlink()
             self._tell_folded(manifest)
         except OSError as error:
             remedy = "Check the directory and its permissions"
@@ -162,8 +168,8 @@ class Stage:
         )
 
     def grow(self, number: int | str) -> Path:
-        """An empty file aside, under a number or a name of its own; what was there is forgotten."""
-        path = self.aside / str(number)
+        """An empty file aside, under a number of this process or a name; what was there is forgotten."""
+        path = self.aside / (number if isinstance(number, str) else f"{self._own}{number}")
         os.close(_create(str(path)))
         return path
 
@@ -190,7 +196,7 @@ class Stage:
         Raises:
             OSError: As `write`.
         """
-        path = f"{self._aside}/{number}"
+        path = f"{self._aside}/{self._own}{number}"
         descriptor = _create(path, self.file_mode)
         try:
             _write_all(descriptor, data, 0)

@@ -28,6 +28,8 @@ MOST = 2
 """Processes that help, at most. One begun anew holds 30 MiB, measured, for which the memory sum has room
 beside agent and supervisor."""
 CTRL_C = {signal.SIGINT}
+FIRST_FREE = 3
+"""The first descriptor that is no standard one."""
 _waiting: list[Child] = []
 
 
@@ -69,33 +71,41 @@ def stand_by() -> None:
     if sys.platform != "linux" or threading.active_count() > 1:
         return  # elsewhere the system's own libraries may have threads
     gc.freeze()  # the collector would write to what is shared
+    agent = os.getpid()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, CTRL_C)  # a child hears of none, not even at its birth
     try:
         while len(_waiting) < min(cores() - 1, MOST):
-            _waiting.append(_forked(before))
+            _waiting.append(_forked(agent, before))
+    except OSError:
+        return  # no more processes can be had: helpers are a gain, no need
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _forked(mask: Collection[int]) -> Child:
+def _forked(agent: int, mask: Collection[int]) -> Child:
     ours, theirs = socket.socketpair()
-    pid = os.fork()
-    if not pid:
-        _be_child(ours, theirs, mask)
-    theirs.close()
-    return Child(pid, ours)
+    with theirs:
+        try:
+            pid = os.fork()
+        except OSError:
+            ours.close()
+            raise
+        if not pid:
+            _be_child(theirs, agent, mask)
+        return Child(pid, ours)
 
 
-def _be_child(ours: socket.socket, theirs: socket.socket, mask: Collection[int]) -> None:
+def _be_child(theirs: socket.socket, agent: int, mask: Collection[int]) -> None:
     """Wait for a task and carry it out; never returns. What the parent has buffered is not written again."""
     code = 1
     try:
-        for end in (ours, *(child.ours for child in _waiting)):
-            end.close()  # else nobody would notice that the parent is gone
+        # Else a port would stay bound, and nobody would notice that the parent is gone.
+        os.closerange(FIRST_FREE, theirs.fileno())
+        os.closerange(theirs.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if theirs.recv(1, socket.MSG_PEEK):
-            uvloop.run(main(theirs))
+            uvloop.run(main(theirs, agent))
         code = 0
     except BaseException:  # noqa: BLE001 - nothing above may run twice
         traceback.print_exc()

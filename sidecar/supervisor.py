@@ -115,6 +115,7 @@ class Supervisor:
         deadline = time.monotonic() + pause
         while not self._ending and (left := deadline - time.monotonic()) > 0:
             self._ending = self._told_to_end(left)
+        self._reap()  # what the worker has left behind has ended meanwhile
 
     @staticmethod
     def _reap() -> None:

@@ -37,11 +37,13 @@ class FsspecCalls:
         self.uri, self.place = uri, settings.place
         self._options = settings.options
         self._held: tuple[Any, str] | None = None
+        self._dropped = False
         self._making = threading.Lock()
 
     def drop(self) -> Any | None:
-        """Let the file system go, where there is one; it."""
-        held, self._held = self._held, None
+        """Let the file system go, where there is one; it. Calls that still run make no other."""
+        with self._making:
+            held, self._held, self._dropped = self._held, None, True
         return held[0] if held is not None else None
 
     @property
@@ -52,6 +54,8 @@ class FsspecCalls:
     def _opened(self) -> tuple[Any, str]:
         """The file system and the path of the bucket; made in a thread, since some connect at once."""
         with self._making:
+            if self._dropped:
+                raise InterruptedError(f"{self.uri} is closed")
             if self._held is None:
                 root = f"{self.uri.scheme}://{self.uri.bucket}/"
                 try:

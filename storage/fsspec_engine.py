@@ -111,9 +111,13 @@ class FsspecStore:
     async def close(self) -> None:
         """Let the threads go, and the file system with its connections."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+        await asyncio.to_thread(self._drop)
+
+    def _drop(self) -> None:
         fs = self._calls.drop()
-        if fs is not None:
-            await asyncio.to_thread(_end_session, fs)
+        if getattr(fs, "async_impl", False):
+            with suppress(Exception):  # whatever its library says: nothing is left that could be lost
+                _end_session(fs)
 
     async def _call(self, name: str, work: Callable[[], T], seconds: float | None) -> T:
         loop = asyncio.get_running_loop()

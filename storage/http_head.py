@@ -176,7 +176,7 @@ def _pattern(line: bytes, group: bytes, *, whole: bool) -> bytes:
     if whole and not group:
         return re.escape(line)
     name = re.escape(line.partition(b":")[0])
-    return name + (rb":[ \t]*(?P<%s>[^\r]*+)" % group if group else rb":[^\r]*+")
+    return name + (rb":[ \t]*+(?P<%s>[^\r]*+)" % group if group else rb":[^\r]*+")
 
 
 def _shown(text: bytes) -> str:

@@ -129,7 +129,8 @@ class HttpLane:
 
     @property
     def _is_hungry(self) -> bool:
-        return len(self._ready) <= ENOUGH and self._left <= ENOUGH_BYTES
+        lacking = self._pace.connections - len(self._open)  # each is opened for a job that waits
+        return len(self._ready) < lacking or (len(self._ready) <= ENOUGH and self._left <= ENOUGH_BYTES)
 
     @property
     def wanted(self) -> int:
@@ -165,6 +166,8 @@ class HttpLane:
             seen = [after - earlier for after, earlier in zip(now, before, strict=True)]
             self._pace.look(Look(seen[0], seen[1], int(seen[2]), int(seen[3])))
             before = now
+            if self._is_hungry:  # for there may be more connections now
+                self._hungry.set()
             if now[0] - since > STALL:
                 for connection in [one for one, count in moved.items() if one.moved == count]:
                     connection.stalled()

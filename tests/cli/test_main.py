@@ -8,7 +8,9 @@ import sys
 
 import pytest
 
+from podferry.cli.main import INTERRUPTED, main
 from podferry.cli.verbs import VERBS
+from podferry.contract.api import EXIT_NEVER
 
 COMMAND = [sys.executable, "-m", "podferry.cli.main"]
 HEAVY = ("asyncio", "aiohttp", "click", "rich", "obstore", "fsspec", "structlog", "uvloop", "yaml")
@@ -81,3 +83,18 @@ def test_ctrl_c_ends_with_130_and_no_traceback():
         connection.close()
     assert child.returncode == 130, errors
     assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_the_exit_code_is_the_same_where_nobody_listens(closed, tmp_path):
+    words = ["wait", "--refused", "x", "--termination-log", str(tmp_path / "log")]
+    shell = subprocess.run(["sh", "-c", f'"$@" {closed}', "sh", *COMMAND, *words], check=False)
+    assert shell.returncode == EXIT_NEVER
+
+
+def test_an_interrupt_while_a_verb_is_loaded_is_quiet(monkeypatch):
+    def load(name):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("podferry.cli.main.import_module", load)
+    assert main(["wait"]) == INTERRUPTED

@@ -1,9 +1,11 @@
 """A program that forks helpers, for `test_standby`: no test runner may be forked.
 
-`carry DIRECTORY` lets two of them help with a stage there, and prints what went wrong; `leave` prints their
-numbers and ends without a word to them; `interrupt` sends itself Ctrl-C while they stand by.
+`carry DIRECTORY` lets two of them help with a stage there, and prints what went wrong. `leave` prints their
+numbers and ends without a word to them, `abandon DIRECTORY` does so while one of them works. `interrupt`
+sends itself Ctrl-C while they stand by.
 """
 
+import asyncio
 import os
 import signal
 import sys
@@ -19,6 +21,7 @@ from podferry.sidecar.prefetch import Prefetch
 from podferry.sidecar.settings import PrefetchSettings
 from podferry.sidecar.source import Source
 from podferry.sidecar.stage import Stage
+from podferry.storage.http_pace import FIRST
 from podferry.storage.requests import Origin
 
 TAG = '"tag"'
@@ -50,14 +53,18 @@ async def carry(folder):
     runner = web.AppRunner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
+    await prefetch(folder, runner.addresses[0][1])
+    await standby.dismiss()
+    await runner.cleanup()
+
+
+async def prefetch(folder, port):
     manifest = freeze("http://x", [Entry(name, len(data), TAG) for name, data in FILES.items()])
     stage = Stage(folder / "stage", folder / "claims")
     stage.root.mkdir()
     settings = PrefetchSettings(processes=2)
     plan = plan_prefetch(manifest, stage.claim(manifest), settings)
-    await Prefetch(plan, Source(None, Plainly(runner.addresses[0][1])), stage, settings).run()
-    await standby.dismiss()
-    await runner.cleanup()
+    await Prefetch(plan, Source(None, Plainly(port)), stage, settings).run()
 
 
 def check(folder, children):
@@ -70,6 +77,29 @@ def check(folder, children):
         assert not Path(f"/proc/{child}").exists()
 
 
+async def abandon(folder):
+    """End without a word, once more is asked for than this process alone would."""
+    before, asked = standby.standing(), []
+    both = asyncio.Event()
+
+    async def answer_never(request):
+        asked.append(request)
+        if len(asked) > FIRST:
+            both.set()
+        await asyncio.Event().wait()
+
+    app = web.Application()
+    app.router.add_get("/{name:.*}", answer_never)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    work = asyncio.create_task(prefetch(folder, runner.addresses[0][1]))
+    await both.wait()
+    assert not work.done()
+    print(*set(before) - set(standby.standing()), flush=True)
+    os._exit(0)
+
+
 def main(wish, *folders):
     lane_process.WORTH = 1e-9
     standby.cores = lambda: 3
@@ -79,6 +109,8 @@ def main(wish, *folders):
         folder = Path(folders[0])
         uvloop.run(carry(folder))
         check(folder, children)
+    elif wish == "abandon":
+        uvloop.run(abandon(Path(folders[0])))
     elif wish == "interrupt":
         os.killpg(0, signal.SIGINT)
     else:

@@ -5,7 +5,11 @@ import base64
 import errno
 import os
 import signal
+import socket
+import subprocess
+import sys
 
+import msgspec
 import pytest
 import stamina
 from aiohttp import web
@@ -13,6 +17,8 @@ from aiohttp import web
 from podferry.contract.errors import Corrupt, Refused
 from podferry.contract.manifest import Entry, freeze
 from podferry.sidecar import lane_process, standby
+from podferry.sidecar.lane_child import Errands
+from podferry.sidecar.lane_wire import Begin, Errand, Lot
 from podferry.sidecar.meters import PrefetchMeter
 from podferry.sidecar.plan import plan_prefetch
 from podferry.sidecar.prefetch import Prefetch
@@ -303,3 +309,61 @@ async def test_a_full_volume_is_told_wherever_it_is_met(stage, port, objects, pr
 )
 def test_only_much_work_is_worth_another_process(jobs, count, wished, expected):
     assert lane_process.helpers(jobs, count, wished) == expected
+
+
+async def test_a_helper_that_dies_while_it_has_all_it_may_have(stage, port, monkeypatch):
+    """Nobody makes room then: what it had comes by the client."""
+    monkeypatch.setattr(lane_process, "WORTH", 1e-9)
+    monkeypatch.setattr(lane_process, "AHEAD", 4)
+
+    def take():
+        ours, theirs = socket.socketpair()
+        with theirs:
+            words = [sys.executable, "-c", "import time; time.sleep(1)"]
+            process = subprocess.Popen(words, pass_fds=(theirs.fileno(),))
+        return standby.Child(process.pid, ours, process)
+
+    monkeypatch.setattr(standby, "take", take)
+    rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=2))
+    await asyncio.wait_for(rig.prefetch().run(), 60)
+    assert rig.held() == FILES
+
+
+async def test_where_no_process_can_be_had_one_is_enough(stage, port, monkeypatch):
+    monkeypatch.setattr(lane_process, "WORTH", 1e-9)
+
+    def take():
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(standby, "take", take)
+    rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=2))
+    await rig.prefetch().run()
+    assert rig.held() == FILES
+
+
+async def test_a_lot_that_was_given_up_half_read_is_read_whole():
+    """A lane that gives up is cancelled anywhere; what it was reading is given back to the agent."""
+    reader = asyncio.StreamReader()
+    errand = Errand(1, Entry("a", 3), "a", 0, 3, "", None, None, b"GET")
+    errands = Errands(Begin(Origin("x", 1, tls=False), "/x", 0o644, True, False, 1), reader)
+    frame = msgspec.msgpack.encode(Lot([errand]))
+    frame = len(frame).to_bytes(4, "big") + frame
+    reader.feed_data(frame[:10])
+    first = asyncio.create_task(errands.lot())
+    await asyncio.sleep(0)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    reader.feed_data(frame[10:])
+    assert [job.number for job in await asyncio.wait_for(errands.lot(), 10)] == [1]
+
+
+def test_two_processes_never_grow_the_same_file(stage, monkeypatch):
+    """A helper lives a moment longer than the agent that was killed; the next agent counts files anew."""
+    stage.claim(freeze("http://x", [Entry("a", 2)]))
+    old = stage.grow(1)
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    new = Stage(stage.root, stage.root.parent / "claims").grow(1)
+    assert old != new
+    stage.claim(freeze("http://x", [Entry("a", 2)]))
+    assert not old.exists(), "what a killed one left takes no room"

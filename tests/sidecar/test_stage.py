@@ -86,11 +86,11 @@ def test_what_grows_aside_stays_for_the_same_manifest_until_the_machine_starts_a
     stage = open_stage()
     stage.claim(manifest(FILES))
     fill(stage, {"a/b.bin": FILES["a/b.bin"]})
-    stage.grow(7).write_bytes(b"half")
+    stage.grow("large").write_bytes(b"half")
     if boot == "another":
         monkeypatch.setattr("podferry.sidecar.stage._boot", lambda: "another")
     assert open_stage().claim(manifest(FILES)) == {"a/b.bin"}
-    aside = {ASIDE + "/7": b"half"} if boot == "same" else {}
+    aside = {ASIDE + "/large": b"half"} if boot == "same" else {}
     assert held(root) == {"a/b.bin": FILES["a/b.bin"]} | aside
 
 

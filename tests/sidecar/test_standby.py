@@ -56,3 +56,26 @@ def test_a_program_with_threads_is_not_forked(monkeypatch):
     monkeypatch.setattr(standby.threading, "active_count", lambda: 2)
     standby.stand_by()
     assert standby.standing() == []
+
+
+def test_where_no_process_can_be_forked_none_helps(monkeypatch):
+    def fork():
+        raise BlockingIOError("no more processes")
+
+    monkeypatch.setattr(standby.os, "fork", fork)
+    monkeypatch.setattr(standby.threading, "active_count", lambda: 1)
+    monkeypatch.setattr(standby, "cores", lambda: 2)
+    standby.stand_by()
+    assert standby.standing() == []
+
+
+@linux
+def test_a_helper_at_work_ends_with_its_parent(tmp_path):
+    """It is in the middle of a request that is never answered."""
+    done = forking("abandon", tmp_path)
+    assert done.stderr == ""
+    (helper,) = done.stdout.split()
+    deadline = time.monotonic() + 5
+    while lives(Path("/proc") / helper):
+        assert time.monotonic() < deadline, "it outlives it, and may still write"
+        time.sleep(0.01)

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import fsspec
 import pytest
+from fsspec.asyn import AsyncFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 
 from podferry.contract.errors import Corrupt, InvalidWish, NotFound, Unavailable
@@ -201,3 +202,44 @@ async def test_files_behind_a_web_server(web, tmp_path):
     with pytest.raises(NotFound):
         await store.read("none")
     await store.close()
+
+
+class Sessioned(MemoryFileSystem):
+    """Has a session of its own kind, as ossfs has: nothing that runs on fsspec's loop."""
+
+    protocol = "sessioned"
+    store: ClassVar = {}
+    pseudo_dirs: ClassVar = [""]
+    _session = object()
+
+
+class Failing(AsyncFileSystem):
+    """Its session does not end."""
+
+    protocol = "failing"
+
+    class _session:  # noqa: N801
+        @staticmethod
+        async def __aexit__(*_):
+            raise OSError("no end")
+
+    async def _info(self, path, **kwargs):
+        return {"name": path, "size": 1, "type": "file"}
+
+
+@pytest.mark.parametrize("kind", [Sessioned, Failing])
+async def test_closing_never_fails(kind):
+    """It stands in `finally`, where what it raised would hide what went wrong."""
+    fsspec.register_implementation(kind.protocol, kind, clobber=True)
+    store = open_store(parse_uri(f"{kind.protocol}://b/x"), StoreConfig())
+    await store.children()
+    await store.close()
+
+
+async def test_a_call_that_outlives_its_store_opens_no_other():
+    store = open_store(parse_uri("memory://b/x?engine=fsspec"), StoreConfig())
+    await store.children()
+    calls = store._calls
+    await store.close()
+    with pytest.raises(InterruptedError, match="closed"):
+        calls.path("a")

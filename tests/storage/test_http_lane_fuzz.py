@@ -31,6 +31,9 @@ from podferry.sidecar.source import Source
 from podferry.sidecar.stage import Stage
 from podferry.storage import http_lane
 from podferry.storage.http_connection import BUFFER, TURN, Connection
+from podferry.storage.http_head import Unusual, read_head
+from podferry.storage.http_lane import Work
+from podferry.storage.http_pace import Pace
 from podferry.storage.lane import EngineLane
 from podferry.storage.memory import Content, MemoryStore
 from podferry.storage.requests import Origin, range_line
@@ -455,3 +458,48 @@ def test_a_connection_that_has_closed_is_not_read_on():
     connection.abort()
     later.pop()()
     assert wire.paused
+
+
+@pytest.mark.timeout(20)
+def test_a_head_of_blanks_is_read_at_once():
+    """Whose pattern goes back and forth in it would read it for hours."""
+    asked = Asked(truth(1, 0, 9), 0, 9, whole=True)
+    entry = Entry("1", 9, TAG)
+    plain = good(asked, 0).data
+    assert read_head(bytearray(plain), len(plain), entry, 0, 9) is not None
+    blanks = b" " * 5000
+    head = b"HTTP/1.1 200 OK\r\nContent-Length:%s9\r\nETag:%s%s\r\n" % (blanks, blanks, TAG.encode())
+    for end in (b"Other: 1", b"Content-Range:" + blanks):
+        data = bytearray(head + end + b"\r\n\r\n" + asked.data)
+        with suppress(Unusual):
+            read_head(data, len(data), entry, 0, 9)
+
+
+class Distant(Work):
+    """Large ranges without end."""
+
+    origin = Origin("127.0.0.1", 1, tls=False)
+
+    async def lot(self):
+        return [Collecting(number, 8 << 20, 0, 8 << 20) for number in range(4)]
+
+    def refused(self, job, why):
+        pass
+
+
+async def test_all_connections_are_opened_at_once_however_long_each_takes(monkeypatch):
+    dialled, enough = [], asyncio.Event()
+
+    async def dial(self, factory):
+        dialled.append(1)
+        if len(dialled) == 64:
+            enough.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(http_lane.Dialler, "dial", dial)
+    monkeypatch.setattr(http_lane, "Pace", lambda most: Pace(most, first=64))
+    run = asyncio.create_task(http_lane.HttpLane(Distant(), 64, PrefetchMeter()).run())
+    await asyncio.wait_for(enough.wait(), 20)
+    run.cancel()
+    with suppress(asyncio.CancelledError):
+        await run
