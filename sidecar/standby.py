@@ -99,9 +99,7 @@ def _be_child(theirs: socket.socket, agent: int, mask: Collection[int]) -> None:
     """Wait for a task and carry it out; never returns. What the parent has buffered is not written again."""
     code = 1
     try:
-        # Else a port would stay bound, and nobody would notice that the parent is gone.
-        os.closerange(FIRST_FREE, theirs.fileno())
-        os.closerange(theirs.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+        _close_all_but(theirs.fileno())  # else a port would stay bound, and nobody notice the parent's end
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if theirs.recv(1, socket.MSG_PEEK):
@@ -111,6 +109,14 @@ def _be_child(theirs: socket.socket, agent: int, mask: Collection[int]) -> None:
         traceback.print_exc()
     finally:
         os._exit(code)
+
+
+def _close_all_but(kept: int) -> None:
+    """Close every descriptor but the standard ones. Trying each number takes long where millions may be."""
+    for number in map(int, os.listdir("/proc/self/fd")):  # noqa: PTH208 - numbers, no paths
+        if number >= FIRST_FREE and number != kept:
+            with suppress(OSError):  # that of the listing itself
+                os.close(number)
 
 
 def standing() -> list[int]:
