@@ -112,6 +112,7 @@ def main(wish, *folders):
     elif wish == "abandon":
         uvloop.run(abandon(Path(folders[0])))
     elif wish == "interrupt":
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
         os.killpg(0, signal.SIGINT)
     else:
         print(*children, flush=True)
