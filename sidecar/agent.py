@@ -96,10 +96,8 @@ class Agent:
             writer = self._journal.record.writer
             self._outputs = OutputWork(spec.outputs, self._config, self.state, writer)
         try:
-            # Once the gate has opened, data is neither fetched nor trimmed again: the trainer is reading it.
             try:
-                if self._journal.record.gate is None:
-                    await self._prepare()
+                await self._prepare()
             finally:
                 await dismiss()
             if self._checkpoints is not None:
@@ -122,6 +120,9 @@ class Agent:
         return [work for work in works if work is not None]
 
     async def _prepare(self) -> None:
+        # Once the gate has opened, data is neither fetched nor trimmed again: the trainer is reading it.
+        if self._journal.record.gate is not None:
+            return
         await self._plan_all([work.plan for work in self._works()])
         if self._checkpoints is not None:
             self.state.enter(Stage.RESTORING)

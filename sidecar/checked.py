@@ -34,8 +34,8 @@ class Checked:
     What lies in the file must be what came last of each range. A small file that comes in one piece needs
     none of this: see `podferry.storage.stated.agrees`.
 
-    CRCs of ranges make that of the whole. Of a hash there is no such thing: the file is read once
-    it is there.
+    CRCs of ranges make that of the whole. Of a hash there is no such thing: the file is
+    read once it is there.
     """
 
     def __init__(self, wanted: Sum, size: int, path: Path) -> None:
@@ -84,9 +84,8 @@ class Checked:
         """Ranges (start, length) to fetch once more, one at a time, until the sum is right.
 
         The caller writes each into the file and calls `summed` before it asks for the next. A range that
-        comes as it came before is what the store holds. One that differs was damaged on its
-        way, now or then: where the sum is not right with it, it comes once more, until two in succession are
-        the same.
+        comes as it came before is what the store holds. One that differs was damaged on its way, now or
+        then: where the sum is not right with it, it comes once more, until two in succession are the same.
         """
         for start in sorted(self._ranges):
             for _ in range(TRIES):

@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Collection
 from contextlib import suppress
@@ -28,6 +29,8 @@ MOST = 2
 """Processes that help, at most. One begun anew holds 30 MiB, measured, for which the memory sum has room
 beside agent and supervisor."""
 CTRL_C = {signal.SIGINT}
+MOMENT = 1.0
+"""Seconds; only a helper that has failed waits so long."""
 FIRST_FREE = 3
 """The first descriptor that is no standard one."""
 _waiting: list[Child] = []
@@ -106,9 +109,18 @@ def _be_child(theirs: socket.socket, agent: int, mask: Collection[int]) -> None:
             uvloop.run(main(theirs, agent))
         code = 0
     except BaseException:  # noqa: BLE001 - nothing above may run twice
-        traceback.print_exc()
+        if not _abandoned(agent):  # else it is only that nobody listens any more
+            traceback.print_exc()
     finally:
         os._exit(code)
+
+
+def _abandoned(agent: int) -> bool:
+    """Whether the parent is gone: its sockets close a moment before that shows."""
+    deadline = time.monotonic() + MOMENT
+    while os.getppid() == agent and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return os.getppid() != agent
 
 
 def _close_all_but(kept: int) -> None:
@@ -117,11 +129,6 @@ def _close_all_but(kept: int) -> None:
         if number >= FIRST_FREE and number != kept:
             with suppress(OSError):  # that of the listing itself
                 os.close(number)
-
-
-def standing() -> list[int]:
-    """The numbers of those that wait."""
-    return [child.pid for child in _waiting]
 
 
 def take() -> Child:

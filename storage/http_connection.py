@@ -16,8 +16,6 @@ from podferry.storage.http_head import Head, Unusual, read_head
 BUFFER = 256 * 1024
 """Bytes of a connection's buffer: a small object with its head, or one piece of a large one, which stays in
 the processor's cache between the network and the file."""
-
-
 TURN = 4 * BUFFER
 """Bytes of one object that are read before it is the turn of others: else the loop comes round ten times a
 second, and processes that help wait for their work."""

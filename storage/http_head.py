@@ -3,7 +3,7 @@
 A lean lane may refuse what it does not know: whatever is unusual is given to the store's own client. So this
 is no HTTP parser: it knows one shape of answer (RFC 9112, sections 4 to 6) and names the first thing that
 is otherwise. A server sends the same fields in the same order each time, so the last head's shape is kept,
-and reads the next one in a third of the time; what is taken does not depend on it.
+and reads the next one in half of the time; what is taken does not depend on it.
 """
 
 from __future__ import annotations

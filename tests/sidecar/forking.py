@@ -43,6 +43,10 @@ class Plainly:
         return f"{method} /{entry.name} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
 
 
+def standing():
+    return [child.pid for child in standby._waiting]
+
+
 async def answer(request):
     return web.Response(body=FILES[request.match_info["name"]], headers={"ETag": TAG})
 
@@ -79,7 +83,7 @@ def check(folder, children):
 
 async def abandon(folder):
     """End without a word, once more is asked for than this process alone would."""
-    before, asked = standby.standing(), []
+    before, asked = standing(), []
     both = asyncio.Event()
 
     async def answer_never(request):
@@ -96,7 +100,7 @@ async def abandon(folder):
     work = asyncio.create_task(prefetch(folder, runner.addresses[0][1]))
     await both.wait()
     assert not work.done()
-    print(*set(before) - set(standby.standing()), flush=True)
+    print(*set(before) - set(standing()), flush=True)
     os._exit(0)
 
 
@@ -104,7 +108,7 @@ def main(wish, *folders):
     lane_process.WORTH = 1e-9
     standby.cores = lambda: 3
     standby.stand_by()
-    children = standby.standing()
+    children = standing()
     if wish == "carry":
         folder = Path(folders[0])
         uvloop.run(carry(folder))

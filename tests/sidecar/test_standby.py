@@ -55,7 +55,7 @@ def test_an_interrupt_is_told_by_the_parent_alone():
 def test_a_program_with_threads_is_not_forked(monkeypatch):
     monkeypatch.setattr(standby.threading, "active_count", lambda: 2)
     standby.stand_by()
-    assert standby.standing() == []
+    assert standby._waiting == []
 
 
 def test_where_no_process_can_be_forked_none_helps(monkeypatch):
@@ -66,7 +66,7 @@ def test_where_no_process_can_be_forked_none_helps(monkeypatch):
     monkeypatch.setattr(standby.threading, "active_count", lambda: 1)
     monkeypatch.setattr(standby, "cores", lambda: 2)
     standby.stand_by()
-    assert standby.standing() == []
+    assert standby._waiting == []
 
 
 @linux
