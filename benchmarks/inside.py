@@ -1,4 +1,4 @@
-"""What a prefetch takes, beside its time: rates as sets grow, memory, checksums, a warm start, idling."""
+"""What a prefetch takes beside its time: rates, memory, checksums, a warm start, idling, a slow listing."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ import boto3
 from agents import staged
 from datasets import FULL, SHORT, Data
 from harness import LIMIT, OURS, Command, Contest, Finding, Result, compare, interval, report, timed
+from listed import listed
 from memory import family, group, peak, resident, run_in, sum_of
 from nginx import nginx, nginx_version
 from peers import OURS_PROGRAM, bringing, commands
@@ -200,7 +201,7 @@ def _starts(seconds: Sequence[float]) -> str:
     return f"{median(seconds) * 1000:.0f} ms ({low * 1000:.0f} to {high * 1000:.0f}), {len(seconds)} starts"
 
 
-PARTS = ("growing", "charging", "warm", "verified")
+PARTS = ("growing", "charging", "warm", "listed", "verified")
 
 
 def main(words: Sequence[str]) -> int:
@@ -225,8 +226,10 @@ def main(words: Sequence[str]) -> int:
                 for part in (growing, charging, warm):
                     if part.__name__ in chosen:
                         findings += part(scale, sites["plain"], folder)
+                if "listed" in chosen:
+                    results += listed(scale.sets["tiny"], scale.pairs, sites["distant"], folder)
         if "verified" in chosen:
-            results = verified(scale, folder)
+            results += verified(scale, folder)
     about = measured_on(nginx_version(), REAL, **{name: version(name) for name in ("podferry", "obstore")})
     named = "-".join(["prefetch-inside", *given.parts, *(["short"] if given.short else [])])
     print(report(named, about, results, findings))

@@ -1,4 +1,4 @@
-"""nginx as a store: S3's GET as static files, a canned listing; plain, over TLS, and with latency.
+"""nginx as a store: S3's GET as static files, a canned listing; plain, over TLS, with latency, and far away.
 
 It does less than any real store, so that it leaves the clients as much of the machine as a server can.
 """
@@ -29,6 +29,8 @@ HOST = "localhost"
 """The certificate's."""
 LATENCY_MS = 20
 """To the first byte: what object stores in the same region take at least."""
+LISTING_MS = 100
+"""To a page of the listing of a place that is slow with it."""
 RATE = 80
 """MiB a second of one connection. Source: Amazon's "Performance guidelines for Amazon S3", 85 to 90 MB/s."""
 PLACES = f"""\
@@ -48,7 +50,7 @@ def nginx(folder: Path, root: Path) -> Iterator[dict[str, Site]]:
         root: Holds the bucket's directory.
 
     Yields:
-        Its sites: `plain`, `tls`, `latency`.
+        Its sites: `plain`, `tls`, `latency`, `distant`.
 
     Raises:
         ClusterError: It is not installed and this user cannot install it; says what to install.
@@ -58,7 +60,7 @@ def nginx(folder: Path, root: Path) -> Iterator[dict[str, Site]]:
     held = root / BUCKET
     (folder / "keys").write_text("".join(lines(files_below(held))))
     _write_certificates(folder)
-    ports = {name: running.free_port() for name in ("plain", "tls", "latency")}
+    ports = {name: running.free_port() for name in ("plain", "tls", "latency", "distant")}
     _configure(folder, root, ports)
     environ = {"PATH": f"{os.environ['PATH']}:{SYSTEM}"}
     command = ["nginx", "-p", f"{folder}/", "-c", "nginx.conf"]
@@ -85,6 +87,7 @@ def _configure(folder: Path, root: Path, ports: dict[str, int]) -> None:
         "keys": str(folder / "keys"),
         "address": ADDRESS,
         "latency_ms": str(LATENCY_MS),
+        "listing_ms": str(LISTING_MS),
         "rate": str(RATE),
         **{name: str(port) for name, port in ports.items()},
     }
@@ -107,9 +110,13 @@ def _sites(folder: Path, held: Path, ports: dict[str, int]) -> dict[str, Site]:
     plain = f"http://{ADDRESS}:{ports['plain']}"
     tls = f"https://{HOST}:{ports['tls']}"
     latency = f"http://{ADDRESS}:{ports['latency']}"
+    distant = f"http://{ADDRESS}:{ports['distant']}"
     slow = f"{LATENCY_MS} ms to the first byte, {RATE} MiB/s a connection"
     return {
         "plain": Site("plain", "nginx, canned listing", plain, held, KEYS),
         "tls": Site("tls", "nginx, TLS, canned listing", tls, held, trusting),
         "latency": Site("latency", f"nginx, {slow}, canned listing", latency, held, KEYS),
+        "distant": Site(
+            "distant", f"nginx, {slow}, canned listing, {LISTING_MS} ms a page", distant, held, KEYS
+        ),
     }

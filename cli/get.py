@@ -98,8 +98,8 @@ def _work(wishes: dict[str, Any], secret: Path | None) -> DatasetWork:
 
 async def _bring(work: DatasetWork) -> None:
     try:
-        placed = await tried(PrefetchSettings().attempts, work.plan)
         try:
+            placed = await tried(PrefetchSettings().attempts, work.plan)
             refuse_unless_fits([placed], in_pod=False)
         except FerryError:
             work.abandon()

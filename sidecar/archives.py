@@ -21,7 +21,7 @@ from podferry.contract.names import name_problem
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import Unpack
 from podferry.sidecar.capacity import Capacity
-from podferry.sidecar.stage import ASIDE
+from podferry.sidecar.stage_files import ASIDE
 
 MOST_NAMED = 20
 """Problems of one archive that a message names: those who must repair it need all, but no screens of them."""

@@ -11,11 +11,12 @@ from podferry.contract.data_volume import unsized
 from podferry.contract.errors import Changed, Corrupt, NotFound, Refused
 from podferry.contract.memory import data_volume
 from podferry.contract.quantity import format_bytes
-from podferry.contract.spec import DatasetSpec, Medium
+from podferry.contract.spec import DatasetSpec, Medium, Unpack
 from podferry.sidecar.access import store_config
+from podferry.sidecar.ahead import Ahead, Allowed
 from podferry.sidecar.capacity import measure
 from podferry.sidecar.contents import Contents
-from podferry.sidecar.fit import Placed
+from podferry.sidecar.fit import Placed, surely_fits
 from podferry.sidecar.growing import continued
 from podferry.sidecar.plan import PrefetchPlan, plan_prefetch
 from podferry.sidecar.prefetch import Prefetch
@@ -26,6 +27,7 @@ from podferry.sidecar.settings import PrefetchSettings
 from podferry.sidecar.source import Source
 from podferry.sidecar.stage import Stage
 from podferry.storage.lane import EngineLane
+from podferry.storage.levels import ignore
 from podferry.storage.listing import check_frozen
 from podferry.storage.store import StoreConfig
 
@@ -39,12 +41,14 @@ class DatasetPlace:
         claim: The directory that says which dataset fills the stage.
         secret: A mounted Secret; None for the environment.
         in_pod: Whether the kubelet watches over the volume.
+        alone: Whether no other dataset shares its room.
     """
 
     stage: Path
     claim: Path
     secret: Path | None = None
     in_pod: bool = False
+    alone: bool = True
 
 
 class DatasetWork:
@@ -67,9 +71,14 @@ class DatasetWork:
         self._dataset: Opened | None = None
         self._contents: Contents | None = None
         self._plan: PrefetchPlan | None = None
+        self._ahead: Ahead | None = None
+        self._came_ahead: frozenset[str] = frozenset()
 
     async def plan(self) -> Placed:
-        """List, select, compare with the reference, claim the stage. No byte of the data has moved on return.
+        """List, select, compare with the reference, claim the stage.
+
+        No byte of the data has moved on return, but for what `podferry.sidecar.ahead` fetches where its room
+        is sure.
 
         Returns:
             What is to come, and the room that there is: `podferry.sidecar.fit` judges all datasets together.
@@ -79,24 +88,49 @@ class DatasetWork:
         """
         if not self._root.is_dir():
             raise Refused.of(f"the dataset path {self._root} is no directory", remedy="Create it")
-        reference = self.spec.parsed
-        if self._dataset is None:
-            selection = Selection(self.spec.include, self.spec.exclude)
-            self._dataset = await open_selected(reference.uri, selection, self._access(), self.spec.unpack)
-        named, pack = self._dataset.named, self._dataset.pack
-        check_frozen(reference, named)
-        part = part_of(self._dataset.manifest, self.spec.shard)
+        opened = self._dataset = self._dataset or await self._open()
+        named, pack = opened.named, opened.pack
+        check_frozen(self.spec.parsed, named)
+        part = part_of(opened.manifest, self.spec.shard)
         self._contents = Contents(part, pack, self.spec.unpack, self._place.claim)
         kept = self._contents.claim(self._stage)
-        self._plan = continued(plan_prefetch(part, kept, self._settings), self._stage)
+        if self._ahead is not None:
+            self._came_ahead |= self._ahead.adopt(part.entries)
+        there = kept | self._came_ahead
+        self._plan = continued(plan_prefetch(part, there, self._settings), self._stage)
         self.status.digest = named.digest
         self.status.files, self.status.bytes = part.files, part.bytes
-        self.status.files_kept = self.status.files_done = len(kept)
-        self.status.bytes_done = self._plan.partial + sum(entry.size for entry in self._plan.kept)
+        self.status.files_kept = len(kept - self._came_ahead)
+        self.report.planned(len(there), self._plan.partial + sum(entry.size for entry in self._plan.kept))
         capacity = measure(self._root)
         self.status.in_memory = capacity.in_memory
         self._changed()
         return Placed(self._plan, capacity, self.spec.name, self._limit())
+
+    async def _open(self) -> Opened:
+        """List and select; where there is room for whatever is listed, files come already."""
+        selection = Selection(self.spec.include, self.spec.exclude)
+        self._ahead = self._ahead or self._begin_ahead(selection)
+        seen = self._ahead.listed if self._ahead else ignore
+        try:
+            return await open_selected(
+                self.spec.parsed.uri, selection, self._access(), self.spec.unpack, seen
+            )
+        finally:
+            if self._ahead is not None:
+                await self._ahead.end()
+
+    def _begin_ahead(self, selection: Selection) -> Ahead | None:
+        spec = self.spec
+        if not self._place.alone or spec.shard or spec.unpack is Unpack.ALWAYS or any(unsized(spec)):
+            return None
+        volume = data_volume(spec)
+        if not surely_fits(volume, measure(self._root), self._settings.buffer_bytes):
+            return None
+        place = self._stage.ahead()
+        if place is None:
+            return None
+        return Ahead(self._stage, place, Allowed(selection, volume.bytes), self._settings, self.report)
 
     def _access(self) -> StoreConfig:
         return store_config(self.spec.access, self._place.secret)
@@ -133,8 +167,10 @@ class DatasetWork:
         self.report.meter.bytes += count
 
     def abandon(self) -> None:
-        """Nothing is to be fetched after all: remove what is aside. Another agent's stage stays."""
-        if self._plan is not None:
+        """Nothing is to be fetched after all: remove what has come. Another agent's stage stays."""
+        self._stage.trim(self._came_ahead)
+        self._came_ahead = frozenset()
+        if self._plan is not None or self._ahead is not None:
             self._stage.finish()
 
     async def close(self) -> None:

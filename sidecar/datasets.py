@@ -34,6 +34,7 @@ class DatasetsWork:
                     places.claim(spec.name),
                     secrets.get(spec.name),
                     in_pod=places.in_pod,
+                    alone=len(config.spec.datasets) == 1,
                 ),
                 config.settings.prefetch,
                 state.changed,

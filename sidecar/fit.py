@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from podferry.contract.data_volume import DataVolume
 from podferry.contract.errors import Problem, Refused
 from podferry.contract.manifest import Entry
 from podferry.contract.memory import FILE
@@ -67,6 +68,19 @@ def fit_problems(placed: Sequence[Placed], *, in_pod: bool) -> list[Problem]:
     found += [problem for one in placed for problem in _limit_problems(one)]
     in_memory = [one for one in placed if one.capacity.in_memory]
     return [*found, *(_memory_problems(in_memory, in_pod) if in_memory else ())]
+
+
+def surely_fits(volume: DataVolume, capacity: Capacity, flight: int) -> bool:
+    """Whether there is room for all that a dataset's volume may hold, whatever its listing will say.
+
+    Args:
+        volume: As large as its wishes say.
+        capacity: What the place has room for.
+        flight: Bytes in flight.
+    """
+    limits = (capacity.memory_bytes, capacity.node_bytes)
+    memory = volume.bytes + volume.files + 2 * flight  # twice, as in `_memory_problems`
+    return volume.bytes <= capacity.volume_bytes and all(one is None or memory <= one for one in limits)
 
 
 def _volumes(placed: Sequence[Placed]) -> list[list[Placed]]:

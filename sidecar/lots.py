@@ -40,16 +40,21 @@ class Lots:
     async def lot(self) -> Sequence[Job]:
         """See `Work.lot`."""
         while jobs := self._take():
-            try:
-                await self._requests.prepare([job.entry for job in jobs])
-            except FerryError as error:  # the store's client says more of it
-                self._return(jobs, str(error))
-            except asyncio.CancelledError:
-                self._return(jobs, "the lane has ended")
-                raise
-            else:
+            if await self.prepared(jobs):
                 return jobs
         return ()
+
+    async def prepared(self, jobs: Sequence[Job]) -> bool:
+        """Whether the store's requests for these are ready; where they cannot be, they are refused."""
+        try:
+            await self._requests.prepare([job.entry for job in jobs])
+        except FerryError as error:  # the store's client says more of it
+            self._return(jobs, str(error))
+            return False
+        except asyncio.CancelledError:
+            self._return(jobs, "the lane has ended")
+            raise
+        return True
 
     def _take(self) -> list[Job]:
         taken: list[Job] = []

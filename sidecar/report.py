@@ -20,8 +20,7 @@ class PrefetchReport:
     """Keeps one dataset's status true.
 
     Args:
-        status: What is told; what its plan says of it (`files`, `bytes`, what is kept) is set before the
-            first byte comes.
+        status: What is told.
         stage: The directory that is filled.
         now: A clock, seconds.
 
@@ -35,6 +34,19 @@ class PrefetchReport:
         self._kept = (0, 0)
         self._speed = Speed()
         self._began: float | None = None
+
+    def begin(self) -> None:
+        """Bytes are on their way, or soon will be."""
+        if self._began is None:
+            self._began = self._now()
+
+    def planned(self, files: int, count: int) -> None:
+        """So many files and bytes are there already; `files` and `bytes` of the status are the plan's.
+
+        The meter goes on counting where a prefetch is tried again: what it has, the plan finds there.
+        """
+        self._status.files_done, self._status.bytes_done = files, count
+        self._kept = (files - self.meter.files, count - (self.meter.bytes - self.meter.discarded))
 
     def refresh(self) -> None:
         """Bring the status up to date: as far as it is, how fast, how full the volume is."""
@@ -61,10 +73,7 @@ class PrefetchReport:
         Args:
             lines: Log a line every few seconds.
         """
-        # The meter goes on counting where a prefetch is tried again: what it has, the plan calls kept.
-        done = self.meter.bytes - self.meter.discarded
-        self._kept = (self._status.files_done - self.meter.files, self._status.bytes_done - done)
-        self._began = self._now()
+        self.begin()
         self.refresh()
         task = asyncio.create_task(self._tell()) if lines else None
         try:
@@ -72,11 +81,11 @@ class PrefetchReport:
         finally:
             if task is not None:
                 task.cancel()
-            self._end(self._began)
+            self._end()
 
-    def _end(self, began: float) -> None:
+    def _end(self) -> None:
         """The rate is from here on that of the whole prefetch."""
-        now = self._now()
+        now, began = self._now(), self._began or 0.0
         self.refresh()
         self._began = None
         self._status.seconds = now - began

@@ -15,6 +15,7 @@ from podferry.contract.selection import select, shard_of
 from podferry.contract.spec import Shard, Unpack
 from podferry.contract.uri import Uri
 from podferry.sidecar.packs import Pack, open_pack
+from podferry.storage.levels import Seen, ignore
 from podferry.storage.listing import changed_since, open_listing
 from podferry.storage.store import Store, StoreConfig
 
@@ -98,15 +99,26 @@ class Opened(msgspec.Struct, frozen=True):
 
 
 async def open_selected(
-    uri: Uri, selection: Selection, config: StoreConfig, unpack: Unpack = Unpack.NEVER
+    uri: Uri,
+    selection: Selection,
+    config: StoreConfig,
+    unpack: Unpack = Unpack.NEVER,
+    seen: Seen = ignore,
 ) -> Opened:
     """Open and list a dataset, and select from it.
+
+    Args:
+        uri: Where it lies.
+        selection: What of it is wanted.
+        config: How it is reached.
+        unpack: Whether a pack stands for its members.
+        seen: See `open_listing`.
 
     Raises:
         EmptyDataset: Nothing is there, or nothing is left.
         Corrupt: Names that cannot be files, among those that are left.
     """
-    listing = await open_listing(uri, config)
+    listing = await open_listing(uri, config, seen)
     try:
         if is_pack(listing.entries, unpack):
             named = listing.manifest or freeze(listing.uri, listing.entries)

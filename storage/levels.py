@@ -7,7 +7,7 @@ are listed beside one another instead, where the first pages show that each hold
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Protocol, runtime_checkable
 
 from podferry.contract.manifest import Entry
@@ -20,6 +20,8 @@ FULL = 500
 AT_ONCE = 4
 """Requests in flight. At 100 ms each they bring 40 pages a second, and one core reads 50. A page in flight
 takes up to 2 MiB of memory; all that is known of 100,000 objects takes 22."""
+Seen = Callable[[Store, Entry], None]
+"""Is told of each entry when it is listed; perhaps twice, since a listing may be begun anew."""
 MOST = 2048
 """Directories: where there are more, most are small, whatever the first ones were like."""
 
@@ -32,24 +34,45 @@ class Levelled(Protocol):
         """The objects directly below `prefix`, as `Store.entries` has them, and the directories' names."""
 
 
-async def all_entries(store: Store) -> list[Entry]:
+def ignore(store: Store, entry: Entry) -> None:
+    """For who needs no entry before all are listed."""
+
+
+async def all_entries(store: Store, seen: Seen = ignore) -> list[Entry]:
     """What `Store.entries` yields, as quickly as the store gives it."""
+    entries = _Entries(store, seen)
     if not isinstance(store, Levelled):
-        return [entry async for entry in store.entries()]
-    found, depth = await _first(store)
+        return [entry async for entry in entries.below()]
+    found, depth = await _first(entries)
     if not depth:
         return found
-    seen = {entry.name for entry in found}
-    found = await _in_parts(store, store, depth)
-    if sum(entry.name in seen for entry in found) == len(seen):
+    names = {entry.name for entry in found}
+    found = await _in_parts(entries, store, depth)
+    if sum(entry.name in names for entry in found) == len(names):
         return found
-    return [entry async for entry in store.entries()]  # something is there that its directory does not show
+    return [entry async for entry in entries.below()]  # something is there that its directory does not show
 
 
-async def _first(store: Store) -> tuple[list[Entry], int]:
+class _Entries:
+    """A store's entries, told while they come."""
+
+    def __init__(self, store: Store, seen: Seen) -> None:
+        self._store, self._seen = store, seen
+
+    async def below(self, prefix: str = "") -> AsyncIterator[Entry]:
+        async for entry in self._store.entries(prefix):
+            self._seen(self._store, entry)
+            yield entry
+
+    def tell(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            self._seen(self._store, entry)
+
+
+async def _first(entries: _Entries) -> tuple[list[Entry], int]:
     """All that is there; or the beginning of a long listing, and to which depth its directories are full."""
     found: list[Entry] = []
-    async for entry in store.entries():
+    async for entry in entries.below():
         found.append(entry)
         if len(found) == LONG and (depth := full_depth(found)):
             return found, depth
@@ -67,18 +90,19 @@ def full_depth(entries: list[Entry]) -> int:
         depth += 1
 
 
-async def _in_parts(store: Store, levels: Levelled, depth: int) -> list[Entry]:
+async def _in_parts(entries: _Entries, levels: Levelled, depth: int) -> list[Entry]:
     """All entries; none where there are too many directories to list each by itself."""
     found: list[Entry] = []
     directories = [""]
 
     async def descend(directory: str) -> None:
         objects, below = await levels.level(directory)
+        entries.tell(objects)
         found.extend(objects)
         deeper.extend(f"{directory}/{name}" if directory else name for name in below)
 
     async def rest(directory: str) -> None:
-        found.extend([entry async for entry in store.entries(directory)])
+        found.extend([entry async for entry in entries.below(directory)])
 
     for _ in range(depth):
         deeper: list[str] = []

@@ -14,7 +14,7 @@ from podferry.contract.manifest import Entry, Manifest, decode_manifest, differe
 from podferry.contract.quantity import format_bytes
 from podferry.contract.reference import Reference
 from podferry.contract.uri import Uri, parse_uri
-from podferry.storage.levels import all_entries
+from podferry.storage.levels import Seen, all_entries, ignore
 from podferry.storage.nearest import empty, hint
 from podferry.storage.obstore_config import SCHEMES
 from podferry.storage.open import open_store
@@ -68,8 +68,13 @@ async def open_dataset(uri: Uri, config: StoreConfig) -> Dataset:
         raise
 
 
-async def open_listing(uri: Uri, config: StoreConfig) -> Listing:
+async def open_listing(uri: Uri, config: StoreConfig, seen: Seen = ignore) -> Listing:
     """Open and list a dataset, whatever its names are.
+
+    Args:
+        uri: Where it lies.
+        config: How it is reached.
+        seen: Is told of each entry of a prefix when it is listed; whether all can be files is known later.
 
     Raises:
         EmptyDataset: Nothing is there; it names the nearest prefixes that exist.
@@ -77,13 +82,13 @@ async def open_listing(uri: Uri, config: StoreConfig) -> Listing:
     """
     if is_manifest_name(uri.name):
         return await _of_manifest(uri, config)
-    return await _below(uri, config) or await _single(uri, config)
+    return await _below(uri, config, seen) or await _single(uri, config)
 
 
-async def _below(uri: Uri, config: StoreConfig) -> Listing | None:
+async def _below(uri: Uri, config: StoreConfig, seen: Seen) -> Listing | None:
     store = open_store(uri, config)
     try:
-        entries = tuple(await all_entries(store))
+        entries = tuple(await all_entries(store, seen))
     except BaseException:
         await store.close()
         raise

@@ -8,6 +8,7 @@ thought dead.
 import asyncio
 import contextlib
 from datetime import UTC, datetime
+from functools import partial
 from random import Random
 
 import pytest
@@ -102,7 +103,7 @@ class Pod:
         self.unsent = list(self.saved)
         self.tasks = {}
         self.announced = False
-        self.run("main", self.start())
+        self.run("main", self.start)
 
     def clock(self):
         return self.world.time + self.skew
@@ -111,8 +112,9 @@ class Pod:
         self.tasks[kind] = asyncio.create_task(self.guarded(work))
 
     async def guarded(self, work):
+        # Called here, not before: a task that is cancelled before its first step would leave it unawaited.
         try:
-            await work
+            await work()
         except FerryError as error:
             if type(error).__name__ == "Fenced":
                 self.fenced = True
@@ -136,11 +138,11 @@ class Pod:
     def act(self):
         """Begin something, where nothing is under way."""
         if not self.announced:
-            self.run("main", self.start())
+            self.run("main", self.start)
         elif self.unsent and self.world.random.random() < 0.7:
-            self.run("main", self.submit(self.unsent[0]))
+            self.run("main", partial(self.submit, self.unsent[0]))
         else:
-            self.run("main", self.gang_settles())
+            self.run("main", self.gang.settle)
 
     async def submit(self, step):
         contents, changed = self.saved[step]
@@ -150,9 +152,6 @@ class Pod:
         await self.gang.submit(name, folder, files, changed)
         if self.saved[step] == (contents, changed):
             self.unsent.remove(step)
-
-    async def gang_settles(self):
-        await self.gang.settle()
 
     def save(self, step, label, *more):
         own = f"rank-{self.rank}"
@@ -202,7 +201,7 @@ class World:
             if pod.idle("main") and not pod.fenced:
                 pod.act()
             elif pod.announced and pod.idle("side") and not pod.fenced:
-                pod.run("side", pod.gang.refresh())
+                pod.run("side", pod.gang.refresh)
         elif choice < 0.992:
             self.train()
         else:

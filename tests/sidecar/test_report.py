@@ -25,14 +25,14 @@ def clock():
 @pytest.fixture
 def status(tmp_path):
     """Planned: of ten files of 1000 bytes two of 200 are kept."""
-    found = DatasetStatus("s3://b/d", str(tmp_path), files=10, bytes=TOTAL, name="train")
-    found.files_done, found.bytes_done = 2, 200
-    return found
+    return DatasetStatus("s3://b/d", str(tmp_path), files=10, bytes=TOTAL, name="train")
 
 
 @pytest.fixture
 def report(status, tmp_path, clock):
-    return PrefetchReport(status, tmp_path, clock)
+    made = PrefetchReport(status, tmp_path, clock)
+    made.planned(2, 200)
+    return made
 
 
 def counts(report, files, count, discarded=0):
@@ -65,10 +65,22 @@ async def test_a_prefetch_that_is_tried_again_counts_what_the_first_has_brought_
 
     with pytest.raises(RuntimeError):
         await fails()
-    status.files_done, status.bytes_done = 5, 500  # as the next plan finds it
+    report.planned(5, 500)
     async with report.telling(lines=False):
         counts(report, 5, 500)
     assert (status.files_done, status.bytes_done) == (10, TOTAL)
+
+
+async def test_what_comes_before_there_is_a_plan_counts_as_having_come(report, status, clock):
+    report.begin()
+    counts(report, 4, 400)
+    clock.now += 2
+    report.planned(4, 400)
+    async with report.telling(lines=False):
+        counts(report, 6, 600)
+        clock.now += 2
+    assert (status.files_done, status.bytes_done) == (10, TOTAL)
+    assert (status.seconds, status.rate) == (4.0, TOTAL / 4)
 
 
 async def test_no_more_is_told_than_there_is(report, status):

@@ -88,7 +88,7 @@ def test_what_grows_aside_stays_for_the_same_manifest_until_the_machine_starts_a
     fill(stage, {"a/b.bin": FILES["a/b.bin"]})
     stage.grow("large").write_bytes(b"half")
     if boot == "another":
-        monkeypatch.setattr("podferry.sidecar.stage._boot", lambda: "another")
+        monkeypatch.setattr("podferry.sidecar.stage.this_boot", lambda: "another")
     assert open_stage().claim(manifest(FILES)) == {"a/b.bin"}
     aside = {ASIDE + "/large": b"half"} if boot == "same" else {}
     assert held(root) == {"a/b.bin": FILES["a/b.bin"]} | aside

@@ -1,0 +1,61 @@
+"""The stage's calls of the system: a file costs some microseconds, so there is no `Path` in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+ASIDE = ".podferry-partial"
+"""Where files grow, on the stage's own file system; gone when the stage is whole."""
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+NO_FILE = -1
+"""Stands for the size of what is neither a directory nor a regular file: a link, a pipe."""
+
+
+def contents(root: str, prefix: str = "") -> Iterator[tuple[str, int]]:
+    """The name and size of everything that is no directory, what grows aside left out."""
+    with os.scandir(root) as found:
+        children = list(found)
+    for child in children:
+        name = prefix + child.name
+        if child.is_dir(follow_symlinks=False):
+            if name != ASIDE:
+                yield from contents(child.path, name + "/")
+        else:
+            regular = child.is_file(follow_symlinks=False)
+            yield name, child.stat().st_size if regular else NO_FILE
+
+
+def prune(root: Path, name: str) -> None:
+    """Remove the directories above a file that is gone, as far as they are empty."""
+    parent = name.rpartition("/")[0]
+    while parent:
+        try:
+            (root / parent).rmdir()
+        except OSError:  # not empty, or gone already
+            return
+        parent = parent.rpartition("/")[0]
+
+
+def create(path: str, mode: int = 0o600) -> int:
+    """A new file; what an attempt before left under its name is removed."""
+    try:
+        return os.open(path, NEW, mode)
+    except FileExistsError:
+        os.unlink(path)  # noqa: PTH108 - as in `put`
+        return os.open(path, NEW, mode)
+
+
+def umask_now() -> int:
+    """What this process leaves out of the modes of new files; reading it sets it for a moment."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def write_all(descriptor: int, data: memoryview, start: int) -> None:
+    """`os.pwrite` may write less than it was given."""
+    while len(data):
+        written = os.pwrite(descriptor, data, start)
+        data, start = data[written:], start + written
