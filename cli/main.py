@@ -24,6 +24,9 @@ GET, GET_MODULE = ["dataset", "get"], "podferry.cli.get"
 AT_ONCE = {GET_MODULE, *SMALL.values()}
 """They have closed what is their own: freeing the rest piece by piece would take up to 40 ms."""
 
+WORKER = "--worker"
+"""Tells the agent's second half from the first; a pod waits until it has loaded what it needs."""
+
 INTERRUPTED = 130
 """Exit code after Ctrl-C: 128 and the signal's number, as shells have it."""
 
@@ -39,6 +42,8 @@ def program() -> NoReturn:
     # Where a launcher has closed them, Python has none: then nobody listens, but the exit code still counts.
     sys.stdout, sys.stderr = (stream or _nobody() for stream in (sys.stdout, sys.stderr))
     module, words = _chosen(sys.argv[1:])
+    if WORKER in words:
+        _load_logs()
     code = _run(lambda: _loaded(module), words)
     if module in AT_ONCE:
         for stream in (sys.stdout, sys.stderr):
@@ -55,13 +60,22 @@ def _chosen(words: list[str]) -> tuple[str, list[str]]:
         return SMALL[verb], words[1:]
     if words[:2] == GET:
         return GET_MODULE, words[2:]
-    if verb == "agent" and not {"--worker", "--help"} & set(words):
+    if verb == "agent" and not {WORKER, "--help"} & set(words):
         return "podferry.cli.supervise", words[1:]
     return "podferry.cli.verbs", words
 
 
 def _nobody() -> TextIO:
     return os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+
+
+def _load_logs() -> None:
+    """Load structlog without rich, of which it could make coloured tracebacks: that is 0.13 s of a start."""
+    sys.modules["rich"] = None  # type: ignore[assignment]  # as the import system marks what is not there
+    try:
+        import_module("structlog")
+    finally:
+        del sys.modules["rich"]
 
 
 def _loaded(module: str) -> ModuleType:

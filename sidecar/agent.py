@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stamina
 import structlog
@@ -22,18 +22,20 @@ from podferry.contract.api import (
     Status,
 )
 from podferry.contract.errors import FerryError, Problem, TemporaryError
-from podferry.sidecar.checkpoints import CheckpointWork
+from podferry.sidecar.answers import Answers, FlushWish, together
 from podferry.sidecar.config import AgentConfig
 from podferry.sidecar.datasets import DatasetsWork
 from podferry.sidecar.ending import Ending
-from podferry.sidecar.ferrying import CheckpointFerry
 from podferry.sidecar.journal import Journal
-from podferry.sidecar.metrics import Timings
-from podferry.sidecar.outputs import OutputWork, together
-from podferry.sidecar.server import Api, FlushWish
 from podferry.sidecar.standby import dismiss
 from podferry.sidecar.state import State
 from podferry.sidecar.tasks import all_of, merged
+from podferry.sidecar.timings import Timings
+
+if TYPE_CHECKING:
+    from podferry.sidecar.checkpoints import CheckpointWork
+    from podferry.sidecar.ferrying import CheckpointFerry
+    from podferry.sidecar.outputs import OutputWork
 
 log = structlog.get_logger(__name__)
 
@@ -58,8 +60,8 @@ class Agent:
         self._journal.save()
         self.state = State(Status(starts=self._journal.record.starts, started_at=time.time()))
         self._timings = Timings()
-        self.api = Api(self.state, self._timings)
-        self.api.flush = self._flush
+        self.answers = Answers(self.state, self._timings)
+        self.answers.flush = self._flush
         self._ending = Ending(self._journal, config.settings.grace)
         self._datasets: DatasetsWork | None = None
         self._checkpoints: CheckpointWork | None = None
@@ -86,15 +88,7 @@ class Agent:
             )
 
     async def _work(self) -> None:
-        spec = self._config.spec
-        if spec.datasets:
-            self._datasets = DatasetsWork(self._config, self.state)
-            self.api.refresh = self._datasets.refresh
-        if spec.checkpoints is not None:
-            self._checkpoints = CheckpointWork(spec.checkpoints, self._config, self._journal, self.state)
-        if spec.outputs is not None:
-            writer = self._journal.record.writer
-            self._outputs = OutputWork(spec.outputs, self._config, self.state, writer)
+        self._make_works()
         try:
             try:
                 await self._prepare()
@@ -109,11 +103,27 @@ class Agent:
         self._open_gate()
         await all_of(work.run() for work in (self._ferry, self._outputs) if work is not None)
 
+    def _make_works(self) -> None:
+        """What there is to do; what a pod does not wish is not even loaded: it waits for this start."""
+        spec = self._config.spec
+        if spec.datasets:
+            self._datasets = DatasetsWork(self._config, self.state)
+            self.answers.refresh = self._datasets.refresh
+        if spec.checkpoints is not None:
+            from podferry.sidecar.checkpoints import CheckpointWork  # noqa: PLC0415
+
+            self._checkpoints = CheckpointWork(spec.checkpoints, self._config, self._journal, self.state)
+        if spec.outputs is not None:
+            from podferry.sidecar.outputs import OutputWork  # noqa: PLC0415
+
+            writer = self._journal.record.writer
+            self._outputs = OutputWork(spec.outputs, self._config, self.state, writer)
+
     async def _begin_ferrying(self) -> None:
         assert self._checkpoints is not None  # noqa: S101 - only called where there are checkpoints
         self._ferry = await self._checkpoints.ferry(self._timings)
         self._ending.handover = self._checkpoints.handover
-        self.api.mark = self._ferry.mark
+        self.answers.mark = self._ferry.mark
 
     def _works(self) -> list[DatasetsWork | CheckpointWork | OutputWork]:
         works = (self._datasets, self._checkpoints, self._outputs)

@@ -13,7 +13,7 @@ from podferry.contract.commit import Commit, step_of
 from podferry.sidecar.complete import Candidate
 from podferry.sidecar.journal import Journal
 from podferry.sidecar.line import Line
-from podferry.sidecar.metrics import Timings
+from podferry.sidecar.timings import Timings
 
 log = structlog.get_logger(__name__)
 

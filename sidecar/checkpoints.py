@@ -27,12 +27,12 @@ from podferry.sidecar.gear import Gear
 from podferry.sidecar.handover import Handover
 from podferry.sidecar.journal import Journal
 from podferry.sidecar.ledger import Ledgers
-from podferry.sidecar.metrics import Timings
 from podferry.sidecar.pin import Pins
 from podferry.sidecar.remote import Retention
 from podferry.sidecar.restore import Source, restore, restored_status, source_of
 from podferry.sidecar.state import State
 from podferry.sidecar.throttle import Meter
+from podferry.sidecar.timings import Timings
 from podferry.sidecar.upload import Uploader
 from podferry.sidecar.watch import Watch, open_watch
 from podferry.storage.open import open_store

@@ -8,10 +8,10 @@ from podferry.sidecar.committer import Committer
 from podferry.sidecar.detector import Detector
 from podferry.sidecar.gang import Gang
 from podferry.sidecar.journal import Journal
-from podferry.sidecar.metrics import Timings
 from podferry.sidecar.pin import Pins
 from podferry.sidecar.remote import Retention
 from podferry.sidecar.throttle import Meter
+from podferry.sidecar.timings import Timings
 from podferry.sidecar.upload import Uploader
 
 

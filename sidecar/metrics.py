@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 
-from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -21,12 +21,9 @@ from podferry.contract.api import (
     OutputStatus,
     Stage,
     Status,
-    Transfer,
 )
 from podferry.sidecar.meters import FIRST_BYTE
-
-SECONDS = (0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
-"""Upper bounds of the histogram: from a small file to a checkpoint of 30 GiB at 50 MiB/s."""
+from podferry.sidecar.timings import SECONDS, Timings
 
 DATASET_GAUGES: tuple[tuple[str, str, Callable[[DatasetStatus], float]], ...] = (
     ("files", "Files of the dataset", lambda one: one.files),
@@ -51,28 +48,11 @@ DATASET_COUNTERS: tuple[tuple[str, str, Callable[[DatasetStatus], float]], ...] 
 """Name behind `podferry_dataset_`, help, and where the figure is. Each has the dataset's name as a label."""
 
 
-class Timings:
-    """Counts what a status cannot tell afterwards."""
-
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self._durable = Histogram(
-            "podferry_checkpoint_durable_seconds",
-            "From a checkpoint being found whole to its commit",
-            buckets=SECONDS,
-            registry=self.registry,
-        )
-
-    def durable(self, seconds: float) -> None:
-        """A checkpoint has become durable, so long after it was whole."""
-        self._durable.observe(seconds)
-
-
 class StatusCollector(Collector):
-    """Reads a status at every scrape."""
+    """Reads a status and timings at every scrape."""
 
-    def __init__(self, status: Status) -> None:
-        self._status = status
+    def __init__(self, status: Status, timings: Timings) -> None:
+        self._status, self._timings = status, timings
 
     def collect(self) -> Iterable[Metric]:
         """See `Collector`."""
@@ -88,13 +68,23 @@ class StatusCollector(Collector):
             yield from _checkpoints(status.checkpoints, time.time())
         if status.outputs is not None:
             yield from _outputs(status.outputs)
+        yield _durable(self._timings)
 
 
 def exposition(status: Status, timings: Timings) -> bytes:
     """Everything in Prometheus' text format."""
     registry = CollectorRegistry()
-    registry.register(StatusCollector(status))
-    return generate_latest(registry) + generate_latest(timings.registry)
+    registry.register(StatusCollector(status, timings))
+    return generate_latest(registry)
+
+
+def _durable(timings: Timings) -> Metric:
+    return HistogramMetricFamily(
+        "podferry_checkpoint_durable_seconds",
+        "From a checkpoint being found whole to its commit",
+        _buckets(SECONDS, timings.counts),
+        timings.seconds,
+    )
 
 
 def _datasets(datasets: Sequence[DatasetStatus]) -> Iterator[Metric]:
@@ -114,15 +104,14 @@ def _datasets(datasets: Sequence[DatasetStatus]) -> Iterator[Metric]:
         "podferry_dataset_first_byte_seconds", "From a request to the first byte of its answer", labels=label
     )
     for one in datasets:
-        first.add_metric([one.name], _buckets(one.transfer), one.transfer.first_byte_seconds)
+        counts = one.transfer.first_bytes or [0] * (len(FIRST_BYTE) + 1)
+        first.add_metric([one.name], _buckets(FIRST_BYTE, counts), one.transfer.first_byte_seconds)
     yield first
 
 
-def _buckets(transfer: Transfer) -> list[tuple[str, float]]:
+def _buckets(bounds: Iterable[float], counts: Iterable[int]) -> list[tuple[str, float]]:
     """Counts up to each bound, as Prometheus has them."""
-    counts = transfer.first_bytes or [0] * (len(FIRST_BYTE) + 1)
-    bounds = [*map(str, FIRST_BYTE), "+Inf"]
-    return list(zip(bounds, accumulate(counts), strict=True))
+    return list(zip([*map(str, bounds), "+Inf"], accumulate(counts), strict=True))
 
 
 def _checkpoints(status: CheckpointStatus, now: float) -> Iterator[Metric]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import UTC, datetime
 
 import msgspec
@@ -37,18 +37,6 @@ TICK = 1.2 * TICK_NS / 1e9
 """Seconds before the first of them. What was written before is certain then, and not sent once more."""
 LAST_WORDS = 2.0
 """Seconds of the grace that are kept for the record, at most a tenth of it."""
-
-
-def together(answers: Sequence[Durability]) -> Durability:
-    """The answers of several parts of an agent as one."""
-    open_ones = [answer for answer in answers if not answer.durable]
-    return Durability(
-        durable=not open_ones,
-        pending=tuple(name for answer in open_ones for name in answer.pending),
-        problems=tuple(problem for answer in open_ones for problem in answer.problems),
-        hopeless=bool(open_ones) and all(answer.hopeless for answer in open_ones),
-        last=next((answer.last for answer in answers if answer.last is not None), None),
-    )
 
 
 def _shown(names: Collection[str]) -> str:

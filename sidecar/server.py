@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Protocol
 
 import msgspec
 from aiohttp import web
@@ -23,34 +20,9 @@ from podferry.contract.api import (
     Stage,
 )
 from podferry.contract.errors import Problem
-from podferry.sidecar.metrics import Timings, exposition
-from podferry.sidecar.state import State
+from podferry.sidecar.answers import Answers, FlushWish
+from podferry.sidecar.metrics import exposition
 
-
-@dataclass(frozen=True, slots=True)
-class FlushWish:
-    """What is known where durability is asked for.
-
-    Attributes:
-        final: Nobody writes any more.
-        ending: The pod ends: the newest goes first.
-        exit_code: What the trainer ended with, where it is known.
-    """
-
-    final: bool = False
-    ending: bool = False
-    exit_code: int | None = None
-
-
-class Flush(Protocol):
-    """Waits for durability, see `podferry.sidecar.agent.Agent.flush`."""
-
-    def __call__(self, seconds: float, wish: FlushWish) -> Awaitable[Durability]:
-        """At most `seconds`."""
-
-
-Mark = Callable[[str], Awaitable[Marked]]
-"""Takes a checkpoint's name or step, see `podferry.sidecar.ferrying.CheckpointFerry.mark`."""
 NOT_YET = Problem("there is nothing to mark", "the gate has not opened, or the pod has no checkpoints")
 FINAL_STAGES = frozenset({Stage.REFUSED, Stage.ENDED})
 
@@ -78,20 +50,14 @@ def _wish(request: web.Request) -> FlushWish:
 
 
 class Api:
-    """The handlers. `flush` and `mark` are set once there is something to wait for and to mark.
+    """The handlers."""
 
-    `refresh` brings the status up to date before it is told: what changes by itself, as a volume's fullness.
-    """
-
-    def __init__(self, state: State, timings: Timings) -> None:
-        self._state, self._timings = state, timings
-        self.refresh: Callable[[], object] = lambda: None
-        self.flush: Flush | None = None
-        self.mark: Mark | None = None
+    def __init__(self, answers: Answers) -> None:
+        self._answers, self._state = answers, answers.state
 
     async def status(self, _: web.Request) -> web.Response:
         """Everything."""
-        self.refresh()
+        self._answers.refresh()
         return _answer(self._state.status)
 
     async def gate(self, request: web.Request) -> web.Response:
@@ -101,30 +67,31 @@ class Api:
             return self._state.gate().open or self._state.status.stage in FINAL_STAGES
 
         await self._state.wait_for(settled, _wait(request))
-        self.refresh()
+        self._answers.refresh()
         return _answer(self._state.gate())
 
     async def durable(self, request: web.Request) -> web.Response:
         """Whether all checkpoints of now are durable; waits for it."""
-        if self.flush is None:
+        if self._answers.flush is None:
             return _answer(Durability(durable=True))
-        return _answer(await self.flush(_wait(request), _wish(request)))
+        return _answer(await self._answers.flush(_wait(request), _wish(request)))
 
     async def done(self, request: web.Request) -> web.Response:
         """A checkpoint is whole: the trainer says so."""
-        if self.mark is None:
+        if self._answers.mark is None:
             return _answer(Marked(problems=(NOT_YET,)))
-        return _answer(await self.mark(request.query.get("checkpoint", "")))
+        return _answer(await self._answers.mark(request.query.get("checkpoint", "")))
 
     async def metrics(self, _: web.Request) -> web.Response:
         """For Prometheus."""
-        self.refresh()
-        text = exposition(self._state.status, self._timings)
+        self._answers.refresh()
+        text = exposition(self._state.status, self._answers.timings)
         return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
-async def serve(api: Api, listener: socket.socket) -> web.AppRunner:
+async def serve(answers: Answers, listener: socket.socket) -> web.AppRunner:
     """Serve on a bound socket; the caller cleans the runner up."""
+    api = Api(answers)
     app = web.Application()
     app.router.add_get(STATUS_PATH, api.status)
     app.router.add_get(GATE_PATH, api.gate)

@@ -28,12 +28,12 @@ from podferry.sidecar.ferrying import CheckpointFerry
 from podferry.sidecar.gear import Gear
 from podferry.sidecar.journal import Journal
 from podferry.sidecar.ledger import Ledgers
-from podferry.sidecar.metrics import Timings
 from podferry.sidecar.pin import Pinned, Pins
 from podferry.sidecar.restore import Source, restore
 from podferry.sidecar.settings import CheckpointSettings
 from podferry.sidecar.state import State
 from podferry.sidecar.throttle import Meter
+from podferry.sidecar.timings import Timings
 from podferry.sidecar.upload import Uploader
 from podferry.sidecar.watch import open_watch
 from podferry.storage.memory import Content, Fault, MemoryStore

@@ -19,10 +19,10 @@ from podferry.contract.errors import Unavailable
 from podferry.contract.notes import NOTES, decode_note
 from podferry.contract.spec import CheckpointSpec, Completion, DatasetSpec, FerrySpec
 from podferry.sidecar.agent import MOST_STARTS, Agent
+from podferry.sidecar.answers import FlushWish
 from podferry.sidecar.config import AgentConfig
 from podferry.sidecar.dataset import DatasetWork
 from podferry.sidecar.places import Places
-from podferry.sidecar.server import FlushWish
 from podferry.sidecar.settings import CheckpointSettings, Settings
 
 QUICK = Settings(
@@ -92,8 +92,8 @@ async def settled(agent: Agent) -> Stage:
 
 
 async def flush(agent: Agent) -> None:
-    assert agent.api.flush is not None
-    assert (await agent.api.flush(20, FlushWish())).durable
+    assert agent.answers.flush is not None
+    assert (await agent.answers.flush(20, FlushWish())).durable
 
 
 def names(folder: Path) -> list[str]:
@@ -378,8 +378,8 @@ async def test_a_worker_that_starts_again_calls_nothing_durable_before_it_has_lo
         await settled(agent)
     (tmp_path / "checkpoints" / "epoch-1.bin").write_bytes(b"one")
     restarted = Agent(config())
-    assert restarted.api.flush is not None
-    answer = await restarted.api.flush(0, FlushWish(final=True))
+    assert restarted.answers.flush is not None
+    answer = await restarted.answers.flush(0, FlushWish(final=True))
     assert not answer.durable
     assert "has not looked yet" in answer.problems[0].what
     await restarted.close()

@@ -17,11 +17,11 @@ from podferry.contract.api import Stage
 from podferry.contract.errors import AccessDenied, FerryError, Unavailable
 from podferry.contract.spec import CheckpointSpec, FerrySpec
 from podferry.sidecar.agent import Agent
+from podferry.sidecar.answers import FlushWish
 from podferry.sidecar.checkpoints import CheckpointWork
 from podferry.sidecar.config import AgentConfig
 from podferry.sidecar.ferrying import CheckpointFerry
 from podferry.sidecar.places import Places
-from podferry.sidecar.server import FlushWish
 from podferry.sidecar.settings import CheckpointSettings, Settings
 
 QUICK = Settings(
@@ -96,8 +96,8 @@ async def test_a_worker_that_starts_again_waits_for_a_store_that_does_not_answer
     impatient = msgspec.structs.replace(QUICK, patience=0.0)
     async with running(replace(config(), settings=impatient)) as agent:
         assert await settled(agent) is Stage.OPEN
-        assert agent.api.flush is not None
-        assert (await agent.api.flush(20, FlushWish())).durable
+        assert agent.answers.flush is not None
+        assert (await agent.answers.flush(20, FlushWish())).durable
     commits = tmp_path / "destination/team.job.digits/.podferry/commits"
     assert [path.name for path in commits.iterdir()] == ["000000000001.json"]
 
@@ -117,8 +117,8 @@ async def test_a_worker_that_starts_again_and_is_refused_says_that_nothing_is_kn
     given = replace(given, places=replace(given.places, temporary=(tmp_path / "checkpoints",)))
     async with running(given) as agent:
         assert await settled(agent) is Stage.REFUSED
-        assert agent.api.flush is not None
-        answer = await agent.api.flush(5, FlushWish(final=True))
+        assert agent.answers.flush is not None
+        answer = await agent.answers.flush(5, FlushWish(final=True))
         assert (answer.durable, answer.hopeless) == (False, True)
         assert "the key has gone" in str(answer.problems[0])
         with capture_logs() as logs:
@@ -126,7 +126,7 @@ async def test_a_worker_that_starts_again_and_is_refused_says_that_nothing_is_kn
         agent.clean()
     assert written.exists()
     assert [line["event"] for line in logs if line["log_level"] == "error"] == ["not durable at the end"]
-    answer = await agent.api.flush(0, FlushWish(final=True))
+    answer = await agent.answers.flush(0, FlushWish(final=True))
     assert not answer.durable
 
 

@@ -11,10 +11,10 @@ from podferry.sidecar.capacity import Capacity
 from podferry.sidecar.checkpoints import CheckpointWork
 from podferry.sidecar.config import AgentConfig
 from podferry.sidecar.journal import Journal
-from podferry.sidecar.metrics import Timings
 from podferry.sidecar.places import Places
 from podferry.sidecar.settings import Settings
 from podferry.sidecar.state import State
+from podferry.sidecar.timings import Timings
 from podferry.storage.memory import CONTENTS, Fault
 
 

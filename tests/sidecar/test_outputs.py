@@ -14,10 +14,11 @@ from podferry.contract.errors import AccessDenied, InvalidWish, Problem, Refused
 from podferry.contract.outputs import OutputRecord, decode_record
 from podferry.contract.spec import FerrySpec, OutputSpec
 from podferry.sidecar import output_files, outputs
+from podferry.sidecar.answers import together
 from podferry.sidecar.config import AgentConfig
 from podferry.sidecar.launch import local_places
 from podferry.sidecar.options import local_spec
-from podferry.sidecar.outputs import OutputWork, together
+from podferry.sidecar.outputs import OutputWork
 from podferry.sidecar.places import Places
 from podferry.sidecar.state import State
 from podferry.storage.memory import CONTENTS, Content, Fault

@@ -26,30 +26,31 @@ from podferry.contract.api import (
 from podferry.contract.errors import InvalidWish, Problem, Refused, Unavailable
 from podferry.sidecar import client as client_module
 from podferry.sidecar import drain
+from podferry.sidecar.answers import Answers, FlushWish
 from podferry.sidecar.client import AgentClient
 from podferry.sidecar.meters import PrefetchMeter
-from podferry.sidecar.metrics import Timings
-from podferry.sidecar.server import Api, FlushWish, serve
+from podferry.sidecar.server import serve
 from podferry.sidecar.state import State
+from podferry.sidecar.timings import Timings
 
 
 @pytest.fixture
-async def served() -> AsyncIterator[tuple[Api, State, AgentClient]]:
+async def served() -> AsyncIterator[tuple[Answers, State, AgentClient]]:
     state = State(Status())
-    api = Api(state, Timings())
+    answers = Answers(state, Timings())
     listener = socket.create_server(("127.0.0.1", 0))
-    runner = await serve(api, listener)
-    yield api, state, AgentClient(f"http://127.0.0.1:{listener.getsockname()[1]}")
+    runner = await serve(answers, listener)
+    yield answers, state, AgentClient(f"http://127.0.0.1:{listener.getsockname()[1]}")
     await runner.cleanup()
 
 
-async def test_status_is_the_whole_document(served: tuple[Api, State, AgentClient]) -> None:
+async def test_status_is_the_whole_document(served: tuple[Answers, State, AgentClient]) -> None:
     _, state, client = served
     state.status.starts = 3
     assert await asyncio.to_thread(client.status) == state.status
 
 
-async def test_gate_answers_when_it_opens(served: tuple[Api, State, AgentClient]) -> None:
+async def test_gate_answers_when_it_opens(served: tuple[Answers, State, AgentClient]) -> None:
     _, state, client = served
     gates = client.gates(20)
     asked = asyncio.create_task(asyncio.to_thread(next, gates))
@@ -59,7 +60,9 @@ async def test_gate_answers_when_it_opens(served: tuple[Api, State, AgentClient]
         assert await asked == gate
 
 
-async def test_gate_that_is_not_settled_tells_the_progress(served: tuple[Api, State, AgentClient]) -> None:
+async def test_gate_that_is_not_settled_tells_the_progress(
+    served: tuple[Answers, State, AgentClient],
+) -> None:
     _, state, client = served
     state.enter(Stage.PREFETCHING)
     gate = await asyncio.to_thread(next, client.gates(0))
@@ -70,7 +73,7 @@ async def test_gate_that_is_not_settled_tells_the_progress(served: tuple[Api, St
 
 @pytest.mark.parametrize(("error", "retryable"), [(Refused, False), (Unavailable, True)])
 async def test_refusal_says_whether_a_new_pod_may_fare_better(
-    served: tuple[Api, State, AgentClient], error: type[Refused | Unavailable], retryable: bool
+    served: tuple[Answers, State, AgentClient], error: type[Refused | Unavailable], retryable: bool
 ) -> None:
     _, state, client = served
     state.refuse(error(Problem("a"), Problem("b")))
@@ -79,11 +82,11 @@ async def test_refusal_says_whether_a_new_pod_may_fare_better(
     assert [problem.what for problem in gate.problems] == ["a", "b"]
 
 
-async def test_without_checkpoints_everything_is_durable(served: tuple[Api, State, AgentClient]) -> None:
+async def test_without_checkpoints_everything_is_durable(served: tuple[Answers, State, AgentClient]) -> None:
     assert await asyncio.to_thread(served[2].durable, 5) == Durability(durable=True)
 
 
-async def test_durable_asks_again_until_the_deadline(served: tuple[Api, State, AgentClient]) -> None:
+async def test_durable_asks_again_until_the_deadline(served: tuple[Answers, State, AgentClient]) -> None:
     api, _, client = served
     calls: list[tuple[float, FlushWish]] = []
 
@@ -100,7 +103,7 @@ async def test_durable_asks_again_until_the_deadline(served: tuple[Api, State, A
 
 
 async def test_the_hook_tells_that_the_pod_ends_and_does_not_wait(
-    served: tuple[Api, State, AgentClient],
+    served: tuple[Answers, State, AgentClient],
 ) -> None:
     api, _, client = served
     calls: list[tuple[float, FlushWish]] = []
@@ -114,7 +117,7 @@ async def test_the_hook_tells_that_the_pod_ends_and_does_not_wait(
     assert calls == [(0, FlushWish(ending=True))]
 
 
-async def test_a_mark_reaches_who_takes_it(served: tuple[Api, State, AgentClient]) -> None:
+async def test_a_mark_reaches_who_takes_it(served: tuple[Answers, State, AgentClient]) -> None:
     api, _, client = served
     answer = await asyncio.to_thread(client.done, "step 1/2")
     assert answer.checkpoint is None
@@ -127,7 +130,7 @@ async def test_a_mark_reaches_who_takes_it(served: tuple[Api, State, AgentClient
     assert (await asyncio.to_thread(client.done, "step 1/2")).checkpoint == "STEP 1/2"
 
 
-async def test_metrics_are_what_the_status_says(served: tuple[Api, State, AgentClient]) -> None:
+async def test_metrics_are_what_the_status_says(served: tuple[Answers, State, AgentClient]) -> None:
     _, state, client = served
     done = DurableCheckpoint("step-7", 3, 7, 10, completed_at=1.0, durable_at=2.0)
     state.status.checkpoints = CheckpointStatus(
@@ -152,7 +155,7 @@ async def metrics_of(client: AgentClient) -> list[str]:
     return lines
 
 
-async def test_each_dataset_has_samples_of_its_own(served: tuple[Api, State, AgentClient]) -> None:
+async def test_each_dataset_has_samples_of_its_own(served: tuple[Answers, State, AgentClient]) -> None:
     _, state, client = served
     meter = PrefetchMeter(bytes=500, retries=2, handed_over=3, connections=4)
     for seconds in (0.004, 0.005, 3.0, 60.0):
@@ -184,7 +187,7 @@ async def test_each_dataset_has_samples_of_its_own(served: tuple[Api, State, Age
 
 
 async def test_what_changes_by_itself_is_brought_up_to_date_before_it_is_told(
-    served: tuple[Api, State, AgentClient],
+    served: tuple[Answers, State, AgentClient],
 ) -> None:
     api, state, client = served
     dataset = DatasetStatus("s3://b/d", "/d", files=9)
@@ -199,7 +202,7 @@ async def test_what_changes_by_itself_is_brought_up_to_date_before_it_is_told(
     assert "3 of 9 files" in (await asyncio.to_thread(next, client.gates(0))).summary
 
 
-async def test_durable_gives_up_on_the_hopeless(served: tuple[Api, State, AgentClient]) -> None:
+async def test_durable_gives_up_on_the_hopeless(served: tuple[Answers, State, AgentClient]) -> None:
     api, _, client = served
 
     async def flush(seconds: float, wish: FlushWish) -> Durability:
