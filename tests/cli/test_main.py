@@ -46,7 +46,7 @@ def test_an_agent_loads_what_its_data_needs_and_no_more():
     told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     loaded = {line.rpartition("|")[2].strip() for line in told.splitlines()}
     assert "podferry.sidecar.datasets" in loaded
-    assert not {"aiohttp", "prometheus_client", "rich", "podferry.sidecar.checkpoints"} & loaded
+    assert not {"aiohttp", "prometheus_client", "rich.console", "podferry.sidecar.checkpoints"} & loaded
 
 
 def test_an_unknown_verb_is_a_sentence(podferry):
