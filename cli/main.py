@@ -21,8 +21,9 @@ SMALL = {
 GET, GET_MODULE = ["dataset", "get"], "podferry.cli.get"
 """Parses its own words as well: what comes after it may take less time than a library takes to load."""
 
-AT_ONCE = {GET_MODULE, *SMALL.values()}
-"""They have closed what is their own: freeing the rest piece by piece would take up to 40 ms."""
+AT_ONCE = {GET_MODULE, "podferry.cli.supervise", *SMALL.values()}
+"""They have closed what is their own, and somebody waits for their end: freeing the rest piece by piece would
+take up to 40 ms. The same goes for `run`, and for its agent's worker."""
 
 WORKER = "--worker"
 """Tells the agent's second half from the first; a pod waits until it has loaded what it needs."""
@@ -42,10 +43,11 @@ def program() -> NoReturn:
     # Where a launcher has closed them, Python has none: then nobody listens, but the exit code still counts.
     sys.stdout, sys.stderr = (stream or _nobody() for stream in (sys.stdout, sys.stderr))
     module, words = _chosen(sys.argv[1:])
-    if WORKER in words:
+    is_worker = words[:1] == ["agent"] and WORKER in words
+    if is_worker:
         _load_logs()
     code = _run(lambda: _loaded(module), words)
-    if module in AT_ONCE:
+    if module in AT_ONCE or is_worker or words[:1] == ["run"]:
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import click
-from rich.console import Console
 
 from podferry.cli.named import by_dataset
 from podferry.contract.api import AGENT_VARIABLE, EXIT_NEVER, EXIT_NOT_DURABLE, Durability, Gate
@@ -97,24 +96,23 @@ def command(command: tuple[str, ...], durable_timeout: float, polling: bool, **w
     checkpoint is not durable, the exit code is 74.
     """
     _check(command)
-    console = Console(stderr=True)
     if shutil.which(command[0]) is None:
-        tell(console, (Problem(f"{command[0]} cannot be started", "there is no such program"),))
+        tell((Problem(f"{command[0]} cannot be started", "there is no such program"),))
         return EXIT_NOT_FOUND
     try:
         wishes |= by_dataset({name: wishes[name] for name in OF_DATASETS})
-        agent = launch(wishes, command, LaunchOptions(polling=polling, quiet=console.is_terminal))
+        agent = launch(wishes, command, LaunchOptions(polling=polling, quiet=sys.stderr.isatty()))
     except PermanentError as error:
-        tell(console, error.problems)
+        tell(error.problems)
         return EXIT_NEVER
     with _ending(agent):
         gate = wait_at_gate(agent.client)
         if not gate.open:
-            tell(console, gate.problems)
+            tell(gate.problems)
             return 1 if gate.retryable else EXIT_NEVER
-        console.print(gate.summary, highlight=False, soft_wrap=True)
+        click.echo(gate.summary, err=True)
         code = _train(command, {AGENT_VARIABLE: agent.url, **gate.environment})
-        return conclude(console, code, _durable(agent, durable_timeout, code))
+        return conclude(code, _durable(agent, durable_timeout, code))
 
 
 def _check(command: tuple[str, ...]) -> None:
@@ -175,10 +173,10 @@ def wait_at_gate(client: AgentClient) -> Gate:
     raise AssertionError("unreachable: the client asks for ever")
 
 
-def tell(console: Console, problems: tuple[Problem, ...]) -> None:
+def tell(problems: tuple[Problem, ...]) -> None:
     """Print what is wrong, one sentence a line."""
     for problem in problems:
-        console.print(f"podferry: {problem}", style="red", highlight=False, markup=False, soft_wrap=True)
+        click.secho(f"podferry: {problem}", err=True, fg="red")
 
 
 def _train(command: tuple[str, ...], environment: dict[str, str]) -> int:
@@ -209,15 +207,13 @@ def _end_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
 
-def conclude(console: Console, code: int, answer: Durability) -> int:
+def conclude(code: int, answer: Durability) -> int:
     """Say what is durable, and decide on the exit code."""
     if answer.last is not None:
         age = f"{max(time.time() - answer.last.durable_at, 0.0):.1f} s ago"
-        console.print(f"last durable checkpoint: {answer.last.name}, {age}", highlight=False)
+        click.echo(f"last durable checkpoint: {answer.last.name}, {age}", err=True)
     if answer.durable:
         return code
-    console.print(
-        f"not durable: {', '.join(answer.pending) or 'unknown'}", style="red", highlight=False, soft_wrap=True
-    )
-    tell(console, answer.problems)
+    click.secho(f"not durable: {', '.join(answer.pending) or 'unknown'}", err=True, fg="red")
+    tell(answer.problems)
     return code or EXIT_NOT_DURABLE
