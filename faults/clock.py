@@ -9,6 +9,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from faults.loaded import load_agent
+
 
 def offset(path: Path) -> float:
     """Seconds to add to the real time; 0 while the file is being replaced."""
@@ -40,7 +42,7 @@ def jump_with(file: str) -> None:
     path, real = Path(file), time.time
     time.time = lambda: real() + offset(path)
 
-    import podferry.sidecar.agent  # noqa: F401, PLC0415 - after the clock
+    load_agent()
 
     for name, module in list(sys.modules.items()):
         if name.startswith("podferry.sidecar.") and getattr(module, "datetime", None) is datetime.datetime:

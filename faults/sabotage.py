@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
+from faults.loaded import load_agent
 from faults.plan import MIB, Fault, Plan
 
 
@@ -20,8 +21,7 @@ def _everywhere(name: str, replacement: object) -> None:
     Raises:
         RuntimeError: None has: the defence has another name by now, and this table must follow.
     """
-    import podferry.sidecar.agent  # noqa: F401, PLC0415 - in the worker alone
-
+    load_agent()
     found = [
         module
         for path, module in sys.modules.items()
