@@ -73,6 +73,8 @@ def _nobody() -> TextIO:
 
 def _load_logs() -> None:
     """Load structlog without rich, of which it could make coloured tracebacks: that is 0.13 s of a start."""
+    if "rich" in sys.modules:
+        return
     sys.modules["rich"] = None  # type: ignore[assignment]  # as the import system marks what is not there
     try:
         import_module("structlog")

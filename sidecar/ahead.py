@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from podferry.contract.manifest import Entry
-from podferry.contract.memory import in_pages
+from podferry.contract.memory import FILE
+from podferry.contract.memory import PAGE as PAGE_BYTES
 from podferry.contract.selection import select
 from podferry.sidecar.landing import Job, Landing, WholeJob
 from podferry.sidecar.lots import LOT, Lots
@@ -38,6 +38,8 @@ QUICK = 20_000
 """Entries a second from which a listing keeps this process busy by itself: it can read 50,000."""
 LAST = 2.0
 """Seconds that what is on its way at the end of the listing may still take."""
+AT_A_TIME = 500
+"""Files that get their names in a row: some 20 ms, in which nobody else's turn comes."""
 
 
 class Allowed(msgspec.Struct, frozen=True):
@@ -45,11 +47,13 @@ class Allowed(msgspec.Struct, frozen=True):
 
     Attributes:
         selection: The dataset's.
-        room: Bytes, in whole pages.
+        room: Bytes, as they are charged.
+        page_bytes: That a file takes at least.
     """
 
     selection: Selection
     room: int
+    page_bytes: int = PAGE_BYTES
 
 
 class Ahead:
@@ -73,7 +77,6 @@ class Ahead:
     ) -> None:
         self._stage, self._settings, self._report = stage, settings, report
         aside = Stage(place, place, stage.file_mode)
-        aside.aside.mkdir(exist_ok=True)
         self._landing = Landing(aside, settings.verify, False, self._landed, lambda job, came: None)
         self._queue = _Queue(allowed, settings.range_bytes)
         self._came: dict[str, WholeJob] = {}
@@ -93,33 +96,58 @@ class Ahead:
     def _is_slow(self) -> bool:
         return self._listed < QUICK * (time.monotonic() - self._since)
 
-    async def end(self) -> None:
-        """The listing is over, or has failed: what has not begun to come is left to the plan."""
-        self._queue.end()
-        task, self._task = self._task, None
-        self._listed, self._since = 0, time.monotonic()
-        if task is not None:
-            await asyncio.wait({task}, timeout=LAST)
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+    async def end(self, patience: float = LAST) -> None:
+        """The listing is over, or has failed: what has not begun to come is left to the plan.
 
-    def adopt(self, entries: Iterable[Entry]) -> frozenset[str]:
+        Args:
+            patience: Seconds for what has.
+        """
+        self._queue.end()
+        self._listed, self._since = 0, time.monotonic()
+        if self._task is None:
+            return
+        try:
+            await asyncio.wait({self._task}, timeout=patience)
+        finally:  # whoever is cancelled here leaves nothing at work
+            self._task.cancel()
+            await asyncio.wait({self._task})
+            self._task = None
+
+    async def adopt(self, entries: Sequence[Entry]) -> frozenset[str]:
         """Give those files their names that are wanted as they came; the names. The stage is claimed."""
-        adopted, place = set(), str(self._landing.stage.root)
-        for entry in entries:
-            job = self._came.pop(entry.name, None)
-            if job is not None and job.entry == entry:
-                self._stage.move_in(f"{place}/{job.file.name}", entry.name)
-                adopted.add(entry.name)
+        adopted = set[str]()
+        for start in range(0, len(entries) if self._came else 0, AT_A_TIME):
+            adopted.update(filter(None, map(self._adopted, entries[start : start + AT_A_TIME])))
+            await asyncio.sleep(0)
+        self._stage.drop_ahead()
         return frozenset(adopted)
 
+    def _adopted(self, entry: Entry) -> str | None:
+        job = self._came.pop(entry.name, None)
+        if job is None or job.entry != entry:
+            return None
+        try:
+            self._stage.move_in(f"{self._landing.stage.root}/{job.file.name}", entry.name)
+        except OSError:  # the plan meets the same, and tells it
+            return None
+        return entry.name
+
     async def _run(self, requests: Requests) -> None:
-        work = _Waiting(requests, self._queue, self._landing)
         most = max(1, self._settings.buffer_bytes // BUFFER)
+        meter = self._report.meter
+        handed_over = meter.handed_over
         self._report.begin()
-        with suppress(OSError):  # whoever fetches what is left meets the same, and tells it
-            await HttpLane(work, most, self._report.meter).run()
+        try:
+            await HttpLane(_Waiting(requests, self._queue, self._landing), most, meter).run()
+        except Exception as error:  # noqa: BLE001 - whatever it is, what is left comes as planned
+            import structlog  # noqa: PLC0415 - where all goes well, nobody needs it
+
+            structlog.get_logger(__name__).warning(
+                "nothing more comes beside the listing", reason=repr(error)
+            )
+        finally:
+            meter.handed_over = handed_over  # to nobody: the plan counts what it hands over
+            self._report.pause()
 
     def _landed(self, job: WholeJob) -> None:
         self._came[job.entry.name] = job
@@ -130,7 +158,7 @@ class _Queue:
     """Entries that are listed, and those of them that are to come."""
 
     def __init__(self, allowed: Allowed, largest: int) -> None:
-        self._selection, self._left, self._largest = allowed.selection, allowed.room, largest
+        self._allowed, self._left, self._largest = allowed, allowed.room, largest
         self._listed: deque[Entry] = deque()
         self._taken = set[str]()
         self._more = asyncio.Event()
@@ -159,14 +187,15 @@ class _Queue:
         return []
 
     def _wanted(self, page: Sequence[Entry]) -> Sequence[Entry]:
-        globs = self._selection
+        globs = self._allowed.selection
         return select(page, globs.include, globs.exclude) if globs.include or globs.exclude else page
 
     def _takes(self, entry: Entry) -> bool:
         """Whether it is to come: what is empty needs no request, what is large is shared among processes."""
         if not 0 < entry.size <= self._largest or entry.name in self._taken:
             return False
-        self._left -= in_pages([entry.size])
+        page = self._allowed.page_bytes
+        self._left -= -(-entry.size // page) * page + FILE
         if self._left < 0:
             return False
         self._taken.add(entry.name)

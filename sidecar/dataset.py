@@ -95,7 +95,8 @@ class DatasetWork:
         self._contents = Contents(part, pack, self.spec.unpack, self._place.claim)
         kept = self._contents.claim(self._stage)
         if self._ahead is not None:
-            self._came_ahead |= self._ahead.adopt(part.entries)
+            self._came_ahead |= await self._ahead.adopt(part.entries)
+            self._ahead = None
         there = kept | self._came_ahead
         self._plan = continued(plan_prefetch(part, there, self._settings), self._stage)
         self.status.digest = named.digest
@@ -113,24 +114,29 @@ class DatasetWork:
         self._ahead = self._ahead or self._begin_ahead(selection)
         seen = self._ahead.listed if self._ahead else ignore
         try:
-            return await open_selected(
+            opened = await open_selected(
                 self.spec.parsed.uri, selection, self._access(), self.spec.unpack, seen
             )
-        finally:
+        except BaseException:
             if self._ahead is not None:
-                await self._ahead.end()
+                await self._ahead.end(patience=0.0)
+            raise
+        if self._ahead is not None:
+            await self._ahead.end()
+        return opened
 
     def _begin_ahead(self, selection: Selection) -> Ahead | None:
         spec = self.spec
         if not self._place.alone or spec.shard or spec.unpack is Unpack.ALWAYS or any(unsized(spec)):
             return None
-        volume = data_volume(spec)
-        if not surely_fits(volume, measure(self._root), self._settings.buffer_bytes):
+        volume, capacity = data_volume(spec), measure(self._root)
+        if not surely_fits(volume, capacity, self._settings.buffer_bytes):
             return None
         place = self._stage.ahead()
         if place is None:
             return None
-        return Ahead(self._stage, place, Allowed(selection, volume.bytes), self._settings, self.report)
+        allowed = Allowed(selection, volume.bytes, capacity.page_bytes)
+        return Ahead(self._stage, place, allowed, self._settings, self.report)
 
     def _access(self) -> StoreConfig:
         return store_config(self.spec.access, self._place.secret)
@@ -150,6 +156,7 @@ class DatasetWork:
             Changed, NotFound, Corrupt, TemporaryError, Refused: See `Prefetch.run`.
         """
         assert self._plan and self._dataset and self._contents  # noqa: PT018, S101 - `plan` comes first
+        self._came_ahead = frozenset()  # from here on it is as good as what comes now
         store, stage, settings = self._dataset.store, self._stage, self._settings
         source, meter = Source(EngineLane(store), store.requests), self.report.meter
         way = Way(source.lane, stage, settings, self._advance)
@@ -168,13 +175,19 @@ class DatasetWork:
 
     def abandon(self) -> None:
         """Nothing is to be fetched after all: remove what has come. Another agent's stage stays."""
-        self._stage.trim(self._came_ahead)
-        self._came_ahead = frozenset()
-        if self._plan is not None or self._ahead is not None:
+        self._drop_ahead()
+        if self._plan is not None:
             self._stage.finish()
 
+    def _drop_ahead(self) -> None:
+        self._stage.trim(self._came_ahead)
+        if self._ahead is not None:  # nothing is claimed yet, so nothing else can be aside
+            self._stage.finish()
+        self._ahead, self._came_ahead = None, frozenset()
+
     async def close(self) -> None:
-        """Give back the connections and the stage."""
+        """Give back the connections and the stage; what came ahead of a fetch that never began goes."""
+        self._drop_ahead()
         self._stage.close()
         if self._dataset is not None:
             await self._dataset.store.close()

@@ -34,11 +34,18 @@ class PrefetchReport:
         self._kept = (0, 0)
         self._speed = Speed()
         self._began: float | None = None
+        self._spent = 0.0
 
     def begin(self) -> None:
         """Bytes are on their way, or soon will be."""
         if self._began is None:
             self._began = self._now()
+
+    def pause(self) -> None:
+        """No more bytes are on their way for now."""
+        if self._began is not None:
+            self._spent += self._now() - self._began
+            self._began = None
 
     def planned(self, files: int, count: int) -> None:
         """So many files and bytes are there already; `files` and `bytes` of the status are the plan's.
@@ -54,7 +61,7 @@ class PrefetchReport:
             volume = os.statvfs(self._stage)
             self._status.volume_bytes = volume.f_blocks * volume.f_frsize
             self._status.volume_free = volume.f_bavail * volume.f_frsize
-        if self._began is not None:
+        if self._began is not None and self._status.files:
             self._advance(self._now())
 
     def _advance(self, now: float) -> None:
@@ -85,11 +92,10 @@ class PrefetchReport:
 
     def _end(self) -> None:
         """The rate is from here on that of the whole prefetch."""
-        now, began = self._now(), self._began or 0.0
         self.refresh()
-        self._began = None
-        self._status.seconds = now - began
-        self._status.rate = self.meter.bytes / (now - began) if now > began else 0.0
+        self.pause()
+        self._status.seconds = self._spent
+        self._status.rate = self.meter.bytes / self._spent if self._spent else 0.0
         self._status.eta = None
 
     async def _tell(self) -> None:

@@ -20,8 +20,8 @@ from podferry.contract.names import folded
 from podferry.sidecar.claim import Claim, claimed, record, this_boot
 from podferry.sidecar.stage_files import ASIDE, NO_FILE, contents, create, prune, umask_now, write_all
 
-AHEAD = "ahead"
-"""Where files lie, aside, that come before it is known whose the stage becomes."""
+AHEAD = "ahead-"
+"""Begins the name of a directory aside, which ends with its process: what came before there was a claim."""
 FILE_MODE = 0o644
 DIRECTORY_MODE = 0o755
 OF = "~"
@@ -72,11 +72,7 @@ class Stage:
                 self._claims,
                 Claim(manifest.digest, frozenset(entry.name for entry in manifest.entries), boot),
             )
-            if (before.digest, before.boot) != (manifest.digest, boot):
-                self._forget_aside()
-            self.aside.mkdir(exist_ok=True)
-            for left in self.aside.glob(f"*{OF}*"):
-                left.unlink()
+            self._sort_aside(same=(before.digest, before.boot) == (manifest.digest, boot))
             self._tell_folded(manifest)
         except OSError as error:
             remedy = "Check the directory and its permissions"
@@ -100,8 +96,8 @@ class Stage:
             if claimed(self._claims).names or any(contents(self._root)):
                 return None
             shutil.rmtree(self.aside, ignore_errors=True)
-            ahead = self.aside / AHEAD
-            ahead.mkdir(parents=True)
+            ahead = self.aside / f"{AHEAD}{os.getpid()}"
+            (ahead / ASIDE).mkdir(parents=True)
         except OSError:  # `claim` says why
             return None
         self._ahead = ahead
@@ -127,10 +123,18 @@ class Stage:
             raise Refused.of(f"another podferry is using the stage {self.root}", remedy=remedy) from None
         self._locked = file
 
-    def _forget_aside(self) -> None:
-        """Remove what grew for another manifest; what came ahead of this one stays."""
-        if self._ahead is None:
-            shutil.rmtree(self.aside, ignore_errors=True)
+    def drop_ahead(self) -> None:
+        """Remove what came before there was a claim, and has no name yet."""
+        if self._ahead is not None:
+            shutil.rmtree(self._ahead, ignore_errors=True)
+            self._ahead = None
+
+    def _sort_aside(self, *, same: bool) -> None:
+        """Keep what grew for the same manifest, and came ahead of it; what others left nobody can use."""
+        self.aside.mkdir(exist_ok=True)
+        for left in self.aside.iterdir():
+            if left != self._ahead and (not same or OF in left.name or left.name.startswith(AHEAD)):
+                _remove(left)
 
     def _tell_folded(self, manifest: Manifest) -> None:
         """Refuse names that are one file here: where the case of letters does not count, as on a Mac."""
@@ -157,7 +161,7 @@ class Stage:
     def trim(self, names: Iterable[str]) -> None:
         """Remove files that podferry wrote, and the directories that are empty without them."""
         for name in names:
-            (self.root / name).unlink()
+            (self.root / name).unlink(missing_ok=True)
             prune(self.root, name)
 
     def _refuse(self, names: list[str]) -> None:
@@ -226,6 +230,13 @@ class Stage:
     def finish(self) -> None:
         """Nothing grows any more: remove what is aside."""
         shutil.rmtree(self.aside, ignore_errors=True)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink()
 
 
 def _refuse_own_names(manifest: Manifest) -> None:

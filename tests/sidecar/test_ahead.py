@@ -11,6 +11,7 @@ from aiohttp import web
 
 from podferry.contract.errors import Changed, Corrupt, Refused, Unavailable
 from podferry.contract.manifest import Entry
+from podferry.contract.memory import FILE
 from podferry.contract.reference import Reference, reference_to
 from podferry.contract.spec import DatasetSpec, Shard, Unpack
 from podferry.contract.uri import parse_uri
@@ -56,6 +57,7 @@ class Place:
         content: Its objects.
         uri: Where its store says that it lies.
         asked: Names of which a file was asked for.
+        answering: Whether it answers at last.
         pause: Is called by the listing before the entry of this name.
     """
 
@@ -65,6 +67,8 @@ class Place:
         self.content.objects.update({f"set/{key}": data for key, data in FILES.items()})
         self.uri = parse_uri(f"memory://{name}/set")
         self.asked, self.pauses, self.status = [], {}, 200
+        self.answering = asyncio.Event()
+        self.answering.set()
         self.changed, self.came = {}, asyncio.Condition()
 
     async def answer(self, request):
@@ -74,6 +78,7 @@ class Place:
         tag = hashlib.sha256(whole).hexdigest()[:32]  # as `MemoryStore` has it
         async with self.came:
             self.came.notify_all()
+        await self.answering.wait()
         return web.Response(body=whole, status=self.status, headers={"ETag": f'"{tag}"'})
 
     async def until(self, *names):
@@ -111,6 +116,7 @@ async def place(monkeypatch):
     monkeypatch.setattr(module, "FIRST", 3)
     monkeypatch.setattr(module, "QUICK", float("inf"))
     yield made
+    made.answering.set()
     await runner.cleanup()
     del CONTENTS[made.uri.bucket]
 
@@ -170,7 +176,7 @@ async def test_nothing_has_its_name_before_all_is_listed(place, work, tmp_path):
     place.pauses["e/last"] = [look]
     await (await work()).plan()
     assert seen
-    assert all(name.startswith(f"{ASIDE}/{AHEAD}/") for name in seen)
+    assert all(name.startswith(f"{ASIDE}/{AHEAD}") for name in seen)
 
 
 @pytest.mark.parametrize(
@@ -233,8 +239,10 @@ async def test_where_it_does_not_fit_after_all_nothing_stays(place, work, tmp_pa
     assert list((tmp_path / "stage").iterdir()) == []
 
 
-async def test_no_more_comes_than_there_is_room_for(place, tmp_path):
-    queue = module._Queue(module.Allowed(module.Selection(), 3 * 4096), RANGE)
+@pytest.mark.parametrize("page", [4096, 65536])
+async def test_no_more_comes_than_there_is_room_for(page):
+    """As files are charged: in the pages of this kernel, and with its own memory."""
+    queue = module._Queue(module.Allowed(module.Selection(), 3 * (page + FILE), page), RANGE)
     for name, data in SMALL.items():
         queue.append(Entry(name, len(data)))
     assert [entry.name for _, entry in await queue.take()] == ["d/00", "d/01", "d/02"]
@@ -264,7 +272,7 @@ async def test_what_is_there_already_is_left_to_the_claim(place, work, tmp_path)
 
 async def test_what_a_killed_start_had_fetched_ahead_is_not_taken(place, work, tmp_path):
     """It lies under numbers: whose they were, nobody remembers."""
-    left = tmp_path / "stage" / ASIDE / AHEAD
+    left = tmp_path / "stage" / ASIDE / f"{AHEAD}1"
     left.mkdir(parents=True)
     (left / "0").write_bytes(b"of another listing")
     one = await work()
@@ -279,7 +287,7 @@ async def test_another_agents_stage_is_not_touched(place, work, tmp_path):
     with pytest.raises(Refused, match="another podferry is using the stage"):
         await one.plan()
     one.abandon()
-    assert (tmp_path / "stage" / ASIDE / AHEAD).is_dir()
+    assert list((tmp_path / "stage" / ASIDE).glob(f"{AHEAD}*"))
     assert place.asked == []
     other.close()
 
@@ -326,7 +334,7 @@ async def test_a_full_volume_is_left_to_the_plan(place, work, tmp_path, monkeypa
     put, full = Stage.put, []
 
     def fails(stage, number, data, entry):
-        if stage.root.name == AHEAD:
+        if stage.root.name.startswith(AHEAD):
             full.append(entry)
             raise OSError(errno.ENOSPC, "No space left on device")
         put(stage, number, data, entry)
@@ -352,3 +360,142 @@ async def test_a_listing_that_fails_is_tried_again_and_nothing_comes_twice(place
     await one.plan()
     assert sorted(place.asked) == sorted(SMALL)
     await finished(one, tmp_path)
+
+
+class Death(BaseException):
+    """Ends a process at once."""
+
+
+async def test_a_kill_while_names_are_given_leaves_nothing_that_counts(place, work, tmp_path, monkeypatch):
+    place.pauses["e/last"] = [lambda: place.until(*SMALL)]
+    one, move_in = await work(), Stage.move_in
+
+    def die_at_the_third(stage, path, name):
+        if name == "d/02":
+            raise Death
+        move_in(stage, path, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Stage, "move_in", die_at_the_third)
+        with pytest.raises(Death):
+            await one.plan()
+    one._stage.close()
+    second = await work()
+    one._came_ahead = frozenset()  # it is dead: it removes nothing
+    await second.plan()
+    assert sorted(held(tmp_path / "stage")) == ["d/00", "d/01"]
+    await second.fetch(lines=False)
+    assert held(tmp_path / "stage") == FILES
+
+
+async def test_what_was_cut_off_takes_no_room(place, work, tmp_path, monkeypatch):
+    """What has not come when the listing ends, nor what the plan does not want."""
+    monkeypatch.setattr(module, "LAST", 0.0)
+    place.answering.clear()
+    place.pauses["e/last"] = [lambda: place.until("d/00")]
+    one = await work()
+    await one.plan()
+    assert held(tmp_path / "stage") == {}
+    assert one.status.transfer.handed_over == 0, "to nobody"
+    place.answering.set()
+    await finished(one, tmp_path)
+
+
+async def test_who_is_cancelled_while_it_lists_leaves_nothing(place, work, tmp_path):
+    came = asyncio.Event()
+
+    async def stall():
+        await place.until(*SMALL)
+        came.set()
+        await asyncio.Event().wait()
+
+    place.pauses["e/last"] = [stall]
+    one = await work()
+    planning = asyncio.create_task(one.plan())
+    await came.wait()
+    planning.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await planning
+    await one.close()
+    assert list((tmp_path / "stage").iterdir()) == []
+
+
+async def test_who_is_cancelled_at_the_end_of_the_listing_leaves_nothing_at_work(
+    place, work, tmp_path, monkeypatch
+):
+    place.answering.clear()
+    place.pauses["e/last"] = [lambda: place.until("d/00")]
+    end, ending = module.Ahead.end, asyncio.Event()
+
+    async def noticed(self, patience=module.LAST):
+        ending.set()
+        await end(self, patience)
+
+    monkeypatch.setattr(module.Ahead, "end", noticed)
+    one, before = await work(), asyncio.all_tasks()
+    planning = asyncio.create_task(one.plan())
+    await ending.wait()
+    planning.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await planning
+    assert not [task for task in asyncio.all_tasks() - before if "Ahead" in repr(task)]
+    await one.close()
+    assert list((tmp_path / "stage").iterdir()) == []
+
+
+async def test_a_file_that_cannot_have_its_name_is_left_to_the_plan(place, work, tmp_path):
+    """It tells why; here somebody's empty directory stands there."""
+    (tmp_path / "stage" / "d" / "05").mkdir(parents=True)
+    place.pauses["e/last"] = [lambda: place.until(*SMALL)]
+    one = await work()
+    await one.plan()
+    with pytest.raises(Refused, match="d/05 cannot be written to the stage"):
+        await one.fetch(lines=False)
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["the listing ends", "the listing fails"])
+async def test_whatever_goes_wrong_ahead_is_left_to_the_plan(place, work, tmp_path, monkeypatch, fails):
+    seen = asyncio.Event()
+
+    async def prepare(self, entries):
+        seen.set()
+        raise RuntimeError("closed")
+
+    async def pause():
+        await seen.wait()
+        if fails:
+            raise Unavailable.of("the server does not answer")
+
+    place.pauses["e/last"] = [pause]
+    one = await work()
+    with monkeypatch.context() as patch:
+        patch.setattr(Plainly, "prepare", prepare)
+        if fails:
+            with pytest.raises(Unavailable):
+                await one.plan()
+            return
+        await one.plan()
+    await finished(one, tmp_path)
+
+
+async def test_what_came_for_a_fetch_that_never_began_goes(place, work, tmp_path):
+    """As where the checkpoints beside it are refused."""
+    place.pauses["e/last"] = [lambda: place.until(*SMALL)]
+    one = await work()
+    await one.plan()
+    await one.close()
+    assert held(tmp_path / "stage") == {}
+
+
+async def test_before_the_plan_the_status_claims_nothing(place, work, tmp_path):
+    told = []
+
+    async def look():
+        await place.until(*SMALL)
+        one.report.refresh()
+        told.append((one.status.files_done, one.status.bytes_done))
+
+    place.pauses["e/last"] = [look]
+    one = await work()
+    await one.plan()
+    assert told == [(0, 0)]

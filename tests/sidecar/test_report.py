@@ -75,6 +75,8 @@ async def test_what_comes_before_there_is_a_plan_counts_as_having_come(report, s
     report.begin()
     counts(report, 4, 400)
     clock.now += 2
+    report.pause()
+    clock.now += 100  # a checkpoint is restored
     report.planned(4, 400)
     async with report.telling(lines=False):
         counts(report, 6, 600)
