@@ -65,6 +65,8 @@ class Proxy:
                 pass
         except (OSError, _Cut, asyncio.IncompleteReadError, ValueError):
             pass
+        except asyncio.CancelledError:
+            pass  # the proxy ends, and Python 3.11 would print each connection as an error of a callback
         finally:
             for end in filter(None, (writer, upstream)):
                 end.close()

@@ -7,17 +7,11 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Coroutine
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from podferry.sidecar.agent import Agent
 from podferry.sidecar.config import AgentConfig
-
-if TYPE_CHECKING:
-    from aiohttp import web
-
-SERVER = "podferry.sidecar.server"
-"""Takes as long to load as all the rest: who asks waits at the socket meanwhile, and the data does not."""
+from podferry.sidecar.server import serve
 
 
 def _when_told(end: asyncio.Event, parent: int) -> None:
@@ -50,13 +44,11 @@ async def run_agent(
         end.set()
     _when_told(end, parent)
     agent = Agent(config)
+    runner = await serve(agent.answers, listener)
     work = asyncio.create_task(agent.work())
     tasks: list[asyncio.Task[Any]] = [work]
     steps: tuple[Callable[[], Coroutine[Any, Any, Any]], ...] = (end.wait, agent.drain)
-    runner: web.AppRunner | None = None
     try:
-        server = await asyncio.to_thread(import_module, SERVER)
-        runner = await server.serve(agent.answers, listener)
         for step in steps:
             tasks.append(asyncio.create_task(step()))
             await asyncio.wait({work, tasks[-1]}, return_when=asyncio.FIRST_COMPLETED)
@@ -68,6 +60,5 @@ async def run_agent(
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await agent.close()
-        if runner is not None:
-            await runner.cleanup()
+        await runner.cleanup()
     agent.clean()
