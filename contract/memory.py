@@ -156,14 +156,14 @@ class MemorySum(msgspec.Struct, frozen=True):
         return tuple(row for row in rows if row.bytes)
 
 
-def charged(sizes: Iterable[int]) -> int:
-    """What files of these sizes are charged in a memory volume, file by file."""
-    return sum(-(-size // PAGE) * PAGE + FILE for size in sizes)
+def charged(sizes: Iterable[int], page: int = PAGE) -> int:
+    """What files of these sizes are charged in a memory volume, file by file, in pages of so many bytes."""
+    return sum(-(-size // page) * page + FILE for size in sizes)
 
 
-def in_pages(sizes: Iterable[int]) -> int:
+def in_pages(sizes: Iterable[int], page: int = PAGE) -> int:
     """What files of these sizes take of their volume: whole pages, without the kernel's own memory."""
-    return sum(-(-size // PAGE) * PAGE for size in sizes)
+    return sum(-(-size // page) * page for size in sizes)
 
 
 def charged_at_most(total: int, files: int) -> int:

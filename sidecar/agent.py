@@ -68,6 +68,7 @@ class Agent:
         self._outputs: OutputWork | None = None
         self._ferry: CheckpointFerry | None = None
         self._durable = self._drained_all = self._journal.record.gate is None
+        self._make_works()
 
     async def work(self) -> None:
         """Everything up to the drain; returns only where there is nothing (more) to do.
@@ -88,7 +89,6 @@ class Agent:
             )
 
     async def _work(self) -> None:
-        self._make_works()
         try:
             try:
                 await self._prepare()
@@ -104,7 +104,11 @@ class Agent:
         await all_of(work.run() for work in (self._ferry, self._outputs) if work is not None)
 
     def _make_works(self) -> None:
-        """What there is to do; what a pod does not wish is not even loaded: it waits for this start."""
+        """Make the jobs of this pod.
+
+        What a pod does not configure is not even loaded: training waits for this start. The rest is loaded
+        now, before anybody asks, because loading holds up the loop.
+        """
         spec = self._config.spec
         if spec.datasets:
             self._datasets = DatasetsWork(self._config, self.state)

@@ -16,8 +16,7 @@ from pathlib import Path
 import msgspec
 
 from podferry.contract.manifest import Entry
-from podferry.contract.memory import FILE
-from podferry.contract.memory import PAGE as PAGE_BYTES
+from podferry.contract.memory import PAGE, charged
 from podferry.contract.selection import select
 from podferry.sidecar.landing import Job, Landing, WholeJob
 from podferry.sidecar.lots import LOT, Lots
@@ -30,9 +29,9 @@ from podferry.storage.http_lane import HttpLane
 from podferry.storage.requests import Requests
 from podferry.storage.store import Store
 
-PAGE = 1000
+ANSWER = 1000
 """Entries that most stores list in one answer."""
-FIRST = 3 * PAGE
+FIRST = 3 * ANSWER
 """Entries that are listed before it begins: three requests, which take about as long as beginning does."""
 QUICK = 20_000
 """Entries a second from which a listing keeps this process busy by itself: it can read 50,000."""
@@ -53,7 +52,7 @@ class Allowed(msgspec.Struct, frozen=True):
 
     selection: Selection
     room: int
-    page_bytes: int = PAGE_BYTES
+    page_bytes: int = PAGE
 
 
 class Ahead:
@@ -87,7 +86,7 @@ class Ahead:
         """Take note of an entry; one may come twice, and when the listing is begun again all do."""
         self._queue.append(entry)
         self._listed += 1
-        if self._task is None and self._listed > FIRST and self._listed % PAGE == 1 and self._is_slow:
+        if self._task is None and self._listed > FIRST and self._listed % ANSWER == 1 and self._is_slow:
             requests = store.requests
             if requests is not None:
                 self._task = asyncio.create_task(self._run(requests))
@@ -140,11 +139,7 @@ class Ahead:
         try:
             await HttpLane(_Waiting(requests, self._queue, self._landing), most, meter).run()
         except Exception as error:  # noqa: BLE001 - whatever it is, what is left comes as planned
-            import structlog  # noqa: PLC0415 - where all goes well, nobody needs it
-
-            structlog.get_logger(__name__).warning(
-                "nothing more comes beside the listing", reason=repr(error)
-            )
+            meter.why = f"nothing more came beside the listing: {error!r}"
         finally:
             meter.handed_over = handed_over  # to nobody: the plan counts what it hands over
             self._report.pause()
@@ -194,8 +189,7 @@ class _Queue:
         """Whether it is to come: what is empty needs no request, what is large is shared among processes."""
         if not 0 < entry.size <= self._largest or entry.name in self._taken:
             return False
-        page = self._allowed.page_bytes
-        self._left -= -(-entry.size // page) * page + FILE
+        self._left -= charged([entry.size], self._allowed.page_bytes)
         if self._left < 0:
             return False
         self._taken.add(entry.name)

@@ -13,7 +13,7 @@ import msgspec
 from podferry.contract.data_volume import DataVolume
 from podferry.contract.errors import Problem, Refused
 from podferry.contract.manifest import Entry
-from podferry.contract.memory import FILE
+from podferry.contract.memory import charged, in_pages
 from podferry.contract.quantity import format_bytes, quantity_at_least
 from podferry.contract.spec import PREFIX
 from podferry.sidecar.capacity import Capacity
@@ -50,7 +50,7 @@ def refuse_unless_fits(placed: Sequence[Placed], *, in_pod: bool) -> None:
     """Raise what `fit_problems` finds.
 
     Raises:
-        Refused: They do not fit; no byte has moved.
+        Refused: They do not fit; no byte has moved, but for what came beside a listing and is removed.
     """
     Refused.raise_any(fit_problems(placed, in_pod=in_pod))
 
@@ -193,14 +193,13 @@ def _wasteful(one: Placed) -> bool:
 
 
 def _in_pages(entries: Iterable[Entry], one: Placed) -> int:
-    """What files take of their volume: whole pages, without the kernel's own memory."""
-    page = one.capacity.page_bytes
-    return sum(-(-entry.size // page) * page for entry in entries)
+    """What files take of their volume."""
+    return in_pages((entry.size for entry in entries), one.capacity.page_bytes)
 
 
-def _charged(entries: Sequence[Entry], one: Placed) -> int:
-    """What files are charged to a memory limit, the kernel's own memory included."""
-    return _in_pages(entries, one) + FILE * len(entries)
+def _charged(entries: Iterable[Entry], one: Placed) -> int:
+    """What files are charged to a memory limit."""
+    return charged((entry.size for entry in entries), one.capacity.page_bytes)
 
 
 def _directories(entries: Iterable[Entry]) -> set[str]:

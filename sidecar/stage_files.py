@@ -1,4 +1,4 @@
-"""The stage's calls of the system: a file costs some microseconds, so there is no `Path` in them."""
+"""The stage's calls of the system. A file costs some microseconds: those for each have no `Path` in them."""
 
 from __future__ import annotations
 

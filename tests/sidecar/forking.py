@@ -22,25 +22,10 @@ from podferry.sidecar.settings import PrefetchSettings
 from podferry.sidecar.source import Source
 from podferry.sidecar.stage import Stage
 from podferry.storage.http_pace import FIRST
-from podferry.storage.requests import Origin
+from tests.support.plainly import Plainly
 
 TAG = '"tag"'
 FILES = {f"d/{number}": bytes([number % 251]) * (number + 1) for number in range(600)}
-
-
-class Plainly:
-    """Requests that nobody signs."""
-
-    asks_sums = False
-
-    def __init__(self, port):
-        self.origin = Origin("127.0.0.1", port, tls=False)
-
-    async def prepare(self, entries):
-        pass
-
-    def head(self, entry, start, length, method="GET"):
-        return f"{method} /{entry.name} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
 
 
 def standing():

@@ -24,7 +24,7 @@ from podferry.sidecar.stage import AHEAD, ASIDE, Stage
 from podferry.storage import listing
 from podferry.storage.listing import list_dataset
 from podferry.storage.memory import CONTENTS, Content, MemoryStore
-from podferry.storage.requests import Origin
+from tests.support.plainly import Plainly
 
 COUNTER = itertools.count()
 RANGE = 64 * 1024
@@ -33,21 +33,6 @@ SMALL = {f"d/{number:02}": bytes([number + 1]) * (100 + number) for number in ra
 OTHERS = {"d/empty": b"", "d/large": b"x" * (RANGE + 1), "e/last": b"last"}
 FILES = SMALL | OTHERS
 SIZE = 64 << 20
-
-
-class Plainly:
-    """Requests that nobody signs."""
-
-    asks_sums = False
-
-    def __init__(self, port):
-        self.origin = Origin("127.0.0.1", port, tls=False)
-
-    async def prepare(self, entries):
-        pass
-
-    def head(self, entry, start, length, method="GET"):
-        return f"{method} /{entry.name} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
 
 
 class Place:
@@ -112,7 +97,7 @@ async def place(monkeypatch):
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     store = made.store(runner.addresses[0][1])
     monkeypatch.setattr(listing, "open_store", lambda uri, config: store(uri))
-    monkeypatch.setattr(module, "PAGE", 2)
+    monkeypatch.setattr(module, "ANSWER", 2)
     monkeypatch.setattr(module, "FIRST", 3)
     monkeypatch.setattr(module, "QUICK", float("inf"))
     yield made

@@ -26,7 +26,8 @@ from podferry.sidecar.settings import PrefetchSettings
 from podferry.sidecar.source import Source
 from podferry.sidecar.stage import ASIDE, Stage
 from podferry.storage.checksums import SumKind, sum_of
-from podferry.storage.requests import Origin, match_line, range_line
+from podferry.storage.requests import Origin
+from tests.support.plainly import Plainly
 
 RANGE = 64 * 1024
 SETTINGS = PrefetchSettings(in_flight=4, range_bytes=RANGE, buffer_bytes=1 << 20, attempts=2, processes=1)
@@ -102,22 +103,6 @@ def tag(name):
     return f'"{sum_of(SumKind.CRC64NVME, FILES[name]).value.hex()}-{len(FILES[name])}"'
 
 
-class Plainly:
-    """Requests that nobody signs."""
-
-    asks_sums = True
-
-    def __init__(self, port):
-        self.origin = Origin("127.0.0.1", port, tls=False)
-
-    async def prepare(self, entries):
-        pass
-
-    def head(self, entry, start, length, method="GET"):
-        lines = f"Host: x\r\n{range_line(entry, start, length)}{match_line(entry.tag)}"
-        return f"{method} /{entry.name} HTTP/1.1\r\n{lines}\r\n".encode()
-
-
 class Behind:
     """The store's own client: always right, unless told otherwise."""
 
@@ -161,7 +146,7 @@ class Rig:
     def __init__(self, stage, port, settings=SETTINGS):
         self.stage, self.settings, self.behind = stage, settings, Behind()
         self.meter = PrefetchMeter()
-        self.source = Source(self.behind, Plainly(port))
+        self.source = Source(self.behind, Plainly(port, asks_sums=True))
 
     def prefetch(self):
         entries = [Entry(name, len(data), tag(name)) for name, data in FILES.items()]

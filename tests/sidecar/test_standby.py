@@ -9,14 +9,15 @@ import pytest
 
 from podferry.sidecar import standby
 
-PROGRAM = Path(__file__).with_name("forking.py")
+ROOT = Path(__file__).parents[2]
+PROGRAM = "tests.sidecar.forking"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere helpers are begun anew")
 
 
 def forking(*words):
-    command = [sys.executable, str(PROGRAM), *map(str, words)]
+    command = [sys.executable, "-m", PROGRAM, *map(str, words)]
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=60, check=False, start_new_session=True
+        command, capture_output=True, text=True, timeout=60, check=False, start_new_session=True, cwd=ROOT
     )
 
 

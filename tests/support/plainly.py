@@ -1,0 +1,18 @@
+"""Requests that nobody signs, for servers of the tests; `forking.py` needs them as a program, too."""
+
+from podferry.storage.requests import Origin, match_line, range_line
+
+
+class Plainly:
+    """See `podferry.storage.requests.Requests`."""
+
+    def __init__(self, port, *, asks_sums=False):
+        self.origin = Origin("127.0.0.1", port, tls=False)
+        self.asks_sums = asks_sums
+
+    async def prepare(self, entries):
+        pass
+
+    def head(self, entry, start, length, method="GET"):
+        lines = f"Host: x\r\n{range_line(entry, start, length)}{match_line(entry.tag)}"
+        return f"{method} /{entry.name} HTTP/1.1\r\n{lines}\r\n".encode()
