@@ -12,8 +12,8 @@ from pathlib import Path
 from serving import BUCKET
 
 from podferry.contract.api import CheckpointStatus
-from podferry.sidecar.client import AgentClient
-from podferry.sidecar.launch import EmbeddedAgent, LaunchOptions, launch
+from podferry.sidecar.control.http_client import AgentClient
+from podferry.sidecar.launch.local_agent import EmbeddedAgent, LaunchOptions, launch
 
 PATIENCE = 300.0
 """Seconds for whatever is waited for."""

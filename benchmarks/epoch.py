@@ -26,7 +26,7 @@ from reader import SIDE
 from serving import BUCKET, KEYS, Site, in_memory, measured_on
 from ways import LOCAL, PREFIX, READER, Training, ferried, trained, uri, ways
 
-from demo.__main__ import seal
+from tests.support.isolation import isolate
 
 PARTS = ("train", "cold", "warm")
 SITES = ("plain", "latency")
@@ -149,7 +149,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
 def main(words: Sequence[str]) -> int:
     given = parse(words)
-    seal(os.environ)
+    isolate(os.environ)
     os.environ |= KEYS
     scale, chosen = SHORT if given.short else FULL, given.parts or PARTS
     if given.pairs:

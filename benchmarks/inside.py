@@ -25,8 +25,8 @@ from nginx import nginx, nginx_version
 from peers import OURS_PROGRAM, bringing, commands
 from serving import BUCKET, KEYS, MIB, REAL, Site, bucket, in_memory, measured_on
 
-from demo.__main__ import seal
-from podferry.sidecar.launch import EmbeddedAgent
+from podferry.sidecar.launch.local_agent import EmbeddedAgent
+from tests.support.isolation import isolate
 
 VERIFYING = str(Path(__file__).with_name("verifying.py"))
 RATE, GROWTH, OFF, VERIFIED = 0.9, 40 * MIB, 0.1, 0.9
@@ -212,7 +212,7 @@ def main(words: Sequence[str]) -> int:
     given = parser.parse_args(words)
     if unknown := set(given.parts) - set(PARTS):
         parser.error(f"no {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
-    seal(os.environ)
+    isolate(os.environ)
     os.environ |= KEYS
     scale = Scale(SHORT, given.pairs or 1) if given.short else Scale(FULL, given.pairs or 7)
     chosen = given.parts or PARTS

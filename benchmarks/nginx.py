@@ -15,7 +15,7 @@ from pathlib import Path
 from string import Template
 
 from canned import files_below, lines
-from serving import BUCKET, KEYS, Site, packages, running
+from serving import BUCKET, KEYS, Site, packages, real_servers
 
 from podferry.webhook.certificates import renewed
 
@@ -60,11 +60,11 @@ def nginx(folder: Path, root: Path) -> Iterator[dict[str, Site]]:
     held = root / BUCKET
     (folder / "keys").write_text("".join(lines(files_below(held))))
     _write_certificates(folder)
-    ports = {name: running.free_port() for name in ("plain", "tls", "latency", "distant")}
+    ports = {name: real_servers.free_port() for name in ("plain", "tls", "latency", "distant")}
     _configure(folder, root, ports)
     environ = {"PATH": f"{os.environ['PATH']}:{SYSTEM}"}
     command = ["nginx", "-p", f"{folder}/", "-c", "nginx.conf"]
-    with running.running(command, ports["plain"], folder / "log", **environ):
+    with real_servers.running(command, ports["plain"], folder / "log", **environ):
         yield _sites(folder, held, ports)
 
 

@@ -24,7 +24,7 @@ from peers import EVERY, QUICK, SLOW, contest
 from serving import BUCKET, KEYS, Site, bucket, in_memory, measured_on, s5cmd
 from serving import REAL as VERSITYGW
 
-from demo.__main__ import seal
+from tests.support.isolation import isolate
 
 NGINX = ("plain", "tls", "latency")
 REAL = "s3"
@@ -135,7 +135,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
 def main(words: Sequence[str]) -> int:
     given = parse(words)
-    seal(os.environ)
+    isolate(os.environ)
     planned = steps(given)
     sites = dict.fromkeys(step.site for step in planned)
     sets = {

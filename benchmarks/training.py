@@ -46,7 +46,7 @@ def steps(count: int) -> float:
 
 def hand_over(agent: str, outbox: Path, checkpoints: Path) -> None:
     """Move what lies in `outbox` to where the agent looks, and wait until it is durable."""
-    from podferry.sidecar.client import AgentClient  # noqa: PLC0415 - the others are not to wait for it
+    from podferry.sidecar.control.http_client import AgentClient  # noqa: PLC0415 - the others are not to wait for it
 
     for path in outbox.iterdir():
         path.rename(checkpoints / path.name)

@@ -12,9 +12,9 @@ from pathlib import Path
 import uvloop
 
 from podferry.contract.spec import Access, DatasetSpec
-from podferry.sidecar.dataset import DatasetPlace, DatasetWork
-from podferry.sidecar.places import beside
-from podferry.sidecar.settings import PrefetchSettings
+from podferry.sidecar.config.directories import beside
+from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.dataset.dataset_job import DatasetPlace, DatasetWork
 
 
 async def bring(verify: bool, endpoint: str, uri: str, target: Path) -> None:

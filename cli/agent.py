@@ -11,16 +11,16 @@ from typing import Any
 import click
 import uvloop
 
-from podferry.cli.named import split_named
+from podferry.cli.named_options import split_named
 from podferry.contract.api import SPEC_VARIABLE
 from podferry.contract.errors import FerryError
 from podferry.contract.spec import decode_spec
-from podferry.sidecar.config import AgentConfig
-from podferry.sidecar.logs import LEVELS, configure_logs
-from podferry.sidecar.places import Places
-from podferry.sidecar.settings import Settings
-from podferry.sidecar.standby import stand_by
-from podferry.sidecar.worker import run_agent
+from podferry.sidecar.agent.worker import run_agent
+from podferry.sidecar.config.agent_config import AgentConfig
+from podferry.sidecar.config.directories import Places
+from podferry.sidecar.config.tuning import Settings
+from podferry.sidecar.fetch.worker_prefork import stand_by
+from podferry.sidecar.runtime.log_setup import LEVELS, configure_logs
 
 DIRECTORY = click.Path(path_type=Path, file_okay=False)
 

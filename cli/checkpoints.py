@@ -7,16 +7,27 @@ from typing import Any
 
 import click
 
-from podferry.cli import gc, printing, restore
-from podferry.cli.common import access_options, config_of, output_option, place, run
-from podferry.cli.lineages import History, Selection, at_most, find, history, only, ranked, selected, single
+from podferry.cli import gc, restore
+from podferry.cli import output as printing
+from podferry.cli.lineage_args import (
+    History,
+    Selection,
+    at_most,
+    find,
+    history,
+    only,
+    ranked,
+    selected,
+    single,
+)
+from podferry.cli.options import access_options, config_of, output_option, place, run
 from podferry.cli.verify import Verdict, verify_lineages
 from podferry.contract.commit import Commit
 from podferry.contract.errors import InvalidWish
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
-from podferry.sidecar.bar import bar
-from podferry.sidecar.logs import configure_logs
+from podferry.sidecar.control.progress_bar import bar
+from podferry.sidecar.runtime.log_setup import configure_logs
 from podferry.storage.store import StoreConfig
 
 

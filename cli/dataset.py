@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from podferry.cli import printing
-from podferry.cli.common import (
+from podferry.cli import output as printing
+from podferry.cli.dataset_args import Listed, load
+from podferry.cli.options import (
     access_options,
     config_of,
     opened,
@@ -17,8 +18,7 @@ from podferry.cli.common import (
     run,
     selection_options,
 )
-from podferry.cli.listed import Listed, load
-from podferry.cli.sizes import buckets, dataset_size, typical_sizes
+from podferry.cli.size_histogram import buckets, dataset_size, typical_sizes
 from podferry.contract.manifest import SUFFIX, Manifest, encode_manifest, is_manifest_name
 from podferry.contract.memory import charged
 from podferry.contract.quantity import format_bytes
@@ -136,7 +136,7 @@ def freeze(uri: str, target: str | None, output: str, **options: Any) -> int:
 def get(words: tuple[str, ...]) -> int:
     """Bring a dataset into a directory."""
     # The entry of `podferry` calls it without click; this is its line in the list of verbs.
-    from podferry.cli.get import main  # noqa: PLC0415
+    from podferry.cli.dataset_get import main  # noqa: PLC0415
 
     return main(list(words))
 

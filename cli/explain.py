@@ -10,16 +10,16 @@ from typing import Any
 import click
 import msgspec
 
-from podferry.cli import printing
-from podferry.cli.common import access_options, config_of, output_option, run
-from podferry.cli.explained import NO_SUM, Explained, explain, with_memory
+from podferry.cli import output as printing
+from podferry.cli.explain_values import NO_SUM, Explained, explain, with_memory
+from podferry.cli.options import access_options, config_of, output_option, run
 from podferry.cli.pods import Found, bare_pod, read_pods
-from podferry.contract.data_volume import Listed
+from podferry.contract.dataset_volume import Listed
 from podferry.contract.errors import FerryError, InvalidWish, Problem
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX, DatasetSpec
-from podferry.sidecar.selected import Selection, open_selected, part_of
-from podferry.storage.listing import check_frozen
+from podferry.sidecar.dataset.selection import Selection, open_selected, part_of
+from podferry.storage.listing.dataset import check_frozen
 from podferry.storage.store import StoreConfig
 
 STDIN = "-"

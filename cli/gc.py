@@ -9,18 +9,18 @@ from typing import Any
 
 import click
 
-from podferry.cli import printing
-from podferry.cli.common import access_options, config_of, output_option, place, run
-from podferry.cli.lineages import selected
+from podferry.cli import output as printing
+from podferry.cli.lineage_args import selected
+from podferry.cli.options import access_options, config_of, output_option, place, run
 from podferry.contract.commit import PRIVATE
 from podferry.contract.errors import InvalidWish, NotFound, PermanentError, Problem
 from podferry.contract.quantity import format_bytes
-from podferry.contract.removals import Removal, listed
 from podferry.contract.suggest import did_you_mean
+from podferry.contract.tombstones import Removal, listed
 from podferry.contract.uri import Uri
-from podferry.sidecar.catalogue import Catalogue
-from podferry.sidecar.leftovers import Leftovers, at_work, leftovers, remove_leftovers
-from podferry.sidecar.remote import Remover
+from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.commit.garbage_collector import Remover
+from podferry.sidecar.checkpoint.commit.orphans import Leftovers, at_work, leftovers, remove_leftovers
 from podferry.storage.store import StoreConfig
 
 HEADS = ("lineage", "what", "sequence", "objects", "size", "name")

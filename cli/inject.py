@@ -13,7 +13,7 @@ from podferry.contract.errors import InvalidWish
 from podferry.webhook.inject import Decision, inject
 from podferry.webhook.patch import apply
 from podferry.webhook.policy import Policy, read_policy
-from podferry.webhook.wishes import Namespace
+from podferry.webhook.resolve import Namespace
 
 IMAGE = "podferry"
 """Stands for the image where no policy names one."""

@@ -12,13 +12,13 @@ from types import ModuleType
 from typing import NoReturn, TextIO
 
 SMALL = {
-    "wait": "podferry.sidecar.gate",
-    "drain": "podferry.sidecar.drain",
-    "checkpoint": "podferry.sidecar.mark",
+    "wait": "podferry.sidecar.control.wait_command",
+    "drain": "podferry.sidecar.control.prestop_command",
+    "checkpoint": "podferry.sidecar.control.done_command",
 }
 """Verbs that parse their own words: loading a library for that would take longer than they do."""
 
-GET, GET_MODULE = ["dataset", "get"], "podferry.cli.get"
+GET, GET_MODULE = ["dataset", "get"], "podferry.cli.dataset_get"
 """Parses its own words as well: what comes after it may take less time than a library takes to load."""
 
 AT_ONCE = {GET_MODULE, "podferry.cli.supervise", *SMALL.values()}

@@ -6,21 +6,21 @@ from typing import Any
 
 import click
 
-from podferry.cli import printing
-from podferry.cli.common import Parsed, access_options, config_of, opened, output_option, place, run
-from podferry.cli.sizes import dataset_size
+from podferry.cli import output as printing
+from podferry.cli.options import Parsed, access_options, config_of, opened, output_option, place, run
+from podferry.cli.size_histogram import dataset_size
 from podferry.contract.errors import InvalidWish, Problem
 from podferry.contract.manifest import Manifest
 from podferry.contract.quantity import format_bytes, parse_bytes, quantity_at_least
 from podferry.contract.reference import reference_to
 from podferry.contract.spec import PREFIX
 from podferry.contract.uri import Uri
-from podferry.sidecar.audit import damages
-from podferry.sidecar.packing import SHARD_BYTES, Packing, Result
-from podferry.sidecar.packs import Pack, open_pack
-from podferry.sidecar.settings import PrefetchSettings
-from podferry.storage.lane import EngineLane
-from podferry.storage.listing import list_dataset, open_dataset
+from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.pack.audit import damages
+from podferry.sidecar.pack.builder import SHARD_BYTES, Packing, Result
+from podferry.sidecar.pack.reader import Pack, open_pack
+from podferry.storage.listing.dataset import list_dataset, open_dataset
+from podferry.storage.range_fetch import EngineLane
 from podferry.storage.store import StoreConfig
 
 LEAST, MOST = 1 << 20, 5 << 40

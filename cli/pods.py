@@ -14,7 +14,7 @@ import msgspec
 import yaml
 
 from podferry.contract.errors import InvalidWish, Problem
-from podferry.contract.origin import COMPLETION_INDEX, JOBSET
+from podferry.contract.pod_owner import COMPLETION_INDEX, JOBSET
 from podferry.contract.spec import PREFIX
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

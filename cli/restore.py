@@ -11,16 +11,16 @@ from typing import Any
 import click
 import msgspec
 
-from podferry.cli import printing
-from podferry.cli.common import access_options, config_of, output_option, place, run
-from podferry.cli.lineages import at_most, find, history, only, ranked, selected, single
+from podferry.cli import output as printing
+from podferry.cli.lineage_args import at_most, find, history, only, ranked, selected, single
+from podferry.cli.options import access_options, config_of, output_option, place, run
 from podferry.contract.commit import Commit
 from podferry.contract.errors import Refused
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
-from podferry.sidecar.bar import bar
-from podferry.sidecar.restore import Source, restore, restored_status
-from podferry.sidecar.verified import FILES
+from podferry.sidecar.checkpoint.restore.restore import Source, restore, restored_status
+from podferry.sidecar.checkpoint.restore.verified_staging import FILES
+from podferry.sidecar.control.progress_bar import bar
 from podferry.storage.store import StoreConfig
 
 ASIDE = ".podferry-restoring"

@@ -16,13 +16,13 @@ from typing import Any
 
 import click
 
-from podferry.cli.named import by_dataset
+from podferry.cli.named_options import by_dataset
 from podferry.contract.api import AGENT_VARIABLE, EXIT_NEVER, EXIT_NOT_DURABLE, Durability, Gate
 from podferry.contract.errors import PermanentError, Problem
 from podferry.contract.suggest import did_you_mean
-from podferry.sidecar.bar import prefetch_bars
-from podferry.sidecar.client import AgentClient
-from podferry.sidecar.launch import EmbeddedAgent, LaunchOptions, launch
+from podferry.sidecar.control.http_client import AgentClient
+from podferry.sidecar.control.progress_bar import prefetch_bars
+from podferry.sidecar.launch.local_agent import EmbeddedAgent, LaunchOptions, launch
 
 PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 EXIT_NOT_FOUND = 127

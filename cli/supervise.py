@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import socket
 
-from podferry.sidecar.supervisor import supervise
+from podferry.sidecar.agent.supervisor import supervise
 
 DEFAULT_PORT = 8471
 

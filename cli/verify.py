@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from podferry.cli.lineages import History, history
+from podferry.cli.lineage_args import History, history
 from podferry.contract.commit import Commit, CommittedFile
 from podferry.contract.errors import Problem
-from podferry.sidecar.catalogue import Catalogue
-from podferry.sidecar.examine import Examiner
+from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.commit.verify import Examiner
 
 AT_ONCE = 16
 """Commits that are looked at at a time: many objects each, and few enough for any store."""

@@ -9,8 +9,8 @@ from typing import Any
 import click
 import uvloop
 
-from podferry.sidecar.logs import LEVELS, configure_logs
-from podferry.webhook.run import CertificateFiles, OwnCertificates, WebhookConfig, run_webhook
+from podferry.sidecar.runtime.log_setup import LEVELS, configure_logs
+from podferry.webhook.main import CertificateFiles, OwnCertificates, WebhookConfig, run_webhook
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 

@@ -1,8 +1,9 @@
 """A pod's annotations → its ferry spec. All that is wrong is said at once.
 
 A key belongs to us when it begins with `podferry.io/`. Each value has its variables expanded, is parsed by
-the table in `podferry.contract.keys`, and then the wishes are checked against each other
-(`podferry.contract.cross`). `dataset.NAME` and the keys that end with `.NAME` are those of one dataset more.
+the table in `podferry.contract.annotation_keys`, and then the wishes are checked against each other
+(`podferry.contract.cross_validation`). `dataset.NAME` and the keys that end with `.NAME` are those of one
+dataset more.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from podferry.contract.cross import access_of, cross_problems, parts_of
+from podferry.contract.annotation_keys import KEYS, NAME, RESTORE_WORDS, STAMPS, known_keys, split_key
+from podferry.contract.cross_validation import access_of, cross_problems, parts_of
 from podferry.contract.errors import InvalidWish, Problem
-from podferry.contract.keys import KEYS, NAME, RESTORE_WORDS, STAMPS, known_keys, split_key
 from podferry.contract.reference import Reference, parse_reference
 from podferry.contract.spec import (
     CHECKPOINT_PATH,
@@ -32,8 +33,8 @@ from podferry.contract.spec import (
     Unpack,
     default_path,
 )
+from podferry.contract.substitution import Variables, expand
 from podferry.contract.suggest import did_you_mean
-from podferry.contract.variables import Variables, expand
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 

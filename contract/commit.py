@@ -23,9 +23,9 @@ from datetime import datetime
 
 import msgspec
 
-from podferry.contract.documents import decode_sealed, encode_sealed
 from podferry.contract.errors import Corrupt
-from podferry.contract.names import clashes, name_problem
+from podferry.contract.file_names import clashes, name_problem
+from podferry.contract.versioned_json import decode_sealed, encode_sealed
 
 FORMAT = 1
 PRIVATE = ".podferry"

@@ -21,7 +21,7 @@
         └── Throttled           the store asked for patience
 
 Each error carries `Problem`s: what is wrong, the measured value, the remedy. Vendors' exceptions are
-translated into this tree in one place (`podferry.storage.translate`) and chained with `from`.
+translated into this tree in one place (`podferry.storage.errors.translate`) and chained with `from`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from podferry.contract.errors import Problem
-from podferry.contract.origin import KFP, Origin
+from podferry.contract.pod_owner import KFP, Origin
 
 LONGEST = 200
 """Characters: with a checkpoint's name and its hash it stays within one path component and key limits."""

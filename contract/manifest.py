@@ -15,9 +15,9 @@ from typing import Annotated
 
 import msgspec
 
-from podferry.contract.documents import decode_document
 from podferry.contract.errors import Corrupt, Problem
-from podferry.contract.names import clashes, name_problem
+from podferry.contract.file_names import clashes, name_problem
+from podferry.contract.versioned_json import decode_document
 
 FORMAT = 1
 SUFFIX = ".podferry.json"

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from podferry.contract.data_volume import DataVolume, Listed, known_of, unsized
+from podferry.contract.dataset_volume import DataVolume, Listed, known_of, unsized
 from podferry.contract.errors import InvalidWish, Problem
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX, CheckpointSpec, DatasetSpec, FerrySpec, Medium

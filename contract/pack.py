@@ -12,11 +12,11 @@ from itertools import pairwise
 
 import msgspec
 
-from podferry.contract.documents import decode_document
 from podferry.contract.errors import Changed, Corrupt, Problem
+from podferry.contract.file_names import clashes, name_problem
 from podferry.contract.manifest import Entry
-from podferry.contract.names import clashes, name_problem
 from podferry.contract.spec import Unpack
+from podferry.contract.versioned_json import decode_document
 
 FORMAT = 1
 INDEX = "podferry-pack.json"

@@ -13,10 +13,10 @@ from typing import Annotated
 import msgspec
 
 from podferry.contract.api import DATASET_VARIABLE
-from podferry.contract.documents import decode_document
 from podferry.contract.errors import Corrupt, InvalidWish, Problem
 from podferry.contract.reference import Reference, parse_reference
 from podferry.contract.uri import Uri, parse_uri
+from podferry.contract.versioned_json import decode_document
 
 FORMAT = 2
 """1 had one dataset at most, under the key `dataset`: an agent of that time must not overlook several."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import MutableMapping
 from pathlib import Path
 
 from demo.failure import DemoError
@@ -14,6 +13,7 @@ from demo.results import Plan, broken_promises, report
 from demo.run import run
 from demo.screen import Screen
 from podferry.contract.errors import FerryError
+from tests.support.isolation import isolate
 
 IMITATED = (
     "the object store is moto, an S3 server in Python on this machine: a real one carries more.",
@@ -23,15 +23,6 @@ IMITATED = (
 
 
 FEWEST_EPOCHS, FEWEST_IMAGES = 8, 400
-FOREIGN = ("AWS_", "PODFERRY_")
-PROXIES = ("http_proxy", "https_proxy", "all_proxy")
-
-
-def seal(environ: MutableMapping[str, str]) -> None:
-    """Take out all that could send this process and its children to another place than this machine."""
-    for name in [n for n in environ if n.startswith(FOREIGN) or n.lower() in PROXIES]:
-        del environ[name]
-    environ["AWS_EC2_METADATA_DISABLED"] = "true"
 
 
 def main() -> int:
@@ -45,7 +36,7 @@ def main() -> int:
         parser.error(f"--epochs {given.epochs}: the demo kills training in the middle; write 8 or more")
     if given.images is not None and given.images < FEWEST_IMAGES:
         parser.error(f"--images {given.images}: too few to learn from; write 400 or more")
-    seal(os.environ)
+    isolate(os.environ)
     screen = Screen()
     try:
         story = run(Plan(given.images, given.epochs, given.epochs // 2), given.build, screen)

@@ -16,8 +16,8 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from podferry.contract.uri import parse_uri
-from podferry.sidecar.tasks import all_of
-from podferry.storage.open import open_store
+from podferry.sidecar.runtime.concurrency import all_of
+from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
 
 TEST_EVERY = 5

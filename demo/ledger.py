@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from demo.failure import DemoError
 from podferry.contract.commit import Commit
 from podferry.contract.uri import parse_uri
-from podferry.sidecar.catalogue import Catalogue
-from podferry.storage.open import open_store
+from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
 
 PAUSE = 0.05

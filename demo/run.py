@@ -13,12 +13,12 @@ from demo.failure import DemoError
 from demo.flow import Arguments, Heard, StepBegan, StepEnded, running
 from demo.images import Picture, pictures, put
 from demo.ledger import Ledger
-from demo.objectstore import BUCKET, environment, object_store
 from demo.results import DURABLE_BEFORE, Plan, Story
 from demo.screen import Bar, Screen
 from podferry.contract.commit import Commit
 from podferry.contract.quantity import format_bytes
 from podferry.pipelines.digits_events import Left, Opened, Trained
+from tests.support.object_store import BUCKET, environment, object_store
 
 DATASET = f"s3://{BUCKET}/digits"
 CHECKPOINTS = f"s3://{BUCKET}/checkpoints"

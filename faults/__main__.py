@@ -13,11 +13,11 @@ import sys
 import time
 from pathlib import Path
 
-from demo.__main__ import seal
 from faults.known import KNOWN, available
 from faults.report import report, say, say_proof
 from faults.run import Run
 from faults.store import served
+from tests.support.isolation import isolate
 
 USUAL = [writer.name for writer in KNOWN.values() if writer.weight]
 
@@ -60,7 +60,7 @@ def play(given: argparse.Namespace) -> int:
 def main() -> int:
     """The exit code: 0 where every promise was kept."""
     given = parse()
-    seal(os.environ)
+    isolate(os.environ)
     # An end by kill is as one by Ctrl-C: store and pods go with it.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     given.build.mkdir(parents=True, exist_ok=True)

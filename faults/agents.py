@@ -11,7 +11,7 @@ from pathlib import Path
 
 from faults.ledger import Violation
 from podferry.contract.spec import encode_spec
-from podferry.sidecar.options import local_spec
+from podferry.sidecar.launch.local_spec import local_spec
 
 CRASH = re.compile(r"the worker ended with (-?\d+)")
 

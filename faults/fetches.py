@@ -17,11 +17,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from demo.__main__ import seal
 from faults.fetching import KINDS, Fetched, Fetching, dataset, is_data, mix, put
 from faults.messages import Head
 from faults.plan import Fault
 from faults.store import served
+from tests.support.isolation import isolate
 
 SMALL = 40
 """Small files in the dataset."""
@@ -97,7 +97,7 @@ def report(done: Sequence[tuple[str, Fetched]], store: str) -> int:
 def main() -> int:
     """The exit code: 0 where all was right or told."""
     given = parse()
-    seal(os.environ)
+    isolate(os.environ)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     files = dataset(given.seed, SMALL)
     done = []

@@ -20,10 +20,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from demo.__main__ import seal
 from faults.lives import play
 from faults.moments import KILLS, MOMENTS, SIZES, Life, life
 from faults.store import Served, served
+from tests.support.isolation import isolate
 
 Record = Mapping[str, Any]
 """What became of a life, as `faults.lives.play` has it."""
@@ -135,7 +135,7 @@ def prove(store: Served, build: Path) -> int:
 def main() -> int:
     """The exit code: 0 where every promise was kept."""
     given = parse()
-    seal(os.environ)
+    isolate(os.environ)
     # An end by kill is as one by Ctrl-C: store and agent go with it.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     began, done = time.monotonic(), []

@@ -27,8 +27,8 @@ from faults.supervised import Supervised
 from faults.writers.frame import Ledger as Notes
 from faults.writers.frame import expected, files_below
 from faults.writers.safetensors_sharded import Sharded
-from podferry.sidecar.launch import private_base
-from podferry.sidecar.settings import CheckpointSettings
+from podferry.sidecar.config.tuning import CheckpointSettings
+from podferry.sidecar.launch.local_agent import private_base
 
 GLANCE = 0.01
 """Seconds between two looks at the clock while a moment is waited for."""

@@ -1,10 +1,10 @@
-"""The agent's modules, all of them: it loads some only where a pod wishes what they do."""
+"""The agent's modules, all of them: it loads some only where a pod configures what they do."""
 
 from __future__ import annotations
 
 from importlib import import_module
 
-PARTS = ("agent", "checkpoints", "outputs")
+PARTS = ("agent.agent", "checkpoint.pipeline.checkpoint_job", "outputs.output_job")
 
 
 def load_agent() -> None:

@@ -34,8 +34,8 @@ def _everywhere(name: str, replacement: object) -> None:
 
 
 def _no_data() -> None:
-    from podferry.sidecar.ledger import Done  # noqa: PLC0415 - in the worker alone
-    from podferry.sidecar.sending import Job, Sender  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.checkpoint.upload.file_sender import Job, Sender  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.checkpoint.upload.upload_journal import Done  # noqa: PLC0415 - in the worker alone
 
     async def send(self: Sender, job: Job) -> None:
         job.ledger.note(Done(job.file.name))
@@ -44,7 +44,7 @@ def _no_data() -> None:
 
 
 def _no_check_of_what_is_sent() -> None:
-    from podferry.sidecar.reading import Reading  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.checkpoint.upload.verified_reader import Reading  # noqa: PLC0415 - in the worker alone
 
     def part(self: Reading, number: int, expected: str) -> bytes:
         start, length = self.span(number)
@@ -59,7 +59,7 @@ def _no_rules() -> None:
 
 
 def _same_folder() -> None:
-    from podferry.sidecar.committer import Committer  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.checkpoint.commit.committer import Committer  # noqa: PLC0415 - in the worker alone
 
     async def earlier(self: Committer, name: str, folder: str) -> None:
         """Say that there is none: else it would not be sent at all."""
@@ -75,7 +75,7 @@ def _no_check_of_what_comes() -> None:
 
 
 def _an_older_one() -> None:
-    from podferry.sidecar.restore import Source  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.checkpoint.restore.restore import Source  # noqa: PLC0415 - in the worker alone
 
     newest_first = Source.commits
 
@@ -88,7 +88,7 @@ def _an_older_one() -> None:
 
 def _removes_the_last() -> None:
     from podferry.contract.commit import commit_name  # noqa: PLC0415 - in the worker alone
-    from podferry.sidecar.committer import Committer  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.checkpoint.commit.committer import Committer  # noqa: PLC0415 - in the worker alone
 
     create = Committer.commit
 
@@ -105,7 +105,7 @@ def _removes_the_last() -> None:
 
 def _says_so_at_once() -> None:
     from podferry.contract.api import Durability  # noqa: PLC0415 - in the worker alone
-    from podferry.sidecar.ferrying import CheckpointFerry  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointFerry  # noqa: PLC0415 - in the worker alone
 
     async def durable(self: CheckpointFerry, *_: Any, **__: Any) -> Durability:
         return Durability(durable=True)
@@ -114,7 +114,7 @@ def _says_so_at_once() -> None:
 
 
 def _no_ledger() -> None:
-    from podferry.sidecar.ledger import Ledger, Ledgers  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.checkpoint.upload.upload_journal import Ledger, Ledgers  # noqa: PLC0415 - in the worker alone
 
     def find(self: Ledgers, number: int) -> Ledger | None:
         """Know of no upload that an earlier worker began."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from obstore.store import S3Store
 
-from demo.objectstore import ACCESS_KEY, BUCKET, REGION, SECRET_KEY, object_store
+from tests.support.object_store import ACCESS_KEY, BUCKET, REGION, SECRET_KEY, object_store
 
 START = 30.0
 """Seconds that the server may take to listen."""
@@ -91,7 +91,7 @@ def _installed() -> Path:
     Raises:
         RuntimeError: There is no Go, or it cannot build it.
     """
-    return Path(import_module("tests.servers.installing").installed("versitygw"))
+    return Path(import_module("tests.support.server_binaries").installed("versitygw"))
 
 
 @contextmanager

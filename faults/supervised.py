@@ -11,7 +11,7 @@ from pathlib import Path
 from faults.family import Family
 from faults.scene import ROOT
 from podferry.contract.errors import Unavailable
-from podferry.sidecar.client import AgentClient
+from podferry.sidecar.control.http_client import AgentClient
 
 GRACE = 45.0
 """Seconds that its end may take."""

@@ -22,7 +22,7 @@ class Limits(msgspec.Struct, frozen=True):
         retry_seconds: After this long since the first try none is begun any more.
         metadata_seconds: For a cloud's metadata service to accept a connection: it is next door or absent.
         part_bytes: Size of a part of a chunked upload. S3 takes 10,000 parts, so an object may reach
-            `largest_object`; `podferry.storage.parts.part_bytes_for` gives larger parts where the size is
+            `largest_object`; `podferry.storage.multipart.part_bytes_for` gives larger parts where the size is
             known before. A part is what is sent again after a failure, and one checksum, one signature and
             one request in its size: above 8 MiB these cost nothing beside the bytes.
         parts_at_once: Parts of one upload in flight. A write of any size holds about twice as many, with

@@ -6,7 +6,7 @@ ends. All calls are safe to run concurrently. Every call may raise
 * `BucketNotFound`, `AccessDenied`, `CredentialsMissing`: permanent;
 * `Throttled`, `Unavailable`: temporary, after the engine's own retries have been spent.
 
-No vendor's exception passes: `podferry.storage.translate` turns each into the error tree.
+No vendor's exception passes: `podferry.storage.errors.translate` turns each into the error tree.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import msgspec
 
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
-from podferry.storage.parts import PartStore
-from podferry.storage.requests import Requests
+from podferry.storage.multipart import PartStore
+from podferry.storage.request_builder import Requests
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 

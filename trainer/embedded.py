@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 from podferry.contract.kfp_inputs import read_kfp_inputs
 from podferry.contract.lineage import lineage_of
-from podferry.contract.origin import KFP, Origin
-from podferry.sidecar.client import AgentClient
-from podferry.sidecar.launch import LaunchOptions, launch
+from podferry.contract.pod_owner import KFP, Origin
+from podferry.sidecar.control.http_client import AgentClient
+from podferry.sidecar.launch.local_agent import LaunchOptions, launch
 
 FUNCTION_FLAG = "--function_to_execute"
 

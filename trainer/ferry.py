@@ -25,8 +25,8 @@ from podferry.contract.api import (
 )
 from podferry.contract.errors import InvalidWish, PermanentError, Problem, TemporaryError
 from podferry.contract.uri import parse_uri
-from podferry.sidecar.bar import prefetch_bars
-from podferry.sidecar.client import AgentClient
+from podferry.sidecar.control.http_client import AgentClient
+from podferry.sidecar.control.progress_bar import prefetch_bars
 from podferry.trainer.marks import mark
 
 Place = str | os.PathLike[str]

@@ -6,7 +6,7 @@ import os
 
 from podferry.contract.api import AGENT_VARIABLE
 from podferry.contract.errors import NotFound, Refused
-from podferry.sidecar.client import AgentClient
+from podferry.sidecar.control.http_client import AgentClient
 
 
 def checkpoint_done(checkpoint: int | str) -> bool:

@@ -8,11 +8,12 @@ from typing import Any
 from podferry.contract.api import AGENT_VARIABLE, SPEC_VARIABLE
 from podferry.contract.errors import Problem
 from podferry.contract.spec import FerrySpec, encode_spec
-from podferry.webhook.environment import agent_url, variable
 from podferry.webhook.memory import gate_resources, sidecar_resources
-from podferry.webhook.pod import GATE, SIDECAR, literal
+from podferry.webhook.pod_json import GATE, SIDECAR, literal
 from podferry.webhook.policy import Policy
-from podferry.webhook.users import NOBODY, Runner, gate_context, security_context
+from podferry.webhook.resolve import Wish
+from podferry.webhook.security_context import NOBODY, Runner, gate_context, security_context
+from podferry.webhook.trainer_env import agent_url, variable
 from podferry.webhook.volumes import (
     CHECKPOINT_DIR,
     CHECKPOINT_SECRET_DIR,
@@ -24,7 +25,6 @@ from podferry.webhook.volumes import (
     data_secret_dir,
     sidecar_mounts,
 )
-from podferry.webhook.wishes import Wish
 
 COMMAND = ["podferry"]
 

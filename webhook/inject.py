@@ -15,24 +15,12 @@ from typing import Any
 import msgspec
 
 from podferry.contract.errors import InvalidWish, Problem
-from podferry.contract.origin import origin_of
+from podferry.contract.pod_owner import origin_of
 from podferry.contract.spec import PREFIX, encode_spec
 from podferry.webhook.containers import gate, refusing_gate, sidecar
-from podferry.webhook.earlier import (
-    INJECTED,
-    POLICY_HASH,
-    REFUSED,
-    SPEC,
-    STATUS,
-    has_traces,
-    is_refused,
-    repair,
-)
-from podferry.webhook.environment import trainer_environment
-from podferry.webhook.grace import drain_seconds, grace_of, own_grace
 from podferry.webhook.memory import quality_warnings, raise_memory, shm_warnings
 from podferry.webhook.patch import Draft, Path
-from podferry.webhook.pod import (
+from podferry.webhook.pod_json import (
     GATE,
     Json,
     annotations_of,
@@ -42,9 +30,21 @@ from podferry.webhook.pod import (
     named,
 )
 from podferry.webhook.policy import OnInvalid, Policy
-from podferry.webhook.users import mode_warnings
+from podferry.webhook.reinvocation import (
+    INJECTED,
+    POLICY_HASH,
+    REFUSED,
+    SPEC,
+    STATUS,
+    has_traces,
+    is_refused,
+    repair,
+)
+from podferry.webhook.resolve import Namespace, Wish, is_wished, resolve, wish_of
+from podferry.webhook.security_context import mode_warnings
+from podferry.webhook.termination_grace import drain_seconds, grace_of, own_grace
+from podferry.webhook.trainer_env import trainer_environment
 from podferry.webhook.volumes import has_shm, trainer_mounts, volumes
-from podferry.webhook.wishes import Namespace, Wish, is_wished, resolve, wish_of
 
 
 class Outcome(StrEnum):

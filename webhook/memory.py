@@ -10,7 +10,7 @@ from podferry.contract.memory import MIB, MemorySum
 from podferry.contract.quantity import format_bytes, parse_bytes, parse_quantity
 from podferry.contract.spec import PREFIX
 from podferry.webhook.patch import Draft, Path, find
-from podferry.webhook.pod import Json, containers_of, init_containers_of, spec_of
+from podferry.webhook.pod_json import Json, containers_of, init_containers_of, spec_of
 from podferry.webhook.policy import Policy
 from podferry.webhook.volumes import quantity
 

@@ -17,11 +17,11 @@ from aiohttp import web
 
 from podferry.contract.errors import FerryError, InvalidWish
 from podferry.webhook.inject import Outcome, inject
+from podferry.webhook.job_templates import template_problems
 from podferry.webhook.kube import Cluster
 from podferry.webhook.policy import Policy
+from podferry.webhook.resolve import Namespace, is_wished
 from podferry.webhook.review import Request, allow, decode_review, deny
-from podferry.webhook.templates import template_problems
-from podferry.webhook.wishes import Namespace, is_wished
 
 log = structlog.get_logger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Any
 from podferry.contract.errors import Problem
 from podferry.contract.memory import MIB, MemorySum
 from podferry.contract.spec import PREFIX, SHM, DatasetSpec, FerrySpec, Medium
-from podferry.webhook.pod import VOLUMES, Json, mounts_of, volumes_of
+from podferry.webhook.pod_json import VOLUMES, Json, mounts_of, volumes_of
 
 DATA, CHECKPOINTS, OUTPUTS, CONTROL, SHARED = (
     "podferry-data",

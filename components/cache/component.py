@@ -7,8 +7,8 @@
 # ruff: noqa: PLC0415, PLR0913
 from typing import Any, NamedTuple
 
-from podferry.components.reach import SECRET_DIR
 from podferry.components.step import step, verdict
+from podferry.components.store_access import SECRET_DIR
 
 
 @step

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from podferry.components.dataset.runner import list_frozen, volume_problems
-from podferry.components.reach import reach
-from podferry.components.tables import say, show_memory
+from podferry.components.log_tables import say, show_memory
+from podferry.components.store_access import reach
 from podferry.contract.annotations import read_annotations
-from podferry.contract.data_volume import Listed
+from podferry.contract.dataset_volume import Listed
 from podferry.contract.errors import InvalidWish, Problem, Refused
 from podferry.contract.manifest import Manifest
 from podferry.contract.memory import MemorySum, Row, charged, memory_sum
 from podferry.contract.quantity import format_bytes, parse_bytes, quantity_at_least
 from podferry.contract.reference import reference_to
 from podferry.contract.spec import PREFIX, FerrySpec, Shard
-from podferry.contract.variables import escape_variables
-from podferry.sidecar.selected import Selection, part_of
+from podferry.contract.substitution import escape_variables
+from podferry.sidecar.dataset.selection import Selection, part_of
 
 DESTINATION = "memory://plan/checkpoints"
 """Stands for the destination, which the sum does not depend on; nothing is opened there."""

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from kfp import dsl
 
-from podferry.components.reach import SECRET_DIR
 from podferry.components.step import step, verdict
+from podferry.components.store_access import SECRET_DIR
 
 
 @step

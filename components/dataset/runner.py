@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from podferry.components.reach import reach
-from podferry.components.tables import say, show_memory
-from podferry.contract.data_volume import Listed
+from podferry.components.log_tables import say, show_memory
+from podferry.components.store_access import reach
+from podferry.contract.dataset_volume import Listed
 from podferry.contract.errors import Problem
 from podferry.contract.kfp_inputs import REFERENCE_KEY
 from podferry.contract.manifest import Manifest
@@ -19,12 +19,12 @@ from podferry.contract.quantity import format_bytes, parse_bytes, quantity_at_le
 from podferry.contract.reference import parse_reference, reference_to
 from podferry.contract.selection import parse_globs
 from podferry.contract.spec import DatasetSpec, FerrySpec, Unpack
-from podferry.sidecar.capacity import Capacity
-from podferry.sidecar.fit import Placed, fit_problems
-from podferry.sidecar.plan import plan_prefetch
-from podferry.sidecar.selected import Opened, Selection, open_selected
-from podferry.sidecar.settings import PrefetchSettings
-from podferry.storage.listing import check_frozen
+from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.dataset.fit_check import Placed, fit_problems
+from podferry.sidecar.dataset.selection import Opened, Selection, open_selected
+from podferry.sidecar.fetch.plan import plan_prefetch
+from podferry.sidecar.staging.volume_capacity import Capacity
+from podferry.storage.listing.dataset import check_frozen
 from podferry.storage.store import StoreConfig
 
 FORMAT = 1

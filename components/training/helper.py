@@ -10,14 +10,14 @@ from typing import Any
 from kfp import kubernetes
 from kfp.dsl.pipeline_channel import PipelineChannel
 
-from podferry.components.training.inputs import TaskInputs, annotation_text, inputs_of
-from podferry.components.training.wishes import places_of, wish_problems
+from podferry.components.training.input_refs import TaskInputs, annotation_text, inputs_of
+from podferry.components.training.validate import places_of, wish_problems
+from podferry.contract.annotation_keys import known_keys
 from podferry.contract.errors import InvalidWish, Problem
-from podferry.contract.keys import known_keys
 from podferry.contract.quantity import parse_bytes
 from podferry.contract.spec import PREFIX
+from podferry.contract.substitution import INPUT, TOKEN
 from podferry.contract.suggest import did_you_mean
-from podferry.contract.variables import INPUT, TOKEN
 
 KFP_MEMORY = re.compile(r"\d+([EPTGMK]i?)?")
 """The quantities that KFP's `set_memory_limit` takes."""

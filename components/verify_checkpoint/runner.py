@@ -9,17 +9,17 @@ from dataclasses import dataclass
 
 import msgspec
 
-from podferry.components.reach import reach
-from podferry.components.tables import show
+from podferry.components.log_tables import show
+from podferry.components.store_access import reach
 from podferry.contract.commit import PRIVATE, Commit
 from podferry.contract.errors import Corrupt, FormatTooNew, NotFound, PermanentError, Problem
 from podferry.contract.kfp_inputs import read_kfp_inputs
 from podferry.contract.lineage import lineage_problem
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import parse_uri
-from podferry.sidecar.catalogue import Catalogue
-from podferry.sidecar.examine import Examiner
-from podferry.storage.open import open_store
+from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.commit.verify import Examiner
+from podferry.storage.factory import open_store
 from podferry.storage.store import Store, StoreConfig
 
 WRITER = f"{PRIVATE}/writer.json"

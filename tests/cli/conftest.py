@@ -24,8 +24,8 @@ from podferry.contract.commit import (
     step_of,
 )
 from podferry.contract.uri import Uri, parse_uri
-from podferry.storage.memory import CONTENTS, Content
-from podferry.storage.open import open_store
+from podferry.storage.factory import open_store
+from podferry.storage.memory.store import CONTENTS, Content
 
 GOLDEN = Path(__file__).parent / "golden"
 REFRESH = "REFRESH_GOLDEN"

@@ -9,7 +9,7 @@ import xxhash
 
 from podferry.contract.commit import Commit, CommittedFile, commit_name, encode_commit
 from podferry.contract.errors import Unavailable
-from podferry.storage.memory import CONTENTS, Fault
+from podferry.storage.memory.store import CONTENTS, Fault
 
 FIT = "team.job.fit"
 

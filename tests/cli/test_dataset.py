@@ -5,7 +5,7 @@ import pytest
 
 from podferry.contract.manifest import decode_manifest
 from podferry.contract.reference import parse_reference
-from podferry.storage.memory import CONTENTS
+from podferry.storage.memory.store import CONTENTS
 
 
 def test_ls_golden(podferry, digits, golden):
@@ -147,7 +147,7 @@ def test_a_terminal_folds_and_never_cuts(podferry, digits, monkeypatch):
     name = "very-[bold]-" + "long" * 40
     CONTENTS["digits"].objects[f"v1/{name}"] = b"1"
     monkeypatch.setenv("COLUMNS", "60")
-    monkeypatch.setattr("podferry.cli.printing.on_terminal", lambda: True)
+    monkeypatch.setattr("podferry.cli.output.on_terminal", lambda: True)
     out = podferry("dataset", "ls", digits).out
     assert "…" not in out
     assert max(map(len, out.splitlines())) <= 60

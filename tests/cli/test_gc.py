@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
+from podferry.contract.agent_notes import FORMAT, Note, Phase, encode_note, note_name
 from podferry.contract.commit import COMMITS, commit_name
-from podferry.contract.notes import FORMAT, Note, Phase, encode_note, note_name
-from podferry.contract.removals import Removing, encode_removing, removing_name
-from podferry.storage.memory import CONTENTS
+from podferry.contract.tombstones import Removing, encode_removing, removing_name
+from podferry.storage.memory.store import CONTENTS
 
 FIT, TUNE = "team.job.fit", "team.job.tune"
 WHEN = datetime(2026, 1, 1, tzinfo=UTC)

@@ -35,7 +35,7 @@ def test_help_names_all_verbs_without_loading_them():
 
 
 def test_waiting_loads_next_to_nothing():
-    code = "import sys, podferry.sidecar.gate, podferry.cli.main; print(*sys.modules)"
+    code = "import sys, podferry.sidecar.control.wait_command, podferry.cli.main; print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert not set(HEAVY) & set(out.split())
 
@@ -45,8 +45,15 @@ def test_an_agent_loads_what_its_data_needs_and_no_more():
     command = [sys.executable, "-X", "importtime", "-m", "podferry.cli.main", "agent", "--worker", "--help"]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     loaded = {line.rpartition("|")[2].strip() for line in told.splitlines()}
-    assert "podferry.sidecar.datasets" in loaded
-    assert not {"rich.console", "podferry.sidecar.checkpoints", "podferry.sidecar.outputs"} & loaded
+    assert "podferry.sidecar.dataset.datasets_job" in loaded
+    assert (
+        not {
+            "rich.console",
+            "podferry.sidecar.checkpoint.pipeline.checkpoint_job",
+            "podferry.sidecar.outputs.output_job",
+        }
+        & loaded
+    )
 
 
 def test_an_unknown_verb_is_a_sentence(podferry):

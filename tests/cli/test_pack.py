@@ -4,7 +4,7 @@ import pytest
 
 from podferry.contract.pack import INDEX
 from podferry.contract.reference import parse_reference
-from podferry.storage.memory import CONTENTS, Content
+from podferry.storage.memory.store import CONTENTS, Content
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from podferry.cli import webhook
-from podferry.webhook.run import CertificateFiles, OwnCertificates, WebhookConfig
+from podferry.webhook.main import CertificateFiles, OwnCertificates, WebhookConfig
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from xxhash import xxh3_128_hexdigest
 
-from podferry.components import reach
+from podferry.components import store_access as reach
 from podferry.contract.commit import FORMAT, Commit, CommittedFile, commit_name, encode_commit
 from podferry.contract.uri import parse_uri
-from podferry.storage.open import open_store
+from podferry.storage.factory import open_store
 
 RECORDED = Path(__file__).parents[1] / "data" / "kfp-pods"
 

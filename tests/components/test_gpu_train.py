@@ -11,12 +11,12 @@ from google.protobuf import json_format
 from kfp import dsl
 
 from podferry.components import gpu_train
-from podferry.components.training.wishes import SAMPLES
+from podferry.components.training.validate import SAMPLES
+from podferry.contract.annotation_keys import KEYS
 from podferry.contract.annotations import read_annotations
 from podferry.contract.errors import InvalidWish
-from podferry.contract.keys import KEYS
 from podferry.contract.kfp_inputs import REFERENCE_KEY
-from podferry.contract.origin import kfp_inputs_of, origin_of, variables_of
+from podferry.contract.pod_owner import kfp_inputs_of, origin_of, variables_of
 
 Pod = dict[str, Any]
 Wish = Callable[..., Any]

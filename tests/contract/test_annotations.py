@@ -14,11 +14,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podferry.contract.annotation_keys import KEYS
 from podferry.contract.annotations import read_annotations, wishes_of
 from podferry.contract.errors import InvalidWish
-from podferry.contract.keys import KEYS
 from podferry.contract.spec import FerrySpec, decode_spec, encode_spec
-from podferry.contract.variables import Variables
+from podferry.contract.substitution import Variables
 
 WISHES = Path(__file__).parent / "wishes"
 CASES = sorted(path.stem for path in WISHES.glob("*.yaml"))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from podferry.contract.errors import InvalidWish
 from podferry.contract.kfp_inputs import KfpInputs, read_kfp_inputs, render
-from podferry.contract.origin import kfp_inputs_of
+from podferry.contract.pod_owner import kfp_inputs_of
 
 Pod = dict[str, Any]
 RUN = "c6560994-25fc-4601-b7b5-e2fc66f94fe0"

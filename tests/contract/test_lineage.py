@@ -14,7 +14,7 @@ from podferry.contract.lineage import (
     lineage_problem,
     local_lineage,
 )
-from podferry.contract.origin import Origin, origin_of
+from podferry.contract.pod_owner import Origin, origin_of
 
 Pod = dict[str, Any]
 # Few characters, and those that matter, so that equal slugs are met often.

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.data_volume import Listed
+from podferry.contract.dataset_volume import Listed
 from podferry.contract.errors import InvalidWish
 from podferry.contract.memory import (
     FILE,

@@ -3,9 +3,10 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from demo.__main__ import IMITATED, seal
+from demo.__main__ import IMITATED
 from demo.pages import render
 from demo.results import Report, broken_promises, report
+from tests.support.isolation import isolate
 
 
 def test_the_values_of_a_story(story):
@@ -141,5 +142,5 @@ def test_the_environment_leads_nowhere_else():
         "PODFERRY_AGENT": "http://agent",
         "HOME": "/home/me",
     }
-    seal(environ)
+    isolate(environ)
     assert environ == {"HOME": "/home/me", "AWS_EC2_METADATA_DISABLED": "true"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podferry.contract.keys import KEYS
-from podferry.contract.variables import SOURCES
+from podferry.contract.annotation_keys import KEYS
+from podferry.contract.substitution import SOURCES
 
 PAGE = Path(__file__).parents[2] / "docs" / "annotations.md"
 

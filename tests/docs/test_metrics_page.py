@@ -15,8 +15,8 @@ from podferry.contract.api import (
     Stage,
     Status,
 )
-from podferry.sidecar.metrics import exposition
-from podferry.sidecar.timings import Timings
+from podferry.sidecar.state.durations import Timings
+from podferry.sidecar.state.prometheus import exposition
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 NAME = re.compile(r"`(podferry_\w+)")

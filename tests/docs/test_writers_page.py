@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podferry.sidecar.settings import CheckpointSettings
-from podferry.sidecar.writers import LEFT_OUT, UNFINISHED, WRITERS, Writer
+from podferry.sidecar.checkpoint.detect.framework_rules import LEFT_OUT, UNFINISHED, WRITERS, Writer
+from podferry.sidecar.config.tuning import CheckpointSettings
 
 PAGE = Path(__file__).parents[2] / "docs" / "writers.md"
 HEADS = (

@@ -16,7 +16,7 @@ from botocore.config import Config
 from podferry.contract.commit import COMMITS, Commit, decode_commit
 from tests.cluster.cluster import Cluster
 from tests.cluster.process import run
-from tests.servers.installing import installed
+from tests.support.server_binaries import installed
 
 NAME = "e2e"
 KEY, SECRET, REGION = "key-of-tests", "secret-of-tests", "us-east-1"

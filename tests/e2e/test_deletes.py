@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from podferry.contract.commit import Commit
-from podferry.webhook.pod import SIDECAR
+from podferry.webhook.pod_json import SIDECAR
 from tests.e2e.figures import ROOT, Figures
 from tests.e2e.manifests import TRAINER, Object, container, pod
 from tests.e2e.site import Site

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from podferry.contract.agent_notes import NOTES, Note, Phase, decode_note
 from podferry.contract.commit import Commit
-from podferry.contract.notes import NOTES, Note, Phase, decode_note
-from podferry.webhook.pod import SIDECAR
+from podferry.webhook.pod_json import SIDECAR
 from tests.cluster.node import Node
 from tests.e2e.door import door
 from tests.e2e.manifests import TRAINER, Object, container, pod

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from podferry.contract.lineage import lineage_of
-from podferry.contract.origin import origin_of
-from podferry.webhook.pod import GATE, SIDECAR
+from podferry.contract.pod_owner import origin_of
+from podferry.webhook.pod_json import GATE, SIDECAR
 from tests.cluster.layout import BASE_IMAGE
 from tests.e2e.manifests import Object, wishes
 from tests.e2e.outcome import Outcome

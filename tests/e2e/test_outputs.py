@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from podferry.contract.outputs import OutputRecord, decode_record, record_name
-from podferry.webhook.pod import SIDECAR
+from podferry.contract.output_record import OutputRecord, decode_record, record_name
+from podferry.webhook.pod_json import SIDECAR
 from tests.e2e.manifests import TRAINER, Object, container, job, pod
 from tests.e2e.outcome import Outcome
 from tests.e2e.site import Site

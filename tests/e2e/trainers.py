@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podferry.webhook.pod import GATE, SIDECAR
+from podferry.webhook.pod_json import GATE, SIDECAR
 from tests.e2e.manifests import TRAINER
 from tests.e2e.outcome import Outcome
 from tests.e2e.space import Space

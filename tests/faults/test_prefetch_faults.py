@@ -25,7 +25,7 @@ from faults.names import HOST, Names
 from faults.plan import MIB, Fault
 from faults.pod import unshared
 from faults.store import served
-from podferry.cli import get
+from podferry.cli import dataset_get as get
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -162,7 +162,7 @@ class Secret:
 
 
 def test_credentials_that_expire_in_the_middle_are_read_anew(fetching, tmp_path, monkeypatch):
-    for place in ("obstore_config", "renewing"):
+    for place in ("obstore.client", "credentials.refresh"):
         monkeypatch.setattr(f"podferry.storage.{place}.RENEW_SECONDS", 0.1)
     secret, refused, asked = Secret(tmp_path / "secret", fetching.store.environment), [], []
 

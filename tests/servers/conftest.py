@@ -3,14 +3,16 @@
 import importlib
 import itertools
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).parent
-sys.path += [str(HERE), str(HERE.parent / "storage")]
-pytest.register_assert_rewrite("store_contract", "parts_contract", "requests_contract")
+pytest.register_assert_rewrite(
+    "tests.support.store_contract",
+    "tests.support.multipart_contract",
+    "tests.support.request_builder_contract",
+)
 
 # gcsfs decides at its import; with it, every first call to an emulator waits for a minute.
 os.environ["GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT"] = "false"
@@ -37,7 +39,7 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def versitygw(folders):
-    with importlib.import_module("running").versitygw(
+    with importlib.import_module("tests.support.real_servers").versitygw(
         folders.mktemp("versitygw"), "key-of-tests", "secret-of-tests"
     ) as endpoint:
         yield endpoint
@@ -45,19 +47,19 @@ def versitygw(folders):
 
 @pytest.fixture(scope="session")
 def azurite(folders):
-    with importlib.import_module("running").azurite(folders.mktemp("azurite")) as endpoint:
+    with importlib.import_module("tests.support.real_servers").azurite(folders.mktemp("azurite")) as endpoint:
         yield endpoint
 
 
 @pytest.fixture(scope="session")
 def fake_gcs(folders):
-    with importlib.import_module("running").fake_gcs(folders.mktemp("gcs")) as endpoint:
+    with importlib.import_module("tests.support.real_servers").fake_gcs(folders.mktemp("gcs")) as endpoint:
         yield endpoint
 
 
 @pytest.fixture(scope="session")
 def ftp(folders):
-    with importlib.import_module("serving_ftp").serving(folders.mktemp("ftp")) as address:
+    with importlib.import_module("tests.support.ftp_server").serving(folders.mktemp("ftp")) as address:
         yield address
 
 

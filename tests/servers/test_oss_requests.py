@@ -10,14 +10,14 @@ import time
 
 import pytest
 from aiohttp import web
-from requests_contract import Client
 
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
-from podferry.storage.checksums import SumKind, agrees, running
-from podferry.storage.open import open_store
-from podferry.storage.stated import stated
+from podferry.storage.checksum.checksums import SumKind, agrees, running
+from podferry.storage.checksum.response_header import stated
+from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
+from tests.support.request_builder_contract import Client
 
 SECRET = "secret-of-tests"
 KEYS = {"OSS_ACCESS_KEY_ID": "key-of-tests", "OSS_ACCESS_KEY_SECRET": SECRET}

@@ -5,14 +5,14 @@ import gc
 from pathlib import Path
 
 import pytest
-from running import AZURITE_ACCOUNT, AZURITE_KEY
-from store_contract import *  # noqa: F403
 
 from podferry.contract.errors import AccessDenied, AlreadyExists, BucketNotFound, NotFound, Unavailable
 from podferry.contract.uri import Uri
+from podferry.storage.factory import open_store
 from podferry.storage.limits import Limits
-from podferry.storage.open import open_store
 from podferry.storage.store import StoreConfig, WriteMode
+from tests.support.real_servers import AZURITE_ACCOUNT, AZURITE_KEY
+from tests.support.store_contract import *  # noqa: F403
 
 FSSPEC = (("engine", "fsspec"),)
 LIMITS = Limits(retries=1, retry_seconds=5, part_bytes=5 << 20)

@@ -1,8 +1,6 @@
 import importlib
 import itertools
 import os
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -10,8 +8,11 @@ from podferry.contract.uri import parse_uri
 from podferry.storage.limits import Limits
 from podferry.storage.store import StoreConfig
 
-sys.path.append(str(Path(__file__).parent))
-pytest.register_assert_rewrite("store_contract", "parts_contract", "requests_contract")
+pytest.register_assert_rewrite(
+    "tests.support.store_contract",
+    "tests.support.multipart_contract",
+    "tests.support.request_builder_contract",
+)
 
 QUICK = Limits(
     connect_seconds=1,

@@ -10,16 +10,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podferry.contract.errors import Corrupt, FerryError, NotFound
-from podferry.contract.names import name_problem
+from podferry.contract.file_names import name_problem
 from podferry.contract.uri import parse_uri
-from podferry.sidecar.plan import plan_prefetch
-from podferry.sidecar.prefetch import Prefetch
-from podferry.sidecar.settings import PrefetchSettings
-from podferry.sidecar.source import Source
-from podferry.sidecar.stage import Stage
-from podferry.storage.lane import EngineLane
-from podferry.storage.listing import open_dataset
-from podferry.storage.memory import CONTENTS, Content
+from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.fetch.fetcher import Prefetch
+from podferry.sidecar.fetch.plan import plan_prefetch
+from podferry.sidecar.fetch.source import Source
+from podferry.sidecar.staging.staging_dir import Stage
+from podferry.storage.listing.dataset import open_dataset
+from podferry.storage.memory.store import CONTENTS, Content
+from podferry.storage.range_fetch import EngineLane
 from podferry.storage.store import StoreConfig
 
 COUNTER = itertools.count()

@@ -1,10 +1,10 @@
 """The contract on every store that needs no server of its own."""
 
 import pytest
-from store_contract import *  # noqa: F403
 
 from podferry.contract.uri import Uri
-from podferry.storage.open import open_store
+from podferry.storage.factory import open_store
+from tests.support.store_contract import *  # noqa: F403
 
 FSSPEC = (("engine", "fsspec"),)
 

@@ -1,10 +1,10 @@
 """Requests that nobody signs, for servers of the tests; `forking.py` needs them as a program, too."""
 
-from podferry.storage.requests import Origin, match_line, range_line
+from podferry.storage.request_builder import Origin, match_line, range_line
 
 
 class Plainly:
-    """See `podferry.storage.requests.Requests`."""
+    """See `podferry.storage.request_builder.Requests`."""
 
     def __init__(self, port, *, asks_sums=False):
         self.origin = Origin("127.0.0.1", port, tls=False)

@@ -13,8 +13,8 @@ from aiohttp import web
 
 from podferry.contract.errors import NotFound
 from podferry.contract.spec import PREFIX
-from podferry.webhook.memory_cluster import MemoryCluster
 from podferry.webhook.policy import Policy
+from tests.support.memory_cluster import MemoryCluster
 
 RECORDED = Path(__file__).parents[1] / "data" / "kfp-pods"
 Pod = dict[str, Any]

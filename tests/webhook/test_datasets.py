@@ -10,7 +10,7 @@ from podferry.contract.spec import LONGEST_NAME, PREFIX
 from podferry.webhook.inject import Outcome, inject
 from podferry.webhook.patch import apply
 from podferry.webhook.policy import Bounds, Policy
-from podferry.webhook.wishes import Namespace
+from podferry.webhook.resolve import Namespace
 
 LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 POLICY = Policy(image="registry.example.com/podferry:1", bounds=Bounds(sidecar_memory=16 * 1024**3))

@@ -20,7 +20,7 @@ from podferry.contract.spec import PREFIX
 from podferry.webhook.inject import Decision, Outcome, inject
 from podferry.webhook.patch import apply
 from podferry.webhook.policy import Policy, read_policy
-from podferry.webhook.wishes import Namespace
+from podferry.webhook.resolve import Namespace
 
 GOLDEN = Path(__file__).parent / "golden"
 CASES = sorted(path.name for path in GOLDEN.iterdir())

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from podferry.contract.spec import decode_spec
 from podferry.webhook.inject import Outcome, inject
 from podferry.webhook.patch import apply
-from podferry.webhook.pod import literal
+from podferry.webhook.pod_json import literal
 from podferry.webhook.policy import Policy
-from podferry.webhook.wishes import Namespace
+from podferry.webhook.resolve import Namespace
 
 Pod = dict[str, Any]
 TEAM = Namespace("team")

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from podferry.contract.errors import AccessDenied, InvalidWish, NotFound, Unavailable
 from podferry.webhook.kube import Cluster, KubeClient, in_cluster_url
-from podferry.webhook.memory_cluster import MemoryCluster
+from tests.support.memory_cluster import MemoryCluster
 
 SECRET, CONFIGURATION = "podferry-webhook", "podferry"
 KIND = "mutatingwebhookconfigurations"

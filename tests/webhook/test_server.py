@@ -15,7 +15,6 @@ import pytest
 from podferry.contract.errors import Unavailable
 from podferry.webhook.certificates import Material, renewed
 from podferry.webhook.kube import Cluster
-from podferry.webhook.memory_cluster import MemoryCluster
 from podferry.webhook.policy import Policy
 from podferry.webhook.rotation import CONFIGURATIONS, Rotation, load
 from podferry.webhook.server import (
@@ -26,6 +25,7 @@ from podferry.webhook.server import (
     linger,
     serve,
 )
+from tests.support.memory_cluster import MemoryCluster
 
 Pod = dict[str, Any]
 NAMES = ["localhost"]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from tracer import Held, Moment, Trace
 
-from podferry.sidecar.complete import Candidate
-from podferry.sidecar.detector import Detector, gather
-from podferry.sidecar.pointed import data
-from podferry.sidecar.settings import CheckpointSettings
-from podferry.sidecar.watch import PollingWatch
+from podferry.sidecar.checkpoint.detect.candidate import Candidate
+from podferry.sidecar.checkpoint.detect.detector import Detector, gather
+from podferry.sidecar.checkpoint.detect.pointer_tracker import data
+from podferry.sidecar.checkpoint.detect.watcher import PollingWatch
+from podferry.sidecar.config.tuning import CheckpointSettings
 
 SETTINGS = CheckpointSettings(settle=1.0, settle_unseen=5.0)
 BETWEEN_CALLS, AFTERWARDS = 0.4, 30.0

@@ -10,7 +10,7 @@ import pytest
 from replay import Replay
 from tracer import trace
 
-from podferry.sidecar.writers import WRITERS
+from podferry.sidecar.checkpoint.detect.framework_rules import WRITERS
 
 PROGRAMS = Path(__file__).parent / "programs"
 LONGEST = 240.0

@@ -1,0 +1,123 @@
+"""`podferry dataset get URI DIRECTORY`: the prefetch alone, in this process.
+
+A program of its own that starts at once: it parses its own words, and what only some datasets need is loaded
+where they need it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from podferry.contract.api import DatasetStatus, Stage, Status
+from podferry.contract.errors import FerryError, InvalidWish
+from podferry.contract.quantity import format_bytes
+from podferry.sidecar.config.directories import beside, unmade
+from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.control.progress_bar import PrefetchBars, prefetch_bars
+from podferry.sidecar.dataset.dataset_job import DatasetPlace, DatasetWork
+from podferry.sidecar.dataset.fit_check import refuse_unless_fits
+from podferry.sidecar.fetch.worker_prefork import dismiss, stand_by
+from podferry.sidecar.launch.local_spec import local_spec
+from podferry.sidecar.runtime.concurrency import tried
+
+PROGRAM = "podferry dataset get"
+DESCRIPTION = """Bring a dataset into DIRECTORY: whole, or not at all where it does not fit.
+
+A repetition fetches what is missing, and removes what the dataset no longer has. What podferry has to
+remember of DIRECTORY lies beside it, in DIRECTORY.podferry."""
+REFUSED = 1
+"""Exit code where it ends with an error of ours, as other verbs have it."""
+
+
+def main(words: list[str]) -> int:
+    """Parse, bring, and say how it was; the exit code."""
+    try:
+        wishes = vars(_parser().parse_args(words))
+    except SystemExit as end:
+        return int(end.code or 0)
+    began = time.monotonic()
+    stand_by()
+    try:
+        work = _work(wishes, wishes.pop("secret_dir"))
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_bring(work))
+    except FerryError as error:
+        for problem in error.problems:
+            print(f"podferry: {problem}", file=sys.stderr)
+        return REFUSED
+    print(closing_line(work.status, time.monotonic() - began))
+    return 0
+
+
+def closing_line(status: DatasetStatus, seconds: float) -> str:
+    """What was brought, in how many seconds, listing included, and at how many millions of bytes a second."""
+    came = status.transfer.bytes - status.transfer.discarded
+    rate = f" ({came / 1e6 / seconds:.0f} MB/s)" if came else ""
+    kept = f", {status.files_kept:,} of them kept" if status.files_kept else ""
+    files = f"{status.files:,} file{'s' * (status.files != 1)}"
+    return f"{files}, {format_bytes(status.bytes)} in {seconds:.2f} s{rate} at {status.path}{kept}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        PROGRAM,
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("dataset", metavar="URI", help="what to bring: a URI, a reference, or a path")
+    parser.add_argument("dataset_path", metavar="DIRECTORY", help="where; made where it is not there")
+    several: dict[str, Any] = {"action": "append", "default": [], "metavar": "GLOB"}
+    parser.add_argument("--include", help="bring these files alone, such as *.jpg; repeatable", **several)
+    parser.add_argument("--exclude", help="leave these files out; repeatable", **several)
+    parser.add_argument("--shard", metavar="RANK/COUNT", help="bring a part; auto takes the launcher's")
+    parser.add_argument("--unpack", metavar="WHEN", help="auto, never or always  [default: auto]")
+    parser.add_argument("--file-mode", metavar="MODE", help="of its files  [default: 0644]")
+    parser.add_argument("--endpoint", metavar="URL", help="URL of the object store")
+    parser.add_argument("--region", metavar="NAME", help="its region")
+    parser.add_argument(
+        "--secret-dir", type=Path, metavar="DIRECTORY", help="a file a credential, as a Secret"
+    )
+    return parser
+
+
+def _work(wishes: dict[str, Any], secret: Path | None) -> DatasetWork:
+    # The base is for parts without a path, and this one has its own.
+    [spec] = local_spec(wishes, [], Path()).datasets
+    directory = Path(spec.path)
+    InvalidWish.raise_any(filter(None, [unmade(directory)]))
+    return DatasetWork(spec, DatasetPlace(directory, beside(directory), secret), PrefetchSettings())
+
+
+async def _bring(work: DatasetWork) -> None:
+    try:
+        try:
+            placed = await tried(PrefetchSettings().attempts, work.plan)
+            refuse_unless_fits([placed], in_pod=False)
+        except FerryError:
+            work.abandon()
+            raise
+        with prefetch_bars() as bars:
+            showing = asyncio.create_task(_show(work, bars))
+            try:
+                await work.fetch(lines=False)
+            finally:
+                showing.cancel()
+    finally:
+        await work.close()
+        await dismiss()
+
+
+async def _show(work: DatasetWork, bars: PrefetchBars) -> None:
+    status = Status(stage=Stage.PREFETCHING, datasets=[work.status])
+    while True:
+        work.report.refresh()
+        bars.show(status)
+        await asyncio.sleep(bars.every)

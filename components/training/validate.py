@@ -1,0 +1,99 @@
+"""Validates a task's annotations when its pipeline is compiled, as far as they are known then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from podferry.components.training.input_refs import TaskInputs
+from podferry.contract.annotation_keys import SUBDOMAIN, split_key
+from podferry.contract.annotations import read_annotations
+from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.spec import PREFIX
+from podferry.contract.substitution import INPUT, TOKEN, Variables
+
+LARGEST_SIZE = "7Ei"
+SAMPLES: Mapping[str, str] = MappingProxyType(
+    {
+        "inject": "true",
+        "dataset": "s3://podferry-sample-dataset/data",
+        "dataset-path": "/dev/shm/podferry-sample-dataset",  # noqa: S108 - a sample, never opened
+        "dataset-size": LARGEST_SIZE,
+        "include": "*",
+        "exclude": "*.podferry-sample",
+        "file-mode": "0644",
+        "unpack": "auto",
+        "shard": "0/1",
+        "medium": "memory",
+        "checkpoints": "s3://podferry-sample-checkpoints/data",
+        "checkpoint-path": "/dev/shm/podferry-sample-checkpoints",  # noqa: S108 - as above
+        "checkpoint-size": "1Gi",
+        "keep-local": "1",
+        "keep-remote": "1",
+        "restore": "auto",
+        "complete": "auto",
+        "upload-limit": "1Gi",
+        "lineage": "sample",
+        "world": "1",
+        "outputs": "s3://podferry-sample-outputs/data",
+        "output-path": "/dev/shm/podferry-sample-outputs",  # noqa: S108 - as above
+        "output-size": "1Gi",
+        "outputs-every": "60",
+        "secret": "sample",
+        "endpoint": "https://sample",
+        "region": "sample",
+        "dataset-secret": "sample",
+        "dataset-endpoint": "https://sample",
+        "dataset-region": "sample",
+        "checkpoints-secret": "sample",
+        "checkpoints-endpoint": "https://sample",
+        "checkpoints-region": "sample",
+        "outputs-secret": "sample",
+        "outputs-endpoint": "https://sample",
+        "outputs-region": "sample",
+        "shm-size": "1Gi",
+        "grace": "60",
+        "container": "main",
+    }
+)
+"""For each key a value that is right by itself and beside any other: stands for one that only a run knows."""
+SEVERAL = frozenset({"dataset", "dataset-path"})
+"""Keys whose samples must differ between datasets."""
+
+
+def wish_problems(annotations: Mapping[str, str], inputs: TaskInputs) -> list[Problem]:
+    """All that is wrong with a task's annotations as far as a compiler can know.
+
+    Args:
+        annotations: With the prefix; values may hold variables.
+        inputs: Of the task.
+    """
+    known = dict.fromkeys(inputs.dynamic, "unknown") | dict(inputs.constants)
+    variables = Variables(
+        namespace="namespace", pipeline="pipeline", task="task", inputs=known, inputs_hash="0" * 12
+    )
+    sampled = {key: _sampled(key.removeprefix(PREFIX), text, inputs) for key, text in annotations.items()}
+    try:
+        read_annotations(sampled, variables, _declared(sampled))
+    except InvalidWish as error:
+        return list(error.problems)
+    return []
+
+
+def _sampled(name: str, text: str, inputs: TaskInputs) -> str:
+    """The text, or the key's sample where it refers to what only a run knows."""
+    used = {match["name"] for match in TOKEN.finditer(text)}
+    unknown = any(INPUT + one in used for one in inputs.dynamic)
+    key, dataset = split_key(name)
+    sample = SAMPLES.get(key, text)
+    return (f"{sample}-{dataset}" if dataset and key in SEVERAL else sample) if unknown else text
+
+
+def _declared(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Any plain word may be a dataset that the cluster's policy declares."""
+    return {word: SAMPLES["dataset"] for word in places_of(annotations) if SUBDOMAIN.fullmatch(word)}
+
+
+def places_of(annotations: Mapping[str, str]) -> list[str]:
+    """Where each dataset lies, as its annotation says."""
+    return [text for key, text in annotations.items() if split_key(key.removeprefix(PREFIX))[0] == "dataset"]

@@ -1,0 +1,264 @@
+"""The worker: plan, restore, prefetch, open the gate, ferry checkpoints, drain. One walk, top to bottom."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from typing import TYPE_CHECKING, Any
+
+import stamina
+import structlog
+
+from podferry.contract.api import (
+    CHECKPOINTS_VARIABLE,
+    LONGEST_WAIT,
+    OUTPUTS_VARIABLE,
+    RESTORED_VARIABLE,
+    Durability,
+    Gate,
+    Stage,
+    Status,
+)
+from podferry.contract.errors import FerryError, Problem, TemporaryError
+from podferry.sidecar.agent.drain_deadline import Ending
+from podferry.sidecar.config.agent_config import AgentConfig
+from podferry.sidecar.control.agent_api import Answers, FlushWish, together
+from podferry.sidecar.dataset.datasets_job import DatasetsWork
+from podferry.sidecar.fetch.worker_prefork import dismiss
+from podferry.sidecar.runtime.concurrency import all_of, merged
+from podferry.sidecar.state.agent_state import State
+from podferry.sidecar.state.durations import Timings
+from podferry.sidecar.state.journal import Journal
+
+if TYPE_CHECKING:
+    from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointWork
+    from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointFerry
+    from podferry.sidecar.outputs.output_job import OutputWork
+
+log = structlog.get_logger(__name__)
+
+MOST_STARTS = 5
+"""Starts of the worker, some 6 s apart in all, after which an unexpected error is no accident."""
+
+LAST_LOOK = 1.0
+"""Seconds for what the trainer wrote last where its end used up the grace: Kubernetes gives at least 2."""
+
+AT_WORK = frozenset({Stage.OPEN, Stage.REFUSED, Stage.DRAINING, Stage.ENDED})
+
+Step = Callable[[], Coroutine[Any, Any, None]]
+
+
+class Agent:
+    """One life of a worker."""
+
+    def __init__(self, config: AgentConfig) -> None:
+        self._config = config
+        self._journal = Journal(config.places.control)
+        self._journal.record.starts += 1
+        self._journal.save()
+        self.state = State(Status(starts=self._journal.record.starts, started_at=time.time()))
+        self._timings = Timings()
+        self.answers = Answers(self.state, self._timings)
+        self.answers.flush = self._flush
+        self._ending = Ending(self._journal, config.settings.grace)
+        self._datasets: DatasetsWork | None = None
+        self._checkpoints: CheckpointWork | None = None
+        self._outputs: OutputWork | None = None
+        self._ferry: CheckpointFerry | None = None
+        self._durable = self._drained_all = self._journal.record.gate is None
+        self._make_works()
+
+    async def work(self) -> None:
+        """Everything up to the drain; returns only where there is nothing (more) to do.
+
+        An unexpected error passes, and the supervisor starts a new worker, which goes on. Where that does not
+        help either, the gate must not wait for ever: it is refused.
+        """
+        try:
+            await self._work()
+        except Exception as error:
+            # Whatever it is: a pod that waits in Init for ever is worse than one that fails with a traceback.
+            if self._journal.record.gate is not None or self._journal.record.starts < MOST_STARTS:
+                raise
+            log.exception("the agent fails again and again")
+            what = f"podferry's agent failed {MOST_STARTS} times before the gate opened"
+            self.state.refuse(
+                TemporaryError.of(what, repr(error), "Look at the log of the sidecar, and report it")
+            )
+
+    async def _work(self) -> None:
+        try:
+            try:
+                await self._prepare()
+            finally:
+                await dismiss()
+            if self._checkpoints is not None:
+                await self._patiently(self._begin_ferrying)
+        except FerryError as error:
+            log.error("refused", problems=[str(problem) for problem in error.problems])
+            self.state.refuse(error)
+            return
+        self._open_gate()
+        await all_of(work.run() for work in (self._ferry, self._outputs) if work is not None)
+
+    def _make_works(self) -> None:
+        """Make the jobs of this pod.
+
+        What a pod does not configure is not even loaded: training waits for this start. The rest is loaded
+        now, before anybody asks, because loading holds up the loop.
+        """
+        spec = self._config.spec
+        if spec.datasets:
+            self._datasets = DatasetsWork(self._config, self.state)
+            self.answers.refresh = self._datasets.refresh
+        if spec.checkpoints is not None:
+            from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointWork  # noqa: PLC0415
+
+            self._checkpoints = CheckpointWork(spec.checkpoints, self._config, self._journal, self.state)
+        if spec.outputs is not None:
+            from podferry.sidecar.outputs.output_job import OutputWork  # noqa: PLC0415
+
+            writer = self._journal.record.writer
+            self._outputs = OutputWork(spec.outputs, self._config, self.state, writer)
+
+    async def _begin_ferrying(self) -> None:
+        assert self._checkpoints is not None  # noqa: S101 - only called where there are checkpoints
+        self._ferry = await self._checkpoints.ferry(self._timings)
+        self._ending.handover = self._checkpoints.handover
+        self.answers.mark = self._ferry.mark
+
+    def _works(self) -> list[DatasetsWork | CheckpointWork | OutputWork]:
+        works = (self._datasets, self._checkpoints, self._outputs)
+        return [work for work in works if work is not None]
+
+    async def _prepare(self) -> None:
+        # Once the gate has opened, data is neither fetched nor trimmed again: the trainer is reading it.
+        if self._journal.record.gate is not None:
+            return
+        await self._plan_all([work.plan for work in self._works()])
+        if self._checkpoints is not None:
+            self.state.enter(Stage.RESTORING)
+            await self._patiently(self._checkpoints.restore)
+        if self._datasets is not None:
+            self.state.enter(Stage.PREFETCHING)
+            await self._datasets.fetch()
+
+    async def _plan_all(self, steps: list[Step]) -> None:
+        """Carry out all plans and raise what is wrong with any of them, all at once."""
+        results = await asyncio.gather(*map(self._patiently, steps), return_exceptions=True)
+        error = merged(results)
+        if error is not None:
+            raise error
+
+    async def _patiently(self, step: Step) -> None:
+        """Repeat a step while its store does not answer, for as long as the settings' patience lasts.
+
+        A server that is silent takes an attempt's whole time-out: none is begun that would end too late. Once
+        the gate has opened, training goes on meanwhile: patience has no end then.
+        """
+        trained = self._journal.record.gate is not None
+        started = began = time.monotonic()
+
+        def in_time(error: Exception) -> bool:
+            now = time.monotonic()
+            ends = now + (now - began) - started
+            return isinstance(error, TemporaryError) and (trained or ends <= self._config.settings.patience)
+
+        async for attempt in stamina.retry_context(on=in_time, attempts=None, timeout=None):
+            with attempt:
+                began = time.monotonic()
+                await step()
+
+    def _open_gate(self) -> None:
+        gate = self._journal.record.gate
+        if gate is None:
+            summary = "\n".join(work.summary() for work in self._works())
+            gate = Gate(open=True, environment=self._environment(), summary=summary)
+            self._journal.record.gate = gate
+            self._journal.save()
+        log.info("gate open", start=self._journal.record.starts)
+        self.state.open_gate(gate)
+
+    def _environment(self) -> dict[str, str]:
+        """What the trainer should see, with its own paths."""
+        spec = self._config.spec
+        seen = {dataset.variable: dataset.path for dataset in spec.datasets}
+        if spec.outputs is not None:
+            seen[OUTPUTS_VARIABLE] = spec.outputs.path
+        if spec.checkpoints is not None and self._checkpoints is not None:
+            seen[CHECKPOINTS_VARIABLE] = spec.checkpoints.path
+            if self._checkpoints.restored is not None:
+                seen[RESTORED_VARIABLE] = f"{spec.checkpoints.path}/{self._checkpoints.restored.path}"
+        return seen
+
+    async def _flush(self, seconds: float, wish: FlushWish) -> Durability:
+        """Wait for durability; the first who says that the pod ends starts the drain's clock."""
+        if not await self._at_work(seconds):
+            return self._unknown()
+        if wish.ending and self.state.gate().open:
+            await self._ending.begin()
+        answers = []
+        if self._ferry is not None:
+            answers.append(self._ferry.durable(seconds, final=wish.final, ending=wish.ending))
+        if self._outputs is not None and (wish.final or wish.ending):
+            answers.append(self._outputs.flush(seconds, wish.exit_code))
+        return together(await asyncio.gather(*answers))
+
+    def _unknown(self) -> Durability:
+        """What can be said while this worker has not found its way back, or cannot."""
+        refused = self.state.status.problems
+        starting = Problem("the agent is starting again, and has not looked yet")
+        return Durability(durable=False, problems=refused or (starting,), hopeless=bool(refused))
+
+    async def _at_work(self, seconds: float) -> bool:
+        """Wait until this worker has found its way back, where training runs already; whether it has."""
+        if self._journal.record.gate is None:
+            return True
+        await self.state.wait_for(lambda: self.state.status.stage in AT_WORK, seconds)
+        return self.state.gate().open
+
+    async def drain(self) -> None:
+        """Make durable what is whole, within the grace; name what could not be."""
+        back = await self._at_work(self._ending.left())
+        if self.state.gate().open:
+            await self._ending.begin()
+            self.state.enter(Stage.DRAINING)
+            answers = await asyncio.gather(*self._drains())
+            self._drained_all = True
+            await self._ending.conclude(together(answers))
+        elif not back:
+            await self._ending.conclude(self._unknown())
+        self.state.enter(Stage.ENDED)
+
+    def _drains(self) -> Iterator[Coroutine[Any, Any, Durability]]:
+        if self._ferry is not None:
+            yield self._drained(self._ferry)
+        if self._outputs is not None:
+            yield self._outputs.finish(time.monotonic() + self._ending.left())
+
+    async def _drained(self, ferry: CheckpointFerry) -> Durability:
+        while True:
+            wait = max(min(self._ending.left(), LONGEST_WAIT), LAST_LOOK)
+            answer = await ferry.durable(wait, final=True, ending=True)
+            self._durable = answer.durable
+            if answer.durable or answer.hopeless or self._ending.left() <= 0:
+                return answer
+
+    async def close(self) -> None:
+        """Give back connections, the watch and the stage's lock."""
+        for work in self._works():
+            await work.close()
+
+    def clean(self) -> None:
+        """Remove directories made for this agent alone, but for those that hold what is not durable."""
+        places = self._config.places
+        kept = [] if self._durable else [places.checkpoints, places.pins]
+        if not self._drained_all or (self._outputs is not None and self._outputs.left_behind):
+            kept.append(places.outputs)
+        for folder in places.temporary:
+            if any(place is not None and place.is_relative_to(folder) for place in kept):
+                log.warning("left in place: not everything in it is durable", directory=str(folder))
+            else:
+                shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,35 @@
+"""What a checkpoint ferry works with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podferry.sidecar.checkpoint.commit.committer import Committer
+from podferry.sidecar.checkpoint.commit.retention import Retention
+from podferry.sidecar.checkpoint.detect.detector import Detector
+from podferry.sidecar.checkpoint.gang.coordinator import Gang
+from podferry.sidecar.checkpoint.upload.hardlink_hold import Pins
+from podferry.sidecar.checkpoint.upload.uploader import Uploader
+from podferry.sidecar.state.durations import Timings
+from podferry.sidecar.state.journal import Journal
+from podferry.sidecar.state.upload_counters import Meter
+
+
+@dataclass(frozen=True, slots=True)
+class Gear:
+    """What finds, holds, sends, commits, remembers and counts.
+
+    Attributes:
+        gang: Joins the parts of several ranks, None where one pod writes all.
+        retention: Removes old commits, None where all are kept.
+    """
+
+    detector: Detector
+    pins: Pins
+    uploader: Uploader
+    committer: Committer
+    journal: Journal
+    timings: Timings
+    meter: Meter
+    gang: Gang | None = None
+    retention: Retention | None = None

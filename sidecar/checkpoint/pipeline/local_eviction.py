@@ -1,0 +1,79 @@
+"""Which local checkpoints may go, and how: only durable ones, oldest first. When is `room.py`'s."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import structlog
+
+from podferry.sidecar.checkpoint.detect.candidate import Candidate
+from podferry.sidecar.checkpoint.detect.pointer_files import POINTER_BYTES, POINTERS, read_links, read_small
+from podferry.sidecar.runtime.file_identity import Identity
+
+log = structlog.get_logger(__name__)
+
+
+def expendable(
+    durable: Sequence[str], present: Mapping[str, Candidate], keep: int, pointed: str
+) -> list[Candidate]:
+    """Which checkpoints may go, oldest first.
+
+    Args:
+        durable: Names of those whose present version is durable, oldest first.
+        present: What lies in the directory, by name.
+        keep: How many of the newest durable ones stay.
+        pointed: The text of the trainer's small files: a checkpoint that it names stays.
+    """
+    lying = [name for name in durable if name in present]
+    old = lying[: max(len(lying) - max(keep, 1), 0)]
+    # Small ones free nothing, and a trainer's pointer of any name is one of them.
+    return [present[name] for name in old if name not in pointed and present[name].bytes > POINTER_BYTES]
+
+
+def pointers(root: Path, present: Mapping[str, Candidate]) -> str:
+    """The text of small files and links at the top of the directory: trainers keep their own pointers there.
+
+    A small file that belongs to a checkpoint of several files may well name itself; known pointers, which
+    belong to the checkpoint that they name, count all the same.
+    """
+    names = [
+        name
+        for candidate in present.values()
+        for name, seen in candidate.files
+        if seen.size <= POINTER_BYTES and "/" not in name and (name in POINTERS or len(candidate.files) == 1)
+    ]
+    return "\n".join([*read_small(root, names).values(), *read_links(root).values()])
+
+
+def free(root: Path, candidate: Candidate) -> bool:
+    """Remove a checkpoint's files, and its directories where nothing else is left in them.
+
+    Returns:
+        Whether it was freed; one that is no longer as it was seen stays whole.
+    """
+    if any(not _unchanged(root / name, seen) for name, seen in candidate.files):
+        return False
+    log.info("freeing a durable checkpoint", name=candidate.name, bytes=candidate.bytes)
+    try:
+        for name, seen in candidate.files:
+            if _unchanged(root / name, seen):
+                (root / name).unlink()
+    except OSError as error:
+        log.warning("a checkpoint cannot be freed", name=candidate.name, reason=str(error))
+        return False
+    folders = {
+        folder for name, _ in candidate.files for folder in (root / name).parents if root in folder.parents
+    }
+    for folder in sorted(folders, key=lambda path: -len(path.parts)):
+        with contextlib.suppress(OSError):  # not empty: there are files that are not ours to remove
+            folder.rmdir()
+    return True
+
+
+def _unchanged(path: Path, seen: Identity) -> bool:
+    try:
+        return Identity.of(path.stat(follow_symlinks=False)) == seen
+    except (FileNotFoundError, NotADirectoryError):
+        return False

@@ -1,0 +1,192 @@
+"""Brings back the checkpoint to resume from: verified, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from podferry.contract.api import RestoredStatus
+from podferry.contract.commit import Commit
+from podferry.contract.errors import Changed, Corrupt, FerryError, NotFound
+from podferry.contract.suggest import did_you_mean
+from podferry.contract.uri import Uri, parse_uri
+from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.detect.pointer_files import is_pointer
+from podferry.sidecar.checkpoint.restore.downloader import Bringer, Told, for_rank
+from podferry.storage.factory import open_store
+from podferry.storage.store import StoreConfig
+
+log = structlog.get_logger(__name__)
+
+FETCHES = 3
+"""Times that a commit's data is fetched before it counts as damaged."""
+AUTO, LATEST, NEVER = "auto", "latest", "never"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where to restore from.
+
+    Attributes:
+        catalogue: The destination, this lineage's own or another one's.
+        lineage: Whose commits.
+        name: The checkpoint wanted, None for the newest.
+        required: Whether it is an error that there is none.
+    """
+
+    catalogue: Catalogue
+    lineage: str
+    name: str | None = None
+    required: bool = True
+
+    async def commits(self) -> list[Commit]:
+        """The commits to try, best first.
+
+        Raises:
+            NotFound: There is none, and one is required.
+            FormatTooNew: The newest was written by a later podferry.
+        """
+        found = [commit async for commit in self.catalogue.newest_first(self.lineage)]
+        wanted = [commit for commit in found if self.name in {None, commit.name, commit.checkpoint}]
+        if wanted or not self.required:
+            return wanted
+        place = self.catalogue.store.uri / self.lineage
+        if not found:
+            raise NotFound.of(
+                "there is no checkpoint to restore", f"no commit below {place}", await self._near()
+            )
+        names = list(dict.fromkeys(commit.name for commit in found))
+        remedy = did_you_mean(self.name or "", names, f"There are: {', '.join(names[:5])}")
+        raise NotFound.of(
+            f"there is no checkpoint {self.name!r} to restore", f"{len(found)} below {place}", remedy
+        )
+
+    async def _near(self) -> str:
+        lineages = await self.catalogue.lineages()
+        known = f"Lineages there: {', '.join(lineages[:5])}" if lineages else "Nothing is committed there yet"
+        return did_you_mean(self.lineage, lineages, known)
+
+
+async def source_of(wish: str, own: Catalogue, lineage: str, config: StoreConfig) -> Source | None:
+    """What a `restore` annotation means, None for `never`.
+
+    `auto` is the newest of the own lineage, if any; `latest` insists on one; a name is a checkpoint of the
+    own lineage; a URI is a lineage, or a checkpoint's folder in one: a warm start.
+    """
+    if wish == NEVER:
+        return None
+    if wish in {AUTO, LATEST}:
+        return Source(own, lineage, required=wish == LATEST)
+    if "://" not in wish and not wish.startswith("/"):
+        return Source(own, lineage, name=wish)
+    return await _elsewhere(parse_uri(wish), config)
+
+
+async def _elsewhere(uri: Uri, config: StoreConfig) -> Source:
+    """`…/<lineage>` where commits lie below it, else `…/<lineage>/<checkpoint>`."""
+    source = Source(Catalogue(open_store(uri.parent, config)), uri.name)
+    if await source.catalogue.sequences(uri.name) or not uri.parent.name:
+        return source
+    above = Source(Catalogue(open_store(uri.parent.parent, config)), uri.parent.name, uri.name)
+    unused = source if await above.catalogue.sequences(above.lineage) else above
+    await unused.catalogue.store.close()
+    return above if unused is source else source
+
+
+def restored_status(commit: Commit, seconds: float) -> RestoredStatus:
+    """What a restored commit looks like to the trainer: pointers lie beside the data that `path` names."""
+    data = [file for file in commit.files if not is_pointer(file.name, file.size)] or commit.files
+    tops = {file.name.partition("/")[0] for file in data}
+    return RestoredStatus(
+        name=commit.name,
+        path=tops.pop() if len(tops) == 1 else commit.name,
+        checkpoint=commit.checkpoint,
+        sequence=commit.sequence,
+        step=commit.step,
+        lineage=commit.lineage,
+        bytes=commit.bytes,
+        seconds=seconds,
+    )
+
+
+async def restore(
+    source: Source,
+    target: Path,
+    aside: Path,
+    rank: int | None = None,
+    told: Told = lambda done, total: None,
+) -> tuple[Commit, float] | None:
+    """Bring the best commit of `source` to the directory `target`; None where there is none.
+
+    A commit whose data is missing or damaged is passed over for the one before it, and that is logged.
+
+    Args:
+        source: Where from.
+        target: The checkpoint directory.
+        aside: A directory of this restore alone, on the same file system, where files grow until verified.
+            What is whole in it is used: call again after a failure that may pass, or after a kill.
+        rank: This agent's number in its training, None where nothing says.
+        told: Is told the progress of the commit in hand.
+
+    Returns:
+        The commit with the files that came, and the seconds.
+
+    Raises:
+        Refused: The directory already holds another version of one of the files, or cannot be written.
+        NotFound: A checkpoint was required, and none is whole.
+        TemporaryError: The store did not answer.
+    """
+    problems: list[FerryError] = []
+    bringer = Bringer(source.catalogue.store, told)
+    for commit in await source.commits():
+        started = time.monotonic()
+        chosen = for_rank(commit, rank)
+        try:
+            await _bring(bringer, chosen, target, aside)
+        except (Changed, Corrupt, NotFound) as error:
+            log.warning(
+                "a committed checkpoint is damaged: trying the one before",
+                name=commit.name,
+                sequence=commit.sequence,
+                reason=str(error),
+            )
+            problems.append(error)
+            continue
+        _tell_strangers(chosen, rank)
+        return chosen, time.monotonic() - started
+    if problems and source.required:
+        raise NotFound(*(problem for error in problems for problem in error.problems))
+    return None
+
+
+async def _bring(bringer: Bringer, commit: Commit, target: Path, aside: Path) -> None:
+    """Again where an object has changed or came damaged: what is verified by then is not fetched again.
+
+    Another agent may have sent the same bytes again, and an answer may be damaged while the object is not.
+    """
+    for left in reversed(range(FETCHES)):
+        try:
+            await bringer.bring(commit, target, aside)
+        except (Changed, Corrupt) as error:
+            if not left:
+                await asyncio.to_thread(shutil.rmtree, aside, ignore_errors=True)
+                raise
+            log.warning("fetching again what came damaged", name=commit.name, reason=str(error))
+        else:
+            return
+
+
+def _tell_strangers(commit: Commit, rank: int | None) -> None:
+    strangers = [file for file in commit.files if file.rank not in {None, rank}]
+    if strangers:
+        log.warning(
+            "files of the lowest rank: the checkpoint has none of this one",
+            rank=rank,
+            ranks=sorted({file.rank for file in strangers if file.rank is not None}),
+            files=[file.name for file in strangers[:5]],
+        )

@@ -1,0 +1,204 @@
+"""One dataset's way into its stage: list, select, check, claim, plan, fetch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from podferry.contract.api import DatasetStatus
+from podferry.contract.dataset_volume import unsized
+from podferry.contract.errors import Changed, Corrupt, NotFound, Refused
+from podferry.contract.memory import data_volume
+from podferry.contract.quantity import format_bytes
+from podferry.contract.spec import DatasetSpec, Medium, Unpack
+from podferry.sidecar.config.store_access import store_config
+from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.dataset.fit_check import Placed, surely_fits
+from podferry.sidecar.dataset.listing_overlap import Ahead, Allowed
+from podferry.sidecar.dataset.materialize import Contents
+from podferry.sidecar.dataset.selection import Opened, Selection, open_selected, part_of, since_frozen
+from podferry.sidecar.fetch.fetcher import Prefetch
+from podferry.sidecar.fetch.partial_file import continued
+from podferry.sidecar.fetch.plan import PrefetchPlan, plan_prefetch
+from podferry.sidecar.fetch.range_reader import Way
+from podferry.sidecar.fetch.source import Source
+from podferry.sidecar.staging.staging_dir import Stage
+from podferry.sidecar.staging.volume_capacity import measure
+from podferry.sidecar.state.progress_log import PrefetchReport
+from podferry.storage.listing.by_directory import ignore
+from podferry.storage.listing.dataset import check_frozen
+from podferry.storage.range_fetch import EngineLane
+from podferry.storage.store import StoreConfig
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetPlace:
+    """Where one dataset is brought, and with whose credentials.
+
+    Attributes:
+        stage: The directory that it fills.
+        claim: The directory that says which dataset fills the stage.
+        secret: A mounted Secret; None for the environment.
+        in_pod: Whether the kubelet watches over the volume.
+        alone: Whether no other dataset shares its room.
+    """
+
+    stage: Path
+    claim: Path
+    secret: Path | None = None
+    in_pod: bool = False
+    alone: bool = True
+
+
+class DatasetWork:
+    """Brings one dataset. Imports little: `podferry dataset get` is nothing else."""
+
+    def __init__(
+        self,
+        spec: DatasetSpec,
+        place: DatasetPlace,
+        settings: PrefetchSettings,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.spec = spec
+        self.status = DatasetStatus(uri=spec.reference, path=spec.path, name=spec.name)
+        self.report = PrefetchReport(self.status, place.stage)
+        self._place, self._root = place, place.stage
+        self._settings = settings
+        self._changed = changed
+        self._stage = Stage(place.stage, place.claim, file_mode=spec.file_mode)
+        self._dataset: Opened | None = None
+        self._contents: Contents | None = None
+        self._plan: PrefetchPlan | None = None
+        self._ahead: Ahead | None = None
+        self._came_ahead: frozenset[str] = frozenset()
+
+    async def plan(self) -> Placed:
+        """List, select, compare with the reference, claim the stage.
+
+        No byte of the data has moved on return, but for what `podferry.sidecar.dataset.listing_overlap`
+        fetches where its room is sure.
+
+        Returns:
+            What is to come, and the room that there is: `podferry.sidecar.dataset.fit_check` judges all
+            datasets together.
+
+        Raises:
+            EmptyDataset, Changed, Refused and the store's errors: Why it cannot be brought.
+        """
+        if not self._root.is_dir():
+            raise Refused.of(f"the dataset path {self._root} is no directory", remedy="Create it")
+        opened = self._dataset = self._dataset or await self._open()
+        named, pack = opened.named, opened.pack
+        check_frozen(self.spec.parsed, named)
+        part = part_of(opened.manifest, self.spec.shard)
+        self._contents = Contents(part, pack, self.spec.unpack, self._place.claim)
+        kept = self._contents.claim(self._stage)
+        if self._ahead is not None:
+            self._came_ahead |= await self._ahead.adopt(part.entries)
+            self._ahead = None
+        there = kept | self._came_ahead
+        self._plan = continued(plan_prefetch(part, there, self._settings), self._stage)
+        self.status.digest = named.digest
+        self.status.files, self.status.bytes = part.files, part.bytes
+        self.status.files_kept = len(kept - self._came_ahead)
+        self.report.planned(len(there), self._plan.partial + sum(entry.size for entry in self._plan.kept))
+        capacity = measure(self._root)
+        self.status.in_memory = capacity.in_memory
+        self._changed()
+        return Placed(self._plan, capacity, self.spec.name, self._limit())
+
+    async def _open(self) -> Opened:
+        """List and select; where there is room for whatever is listed, files come already."""
+        selection = Selection(self.spec.include, self.spec.exclude)
+        self._ahead = self._ahead or self._begin_ahead(selection)
+        seen = self._ahead.listed if self._ahead else ignore
+        try:
+            opened = await open_selected(
+                self.spec.parsed.uri, selection, self._access(), self.spec.unpack, seen
+            )
+        except BaseException:
+            if self._ahead is not None:
+                await self._ahead.end(patience=0.0)
+            raise
+        if self._ahead is not None:
+            await self._ahead.end()
+        return opened
+
+    def _begin_ahead(self, selection: Selection) -> Ahead | None:
+        spec = self.spec
+        if not self._place.alone or spec.shard or spec.unpack is Unpack.ALWAYS or any(unsized(spec)):
+            return None
+        volume, capacity = data_volume(spec), measure(self._root)
+        if not surely_fits(volume, capacity, self._settings.buffer_bytes):
+            return None
+        place = self._stage.ahead()
+        if place is None:
+            return None
+        allowed = Allowed(selection, volume.bytes, capacity.page_bytes)
+        return Ahead(self._stage, place, allowed, self._settings, self.report)
+
+    def _access(self) -> StoreConfig:
+        return store_config(self.spec.access, self._place.secret)
+
+    def _limit(self) -> int | None:
+        """The volume's limit where the kubelet alone watches it: on a disk, in a pod."""
+        watched = self._place.in_pod and self.spec.medium is Medium.DISK and not any(unsized(self.spec))
+        return data_volume(self.spec).bytes if watched else None
+
+    async def fetch(self, *, lines: bool = True) -> None:
+        """Fill the stage as planned.
+
+        Args:
+            lines: Log a line every few seconds.
+
+        Raises:
+            Changed, NotFound, Corrupt, TemporaryError, Refused: See `Prefetch.run`.
+        """
+        assert self._plan and self._dataset and self._contents  # noqa: PT018, S101 - `plan` comes first
+        self._came_ahead = frozenset()  # from here on it is as good as what comes now
+        store, stage, settings = self._dataset.store, self._stage, self._settings
+        source, meter = Source(EngineLane(store), store.requests), self.report.meter
+        way = Way(source.lane, stage, settings, self._advance)
+        try:
+            async with self.report.telling(lines=lines):
+                rest = await self._contents.unpack(self._plan, way)
+                await Prefetch(rest, source, stage, settings, meter=meter).run()
+        except (Changed, NotFound, Corrupt) as error:
+            if self._dataset.source is None:
+                raise
+            raise await since_frozen(error, self._dataset.source, self._access()) from error
+
+    def _advance(self, files: int, count: int) -> None:
+        self.report.meter.files += files
+        self.report.meter.bytes += count
+
+    def abandon(self) -> None:
+        """Nothing is to be fetched after all: remove what has come. Another agent's stage stays."""
+        self._drop_ahead()
+        if self._plan is not None:
+            self._stage.finish()
+
+    def _drop_ahead(self) -> None:
+        self._stage.trim(self._came_ahead)
+        if self._ahead is not None:  # nothing is claimed yet, so nothing else can be aside
+            self._stage.finish()
+        self._ahead, self._came_ahead = None, frozenset()
+
+    async def close(self) -> None:
+        """Give back the connections and the stage; what came ahead of a fetch that never began goes."""
+        self._drop_ahead()
+        self._stage.close()
+        if self._dataset is not None:
+            await self._dataset.store.close()
+
+    def summary(self) -> str:
+        """One line for people."""
+        status = self.status
+        called = f"dataset {status.name}" if status.name else "dataset"
+        shard = f", part {self.spec.shard}" if self.spec.shard else ""
+        kept = f", {status.files_kept:,} of them kept" if status.files_kept else ""
+        size = f"{status.files:,} file{'s' * (status.files != 1)}, {format_bytes(status.bytes)}"
+        place = status.path if status.in_memory else f"{status.path} on disk"
+        return f"{called}: {size}{shard} in {status.seconds:.1f} s at {place}{kept}"

@@ -1,0 +1,79 @@
+"""Hands out the jobs of a prefetch in lots: to the lane of this process, and to those of others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from podferry.contract.errors import FerryError
+from podferry.storage.http.connection import Job, body_of
+from podferry.storage.http.response_head import Unusual
+from podferry.storage.request_builder import Origin, Requests
+
+LOT = 128
+"""Jobs of a lot: enough to make preparing them cheap, few enough to share."""
+LOT_BYTES = 32 << 20
+"""Bytes of a lot: large ranges are to be shared, too."""
+
+
+class Lots:
+    """See `podferry.storage.http.pool.Work`.
+
+    Args:
+        requests: How the store is asked.
+        jobs: All that there is to do; shared with others who take from it.
+        refused: Is given each job that is for the store's own client.
+    """
+
+    def __init__(
+        self, requests: Requests, jobs: Iterator[Any], refused: Callable[[Any, Unusual], None]
+    ) -> None:
+        self._requests, self._jobs, self._refused = requests, jobs, refused
+        self._origin = requests.origin
+
+    @property
+    def origin(self) -> Origin:
+        """See `Work.origin`."""
+        return self._origin
+
+    async def lot(self) -> Sequence[Job]:
+        """See `Work.lot`."""
+        while jobs := self._take():
+            if await self.prepared(jobs):
+                return jobs
+        return ()
+
+    async def prepared(self, jobs: Sequence[Job]) -> bool:
+        """Whether the store's requests for these are ready; where they cannot be, they are refused."""
+        try:
+            await self._requests.prepare([job.entry for job in jobs])
+        except FerryError as error:  # the store's client says more of it
+            self._return(jobs, str(error))
+            return False
+        except asyncio.CancelledError:
+            self._return(jobs, "the lane has ended")
+            raise
+        return True
+
+    def _take(self) -> list[Job]:
+        taken: list[Job] = []
+        count = 0
+        for job in self._jobs:
+            taken.append(job)
+            count += body_of(job)
+            if len(taken) >= LOT or count >= LOT_BYTES:
+                break
+        return taken
+
+    def _return(self, jobs: Sequence[Job], why: str) -> None:
+        for job in jobs:
+            self._refused(job, Unusual(why))
+
+    def request(self, job: Job) -> bytes:
+        """See `Work.request`."""
+        return self._requests.head(job.entry, job.start, job.length, "HEAD" if job.bodiless else "GET")
+
+    def refused(self, job: Job, why: Unusual) -> None:
+        """See `Work.refused`."""
+        self._refused(job, why)

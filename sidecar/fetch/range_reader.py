@@ -1,0 +1,65 @@
+"""Ranges of objects for those who do not fetch whole files: tried again, with bounded bytes in flight."""
+
+from __future__ import annotations
+
+import msgspec
+
+from podferry.contract.manifest import Entry
+from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.fetch.fallback_client import Client
+from podferry.sidecar.fetch.source import Progress
+from podferry.sidecar.runtime.byte_semaphore import Budget
+from podferry.sidecar.staging.staging_dir import Stage
+from podferry.sidecar.state.transfer_counters import PrefetchMeter
+from podferry.storage.range_fetch import Lane
+
+
+class Way(msgspec.Struct, frozen=True):
+    """How bytes get into a stage.
+
+    Attributes:
+        lane: How they are fetched.
+        stage: Where they go; claimed.
+        settings: Requests at once, their length, and bytes in flight.
+        progress: Is told of them.
+    """
+
+    lane: Lane
+    stage: Stage
+    settings: PrefetchSettings
+    progress: Progress
+
+
+class Ranges:
+    """Fetches ranges; whoever gets one gives it back once its bytes are used."""
+
+    def __init__(self, lane: Lane, settings: PrefetchSettings) -> None:
+        # Who uses ranges counts what becomes of them, rather than what comes.
+        self._client = Client(lane, settings.attempts, PrefetchMeter())
+        self._budget = Budget(settings.buffer_bytes)
+
+    async def take(self, length: int) -> None:
+        """Wait until so many bytes may be in flight."""
+        await self._budget.take(length)
+
+    def give(self, length: int) -> None:
+        """Give bytes back. On the event loop alone."""
+        self._budget.give(length)
+
+    async def fetch(self, entry: Entry, start: int, length: int) -> memoryview:
+        """Exactly `length` bytes from `start`, once there is room for them; give them back after use.
+
+        Raises:
+            Changed, NotFound, Corrupt: It is no longer what was listed.
+            TemporaryError: The store did not answer, after all attempts.
+        """
+        await self.take(length)
+        try:
+            return await self.read(entry, start, length)
+        except BaseException:  # a cancellation too: the room is given back
+            self.give(length)
+            raise
+
+    async def read(self, entry: Entry, start: int, length: int) -> memoryview:
+        """The same where the room for them has been taken already."""
+        return await self._client.fetch(entry, start, length) if length else memoryview(b"")

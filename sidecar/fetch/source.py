@@ -1,0 +1,41 @@
+"""Where a prefetch's bytes come from: the store's own client, and how the lean lane asks beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from podferry.contract.manifest import Entry
+from podferry.storage.checksum.checksums import Sum
+from podferry.storage.range_fetch import Lane
+from podferry.storage.request_builder import Requests
+
+Progress = Callable[[int, int], None]
+"""Is told (files that have become whole, bytes that have come)."""
+
+
+def same(entry: Entry) -> Entry:
+    """A dataset's files are objects of the same names."""
+    return entry
+
+
+def unknown(entry: Entry) -> Sum | None:
+    """What a dataset's files add up to, their store alone may say."""
+    return None
+
+
+class Source(msgspec.Struct, frozen=True):
+    """Where bytes come from.
+
+    Attributes:
+        lane: The store's own client.
+        requests: How the lean lane asks the store; None where it cannot.
+        object_of: The object that becomes a file.
+        sum_of: What a file must add up to, where that is known without the store.
+    """
+
+    lane: Lane
+    requests: Requests | None = None
+    object_of: Callable[[Entry], Entry] = same
+    sum_of: Callable[[Entry], Sum | None] = unknown

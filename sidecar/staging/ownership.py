@@ -1,0 +1,52 @@
+"""What fills a stage, written down outside of it: what a later start may trim."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from podferry.contract.errors import Corrupt
+from podferry.contract.versioned_json import decode_document
+
+FORMAT = 1
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """What fills the stage.
+
+    Attributes:
+        digest: The manifest's.
+        names: Its files, relative to the stage: what a later start may trim.
+        boot: Of which start of the machine: what it had written in part may be lost with its memory.
+        format: Version of this document.
+    """
+
+    digest: str
+    names: frozenset[str]
+    boot: str = ""
+    format: int = FORMAT
+
+
+def claimed(claims: Path) -> Claim:
+    """What the last start claimed. A claim that cannot be read is none: then nothing is trimmed."""
+    path = claims / "claim"
+    try:
+        return decode_document(path.read_bytes(), Claim, FORMAT, str(path))
+    except (FileNotFoundError, Corrupt):
+        return Claim("", frozenset())
+
+
+def record(claims: Path, claim: Claim) -> None:
+    """Put a claim in the place of the one before."""
+    aside = claims / "claim.tmp"
+    aside.write_bytes(msgspec.json.encode(claim))
+    aside.replace(claims / "claim")
+
+
+def this_boot() -> str:
+    """Which start of the machine this is; empty where the system does not tell (macOS)."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return ""

@@ -1,0 +1,96 @@
+"""How an Azure store is reached: endpoint, account, and what shows who asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from podferry.contract.errors import CredentialsMissing
+from podferry.contract.uri import Uri
+from podferry.storage.credentials.endpoints import checked_endpoint
+from podferry.storage.credentials.sources import is_true, names_for
+from podferry.storage.errors.translate import Place, make
+from podferry.storage.store import StoreConfig
+
+AZURE = ("az", "abfs", "abfss", "azure")
+
+
+class AzureAccess(msgspec.Struct, frozen=True):
+    """How an Azure store is reached: obstore's client and plain requests are both made from it.
+
+    Attributes:
+        uri: The store's; the bucket is Azure's container.
+        endpoint: Of the account.
+        account: Its name.
+        options: What shows who asks, by obstore's names; `skip_signature` where nothing does.
+        place: For errors.
+    """
+
+    uri: Uri
+    endpoint: str
+    account: str
+    options: Mapping[str, str | bool]
+    place: Place
+
+    def __repr__(self) -> str:
+        return f"AzureAccess({self.place!r}, options of: {', '.join(sorted(self.options))})"
+
+
+def azure_access(uri: Uri, config: StoreConfig) -> AzureAccess:
+    """How the Azure store of a URI is reached. Sends nothing.
+
+    Raises:
+        CredentialsMissing: No account is named, or nothing shows who asks.
+        InvalidWish: The endpoint is no URL.
+    """
+    held = {**_connection_string(config.credentials), **config.credentials}
+    account = held.get("AZURE_STORAGE_ACCOUNT_NAME", "")
+    named = config.endpoint or held.get("AZURE_STORAGE_ENDPOINT") or held.get("AZURE_ENDPOINT")
+    endpoint = checked_endpoint(named or f"https://{account or 'ACCOUNT'}.blob.core.windows.net")
+    place = Place(uri, endpoint, names_for(config.credentials, "AZURE_"))
+    options = _options(held)
+    if not account or not options:
+        raise _missing(place, account)
+    return AzureAccess(uri, endpoint, account, options, place)
+
+
+def _missing(place: Place, account: str) -> CredentialsMissing:
+    if account:
+        error = make("credentials", place)
+        return CredentialsMissing(*error.problems)
+    return CredentialsMissing.of(
+        f"no storage account is named for {place.uri}",
+        f"read: {', '.join(place.credentials) or 'nothing'}",
+        "Set AZURE_STORAGE_ACCOUNT_NAME, or AZURE_STORAGE_CONNECTION_STRING",
+    )
+
+
+OPTIONS = {
+    "AZURE_STORAGE_ACCOUNT_KEY": "account_key",
+    "AZURE_STORAGE_SAS_TOKEN": "sas_key",
+    "AZURE_STORAGE_TOKEN": "token",
+    "AZURE_CLIENT_ID": "client_id",
+    "AZURE_CLIENT_SECRET": "client_secret",
+    "AZURE_TENANT_ID": "tenant_id",
+    "AZURE_AUTHORITY_HOST": "authority_host",
+    "AZURE_FEDERATED_TOKEN_FILE": "federated_token_file",
+    "AZURE_MSI_ENDPOINT": "msi_endpoint",
+}
+
+
+def _options(held: Mapping[str, str]) -> dict[str, str | bool]:
+    if is_true(held.get("AZURE_SKIP_SIGNATURE", "")):
+        return {"skip_signature": True}
+    return {option: held[name] for name, option in OPTIONS.items() if held.get(name)}
+
+
+def _connection_string(held: Mapping[str, str]) -> dict[str, str]:
+    names = {
+        "AccountName": "AZURE_STORAGE_ACCOUNT_NAME",
+        "AccountKey": "AZURE_STORAGE_ACCOUNT_KEY",
+        "SharedAccessSignature": "AZURE_STORAGE_SAS_TOKEN",
+        "BlobEndpoint": "AZURE_STORAGE_ENDPOINT",
+    }
+    pairs = [part.partition("=") for part in held.get("AZURE_STORAGE_CONNECTION_STRING", "").split(";")]
+    return {names[name.strip()]: value for name, _, value in pairs if name.strip() in names}

@@ -1,0 +1,109 @@
+"""Which request fetches a blob from Azure.
+
+Of the ways to show who asks those that need no service of their own: the account's key, a shared access
+signature, a token that is given, nothing. Where several are given, obstore chooses among them, so it asks.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import time
+from collections.abc import Sequence
+from email.utils import formatdate
+from urllib.parse import quote
+
+from podferry.contract.manifest import Entry
+from podferry.storage.azure.endpoint import AzureAccess
+from podferry.storage.http.get_builder import Plain, PlainHeads
+from podferry.storage.object_names import join
+from podferry.storage.request_builder import (
+    AGENT,
+    Address,
+    Requests,
+    address_of,
+    fits,
+    match_line,
+    range_line,
+)
+
+VERSION = "2023-11-03"
+"""Of the service's API: the one that obstore asks for."""
+
+
+class AzureHeads:
+    """See `podferry.storage.request_builder.Requests`: signed with the account's key.
+
+    Source: "Authorize with Shared Key", Azure Storage REST API reference.
+
+    Attributes:
+        origin: Where connections go.
+    """
+
+    asks_sums = True
+
+    def __init__(self, access: AzureAccess, address: Address, key: bytes) -> None:
+        self.origin = address.origin
+        self._above = _above(access, address)
+        self._lines = f" HTTP/1.1\r\nHost: {address.host}\r\n{AGENT}x-ms-version: {VERSION}\r\n"
+        self._account = access.account
+        self._key = hmac.new(key, digestmod="sha256")
+
+    async def prepare(self, entries: Sequence[Entry]) -> None:
+        """See `Requests.prepare`: an account's key stays as it is."""
+
+    def head(self, entry: Entry, start: int, length: int, method: str = "GET") -> bytes:
+        """See `Requests.head`."""
+        path = self._above + quote(entry.name)
+        ranged, matched = range_line(entry, start, length), match_line(entry.tag)
+        date = formatdate(time.time(), usegmt=True)
+        # Of the fields that the signature names, those without a value are there as empty lines.
+        text = f"{method}\n\n\n\n\n\n{date}\n\n{_value(matched)}\n\n\n{_value(ranged)}\n"
+        signature = self._key.copy()
+        signature.update(f"{text}x-ms-version:{VERSION}\n/{self._account}{path}".encode())
+        signed = base64.b64encode(signature.digest()).decode()
+        lines = f"{ranged}{matched}Date: {date}\r\nAuthorization: SharedKey {self._account}:{signed}\r\n"
+        return f"{method} {path}{self._lines}{lines}\r\n".encode("ascii")
+
+
+def _value(line: str) -> str:
+    return line.partition(": ")[2].rstrip("\r\n")
+
+
+def _above(access: AzureAccess, address: Address) -> str:
+    return f"{address.path}/{quote(join(access.uri.bucket, access.uri.key))}/"
+
+
+def heads_for(access: AzureAccess) -> Requests | None:
+    """How blobs of a store are asked for, None where only obstore can."""
+    address = address_of(access.endpoint)
+    if address is None or len(access.options) != 1 or not fits(access.account):
+        return None
+    ((kind, value),) = access.options.items()
+    if kind == "account_key":
+        key = _decoded(str(value))
+        return None if key is None else AzureHeads(access, address, key)
+    if kind == "sas_key":
+        return _plain(access, address, query="?" + str(value).removeprefix("?"))
+    if kind == "token":
+        return _plain(access, address, f"Authorization: Bearer {value}\r\n")
+    return _plain(access, address) if kind == "skip_signature" else None
+
+
+def _decoded(key: str) -> bytes | None:
+    try:
+        return base64.b64decode(key, validate=True)
+    except binascii.Error:
+        return None
+
+
+def _plain(access: AzureAccess, address: Address, line: str = "", query: str = "") -> Requests | None:
+    if not fits(line.removesuffix("\r\n") + query) or " " in query:
+        return None
+    above = _above(access, address)
+
+    def path(name: str) -> str:
+        return f"{above}{quote(name)}{query}"
+
+    return PlainHeads(Plain(address, path, f"x-ms-version: {VERSION}\r\n{line}", asks_sums=True))

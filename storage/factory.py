@@ -1,0 +1,70 @@
+"""Opens the store of a URI: which engine, and what to install where there is none."""
+
+from __future__ import annotations
+
+import importlib
+
+from podferry.contract.errors import InvalidWish
+from podferry.contract.uri import ENGINES, Uri
+from podferry.storage import uri_schemes
+from podferry.storage.limits import LIMITS, Limits
+from podferry.storage.local.store import LocalStore
+from podferry.storage.memory.store import MemoryStore
+from podferry.storage.store import Store, StoreConfig
+
+
+def open_store(uri: Uri, config: StoreConfig = StoreConfig(), limits: Limits = LIMITS) -> Store:  # noqa: B008
+    """The store of a URI. Nothing is sent yet: a wrong bucket or key shows at the first call.
+
+    Args:
+        uri: Where; its `engine` option overrides the choice.
+        config: Credentials, endpoint and region; `podferry.storage.credentials.sources` reads them.
+        limits: Time-outs and sizes.
+
+    Raises:
+        UnknownScheme: No engine opens it; says what to install.
+        CredentialsMissing: There is nothing to sign requests with.
+        InvalidWish: The configuration contradicts itself.
+    """
+    engine = uri.engine or _default_engine(uri)
+    if engine == "obstore":
+        return _obstore(uri, config, limits)
+    if engine == "local":
+        return LocalStore(uri, limits)
+    if engine == "memory":
+        return MemoryStore(uri)
+    return _fsspec(uri, config, limits)
+
+
+def _default_engine(uri: Uri) -> str:
+    if uri.scheme in ("file", "memory"):
+        return {"file": "local"}.get(uri.scheme, uri.scheme)
+    return "obstore" if uri.scheme in uri_schemes.SCHEMES else "fsspec"
+
+
+def _obstore(uri: Uri, config: StoreConfig, limits: Limits) -> Store:
+    if uri.scheme not in uri_schemes.SCHEMES:
+        known = ", ".join(uri_schemes.SCHEMES)
+        raise InvalidWish.of(
+            f"the engine obstore does not open {uri.scheme}://",
+            str(uri),
+            f"Leave ?engine={ENGINES[0]} out; it opens {known}",
+        )
+    engine = importlib.import_module("podferry.storage.obstore.store")
+    store: Store = engine.ObstoreStore(uri, config, limits)
+    return store
+
+
+def _fsspec(uri: Uri, config: StoreConfig, limits: Limits) -> Store:
+    # Loaded here, as the engines are: it takes longer than all of ours.
+    from fsspec.registry import get_filesystem_class  # noqa: PLC0415
+
+    from podferry.storage.fsspec.install_hints import unknown_scheme  # noqa: PLC0415
+
+    try:
+        get_filesystem_class(uri.scheme)
+    except (ValueError, ImportError) as error:
+        raise unknown_scheme(uri) from error
+    engine = importlib.import_module("podferry.storage.fsspec.store")
+    store: Store = engine.FsspecStore(uri, config, limits)
+    return store

@@ -1,0 +1,116 @@
+"""Which requests fetch what fsspec's file systems read, where these are plain HTTP.
+
+Not of Azure: its engine is obstore. Not where the user has named options of a file system's own
+(`FSSPEC_<SCHEME>_<OPTION>`): they may change what it sends.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+from urllib.parse import SplitResult, quote, urlsplit
+
+from podferry.contract.uri import Uri
+from podferry.storage.credentials.refresh import Renewing
+from podferry.storage.errors.translate import translating
+from podferry.storage.fsspec.options import GOOGLE, HTTP, S3, Settings
+from podferry.storage.http.get_builder import Plain, PlainHeads
+from podferry.storage.object_names import join
+from podferry.storage.request_builder import Requests, address_of
+from podferry.storage.s3.endpoint import s3_access
+from podferry.storage.s3.get_builder import heads_for as s3_heads
+from podferry.storage.store import StoreConfig
+
+SIGNED = 3600
+"""Seconds that a signed URL holds: it is sent at once, but clocks differ."""
+ELSEWHERE = ("STORAGE_EMULATOR_HOST", "GOOGLE_CLOUD_UNIVERSE_DOMAIN", "GOOGLE_API_USE_MTLS_ENDPOINT")
+"""Variables of the process that send gcsfs to another address, where none is configured."""
+
+
+def heads_for(
+    uri: Uri, config: StoreConfig, settings: Settings, file_system: Callable[[], Any]
+) -> Requests | None:
+    """How objects of a store are asked for, None where only the file system can.
+
+    Args:
+        uri: The store's.
+        config: Its credentials and endpoint.
+        settings: How its file system is opened.
+        file_system: Opens it, at the first call; may block.
+    """
+    if settings.customised:
+        return None
+    if uri.scheme in S3:
+        bundle = os.environ.get("AWS_CA_BUNDLE", "")  # botocore reads it there
+        return s3_heads(s3_access(uri, config), bundle)
+    if uri.scheme in GOOGLE:
+        return _google(uri, settings, file_system)
+    if uri.scheme == "oss":
+        return _oss(uri, settings)
+    return _http(uri) if uri.scheme in HTTP else None
+
+
+def _http(uri: Uri) -> Requests | None:
+    address = address_of(f"{uri.scheme}://{uri.bucket}")
+    if address is None:
+        return None
+
+    def path(name: str) -> str:
+        return f"/{quote(join(uri.key, name))}"
+
+    return PlainHeads(Plain(address, path, "Accept-Encoding: identity\r\n"))
+
+
+def _oss(uri: Uri, settings: Settings) -> Requests | None:
+    """By URLs that oss2 signs, with the keys that ossfs takes.
+
+    Other than with S3 the answer to a range states the checksum of the whole, too.
+    """
+    given = settings.options
+    key, secret, token = (given.get(name, "") for name in ("key", "secret", "token"))
+    try:
+        oss2 = import_module("oss2")
+        auth = oss2.StsAuth(key, secret, token) if token else oss2.Auth(key, secret)
+        bucket = oss2.Bucket(auth if key else oss2.AnonymousAuth(), given["endpoint"], uri.bucket)
+    except Exception:  # noqa: BLE001 - whatever is wrong with them, the file system says it better
+        return None
+
+    def signed(name: str) -> SplitResult:
+        url: str = bucket.sign_url("GET", join(uri.key, name), SIGNED, slash_safe=True)
+        return urlsplit(url)
+
+    def path(name: str) -> str:
+        url = signed(name)
+        return f"{url.path}?{url.query}" if url.query else url.path
+
+    start = signed("any")
+    address = address_of(f"{start.scheme}://{start.netloc}")
+    return None if address is None else PlainHeads(Plain(address, path, "Accept-Encoding: identity\r\n"))
+
+
+def _google(uri: Uri, settings: Settings, file_system: Callable[[], Any]) -> Requests | None:
+    """By the JSON API, as gcsfs reads: the tag is that of the JSON API.
+
+    It is compared with the answer's, and not sent: the service and its emulator disagree about how. Objects
+    that are stored compressed come as they are stored, as it is those bytes that a listing counts.
+    """
+    named = settings.options.get("endpoint_url", "")
+    if not named and any(os.environ.get(name) for name in ELSEWHERE):
+        return None
+    address = address_of(named or "https://storage.googleapis.com")
+    if address is None:
+        return None
+    start = f"{address.path}/download/storage/v1/b/{quote(uri.bucket, safe='')}/o/"
+
+    def path(name: str) -> str:
+        return f"{start}{quote(join(uri.key, name), safe='')}?alt=media"
+
+    def token() -> str:
+        headers: dict[str, str] = {}
+        with translating(settings.place, ""):
+            file_system().credentials.apply(headers)
+        return "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+
+    return PlainHeads(Plain(address, path, "Accept-Encoding: gzip\r\n", matches=False, token=Renewing(token)))

@@ -1,0 +1,57 @@
+"""Which package opens which scheme, for those that have to be installed."""
+
+from __future__ import annotations
+
+from operator import ne
+
+from fsspec.registry import known_implementations
+
+from podferry.contract.errors import UnknownScheme
+from podferry.contract.suggest import did_you_mean
+from podferry.contract.uri import Uri
+from podferry.storage import uri_schemes
+
+EXTRAS = {
+    "gs": "gcs",
+    "gcs": "gcs",
+    "s3": "s3fs",
+    "s3a": "s3fs",
+    "oss": "oss",
+    "sftp": "sftp",
+    "ssh": "sftp",
+    "smb": "smb",
+    "hdfs": "hdfs",
+}
+"""podferry's extra that brings the fsspec package of a scheme."""
+
+
+def unknown_scheme(uri: Uri) -> UnknownScheme:
+    """What to say of a scheme that no installed engine opens: the exact command, or the nearest known one."""
+    scheme = uri.scheme
+    if scheme in EXTRAS:
+        remedy = f"Run: pip install 'podferry[{EXTRAS[scheme]}]'"
+        return UnknownScheme.of(f"no engine for {scheme}:// is installed", str(uri), remedy)
+    if scheme in known_implementations:
+        remedy = f"Install what fsspec needs for it: {_fsspec_says(scheme)}"
+        return UnknownScheme.of(f"no engine for {scheme}:// is installed", str(uri), remedy)
+    schemes = {*uri_schemes.SCHEMES, *EXTRAS, "file", "memory", "http", "https", "ftp"}
+    known = f"Known schemes: {', '.join(sorted(schemes))}"
+    remedy = did_you_mean(scheme, schemes, _one_letter_off(scheme, schemes) or known)
+    return UnknownScheme.of(f"no engine opens {scheme}://", str(uri), remedy)
+
+
+def _one_letter_off(scheme: str, schemes: set[str]) -> str:
+    """A remedy for slips in names too short to be called similar: `s4`."""
+    near = [
+        f"{known!r}"
+        for known in sorted(schemes)
+        if len(known) == len(scheme) and sum(map(ne, known, scheme)) == 1
+    ]
+    return f"Did you mean {' or '.join(near)}?" if near else ""
+
+
+def _fsspec_says(scheme: str) -> str:
+    known = known_implementations[scheme]
+    package = known["class"].partition(".")[0]
+    said = str(known.get("err", "")).rstrip(".")
+    return said if package == "fsspec" or said else f"pip install {package}"

@@ -1,0 +1,204 @@
+"""What fsspec's file systems are told: credentials, endpoints and time-outs, by scheme.
+
+Any option of a file system can be given as `FSSPEC_<SCHEME>_<OPTION>`, such as `FSSPEC_SFTP_PASSWORD`: that
+is fsspec's own convention for its environment, here read from the store's configuration.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from podferry.contract.errors import InvalidWish
+from podferry.contract.uri import Uri
+from podferry.storage.credentials.endpoints import VENDORS, checked_endpoint
+from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, names_for
+from podferry.storage.errors.translate import Place, make
+from podferry.storage.limits import Limits
+from podferry.storage.s3.endpoint import s3_endpoint
+from podferry.storage.store import StoreConfig
+
+S3 = ("s3", "s3a")
+GOOGLE = ("gs", "gcs")
+AZURE = ("az", "abfs", "abfss")
+HTTP = ("http", "https")
+OBJECTS = frozenset({*S3, *GOOGLE, *AZURE, "oss"})
+"""Object stores: a write is visible when it is committed. Elsewhere a file is written, then renamed."""
+EXCLUSIVE = frozenset({*S3, *GOOGLE, *AZURE})
+"""Those whose exclusive create has had one winner in a race of eight writers."""
+
+Options = dict[str, Any]
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """How a file system is opened.
+
+    Attributes:
+        options: Keyword arguments of its class.
+        place: For errors.
+        customised: Whether options of the file system's own are among them, as the user named them.
+    """
+
+    options: Options
+    place: Place
+    customised: bool = False
+
+    def __repr__(self) -> str:
+        return f"Settings(options of: {', '.join(sorted(self.options))}, place={self.place!r})"
+
+
+def settings_for(uri: Uri, config: StoreConfig, limits: Limits) -> Settings:
+    """How the file system of a URI is opened.
+
+    Raises:
+        CredentialsMissing: S3 without anything to sign with.
+        InvalidWish: The configuration contradicts itself, or the URI holds a password.
+    """
+    user, at, _ = uri.bucket.rpartition("@")
+    if at and ":" in user:
+        name = f"FSSPEC_{uri.scheme.upper()}_PASSWORD"
+        raise InvalidWish.of(
+            "a URI must not hold a password", f"the one of {uri.scheme}://", f"Set {name} in the Secret"
+        )
+    options, place = _vendor(uri)(uri, config, limits)
+    common: Options = {"skip_instance_cache": True, "use_listings_cache": False}
+    named = _named(uri.scheme, config.credentials)
+    return Settings({**common, **options, **named}, place, bool(named))
+
+
+def _vendor(uri: Uri) -> Callable[[Uri, StoreConfig, Limits], tuple[Options, Place]]:
+    by_scheme = {
+        **dict.fromkeys(VENDORS, _s3),
+        **dict.fromkeys(GOOGLE, _google),
+        **dict.fromkeys(AZURE, _azure),
+        **dict.fromkeys(HTTP, _http),
+        "oss": _oss,
+        "sftp": _sftp,
+        "ssh": _sftp,
+        "ftp": _ftp,
+        "smb": _host,
+    }
+    return by_scheme.get(uri.scheme, _plain)
+
+
+def _named(scheme: str, held: Mapping[str, str]) -> Options:
+    start = f"FSSPEC_{scheme.upper()}_"
+    found = {name.removeprefix(start).lower(): held[name] for name in held if name.startswith(start)}
+    return {name: int(value) if name == "port" else value for name, value in found.items()}
+
+
+def _place(uri: Uri, config: StoreConfig, endpoint: str, *prefixes: str) -> Place:
+    own = f"FSSPEC_{uri.scheme.upper()}_"
+    return Place(uri, endpoint, names_for(config.credentials, own, *prefixes))
+
+
+def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Place]:
+    held = config.credentials
+    endpoint, region = s3_endpoint(uri, config)
+    place = _place(uri, config, endpoint, "AWS_")
+    source = aws_source(held)
+    if source is AwsSource.NONE:
+        raise make("credentials", place)
+    virtual = is_true(held.get("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", ""))
+    options: Options = {
+        "endpoint_url": endpoint,
+        "anon": source is AwsSource.ANONYMOUS,
+        "client_kwargs": {"region_name": region},
+        "config_kwargs": {
+            "connect_timeout": limits.connect_seconds,
+            "read_timeout": limits.stall_seconds,
+            "retries": {"total_max_attempts": 1},  # s3fs repeats on its own
+            "s3": {"addressing_style": "virtual" if virtual else "path"},
+        },
+    }
+    if source is AwsSource.KEYS:
+        options["key"], options["secret"] = held["AWS_ACCESS_KEY_ID"], held["AWS_SECRET_ACCESS_KEY"]
+        options["token"] = held.get("AWS_SESSION_TOKEN")
+    return options, place
+
+
+def _google(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Place]:
+    del limits  # gcsfs bounds its requests itself; the engine bounds its calls
+    held = config.credentials
+    endpoint = config.endpoint or held.get("STORAGE_EMULATOR_HOST") or ""
+    place = _place(uri, config, endpoint or "https://storage.googleapis.com", "GOOGLE_", "STORAGE_")
+    options: Options = {"token": _google_token(held)}
+    if endpoint:
+        options["endpoint_url"] = checked_endpoint(endpoint)
+    if held.get("GOOGLE_CLOUD_PROJECT"):
+        options["project"] = held["GOOGLE_CLOUD_PROJECT"]
+    return options, place
+
+
+def _google_token(held: Mapping[str, str]) -> object:
+    """A key file's path or content, `anon`, or Google's own search."""
+    if is_true(held.get("GOOGLE_SKIP_SIGNATURE", "")):
+        return "anon"
+    named = held.get("GOOGLE_APPLICATION_CREDENTIALS", "")
+    if named.lstrip().startswith("{"):
+        try:
+            return json.loads(named)
+        except ValueError:  # its message would quote the key
+            raise InvalidWish.of(
+                "GOOGLE_APPLICATION_CREDENTIALS is neither a path nor JSON", "", "Store the key file as it is"
+            ) from None
+    return named or "google_default"
+
+
+def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Place]:
+    held = config.credentials
+    names = {
+        "AZURE_STORAGE_ACCOUNT_NAME": "account_name",
+        "AZURE_STORAGE_ACCOUNT_KEY": "account_key",
+        "AZURE_STORAGE_SAS_TOKEN": "sas_token",
+        "AZURE_STORAGE_CONNECTION_STRING": "connection_string",
+    }
+    options: Options = {option: held[name] for name, option in names.items() if held.get(name)}
+    options.update(connection_timeout=limits.connect_seconds, read_timeout=limits.stall_seconds)
+    account = held.get("AZURE_STORAGE_ACCOUNT_NAME", "")
+    return options, _place(uri, config, f"{account}.blob.core.windows.net" if account else "", "AZURE_")
+
+
+def _oss(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Place]:
+    held = config.credentials
+    endpoint = config.endpoint or held.get("OSS_ENDPOINT", "")
+    names = {"OSS_ACCESS_KEY_ID": "key", "OSS_ACCESS_KEY_SECRET": "secret", "OSS_SESSION_TOKEN": "token"}
+    options: Options = {option: held[name] for name, option in names.items() if held.get(name)}
+    options["default_cache_type"] = "none"
+    if endpoint:
+        options["endpoint"] = endpoint
+    options["connect_timeout"] = limits.connect_seconds
+    return options, _place(uri, config, endpoint, "OSS_")
+
+
+def _http(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Place]:
+    timeout = aiohttp.ClientTimeout(
+        total=limits.request_seconds,
+        sock_connect=limits.connect_seconds,
+        sock_read=limits.stall_seconds,
+    )
+    return {"client_kwargs": {"timeout": timeout}}, _place(uri, config, f"{uri.scheme}://{uri.bucket}")
+
+
+def _sftp(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Place]:
+    seconds = limits.connect_seconds
+    options: Options = {"timeout": seconds, "banner_timeout": seconds, "auth_timeout": seconds}
+    return options, _host(uri, config, limits)[1]
+
+
+def _ftp(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Place]:
+    return {"timeout": limits.stall_seconds}, _host(uri, config, limits)[1]
+
+
+def _host(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Place]:
+    del limits
+    return {}, _place(uri, config, uri.bucket)
+
+
+def _plain(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Place]:
+    del limits
+    return {}, _place(uri, config, config.endpoint or "")

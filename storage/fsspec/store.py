@@ -1,0 +1,147 @@
+"""Every other store, through an fsspec file system.
+
+File systems are called in threads. Those that run on fsspec's own loop, and those in memory or on disk, take
+several calls at once; others hold one connection, so their calls queue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cached_property, partial
+from typing import Any, TypeVar
+
+import fsspec
+import fsspec.asyn
+
+from podferry.contract.manifest import Entry
+from podferry.contract.uri import Uri
+from podferry.storage.errors.translate import make, translating
+from podferry.storage.fsspec.get_builder import heads_for
+from podferry.storage.fsspec.options import settings_for
+from podferry.storage.fsspec.reads import FsspecCalls
+from podferry.storage.fsspec.writes import FsspecWrites
+from podferry.storage.limits import LIMITS, Limits
+from podferry.storage.object_names import checked_name
+from podferry.storage.request_builder import Requests
+from podferry.storage.store import Body, StoreConfig, WriteMode
+from podferry.storage.write_body import Source
+
+T = TypeVar("T")
+
+PARALLEL = ("memory", "file", "local")
+"""File systems without a connection: several threads may call them."""
+SESSIONS = ("_s3creator", "_session")
+"""Where s3fs, gcsfs and fsspec's HTTP keep theirs; no file system has a public way to close it."""
+CLOSING = 5
+"""Seconds: nothing is sent, but the loop may be busy."""
+
+
+class FsspecStore:
+    """A store behind an fsspec file system."""
+
+    parts = None
+
+    def __init__(self, uri: Uri, config: StoreConfig, limits: Limits = LIMITS) -> None:
+        self.uri = uri
+        self._config, self._limits = config, limits
+        self._settings = settings_for(uri, config, limits)
+        self._calls = FsspecCalls(uri, self._settings)
+        self._writes = FsspecWrites(self._calls, limits)
+        self.exclusive_create = self._writes.exclusive
+        kind = fsspec.get_filesystem_class(uri.scheme)
+        parallel = getattr(kind, "async_impl", False) or uri.scheme in PARALLEL
+        self._threads = ThreadPoolExecutor(limits.parallel_calls if parallel else 1, "fsspec")
+        self._call_seconds = limits.connect_seconds + limits.stall_seconds + limits.retry_seconds
+
+    @cached_property
+    def requests(self) -> Requests | None:
+        """See `Store.requests`."""
+        return heads_for(self.uri, self._config, self._settings, lambda: self._calls.fs)
+
+    async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
+        """See `Store.entries`. The file system lists it whole before the first entry comes."""
+        for entry in await self._call(prefix, lambda: self._calls.find(prefix), None):
+            yield entry
+
+    async def children(self, prefix: str = "") -> list[str]:
+        """See `Store.children`."""
+        return await self._call(prefix, lambda: sorted(self._calls.children(prefix)), self._call_seconds)
+
+    async def stat(self, name: str) -> Entry:
+        """See `Store.stat`."""
+        checked_name(name)
+        return await self._call(name, lambda: self._calls.stat(name), self._call_seconds)
+
+    async def read(
+        self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None
+    ) -> memoryview:
+        """See `Store.read`. Tag and size are compared after the bytes have come."""
+        checked_name(name)
+        return await self._call(
+            name, lambda: self._calls.read(name, start, length, tag, size), self._limits.request_seconds
+        )
+
+    async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
+        """See `Store.write`."""
+        checked_name(name)
+        source = Source(body, self._limits.part_bytes, self._limits.largest_object)
+        work = self._writes.create if mode is WriteMode.CREATE else self._writes.overwrite
+        upload = asyncio.ensure_future(self._call(name, lambda: work(name, source), None))
+        try:
+            await asyncio.shield(upload)
+        except asyncio.CancelledError:
+            source.stop()
+            with suppress(Exception):  # the cancellation is what the caller gets
+                await upload
+            raise
+        except BaseException:
+            if source.failure is not None:
+                raise source.failure from None
+            raise
+
+    async def delete(self, names: Iterable[str]) -> None:
+        """See `Store.delete`."""
+        ordered = [checked_name(name) for name in names]
+        delete, seconds = self._writes.delete, self._call_seconds
+        await asyncio.gather(*(self._call(name, partial(delete, name), seconds) for name in ordered))
+
+    async def close(self) -> None:
+        """Let the threads go, and the file system with its connections."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        await asyncio.to_thread(self._drop)
+
+    def _drop(self) -> None:
+        fs = self._calls.drop()
+        if getattr(fs, "async_impl", False):
+            with suppress(Exception):  # whatever its library says: nothing is left that could be lost
+                _end_session(fs)
+
+    async def _call(self, name: str, work: Callable[[], T], seconds: float | None) -> T:
+        loop = asyncio.get_running_loop()
+        with translating(self._calls.place, name):
+            async with asyncio.timeout(seconds):
+                return await loop.run_in_executor(self._threads, self._checked, work, name)
+
+    def _checked(self, work: Callable[[], T], name: str) -> T:
+        try:
+            return work()
+        except FileNotFoundError:
+            if self._calls.bucket_missing():
+                raise make("bucket", self._calls.place) from None
+            raise
+
+
+def _end_session(fs: Any) -> None:
+    """Close the connections of a file system that runs on fsspec's own loop.
+
+    Left alone it does so when it is collected, which is at any time, in any thread, and perhaps on a loop
+    that is not the sessions' own. Others close theirs when they are dropped.
+    """
+    session = next((found for name in SESSIONS if (found := getattr(fs, name, None)) is not None), None)
+    if session is not None:
+        fsspec.asyn.sync(fs.loop, session.__aexit__, None, None, None, timeout=CLOSING)
+        # A transport lets its socket go a turn of the loop later.
+        fsspec.asyn.sync(fs.loop, asyncio.sleep, 0, timeout=CLOSING)

@@ -1,0 +1,67 @@
+"""Which request fetches an object where none is signed: from web servers, or with a token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from podferry.contract.errors import CredentialsMissing
+from podferry.contract.manifest import Entry
+from podferry.storage.credentials.refresh import Renewing
+from podferry.storage.request_builder import AGENT, Address, match_line, range_line
+
+
+class Plain(msgspec.Struct, frozen=True):
+    """What the requests of a store have in common.
+
+    Attributes:
+        address: Where they go.
+        path: Path and query of a name, encoded as they are sent.
+        lines: Header lines that each request has, with their ends.
+        matches: Whether the store heeds `If-Match` with a listing's tag.
+        asks_sums: See `podferry.storage.request_builder.Requests`.
+        token: Further header lines, such as those with a token, that change meanwhile.
+    """
+
+    address: Address
+    path: Callable[[str], str]
+    lines: str = ""
+    matches: bool = True
+    asks_sums: bool = False
+    token: Renewing[str] | None = None
+
+
+class PlainHeads:
+    """See `podferry.storage.request_builder.Requests`.
+
+    Attributes:
+        origin: Where connections go.
+        asks_sums: See `podferry.storage.request_builder.Requests`.
+    """
+
+    def __init__(self, plain: Plain) -> None:
+        self.origin = plain.address.origin
+        self.asks_sums = plain.asks_sums
+        self._plain = plain
+        self._lines = f"HTTP/1.1\r\nHost: {plain.address.host}\r\n{AGENT}{plain.lines}"
+
+    async def prepare(self, entries: Sequence[Entry]) -> None:
+        """See `Requests.prepare`."""
+        del entries  # one token is for them all
+        if self._plain.token is not None:
+            await self._plain.token.renew()
+
+    def head(self, entry: Entry, start: int, length: int, method: str = "GET") -> bytes:
+        """See `Requests.head`.
+
+        Raises:
+            CredentialsMissing: Nothing has been prepared.
+        """
+        token = self._plain.token.held if self._plain.token else ""
+        if token is None:
+            raise CredentialsMissing.of("requests have no token yet", "", "Prepare them first")
+        matched = match_line(entry.tag) if self._plain.matches else ""
+        ranged = range_line(entry, start, length)
+        text = f"{method} {self._plain.path(entry.name)} {self._lines}{ranged}{matched}{token}\r\n"
+        return text.encode("ascii")

@@ -1,0 +1,225 @@
+"""Local files as a store: `file:///directory`.
+
+A write goes into a temporary file beside its target, is synced, and then takes the name: `os.link` refuses
+a name that is taken, `os.replace` does not. Listings leave temporary files out; those that a crash left
+behind are nobody's to sweep, for another writer may be at work on them.
+
+The first directory of the path counts as the bucket: it must exist, whereas those below it are created as
+they are written. So a mistyped mount point is an error, and not a new directory on the machine's disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from podferry.contract.errors import Changed, Corrupt, NotFound
+from podferry.contract.manifest import Entry
+from podferry.contract.uri import Uri
+from podferry.storage.errors.translate import Place, translate, translating
+from podferry.storage.limits import LIMITS, Limits
+from podferry.storage.local.files import check_top, fill, make_room, sync_directory, unlink, write_all
+from podferry.storage.local.multipart import LocalParts
+from podferry.storage.object_names import checked_name, is_temporary, join, temporary_name
+from podferry.storage.store import Body, WriteMode
+from podferry.storage.write_body import Source
+
+T = TypeVar("T")
+TOP = Path("/")
+"""What a URI's path is relative to."""
+BATCH = 1000
+"""Entries that cross from the listing's thread at once."""
+
+
+class LocalStore:
+    """A directory as a store; blocking calls run in threads."""
+
+    exclusive_create = True
+    requests = None
+
+    def __init__(self, uri: Uri, limits: Limits = LIMITS) -> None:
+        self.uri = uri
+        self.parts = LocalParts(self._call, Place(uri), TOP / uri.key)
+        self._root = TOP / uri.key
+        self._place = Place(uri)
+        self._limits = limits
+
+    async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
+        """See `Store.entries`. The tag tells a file's inode, modification time and size."""
+        found = self._walk(prefix)
+        while batch := await self._call(prefix, lambda: _take(found, BATCH)):
+            for entry in batch:
+                yield entry
+
+    async def children(self, prefix: str = "") -> list[str]:
+        """See `Store.children`; directories without files are left out, as object stores have none."""
+        return await self._call(prefix, lambda: sorted(self._children(prefix)))
+
+    async def stat(self, name: str) -> Entry:
+        """See `Store.stat`."""
+        path = self._path(name)
+        return await self._call(name, lambda: self._entry(name, _status(path)))
+
+    async def read(
+        self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None
+    ) -> memoryview:
+        """See `Store.read`."""
+        return await self._call(name, lambda: self._read(name, start, length, tag, size))
+
+    async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
+        """See `Store.write`."""
+        source = Source(body, self._limits.part_bytes, 1 << 62)
+        try:
+            await self._call(name, lambda: self._write(name, source, mode), "written")
+        except BaseException:
+            if source.failure is not None:
+                raise source.failure from None
+            raise
+
+    async def delete(self, names: Iterable[str]) -> None:
+        """See `Store.delete`. Directories stay."""
+        for name in names:
+            path = self._path(name)
+            await self._call(name, lambda path=path: unlink(path), "removed")  # type: ignore[misc]
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    async def _call(self, name: str, work: Callable[[], T], done: str = "read") -> T:
+        with translating(self._place, name, done):
+            return await asyncio.to_thread(self._checked, work)
+
+    def _checked(self, work: Callable[[], T]) -> T:
+        check_top(self.uri, TOP / self.uri.key.partition("/")[0])
+        return work()
+
+    def _path(self, name: str) -> Path:
+        return self._root / checked_name(name)
+
+    def _entry(self, name: str, status: os.stat_result) -> Entry:
+        return Entry(name, status.st_size, _tag(status))
+
+    def _walk(self, prefix: str) -> Iterator[Entry]:
+        top = self._path(prefix) if prefix else self._root
+        for name, status in _files(top, frozenset()):
+            yield self._entry(join(prefix, name), status)
+
+    def _children(self, prefix: str) -> Iterator[str]:
+        top = self._path(prefix) if prefix else self._root
+        for item in _scan(top):
+            if item.is_dir():
+                if next(_files(Path(item.path), frozenset()), None):
+                    yield item.name + "/"
+            elif _is_object(item):
+                yield item.name
+
+    def _read(self, name: str, start: int, length: int | None, tag: str, size: int | None) -> memoryview:
+        with self._path(name).open("rb", buffering=0) as file:
+            status = os.fstat(file.fileno())
+            wanted = max(0, status.st_size - start) if length is None else length
+            if tag and _tag(status) != tag:
+                raise self._changed(name, f"tag {_tag(status)}, was {tag}")
+            if size not in {None, status.st_size}:
+                raise self._changed(name, f"{status.st_size} bytes, {size} were listed")
+            if start + wanted > status.st_size:
+                raise _too_short(self.uri / name, status.st_size, start, wanted)
+            held = bytearray(wanted)
+            fill(file.fileno(), memoryview(held), start, str(self.uri / name))
+            if tag and _tag(after := os.fstat(file.fileno())) != tag:
+                raise self._changed(name, f"tag {_tag(after)}, was {tag}")
+        return memoryview(held)
+
+    def _changed(self, name: str, measured: str) -> Changed:
+        what = f"{self.uri / name} is no longer the file that was listed"
+        return Changed.of(what, measured, "List it again")
+
+    def _write(self, name: str, source: Source, mode: WriteMode) -> None:
+        target, temporary = self._path(name), self._root / temporary_name(name)
+        make_room(self._place, name, target)
+        try:
+            with temporary.open("xb", buffering=0) as file:
+                while part := source.next_part():
+                    write_all(file.fileno(), part)
+                os.fsync(file.fileno())
+            if mode is WriteMode.CREATE:
+                os.link(temporary, target)
+            else:
+                temporary.replace(target)
+        except OSError as error:
+            # Here and not above: a full disk is measured before the file that filled it is removed.
+            raise translate(error, self._place, name, "written") from error
+        finally:
+            temporary.unlink(missing_ok=True)
+        sync_directory(target.parent)
+
+
+def _tag(status: os.stat_result) -> str:
+    return f"{status.st_ino:x}-{status.st_mtime_ns:x}-{status.st_size:x}"
+
+
+def _too_short(uri: Uri, size: int, start: int, length: int) -> Corrupt:
+    return Corrupt.of(
+        f"{uri} ends before the bytes that were asked for",
+        f"{size} bytes; asked for {length} from {start}",
+        "List it again",
+    )
+
+
+def _status(path: Path) -> os.stat_result:
+    status = path.stat()
+    if path.is_dir():
+        raise IsADirectoryError(str(path))
+    return status
+
+
+def _scan(path: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(path) as items:
+            return sorted(items, key=lambda item: item.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _is_object(item: os.DirEntry[str]) -> bool:
+    return item.is_file() and not is_temporary(item.name)
+
+
+def _files(path: Path, above: frozenset[tuple[int, int]]) -> Iterator[tuple[str, os.stat_result]]:
+    """Files below a directory; links are followed, but never back to a directory that they lie in."""
+    with suppress(FileNotFoundError):
+        here = path.stat()
+        above |= {(here.st_dev, here.st_ino)}
+    for item in _scan(path):
+        status = _status_of(item)
+        if status is None:
+            continue
+        if item.is_dir():
+            if (status.st_dev, status.st_ino) not in above:
+                yield from ((join(item.name, name), found) for name, found in _files(Path(item.path), above))
+        elif _is_object(item):
+            yield item.name, status
+
+
+def _status_of(item: os.DirEntry[str]) -> os.stat_result | None:
+    """What a directory's entry leads to; None where it was deleted since the directory was read.
+
+    Raises:
+        NotFound: It is a link that leads nowhere: a file is missing, as where another volume is not mounted.
+    """
+    try:
+        return item.stat()
+    except FileNotFoundError:
+        with suppress(FileNotFoundError):
+            target = os.readlink(item.path)  # noqa: PTH115 - a Path for each entry would cost more than the call
+            remedy = "Mount what it leads to, or remove it"
+            raise NotFound.of(f"{item.path} is a link that leads nowhere", target, remedy) from None
+        return None
+
+
+def _take(found: Iterator[T], count: int) -> list[T]:
+    return list(islice(found, count))

@@ -1,0 +1,97 @@
+"""Uploads in parts to a store in memory: as strict as the strictest server, with its faults."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podferry.contract.errors import NotFound, Unavailable
+from podferry.contract.uri import Uri
+from podferry.storage.checksum.checksums import Whole, crc64, whole_of
+from podferry.storage.memory.faults import Content, Held
+from podferry.storage.multipart import Receipt, check_begin, check_part, in_order, unknown_upload
+from podferry.storage.object_names import checked_name, join
+
+
+class MemoryParts:
+    """Parts in a dictionary.
+
+    Attributes:
+        least: Parts may be as small as a test likes.
+        most: As at S3.
+    """
+
+    least = 1
+    most = 10_000
+
+    def __init__(self, uri: Uri, content: Content) -> None:
+        self._uri = uri
+        self._content = content
+
+    async def begin(self, name: str, part_bytes: int) -> str:
+        """See `PartStore.begin`."""
+        check_begin(self._uri / checked_name(name), part_bytes, self.least)
+        fault = await self._content.meet("begin", name)
+        upload = self._content.hold(self._key(name), part_bytes)
+        fault.ends()
+        return upload
+
+    async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> Receipt:
+        """See `PartStore.send`."""
+        promised = crc64(data)
+        fault = await self._content.meet("send", f"{checked_name(name)}#{number}")
+        held = self._held(name, upload, forget=fault.forget)
+        check_part(self._uri / name, number, len(data), held.part_bytes, self.most)
+        arrived = fault.damaged(data)
+        if crc64(arrived) != promised:
+            raise Unavailable.of(f"part {number} of {self._uri / name} arrived damaged", "", "Send it again")
+        held.parts[number] = arrived
+        fault.ends()
+        return Receipt(number, _tag(promised), promised, len(data))
+
+    async def complete(self, name: str, upload: str, receipts: Sequence[Receipt]) -> None:
+        """See `PartStore.complete`."""
+        ordered = in_order(self._uri / checked_name(name), receipts)
+        fault = await self._content.meet("complete", name)
+        try:
+            held = self._held(name, upload, forget=fault.forget)
+        except NotFound:
+            if self._whole(name) != whole_of(ordered):
+                raise
+        else:
+            self._content.objects[held.key] = self._joined(name, upload, held, ordered)
+            del self._content.uploads[upload]
+        fault.ends()
+
+    async def abort(self, name: str, upload: str) -> None:
+        """See `PartStore.abort`."""
+        fault = await self._content.meet("abort", checked_name(name))
+        self._content.uploads.pop(upload, None)
+        fault.ends()
+
+    def _key(self, name: str) -> str:
+        return join(self._uri.key, name)
+
+    def _held(self, name: str, upload: str, *, forget: bool) -> Held:
+        if forget:
+            self._content.uploads.pop(upload, None)
+        held = self._content.uploads.get(upload)
+        if held is None or held.key != self._key(name):
+            raise unknown_upload(self._uri / name, upload)
+        return held
+
+    def _joined(self, name: str, upload: str, held: Held, receipts: Sequence[Receipt]) -> bytes:
+        for receipt in receipts:
+            data = held.parts.get(receipt.number)
+            if data is None or _tag(crc64(data)) != receipt.tag:
+                raise unknown_upload(self._uri / name, upload, f"part {receipt.number} is not there")
+            if receipt.number < len(receipts):
+                check_begin(self._uri / name, len(data), held.part_bytes)
+        return b"".join(held.parts[receipt.number] for receipt in receipts)
+
+    def _whole(self, name: str) -> Whole | None:
+        data = self._content.objects.get(self._key(name))
+        return None if data is None else Whole(len(data), crc64(data))
+
+
+def _tag(checksum: int) -> str:
+    return f'"{checksum:016x}"'

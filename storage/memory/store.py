@@ -1,0 +1,134 @@
+"""A store in memory, shipped for tests and dry runs, with faults that are scripted.
+
+Every `memory://NAME` of one process is the same store. Faults are listed, not drawn: the first that fits a
+call and has tries left is taken (`podferry.storage.memory.faults`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Iterable
+
+from podferry.contract.errors import AlreadyExists, Changed, Corrupt, NotFound
+from podferry.contract.manifest import Entry
+from podferry.contract.uri import Uri
+from podferry.storage.limits import LIMITS, MIB
+from podferry.storage.memory.faults import Content, Fault
+from podferry.storage.memory.multipart import MemoryParts
+from podferry.storage.object_names import checked_name, join
+from podferry.storage.store import Body, WriteMode
+from podferry.storage.write_body import Source
+
+__all__ = ["CONTENTS", "Content", "Fault", "MemoryStore"]
+
+CONTENTS: dict[str, Content] = {}
+"""By the bucket of the URI."""
+
+
+class MemoryStore:
+    """Objects in a dictionary.
+
+    Attributes:
+        uri: Where it is opened.
+        content: Shared by all stores of the same name, as are the `faults` in it.
+        parts: Writes large objects in parts.
+    """
+
+    exclusive_create = True
+    requests = None
+
+    def __init__(self, uri: Uri, content: Content | None = None) -> None:
+        self.uri = uri
+        self.content = CONTENTS.setdefault(uri.bucket, Content()) if content is None else content
+        self.faults = self.content.faults
+        self.parts = MemoryParts(uri, self.content)
+
+    async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
+        """See `Store.entries`. The tag is the first 32 digits of the content's SHA-256."""
+        fault = await self.content.meet("entries", prefix)
+        found = self._below(prefix)
+        for name in found[: fault.truncate]:
+            data = self.content.objects.get(self._key(name))
+            if data is not None:
+                yield _entry(name, data)
+        fault.ends()
+
+    async def children(self, prefix: str = "") -> list[str]:
+        """See `Store.children`."""
+        fault = await self.content.meet("children", prefix)
+        rests = [name[len(prefix) + 1 if prefix else 0 :].partition("/") for name in self._below(prefix)]
+        found = sorted({first + slash for first, slash, _ in rests})
+        fault.ends()
+        return found[: fault.truncate]
+
+    async def stat(self, name: str) -> Entry:
+        """See `Store.stat`."""
+        fault = await self.content.meet("stat", checked_name(name))
+        entry = _entry(name, self._object(name))
+        fault.ends()
+        return entry
+
+    async def read(
+        self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None
+    ) -> memoryview:
+        """See `Store.read`; a fault may make it lie."""
+        fault = await self.content.meet("read", checked_name(name))
+        data = self._object(name)
+        if (tag and _entry(name, data).tag != tag) or size not in {None, len(data)}:
+            raise Changed.of(
+                f"{self.uri / name} is no longer the object that was listed",
+                f"{len(data)} bytes",
+                "List it again",
+            )
+        end = max(start, len(data)) if length is None else start + length
+        if end > len(data):
+            measured = f"{len(data)} bytes; asked for {end - start} from {start}"
+            raise Corrupt.of(f"{self.uri / name} ends before the bytes that were asked for", measured)
+        fault.ends()
+        return memoryview(fault.damaged(data[start:end]))
+
+    async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
+        """See `Store.write`."""
+        fault = await self.content.meet("write", checked_name(name))
+        source = Source(body, MIB, LIMITS.largest_object)
+        data = bytearray()
+        while part := await asyncio.to_thread(source.next_part):
+            data += part
+        key = self._key(name)
+        if mode is WriteMode.CREATE and key in self.content.objects:
+            raise AlreadyExists.of(f"{self.uri / name} exists already", "", "Choose another name")
+        self.content.objects[key] = bytes(data)
+        fault.ends()
+
+    async def delete(self, names: Iterable[str]) -> None:
+        """See `Store.delete`; each name is a call of its own to a fault."""
+        for name in names:
+            fault = await self.content.meet("delete", checked_name(name))
+            self.content.objects.pop(self._key(name), None)
+            fault.ends()
+
+    async def close(self) -> None:
+        """Nothing is held; the content stays."""
+
+    def _key(self, name: str) -> str:
+        return join(self.uri.key, name)
+
+    def _names(self) -> dict[str, bytes]:
+        start = self.uri.key + "/" if self.uri.key else ""
+        return {
+            key[len(start) :]: data for key, data in self.content.objects.items() if key.startswith(start)
+        }
+
+    def _below(self, prefix: str) -> list[str]:
+        return sorted(name for name in self._names() if not prefix or name.startswith(prefix + "/"))
+
+    def _object(self, name: str) -> bytes:
+        try:
+            return self.content.objects[self._key(name)]
+        except KeyError:
+            raise NotFound.of(f"there is no object {self.uri / name}", "", "Check the name") from None
+
+
+def _entry(name: str, data: bytes) -> Entry:
+    return Entry(name, len(data), hashlib.sha256(data).hexdigest()[:32])

@@ -1,0 +1,4 @@
+"""S3 requests of our own: endpoint, signatures, GET requests, multipart uploads.
+
+Everything else on S3 goes through obstore.
+"""

@@ -1,0 +1,110 @@
+"""`podferry dataset get`: a dataset in a directory, one line, and the plan's refusals."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from podferry.sidecar.dataset import dataset_job as dataset
+from podferry.sidecar.staging.volume_capacity import Capacity
+from podferry.storage.memory.store import CONTENTS
+
+HEAVY = ("aiohttp", "awscrt", "click", "fsspec", "http.client", "rich", "stamina", "structlog", "yaml")
+"""Libraries that a plain get has no use for: together they take longer to load than it does."""
+
+
+def held(folder: Path) -> dict[str, int]:
+    return {
+        path.relative_to(folder).as_posix(): path.stat().st_size
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_it_brings_and_tells_in_one_line(podferry, digits, tmp_path):
+    said = podferry("dataset", "get", digits, tmp_path / "stage")
+    assert (said.code, said.err) == (0, "")
+    assert held(tmp_path / "stage") == {
+        "labels.csv": 300,
+        "test/c.png": 12,
+        "train/a.png": 5000,
+        "train/b.png": 70_000,
+    }
+    line = rf"4 files, 73\.5 KiB in \d+\.\d\d s \(\d+ MB/s\) at {tmp_path}/stage\n"
+    assert re.fullmatch(line, said.out), said.out
+
+
+def test_a_repetition_fetches_what_is_missing_and_removes_what_is_gone(podferry, digits, tmp_path):
+    podferry("dataset", "get", digits, tmp_path / "stage")
+    (tmp_path / "stage/train/a.png").unlink()
+    inode = (tmp_path / "stage/train/b.png").stat().st_ino
+    said = podferry("dataset", "get", digits, tmp_path / "stage")
+    assert ", 3 of them kept" in said.out
+    assert (tmp_path / "stage/train/b.png").stat().st_ino == inode
+    del CONTENTS["digits"].objects["v1/labels.csv"]
+    assert podferry("dataset", "get", digits, tmp_path / "stage").code == 0
+    assert held(tmp_path / "stage").keys() == {"test/c.png", "train/a.png", "train/b.png"}
+
+
+def test_selection_shard_and_mode(podferry, digits, tmp_path):
+    words = ["--include", "*.png", "--exclude", "test/", "--file-mode", "0600", "--shard", "1/2"]
+    said = podferry("dataset", "get", digits, tmp_path / "stage", *words)
+    assert said.code == 0, said.err
+    assert held(tmp_path / "stage") == {"train/a.png": 5000}
+    assert (tmp_path / "stage/train/a.png").stat().st_mode & 0o777 == 0o600
+
+
+def test_it_is_refused_before_a_byte_moves(podferry, digits, tmp_path, monkeypatch):
+    monkeypatch.setattr(dataset, "measure", lambda directory: Capacity(volume_bytes=10))
+    said = podferry("dataset", "get", digits, tmp_path / "stage")
+    assert (said.code, said.out) == (1, "")
+    assert "the dataset is larger than its volume" in said.err
+    assert held(tmp_path / "stage") == {}
+    assert {call for call, _ in CONTENTS["digits"].calls} == {"entries"}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["memory://digits/v1"], 2, "DIRECTORY"),
+        (["memory://digits/v1", "x", "--shard", "4/4"], 1, "--shard: a part that the dataset does not have"),
+        (["memory://digits/v1", "x", "--include", "{a,b}"], 1, "braces are not expanded"),
+        (["memory://digits/v1", "x", "--include", "*.jpg"], 1, "none of 4 files is one of *.jpg"),
+        (["memory://digits/v2", "x"], 1, "Did you mean memory://digits/v1?"),
+        (["memory://digits/v1", "x", "--inclde", "a"], 2, "unrecognized arguments"),
+        (["memory://digits/v1", "no/such/x"], 1, "mkdir -p"),
+        (["s4://b/d", "x"], 1, "no engine opens s4://"),
+    ],
+)
+def test_bad_input_is_a_sentence(podferry, digits, tmp_path, monkeypatch, words, code, said):
+    monkeypatch.chdir(tmp_path)
+    answer = podferry("dataset", "get", *words)
+    assert (answer.code, answer.out) == (code, "")
+    assert said in answer.err
+    assert "Traceback" not in answer.err
+
+
+def test_help_says_all_options(podferry):
+    said = podferry("dataset", "get", "--help")
+    assert said.code == 0
+    for option in ("--include", "--exclude", "--shard", "--unpack", "--file-mode", "--endpoint"):
+        assert option in said.out
+
+
+def test_it_loads_little(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a").write_bytes(b"1")
+    code = (
+        "import sys; from podferry.cli.main import main\n"
+        f"assert main(['dataset', 'get', {str(tmp_path / 'data')!r}, {str(tmp_path / 'stage')!r}]) == 0\n"
+        f"print(*[name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ)
+    )
+    assert done.stderr.strip() == ""

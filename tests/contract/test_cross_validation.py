@@ -1,0 +1,39 @@
+"""What the golden wishes do not show: who may write a checkpoint together."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podferry.contract.annotation_keys import KEYS
+from podferry.contract.cross_validation import BELONGS, gang_problems
+from podferry.contract.spec import CheckpointSpec, FerrySpec
+
+CHECKPOINTS = CheckpointSpec("s3://b/c")
+
+
+@pytest.mark.parametrize(
+    ("world", "rank", "said"),
+    [
+        (4, None, "nothing says which of them this pod is (4). Train in an Indexed Job"),
+        (4, 4, "is not above the pod's rank, which counts from 0 (world 4, rank 4)"),
+        (4, 3, None),
+        (1, None, None),
+        (1, 7, None),  # pods of an Indexed Job that each train on their own
+    ],
+)
+def test_a_gang_needs_a_rank_below_its_world(world: int, rank: int | None, said: str | None) -> None:
+    found = [str(one) for one in gang_problems(FerrySpec(checkpoints=CHECKPOINTS, world=world), rank)]
+    assert len(found) == (said is not None)
+    assert all(said in one for one in found if said)
+
+
+@given(st.integers(1, 512), st.none() | st.integers(0, 600))
+def test_a_world_without_checkpoints_means_nothing(world: int, rank: int | None) -> None:
+    assert list(gang_problems(FerrySpec(world=world), rank)) == []
+
+
+def test_every_key_of_a_direction_belongs_to_it() -> None:
+    stems = {"dataset": ("dataset-",), "checkpoints": ("checkpoint-", "checkpoints-")}
+    stems["outputs"] = ("output-", "outputs-")
+    for direction, names in BELONGS.items():
+        assert {name for name in KEYS if name.startswith(stems[direction])} <= set(names) <= set(KEYS)

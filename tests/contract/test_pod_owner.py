@@ -1,0 +1,145 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from podferry.contract.pod_owner import Origin, kfp_inputs_of, origin_of, variables_of
+
+Pod = dict[str, Any]
+TASKS = {
+    "executor-plain": ("two-step", "produce"),
+    "executor-annotated-emptydir": ("two-step", "consume"),
+    "executor-fstring": ("fstr", "cc"),
+    "executor-fstring-annotated": ("fstr", "use"),
+    "executor-parallelfor": ("more", "each"),
+    "executor-retry": ("more", "flaky"),
+}
+INDEX = "batch.kubernetes.io/job-completion-index"
+JOBSET = "jobset.sigs.k8s.io/"
+
+
+def test_recorded_steps_are_known_by_pipeline_and_task(
+    recorded: Callable[[str], Pod], executor_name: str
+) -> None:
+    pod = recorded(executor_name)
+    origin = origin_of(pod)
+    assert (origin.pipeline, origin.task) == TASKS[executor_name]
+    assert (origin.namespace, origin.kind, origin.name) == ("kubeflow", "kfp", "")
+    assert origin.run_id == pod["metadata"]["labels"]["pipeline/runid"]
+    assert len(origin.inputs_hash) == 12
+
+
+def test_recorded_pods_of_other_kinds_are_known_by_their_node(
+    recorded: Callable[[str], Pod], other_name: str
+) -> None:
+    origin = origin_of(recorded(other_name))
+    names = {
+        "argo-plain-step": "trivial3",
+        "container-driver": "two-step-2pxlx.root.produce-driver",
+        "dag-driver": "two-step-2pxlx.root-driver",
+    }
+    assert origin == Origin("kubeflow", "workflow", names[other_name])
+
+
+@pytest.mark.parametrize(
+    ("node", "task"),
+    [
+        ("f(0).root(0).train(0).executor(0)", "train"),
+        ("f(0).root(0).train(0).executor(2)", "train"),
+        ("f.root.train.executor", "train"),
+        ("f(0).root(0).tune(0).train(0).executor(0)", "tune.train"),
+        (
+            "f(0).root(0).for-loop-2(0).iteration-iterations(3:3)(0).iteration-item(0).each(0).executor(0)",
+            "each",
+        ),
+        ("f(0).root(0).condition-branches-1(0).condition-2(0).train-2(0).executor(0)", "train-2"),
+        ("f(0).root(0).exit-handler-1(0).for-loop-9(0).executor(0)", "for-loop-9"),
+        ("f(0)", "fit"),
+        ("", "fit"),
+    ],
+)
+def test_the_task_is_read_from_the_node(executor: Callable[..., Pod], node: str, task: str) -> None:
+    assert origin_of(executor({}, node=node)).task == task
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "labels", "expected"),
+    [
+        ("Job", "digits", {}, ("job", "digits", None)),
+        ("Job", "digits", {INDEX: "3"}, ("job", "digits", 3)),
+        ("Job", "digits", {INDEX: "x"}, ("job", "digits", None)),
+        (
+            "Job",
+            "s-w-1",
+            {JOBSET + "jobset-name": "s", JOBSET + "replicatedjob-replicas": "1", INDEX: "2"},
+            ("jobset", "s", 2),
+        ),
+        (
+            "Job",
+            "t-node-0",
+            {
+                JOBSET + "jobset-name": "t",
+                "trainer.kubeflow.org/trainjob-ancestor-step": "trainer",
+                INDEX: "1",
+            },
+            ("trainjob", "t", 1),
+        ),
+        ("PaddleJob", "p", {"paddle-res-name": "p-worker-2"}, ("paddlejob", "p", 2)),
+        ("PaddleJob", "p", {"paddle-res-name": "p-ps-2"}, ("paddlejob", "p", None)),
+        ("PaddleJob", "p", {"training.kubeflow.org/replica-index": "1"}, ("paddlejob", "p", 1)),
+        ("StatefulSet", "s", {"apps.kubernetes.io/pod-index": "4"}, ("statefulset", "s", 4)),
+        ("ReplicaSet", "web-5d9f", {"pod-template-hash": "5d9f"}, ("deployment", "web", None)),
+        ("ReplicaSet", "web", {}, ("replicaset", "web", None)),
+    ],
+)
+def test_owners(
+    owned: Callable[..., Pod],
+    kind: str,
+    name: str,
+    labels: dict[str, str],
+    expected: tuple[str, str, int | None],
+) -> None:
+    origin = origin_of(owned(kind, name, labels))
+    assert (origin.kind, origin.name, origin.rank) == expected
+
+
+@pytest.mark.parametrize(("world", "rank"), [("8", 5), (None, None), ("7", None), ("$(inputs.n)", None)])
+def test_several_jobs_of_a_jobset_need_the_world(
+    owned: Callable[..., Pod], world: str | None, rank: int | None
+) -> None:
+    labels = {"jobset-name": "s", "replicatedjob-replicas": "4", "job-index": "2"}
+    pod = owned("Job", "s-w-2", {INDEX: "1", **{JOBSET + name: text for name, text in labels.items()}})
+    pod["metadata"]["annotations"] = {"podferry.io/world": world} if world else None
+    assert origin_of(pod).rank == rank
+
+
+def test_a_bare_pod_is_known_by_its_name_or_its_prefix() -> None:
+    assert origin_of({"metadata": {"name": "a"}}, "team") == Origin("team", "pod", "a")
+    named = {"metadata": {"name": "a-x1y2z", "generateName": "a-", "namespace": "own"}}
+    assert origin_of(named) == Origin("own", "pod", "a-")
+    assert origin_of(named, "asked").namespace == "asked"
+    assert origin_of({}).namespace == "default"
+
+
+def test_the_controller_is_the_owner(owned: Callable[..., Pod]) -> None:
+    pod = owned("Job", "real")
+    pod["metadata"]["ownerReferences"].insert(0, {"kind": "ConfigMap", "name": "other"})
+    assert origin_of(pod).name == "real"
+
+
+def test_variables_of_a_step(recorded: Callable[[str], Pod]) -> None:
+    pod = recorded("executor-parallelfor")
+    variables = variables_of(origin_of(pod), kfp_inputs_of(pod))
+    assert (variables.pipeline, variables.task, variables.job) == ("more", "each", None)
+    assert variables.inputs["x"] == "x2"
+    assert variables.inputs_hash == origin_of(pod).inputs_hash
+
+
+def test_variables_of_a_job(owned: Callable[..., Pod]) -> None:
+    variables = variables_of(origin_of(owned("Job", "digits", {INDEX: "0"})), world=4)
+    assert (variables.namespace, variables.job, variables.rank, variables.world) == ("team", "digits", 0, 4)
+    assert (variables.pipeline, variables.inputs, variables.inputs_hash) == (None, {}, None)
+
+
+def test_a_bare_pod_is_no_job() -> None:
+    assert variables_of(Origin("team", "pod", "a")).job is None

@@ -1,0 +1,94 @@
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podferry.contract.commit import FORMAT, Commit, CommittedFile
+from podferry.contract.errors import Corrupt, FormatTooNew
+from podferry.contract.tombstones import (
+    Removal,
+    Removing,
+    decode_removing,
+    encode_removing,
+    listed,
+    plan_removal,
+    removing_name,
+)
+
+WHEN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def commit(sequence, *objects, name=None):
+    name = name or f"step-{sequence}"
+    files = tuple(CommittedFile(f"f{n}", text, 10, "0" * 32) for n, text in enumerate(objects))
+    return Commit(FORMAT, sequence, "run", f"{name}-{sequence:02d}", name, None, WHEN, files, "w")
+
+
+OBJECTS = st.sampled_from([f"c{n}/w" for n in range(6)])
+HISTORIES = st.lists(st.sets(OBJECTS, min_size=1), max_size=8).map(
+    lambda sets: [commit(number, *sorted(objects)) for number, objects in enumerate(sets, 1)]
+)
+
+
+@given(HISTORIES, st.sets(st.integers(1, 8)), st.integers(1, 4), st.sets(st.integers(1, 8)))
+def test_what_stays_is_whole_and_enough(commits, whole, keep, protected):
+    names = {f"step-{number}" for number in protected}
+    plan = plan_removal(commits, whole, keep, names)
+    going = {one.sequence for one in plan.going}
+    kept = [one for one in commits if one.sequence not in going]
+    good = [one.sequence for one in commits if one.sequence in whole]
+    assert set(good[-keep:]).isdisjoint(going)
+    assert not going or len([one for one in kept if one.sequence in whole]) >= keep
+    assert not going or max(going) < good[-keep]
+    assert not names & {one.name for one in plan.going}
+    assert plan.objects.keys().isdisjoint(listed(kept))
+    assert plan.objects.keys() | listed(kept).keys() == listed(commits).keys()
+    assert [one.sequence for one in plan.going] == sorted(going)
+    assert plan.bytes == 10 * len(plan.objects)
+
+
+def test_damaged_ones_take_no_whole_ones_place():
+    commits = [commit(number, f"c{number}/w") for number in range(1, 6)]
+    assert [one.sequence for one in plan_removal(commits, {1, 2, 3}, 2).going] == [1]
+    assert [one.sequence for one in plan_removal(commits, {1, 2, 3, 4, 5}, 2).going] == [1, 2, 3]
+    assert [one.sequence for one in plan_removal(commits, {2, 4}, 2).going] == [1]
+
+
+def test_fewer_whole_ones_than_asked_for_all_stay():
+    commits = [commit(1, "a/w"), commit(2, "b/w"), commit(3, "c/w")]
+    assert plan_removal(commits, {2}, 2) == Removal()
+    assert plan_removal(commits, set(), 1) == Removal()
+    assert plan_removal([], set(), 1) == Removal()
+
+
+def test_a_protected_one_stays_by_name_or_folder_with_its_data():
+    commits = [commit(1, "a/w"), commit(2, "b/w"), commit(3, "c/w"), commit(4, "d/w")]
+    plan = plan_removal(commits, {1, 2, 3, 4}, 1, {"step-1", "step-2-02"})
+    assert ([one.sequence for one in plan.going], plan.objects) == ([3], {"c/w": 10})
+
+
+def test_a_record_is_never_data():
+    commits = [commit(1, ".podferry/commits/000000000002.json", "a/w"), commit(2, "b/w")]
+    assert plan_removal(commits, {1, 2}, 1).objects == {"a/w": 10}
+
+
+def test_what_two_plans_have_in_common():
+    one, two, three = (commit(number, f"c{number}/w") for number in (1, 2, 3))
+    first = Removal((one, two), {"c1/w": 10, "c2/w": 10})
+    assert Removal((two, three), {"c2/w": 10, "c3/w": 10}).within(first) == Removal((two,), {"c2/w": 10})
+
+
+def test_the_record_of_a_removal_is_read_back():
+    record = Removing(1, "me", {"a/w": 3}, {"b/w": 4})
+    assert removing_name("me") == ".podferry/removing/me.json"
+    text = encode_removing(record)
+    assert text == (
+        b'{\n "format": 1,\n "remover": "me",\n "planned": {\n  "a/w": 3\n },'
+        b'\n "settled": {\n  "b/w": 4\n }\n}'
+    )
+    assert decode_removing(text, "x") == record
+    with pytest.raises(Corrupt, match="x is no removing"):
+        decode_removing(b"{}", "x")
+    with pytest.raises(FormatTooNew):
+        decode_removing(b'{"format": 2}', "x")

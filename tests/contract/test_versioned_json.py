@@ -1,0 +1,32 @@
+import msgspec
+import pytest
+
+from podferry.contract.errors import Corrupt, FormatTooNew
+from podferry.contract.versioned_json import decode_document
+
+
+class Thing(msgspec.Struct, frozen=True):
+    size: int
+    format: int = 2
+
+
+def test_a_document_is_read() -> None:
+    assert decode_document(b'{"format":1,"size":3}', Thing, 2, "here") == Thing(3, 1)
+
+
+def test_fields_of_a_later_minor_version_are_ignored() -> None:
+    assert decode_document(b'{"format":2,"size":3,"colour":"red"}', Thing, 2, "here") == Thing(3, 2)
+
+
+def test_a_later_format_is_told_from_damage() -> None:
+    with pytest.raises(FormatTooNew, match=r"thing here .*later podferry .*format 3, .*up to 2.*Upgrade"):
+        decode_document(b'{"format":3,"anything":[]}', Thing, 2, "here")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"{", b"[]", b"{}", b'{"size":3}', b'{"format":"1","size":3}', b'{"format":1,"size":"x"}', b"\xff"],
+)
+def test_what_is_no_such_document_is_corrupt(data: bytes) -> None:
+    with pytest.raises(Corrupt, match="here is no thing"):
+        decode_document(data, Thing, 2, "here")

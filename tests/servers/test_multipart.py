@@ -1,0 +1,94 @@
+"""Uploads in parts to a real server: versitygw, which checks signatures and checksums."""
+
+import msgspec
+import pytest
+
+from podferry.contract.errors import AccessDenied, BucketNotFound, FerryError, NotFound, Unavailable
+from podferry.contract.uri import Uri
+from podferry.storage.checksum.checksums import whole_of
+from podferry.storage.factory import open_store
+from podferry.storage.limits import Limits
+from podferry.storage.store import StoreConfig
+from tests.support.multipart_contract import *  # noqa: F403
+
+KEYS = {"AWS_ACCESS_KEY_ID": "key-of-tests", "AWS_SECRET_ACCESS_KEY": "secret-of-tests"}
+LIMITS = Limits(retries=1, retry_seconds=5)
+PART = 5 << 20
+
+
+@pytest.fixture
+def part():
+    return PART
+
+
+@pytest.fixture
+async def reopen(versitygw, fresh):
+    stores = []
+
+    def reopen(bucket="bucket", keys=KEYS):
+        config = StoreConfig(endpoint=versitygw, credentials=keys)
+        stores.append(open_store(Uri("s3", bucket, fresh), config, LIMITS))
+        return stores[-1]
+
+    yield reopen
+    for store in stores:
+        await store.close()
+
+
+async def test_the_server_keeps_the_checksum_of_the_whole(store, data):
+    upload = await store.parts.begin("big", PART)
+    assert upload.startswith("crc64nvme:")
+    receipts = await send_all(store, "big", upload, data)  # noqa: F405
+    await store.parts.complete("big", upload, receipts)
+    assert await store.parts._is_there("big", whole_of(receipts), []) is True
+    wrong = [*receipts[:2], msgspec.structs.replace(receipts[2], crc64=1)]
+    assert await store.parts._is_there("big", whole_of(wrong), []) is False
+
+
+async def test_a_part_that_is_not_what_its_checksum_says_is_refused(store, data, monkeypatch):
+    upload = await store.parts.begin("big", PART)
+    monkeypatch.setattr("podferry.storage.s3.multipart.crc64", lambda _: 1)
+    with pytest.raises(Unavailable, match="did not arrive as they were sent"):
+        await store.parts.send("big", upload, 1, data[0])
+
+
+async def test_a_whole_that_is_not_what_its_checksum_says_is_refused(store, data):
+    upload = await store.parts.begin("big", PART)
+    receipts = await send_all(store, "big", upload, data)  # noqa: F405
+    with pytest.raises(FerryError):
+        await store.parts.complete(
+            "big", upload, [msgspec.structs.replace(receipts[0], crc64=1), *receipts[1:]]
+        )
+    with pytest.raises(NotFound):
+        await store.stat("big")
+
+
+async def test_parts_that_the_server_does_not_hold_are_told(store, data):
+    upload = await store.parts.begin("big", PART)
+    receipts = await send_all(store, "big", upload, data)  # noqa: F405
+    other = msgspec.structs.replace(receipts[0], tag='"0123456789abcdef0123456789abcdef"')
+    with pytest.raises(NotFound, match="Begin it anew"):
+        await store.parts.complete("big", upload, [other, *receipts[1:]])
+
+
+async def test_signed_parts_are_verified_too(store, data):
+    store.parts._keeps = False
+    upload = await store.parts.begin("big", PART)
+    assert upload.startswith("sha256:")
+    receipts = await send_all(store, "big", upload, data)  # noqa: F405
+    await store.parts.complete("big", upload, receipts)
+    await store.parts.complete("big", upload, receipts)
+    assert bytes(await store.read("big")) == b"".join(data)
+
+
+async def test_wrong_credentials_and_buckets_are_told_also_of_parts(reopen, data):
+    wrong = [{**KEYS, "AWS_ACCESS_KEY_ID": "other"}, {**KEYS, "AWS_SECRET_ACCESS_KEY": "other"}]
+    known = await reopen().parts.begin("big", PART)
+    for keys in wrong:
+        parts = reopen(keys=keys).parts
+        with pytest.raises(AccessDenied):
+            await parts.begin("big", PART)
+        with pytest.raises(AccessDenied):
+            await parts.send("big", known, 1, data[0])
+    with pytest.raises(BucketNotFound):
+        await reopen("no-such-bucket").parts.begin("big", PART)

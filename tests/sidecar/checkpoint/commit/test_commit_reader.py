@@ -1,0 +1,99 @@
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from podferry.contract.commit import CommittedFile
+from podferry.contract.errors import Corrupt, FormatTooNew, Unavailable
+from podferry.sidecar.checkpoint.commit.commit_reader import READS
+from podferry.storage.memory.store import Fault
+
+KEY = "base/run/.podferry/commits/{:012d}.json"
+
+
+@pytest.fixture
+async def three(rig):
+    """A catalogue of three commits of one file each."""
+    committer = rig.committer()
+    for number in (1, 2, 3):
+        await committer.write(f"e{number}-00/w", b"%d" % number)
+        file = CommittedFile("w", f"e{number}-00/w", 1, "0" * 64)
+        await committer.commit(f"e{number}", f"e{number}-00", (file,))
+    return committer.catalogue
+
+
+@pytest.fixture
+def rig(rig, monkeypatch):
+    """A rig whose store does not check: these tests break things on purpose."""
+    monkeypatch.setattr(type(rig.store), "check", lambda *_: None)
+    return rig
+
+
+async def names(catalogue):
+    return [commit.name async for commit in catalogue.newest_first("run")]
+
+
+async def test_lineages_are_those_with_commits(three, rig):
+    rig.content.objects["base/other/e1-00/w"] = b"data without a commit"
+    rig.content.objects["base/file"] = b""
+    assert await three.lineages() == ["run"]
+    assert await three.sequences("run") == [1, 2, 3]
+    assert await three.sequences("other") == []
+
+
+async def test_commits_come_newest_first(three):
+    assert await names(three) == ["e3", "e2", "e1"]
+
+
+async def test_damaged_ones_are_passed_over_and_told(three, rig):
+    rig.content.objects[KEY.format(3)] = b"{"
+    rig.faults.append(Fault("read", "*2.json", corrupt=2, times=READS))
+    with capture_logs() as logs:
+        assert await names(three) == ["e1"]
+    assert [(log["log_level"], log["sequence"]) for log in logs] == [("warning", 3), ("warning", 2)]
+
+
+async def test_one_bad_answer_hides_no_commit(three, rig):
+    rig.faults.append(Fault("read", "*3.json", corrupt=2, times=READS - 1))
+    assert (await names(three))[0] == "e3"
+
+
+async def test_a_copy_of_another_place_is_corrupt(three, rig):
+    rig.content.objects[KEY.format(4)] = rig.content.objects[KEY.format(3)]
+    with pytest.raises(Corrupt, match="another place"):
+        await three.read("run", 4)
+
+
+async def test_what_a_later_podferry_wrote_is_not_passed_over(three, rig):
+    rig.content.objects[KEY.format(4)] = b'{"format": 2}'
+    with pytest.raises(FormatTooNew):
+        await names(three)
+
+
+async def test_a_store_that_does_not_answer_is_not_damage(three, rig):
+    rig.faults.append(Fault("read", error=Unavailable.of("no route")))
+    with pytest.raises(Unavailable):
+        await names(three)
+
+
+async def test_flaws_are_what_is_missing_or_of_another_size(three, rig):
+    commit = await three.read("run", 1)
+    assert await three.flaws(commit) == []
+    files = (commit.files[0], CommittedFile("v", "e1-00/v", 1, "0" * 64))
+    rig.content.objects["base/run/e1-00/w"] = b"longer"
+    found = await three.flaws(msgspec.structs.replace(commit, files=files))
+    assert [problem.what for problem in found] == ["w has the wrong size", "v is missing"]
+
+
+async def test_gaps_are_passed_without_a_word(three, rig):
+    del rig.content.objects[KEY.format(2)]
+    with capture_logs() as logs:
+        assert await names(three) == ["e3", "e1"]
+    assert logs == []
+
+
+async def test_files_of_several_ranks_are_told_apart(three, rig):
+    commit = await three.read("run", 1)
+    files = tuple(CommittedFile("w", f"part-{rank}/w", 1, str(rank) * 32, rank) for rank in (0, 1))
+    rig.content.objects["base/run/part-0/w"] = b"1"
+    found = await three.flaws(msgspec.structs.replace(commit, files=files))
+    assert [problem.what for problem in found] == ["w of rank 1 is missing"]

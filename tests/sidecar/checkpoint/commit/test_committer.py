@@ -1,0 +1,341 @@
+import asyncio
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+import xxhash
+from structlog.testing import capture_logs
+
+from podferry.contract.commit import CommittedFile, decode_commit, encode_commit
+from podferry.contract.errors import AccessDenied, Fenced, NotFound, Superseded, Unavailable
+from podferry.sidecar.checkpoint.commit.agent_identity import Author
+from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.commit.committer import Committer
+from podferry.storage.memory.store import Fault
+from podferry.storage.store import WriteMode
+
+LOST = Unavailable.of("the connection was reset")
+COMMITS = "*/commits/*"
+
+
+async def put(committer, number, content=b"1", **order):
+    """Send and commit one checkpoint of one file."""
+    folder = f"e{number}-{content.hex()}"
+    await committer.write(f"{folder}/w", content)
+    file = CommittedFile("w", f"{folder}/w", len(content), xxhash.xxh3_128_hexdigest(content))
+    return await committer.commit(f"e{number}", folder, (file,), **order)
+
+
+def ranked(rig, writer, rank):
+    """A committer of a rank."""
+    author = Author(writer, rank=rank)
+    return Committer(Catalogue(rig.store), "run", author, lambda: datetime.now(UTC))
+
+
+def numbers(rig):
+    return [(commit.sequence, commit.name) for commit in rig.store.commits()]
+
+
+async def test_numbers_have_no_gaps_and_go_on_after_a_restart(rig):
+    committer = rig.committer()
+    assert [(await put(committer, n)).sequence for n in (1, 2)] == [1, 2]
+    assert (await put(rig.committer("two"), 3)).sequence == 3
+
+
+async def test_latest_is_a_copy_of_the_newest_commit(rig):
+    commit = await put(rig.committer(), 1)
+    assert decode_commit(rig.content.objects["base/run/.podferry/latest.json"], "x") == commit
+
+
+async def test_a_hint_that_cannot_be_written_is_no_failure(rig):
+    rig.faults.append(Fault("write", "*/latest.json", error=AccessDenied.of("no")))
+    with capture_logs() as logs:
+        assert (await put(rig.committer(), 1)).sequence == 1
+    assert "latest.json" in logs[-1]["event"]
+
+
+async def test_two_writers_that_race_share_the_numbers(rig):
+    writers = [ranked(rig, f"w{n}", n) for n in range(4)]
+    turns = [put(writer, 10 * n + turn) for turn in range(3) for n, writer in enumerate(writers)]
+    found = await asyncio.gather(*turns)
+    assert sorted(commit.sequence for commit in found) == list(range(1, 13))
+    assert [commit.sequence for commit in rig.store.commits()] == list(range(1, 13))
+
+
+@pytest.mark.parametrize("failures", [1, 2, 3, 5])
+async def test_a_lost_answer_makes_one_commit(rig, failures):
+    rig.faults.append(Fault("write", COMMITS, error=LOST, after=True))
+    rig.faults.append(Fault("write", COMMITS, times=failures - 1, error=LOST))
+    committer = rig.committer()
+    for _ in range(3):
+        try:
+            commit = await put(committer, 1)
+            break
+        except Unavailable:
+            continue
+    assert commit.sequence == 1
+    assert len(rig.store.commits()) == 1
+    assert (await put(committer, 2)).sequence == 2
+
+
+async def test_a_number_that_holds_no_commit_is_left_alone(rig):
+    committer = rig.committer()
+    await put(committer, 1)
+    key = "base/run/.podferry/commits/000000000002.json"
+    rig.store.check = lambda before: None
+    rig.content.objects[key] = b"somebody's note"
+    assert (await put(committer, 2)).sequence == 3
+    assert rig.content.objects[key] == b"somebody's note"
+
+
+async def test_where_creating_is_not_atomic_the_commit_is_read_back(rig, monkeypatch):
+    monkeypatch.setattr(type(rig.store), "exclusive_create", False)
+    first, second = ranked(rig, "one", 0), ranked(rig, "two", 1)
+    await put(first, 1)
+    await put(second, 2)
+    write = rig.store.write
+
+    async def overtaken(name, body, mode=WriteMode.OVERWRITE):
+        await write(name, body, mode)
+        if name.endswith("000000000003.json") and mode is WriteMode.CREATE:
+            monkeypatch.setattr(rig.store, "write", write)
+            other = msgspec.structs.replace(rig.store.commits()[0], sequence=3, writer="three", rank=2)
+            rig.content.objects[f"base/{name}"] = encode_commit(other)
+
+    monkeypatch.setattr(rig.store, "write", overtaken)
+    assert (await put(first, 3)).sequence == 4
+
+
+async def test_a_refusal_is_not_tried_again(rig):
+    rig.faults.append(Fault("write", COMMITS, times=9, error=AccessDenied.of("no")))
+    with pytest.raises(AccessDenied):
+        await put(rig.committer(), 1)
+    assert sum("/commits/" in name for call, name in rig.content.calls if call == "write") == 1
+
+
+async def test_announcing_finds_out_whether_writing_works(rig):
+    committer = rig.committer("me")
+    rig.faults.append(Fault("write", error=AccessDenied.of("no")))
+    with pytest.raises(AccessDenied):
+        await committer.announce()
+    await committer.announce()
+    note = msgspec.json.decode(rig.content.objects["base/run/.podferry/writer.json"])
+    assert (note["writer"], note["run"]) == ("me", None)
+
+
+async def test_the_same_content_is_found_among_earlier_commits(rig):
+    commit = await put(rig.committer(), 1)
+    assert await rig.committer("two").earlier(commit.name, commit.checkpoint) == commit
+    assert await rig.committer("two").earlier("e1", "e1-ff") is None
+    await rig.store.write("run/e9-00/w", b"never committed")
+    assert await rig.committer("two").earlier("e9", "e9-00") is None
+
+
+async def test_a_commit_whose_data_has_gone_does_not_count(rig):
+    commit = await put(rig.committer(), 1)
+    rig.content.objects.pop(f"base/run/{commit.checkpoint}/w")
+    assert await rig.committer("two").earlier(commit.name, commit.checkpoint) is None
+    with pytest.raises(NotFound):
+        await rig.store.read(f"run/{commit.checkpoint}/w")
+
+
+async def test_a_commit_says_whose_it_is(rig):
+    commit = await put(ranked(rig, "one", 3), 1)
+    assert (commit.writer, commit.rank, commit.room) == ("one", 3, 0)
+
+
+async def test_older_checkpoints_go_into_the_room_of_the_newest(rig):
+    committer = rig.committer()
+    await put(committer, 1)
+    newest = await put(committer, 4, room=2)
+    third = await put(committer, 3, below=newest.sequence)
+    second = await put(committer, 2, below=third.sequence)
+    assert numbers(rig) == [(1, "e1"), (2, "e2"), (3, "e3"), (4, "e4")]
+    assert (newest.room, third.room, second.room) == (2, 1, 0)
+    assert decode_commit(rig.content.objects["base/run/.podferry/latest.json"], "x") == newest
+    with pytest.raises(Superseded, match="newer checkpoint"):
+        await put(committer, 0, below=second.sequence)
+    assert (await put(committer, 5)).sequence == 5
+
+
+async def test_room_may_be_asked_for_below_the_same_commit_again(rig):
+    committer = rig.committer()
+    newest = await put(committer, 4, room=2)
+    assert [(await put(committer, n, below=newest.sequence)).sequence for n in (3, 2)] == [2, 1]
+
+
+async def test_room_is_still_known_after_a_restart(rig):
+    newest = await put(rig.committer(), 2, room=1)
+    assert (await put(rig.committer(), 1, below=newest.sequence)).sequence == 1
+
+
+async def test_there_is_no_room_below_a_commit_that_left_none(rig):
+    committer = rig.committer()
+    await put(committer, 1)
+    newest = await put(committer, 3)
+    for number in (newest.sequence, 99):
+        with pytest.raises(Superseded):
+            await put(committer, 2, below=number)
+
+
+@pytest.mark.parametrize("order", [{"room": 2}, {"below": 4}])
+async def test_a_lost_answer_makes_one_commit_whatever_its_place(rig, order):
+    committer = rig.committer()
+    await put(committer, 1)
+    if "below" in order:
+        await put(committer, 4, room=2)
+    rig.faults.append(Fault("write", COMMITS, error=LOST, after=True, skip=0))
+    commit = await put(committer, 3, **order)
+    assert [name for _, name in numbers(rig)].count("e3") == 1
+    assert commit in rig.store.commits()
+
+
+async def test_a_commit_whose_answer_was_lost_keeps_its_place_among_later_ones(rig):
+    committer = rig.committer()
+    await put(committer, 1)
+    rig.faults.append(Fault("write", COMMITS, error=LOST, after=True))
+    rig.faults.append(Fault("write", COMMITS, times=2, error=LOST))
+    with pytest.raises(Unavailable):
+        await put(committer, 2)
+    await put(committer, 3)
+    assert (await put(committer, 2)).sequence == 2
+    assert numbers(rig) == [(1, "e1"), (2, "e2"), (3, "e3")]
+
+
+async def test_the_later_of_two_writers_takes_over_for_good(rig):
+    old, new = rig.committer("old"), rig.committer("new")
+    await put(old, 1)
+    await put(new, 2)
+    before = dict(rig.content.objects)
+    for _ in range(2):
+        with pytest.raises(Fenced, match=r"new .*has created commit 2, e2, at"):
+            await old.commit("e3", "e3-31", ())
+    with pytest.raises(Fenced):
+        await old.write("e3-31/w", b"1")
+    assert rig.content.objects == before
+    assert (await put(new, 4)).sequence == 3
+
+
+async def test_a_writer_that_was_fenced_stays_so_in_a_new_worker(rig):
+    await put(rig.committer("old"), 1)
+    await put(rig.committer("new"), 2)
+    with pytest.raises(Fenced):
+        await rig.committer("old").commit("e3", "e3-31", ())
+
+
+async def test_a_new_worker_of_the_same_pod_goes_on(rig):
+    await put(rig.committer("before"), 1)
+    for number in (2, 3, 4):
+        assert (await put(rig.committer("same"), number)).sequence == number
+
+
+async def test_who_has_not_committed_is_not_fenced(rig):
+    waiting, other = rig.committer("waiting"), rig.committer("other")
+    rig.faults.append(Fault("write", COMMITS, times=3, error=LOST))
+    with pytest.raises(Unavailable):
+        await put(waiting, 1)
+    await put(other, 2)
+    assert (await put(rig.committer("waiting"), 3)).sequence == 2
+    with pytest.raises(Fenced):
+        await put(other, 4)
+
+
+async def test_other_ranks_do_not_fence(rig):
+    one, two, unknown = ranked(rig, "one", 0), ranked(rig, "two", 1), rig.committer("three")
+    for _ in range(2):
+        for number, committer in enumerate((one, two, unknown)):
+            await put(committer, number, str(len(rig.store.commits())).encode())
+    assert len(rig.store.commits()) == 6
+
+
+async def overtake(rig, monkeypatch, committer, number, other, other_number, **order):
+    """Commit, while another writer commits between what this one reads and what it creates."""
+    write = rig.store.write
+
+    async def late(name, body, mode=WriteMode.OVERWRITE):
+        if mode is WriteMode.CREATE:
+            monkeypatch.setattr(rig.store, "write", write)
+            await put(other, other_number)
+        await write(name, body, mode)
+
+    monkeypatch.setattr(rig.store, "write", late)
+    return await put(committer, number, **order)
+
+
+async def test_a_take_over_at_the_same_moment_is_noticed_by_the_number(rig, monkeypatch):
+    old, new = rig.committer("old"), rig.committer("new")
+    await put(old, 1)
+    with pytest.raises(Fenced):
+        await overtake(rig, monkeypatch, old, 2, new, 3)
+    assert numbers(rig) == [(1, "e1"), (2, "e3")]
+
+
+@pytest.mark.parametrize("had_committed", [True, False])
+async def test_who_leaves_room_gives_way_to_a_commit_that_came_into_it(rig, monkeypatch, had_committed):
+    old, new = rig.committer("old"), rig.committer("new")
+    if had_committed:
+        await put(old, 1)
+    newest = await overtake(rig, monkeypatch, old, 5, new, 3, room=3)
+    with pytest.raises(Fenced):
+        await put(old, 4, below=newest.sequence)
+    with pytest.raises(Fenced):
+        await put(rig.committer("old"), 4, below=newest.sequence)
+    assert (await put(new, 6)).sequence == newest.sequence + 1
+    assert (await put(rig.committer("new"), 7)).sequence == newest.sequence + 2
+
+
+async def test_of_two_that_drain_at_the_same_moment_one_gives_way(rig, monkeypatch):
+    one, two = rig.committer("one"), rig.committer("two")
+    write = rig.store.write
+
+    async def late(name, body, mode=WriteMode.OVERWRITE):
+        if mode is WriteMode.CREATE:
+            monkeypatch.setattr(rig.store, "write", write)
+            await put(two, 5, room=1)
+        await write(name, body, mode)
+
+    monkeypatch.setattr(rig.store, "write", late)
+    newest = await put(one, 4, room=4)
+    with pytest.raises(Fenced):
+        await put(one, 3, below=newest.sequence)
+    await put(two, 6)
+
+
+async def test_where_creating_is_not_atomic_who_was_replaced_finds_out(rig, monkeypatch):
+    monkeypatch.setattr(type(rig.store), "exclusive_create", False)
+    old, new = rig.committer("old"), rig.committer("new")
+    await put(old, 1)
+    key = "base/run/.podferry/commits/000000000001.json"
+    stood = rig.content.objects.pop(key)
+    await put(new, 2)
+    assert rig.content.objects[key] != stood
+    with pytest.raises(Fenced, match="new"):
+        await put(old, 3)
+
+
+async def test_what_is_asked_before_each_try_can_refuse(rig, monkeypatch):
+    asked = []
+
+    async def check():
+        asked.append(len(rig.store.commits()))
+        if len(asked) == 2:
+            raise Superseded.of("too late")
+
+    one, two = ranked(rig, "one", 0), ranked(rig, "two", 1)
+    with pytest.raises(Superseded, match="too late"):
+        await overtake(rig, monkeypatch, one, 1, two, 2, check=check)
+    assert asked == [0, 1]
+    assert numbers(rig) == [(1, "e2")]
+
+
+async def test_only_what_is_new_is_read(rig):
+    for number in range(1, 9):
+        await put(ranked(rig, f"w{number}", number), number)
+    committer = ranked(rig, "late", 0)
+    await put(committer, 9)
+    await put(committer, 10)
+    await put(ranked(rig, "other", 1), 11)
+    rig.content.calls.clear()
+    await put(committer, 12)
+    reads = [name for call, name in rig.content.calls if call == "read"]
+    assert reads == ["run/.podferry/commits/000000000011.json"]

@@ -1,0 +1,463 @@
+"""Removal at the destination: what goes, what failures leave, and every order of calls of several at once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextvars import ContextVar
+from datetime import UTC, datetime
+
+import pytest
+import xxhash
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+
+from podferry.contract.commit import FORMAT, Commit, CommittedFile, commit_name, decode_commit, encode_commit
+from podferry.contract.errors import (
+    AccessDenied,
+    AlreadyExists,
+    Corrupt,
+    FormatTooNew,
+    NotFound,
+    Unavailable,
+)
+from podferry.contract.rank_parts import Part, encode
+from podferry.contract.tombstones import Removing, encode_removing, removing_name
+from podferry.contract.uri import parse_uri
+from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.commit.garbage_collector import LOOKS, Remover
+from podferry.sidecar.checkpoint.commit.retention import Retention
+from podferry.sidecar.checkpoint.commit.tombstones import being_removed, removals
+from podferry.storage.memory.store import Content, Fault, MemoryStore
+from podferry.storage.store import WriteMode
+
+WHEN = datetime(2026, 1, 1, tzinfo=UTC)
+LOST = Unavailable.of("the connection was reset")
+
+
+class Death(BaseException):
+    """Ends a process as a kill does."""
+
+
+def part(*objects):
+    """A rank's part that names these."""
+    files = tuple(CommittedFile(text, text, 1, "0" * 32) for text in objects)
+    return encode(Part(1, "run", "s5", 5, 0, 2, "w", "0-w", "", 4, "s5-00", files, WHEN))
+
+
+class Place:
+    """A lineage `run` in a store of its own."""
+
+    def __init__(self, store=None):
+        self.store = store or MemoryStore(parse_uri("memory://remote/base"), Content())
+        self.catalogue = Catalogue(self.store)
+        self.objects = self.store.content.objects
+        self.faults = self.store.faults
+        self.given_up: set[str] = set()
+
+    def put(self, sequence, *objects, name=None):
+        """A commit of these objects; those that are not there are written."""
+        files = []
+        for text in objects:
+            data = self.objects.setdefault(f"base/run/{text}", text.encode())
+            files.append(CommittedFile(text, text, len(data), xxhash.xxh3_128_hexdigest(data)))
+        name = name or f"s{sequence}"
+        made = Commit(FORMAT, sequence, "run", f"{name}-00", name, None, WHEN, tuple(files), "w")
+        self.objects[f"base/run/{commit_name(sequence)}"] = encode_commit(made)
+        return made
+
+    def remover(self):
+        return Remover(self.catalogue, "run")
+
+    @property
+    def names(self):
+        return {key.removeprefix("base/run/") for key in self.objects}
+
+    @property
+    def data(self):
+        return {name for name in self.names if not name.startswith(".podferry/")}
+
+    @property
+    def sequences(self):
+        return [int(name[-17:-5]) for name in sorted(self.names) if "/commits/" in name]
+
+    def commits(self):
+        return [decode_commit(data, key) for key, data in self.objects.items() if "/commits/" in key]
+
+    def deleted(self):
+        return [name.removeprefix("run/") for call, name in self.store.content.calls if call == "delete"]
+
+
+@pytest.fixture
+def place():
+    """Four commits; the third refers to a file of the first."""
+    made = Place()
+    made.put(1, "a/w", "a/frozen")
+    made.put(2, "b/w")
+    made.put(3, "c/w", "a/frozen")
+    made.put(4, "d/w")
+    return made
+
+
+async def test_the_oldest_go_and_what_is_referenced_stays(place):
+    gone = await place.remover().remove(2)
+    assert ([one.sequence for one in gone.going], gone.objects) == ([1, 2], {"a/w": 3, "b/w": 3})
+    assert place.sequences == [3, 4]
+    assert place.data == {"a/frozen", "c/w", "d/w"}
+    assert (await place.remover().remove(1)).objects == {"a/frozen": 8, "c/w": 3}
+    assert place.data == {"d/w"}
+    assert place.names == {"d/w", commit_name(4)}
+
+
+async def test_every_commit_goes_before_any_data(place):
+    await place.remover().remove(1)
+    order = ["/commits/" in name for name in place.deleted() if "/removing/" not in name]
+    assert order == sorted(order, reverse=True)
+    commits = [name for name in place.deleted() if "/commits/" in name]
+    assert commits == [commit_name(number) for number in (1, 2, 3)]
+
+
+async def test_a_plan_changes_nothing(place):
+    before = dict(place.objects)
+    assert [one.sequence for one in (await place.remover().plan(1)).going] == [1, 2, 3]
+    assert before == place.objects
+
+
+async def test_nothing_is_written_where_nothing_goes(place):
+    await place.remover().remove(4)
+    assert {call for call, _ in place.store.content.calls} == {"children", "read"}
+
+
+@pytest.mark.parametrize("keep", [1, 2])
+async def test_the_newest_whole_one_stays_where_newer_ones_are_damaged(place, keep):
+    place.objects.pop("base/run/d/w")
+    place.objects["base/run/c/w"] = b"longer than it was"
+    await place.remover().remove(keep)
+    assert place.sequences == ([2, 3, 4] if keep == 1 else [1, 2, 3, 4])
+
+
+async def test_data_that_vanishes_between_two_removals_is_noticed(place):
+    remover = place.remover()
+    await remover.remove(3)
+    place.objects.pop("base/run/d/w")
+    await remover.remove(1)
+    assert place.sequences == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("text", "error"), [(b"{", Corrupt), (b'{"format": 2}', FormatTooNew)], ids=["corrupt", "newer"]
+)
+async def test_a_commit_that_cannot_be_read_may_list_anything(place, text, error):
+    place.objects[f"base/run/{commit_name(2)}"] = text
+    before = dict(place.objects)
+    with pytest.raises(error):
+        await place.remover().remove(1)
+    assert place.objects == before
+
+
+async def test_one_that_comes_between_commits_and_data_keeps_all_data(place):
+    wait = asyncio.Event()
+    place.faults.append(Fault("children", "*/commits", wait=wait, skip=2))
+    task = asyncio.create_task(place.remover().remove(1))
+    async with asyncio.timeout(5):
+        while place.sequences != [4]:  # noqa: ASYNC110 - of a dictionary
+            await asyncio.sleep(0)
+    place.objects[f"base/run/{commit_name(5)}"] = b"{"
+    wait.set()
+    with pytest.raises(Corrupt):
+        await task
+    assert place.data == {"a/w", "a/frozen", "b/w", "c/w", "d/w"}
+    del place.objects[f"base/run/{commit_name(5)}"]
+    assert set(await place.remover().finish()) == {"a/w", "a/frozen", "b/w", "c/w"}
+    assert place.data == {"d/w"}
+
+
+async def test_what_a_part_names_stays(place):
+    place.objects["base/run/.podferry/parts/s5/0.json"] = part("a/frozen", "b/w")
+    assert (await place.remover().remove(1)).objects == {"a/w": 3, "c/w": 3}
+    assert place.data == {"a/frozen", "b/w", "d/w"}
+    place.objects["base/run/.podferry/parts/s5/0.json"] = b"{"
+    place.put(5, "e/w")
+    with pytest.raises(Corrupt, match="is no part"):
+        await place.remover().remove(1)
+    assert place.data == {"a/frozen", "b/w", "d/w", "e/w"}
+
+
+async def test_parts_are_looked_at_before_commits(place):
+    """A commit that takes the place of its parts between the two looks is seen as the one or the other."""
+    place.objects["base/run/.podferry/parts/s5/0.json"] = part("a/frozen")
+    remover, entries = place.remover(), place.store.entries
+
+    async def replaced(prefix=""):
+        async for entry in entries(prefix):
+            place.put(5, "e/w", "a/frozen")
+            place.objects.pop("base/run/.podferry/parts/s5/0.json", None)
+            yield entry
+
+    place.store.entries = replaced
+    await remover.remove(1)
+    assert place.data == {"a/frozen", "d/w", "e/w"}
+
+
+async def test_a_list_of_what_is_not_there_comes_to_an_end(place):
+    place.faults.append(Fault("read", "*/commits/*1.json", times=LOOKS, error=NotFound.of("no")))
+    with pytest.raises(Unavailable, match="listed that are not there"):
+        await place.remover().remove(1)
+    await place.remover().remove(1)
+    assert place.sequences == [4]
+
+
+CALLS = [("write", n) for n in range(3)] + [("delete", n) for n in range(10)]
+"""A removal writes twice and deletes nine names at most: the last of each kind is never reached."""
+KILLS = [(call, skip, after) for call, skip in CALLS for after in (False, True)]
+
+
+@pytest.mark.parametrize(("call", "skip", "after"), KILLS)
+async def test_a_kill_leaves_whole_commits_and_the_next_one_clears_up(place, call, skip, after):
+    place.faults.append(Fault(call, skip=skip, error=Death(), after=after))
+    try:
+        await place.remover().remove(1)
+    except Death:
+        pass
+    else:
+        assert skip >= {"write": 2, "delete": 8}[call]
+    place.faults.clear()
+    for number in place.sequences:
+        assert not await place.catalogue.flaws(await place.catalogue.read("run", number))
+    assert 4 in place.sequences
+    retention = Retention(place.catalogue, "run", 1)
+    await retention.after_commit(place.put(5, "e/w"))
+    assert (place.sequences, place.data) == ([5], {"e/w"})
+
+
+@pytest.mark.parametrize("error", [LOST, AccessDenied.of("no")], ids=["temporary", "permanent"])
+@pytest.mark.parametrize(("call", "skip", "after"), KILLS)
+async def test_a_failure_is_told_and_made_up_for_after_the_next_commit(place, call, skip, after, error):
+    place.faults.append(Fault(call, skip=skip, error=error, after=after))
+    retention = Retention(place.catalogue, "run", 1)
+    with capture_logs() as logs:
+        await retention.after_commit(place.put(5, "e/w"))
+    struck = sum(done == call for done, _ in place.store.content.calls) > skip
+    told = [log["log_level"] for log in logs if "were not removed" in log["event"]]
+    assert told == (["warning"] if struck else [])
+    place.faults.clear()
+    await retention.after_commit(place.put(6, "f/w"))
+    assert (place.sequences, place.data) == ([6], {"f/w"})
+
+
+async def test_what_has_gone_may_be_uploaded_again_although_the_answer_was_lost(place):
+    place.faults.append(Fault("delete", "*/removing/*", error=LOST, after=True))
+    remover = place.remover()
+    with pytest.raises(Unavailable):
+        await remover.remove(1)
+    place.objects["base/run/a/w"] = b"on its way to a commit"
+    place.put(5, "e/w")
+    await remover.remove(1)
+    assert place.data == {"a/w", "e/w"}
+
+
+async def test_what_was_resumed_from_stays(place):
+    retention = Retention(place.catalogue, "run", 1, {"s2-00"})
+    with capture_logs() as logs:
+        await retention.after_commit(place.put(5, "e/w"))
+    assert (place.sequences, place.data) == ([2, 5], {"b/w", "e/w"})
+    assert logs[-1]["names"] == ["s1", "s3", "s4"]
+
+
+async def test_only_what_was_settled_is_finished(place):
+    record = Removing(1, "dead", {"x/planned": 1}, {"x/settled": 1, "d/w": 3, "x/gone": 1})
+    place.objects[f"base/run/{removing_name('dead')}"] = encode_removing(record)
+    place.objects.update({"base/run/x/planned": b"1", "base/run/x/settled": b"1"})
+    assert await place.remover().unfinished() == {"x/settled": 1}
+    assert await place.remover().finish() == {"x/settled": 1}
+    assert place.data == {"a/w", "a/frozen", "b/w", "c/w", "d/w", "x/planned"}
+    assert await being_removed(place.store, "run") == {"x/planned", "x/settled", "x/gone", "d/w"}
+
+
+async def test_a_record_that_ends_while_it_is_read_is_none(place):
+    place.objects[f"base/run/{removing_name('one')}"] = encode_removing(Removing(1, "one", {}, {}))
+    place.faults.append(Fault("read", error=NotFound.of("no")))
+    assert await removals(place.store, "run") == []
+    place.objects[f"base/run/{removing_name('one')}"] = b"{"
+    with pytest.raises(Corrupt):
+        await being_removed(place.store, "run")
+
+
+# Several at once: every store call waits for its turn, and a schedule says whose turn it is.
+
+ACTOR: ContextVar[str] = ContextVar("ACTOR")
+CONTENTS = [{"w": b"0", "big": b"A"}, {"w": b"1", "big": b"A"}, {"w": b"2", "big": b"B"}]
+SETTLED = 30
+"""Turns of the loop after which nothing but calls that wait is left."""
+MANY = 1000
+EXAMPLES = int(os.environ.get("REMOTE_EXAMPLES", "40"))
+
+
+class Stage(Content):
+    """Every call waits until it is let through; a name deleted is a call of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.waiting: list[tuple[str, asyncio.Event]] = []
+
+    async def meet(self, call, name):
+        if actor := ACTOR.get(""):
+            turn = asyncio.Event()
+            self.waiting.append((actor, turn))
+            await turn.wait()
+        return await super().meet(call, name)
+
+
+class StagedStore(MemoryStore):
+    """Writes at once, where the real one asks a thread for the body."""
+
+    async def write(self, name, body, mode=WriteMode.OVERWRITE):
+        await self.content.meet("write", name)
+        if mode is WriteMode.CREATE and self._key(name) in self.content.objects:
+            raise AlreadyExists.of(name)
+        self.content.objects[self._key(name)] = bytes(body)
+
+
+async def upload(place, writer, name, files):
+    """An uploader by the rules that `podferry.sidecar.checkpoint.commit.garbage_collector` relies on."""
+    sums = {one: xxhash.xxh3_128_hexdigest(data) for one, data in files.items()}
+    folder = f"{name}-{'-'.join(sums[one][:4] for one in sorted(sums))}"
+    for turn in range(50):
+        commits = await place.remover().commits()
+        if any(commit.checkpoint.startswith(folder) for commit in commits):
+            return
+        taken = await being_removed(place.store, "run")
+        clear = all(f"{folder}/{one}" not in taken for one in files)
+        target = folder if clear else f"{folder}-{writer}{turn}"
+        before = commits[-1].files if commits else ()
+        there = {file.xxh128: file.object for file in before}
+        sent = []
+        for one, data in files.items():
+            where = there.get(sums[one])
+            if where is None:
+                where = f"{target}/{one}"
+                await place.store.write(f"run/{where}", data)
+            sent.append(CommittedFile(one, where, len(data), sums[one]))
+        number = commits[-1].sequence + 1 if commits else 1
+        commit = Commit(FORMAT, number, "run", target, name, None, WHEN, tuple(sorted(sent)), writer)
+        try:
+            await place.store.write(f"run/{commit_name(number)}", encode_commit(commit), WriteMode.CREATE)
+        except AlreadyExists:
+            place.given_up |= {file.object for file in sent}
+            continue
+        return
+
+
+async def writing(place, writer, contents):
+    ACTOR.set(writer)
+    for content in contents:
+        await upload(place, writer, "last", CONTENTS[content])
+
+
+async def removing(place, name, keeps):
+    ACTOR.set(name)
+    for keep in keeps:
+        remover = place.remover()
+        await remover.remove(keep)
+        await remover.finish()
+
+
+def check(place, newest):
+    """Every commit is whole, and the newest is still there; its number."""
+    for commit in place.commits():
+        for file in commit.files:
+            data = place.objects.get(f"base/run/{file.object}")
+            assert data is not None, f"commit {commit.sequence} has lost {file.object}"
+            assert xxhash.xxh3_128_hexdigest(data) == file.xxh128
+    found = max(place.sequences, default=0)
+    assert found >= newest
+    return found
+
+
+async def quiet():
+    """Until nothing is left but calls that wait for their turn."""
+    for _ in range(SETTLED):
+        await asyncio.sleep(0)
+
+
+async def advance(place, actor, calls, newest=0):
+    """Let an actor make so many calls, or all that it makes; the newest commit's number."""
+    stage = place.store.content
+    await quiet()
+    for _ in range(calls):
+        turn = next((one for one in stage.waiting if one[0] == actor), None)
+        if turn is None:
+            break
+        stage.waiting.remove(turn)
+        turn[1].set()
+        await quiet()
+        newest = check(place, newest)
+    return newest
+
+
+@pytest.mark.parametrize("other", [False, True], ids=["one remover", "two removers"])
+@pytest.mark.parametrize("stall", range(14))
+@pytest.mark.parametrize("again", [0, 1], ids=["all the same", "one file the same"])
+async def test_content_that_comes_again_is_safe_from_a_remover_that_stalls(stall, other, again):
+    """The remover stalls after each of its calls, and goes on after each of the uploader's."""
+    for pause in range(12):
+        place = Place(StagedStore(parse_uri("memory://remote/base"), Stage()))
+        for content in (0, 2):
+            await upload(place, "w0", "last", CONTENTS[content])
+        late = asyncio.create_task(removing(place, "late", [1]))
+        await advance(place, "late", stall)
+        if other:
+            await place.remover().remove(1)
+        writer = asyncio.create_task(writing(place, "w1", [again]))
+        newest = await advance(place, "w1", pause, 2)
+        newest = await advance(place, "late", MANY, newest)
+        assert await advance(place, "w1", MANY, newest) >= 2
+        await asyncio.gather(late, writer)
+
+
+async def play(writers, removers, schedule):
+    """Run all at once by a schedule of (whose turn, for how many calls); none is a kill. Then all end."""
+    stage = Stage()
+    place = Place(StagedStore(parse_uri("memory://remote/base"), stage))
+    tasks = {f"w{n}": asyncio.create_task(writing(place, f"w{n}", one)) for n, one in enumerate(writers)}
+    tasks |= {f"r{n}": asyncio.create_task(removing(place, f"r{n}", one)) for n, one in enumerate(removers)}
+    steps, newest = iter(schedule), 0
+    await quiet()
+    while stage.waiting:
+        whose, calls = next(steps, (0, 1))
+        present = sorted({actor for actor, _ in stage.waiting})
+        actor = present[whose % len(present)]
+        if not calls:
+            tasks[actor].cancel()
+            stage.waiting = [one for one in stage.waiting if one[0] != actor]
+        newest = await advance(place, actor, calls, newest)
+        await quiet()
+    done = await asyncio.gather(*tasks.values(), return_exceptions=True)
+    assert [one for one in done if isinstance(one, Exception)] == []
+    return place, [name for name, task in tasks.items() if task.cancelled()]
+
+
+STEPS = st.tuples(st.integers(0, 3), st.integers(0, 20))
+UPLOADS = st.lists(st.integers(0, len(CONTENTS) - 1), min_size=1, max_size=4)
+REMOVALS = st.lists(st.integers(1, 2), min_size=1, max_size=3)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(
+    st.lists(UPLOADS, min_size=1, max_size=2),
+    st.lists(REMOVALS, min_size=1, max_size=2),
+    st.lists(STEPS, max_size=40),
+)
+def test_in_every_order_of_calls_each_commit_is_whole(writers, removers, schedule):
+    async def run():
+        place, killed = await play(writers, removers, schedule)
+        newest = check(place, 0)
+        await place.remover().remove(1)
+        await place.remover().finish()
+        assert check(place, newest) == newest
+        if not any(actor.startswith("w") for actor in killed):
+            listed = {file.object for commit in place.commits() for file in commit.files}
+            assert place.data <= listed | place.given_up
+
+    asyncio.run(run())

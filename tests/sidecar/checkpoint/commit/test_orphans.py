@@ -1,0 +1,151 @@
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from podferry.contract.agent_notes import FORMAT as NOTE_FORMAT
+from podferry.contract.agent_notes import Note, Phase, encode_note, note_name
+from podferry.contract.commit import FORMAT, Commit, CommittedFile, commit_name, encode_commit
+from podferry.contract.errors import Corrupt, Refused
+from podferry.contract.uri import parse_uri
+from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.commit.garbage_collector import Remover
+from podferry.sidecar.checkpoint.commit.orphans import at_work, leftovers, plan_leftovers, remove_leftovers
+from podferry.storage.memory.store import Content, Fault, MemoryStore
+
+WHEN = datetime(2026, 1, 1, tzinfo=UTC)
+COMMIT = commit_name(1)
+KEPT = {"a-00/w", COMMIT, ".podferry/latest.json", ".podferry/writer.json"}
+
+
+class Death(BaseException):
+    """Ends a process as a kill does."""
+
+
+@pytest.fixture
+def objects():
+    """One commit, and what an upload that was given up has left."""
+    file = CommittedFile("w", "a-00/w", 1, "0" * 32)
+    commit = Commit(FORMAT, 1, "run", "a-00", "a", None, WHEN, (file,), "me")
+    made = {
+        COMMIT: encode_commit(commit),
+        "a-00/w": b"1",
+        "a-00/half": b"22",
+        "b-00/w": b"333",
+        ".podferry/latest.json": b"{}",
+        ".podferry/writer.json": msgspec.json.encode({"writer": "me", "since": WHEN}),
+        ".podferry/parts/b/0.json": b"p",
+        ".podferry/ranks/0-me": b"r",
+        ".podferry/ranks/1-other": b"r",
+        ".podferry/writers/other.json": b"m",
+    }
+    return {f"base/run/{name}": data for name, data in made.items()} | {"base/runs/x": b"another's"}
+
+
+@pytest.fixture
+def remover(objects):
+    content = Content()
+    content.objects = objects
+    return Remover(Catalogue(MemoryStore(parse_uri("memory://left/base"), content)), "run")
+
+
+def end(objects, writer, phase=Phase.ENDED):
+    objects[f"base/run/{note_name(writer)}"] = encode_note(Note(NOTE_FORMAT, writer, phase, WHEN))
+
+
+def names(objects):
+    return {key.removeprefix("base/run/") for key in objects if key.startswith("base/run/")}
+
+
+async def test_what_no_commit_lists_is_left_over(remover, objects):
+    end(objects, "me")
+    end(objects, "other")
+    found = await leftovers(remover)
+    assert found.data == {"a-00/half": 2, "b-00/w": 3}
+    assert set(found.records) == {
+        ".podferry/parts/b/0.json",
+        ".podferry/ranks/0-me",
+        ".podferry/ranks/1-other",
+        ".podferry/writers/other.json",
+        note_name("other"),
+    }
+
+
+def test_a_lineage_in_a_folder_is_left_alone():
+    inner = {"team/b/w": 1, "team/.podferry/writer.json": 1, "team/.podferry/ranks/0-x": 1}
+    assert plan_leftovers({**inner, "teams/w": 2, "team": 3}, set()).data == {"teams/w": 2, "team": 3}
+    assert plan_leftovers(inner, set()).records == {}
+
+
+async def test_nothing_goes_while_an_agent_may_be_at_work(remover, objects):
+    end(objects, "me", Phase.DRAINING)
+    before = dict(objects)
+    with pytest.raises(Refused) as told:
+        await remove_leftovers(remover, force=False)
+    assert [problem.measured for problem in told.value.problems] == [
+        "me, since 2026-01-01T00:00:00Z, has left no note that it ended",
+        "other, which has committed, has left no note that it ended",
+    ]
+    assert objects == before
+
+
+@pytest.mark.parametrize("force", [False, True])
+async def test_it_goes_where_all_have_ended_or_with_force(remover, objects, force):
+    if not force:
+        end(objects, "me")
+        end(objects, "other")
+    gone = await remove_leftovers(remover, force=force)
+    assert gone.data == {"a-00/half": 2, "b-00/w": 3}
+    assert names(objects) == KEPT | ({note_name("me")} if not force else set())
+    assert await at_work(remover.catalogue.store, "run") == [] or force
+    assert objects["base/runs/x"] == b"another's"
+
+
+async def test_an_agent_that_starts_meanwhile_is_seen_or_sees_the_record(remover, objects):
+    end(objects, "me")
+    end(objects, "other")
+    store, write = remover.catalogue.store, remover.catalogue.store.write
+
+    async def started(name, body):
+        objects["base/run/.podferry/ranks/0-new"] = b"r"
+        await write(name, body)
+
+    store.write = started
+    with pytest.raises(Refused, match="new, rank 0"):
+        await remove_leftovers(remover, force=False)
+    assert {"a-00/half", "b-00/w", ".podferry/parts/b/0.json"} <= names(objects)
+
+
+async def test_a_commit_that_cannot_be_read_may_list_anything(remover, objects):
+    objects[f"base/run/{COMMIT}"] = b"{"
+    before = dict(objects)
+    with pytest.raises(Corrupt):
+        await remove_leftovers(remover, force=True)
+    assert objects == before
+
+
+async def test_an_announcement_that_cannot_be_read_is_told(remover, objects):
+    objects["base/run/.podferry/writer.json"] = b"{"
+    with pytest.raises(Corrupt, match="is no announcement"):
+        await at_work(remover.catalogue.store, "run")
+
+
+@pytest.mark.parametrize("skip", range(7))
+@pytest.mark.parametrize("call", ["write", "delete"])
+async def test_a_kill_leaves_what_the_next_one_removes(remover, objects, call, skip):
+    remover.catalogue.store.faults.append(Fault(call, skip=skip, error=Death()))
+    try:
+        await remove_leftovers(remover, force=True)
+    except Death:
+        assert names(objects) >= KEPT
+    else:
+        assert (call, skip >= 2) == ("write", True)
+    await remove_leftovers(Remover(remover.catalogue, "run"), force=True)
+    assert names(objects) == KEPT
+
+
+async def test_parts_go_before_the_announcements_that_they_were_written_under(remover, objects):
+    await remove_leftovers(remover, force=True)
+    gone = [name for call, name in remover.catalogue.store.content.calls if call == "delete"]
+    part, rank = (gone.index(f"run/.podferry/{name}") for name in ("parts/b/0.json", "ranks/0-me"))
+    assert part < rank

@@ -1,0 +1,118 @@
+import asyncio
+import os
+
+import pytest
+import stamina
+import xxhash
+
+from podferry.contract.commit import CommittedFile
+from podferry.contract.errors import Unavailable
+from podferry.contract.uri import parse_uri
+from podferry.sidecar.checkpoint.commit.verify import Examiner
+from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.storage.memory.store import Content, Fault, MemoryStore
+
+RANGE = 1000
+SMALL = PrefetchSettings(in_flight=3, range_bytes=RANGE, buffer_bytes=4 * RANGE, attempts=2)
+FILES = {"empty": b"", "one": b"1", "many": os.urandom(9 * RANGE + 13), "more": os.urandom(20 * RANGE)}
+
+
+@pytest.fixture(autouse=True)
+def no_waiting():
+    with stamina.set_testing(True, attempts=100, cap=True):
+        yield
+
+
+@pytest.fixture
+def store():
+    made = MemoryStore(parse_uri("memory://examine/base"), Content())
+    made.content.objects = {f"base/run/e-1/{name}": data for name, data in FILES.items()}
+    return made
+
+
+class Counting(MemoryStore):
+    """Counts the bytes in flight; ranges come in another order than they were asked for in."""
+
+    now = most = 0
+
+    async def read(self, name, start=0, length=None, tag="", size=None):
+        assert tag
+        self.now += length
+        self.most = max(self.most, self.now)
+        try:
+            for _ in range(1 + start % 7):
+                await asyncio.sleep(0)
+            return await super().read(name, start, length, tag, size)
+        finally:
+            self.now -= length
+
+
+def committed(name):
+    return CommittedFile(name, f"e-1/{name}", len(FILES[name]), xxhash.xxh3_128_hexdigest(FILES[name]))
+
+
+async def flaws(examiner):
+    found = await asyncio.gather(*(examiner.flaw("run", committed(name)) for name in FILES))
+    return {name: flaw.what for name, flaw in zip(FILES, found, strict=True) if flaw}
+
+
+async def test_whole_files_have_no_flaw_and_one_bound(store):
+    came, counting = [], Counting(store.uri, store.content)
+    assert await flaws(Examiner(counting, came.append, SMALL)) == {}
+    assert 3 * RANGE < counting.most <= SMALL.buffer_bytes
+    assert sum(came) == sum(map(len, FILES.values()))
+
+
+async def test_each_damage_is_told_and_the_others_are_examined(store):
+    objects = store.content.objects
+    objects["base/run/e-1/one"] = b"2"
+    del objects["base/run/e-1/many"]
+    objects["base/run/e-1/more"] = FILES["more"][:-1]
+    objects["base/run/e-1/empty"] = b"x"
+    found = await flaws(Examiner(store, settings=SMALL))
+    assert found == {
+        "empty": "empty is damaged",
+        "one": "one is damaged",
+        "many": "there is no object memory://examine/base/run/e-1/many",
+        "more": "more is damaged",
+    }
+
+
+async def test_a_failure_gives_back_what_waits_behind_it(store):
+    """Else the files after it would have less in flight, and in the end nothing."""
+
+    class Failing(Counting):
+        async def read(self, name, start=0, length=None, tag="", size=None):
+            if name.endswith("more") and start == 0:
+                for _ in range(20):
+                    await asyncio.sleep(0)
+                raise Unavailable.of("no route")
+            return await super().read(name, start, length, tag, size)
+
+    failing = Failing(store.uri, store.content)
+    examiner = Examiner(failing, settings=SMALL)
+    for _ in range(3):
+        with pytest.raises(Unavailable):
+            await examiner.flaw("run", committed("more"))
+    failing.most = 0
+    async with asyncio.timeout(10):
+        assert await examiner.flaw("run", committed("many")) is None
+    assert failing.most == 4 * RANGE
+
+
+async def test_a_file_that_changes_meanwhile_is_told(store):
+    class Changing(MemoryStore):
+        async def read(self, name, start=0, length=None, tag="", size=None):
+            self.content.objects[f"base/{name}"] = b"x" * len(self.content.objects[f"base/{name}"])
+            return await super().read(name, start, length, tag, size)
+
+    examiner = Examiner(Changing(store.uri, store.content), settings=SMALL)
+    flaw = await examiner.flaw("run", committed("many"))
+    assert "no longer the object" in flaw.what
+    async with asyncio.timeout(10):
+        assert await Examiner(store, settings=SMALL).flaw("run", committed("one")) is None
+
+
+async def test_a_range_is_tried_again(store):
+    store.faults.append(Fault("read", "*many", skip=3, error=Unavailable.of("reset")))
+    assert await flaws(Examiner(store, settings=SMALL)) == {}

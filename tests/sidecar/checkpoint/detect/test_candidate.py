@@ -1,0 +1,185 @@
+import pytest
+
+from podferry.sidecar.checkpoint.detect.candidate import (
+    Candidate,
+    candidate_name,
+    candidates,
+    lingers,
+    quiet_at,
+    unfinished,
+    unready,
+)
+from podferry.sidecar.checkpoint.detect.change_tracker import Seen
+from podferry.sidecar.checkpoint.detect.framework_rules import UNFINISHED
+from podferry.sidecar.runtime.file_identity import Identity
+
+
+def seen(*names: str) -> dict[str, Identity]:
+    return {name: Identity(number, 1, number) for number, name in enumerate(names)}
+
+
+def of(name: str, **mtimes: int) -> Candidate:
+    files = {f"{name}/{file}": Identity(1, 1, mtime) for file, mtime in mtimes.items()}
+    return Candidate(name, tuple(sorted(files.items())))
+
+
+EXAMPLES = {
+    "*.tmp": ["last.pt.tmp", "step/.metadata.tmp"],
+    "*.tmp.*": ["last.tmp.a1b2", "step/last.tmp.pt"],
+    "*.tmp" + "[0-9a-f]" * 32: [f"checkpoint.tmp{'0a' * 16}", f"export-1/saved_model.pb.tmp{'f9' * 16}"],
+    "*.__lock": ["5/manifest.ocdbt.__lock"],
+    "*.partial": ["last.partial", "step/last.pt.partial"],
+    "*.part": ["last.part", "step/last.pt.part"],
+    "*.incomplete": ["last.incomplete", "step/x.incomplete"],
+    "*.orbax-checkpoint-tmp*": ["5.orbax-checkpoint-tmp-17/_METADATA", "runs/5.orbax-checkpoint-tmp/d"],
+    "*.tempstate*": ["ckpt-1.index.tempstate1234", "train/ckpt-1.data-00000-of-00001.tempstate99"],
+    ".tmp*": [".tmpqowx2b", "checkpoint-5/.tmpqowx2b"],
+    ".*": [".hidden", ".cache/w"],
+    "tmp*": ["tmpab12", "tmpab12/w"],
+    "*_temp": ["ckpt-1_temp/part-00000-of-00001.index"],
+}
+
+
+@pytest.mark.parametrize("pattern", UNFINISHED)
+def test_every_unfinished_name_has_an_example(pattern):
+    assert all(unfinished(name) for name in EXAMPLES[pattern])
+    assert not any(name in candidates(seen(*EXAMPLES[pattern])) for name in EXAMPLES[pattern])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["last.pt", "step/.metadata", "step/tmp/w", "step/weights_temp/w", "temperature.pt", "a.parts", "5/d/0"],
+)
+def test_finished_names(name):
+    assert not unfinished(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "candidate"),
+    [
+        ("epoch-3.pdparams", "epoch-3"),
+        ("epoch-3.pdopt", "epoch-3"),
+        ("epoch-3/deep/w.bin", "epoch-3"),
+        ("ckpt-1.data-00000-of-00001", "ckpt-1"),
+        ("model.v1/w.bin", "model.v1"),
+        ("last", "last"),
+        ("model-00001-of-00002.safetensors", "model"),
+        ("model.safetensors.index.json", "model"),
+        ("pytorch_model.bin.index.json", "pytorch_model"),
+        ("model.safetensors", "model"),
+        ("-00001-of-00002.bin", "-00001-of-00002"),
+    ],
+)
+def test_a_candidate_is_called_by_its_directory_or_its_stem(name, candidate):
+    assert candidate_name(name) == candidate
+
+
+def test_unfinished_names_at_the_top_are_no_part_of_any_candidate():
+    found = candidates(seen("a.pdopt", "a.pdparams", "a.pdopt.tmp", "tmpx/a", "b/c", ".d/e"))
+    assert {name: [file for file, _ in held.files] for name, held in found.items()} == {
+        "a": ["a.pdopt", "a.pdparams"],
+        "b": ["b/c"],
+    }
+
+
+def test_what_a_writer_copies_beside_its_checkpoints_is_none():
+    assert set(candidates(seen("zero_to_fp32.py", "global_step1/w", "mine.py"))) == {"global_step1", "mine"}
+
+
+def test_a_pointer_belongs_to_what_it_names_and_alone_is_no_checkpoint():
+    files = seen("latest", "checkpoint", "step1/w", "step2/w")
+    found = candidates(files, {"latest": "step2", "checkpoint": "gone"})
+    assert sorted(found) == ["step1", "step2"]
+    assert [name for name, _ in found["step2"].files] == ["latest", "step2/w"]
+
+
+@pytest.mark.parametrize(
+    ("candidate", "reason"),
+    [
+        (of("a", **{"w.bin": 1}), None),
+        (of("a", **{"w.bin": 1, "w.tmp": 1}), "a/w.tmp is named like an unfinished file"),
+        (of("a", **{"bad\nname": 1}), "control characters"),
+        (of("a", **{"w\udcff": 1}), "not UTF-8"),
+        (of("n" * 250, w=1), "longer than 255 bytes"),
+        (of("checkpoint-5", **{"optimizer.pt": 1, "model.safetensors": 1}), "trainer_state.json is not yet"),
+        (of("checkpoint-5", **{"optimizer.pt": 1, "trainer_state.json": 1}), None),
+        (of("checkpoint-5", **{"weights.bin": 1}), None),
+        (of("final", **{"training_args.bin": 1}), None),
+        (of("step", **{"__0_0.distcp": 5}), "step/.metadata is not yet"),
+        (of("step", **{"__0_0.distcp": 5, ".metadata": 4}), ".metadata is older than step/__0_0.distcp"),
+        (of("step", **{"__0_0.distcp": 5, ".metadata": 5}), None),
+        (of("step", **{"__1_0.distcp": 5, "__1.metadata": 6}), None),
+        (of("checkpoint-5", **{"optimizer.bin": 1, "model.safetensors": 1}), None),  # Accelerate's
+        (of("checkpoint-5", **{"optimizer.pt": 2, "trainer_state.json": 1}), "is older than"),
+        (of("e", **{"variables/variables.index": 1}), "e/saved_model.pb is not yet"),
+        (of("e", **{"variables/variables.index": 1, "saved_model.pb": 1}), None),
+        (of("e", **{"variables/variables.index": 2, "saved_model.pb": 1}), "is older than"),
+        (of("e", **{"c.data-00000-of-00001": 1}), "e/c.index is not yet"),
+        (of("e", **{"c.data-00000-of-00001": 1, "c.index": 1}), None),
+        (
+            of("e", **{"c.data-00000-of-00002": 1, "c.index": 1}),
+            "1 of 2 shards e/c.data-*-of-00002 are there",
+        ),
+        (of("e", **{"c_temp/part-00000-of-00001.index": 1}), "e/c.index is not yet"),
+        (of("e", **{"m-00001-of-00002.safetensors": 1}), "1 of 2 shards e/m-*-of-00002.safetensors are"),
+        (of("e", **{"m-00001-of-00001.safetensors": 1}), None),
+    ],
+)
+def test_names_tell_that_a_candidate_is_not_whole(candidate, reason):
+    found = unready(candidate)
+    assert found is None if reason is None else reason in found
+
+
+def test_a_part_of_a_gang_may_lack_what_only_the_coordinator_has():
+    part, led = of("step", **{"__1_0.distcp": 5}), of("step", **{"__0_0.distcp": 5, "__1_0.distcp": 5})
+    assert "not yet" in unready(part)
+    assert unready(part, gang=True) is None
+    assert lingers(part, gang=True)
+    assert "not yet" in unready(led, gang=True)
+    stale = of("step", **{"__1_0.distcp": 5, ".metadata": 4})
+    assert "is older than" in unready(stale, gang=True)
+    shards = of("step", **{"m-00001-of-00002.safetensors": 5})
+    assert unready(shards, gang=True) is None
+
+
+@pytest.mark.parametrize(
+    ("names", "long"),
+    [
+        (["epoch-3.pdparams"], True),
+        (["epoch-3.pdparams", "epoch-3.pdopt"], False),
+        (["m-00001-of-00001.safetensors"], True),
+        (["m-00001-of-00001.safetensors", "m.safetensors.index.json"], False),
+        (["checkpoint-5/config.json"], True),
+        (["checkpoint-5/config.json", "checkpoint-5/trainer_state.json"], False),
+        (["checkpoint-5/trainer_state.json", "checkpoint-5/rng_state_1.pth"], True),
+        (["global_step5/mp_rank_00_model_states.pt", "latest"], True),
+        (["iter_0000005/common.pt"], True),
+        (["iter_0000005/mp_rank_00/model_optim_rng.pt"], True),
+        (["checkpoint-5/optimizer.bin"], True),
+        (["checkpoint-5/optimizer.bin", "checkpoint-5/random_states_0.pkl"], False),
+        (["last.ckpt"], False),
+        (["5/_CHECKPOINT_METADATA", "5/default/d/1"], False),
+        (["weights.bin"], False),
+    ],
+)
+def test_a_writer_that_may_go_on_is_given_longer(names, long):
+    files = tuple((name, Identity(1, 1, 1)) for name in names)
+    candidate = Candidate("x", files)
+    assert unready(candidate) is None
+    assert lingers(candidate) is long
+
+
+def test_a_part_of_a_candidate_lies_within_it():
+    whole, part = of("a", x=1, y=1), of("a", x=1)
+    assert part.within(whole)
+    assert whole.within(whole)
+    assert not whole.within(part)
+    assert not of("a", x=2).within(whole)
+    assert not part.within(None)
+
+
+def test_quiet_is_when_the_last_file_is():
+    identity = Identity(1, 1, 1)
+    files = [Seen(identity, 10.0, closed=True), Seen(identity, 8.0, closed=False)]
+    assert quiet_at(files, 1.0, 5.0) == 13.0
+    assert quiet_at(files[:1], 1.0, 5.0) == 11.0

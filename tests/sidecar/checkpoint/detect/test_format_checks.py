@@ -1,0 +1,285 @@
+import io
+import json
+import os
+import pickle
+import pickletools
+import struct
+import zipfile
+
+import joblib
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import save, save_file
+
+from podferry.sidecar.checkpoint.detect.format_checks import (
+    CANNOT_TELL,
+    STRUCTURES,
+    TABLE_END,
+    flaw,
+    judge,
+    missing_shards,
+)
+from podferry.sidecar.checkpoint.detect.pickle_check import COUNTS
+
+LEGACY_TORCH = (
+    b"".join(pickle.dumps(part, 2) for part in (0x1950A86A20F9469CFC6C, 1001, {"a": 1}, {"w": 2}, ["0"]))
+    + struct.pack("<Q", 0x01580280)
+    + b"X\xff\xff\xff\x7f"
+)
+"""As torch lays it out: pickles, then the numbers themselves, which look like anything."""
+reusing = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+ARRAYS = {"weight": np.arange(12.0).reshape(3, 4), "bias": np.zeros(3)}
+
+
+def savez() -> bytes:
+    data = io.BytesIO()
+    np.savez(data, **ARRAYS)
+    return data.getvalue()
+
+
+def nested() -> bytes:
+    """An archive with another one in it, as they are: the inner one ends before the outer one does."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("inner.npz", savez())
+        archive.writestr("after", b"1" * 50)
+    return data.getvalue()
+
+
+WHOLE = {
+    "w.npz": savez(),
+    "w.pt": nested(),
+    "w.safetensors": save(ARRAYS),
+    "w.json": json.dumps({"step": 5, "loss": [0.5, float("nan")]}, indent=1).encode(),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_what_the_real_libraries_write_is_whole(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(WHOLE[name])
+    assert flaw(path) is None
+
+
+def test_what_they_write_to_files_is_whole_too(tmp_path):
+    np.savez_compressed(tmp_path / "c.npz", **ARRAYS)
+    save_file(ARRAYS, tmp_path / "w.safetensors")
+    assert [flaw(path) for path in tmp_path.iterdir()] == [None, None]
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_truncated_anywhere_it_is_not(tmp_path, name):
+    path = tmp_path / name
+    for length in range(len(WHOLE[name])):
+        path.write_bytes(WHOLE[name][:length])
+        assert flaw(path) is not None, length
+
+
+@reusing
+@given(st.sampled_from(sorted(STRUCTURES)), st.binary(max_size=64))
+@example(".safetensors", b"\x02" + b"\0" * 7 + b"[]")
+@example(".safetensors", struct.pack("<Q", 30) + b'{"a":{"data_offsets":[0,"5"]}}')
+@example(".safetensors", struct.pack("<Q", 26) + b'{"a":{"data_offsets":[0]}}')
+@example(".json", b"[" * 100_000)
+@example(".npz", b"PK\x03\x04PK\x05\x06" + b"\xff" * 18)
+def test_no_bytes_make_a_check_fail(tmp_path, suffix, data):
+    path = tmp_path / f"w{suffix}"
+    path.write_bytes(data)
+    assert flaw(path) is None or flaw(path)
+
+
+@reusing
+@given(st.binary(min_size=1, max_size=9))
+def test_a_safetensors_file_that_goes_on_is_not_whole(tmp_path, more):
+    path = tmp_path / "w.safetensors"
+    path.write_bytes(WHOLE[path.name] + more)
+    assert flaw(path) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("w.pt", LEGACY_TORCH),
+        ("w.pth", LEGACY_TORCH),
+        ("w.pkl", LEGACY_TORCH),
+        ("w.ckpt", b"of another kind"),
+        ("w.ckpt", b"\x80\x06of another kind"),
+        ("w.joblib", b"\x78\x9ccompressed"),
+        ("w.bin", b""),
+        ("w.pdparams", b"x"),
+        ("w.pdparams", bytes(64)),
+        ("w.pkl", pickle.dumps(1) + b"and more"),
+        ("w.pkl", b"BZh91AY&SY"),
+        ("w.pkl", b"\x1f\x8b"),
+        ("w.pkl", b"\x80\x02T\xff\xff\xff\xff."),
+        ("w.bin", b"raw"),
+        ("w.index", b"an index of another kind"),
+        ("log.json", b'{"step": 1}\n{"step": 2}\n'),
+        ("w.npz", b"PK\x05\x06" + b"\0" * 18),
+    ],
+)
+def test_what_a_format_cannot_tell_passes(tmp_path, name, data):
+    (tmp_path / name).write_bytes(data)
+    assert flaw(tmp_path / name) is None
+
+
+def test_what_stands_for_anything_is_told_where_it_is_an_archive(tmp_path):
+    for suffix in (".bin", ".pkl"):
+        path = tmp_path / f"w{suffix}"
+        path.write_bytes(savez())
+        assert flaw(path) is None
+        path.write_bytes(savez()[:-1])
+        assert flaw(path) is not None
+
+
+def leaves():
+    arrays = st.builds(
+        lambda size, kind: np.arange(size).astype(kind),
+        st.integers(0, 40),
+        st.sampled_from(["f4", "i8", "U3", "O", "M8[s]"]),
+    )
+    numbers = st.integers() | st.floats(allow_nan=False) | st.complex_numbers(allow_nan=False)
+    texts = st.text(max_size=20) | st.binary(max_size=300) | st.builds(bytearray, st.binary(max_size=20))
+    return numbers | texts | arrays | st.none() | st.booleans() | st.just(range(3)) | st.just(2**3000)
+
+
+def nestings():
+    return st.recursive(
+        leaves(),
+        lambda inner: (
+            st.lists(inner, max_size=4)
+            | st.dictionaries(st.text(max_size=5), inner, max_size=4)
+            | st.tuples(inner, inner)
+        ),
+        max_leaves=8,
+    )
+
+
+def check_cuts(path, data, lengths):
+    path.write_bytes(data)
+    assert judge(path) == (None, True)
+    for length in sorted(lengths, reverse=True):
+        os.truncate(path, length)
+        assert flaw(path) is not None, length
+
+
+@settings(reusing, deadline=None)
+@given(nestings(), st.sampled_from([".pdparams", ".pdopt", ".pkl", ".pickle"]), st.integers(0, 5), st.data())
+def test_a_pickle_is_whole_to_its_last_byte(tmp_path, value, suffix, protocol, chance):
+    data = pickle.dumps(value, protocol)
+    inside = st.integers(0, len(data) - 1)
+    cuts = {0, len(data) // 2, len(data) - 1, *chance.draw(st.lists(inside, max_size=30))}
+    check_cuts(tmp_path / f"w{suffix}", data, cuts)
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_a_large_pickle_is_whole_to_its_last_byte(tmp_path, protocol):
+    value = {"w": np.arange(30_000.0), "text": "." * 70_000, "lines": b"\n" * 300, "steps": list(range(300))}
+    data = pickle.dumps(value, protocol)
+    size = len(data)
+    check_cuts(tmp_path / "w.pdparams", data, {*range(200), *range(0, size, 5003), *range(size - 200, size)})
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".pth", ".ckpt"])
+def test_a_pickle_by_an_archives_name_is_told_where_it_says_so(tmp_path, suffix):
+    data = pickle.dumps({"w": b"1" * 500}, 4)
+    check_cuts(tmp_path / f"w{suffix}", data, range(2, len(data)))
+
+
+def test_pickles_may_follow_one_another(tmp_path):
+    one, two = pickle.dumps({"a": 1.5}), pickle.dumps(b"2" * 300)
+    check_cuts(tmp_path / "w.pkl", one + two, range(len(one) + 1, len(one + two)))
+
+
+def test_large_arguments_are_passed_over_unread(tmp_path):
+    path = tmp_path / "w.pdparams"
+    head = b"\x80\x04\x8e" + struct.pack("<Q", 1 << 40)
+    with path.open("wb") as file:
+        file.write(head)
+        file.truncate(len(head) + (1 << 40))
+        file.seek(0, 2)
+        file.write(b".")
+    assert judge(path) == (None, True)
+    with path.open("r+b") as file:
+        file.truncate(1 << 40)
+    assert flaw(path) == "its pickle has no end yet"
+    path.write_bytes(b"\x80\x04\x8e" + b"\xff" * 8 + b".")
+    assert flaw(path) == "its pickle has no end yet"
+
+
+def test_beyond_a_number_of_opcodes_the_last_byte_tells(tmp_path, monkeypatch):
+    monkeypatch.setattr("podferry.sidecar.checkpoint.detect.pickle_check.LONGEST_WALK", 1000)
+    path = tmp_path / "w.pkl"
+    data = pickle.dumps(list(range(5000)))
+    path.write_bytes(data)
+    assert judge(path) == (None, True)
+    path.write_bytes(data[:-1])
+    assert flaw(path) == "its pickle has no end yet"
+
+
+def test_every_argument_of_every_opcode_can_be_passed_over():
+    """A new Python may bring an argument of another kind."""
+    kinds = {opcode.arg.n for opcode in pickletools.opcodes if opcode.arg is not None}
+    assert all(kind >= 0 or kind == pickletools.UP_TO_NEWLINE or kind in COUNTS for kind in kinds)
+    pairs = [opcode.arg for opcode in pickletools.opcodes if opcode.arg and "pair" in opcode.arg.name]
+    assert set(pairs) == {pickletools.stringnl_noescape_pair}
+
+
+def test_nothing_in_a_pickle_is_loaded(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return (tmp_path / "sprung").touch, ()
+
+    (tmp_path / "w.pkl").write_bytes(pickle.dumps(Trap()))
+    assert judge(tmp_path / "w.pkl") == (None, True)
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize("compress", [0, 3])
+def test_a_pickle_of_joblibs_ends_as_a_pickle_does(tmp_path, compress):
+    path = tmp_path / "w.joblib"
+    joblib.dump(ARRAYS, path, compress=compress)
+    assert judge(path) == CANNOT_TELL
+    data = path.read_bytes()
+    path.write_bytes(data[: data.index(data[-40:]) + 39])
+    assert (flaw(path) is None) == bool(compress)
+    path.write_bytes(b"")
+    assert flaw(path) == "it is empty"
+
+
+def test_an_index_of_tensorflow_has_its_mark_at_the_end(tmp_path):
+    path = tmp_path / "c[1].index"
+    (tmp_path / "c[1].data-00000-of-00001").touch()
+    for data in (b"", b"12", b"the table" + TABLE_END[:-1]):
+        path.write_bytes(data)
+        assert flaw(path) == "its table has no end yet"
+    path.write_bytes(b"the table" + TABLE_END)
+    assert flaw(path) is None
+
+
+def test_a_file_that_has_gone_is_told_as_such(tmp_path):
+    assert "cannot be read" in flaw(tmp_path / "gone.pt")
+
+
+def test_every_shard_that_an_index_lists_must_be_there(tmp_path):
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "m.safetensors.index.json").write_bytes(
+        b'{"weight_map": {"a": "m-1.safetensors", "b": "m-2.safetensors", "c": "m-1.safetensors"}}'
+    )
+    names = ["s/m.safetensors.index.json", "s/m-1.safetensors"]
+    assert "s/m-2.safetensors" in missing_shards(tmp_path, names)
+    assert missing_shards(tmp_path, [*names, "s/m-2.safetensors"]) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "{}", '{"weight_map": null}', '{"weight_map": [1]}', "{", "[" * 99999]
+)
+def test_an_index_of_another_kind_lists_nothing(tmp_path, text):
+    (tmp_path / "x.index.json").write_text(text)
+    assert missing_shards(tmp_path, ["x.index.json"]) is None
+
+
+def test_an_index_that_has_gone_lists_nothing(tmp_path):
+    assert missing_shards(tmp_path, ["gone.index.json"]) is None

@@ -1,0 +1,131 @@
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podferry.sidecar.checkpoint.detect.candidate import Candidate
+from podferry.sidecar.checkpoint.detect.detector import moved_in
+from podferry.sidecar.checkpoint.detect.history import (
+    NEAR,
+    Past,
+    clearly_shorter,
+    missed,
+    past,
+    series,
+    shortened,
+)
+from podferry.sidecar.runtime.file_identity import Identity
+
+MIB = 1 << 20
+
+
+def of(name, at, **sizes):
+    files = tuple((file, Identity(at, size, at)) for file, size in sizes.items())
+    return Candidate(name, files)
+
+
+def raw(step, size, at=None):
+    identity = Identity(step, size, step if at is None else at)
+    return Candidate(f"step-{step}", ((f"step-{step}.raw", identity),))
+
+
+def short(candidate, before=(), beside=()):
+    return [name for name, _ in shortened(candidate, past(candidate, before, beside))]
+
+
+def test_a_series_is_the_name_without_its_digits():
+    assert series("epoch=3-step=1200.raw") == series("epoch=12-step=4800.raw")
+    assert series("last.raw") != series("best.raw")
+
+
+@pytest.mark.parametrize(
+    ("size", "before", "expected"),
+    [
+        (89, [], False),
+        (9 * MIB, [10 * MIB], False),
+        (9 * MIB - 1, [10 * MIB], True),
+        (11 * MIB, [10 * MIB], False),
+        (10, [NEAR], False),
+        (10 * MIB - NEAR, [10 * MIB, 10 * MIB + NEAR], False),
+        (10 * MIB - NEAR - 1, [10 * MIB, 10 * MIB + NEAR], True),
+        (10 * MIB - NEAR - 1, [10 * MIB, 10 * MIB + NEAR + 1], False),
+        (9 * MIB, [5 * MIB, 10 * MIB], False),
+    ],
+)
+def test_clearly_shorter(size, before, expected):
+    assert clearly_shorter(size, before) is expected
+
+
+@given(st.integers(0, 1 << 40), st.lists(st.integers(0, 1 << 40), max_size=4))
+def test_what_is_no_shorter_than_the_one_before_is_never_in_doubt(size, before):
+    assert not (clearly_shorter(size, before) and size >= before[0] - NEAR)
+
+
+def test_a_file_is_compared_with_the_newest_before_it():
+    whole = [raw(1, 5 * MIB), raw(3, 10 * MIB), raw(2, 5 * MIB)]
+    assert short(raw(4, 6 * MIB), whole) == ["step-4.raw"]
+    assert short(raw(4, 6 * MIB, at=2), whole) == []  # older than the large one
+
+
+def test_another_series_says_nothing():
+    other = Candidate("best", (("best.raw", Identity(1, 10 * MIB, 1)),))
+    assert short(raw(4, MIB), [other]) == []
+
+
+def test_two_of_the_same_size_are_meant():
+    assert short(raw(4, 5 * MIB), [raw(3, 10 * MIB)], [raw(5, 5 * MIB)]) == []
+    assert short(raw(4, 5 * MIB), [raw(3, 10 * MIB)], [raw(5, 6 * MIB)]) == ["step-4.raw"]
+    assert short(raw(4, 5 * MIB), [raw(3, 10 * MIB)], [raw(4, 5 * MIB)]) == ["step-4.raw"]  # itself
+    assert short(raw(4, 5 * MIB), [raw(3, 10 * MIB), raw(2, 5 * MIB)]) == []
+
+
+def ranks(step, *sizes):
+    names = [f"step-{step}/rank{number}.raw" for number in range(8, 8 + len(sizes))]
+    identities = [Identity(step, size, step) for size in sizes]
+    return Candidate(f"step-{step}", tuple(zip(names, identities, strict=True)))
+
+
+def test_ranks_are_compared_each_with_itself():
+    one = ranks(1, 10 * MIB, 8 * MIB, 5 * MIB)
+    assert short(ranks(2, 10 * MIB, 8 * MIB, 5 * MIB), [one]) == []
+    assert short(ranks(2, 10 * MIB, 8 * MIB, 2 * MIB), [one]) == ["step-2/rank10.raw"]
+    assert short(ranks(2, 10 * MIB, MIB), [one]) == []  # which is which is not known
+
+
+def test_what_was_there_before_the_writers_end_mark_is_not_in_doubt():
+    before = of("checkpoint-1", 1, **{"checkpoint-1/m.raw": 10 * MIB})
+    files = (
+        ("checkpoint-2/m.raw", Identity(2, MIB, 2)),
+        ("checkpoint-2/training_args.bin", Identity(3, 1, 2)),
+    )
+    end = ("checkpoint-2/trainer_state.json", Identity(4, 1, 3))
+    stale = ("checkpoint-2/trainer_state.json", Identity(4, 1, 1))
+    for last, expected in (((), 1), ((end,), 0), ((stale,), 1)):
+        assert len(short(Candidate("checkpoint-2", files + last), [before])) == expected
+
+
+def test_a_file_that_tells_its_own_end_tells_no_others():
+    before = of("m-1", 1, **{"m-1.raw": 10 * MIB, "m-1.safetensors": 10})
+    now = of("m-2", 2, **{"m-2.raw": MIB, "m-2.safetensors": 10})
+    assert short(now, [before]) == ["m-2.raw"]
+
+
+def test_what_the_one_before_had_last_is_waited_for():
+    both = of("e-1", 1, **{"e-1.pdparams": 1, "e-1.pdopt": 1})
+    alone = of("e-2", 2, **{"e-2.pdparams": 1})
+    assert missed(alone, Past((both,)), gang=False) == (
+        "e-2.pdparams is there, e-2.pdopt is not yet, and e-1 had one"
+    )
+    assert missed(alone, Past((alone,)), gang=False) is None
+    assert missed(alone, Past(()), gang=False) is None
+    assert missed(both, Past((both,)), gang=False) is None
+
+
+def test_a_file_that_was_renamed_shows_it(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"1")
+    assert not moved_in(path)
+    os.utime(path, ns=(0, 0))
+    assert moved_in(path)
+    assert not moved_in(tmp_path / "gone")

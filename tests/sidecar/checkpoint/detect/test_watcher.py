@@ -1,0 +1,100 @@
+import asyncio
+import os
+
+import pytest
+from structlog.testing import capture_logs
+
+from podferry.sidecar.checkpoint.detect import watcher as watch
+from podferry.sidecar.checkpoint.detect.watcher import InotifyWatch, PollingWatch, open_watch
+from podferry.sidecar.config.tuning import CheckpointSettings
+
+SLOW = CheckpointSettings(rescan=20, poll=20)
+
+
+@pytest.fixture
+async def both(request, tmp_path):
+    found = open_watch(tmp_path, SLOW, polling=request.param)
+    yield found
+    found.close()
+
+
+either = pytest.mark.parametrize("both", [False, True], indirect=True, ids=["inotify", "polling"])
+
+
+@either
+async def test_it_can_be_woken_before_and_during_a_wait(both):
+    async with asyncio.timeout(5):
+        both.wake()
+        assert await both.wait(20) == set()
+        waiting = asyncio.create_task(both.wait(20))
+        await asyncio.sleep(0)
+        both.wake()
+        assert await waiting == set()
+
+
+@either
+async def test_a_wait_ends_by_itself(both):
+    assert await both.wait(0.001) == set()
+
+
+async def test_a_close_ends_the_wait(tmp_path):
+    found = open_watch(tmp_path, SLOW, polling=False)
+    assert isinstance(found, InotifyWatch)
+    waiting = asyncio.create_task(found.wait(20))
+    await asyncio.sleep(0)
+    (tmp_path / "w").write_bytes(b"1")
+    async with asyncio.timeout(5):
+        assert await waiting == {tmp_path / "w"}
+    found.close()
+
+
+@pytest.mark.parametrize("kind", ["inotify", "polling"])
+async def test_the_interval_of_scans_cuts_every_wait(tmp_path, kind):
+    found = open_watch(tmp_path, CheckpointSettings(rescan=0.001, poll=0.001), polling=kind == "polling")
+    async with asyncio.timeout(5):
+        await found.wait(3600)
+    found.close()
+
+
+async def test_events_that_nobody_reads_do_not_spin_the_loop(tmp_path):
+    found = InotifyWatch(tmp_path, SLOW)
+    (tmp_path / "w").write_bytes(b"1")
+    await found._ready.wait()
+    for _ in range(5):
+        found._ready.clear()
+        await asyncio.sleep(0)
+        assert not found._ready.is_set()
+    assert await found.wait(0.001) == {tmp_path / "w"}
+    (tmp_path / "x").write_bytes(b"1")
+    async with asyncio.timeout(5):
+        assert await found.wait(20) == {tmp_path / "x"}
+    found.close()
+
+
+async def test_lost_events_are_told_and_the_tree_is_watched_anew(tmp_path):
+    found = InotifyWatch(tmp_path, SLOW)
+    (tmp_path / "new").mkdir()
+    os.read(found._inotify.fd, 1 << 16)  # the event of its creation is lost
+    found._inotify.read = lambda: (set(), True)
+    found.wake()
+    with capture_logs() as logs:
+        await found.wait(20)
+    del found._inotify.read
+    assert "lost events" in logs[0]["event"]
+    (tmp_path / "new" / "w").write_bytes(b"1")
+    async with asyncio.timeout(5):
+        assert await found.wait(20) == {tmp_path / "new" / "w"}
+    found.close()
+
+
+async def test_where_instances_have_run_out_it_polls_and_says_so(tmp_path, monkeypatch):
+    def exhausted(root):
+        raise OSError(24, "inotify_init1: too many open files")
+
+    monkeypatch.setattr(watch, "Inotify", exhausted)
+    with capture_logs() as logs:
+        found = open_watch(tmp_path, SLOW, polling=False)
+    assert isinstance(found, PollingWatch)
+    assert isinstance(found, PollingWatch)
+    assert (logs[0]["log_level"], logs[0]["every_seconds"]) == ("warning", 20)
+    assert "too many open files" in logs[0]["reason"]

@@ -1,0 +1,443 @@
+import asyncio
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+
+from podferry.contract.commit import CommittedFile, decode_commit
+from podferry.contract.errors import Changed, Fenced, Refused, Unavailable
+from podferry.contract.rank_parts import Member, View
+from podferry.contract.uri import parse_uri
+from podferry.sidecar.checkpoint.commit.agent_identity import Author
+from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.commit.committer import Committer
+from podferry.sidecar.checkpoint.gang.coordinator import Gang
+from podferry.sidecar.checkpoint.gang.membership import seen_at, takes_over
+from podferry.storage.memory.store import Content, Fault, MemoryStore
+
+LOST = Unavailable.of("the connection was reset")
+BEFORE = 500.0
+"""Before anybody has seen anything."""
+
+
+def file(name, content, folder):
+    return CommittedFile(name, f"{folder}/{name}", len(content), content.ljust(32, "0"))
+
+
+@pytest.fixture
+def site(quick_retries):
+    """A lineage whose clock stands still unless a test moves it."""
+    content = Content()
+    store = MemoryStore(parse_uri("memory://gang"), content)
+    return SimpleNamespace(content=content, store=store, time=1000.0)
+
+
+def committer(site, rank, writer, world=2):
+    author = Author(writer, world, rank=rank)
+    made = Committer(Catalogue(site.store), "run", author, lambda: datetime.fromtimestamp(site.time, UTC), 2)
+    return made, author
+
+
+def quiet(site, rank, writer=None, world=2):
+    """An agent that has not announced itself."""
+    made, author = committer(site, rank, writer or f"w{rank}", world)
+    return Gang(made, site.store, "run", author, world, lambda: site.time)
+
+
+async def join(site, rank, writer=None, world=2):
+    gang = quiet(site, rank, writer, world)
+    await gang.announce()
+    return gang
+
+
+async def together(site, world=2):
+    """Agents that have all seen each other, and then a while has passed."""
+    gangs = [await join(site, rank, world=world) for rank in range(world)]
+    for gang in gangs:
+        await gang.refresh()
+    site.time += 10
+    return gangs
+
+
+async def offer(site, gang, step, content, *more, when=None):
+    """A rank's part: a file of its own and whatever else, in a folder of its own unless it says where."""
+    folder = f"own-{gang._rank}"
+    held = [file(*one, folder) if isinstance(one, tuple) else one for one in more]
+    files = (file(f"rank-{gang._rank}", content, folder), *held)
+    await gang.submit(f"step-{step}", folder, files, site.time if when is None else when)
+
+
+def commits(site):
+    keys = sorted(key for key in site.content.objects if "/commits/" in key)
+    return [decode_commit(site.content.objects[key], key) for key in keys]
+
+
+def steps(site):
+    return [commit.step for commit in commits(site)]
+
+
+def parts(site):
+    return sorted(key for key in site.content.objects if "/parts/" in key)
+
+
+async def test_a_step_is_real_when_all_parts_are_there(site):
+    one, two = await together(site)
+    await offer(site, one, 100, "a")
+    found, problems = await one.settle()
+    assert (found, commits(site)) == ([], [])
+    assert problems[0].what == "step-100 waits for rank 1 of 2"
+    await offer(site, two, 100, "b")
+    found, problems = await two.settle()
+    assert (found, problems) == (commits(site), [])
+    assert await one.settle() == (found, [])
+    assert await one.settle() == ([], [])
+    assert [(f.name, f.object, f.rank) for f in found[0].files] == [
+        ("rank-0", "own-0/rank-0", None),
+        ("rank-1", "own-1/rank-1", None),
+    ]
+    assert (found[0].world, found[0].step, found[0].rank) == (2, 100, 1)
+    assert parts(site) == []
+
+
+async def test_ranks_that_settle_at_once_make_one_commit(site):
+    gangs = await together(site, world=4)
+    for gang in gangs:
+        await offer(site, gang, 100, "a", ("shared", "s"), ("config", str(gang._rank)))
+    found = await asyncio.gather(*(gang.settle() for gang in gangs))
+    assert len(commits(site)) == 1
+    assert all(result == (commits(site), []) for result in found)
+    named = [(f.name, f.rank) for f in commits(site)[0].files if not f.name.startswith("rank")]
+    assert named == [*(("config", rank) for rank in range(4)), ("shared", None)]
+
+
+async def test_a_lost_answer_makes_one_commit(site):
+    one, two = await together(site)
+    await offer(site, one, 100, "a")
+    await offer(site, two, 100, "b")
+    site.content.faults.append(Fault("write", "*/commits/*", error=LOST, after=True))
+    site.content.faults.append(Fault("write", "*/commits/*", times=9, error=LOST))
+    with pytest.raises(Unavailable):
+        await one.settle()
+    assert len((await two.settle())[0]) == len((await one.settle())[0]) == len(commits(site)) == 1
+
+
+async def test_a_name_without_a_step_is_refused(site):
+    one, _ = await together(site)
+    with pytest.raises(Refused, match="several pods must name the step"):
+        await one.submit("last", "own-0", (file("last", "a", "own-0"),), site.time)
+    assert parts(site) == []
+
+
+async def test_a_newer_step_gives_up_older_ones_by_name(site):
+    one, two = await together(site)
+    await offer(site, one, 90, "a")
+    await offer(site, one, 100, "a")
+    await offer(site, two, 100, "b")
+    await one.settle()
+    assert [one.superseded(name) for name in ("step-90", "step-110", "best-3")] == [True, False, False]
+    _, problems = await one.settle()
+    assert [(p.what, p.measured) for p in problems] == [
+        ("step-90 was given up", "step-100 is durable already; it lacked rank 1 of 2")
+    ]
+    await offer(site, two, 90, "b")
+    await two.settle()
+    assert await one.settle() == ([], [])
+    assert steps(site) == [100]
+
+
+async def test_complete_steps_are_committed_in_their_order(site):
+    one, two = await together(site)
+    for step in (100, 90):
+        await offer(site, one, step, "a")
+        await offer(site, two, step, "b")
+    await one.settle()
+    assert steps(site) == [90, 100]
+
+
+async def test_a_part_of_the_attempt_before_is_not_joined(site):
+    one, _ = await together(site)
+    await offer(site, one, 100, "a1")
+    again = await join(site, 1, "w1-again")
+    await again.refresh()
+    site.time += 10
+    await offer(site, again, 100, "b2")
+    _, problems = await again.settle()
+    assert problems[0].what == "step-100 waits for rank 0 of 2"
+    _, problems = await one.settle()
+    assert (problems[0].what, commits(site)) == ("step-100 was given up", [])
+    assert "begun anew" in problems[0].measured
+    assert one.superseded("step-100")
+
+
+async def test_a_part_has_the_generation_from_before_its_files_were_written(site):
+    one, _ = await together(site)
+    written = site.time
+    site.time += 10
+    again = await join(site, 1, "w1-again")
+    await one.refresh()
+    site.time += 10
+    await offer(site, again, 100, "b2")
+    await offer(site, one, 100, "a1", when=written)
+    for gang in (one, again):
+        assert (await gang.settle())[0] == []
+    await offer(site, one, 110, "a2")
+    await offer(site, again, 110, "b2")
+    await one.settle()
+    assert steps(site) == [110]
+
+
+async def test_files_from_before_the_agent_are_of_no_generation(site):
+    one, two = await together(site)
+    for gang in (one, two):
+        await offer(site, gang, 100, "a", when=BEFORE)
+    assert [(await gang.settle())[0] for gang in (one, two)] == [[], []]
+
+
+async def test_files_of_the_future_are_of_no_generation(site):
+    for gang in await together(site):
+        await offer(site, gang, 100, "a", when=site.time + 5)
+        assert (await gang.settle())[0] == []
+
+
+async def test_a_step_that_waits_while_the_worker_starts_again_is_not_lost(site):
+    _, two = await together(site)
+    written = site.time
+    site.time += 10
+    await offer(site, await join(site, 0), 100, "a", when=written)
+    await offer(site, two, 100, "b", when=written)
+    assert len((await two.settle())[0]) == 1
+
+
+async def test_a_clock_that_is_set_back_joins_nothing_that_does_not_belong_together(site):
+    one, _ = await together(site)
+    written = site.time
+    await one.refresh()
+    site.time -= 300
+    again = await join(site, 1, "w1-again")
+    await one.refresh()
+    for later in (10, 400):
+        site.time += later
+        await offer(site, one, 100, "a1", when=written)
+        await offer(site, again, 100, "b2")
+        assert [(await gang.settle())[0] for gang in (one, again)] == [[], []]
+
+
+async def test_what_was_seen_outlives_the_worker(site):
+    await together(site)
+    written = site.time
+    site.time += 10
+    again = await join(site, 1, "w1-again")
+    site.time += 10
+    await offer(site, again, 100, "b2")
+    restarted = await join(site, 0)
+    await offer(site, restarted, 100, "a1", when=written)
+    for gang in (restarted, again):
+        assert (await gang.settle())[0] == []
+
+
+async def test_parts_are_joined_only_while_their_generation_lasts(site, monkeypatch):
+    one, two = await together(site)
+    await offer(site, one, 100, "a")
+    await offer(site, two, 100, "b")
+    read = one._shares.of
+
+    async def then_a_pod_starts(name):
+        found = await read(name)
+        await join(site, 1, "w1-again")
+        return found
+
+    monkeypatch.setattr(one._shares, "of", then_a_pod_starts)
+    assert (await one.settle())[0] == []
+    assert commits(site) == []
+
+
+async def test_a_trainer_that_begins_anew_under_its_agent_is_another_attempt(site):
+    one, two = await together(site)
+    await offer(site, one, 100, "a1")
+    site.time += 5
+    await offer(site, one, 100, "a2", when=site.time - 1)
+    await offer(site, two, 100, "b", when=site.time - 1)
+    assert (await two.settle())[0] == []
+    names = [key for key in site.content.objects if "/ranks/" in key]
+    assert sorted(names) == ["run/.podferry/ranks/0.2-w0", "run/.podferry/ranks/1-w1"]
+    site.time += 10
+    for gang in (one, two):
+        await offer(site, gang, 110, "a")
+    await two.settle()
+    assert steps(site) == [110]
+
+
+async def test_a_lower_step_that_is_saved_later_is_another_attempt(site):
+    one, two = await together(site)
+    await offer(site, one, 100, "a1")
+    site.time += 5
+    await offer(site, one, 60, "a2", when=site.time - 1)
+    await offer(site, two, 100, "b2", when=site.time - 1)
+    assert (await two.settle())[0] == []
+
+
+async def test_a_drain_may_offer_older_steps_after_newer_ones(site):
+    one, two = await together(site)
+    await offer(site, one, 100, "a", when=site.time)
+    await offer(site, one, 90, "a", when=site.time - 5)
+    await offer(site, two, 90, "b")
+    await two.settle()
+    assert steps(site) == [90]
+
+
+async def test_files_that_are_added_are_of_the_same_attempt(site):
+    one, two = await together(site)
+    await offer(site, one, 100, "a")
+    site.time += 5
+    await offer(site, one, 100, "a", ("late", "l"))
+    await offer(site, two, 100, "b")
+    assert [f.name for f in (await two.settle())[0][0].files] == ["late", "rank-0", "rank-1"]
+
+
+async def test_files_that_are_added_after_the_commit_come_too_late(site):
+    one, two = await together(site)
+    await offer(site, one, 100, "a")
+    await offer(site, two, 100, "b")
+    await one.settle()
+    await offer(site, one, 100, "a", ("late", "l"))
+    await offer(site, two, 100, "b")
+    found, problems = await one.settle()
+    assert (found, problems[0].measured) == ([], "step-100 is durable already, with other files")
+    assert len(commits(site)) == 1
+
+
+async def test_the_later_agent_of_a_rank_fences_the_earlier_one(site):
+    old, two = await together(site)
+    new = await join(site, 0, "a-new-one")
+    for act in (old.refresh, old.settle, lambda: offer(site, old, 100, "a"), old.refresh):
+        with pytest.raises(Fenced, match="a-new-one has been there since"):
+            await act()
+    for gang in (new, two, await join(site, 0, "a-new-one")):
+        await gang.refresh()
+    with pytest.raises(Fenced):
+        await join(site, 0)
+
+
+async def test_an_agent_that_has_taken_a_new_name_came_no_later_for_it(site):
+    old, _ = await together(site)
+    new = await join(site, 0, "a-new-one")
+    await old._members._begin(2, old._members.own.before)
+    await new.refresh()
+
+
+@pytest.mark.parametrize(
+    ("before", "other", "expected"),
+    [
+        (("0-me",), "a", True),
+        (("0.3-me",), "a", True),
+        (("1-me",), "a", False),
+        ((), "z", True),
+        ((), "a", False),
+    ],
+)
+def test_who_takes_over(before, other, expected):
+    rival = Member(1, other, datetime.now(UTC), 0, before)
+    assert takes_over(rival, other, 0, "me") is expected
+
+
+def test_what_had_been_seen_at_a_time():
+    views = [View(10, "a"), View(20, "b"), View(5, "c"), View(30, "d")]
+    assert [seen_at(views, time) for time in (9, 10, 19, 25, 40)] == ["", "a", "a", "c", "d"]
+    assert seen_at([], 99) == ""
+
+
+async def test_who_starts_completes_what_is_complete(site):
+    one, two = await together(site)
+    for step in (100, 90):
+        await offer(site, one, step, "a")
+        await offer(site, two, step, "b")
+    await offer(site, one, 110, "a")
+    found = await quiet(site, 0, "next").settle_before_start()
+    assert [commit.step for commit in found] == steps(site) == [90, 100]
+    await join(site, 0, "next")
+    await offer(site, two, 110, "b")
+    assert await quiet(site, 1, "next").settle_before_start() == []
+
+
+async def test_a_worker_that_starts_again_finds_what_is_durable(site):
+    one, two = await together(site)
+    await offer(site, one, 100, "a")
+    await offer(site, two, 100, "b")
+    await two.settle()
+    for gang in (one, two):
+        await offer(site, gang, 110, "c")
+    await two.settle()
+    restarted = await join(site, 0)
+    await offer(site, restarted, 100, "a", when=site.time)
+    assert [commit.step for commit in (await restarted.settle())[0]] == [100]
+    assert steps(site) == [100, 110]
+
+
+async def test_a_part_that_an_older_agent_has_replaced_is_written_again(site):
+    one, two = await together(site)
+    await offer(site, one, 100, "a")
+    path = "run/.podferry/parts/step-100/0.json"
+    mine = site.content.objects[path]
+    other = msgspec.json.decode(mine) | {"writer": "older", "generation": "0" * 32}
+    site.content.objects[path] = msgspec.json.encode(other)
+    await one.settle()
+    assert site.content.objects[path] == mine
+    await offer(site, two, 100, "b")
+    assert len((await two.settle())[0]) == 1
+
+
+async def test_a_part_refers_only_to_what_is_listed(site):
+    one, two = await together(site)
+    for gang in (one, two):
+        await offer(site, gang, 100, "a")
+    await one.settle()
+    kept = commits(site)[0].files[1]
+    await offer(site, one, 110, "b", kept)
+    with pytest.raises(Changed, match=r"gone-1/w"):
+        await offer(site, two, 110, "b", file("w", "w", "gone-1"))
+    assert (await one.settle())[0] == []
+    await offer(site, two, 110, "b", file("w", "w", "own-1"))
+
+
+async def test_a_commit_that_arrives_late_is_not_followed_by_older_steps(site):
+    await together(site)
+    again = [await join(site, rank, f"again-{rank}") for rank in range(2)]
+    for gang in again:
+        await gang.refresh()
+    site.time += 10
+    late, _ = committer(site, 0, "w0")
+    await late.commit("step-100", "step-100-ab", (file("w", "w", "late"),))
+    for gang in again:
+        await offer(site, gang, 60, "c")
+    assert [(await gang.settle())[0] for gang in again] == [[], []]
+    for gang in again:
+        await offer(site, gang, 110, "c")
+    await again[0].settle()
+    assert steps(site) == [100, 110]
+
+
+async def test_a_training_that_goes_back_on_purpose_commits_lower_steps(site):
+    one, two = await together(site)
+    for gang in (one, two):
+        await offer(site, gang, 100, "a")
+    await one.settle()
+    again = [await join(site, rank, f"x-again-{rank}") for rank in range(2)]
+    for gang in again:
+        await gang.refresh()
+    site.time += 10
+    for gang in again:
+        await offer(site, gang, 60, "c")
+    await again[1].settle()
+    assert steps(site) == [100, 60]
+
+
+async def test_damage_is_no_part(site):
+    one, two = await together(site)
+    await offer(site, one, 100, "a")
+    await offer(site, two, 100, "b")
+    site.content.objects["run/.podferry/parts/step-100/1.json"] = b"{"
+    site.content.objects["run/.podferry/parts/step-100/x.json"] = b"{"
+    assert (await one.settle())[1][0].what == "step-100 waits for rank 1 of 2"
+    assert len((await two.settle())[0]) == 0
+    assert len((await one.settle())[0]) == 1

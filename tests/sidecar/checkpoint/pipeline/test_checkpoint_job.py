@@ -1,0 +1,101 @@
+import asyncio
+
+import msgspec
+import pytest
+
+from podferry.contract.api import CheckpointStatus, Status
+from podferry.contract.errors import AccessDenied, NotFound, Refused
+from podferry.contract.spec import CheckpointSpec, FerrySpec
+from podferry.sidecar.checkpoint.pipeline import checkpoint_job as checkpoints
+from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointWork
+from podferry.sidecar.config.agent_config import AgentConfig
+from podferry.sidecar.config.directories import Places
+from podferry.sidecar.config.tuning import Settings
+from podferry.sidecar.staging.volume_capacity import Capacity
+from podferry.sidecar.state.agent_state import State
+from podferry.sidecar.state.durations import Timings
+from podferry.sidecar.state.journal import Journal
+from podferry.storage.memory.store import CONTENTS, Fault
+
+
+@pytest.fixture
+def work(any_rig, monkeypatch):
+    """A worker's part for checkpoints over the rig's directories and store; keywords replace the spec's."""
+    monkeypatch.setitem(CONTENTS, "rig", any_rig.content)
+
+    def make(**changes):
+        spec = msgspec.structs.replace(CheckpointSpec("memory://rig/base", "/seen"), **changes)
+        places = Places(any_rig.control, checkpoints=any_rig.root, pins=any_rig.pins)
+        settings = Settings(checkpoint=any_rig.settings, polling=any_rig.polling)
+        config = AgentConfig(FerrySpec(checkpoints=spec, lineage="run"), places, settings=settings)
+        return CheckpointWork(spec, config, Journal(any_rig.control), State(Status()))
+
+    return make
+
+
+async def life(work, rig, *names):
+    """Plan, restore, and ferry until all that the trainer writes is durable; what it resumed from."""
+    await work.plan()
+    await work.restore()
+    ferry = await work.ferry(Timings())
+    task = asyncio.create_task(ferry.run())
+    for name in names:
+        rig.write(name, name.encode() * 2000)
+    assert (await ferry.durable(8)).durable
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    ferry._detector._watch.close()
+    return work.restored and work.restored.name
+
+
+async def test_one_pod_goes_on_where_the_one_before_ended(any_rig, work):
+    first = work()
+    assert first.summary().endswith("training starts anew")
+    assert await life(first, any_rig, "epoch-1.bin", "epoch-2/w.bin") is None
+    newest = any_rig.store.commits()[-1].name
+    for path in sorted(any_rig.root.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    (any_rig.control / "journal.json").unlink()
+    second = work()
+    assert await life(second, any_rig) == newest
+    assert f"resuming from {newest}" in second.summary()
+    assert await life(second, any_rig, "epoch-3.bin") == newest
+    await any_rig.committed(3)
+
+
+async def test_a_missing_directory_is_refused_with_the_command_that_makes_it(any_rig, work):
+    any_rig.root.rmdir()
+    with pytest.raises(Refused, match="mkdir -p"):
+        await work().plan()
+
+
+async def test_a_destination_that_takes_no_writes_is_found_out_before_training(any_rig, work):
+    any_rig.faults.append(Fault("write", error=AccessDenied.of("no")))
+    with pytest.raises(AccessDenied):
+        await work().plan()
+
+
+async def test_a_checkpoint_that_must_be_there_and_is_not_is_found_out_in_the_plan(work):
+    with pytest.raises(NotFound):
+        await work(restore="latest").plan()
+
+
+async def test_never_restores_nothing(any_rig, work):
+    await life(work(), any_rig, "epoch-1.bin")
+    (any_rig.root / "epoch-1.bin").unlink()
+    assert await life(work(restore="never"), any_rig) is None
+    assert list(any_rig.root.iterdir()) == []
+
+
+async def test_room_is_needed_only_for_what_is_not_there_yet(any_rig, work, monkeypatch):
+    await life(work(), any_rig, "epoch-1.bin")
+    monkeypatch.setattr(checkpoints, "measure", lambda directory: Capacity(volume_bytes=100))
+    await work().plan()  # an earlier start of the worker has brought it
+    (any_rig.root / "epoch-1.bin").unlink()
+    with pytest.raises(Refused, match="larger than its volume"):
+        await work().plan()
+
+
+def test_the_status_says_where_it_goes(work):
+    made = work()
+    assert made._state.status.checkpoints == CheckpointStatus("memory://rig/base", "/seen", "run")

@@ -1,0 +1,138 @@
+"""A rank's parts: what is not committed is never called durable, whatever the other ranks do meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+
+from podferry.contract.api import CheckpointStatus, Status
+from podferry.contract.commit import Commit, CommittedFile
+from podferry.sidecar.checkpoint.commit.agent_identity import Author
+from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.commit.committer import Committer
+from podferry.sidecar.checkpoint.detect.candidate import Candidate
+from podferry.sidecar.checkpoint.gang.coordinator import Gang
+from podferry.sidecar.checkpoint.pipeline.gang_publisher import Offers
+from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointFerry
+from podferry.sidecar.runtime.file_identity import Identity
+from podferry.sidecar.state.agent_state import State
+from podferry.sidecar.state.journal import Journal
+
+BIG = 8 * 1024
+
+
+def gang(rig, rank, writer):
+    author = Author(writer, 2, rank=rank)
+    committer = Committer(Catalogue(rig.store), "run", author, lambda: datetime.now(UTC))
+    return Gang(committer, rig.store, "run", author, 2, time.time)
+
+
+@asynccontextmanager
+async def rank_zero(rig):
+    """The ferry of rank 0 at work; another rank is in the test's hands."""
+    rig.settings = msgspec.structs.replace(rig.settings, join_every=0.02)
+    alone = rig.ferry()
+    own = gang(rig, 0, "one")
+    await own.announce()
+    status = CheckpointStatus(uri="memory://rig/base", path=str(rig.root), lineage="run")
+    gear = replace(alone._gear, gang=own, committer=own._committer)
+    ferry = CheckpointFerry(gear, State(Status(checkpoints=status)), rig.settings)
+    work = asyncio.create_task(ferry.run())
+    try:
+        yield ferry
+    finally:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        ferry._detector._watch.close()
+
+
+async def part(other, step):
+    name = f"rank-1-{step}"
+    held = CommittedFile(name, f"own-1/{name}", 1, "b".ljust(32, "0"))
+    await other.submit(f"step-{step}", "own-1", (held,), time.time())
+
+
+async def test_a_part_that_was_given_up_is_not_called_durable(rig):
+    rig.store.check = lambda before: None  # the other rank's files are made up
+    other = gang(rig, 1, "w1")
+    await other.announce()
+    async with rank_zero(rig) as ferry:
+        await asyncio.sleep(0.1)
+        rig.write("step-100.bin", b"1" * BIG)
+        await rig.until(lambda: ferry._gear.journal.record.offered)
+        again = gang(rig, 1, "w1-again")
+        await again.announce()
+        await rig.until(lambda: "step-100" in ferry._gear.gang._given_up)
+        await asyncio.sleep(0.1)
+        answer = await ferry.durable(1, final=True)
+        assert (answer.durable, answer.hopeless, answer.pending) == (False, True, ("step-100",))
+        assert "begun anew" in str(answer.problems[0])
+        assert rig.store.commits() == []
+        rig.write("step-110.bin", b"2" * BIG)
+        await rig.until(lambda: "step-110" in ferry._gear.journal.record.offered)
+        await part(again, 110)
+        await rig.until(rig.store.commits)
+        assert (await ferry.durable(5, final=True)).durable
+        assert ferry._status.problems == []
+    assert [commit.step for commit in rig.store.commits()] == [110]
+
+
+class SlowGang:
+    """Takes parts, each when it is told to, in the order in which they were begun."""
+
+    def __init__(self):
+        self.submitted, self.go, self._lock = [], asyncio.Event(), asyncio.Lock()
+
+    async def submit(self, name, folder, files, seen_before):
+        async with self._lock:
+            await self.go.wait()
+            self.submitted.append(folder)
+
+
+def version(folder, size):
+    files = (("step-5.bin", Identity(1, size, size)),)
+    sent = (CommittedFile("step-5.bin", f"{folder}/step-5.bin", size, "0" * 32),)
+    pinned = SimpleNamespace(candidate=Candidate("step-5", files), completed_at=1.0)
+    return pinned, SimpleNamespace(folder=folder, files=sent)
+
+
+@pytest.fixture
+def offers(tmp_path):
+    taken = []
+    book = SimpleNamespace(committed=lambda *taken_in: taken.append(taken_in))
+    slow = SlowGang()
+    made = Offers(slow, Journal(tmp_path), book, SimpleNamespace(failures={}), None)
+    return SimpleNamespace(offers=made, gang=slow, taken=taken, offered=made._journal.record.offered)
+
+
+@pytest.mark.parametrize("first", ["the earlier worker's", "the trainer's"])
+async def test_what_an_earlier_worker_has_offered_takes_no_newer_ones_place(offers, first):
+    offers.gang.go.set()
+    await offers.offers.offer(*version("old", 1))
+    offers.gang.go.clear()
+    again, new = offers.offers._offer_again, lambda: offers.offers.offer(*version("new", 2))
+    order = (again, new) if first == "the earlier worker's" else (new, again)
+    tasks = [asyncio.create_task(begin()) for begin in order]
+    await asyncio.sleep(0.01)
+    offers.gang.go.set()
+    await asyncio.gather(*tasks)
+    assert offers.gang.submitted[-1] == "new"
+    assert offers.offered["step-5"].folder == "new"
+
+
+async def test_a_commit_of_another_version_makes_no_part_durable(offers):
+    offers.gang.go.set()
+    await offers.offers.offer(*version("new", 2))
+    _, old = version("old", 1)
+    commit = Commit(1, 1, "run", "step-5-x", "step-5", 5, datetime.now(UTC), old.files, "w", 2)
+    offers.offers._joined(commit)
+    assert (offers.taken, list(offers.offered)) == ([], ["step-5"])
+    offers.offers._joined(msgspec.structs.replace(commit, files=version("new", 2)[1].files))
+    assert (len(offers.taken), list(offers.offered)) == (1, [])

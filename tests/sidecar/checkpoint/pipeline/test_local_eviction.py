@@ -1,0 +1,74 @@
+import shutil
+
+import pytest
+
+from podferry.sidecar.checkpoint.detect.candidate import candidates
+from podferry.sidecar.checkpoint.detect.detector import gather
+from podferry.sidecar.checkpoint.pipeline.local_eviction import expendable, free, pointers
+from podferry.sidecar.runtime.file_identity import Identity
+
+BIG = 5000
+PRESENT = candidates({f"{name}/w": Identity(1, BIG, 1) for name in "abcd"})
+
+
+@pytest.mark.parametrize(
+    ("durable", "keep", "pointed", "names"),
+    [
+        ("abc", 1, "", "ab"),
+        ("abc", 2, "", "a"),
+        ("abc", 9, "", ""),
+        ("abc", 0, "", "ab"),  # the newest always stays
+        ("c", 1, "", ""),
+        ("", 1, "", ""),
+        ("xab", 1, "", "a"),  # x is no longer there
+        ("bca", 1, "", "bc"),  # oldest first, d is not durable
+        ("abc", 1, "use a", "b"),
+    ],
+)
+def test_only_older_durable_checkpoints_may_go(durable, keep, pointed, names):
+    pointed = pointed.replace("use", "").strip() or "-"
+    assert [found.name for found in expendable(list(durable), PRESENT, keep, pointed)] == list(names)
+
+
+def test_a_small_one_may_be_a_pointer_and_frees_nothing():
+    present = {**PRESENT, **candidates({"best.txt": Identity(1, 30, 1)})}
+    assert [found.name for found in expendable(["best", "a", "b"], present, 1, "-")] == ["a"]
+
+
+def test_pointers_are_small_files_at_the_top(tmp_path):
+    (tmp_path / "step").mkdir()
+    (tmp_path / "step" / "config.json").write_text("nested")
+    (tmp_path / "latest").write_text("step")
+    (tmp_path / "best.txt").write_text("best")
+    (tmp_path / "e1.json").write_text("itself")
+    (tmp_path / "e1.pt").write_text("x")
+    (tmp_path / "big.bin").write_bytes(b"b" * 5000)
+    text = pointers(tmp_path, gather(tmp_path)[1])
+    assert sorted(text.split()) == ["best", "step"]
+
+
+def test_freeing_removes_what_was_seen_and_nothing_else(tmp_path):
+    for name in ("a/w", "a/deep/v", "b/w"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"1")
+    found = gather(tmp_path)[1]
+    (tmp_path / "a" / "foreign").write_bytes(b"f")
+    assert free(tmp_path, found["a"])
+    assert free(tmp_path, found["b"])
+    assert [str(path.relative_to(tmp_path)) for path in sorted(tmp_path.rglob("*"))] == ["a", "a/foreign"]
+
+
+@pytest.mark.parametrize("change", ["overwritten", "removed", "removed with its directory"])
+def test_what_changed_since_it_was_seen_is_not_touched(tmp_path, change):
+    (tmp_path / "a").mkdir()
+    for name in ("v", "w"):
+        (tmp_path / "a" / name).write_bytes(b"1")
+    found = gather(tmp_path)[1]["a"]
+    if change == "overwritten":
+        (tmp_path / "a" / "w").write_bytes(b"newer")
+    elif change == "removed":
+        (tmp_path / "a" / "w").unlink()
+    else:
+        shutil.rmtree(tmp_path / "a")
+    assert not free(tmp_path, found)
+    assert (tmp_path / "a" / "v").exists() == (change != "removed with its directory")

@@ -1,0 +1,499 @@
+"""The promise: a checkpoint is committed and whole, or does not exist. The store of the rig checks it."""
+
+import asyncio
+import io
+import os
+import shutil
+import signal
+import sys
+import threading
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from podferry.contract.errors import AccessDenied, Unavailable
+from podferry.contract.uri import parse_uri
+from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.detect import format_checks as structure
+from podferry.storage.local.store import LocalStore
+from podferry.storage.memory.store import Fault
+
+ROOT = Path(__file__).parents[4]
+STUCK_WORKER = "tests.sidecar.checkpoint.pipeline.stuck_worker"
+ONE, TWO = b"1" * 5000, b"2" * 5000
+
+
+class Death(BaseException):
+    """Ends a worker as a kill does: nothing may catch it."""
+
+
+def zipped(text: str) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("weights", text)
+    return data.getvalue()
+
+
+async def test_files_become_commits_in_order(any_rig):
+    async with any_rig.running() as ferry:
+        any_rig.write("epoch-1.pt", b"one")
+        await any_rig.committed(1)
+        any_rig.write("epoch-2/a.bin", b"a")
+        any_rig.write("epoch-2/deep/er/b.bin", b"b")
+        assert (await ferry.durable(5)).durable
+        assert ferry._status.pending == []
+    first, second = any_rig.store.commits()
+    assert (first.name, first.sequence, first.step) == ("epoch-1", 1, 1)
+    assert any_rig.store.bytes_of(second) == {"epoch-2/a.bin": b"a", "epoch-2/deep/er/b.bin": b"b"}
+    assert list(any_rig.pins.iterdir()) == []
+
+
+async def test_a_directory_that_is_renamed_in_is_whole(any_rig):
+    (any_rig.base / "aside").mkdir()
+    (any_rig.base / "aside" / "w.bin").write_bytes(ONE)
+    async with any_rig.running() as ferry:
+        (any_rig.base / "aside").rename(any_rig.root / "step-5")
+        await any_rig.committed(1)
+        assert (await ferry.durable(5)).last.name == "step-5"
+
+
+async def test_an_overwrite_in_place_during_the_upload_is_never_committed_torn(any_rig):
+    any_rig.store.gated = "last.bin"
+    async with any_rig.running():
+        any_rig.write("last.bin", ONE)
+        await any_rig.until(any_rig.store.reached.is_set)
+        any_rig.write("last.bin", TWO)
+        any_rig.store.gated = ""
+        any_rig.store.go.set()
+        (commit,) = await any_rig.committed(1)
+    assert any_rig.store.bytes_of(commit) == {"last.bin": TWO}
+
+
+async def test_an_overwrite_that_keeps_size_and_time_is_noticed_by_the_fingerprint(any_rig):
+    any_rig.store.gated = "last.bin"
+    async with any_rig.running():
+        path = any_rig.write("last.bin", ONE)
+        await any_rig.until(any_rig.store.reached.is_set)
+        before = path.stat()
+        path.write_bytes(TWO)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        any_rig.store.gated = ""
+        any_rig.store.go.set()
+        (commit,) = await any_rig.committed(1)
+    assert any_rig.store.bytes_of(commit) == {"last.bin": TWO}
+
+
+@pytest.mark.parametrize("removed", [True, False])
+async def test_what_is_held_survives_removal_and_replacement(any_rig, removed):
+    any_rig.store.gated = "last.bin"
+    async with any_rig.running() as ferry:
+        path = any_rig.write("last.bin", ONE)
+        await any_rig.until(any_rig.store.reached.is_set)
+        path.unlink() if removed else any_rig.replace("last.bin", TWO)
+        any_rig.store.gated = ""
+        any_rig.store.go.set()
+        await any_rig.committed(1 if removed else 2)
+        assert (await ferry.durable(5)).durable
+    contents = [any_rig.store.bytes_of(commit)["last.bin"] for commit in any_rig.store.commits()]
+    assert contents == ([ONE] if removed else [ONE, TWO])
+
+
+async def test_a_death_between_data_and_commit_leaves_nothing_to_restore(any_rig):
+    any_rig.faults.append(Fault("write", "*/commits/*", error=Death()))
+
+    ferry = any_rig.ferry()
+    any_rig.write("epoch-1.bin", ONE)
+    with pytest.raises(BaseExceptionGroup) as caught:
+        await ferry.run()
+    ferry._detector._watch.close()
+    assert caught.group_contains(Death)
+    assert ONE in any_rig.content.objects.values()
+    assert await any_rig.restored() is None
+    shutil.rmtree(any_rig.root)  # the trainer has rotated it away: only the pin holds it
+    any_rig.root.mkdir()
+    async with any_rig.running():
+        await any_rig.committed(1)
+    assert await any_rig.restored() == ("epoch-1", {"epoch-1.bin": ONE})
+
+
+async def test_a_worker_that_is_killed_between_data_and_commit_is_completed_by_the_next(any_rig):
+    (any_rig.base / "remote").mkdir()
+    path = any_rig.write("epoch-1.bin", ONE)
+    mode = "polling" if any_rig.polling else "inotify"
+    worker = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", STUCK_WORKER, any_rig.base, mode, stdout=asyncio.subprocess.PIPE, cwd=ROOT
+    )
+    async with asyncio.timeout(20):
+        while (line := await worker.stdout.readline()) != b"at the commit\n":
+            assert line, "the worker ended before"
+    worker.kill()
+    assert await worker.wait() == -signal.SIGKILL
+    store = LocalStore(parse_uri(f"file://{any_rig.base}/remote"))
+    catalogue = Catalogue(store)
+    assert [data.read_bytes() for data in (any_rig.base / "remote").rglob("epoch-1.bin")] == [ONE]
+    assert await catalogue.sequences("run") == []
+    path.unlink()
+    async with any_rig.running(store) as ferry:
+        assert (await ferry.durable(5)).last.name == "epoch-1"
+    assert await catalogue.flaws(await catalogue.read("run", 1)) == []
+
+
+async def test_what_was_overwritten_in_place_while_no_worker_ran_is_no_mixture(any_rig):
+    any_rig.faults.append(Fault("write", "*/commits/*", error=Death()))
+    any_rig.write("last/a.bin", ONE)
+    any_rig.write("last/b.bin", ONE)
+    ferry = any_rig.ferry()
+    with pytest.raises(BaseExceptionGroup):
+        await ferry.run()
+    ferry._detector._watch.close()
+    any_rig.write("last/a.bin", TWO)  # the trainer is half-way through its next one
+    any_rig.store.gated = "last/"
+    async with any_rig.running() as ferry:
+        assert ferry._line.held() == []
+        any_rig.store.gated = ""
+        any_rig.write("last/b.bin", TWO)
+        (commit,) = await any_rig.committed(1)
+    assert any_rig.store.bytes_of(commit) == {"last/a.bin": TWO, "last/b.bin": TWO}
+
+
+async def test_a_lost_answer_to_the_commit_makes_one_commit(any_rig):
+    lost = Unavailable.of("the connection was reset")
+    any_rig.faults.append(Fault("write", "*/commits/*", times=1, error=lost, after=True))
+    any_rig.faults.append(Fault("write", "*/commits/*", times=7, error=lost))
+    async with any_rig.running() as ferry:
+        any_rig.write("epoch-1.bin", ONE)
+        answer = await ferry.durable(5)
+    assert (answer.durable, answer.last.sequence) == (True, 1)
+    assert len(any_rig.store.commits()) == 1
+
+
+async def test_old_checkpoints_are_not_committed_again_after_newer_ones(any_rig):
+    async with any_rig.running():
+        for step in (1, 2, 3):
+            any_rig.write(f"epoch-{step}.bin", b"%d" % step)
+            await any_rig.committed(step)
+    shutil.rmtree(any_rig.control)  # another pod over the same directory
+    async with any_rig.running() as ferry:
+        await any_rig.until(lambda: len(ferry._status.durable) == 3)
+    await any_rig.committed(3)
+    assert (await any_rig.restored())[0] == "epoch-3"
+
+
+async def test_a_checkpoint_that_is_being_removed_is_not_committed_again(any_rig):
+    async with any_rig.running() as ferry:
+        for name in "abc":
+            any_rig.write(f"epoch-1/{name}.bin", name.encode())
+        await any_rig.committed(1)
+        (any_rig.root / "epoch-1" / "a.bin").unlink()
+        assert (await ferry.durable(5)).durable
+        any_rig.write("epoch-2.bin", b"next")
+        await any_rig.until(lambda: ferry._status.durable[-1].name == "epoch-2")
+    assert [commit.name for commit in any_rig.store.commits()] == ["epoch-1", "epoch-2"]
+
+
+async def test_a_pointer_is_committed_with_the_checkpoint_that_it_names(any_rig):
+    async with any_rig.running() as ferry:
+        for step in (1, 2):
+            any_rig.write(f"global_step{step}/states.bin", b"%d" % step)
+            any_rig.write("latest", f"global_step{step}".encode())
+            await any_rig.until(lambda step=step: len(ferry._status.durable) == step)
+        assert (await ferry.durable(5)).durable
+    await any_rig.committed(2)
+    assert await any_rig.restored() == (
+        "global_step2",
+        {"global_step2/states.bin": b"2", "latest": b"global_step2"},
+    )
+
+
+async def test_a_pointer_that_moves_on_during_the_upload_is_committed_as_it_was(any_rig):
+    any_rig.store.gated = "epoch-1.bin"
+    any_rig.write("epoch-1.bin", ONE)
+    any_rig.write("latest", b"epoch-1")
+    async with any_rig.running() as ferry:
+        await any_rig.until(any_rig.store.reached.is_set)
+        any_rig.write("epoch-2.bin", TWO)
+        any_rig.write("latest", b"epoch-2")
+        any_rig.store.gated = ""
+        any_rig.store.go.set()
+        assert (await ferry.durable(5)).durable
+        last = (await ferry.durable(5, final=True)).last
+    assert last.name == "epoch-2"
+    found = [any_rig.store.bytes_of(commit) for commit in any_rig.store.commits()]
+    assert found[0] == {"epoch-1.bin": ONE, "latest": b"epoch-1"}
+    assert found[-1] == {"epoch-2.bin": TWO, "latest": b"epoch-2"}
+
+
+async def test_a_pointer_that_moves_on_while_no_worker_runs_is_committed_as_it_was(any_rig):
+    any_rig.store.gated = "epoch-1.bin"
+    path = any_rig.write("epoch-1.bin", ONE)
+    any_rig.write("latest", b"epoch-1")
+    async with any_rig.running():
+        await any_rig.until(any_rig.store.reached.is_set)
+        any_rig.faults.append(Fault("write", error=Unavailable.of("killed")))
+        any_rig.store.gated = ""
+        any_rig.store.go.set()
+    path.unlink()
+    any_rig.write("latest", b"epoch-2")
+    any_rig.write("epoch-2.bin", TWO)
+    async with any_rig.running() as ferry:
+        assert (await ferry.durable(5)).durable
+    first = any_rig.store.commits()[0]
+    assert any_rig.store.bytes_of(first) == {"epoch-1.bin": ONE, "latest": b"epoch-1"}
+
+
+async def test_a_pointer_that_moves_on_while_it_is_pinned_delays_nothing(rig, monkeypatch):
+    rig.settings = msgspec.structs.replace(rig.settings, settle_unseen=60.0)
+    link, moved = os.link, []
+
+    def moving(source, target, **options):
+        if not moved:
+            rig.write("latest", b"epoch-2")
+            moved.append(source.name)
+        link(source, target, **options)
+
+    monkeypatch.setattr(os, "link", moving)
+    async with rig.running():
+        rig.write("epoch-1.bin", ONE)
+        rig.write("latest", b"epoch-1")
+        await rig.until(lambda: moved)
+        rig.write("epoch-2.bin", TWO)
+        await rig.until(lambda: len(rig.store.commits()) == 2 and not list(rig.pins.iterdir()))
+    found = [rig.store.bytes_of(commit) for commit in rig.store.commits()]
+    assert found == [
+        {"epoch-1.bin": ONE, "latest": b"epoch-1"},
+        {"epoch-2.bin": TWO, "latest": b"epoch-2"},
+    ]
+
+
+async def test_checkpoints_that_come_faster_than_they_settle_each_have_their_pointer(rig):
+    rig.settings = msgspec.structs.replace(rig.settings, settle=0.5, settle_unseen=60.0)
+    async with rig.running() as ferry:
+        for number in range(1, 6):
+            rig.write(f"epoch-{number}.bin", b"%d" % number * 5000)
+            pointer = rig.write("latest", b"epoch-%d" % number)
+            name, seen = f"epoch-{number}", pointer.stat().st_mtime_ns
+            await rig.until(
+                lambda name=name, seen=seen: any(
+                    found.identity.mtime_ns == seen
+                    for found in ferry._detector._pointed.held.get(name, {}).values()
+                )
+            )
+        await rig.until(lambda: len(rig.store.commits()) == 5)
+    found = [rig.store.bytes_of(commit)["latest"] for commit in rig.store.commits()]
+    assert found == [b"epoch-%d" % number for number in range(1, 6)]
+
+
+async def test_on_a_full_volume_a_pointer_is_held_by_its_link(rig, monkeypatch):
+    write_bytes = Path.write_bytes
+
+    def full(path, data):
+        if rig.pins in path.parents:
+            raise OSError(28, "No space left on device")
+        return write_bytes(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    rig.write("epoch-1.bin", ONE)
+    rig.write("latest", b"epoch-1")
+    async with rig.running() as ferry:
+        assert (await ferry.durable(5, final=True)).durable
+    assert rig.store.bytes_of(rig.store.commits()[0]) == {"epoch-1.bin": ONE, "latest": b"epoch-1"}
+
+
+async def test_restored_files_are_not_uploaded_again(any_rig):
+    any_rig.write("epoch-1.bin", ONE)
+    ferry = any_rig.ferry()
+    ferry.mark_restored(["epoch-1.bin"])
+    ferry._detector._watch.close()
+    async with any_rig.running() as ferry:
+        assert (await ferry.durable(5)).durable
+        any_rig.write("epoch-2.bin", TWO)
+        await any_rig.committed(1)
+    assert any_rig.store.commits()[0].name == "epoch-2"
+
+
+async def test_a_flush_answers_while_the_trainer_keeps_overwriting(any_rig):
+    async with any_rig.running() as ferry:
+        any_rig.replace("last.bin", b"0")
+        flush = asyncio.create_task(ferry.durable(5))
+        number = 0
+        while not flush.done():
+            number += 1
+            before = len(any_rig.store.commits())
+            any_rig.replace("last.bin", b"%d" % number)
+            await any_rig.until(lambda n=before: flush.done() or len(any_rig.store.commits()) > n)
+        assert flush.result().durable
+        assert flush.result().last.name == "last"
+
+
+async def test_a_torn_archive_at_the_end_is_hopeless_at_once(any_rig):
+    async with any_rig.running() as ferry:
+        any_rig.write("epoch-1.pt", zipped("one"))
+        await any_rig.committed(1)
+        any_rig.write("epoch-2.pt", zipped("two")[:-5])
+        async with asyncio.timeout(2):
+            answer = await ferry.durable(8, final=True)
+    assert (answer.durable, answer.hopeless, answer.pending) == (False, True, ("epoch-2",))
+    assert "zip directory" in answer.problems[0].measured
+    assert answer.last.name == "epoch-1"
+
+
+async def test_an_unfinished_file_in_a_checkpoint_is_told_and_not_passed_over_in_silence(any_rig):
+    async with any_rig.running() as ferry:
+        any_rig.write("epoch-1/model.bin", ONE)
+        any_rig.write("epoch-1/optimizer.tmp", TWO)
+        answer = await ferry.durable(8, final=True)
+    assert (answer.durable, answer.hopeless) == (False, True)
+    assert "optimizer.tmp" in answer.problems[0].measured
+
+
+async def test_a_store_that_comes_back_gets_everything(any_rig):
+    any_rig.faults.append(Fault("write", times=8, error=Unavailable.of("no route")))
+    async with any_rig.running() as ferry:
+        any_rig.write("epoch-1.bin", ONE)
+        await any_rig.until(lambda: ferry._status.problems)
+        assert not ferry._progress._durability({"epoch-1"}, ferry._now()).hopeless
+        assert (await ferry.durable(5)).durable
+        assert ferry._status.problems == []
+
+
+async def test_a_refusal_is_hopeless_for_all_that_wait_behind_it(any_rig):
+    any_rig.faults.append(Fault("write", times=1000, error=AccessDenied.of("the key may not write")))
+    async with any_rig.running() as ferry:
+        any_rig.write("epoch-1.bin", ONE)
+        any_rig.write("epoch-2.bin", TWO)
+        async with asyncio.timeout(2):
+            answer = await ferry.durable(8, final=True)
+    assert (answer.durable, answer.hopeless) == (False, True)
+    assert answer.pending == ("epoch-1", "epoch-2")
+    assert "may not write" in answer.problems[0].what
+
+
+async def test_nothing_is_called_durable_before_it_was_looked_at(rig):
+    ferry = rig.ferry()
+    rig.write("epoch-1.bin", ONE)
+    answer = await ferry.durable(0.01)  # nobody looks
+    assert not answer.durable
+    assert not answer.hopeless
+    ferry._detector._watch.close()
+
+
+async def test_a_look_under_way_does_not_make_what_waits_look_durable(rig, monkeypatch):
+    looking, go = threading.Event(), threading.Event()
+    go.set()
+
+    def slow(path):
+        looking.set()
+        assert go.wait(10)
+        return "it is torn"
+
+    monkeypatch.setitem(structure.STRUCTURES, ".torn", slow)
+    rig.store.gated = "epoch-1"
+    async with rig.running() as ferry:
+        rig.write("epoch-1.bin", ONE)
+        await rig.until(rig.store.reached.is_set)
+        rig.write("epoch-2.torn", TWO)
+        await rig.until(lambda: "epoch-2" in ferry._detector.waiting and looking.is_set())
+        flush = asyncio.create_task(ferry.durable(0.3))
+        await rig.until(lambda: ferry._progress.looked >= 1)
+        go.clear()
+        looking.clear()
+        ferry._detector.wake()
+        await rig.until(looking.is_set)
+        rig.store.go.set()  # the upload ends while the look is under way
+        await rig.until(lambda: ferry._status.durable)
+        go.set()
+        answer = await flush
+    assert not answer.durable
+    assert answer.pending == ("epoch-2",)
+
+
+async def test_a_checkpoint_that_cannot_be_held_stops_no_other(rig, monkeypatch):
+    link = os.link
+
+    def refuse(source, target, **options):
+        if "epoch-1" in str(source):
+            raise PermissionError(1, "Operation not permitted")
+        link(source, target, **options)
+
+    def forbidden(source, target):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "link", refuse)
+    monkeypatch.setattr(shutil, "copyfile", forbidden)
+    async with rig.running() as ferry:
+        rig.write("epoch-1.bin", ONE)
+        rig.write("epoch-2.bin", TWO)
+        answer = await ferry.durable(8, final=True)
+    assert (answer.hopeless, answer.pending) == (True, ("epoch-1",))
+    assert "Permission denied" in answer.problems[0].measured
+    assert [commit.name for commit in rig.store.commits()] == ["epoch-2"]
+
+
+async def test_without_hard_links_a_copy_is_committed_once(rig, monkeypatch):
+    def refuse(source, target, **options):
+        raise OSError(18, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "link", refuse)
+    async with rig.running() as ferry:
+        rig.write("epoch-1.bin", ONE)
+        await rig.committed(1)
+        assert (await ferry.durable(5)).durable
+        assert (await ferry.durable(5)).durable
+        assert len(ferry._status.durable) == 1
+
+
+async def test_under_pressure_only_older_durable_checkpoints_are_freed(any_rig):
+    any_rig.settings = msgspec.structs.replace(any_rig.settings, pressure=0.0)
+    any_rig.write("foreign.txt.tmp", b"foreign")
+    async with any_rig.running() as ferry:
+        for number in (1, 2, 3):
+            any_rig.replace("last.bin", b"%d" % number * 5000)
+            any_rig.write(f"epoch-{number}.bin", b"e%d" % number * 5000)
+            await any_rig.until(lambda n=2 * number: len(ferry._status.durable) >= n)
+        any_rig.faults.append(Fault("write", times=1000, error=Unavailable.of("no route")))
+        any_rig.write("epoch-4.bin", b"e4" * 5000)
+        await any_rig.until(lambda: ferry._status.problems)
+    lying = {path.name for path in any_rig.root.iterdir()}
+    newest = any_rig.store.commits()[-1].files[0].name
+    assert lying == {newest, "epoch-4.bin", "foreign.txt.tmp"}
+
+
+async def test_a_full_volume_is_told_once_and_in_the_status(rig, monkeypatch):
+    usage = SimpleNamespace(used=100, free=0, total=100)
+    monkeypatch.setattr(shutil, "disk_usage", lambda root: usage)
+    rig.settings = msgspec.structs.replace(rig.settings, full=0.99)
+    with capture_logs() as logs:
+        async with rig.running() as ferry:
+            rig.write("step-1.bin", b"one")
+            await rig.committed(1)
+            assert [problem.what for problem in ferry._status.problems] == ["the checkpoint volume is full"]
+            usage.used, usage.free = 50, 50
+            rig.write("step-2.bin", b"two")
+            await rig.committed(2)
+            await rig.until(lambda: ferry._status.problems == [])
+    assert [one["log_level"] for one in logs if "is full" in one["event"]] == ["warning"]
+
+
+async def test_a_name_that_is_written_again_is_as_new_as_its_last_version(rig):
+    rig.settings = msgspec.structs.replace(rig.settings, pressure=0.0)
+    async with rig.running() as ferry:
+        for done, name in enumerate(("last", "epoch-1", "last"), start=1):
+            rig.replace(f"{name}.bin", b"%d" % done * 5000)
+            await rig.until(lambda n=done: len(ferry._status.durable) == n)
+    assert [path.name for path in rig.root.iterdir()] == ["last.bin"]
+
+
+async def test_what_a_pointer_names_stays(rig):
+    rig.settings = msgspec.structs.replace(rig.settings, pressure=0.0)
+    rig.write("best.txt", b"use epoch-1 for the paper")
+    async with rig.running() as ferry:
+        for number in (1, 2, 3):
+            rig.write(f"epoch-{number}.bin", b"%d" % number * 5000)
+            await rig.until(lambda n=number: any(d.name == f"epoch-{n}" for d in ferry._status.durable))
+    lying = {path.name for path in rig.root.iterdir()}
+    assert "epoch-1.bin" in lying
+    assert "epoch-2.bin" not in lying

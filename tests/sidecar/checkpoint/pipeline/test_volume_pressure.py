@@ -1,0 +1,68 @@
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from structlog.testing import capture_logs
+
+from podferry.sidecar.checkpoint.detect.detector import gather
+from podferry.sidecar.checkpoint.pipeline.volume_pressure import Room
+from podferry.sidecar.config.tuning import CheckpointSettings
+
+SIZE = 5000
+SETTINGS = CheckpointSettings(pressure=0.8, full=0.99)
+
+
+class Volume:
+    """A directory of checkpoints on a volume of a size of its own."""
+
+    def __init__(self, root: Path, total: int) -> None:
+        self.root, self.total = root, total
+        self.looks = SimpleNamespace(root=root, present={})
+
+    def save(self, *names: str) -> None:
+        for name in names:
+            (self.root / name).write_bytes(b"c" * SIZE)
+        self.looks.present = gather(self.root)[1]
+
+    def usage(self, _: Path) -> SimpleNamespace:
+        used = sum(path.stat().st_size for path in self.root.rglob("*") if path.is_file())
+        return SimpleNamespace(used=used, free=self.total - used, total=self.total)
+
+    def names(self) -> list[str]:
+        return sorted(path.name for path in self.root.iterdir())
+
+
+@pytest.fixture
+def volume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Volume:
+    found = Volume(tmp_path, 5 * SIZE)
+    monkeypatch.setattr(shutil, "disk_usage", found.usage)
+    return found
+
+
+def test_with_room_nothing_goes(volume: Volume) -> None:
+    volume.save("1.pt", "2.pt")
+    assert Room(volume.looks, SETTINGS, 1).relieve(volume.looks.present, ["1", "2"]) is None
+    assert volume.names() == ["1.pt", "2.pt"]
+
+
+def test_durable_ones_go_before_the_next_does_not_fit(volume: Volume) -> None:
+    volume.save("1.pt", "2.pt", "3.pt", "4.pt")
+    volume.total = 4 * SIZE + 1
+    assert Room(volume.looks, SETTINGS, 1).relieve(volume.looks.present, ["1", "2", "3", "4"]) is None
+    assert volume.names() == ["2.pt", "3.pt", "4.pt"], "the oldest, and no more than needed"
+
+
+@pytest.mark.parametrize(
+    ("total", "what"),
+    [(4 * SIZE + SIZE // 2, "the next checkpoint may not fit"), (4 * SIZE, "the checkpoint volume is full")],
+)
+def test_what_is_not_durable_stays_and_that_is_said_once(volume: Volume, total: int, what: str) -> None:
+    volume.save("1.pt", "2.pt", "3.pt", "4.pt")
+    volume.total = total
+    room = Room(volume.looks, SETTINGS, 1)
+    with capture_logs() as logs:
+        problems = [room.relieve({}, []), room.relieve({}, [])]
+    assert all(problem is not None and what in problem.what for problem in problems)
+    assert len(logs) == 1
+    assert volume.names() == ["1.pt", "2.pt", "3.pt", "4.pt"]

@@ -1,0 +1,333 @@
+"""Uploads that are broken off at any moment, over files that change at any moment."""
+
+import os
+import random
+
+import msgspec
+import pytest
+import xxhash
+
+from podferry.contract.commit import checkpoint_folder
+from podferry.contract.errors import BucketNotFound, Changed, NotFound, Unavailable
+from podferry.sidecar.checkpoint.detect.detector import gather
+from podferry.sidecar.checkpoint.upload import verified_reader as module
+from podferry.sidecar.checkpoint.upload.hardlink_hold import Pins
+from podferry.sidecar.checkpoint.upload.verified_reader import Reading
+from podferry.storage.memory.store import Fault
+
+PART = 1024
+AT_ONCE = 3
+SIZES = {"s/a": 9 * PART + 1, "s/b": 700, "s/c": 4 * PART, "s/d": 0, "s/e": 700, "s/f": PART, "s/g": 2 * PART}
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class Wire:
+    """Counts what arrives, calls `moment` before and after each call, and forgets nothing."""
+
+    def __init__(self, store):
+        self.bytes = 0
+        self.moments = 0
+        self.moment = lambda count: None
+        self._send, self._write = store.parts.send, store.write
+        store.parts.send, store.write = self.send, self.write
+        for name in ("begin", "complete"):
+            setattr(store.parts, name, self.around(getattr(store.parts, name)))
+
+    def passes(self):
+        self.moments += 1
+        self.moment(self.moments)
+
+    def around(self, call):
+        async def passing(*given):
+            self.passes()
+            answer = await call(*given)
+            self.passes()
+            return answer
+
+        return passing
+
+    async def send(self, name, upload, number, data):
+        receipt = await self.around(self._send)(name, upload, number, data)
+        self.bytes += len(data)
+        return receipt
+
+    async def write(self, name, body, *mode):
+        if "/.podferry/" not in name and isinstance(body, bytes):
+            self.bytes += len(body)
+        return await self.around(self._write)(name, body, *mode)
+
+
+@pytest.fixture(autouse=True)
+def small(rig, monkeypatch):
+    rig.settings = msgspec.structs.replace(rig.settings, part_bytes=PART, parts_at_once=AT_ONCE)
+    monkeypatch.setattr(module, "AT_ONCE", 500)
+
+
+@pytest.fixture
+def wire(rig):
+    return Wire(rig.store)
+
+
+@pytest.fixture
+def pin(rig):
+    def pin(sizes=SIZES):
+        for name, size in sizes.items():
+            rig.write(name, os.urandom(size))
+        return Pins(rig.pins).pin(gather(rig.root)[1]["s"], rig.root, 1.0)
+
+    return pin
+
+
+def ledgers(rig):
+    return list(rig.control.glob("uploads/*"))
+
+
+def contents(pinned):
+    return {name: (pinned.folder / name).read_bytes() for name, _ in pinned.held}
+
+
+def kill_at(wire, moment):
+    def strike(count):
+        if count >= moment:  # what runs beside it ends too
+            raise Killed
+
+    wire.moments, wire.moment = 0, strike
+
+
+async def killed(work):
+    """Run to a death; whether it came."""
+    try:
+        await work
+    except (Killed, BaseExceptionGroup):
+        return True
+    return False
+
+
+@pytest.mark.parametrize("seed", range(60))
+async def test_a_worker_that_was_killed_sends_only_the_parts_in_flight_again(rig, wire, pin, seed):
+    chance = random.Random(seed)  # noqa: S311 - draws faults, no secrets
+    pinned = pin()
+    expected = contents(pinned)
+    kills = 0
+    for _ in range(chance.randint(1, 3)):
+        kill_at(wire, chance.randint(1, 40))
+        kills += await killed(rig.uploader().upload(pinned))
+        (pinned,) = Pins(rig.pins).adopt()
+    wire.moment = lambda count: None
+    uploader = rig.uploader()
+    await uploader.sweep([pinned])
+    commit = await uploader.upload(pinned)
+    assert rig.store.bytes_of(commit) == expected
+    assert wire.bytes - sum(SIZES.values()) <= kills * AT_ONCE * PART
+    assert len(rig.store.commits()) == 1
+    assert ledgers(rig) == []
+
+
+async def test_without_a_ledger_all_would_be_sent_again(rig, wire, pin):
+    pinned = pin()
+    kill_at(wire, 40)
+    assert await killed(rig.uploader().upload(pinned))
+    (rig.control / "uploads/1.jsonl").unlink()
+    wire.moment = lambda count: None
+    await rig.uploader().upload(pinned)
+    assert wire.bytes - sum(SIZES.values()) > AT_ONCE * PART
+
+
+@pytest.mark.parametrize("seed", range(30))
+async def test_a_ledger_that_was_torn_costs_only_what_it_lacks(rig, wire, pin, seed):
+    chance = random.Random(seed)  # noqa: S311 - draws faults, no secrets
+    pinned = pin()
+    expected = contents(pinned)
+    kill_at(wire, chance.randint(5, 60))
+    await killed(rig.uploader().upload(pinned))
+    ledger = rig.control / "uploads/1.jsonl"
+    if ledger.exists():
+        text = ledger.read_bytes()
+        ledger.write_bytes(text[: chance.randint(0, len(text))])
+    wire.moment = lambda count: None
+    assert rig.store.bytes_of(await rig.uploader().upload(pinned)) == expected
+
+
+async def test_a_failure_of_the_store_costs_only_the_parts_in_flight_too(rig, wire, pin):
+    pinned = pin({"s/a": 9 * PART})
+    uploader = rig.uploader()
+    rig.faults.append(Fault("send", "*#7", times=3, error=Unavailable.of("no route")))
+    with pytest.raises(Unavailable):
+        await uploader.send(pinned)
+    shipment = await uploader.send(pinned)
+    assert shipment.sent < 9 * PART
+    assert wire.bytes - 9 * PART <= AT_ONCE * PART
+
+
+@pytest.mark.parametrize("call", ["send", "complete"])
+@pytest.mark.parametrize("at", [0, 3])
+async def test_an_upload_that_the_store_has_forgotten_is_begun_anew(rig, pin, call, at):
+    pinned = pin()
+    rig.faults.append(Fault(call, "*/s/a*", forget=True, skip=at if call == "send" else 0))
+    assert rig.store.bytes_of(await rig.uploader().upload(pinned)) == contents(pinned)
+
+
+async def test_an_upload_that_was_forgotten_while_no_worker_ran_is_begun_anew(rig, wire, pin):
+    pinned = pin()
+    kill_at(wire, 20)
+    assert await killed(rig.uploader().upload(pinned))
+    rig.content.uploads.clear()
+    wire.moment = lambda count: None
+    assert rig.store.bytes_of(await rig.uploader().upload(pinned)) == contents(pinned)
+
+
+async def test_a_store_that_forgets_every_upload_is_told(rig, pin):
+    pinned = pin()
+    rig.faults.append(Fault("complete", "*/s/a", times=99, forget=True))
+    with pytest.raises(NotFound, match="no longer known"):
+        await rig.uploader().upload(pinned)
+
+
+async def test_a_bucket_that_is_gone_is_not_begun_anew(rig, pin):
+    pinned = pin({"s/a": 2 * PART})
+    rig.faults.append(Fault("send", times=99, error=BucketNotFound.of("no bucket")))
+    with pytest.raises(BucketNotFound):
+        await rig.uploader().upload(pinned)
+    assert [call for call, _ in rig.content.calls].count("begin") == 1
+
+
+async def test_an_object_that_has_gone_since_it_was_sent_is_sent_again(rig, pin):
+    pinned = pin({"s/a": 2 * PART, "s/b": 1, "s/c": 5})
+    uploader = rig.uploader()
+    shipment = await uploader.send(pinned)
+    for name in ("s/a", "s/b"):
+        del rig.content.objects[f"base/run/{shipment.folder}/{name}"]
+    again = await uploader.send(pinned)
+    assert again.sent == 2 * PART + 1
+    assert rig.store.bytes_of(await uploader.upload(pinned)) == contents(pinned)
+
+
+async def test_a_ledger_of_another_pin_of_that_number_is_given_up(rig, wire, pin):
+    pinned = pin()
+    kill_at(wire, 20)
+    assert await killed(rig.uploader().upload(pinned))
+    assert rig.content.uploads
+    pinned.release()
+    other = pin()
+    assert other.number == pinned.number
+    wire.moment = lambda count: None
+    assert rig.store.bytes_of(await rig.uploader().upload(other)) == contents(other)
+    assert rig.content.uploads == {}
+
+
+@pytest.mark.parametrize("deaf", [False, True])
+async def test_what_nobody_holds_any_more_is_given_up_at_the_start(rig, wire, pin, deaf):
+    pinned = pin()
+    kill_at(wire, 20)
+    assert await killed(rig.uploader().upload(pinned))
+    wire.moment = lambda count: None
+    await rig.uploader().sweep([pinned])
+    assert rig.content.uploads
+    pinned.release()
+    if deaf:
+        rig.faults.append(Fault("abort", times=99, error=Unavailable.of("no route")))
+    await rig.uploader().sweep([])
+    assert bool(rig.content.uploads) is deaf
+    assert ledgers(rig) == []
+
+
+def overwrite(path, chance, *, pretend):
+    """Write other bytes in place at two places, and pretend that nothing happened."""
+    before = path.stat()
+    with path.open("r+b") as file:
+        for _ in range(2):
+            file.seek(chance.randrange(before.st_size))
+            file.write(b"!")
+    if pretend:
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+@pytest.mark.parametrize("seed", range(30))
+async def test_an_overwrite_while_no_worker_ran_is_never_mixed_with_what_was_sent(rig, wire, pin, seed):
+    chance = random.Random(seed)  # noqa: S311 - draws faults, no secrets
+    pinned = pin({"s/a": 6 * PART, "s/b": 900})
+    old = contents(pinned)
+    kill_at(wire, chance.randint(5, 25))
+    await killed(rig.uploader().upload(pinned))
+    for name in old:
+        overwrite(pinned.folder / name, chance, pretend=True)
+    wire.moment = lambda count: None
+    try:
+        commit = await rig.uploader().upload(pinned)
+    except Changed:
+        assert (rig.store.commits(), rig.content.uploads) == ([], {})
+    else:
+        assert rig.store.bytes_of(commit) in (old, contents(pinned))
+
+
+def hook(monkeypatch, wire, moment):
+    """Call `moment` at each chunk of the first pass, and around each part of the second and each call."""
+    chunks, part = Reading._chunks, Reading.part
+
+    def watched_chunks(self, *given):
+        for chunk in chunks(self, *given):
+            wire.passes()
+            yield chunk
+
+    def watched_part(self, *given):
+        wire.passes()
+        data = part(self, *given)
+        wire.passes()
+        return data
+
+    monkeypatch.setattr(Reading, "_chunks", watched_chunks)
+    monkeypatch.setattr(Reading, "part", watched_part)
+    wire.moment = moment
+
+
+def promise(pinned, files):
+    """The folder of this content."""
+    triples = [(name, len(data), xxhash.xxh3_128_hexdigest(data)) for name, data in files.items()]
+    return checkpoint_folder(pinned.candidate.name, triples)
+
+
+@pytest.mark.parametrize("pretend", [False, True])
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_an_overwrite_at_any_moment_never_makes_an_object_of_other_bytes(
+    rig, wire, pin, monkeypatch, pretend, chunked
+):
+    rig.settings = msgspec.structs.replace(rig.settings, threads=1)
+    if chunked:
+        rig.store.parts = None
+    seen = set()
+    for moment in range(1, 200):
+        chance = random.Random(moment)  # noqa: S311 - draws faults, no secrets
+        pinned = pin({"s/a": 3 * PART + 5, "s/b": 900})
+        old, wire.moments = contents(pinned), 0
+        victim = pinned.folder / chance.choice(["s/a", "s/b"])
+        with monkeypatch.context() as patched:
+            hook(
+                patched,
+                wire,
+                lambda count, moment=moment, victim=victim, chance=chance: (
+                    overwrite(victim, chance, pretend=pretend) if count == moment else None
+                ),
+            )
+            uploader = rig.uploader()
+            try:
+                shipment = await uploader.send(pinned)
+            except Changed:
+                seen.add("changed")
+                assert ledgers(rig) == []
+                assert rig.content.uploads == {}
+            else:
+                keys = {file.name: f"base/run/{file.object}" for file in shipment.files}
+                found = {name: rig.content.objects[key] for name, key in keys.items()}
+                assert found in (old, contents(pinned))
+                assert shipment.folder == promise(pinned, found)
+                seen.add("old" if found == old else "new")
+                await uploader.forget(pinned)
+        reached = wire.moments >= moment
+        pinned.release()
+        if not reached:
+            break
+    assert not reached, "every moment has been tried"
+    assert seen >= {"changed", "old"}

@@ -1,0 +1,144 @@
+import os
+import shutil
+
+import pytest
+
+from podferry.contract.errors import Changed, Refused
+from podferry.sidecar.checkpoint.detect.detector import gather
+from podferry.sidecar.checkpoint.upload.hardlink_hold import Pins
+from podferry.sidecar.runtime.file_identity import Identity, scan
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "files" / "step" / "deep").mkdir(parents=True)
+    (tmp_path / "files" / "step" / "w.bin").write_bytes(b"one")
+    (tmp_path / "files" / "step" / "deep" / "v.bin").write_bytes(b"two")
+    return tmp_path / "files"
+
+
+@pytest.fixture
+def pins(tmp_path):
+    return Pins(tmp_path / "pins")
+
+
+def contents(pinned):
+    return {name: (pinned.folder / name).read_bytes() for name, _ in pinned.held}
+
+
+def step(root):
+    return gather(root)[1]["step"]
+
+
+def no_links(*_, **__):
+    raise PermissionError(1, "Operation not permitted")
+
+
+BOTH = {"step/deep/v.bin": b"two", "step/w.bin": b"one"}
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_what_is_held_outlives_its_originals(root, pins, monkeypatch, links):
+    if not links:
+        monkeypatch.setattr(os, "link", no_links)
+    pinned = pins.pin(step(root), root, 5.0)
+    assert ((root / "step" / "w.bin").stat().st_nlink == 2) == links
+    (root / "step" / "w.bin").unlink()
+    (root / "aside").write_bytes(b"new")
+    (root / "aside").replace(root / "step" / "deep" / "v.bin")
+    assert contents(pinned) == BOTH
+    assert dict(pinned.held) == scan(pinned.folder)
+    pinned.release()
+    assert list(pins.folder.iterdir()) == []
+    assert (root / "step" / "deep" / "v.bin").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("change", ["overwritten", "removed", "replaced by a link", "a directory is a file"])
+def test_a_change_before_it_is_held_is_told_and_leaves_nothing(root, pins, change):
+    candidate = step(root)
+    path = root / "step" / "w.bin"
+    if change == "overwritten":
+        path.write_bytes(b"other")
+    elif change == "a directory is a file":
+        shutil.rmtree(root / "step")
+        (root / "step").write_bytes(b"file")
+    else:
+        path.unlink()
+        if change != "removed":
+            path.symlink_to("deep/v.bin")
+    with pytest.raises(Changed):
+        pins.pin(candidate, root, 5.0)
+    assert list(pins.folder.iterdir()) == []
+
+
+def test_what_cannot_be_held_is_refused_with_the_reason(root, pins, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "link", no_links)
+    monkeypatch.setattr(shutil, "copyfile", full)
+    with pytest.raises(Refused, match="No space left on device"):
+        pins.pin(step(root), root, 5.0)
+    assert list(pins.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_the_next_worker_adopts_what_is_held_oldest_first(root, pins, monkeypatch, links):
+    if not links:
+        monkeypatch.setattr(os, "link", no_links)
+    (root / "latest").write_bytes(b"step")
+    first = pins.pin(step(root), root, 5.0)
+    (root / "step" / "w.bin").unlink()
+    (root / "step" / "w.bin").write_bytes(b"newer")
+    second = pins.pin(step(root), root, 6.0)
+    shutil.rmtree(root)
+    later = Pins(pins.folder)
+    assert later.adopt() == [first, second]
+    assert second.candidate.name == "step"
+    assert contents(second) == {**BOTH, "step/w.bin": b"newer", "latest": b"step"}
+    assert later._next == 3
+
+
+def test_a_pin_adds_no_byte_to_a_volume_that_may_be_full(root, tmp_path):
+    pins = Pins(tmp_path / "pins", tmp_path / "control" / "pins")
+    pinned = pins.pin(step(root), root, 5.0)
+    theirs = {path.stat().st_ino for path in root.rglob("*") if path.is_file()}
+    assert {path.stat().st_ino for path in pins.folder.rglob("*") if path.is_file()} == theirs
+    assert Pins(pins.folder, tmp_path / "control" / "pins").adopt() == [pinned]
+    pinned.release()
+    assert list((tmp_path / "control" / "pins").iterdir()) == []
+
+
+def test_notes_that_a_kill_left_are_removed(root, pins):
+    pinned = pins.pin(step(root), root, 5.0)
+    shutil.rmtree(pinned.folder.parent)
+    assert Pins(pins.folder).adopt() == []
+    assert not pinned.note.exists()
+
+
+def test_what_a_kill_left_half_made_is_removed_and_foreign_files_are_not(root, pins):
+    (pins.folder / "7.aside" / "files").mkdir(parents=True)
+    (pins.folder / "lost+found").mkdir()
+    assert pins.adopt() == []
+    assert [path.name for path in pins.folder.iterdir()] == ["lost+found"]
+
+
+def test_what_was_overwritten_in_place_meanwhile_is_let_go(root, pins):
+    pins.pin(step(root), root, 5.0)
+    (root / "step" / "w.bin").write_bytes(b"torn")
+    assert Pins(pins.folder).adopt() == []
+    assert list(pins.folder.iterdir()) == []
+
+
+def test_a_pin_without_its_note_is_let_go(root, pins):
+    pinned = pins.pin(step(root), root, 5.0)
+    pinned.note.write_bytes(b"{")
+    assert Pins(pins.folder).adopt() == []
+
+
+def test_identities_tell_versions_apart(tmp_path):
+    path = tmp_path / "w"
+    path.write_bytes(b"1")
+    before = Identity.of(path.stat())
+    os.utime(path, ns=(0, 1))
+    assert Identity.of(path.stat()) != before

@@ -1,0 +1,246 @@
+import asyncio
+import os
+
+import msgspec
+import pytest
+
+from podferry.contract.errors import AccessDenied, Changed, FormatTooNew, Unavailable
+from podferry.contract.memory import Footprint
+from podferry.sidecar.checkpoint.detect.detector import gather
+from podferry.sidecar.checkpoint.upload import file_sender as sending
+from podferry.sidecar.checkpoint.upload.hardlink_hold import Pins
+from podferry.sidecar.config.tuning import MIB, CheckpointSettings
+from podferry.sidecar.state.upload_counters import Meter
+from podferry.storage.memory.store import Fault
+
+
+@pytest.fixture
+def uploader(rig):
+    return rig.uploader()
+
+
+@pytest.fixture
+def pin(rig):
+    pins = Pins(rig.pins)
+    return lambda name: pins.pin(gather(rig.root)[1][name], rig.root, 1.0)
+
+
+@pytest.fixture(params=["parts", "chunks"])
+def way(request, rig):
+    """Both ways of large files."""
+    if request.param == "chunks":
+        rig.store.parts = None
+    return request.param
+
+
+def sent(rig, start=0):
+    """Names of the data that was sent, each part with its number."""
+    calls = [(call, name) for call, name in rig.content.calls[start:] if "/.podferry/" not in name]
+    return [name.removeprefix("run/") for call, name in calls if call in ("write", "send")]
+
+
+async def test_every_kind_of_file_arrives_whole(rig, way, pin):
+    contents = {"s/empty": b"", "s/small": b"1", "s/part": b"2" * 1024, "s/large": os.urandom(5000)}
+    for name, data in contents.items():
+        rig.write(name, data)
+    commit = await rig.uploader().upload(pin("s"))
+    assert rig.store.bytes_of(commit) == contents
+    assert [file.name for file in commit.files] == sorted(contents)
+    assert commit.checkpoint.startswith("s-")
+    whole = [f"{commit.checkpoint}/s/{name}" for name in ("empty", "part", "small")]
+    large = [f"{commit.checkpoint}/s/large"]
+    numbered = [f"{large[0]}#{number}" for number in range(1, 6)]
+    assert sorted(sent(rig)) == sorted(whole + (numbered if way == "parts" else large))
+
+
+async def test_what_one_part_holds_goes_as_one_part_from_a_size_on(rig, uploader, pin, monkeypatch):
+    monkeypatch.setattr(sending, "IN_PARTS_FROM", 100)
+    rig.write("s/a", b"1" * 99)
+    rig.write("s/b", b"1" * 100)
+    commit = await uploader.upload(pin("s"))
+    assert sorted(sent(rig)) == [f"{commit.checkpoint}/s/a", f"{commit.checkpoint}/s/b#1"]
+
+
+async def test_sending_says_what_it_did_and_commits_nothing(rig, uploader, pin):
+    rig.write("s/a", b"1" * 3000)
+    rig.write("s/b", b"2")
+    shipment = await uploader.send(pin("s"))
+    assert (shipment.sent, shipment.referenced, shipment.earlier) == (3001, 0, None)
+    assert [file.name for file in shipment.files] == ["s/a", "s/b"]
+    assert rig.store.commits() == []
+
+
+async def test_data_goes_before_the_commit_and_the_hint_after_it(rig, uploader, pin):
+    rig.write("s/w", b"1")
+    commit = await uploader.upload(pin("s"))
+    written = [name for call, name in rig.content.calls if call == "write" and "/writers/" not in name]
+    private = "run/.podferry"
+    data = f"run/{commit.checkpoint}/s/w"
+    assert written == [data, f"{private}/commits/000000000001.json", f"{private}/latest.json"]
+
+
+async def test_a_change_between_two_files_commits_neither_version(rig, way, pin):
+    rig.settings = msgspec.structs.replace(rig.settings, parts_at_once=1)
+    rig.write("s/a", b"1" * 3000)
+    rig.write("s/b", b"1" * 3000)
+    pinned = pin("s")
+    rig.store.gated = "s/a"
+    upload = asyncio.create_task(rig.uploader().upload(pinned))
+    await rig.until(rig.store.reached.is_set)
+    rig.write("s/b", b"2" * 3000)
+    rig.store.go.set()
+    with pytest.raises(Changed):
+        await upload
+    assert rig.store.commits() == []
+    assert not any("s/b" in key for key in rig.content.objects)
+
+
+async def test_the_same_content_is_sent_and_committed_once(rig, uploader, pin):
+    rig.write("s/w", b"1" * 2000)
+    first = await uploader.upload(pin("s"))
+    calls = len(rig.content.calls)
+    assert await uploader.upload(pin("s")) == first
+    again = await rig.uploader("two").send(pin("s"))
+    assert (again.earlier, again.sent, again.referenced) == (first, 0, 2000)
+    assert {call for call, _ in rig.content.calls[calls:]} <= {"children", "read", "stat"}
+
+
+async def test_content_whose_objects_have_gone_is_sent_anew(rig, uploader, pin):
+    rig.write("s/w", b"1")
+    first = await uploader.upload(pin("s"))
+    del rig.content.objects[f"base/run/{first.checkpoint}/s/w"]
+    second = await uploader.upload(pin("s"))
+    assert second.checkpoint == first.checkpoint
+    assert rig.store.bytes_of(second) == {"s/w": b"1"}
+
+
+async def test_a_temporary_failure_is_tried_again(rig, way, pin):
+    rig.write("s/small", b"1")
+    rig.write("s/w", b"1" * 3000)
+    for call in ("write", "begin", "send", "complete"):
+        for after in (False, True):
+            rig.faults.append(Fault(call, "*/s/*", error=Unavailable.of("no route"), after=after))
+    commit = await rig.uploader().upload(pin("s"))
+    assert rig.store.bytes_of(commit) == {"s/small": b"1", "s/w": b"1" * 3000}
+
+
+async def test_a_part_that_is_damaged_on_the_way_is_sent_again(rig, uploader, pin):
+    rig.write("s/w", b"1" * 3000)
+    rig.faults.append(Fault("send", "*/s/w#2", times=2, corrupt=5))
+    assert rig.store.bytes_of(await uploader.upload(pin("s"))) == {"s/w": b"1" * 3000}
+
+
+async def test_a_store_that_stays_away_commits_nothing(rig, uploader, pin):
+    rig.write("s/w", b"1")
+    rig.faults.append(Fault("write", times=3, error=Unavailable.of("no route")))
+    with pytest.raises(Unavailable):
+        await uploader.upload(pin("s"))
+    assert rig.store.commits() == []
+    assert (await uploader.upload(pin("s"))).sequence == 1
+
+
+async def test_what_has_not_changed_is_referenced(rig, uploader, pin):
+    rig.write("e-1/frozen", b"f" * 3000)
+    rig.write("e-1/head", b"1" * 3000)
+    first = await uploader.upload(pin("e-1"))
+    meter = Meter()
+    # A new worker finds the newest commit at the destination, its own process knows it from before.
+    for number, one in ((2, uploader), (3, rig.uploader(meter=meter))):
+        rig.write(f"e-{number}/frozen", b"f" * 3000)
+        rig.write(f"e-{number}/head", b"%d" % number * 3000)
+        calls = len(rig.content.calls)
+        commit = await one.upload(pin(f"e-{number}"))
+        assert {file.name: file.object for file in commit.files} == {
+            f"e-{number}/frozen": f"{first.checkpoint}/e-1/frozen",
+            f"e-{number}/head": f"{commit.checkpoint}/e-{number}/head",
+        }
+        assert not any("frozen" in name for name in sent(rig, calls))
+    assert (meter.sent, meter.referenced) == (3000, 3000)
+
+
+@pytest.mark.parametrize("damage", ["gone", "other size"])
+async def test_a_reference_is_relied_on_only_while_its_object_stands(rig, uploader, pin, damage):
+    rig.store.check = lambda before: None  # here it is the test that breaks a commit
+    rig.write("e-1/frozen", b"f" * 3000)
+    first = await uploader.upload(pin("e-1"))
+    key = f"base/run/{first.checkpoint}/e-1/frozen"
+    rig.write("e-2/frozen", b"f" * 3000)
+    rig.write("e-2/head", b"2" * 3000)
+    rig.store.gated = "e-2/head"  # it goes while the rest is sent
+    upload = asyncio.create_task(uploader.send(pin("e-2")))
+    await rig.until(rig.store.reached.is_set)
+    del rig.content.objects[key]
+    if damage == "other size":
+        rig.content.objects[key] = b"f" * 2999
+    rig.store.go.set()
+    shipment = await upload
+    assert [file.object for file in shipment.files] == [
+        f"{shipment.folder}/e-2/frozen",
+        f"{shipment.folder}/e-2/head",
+    ]
+    assert (shipment.sent, shipment.referenced) == (6000, 0)
+    assert rig.content.objects[f"base/run/{shipment.folder}/e-2/frozen"] == b"f" * 3000
+
+
+@pytest.mark.parametrize("error", [AccessDenied.of("not yours"), FormatTooNew.of("later")])
+async def test_commits_that_cannot_be_read_are_not_referenced(rig, uploader, pin, error):
+    rig.write("e-1", b"f" * 3000)
+    await uploader.upload(pin("e-1"))
+    rig.write("e-2", b"f" * 3000)
+    rig.faults.append(Fault("read", "*/commits/*", error=error, times=9))
+    shipment = await rig.uploader("two").send(pin("e-2"))
+    assert (shipment.sent, shipment.referenced) == (3000, 0)
+
+
+async def test_a_cap_makes_parts_small_and_spreads_them(rig, pin, monkeypatch):
+    rig.settings = msgspec.structs.replace(rig.settings, part_bytes=4 * MIB, parts_at_once=4)
+    rig.write("s/w", b"1" * (5 * MIB))
+    taken = []
+    uploader = rig.uploader(limit=2 * MIB)
+    monkeypatch.setattr(uploader._sender._throttle, "reserve", lambda count: taken.append(count) or 0.0)
+    await uploader.send(pin("s"))
+    assert taken == [2 * MIB, 2 * MIB, MIB]
+
+
+@pytest.mark.parametrize("way", ["parts", "chunks"], indirect=True)
+async def test_every_byte_waits_for_its_turn(rig, way, pin, monkeypatch):
+    rig.write("s/small", b"1" * 10)
+    rig.write("s/w", b"1" * 3000)
+    taken = []
+    uploader = rig.uploader(limit=2 * MIB)
+    monkeypatch.setattr(uploader._sender._throttle, "reserve", lambda count: taken.append(count) or 0.0)
+    rig.faults.append(Fault("write", "*/small", error=Unavailable.of("no route"), after=True))
+    await uploader.send(pin("s"))
+    assert sorted(taken) == [10, 10, 3000 - 2048, 1024, 1024], "what is sent again takes a turn again"
+
+
+async def test_no_more_bytes_are_in_flight_than_there_is_memory_for(rig, pin):
+    rig.settings = msgspec.structs.replace(rig.settings, parts_at_once=3)
+    for number in range(12):
+        rig.write(f"s/{number}", os.urandom(700))
+    rig.write("s/large", os.urandom(9000))
+    flying, most = {}, []
+    gate = asyncio.Event()
+    rig.faults.append(Fault("*", "*/s/*", times=99, wait=gate))
+    real_send, real_write = rig.store.parts.send, rig.store.write
+
+    async def counted(key, size, call):
+        flying[key] = size
+        most.append(sum(flying.values()))
+        try:
+            return await call
+        finally:
+            del flying[key]
+
+    rig.store.parts.send = lambda *a: counted(a[:3:2], len(a[3]), real_send(*a))
+    rig.store.write = lambda name, body, *a: counted(name, len(body), real_write(name, body, *a))
+    upload = asyncio.create_task(rig.uploader().send(pin("s")))
+    await rig.until(lambda: sum(flying.values()) >= 1400)
+    gate.set()
+    await upload
+    assert max(most) <= 3 * 1024
+
+
+def test_the_memory_sum_holds_what_is_in_flight_twice():
+    settings = CheckpointSettings()
+    assert 2 * settings.part_bytes * settings.parts_at_once <= Footprint().buffers

@@ -1,0 +1,37 @@
+import pytest
+
+from podferry.contract.errors import CredentialsMissing
+from podferry.contract.spec import Access
+from podferry.sidecar.config.store_access import store_config
+
+
+@pytest.fixture
+def secret(tmp_path):
+    folder = tmp_path / "secret"
+    folder.mkdir()
+    (folder / "AWS_ACCESS_KEY_ID").write_text("of the secret\n")
+    return folder
+
+
+def test_a_secret_stands_alone(monkeypatch, secret):
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of the environment")
+    config = store_config(Access(), secret)
+    assert dict(config.credentials) == {"AWS_ACCESS_KEY_ID": "of the secret"}
+
+
+def test_without_a_secret_the_environment_counts(monkeypatch):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of the environment")
+    monkeypatch.setenv("HOME", "/nonexistent")
+    assert store_config(Access(), None).credentials["AWS_ACCESS_KEY_ID"] == "of the environment"
+
+
+def test_a_secret_that_is_missing_is_told(tmp_path):
+    with pytest.raises(CredentialsMissing, match="is missing"):
+        store_config(Access(), tmp_path / "absent")
+
+
+def test_the_spec_says_where_and_its_silence_changes_nothing(secret):
+    config = store_config(Access(endpoint="http://127.0.0.1:9", region="r1"), secret)
+    assert (config.endpoint, config.region) == ("http://127.0.0.1:9", "r1")
+    config = store_config(Access(), secret)
+    assert (config.endpoint, config.region) == (None, None)

@@ -1,0 +1,252 @@
+"""The agent's HTTP API, over a real socket, asked by the real client."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator
+from urllib.request import urlopen
+
+import msgspec
+import pytest
+
+from podferry.contract.api import (
+    METRICS_PATH,
+    CheckpointStatus,
+    DatasetStatus,
+    Durability,
+    DurableCheckpoint,
+    Gate,
+    Marked,
+    Stage,
+    Status,
+)
+from podferry.contract.errors import InvalidWish, Problem, Refused, Unavailable
+from podferry.sidecar.control import http_client as client_module
+from podferry.sidecar.control import prestop_command as drain
+from podferry.sidecar.control.agent_api import Answers, FlushWish
+from podferry.sidecar.control.http_client import AgentClient
+from podferry.sidecar.control.http_server import serve
+from podferry.sidecar.state.agent_state import State
+from podferry.sidecar.state.durations import Timings
+from podferry.sidecar.state.transfer_counters import PrefetchMeter
+
+
+@pytest.fixture
+async def served() -> AsyncIterator[tuple[Answers, State, AgentClient]]:
+    state = State(Status())
+    answers = Answers(state, Timings())
+    listener = socket.create_server(("127.0.0.1", 0))
+    runner = await serve(answers, listener)
+    yield answers, state, AgentClient(f"http://127.0.0.1:{listener.getsockname()[1]}")
+    await runner.cleanup()
+
+
+async def test_status_is_the_whole_document(served: tuple[Answers, State, AgentClient]) -> None:
+    _, state, client = served
+    state.status.starts = 3
+    assert await asyncio.to_thread(client.status) == state.status
+
+
+async def test_gate_answers_when_it_opens(served: tuple[Answers, State, AgentClient]) -> None:
+    _, state, client = served
+    gates = client.gates(20)
+    asked = asyncio.create_task(asyncio.to_thread(next, gates))
+    gate = Gate(open=True, environment={"PODFERRY_DATASET": "/d"}, summary="all there")
+    asyncio.get_running_loop().call_soon(state.open_gate, gate)
+    async with asyncio.timeout(5):
+        assert await asked == gate
+
+
+async def test_gate_that_is_not_settled_tells_the_progress(
+    served: tuple[Answers, State, AgentClient],
+) -> None:
+    _, state, client = served
+    state.enter(Stage.PREFETCHING)
+    gate = await asyncio.to_thread(next, client.gates(0))
+    assert not gate.open
+    assert not gate.problems
+    assert "prefetching" in gate.summary
+
+
+@pytest.mark.parametrize(("error", "retryable"), [(Refused, False), (Unavailable, True)])
+async def test_refusal_says_whether_a_new_pod_may_fare_better(
+    served: tuple[Answers, State, AgentClient], error: type[Refused | Unavailable], retryable: bool
+) -> None:
+    _, state, client = served
+    state.refuse(error(Problem("a"), Problem("b")))
+    gate = await asyncio.to_thread(next, client.gates(20))
+    assert (gate.open, gate.retryable) == (False, retryable)
+    assert [problem.what for problem in gate.problems] == ["a", "b"]
+
+
+async def test_without_checkpoints_everything_is_durable(served: tuple[Answers, State, AgentClient]) -> None:
+    assert await asyncio.to_thread(served[2].durable, 5) == Durability(durable=True)
+
+
+async def test_durable_asks_again_until_the_deadline(served: tuple[Answers, State, AgentClient]) -> None:
+    api, _, client = served
+    calls: list[tuple[float, FlushWish]] = []
+
+    async def flush(seconds: float, wish: FlushWish) -> Durability:
+        calls.append((seconds, wish))
+        return Durability(durable=len(calls) == 3, pending=("x",))
+
+    api.flush = flush
+    answer = await asyncio.to_thread(client.durable, 60, final=True, ending=True, exit_code=3)
+    assert answer.durable
+    assert len(calls) == 3
+    assert all(0 < seconds <= 25 for seconds, _ in calls)
+    assert {wish for _, wish in calls} == {FlushWish(final=True, ending=True, exit_code=3)}
+
+
+async def test_the_hook_tells_that_the_pod_ends_and_does_not_wait(
+    served: tuple[Answers, State, AgentClient],
+) -> None:
+    api, _, client = served
+    calls: list[tuple[float, FlushWish]] = []
+
+    async def flush(seconds: float, wish: FlushWish) -> Durability:
+        calls.append((seconds, wish))
+        return Durability(durable=False, pending=("x",))
+
+    api.flush = flush
+    assert await asyncio.to_thread(drain.main, ["--agent", client.url]) == 0
+    assert calls == [(0, FlushWish(ending=True))]
+
+
+async def test_a_mark_reaches_who_takes_it(served: tuple[Answers, State, AgentClient]) -> None:
+    api, _, client = served
+    answer = await asyncio.to_thread(client.done, "step 1/2")
+    assert answer.checkpoint is None
+    assert "gate has not opened" in answer.problems[0].measured
+
+    async def mark(checkpoint: str) -> Marked:
+        return Marked(checkpoint=checkpoint.upper())
+
+    api.mark = mark
+    assert (await asyncio.to_thread(client.done, "step 1/2")).checkpoint == "STEP 1/2"
+
+
+async def test_metrics_are_what_the_status_says(served: tuple[Answers, State, AgentClient]) -> None:
+    _, state, client = served
+    done = DurableCheckpoint("step-7", 3, 7, 10, completed_at=1.0, durable_at=2.0)
+    state.status.checkpoints = CheckpointStatus(
+        uri="s3://b/c", path="/c", lineage="l", durable=[done], pending=["step-8"], pending_bytes=99
+    )
+    state.enter(Stage.OPEN)
+    lines = await metrics_of(client)
+    for line in (
+        'podferry_stage{stage="open"} 1.0',
+        'podferry_stage{stage="draining"} 0.0',
+        "podferry_checkpoints_durable_total 1.0",
+        "podferry_checkpoint_backlog_bytes 99.0",
+        "podferry_checkpoint_durable_step 7.0",
+        "podferry_checkpoint_durable_seconds_count 0.0",
+    ):
+        assert line in lines
+
+
+async def metrics_of(client: AgentClient) -> list[str]:
+    with await asyncio.to_thread(urlopen, f"{client.url}{METRICS_PATH}") as answer:
+        lines: list[str] = answer.read().decode().splitlines()
+    return lines
+
+
+async def test_each_dataset_has_samples_of_its_own(served: tuple[Answers, State, AgentClient]) -> None:
+    _, state, client = served
+    meter = PrefetchMeter(bytes=500, retries=2, handed_over=3, connections=4)
+    for seconds in (0.004, 0.005, 3.0, 60.0):
+        meter.first_byte(seconds)
+    first = DatasetStatus("s3://b/d", "/d", files=9, bytes_done=400, rate=12.5, transfer=meter)
+    state.status.datasets = [first, DatasetStatus("s3://b/v", "/v", name="val", volume_free=7)]
+    lines = await metrics_of(client)
+    family = "podferry_dataset_first_byte_seconds"
+    for line in (
+        'podferry_dataset_files{dataset=""} 9.0',
+        'podferry_dataset_files{dataset="val"} 0.0',
+        'podferry_dataset_done_bytes{dataset=""} 400.0',
+        'podferry_dataset_bytes_per_second{dataset=""} 12.5',
+        'podferry_dataset_received_bytes_total{dataset=""} 500.0',
+        'podferry_dataset_retries_total{dataset=""} 2.0',
+        'podferry_dataset_handed_over_total{dataset=""} 3.0',
+        'podferry_dataset_connections{dataset=""} 4.0',
+        'podferry_dataset_volume_free_bytes{dataset="val"} 7.0',
+        f'{family}_bucket{{dataset="",le="0.0025"}} 0.0',
+        f'{family}_bucket{{dataset="",le="0.005"}} 2.0',
+        f'{family}_bucket{{dataset="",le="10.0"}} 3.0',
+        f'{family}_bucket{{dataset="",le="+Inf"}} 4.0',
+        f'{family}_count{{dataset=""}} 4.0',
+        f'{family}_sum{{dataset=""}} 63.009',
+        f'{family}_count{{dataset="val"}} 0.0',
+    ):
+        assert line in lines
+    assert lines.count("# TYPE podferry_dataset_files gauge") == 1, "one family, however many datasets"
+
+
+async def test_what_changes_by_itself_is_brought_up_to_date_before_it_is_told(
+    served: tuple[Answers, State, AgentClient],
+) -> None:
+    api, state, client = served
+    dataset = DatasetStatus("s3://b/d", "/d", files=9)
+    state.status.datasets = [dataset]
+
+    def more() -> None:
+        dataset.files_done += 1
+
+    api.refresh = more
+    assert (await asyncio.to_thread(client.status)).datasets[0].files_done == 1
+    assert 'podferry_dataset_done_files{dataset=""} 2.0' in await metrics_of(client)
+    assert "3 of 9 files" in (await asyncio.to_thread(next, client.gates(0))).summary
+
+
+async def test_durable_gives_up_on_the_hopeless(served: tuple[Answers, State, AgentClient]) -> None:
+    api, _, client = served
+
+    async def flush(seconds: float, wish: FlushWish) -> Durability:
+        return Durability(durable=False, pending=("x",), hopeless=True)
+
+    api.flush = flush
+    assert (await asyncio.to_thread(client.durable, 60)).hopeless
+
+
+def test_an_agent_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "PATIENCE", 0.0)
+    with pytest.raises(Unavailable, match=r"http://127\.0\.0\.1:1 does not answer"):
+        AgentClient("http://127.0.0.1:1").status()
+
+
+def test_a_worker_that_is_killed_late_in_a_wait_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The patience begins with the failure, not with the question."""
+    monkeypatch.setattr(client_module, "PATIENCE", 0.5)
+    body = msgspec.json.encode(Status())
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            first, _ = listener.accept()
+            with first:
+                first.recv(4096)
+                time.sleep(0.6)  # what the question takes is the point
+            second, _ = listener.accept()
+            with second:
+                second.recv(4096)
+                second.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+
+        worker = threading.Thread(target=serve)
+        worker.start()
+        assert AgentClient(f"http://127.0.0.1:{listener.getsockname()[1]}").status() == Status()
+        worker.join()
+
+
+async def test_wait_for_returns_at_its_deadline() -> None:
+    state = State(Status())
+    assert not await state.wait_for(lambda: False, 0.01)
+    assert not state._wakers
+
+
+def test_invalid_wishes_are_no_temporary_matter() -> None:
+    state = State(Status())
+    state.refuse(InvalidWish.of("x"))
+    assert not state.gate().retryable

@@ -1,0 +1,109 @@
+"""The gate: its exit codes, its message, how little it loads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from podferry.contract.api import Gate
+from podferry.contract.errors import Problem, Unavailable
+from podferry.sidecar.control import wait_command as gate
+from podferry.sidecar.control.http_client import AgentClient
+
+
+def answers(monkeypatch: pytest.MonkeyPatch, *gates: Gate) -> None:
+    def asked(_: AgentClient, __: float) -> Iterator[Gate]:
+        yield from gates
+
+    monkeypatch.setattr(AgentClient, "gates", asked)
+
+
+@pytest.fixture
+def message(tmp_path: Path) -> Path:
+    """The file that Kubernetes makes for a termination message."""
+    path = tmp_path / "termination-log"
+    path.touch()
+    return path
+
+
+def run(message: Path) -> int:
+    return gate.main(["--agent", "http://127.0.0.1:1", "--termination-log", str(message)])
+
+
+def test_open_gate_exits_0_and_says_what_is_there(
+    monkeypatch: pytest.MonkeyPatch, message: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers(monkeypatch, Gate(open=False, summary="prefetching: 1 of 2"), Gate(open=True, summary="2 files"))
+    assert run(message) == 0
+    assert message.read_text() == ""
+    assert capsys.readouterr().err.splitlines() == ["prefetching: 1 of 2", "2 files"]
+
+
+def test_what_never_works_has_its_own_code_and_all_problems(
+    monkeypatch: pytest.MonkeyPatch, message: Path
+) -> None:
+    problems = (Problem("too large", "9 GiB", "Use less"), Problem("no bucket b"))
+    answers(monkeypatch, Gate(open=False, problems=problems))
+    assert run(message) == 78
+    assert message.read_text() == "podferry: too large (9 GiB). Use less.\nno bucket b."
+
+
+def test_what_may_work_later_exits_1(monkeypatch: pytest.MonkeyPatch, message: Path) -> None:
+    answers(monkeypatch, Gate(open=False, problems=(Problem("no answer"),), retryable=True))
+    assert run(message) == 1
+
+
+def test_a_long_message_is_cut_to_what_kubernetes_keeps(
+    monkeypatch: pytest.MonkeyPatch, message: Path
+) -> None:
+    answers(monkeypatch, Gate(open=False, problems=(Problem("x" * 9000),)))
+    run(message)
+    assert len(message.read_bytes()) == 4096
+
+
+def test_an_absent_agent_ends_with_a_sentence(monkeypatch: pytest.MonkeyPatch, message: Path) -> None:
+    def silent(_: AgentClient, __: float) -> Iterator[Gate]:
+        raise Unavailable.of("the podferry agent does not answer")
+
+    monkeypatch.setattr(AgentClient, "gates", silent)
+    assert run(message) == 1
+    assert "does not answer" in message.read_text()
+
+
+def test_no_agent_is_told(monkeypatch: pytest.MonkeyPatch, message: Path) -> None:
+    monkeypatch.delenv("PODFERRY_AGENT", raising=False)
+    assert gate.main(["--termination-log", str(message)]) == 78
+    assert "PODFERRY_AGENT" in message.read_text()
+
+
+def test_an_invalid_wish_ends_it_at_once_without_an_agent(message: Path) -> None:
+    assert gate.main(["--refused", "podferry.io/datset: unknown", "--termination-log", str(message)]) == 78
+    assert message.read_text() == "podferry: podferry.io/datset: unknown"
+
+
+def test_the_gate_loads_no_heavy_module() -> None:
+    listing = (
+        "import sys; from podferry.cli.main import main\n"
+        "try: main(['wait', '--help'])\nexcept SystemExit: pass\n"
+        "print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", listing], capture_output=True, text=True, check=True
+    ).stderr
+    heavy = {
+        "aiohttp",
+        "click",
+        "rich",
+        "obstore",
+        "fsspec",
+        "structlog",
+        "stamina",
+        "uvloop",
+        "asyncio",
+        "yaml",
+    }
+    assert heavy.isdisjoint(loaded.split())

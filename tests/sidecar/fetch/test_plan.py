@@ -1,0 +1,44 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podferry.contract.manifest import Entry, freeze
+from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.fetch.plan import plan_prefetch
+from podferry.sidecar.staging.volume_capacity import Capacity
+
+MIB = 1 << 20
+ROOMY = Capacity(volume_bytes=1 << 50)
+SIZES = st.dictionaries(st.from_regex(r"[a-c]{1,3}", fullmatch=True), st.integers(0, 300), max_size=12)
+
+
+def manifest(sizes):
+    return freeze("s3://b/d", [Entry(name, size) for name, size in sizes.items()])
+
+
+def planned(sizes, kept=(), **settings):
+    return plan_prefetch(manifest(sizes), frozenset(kept), PrefetchSettings(**settings))
+
+
+@given(SIZES, st.integers(1, 100), st.data())
+def test_the_pieces_tile_each_file_that_is_missing(sizes, range_bytes, data):
+    kept = data.draw(st.sets(st.sampled_from(sorted(sizes)))) if sizes else set()
+    plan = planned(sizes, kept, range_bytes=range_bytes)
+    ends = dict.fromkeys(range(len(plan.files)), 0)
+    counts = dict.fromkeys(ends, 0)
+    for piece in plan.requests():
+        assert piece.start == ends[piece.file]
+        assert piece.length <= range_bytes
+        assert piece.length > 0 or plan.files[piece.file].size == 0
+        ends[piece.file] += piece.length
+        counts[piece.file] += 1
+    assert {plan.files[index].name: end for index, end in ends.items()} == {
+        name: size for name, size in sizes.items() if name not in kept
+    }
+    assert tuple(counts.values()) == plan.pieces
+    assert {entry.name for entry in plan.kept} == kept
+
+
+@given(SIZES)
+def test_the_largest_come_first_and_the_order_is_settled(sizes):
+    names = [(entry.size, entry.name) for entry in planned(sizes).files]
+    assert names == sorted(names, key=lambda pair: (-pair[0], pair[1]))

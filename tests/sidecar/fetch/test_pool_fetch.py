@@ -1,0 +1,355 @@
+"""The whole prefetch over a server that speaks HTTP, with a client behind the lane that is watched."""
+
+import asyncio
+import base64
+import errno
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import msgspec
+import pytest
+import stamina
+from aiohttp import web
+
+from podferry.contract.errors import Corrupt, Refused
+from podferry.contract.manifest import Entry, freeze
+from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.fetch import worker_handle as lane_process
+from podferry.sidecar.fetch import worker_prefork as standby
+from podferry.sidecar.fetch.fetcher import Prefetch
+from podferry.sidecar.fetch.plan import plan_prefetch
+from podferry.sidecar.fetch.source import Source
+from podferry.sidecar.fetch.worker_main import Errands
+from podferry.sidecar.fetch.worker_protocol import Begin, Errand, Lot
+from podferry.sidecar.staging.staging_dir import ASIDE, Stage
+from podferry.sidecar.state.transfer_counters import PrefetchMeter
+from podferry.storage.checksum.checksums import SumKind, sum_of
+from podferry.storage.request_builder import Origin
+from tests.support.plainly import Plainly
+
+RANGE = 64 * 1024
+SETTINGS = PrefetchSettings(in_flight=4, range_bytes=RANGE, buffer_bytes=1 << 20, attempts=2, processes=1)
+FILES = {
+    "empty": b"",
+    "d/one": b"1",
+    **{f"d/small-{number}": os.urandom(3000 + number) for number in range(40)},
+    "buffers": os.urandom(RANGE - 1),
+    "large": os.urandom(9 * RANGE + 13),
+    "e/larger": os.urandom(20 * RANGE),
+}
+
+
+@pytest.fixture(autouse=True)
+def no_waiting():
+    with stamina.set_testing(True, attempts=100, cap=True):
+        yield
+
+
+class Objects:
+    """A store as a server shows it.
+
+    Attributes:
+        asked: (method, name, start) of each request.
+        spoilt: Answers that are damaged on their way: how often, by (name, start).
+        short: The range whose answer ends early, by (name, start).
+        states_with_ranges: Whether an answer with a range states the sum of the whole, as GCS does.
+        kind: Of the checksums that it states.
+    """
+
+    def __init__(self, kind=SumKind.CRC64NVME):
+        self.asked, self.spoilt, self.kind = [], {}, kind
+        self.gate = self.short = None
+        self.states_with_ranges = False
+
+    async def answer(self, request):
+        name = request.match_info["name"]
+        data, asked = FILES[name], request.http_range
+        start = asked.start or 0
+        body = data[start : asked.stop]
+        self.asked.append((request.method, name, start))
+        if self.gate is not None and request.method == "GET":
+            await self.gate(name, start)
+        headers = {"ETag": tag(name), "Accept-Ranges": "bytes"}
+        ranged = "Range" in request.headers
+        if ranged:
+            headers["Content-Range"] = f"bytes {start}-{start + len(body) - 1}/{len(data)}"
+        if self.states_with_ranges:
+            value = base64.b64encode(sum_of(SumKind.CRC32C, data).value).decode()
+            headers["x-goog-hash"] = f"crc32c={value}"
+        elif self.kind is not None and not ranged:
+            value = base64.b64encode(sum_of(self.kind, data).value).decode()
+            headers[f"x-amz-checksum-{self.kind}"] = value
+        if self.spoilt.get((name, start), 0) and request.method == "GET":
+            self.spoilt[name, start] -= 1
+            body = bytes([body[0] ^ 1]) + body[1:]
+        if self.short == (name, start):
+            return await self.cut(request, body, headers)
+        return web.Response(body=body, status=206 if ranged else 200, headers=headers)
+
+    async def cut(self, request, body, headers):
+        answer = web.StreamResponse(status=206, headers=headers | {"Content-Length": str(len(body))})
+        await answer.prepare(request)
+        await answer.write(body[:1000])
+        request.transport.close()
+        return answer
+
+    def fetched(self, name):
+        return [start for method, asked, start in self.asked if (method, asked) == ("GET", name)]
+
+
+def tag(name):
+    return f'"{sum_of(SumKind.CRC64NVME, FILES[name]).value.hex()}-{len(FILES[name])}"'
+
+
+class Behind:
+    """The store's own client: always right, unless told otherwise."""
+
+    def __init__(self):
+        self.asked, self.spoilt = [], False
+
+    async def fetch(self, entry, start, length):
+        self.asked.append((entry.name, start))
+        data = bytearray(FILES[entry.name][start : start + length])
+        if self.spoilt:
+            data[0] ^= 1
+        return memoryview(data)
+
+
+@pytest.fixture
+async def objects():
+    return Objects()
+
+
+@pytest.fixture
+async def port(objects):
+    app = web.Application(client_max_size=0)
+    app.router.add_route("*", "/{name:.*}", objects.answer)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    yield runner.addresses[0][1]
+    await runner.cleanup()
+
+
+@pytest.fixture
+def stage(tmp_path):
+    (tmp_path / "stage").mkdir()
+    made = Stage(tmp_path / "stage", tmp_path / "claims", 0o640)
+    yield made
+    made.close()
+
+
+class Rig:
+    def __init__(self, stage, port, settings=SETTINGS):
+        self.stage, self.settings, self.behind = stage, settings, Behind()
+        self.meter = PrefetchMeter()
+        self.source = Source(self.behind, Plainly(port, asks_sums=True))
+
+    def prefetch(self):
+        entries = [Entry(name, len(data), tag(name)) for name, data in FILES.items()]
+        manifest = freeze("http://x", entries)
+        plan = plan_prefetch(manifest, self.stage.claim(manifest), self.settings)
+        return Prefetch(plan, self.source, self.stage, self.settings, meter=self.meter)
+
+    def held(self):
+        paths = (path for path in self.stage.root.rglob("*") if path.is_file())
+        found = {path.relative_to(self.stage.root).as_posix(): path for path in paths}
+        return {name: path.read_bytes() for name, path in found.items() if not name.startswith(ASIDE)}
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+async def test_the_lane_alone_brings_everything(stage, port, objects, processes, monkeypatch):
+    monkeypatch.setattr(lane_process, "WORTH", 1e-9)
+    rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=processes))
+    await rig.prefetch().run()
+    assert rig.held() == FILES
+    assert not rig.behind.asked
+    assert rig.meter.files == len(FILES)
+    assert rig.meter.bytes == sum(map(len, FILES.values()))
+    assert rig.meter.connections == rig.meter.handed_over == rig.meter.discarded == 0
+    assert {path.stat().st_mode & 0o777 for path in stage.root.rglob("*") if path.is_file()} == {0o640}
+    assert sorted(objects.fetched("large")) == list(range(0, len(FILES["large"]), RANGE))
+
+
+@pytest.mark.parametrize("kind", [SumKind.CRC64NVME, SumKind.CRC32C, SumKind.SHA256])
+@pytest.mark.parametrize("processes", [1, 2])
+async def test_damage_on_the_way_is_found_and_mended(stage, port, objects, kind, processes, monkeypatch):
+    monkeypatch.setattr(lane_process, "WORTH", 1e-9)
+    objects.kind = kind
+    objects.spoilt = {("d/small-7", 0): 1, ("buffers", 0): 1, ("large", 3 * RANGE): 1}
+    rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=processes))
+    await rig.prefetch().run()
+    assert rig.held() == FILES
+    assert {name for name, _ in rig.behind.asked} == {"d/small-7", "buffers", "large"}
+    # One range after the other until it adds up: none behind the damaged one.
+    assert [start for name, start in rig.behind.asked if name == "large"][-1] == 3 * RANGE
+
+
+async def test_without_checks_damage_is_kept(stage, port, objects):
+    """So the checks above are what finds it."""
+    objects.spoilt = {("d/small-7", 0): 1}
+    rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=1, verify=False))
+    await rig.prefetch().run()
+    assert {name for name, data in rig.held().items() if data != FILES[name]} == {"d/small-7"}
+
+
+async def test_a_range_that_is_handed_over_is_not_compared_with_the_sum_of_the_whole(stage, port, objects):
+    """Some stores state the sum of the whole object with each range."""
+
+    class Stating(Plainly):
+        asks_sums = False
+
+    objects.states_with_ranges = True
+    objects.short = ("large", 3 * RANGE)
+    rig = Rig(stage, port)
+    rig.source = Source(rig.behind, Stating(port))
+    await rig.prefetch().run()
+    assert rig.held() == FILES
+    assert rig.behind.asked == [("large", 3 * RANGE)]
+
+
+@pytest.mark.parametrize("name", ["d/small-7", "large"])
+async def test_what_never_adds_up_is_named(stage, port, objects, name):
+    objects.spoilt = {(name, 0): 99}
+    rig = Rig(stage, port)
+    rig.behind.spoilt = True
+    with pytest.raises(Corrupt, match=f"{name} is damaged.*does not have its checksum.*found crc64nvme"):
+        await rig.prefetch().run()
+    assert name not in rig.held()
+
+
+async def test_a_later_start_goes_on_inside_large_files(stage, port, objects):
+    reached, released = asyncio.Event(), asyncio.Event()
+
+    async def gate(name, start):
+        if name == "e/larger" and start >= 10 * RANGE:
+            reached.set()
+            await released.wait()
+
+    objects.gate = gate
+    rig = Rig(stage, port)
+    task = asyncio.create_task(rig.prefetch().run())
+    await reached.wait()
+    while len(objects.fetched("e/larger")) < 11:  # noqa: ASYNC110 - the lane has no event for it
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    released.set()
+    before, objects.gate = set(objects.fetched("e/larger")), None
+    objects.asked.clear()
+    await rig.prefetch().run()
+    assert rig.held() == FILES
+    assert not {start for start in before if start < 10 * RANGE} & set(objects.fetched("e/larger"))
+    assert len(objects.fetched("e/larger")) >= 10
+
+
+async def test_when_a_process_that_helps_dies_the_client_does_its_work(stage, port, objects, monkeypatch):
+    monkeypatch.setattr(lane_process, "WORTH", 1e-9)
+    born, take = [], standby.take
+
+    def watched():
+        born.append(take())
+        return born[-1]
+
+    monkeypatch.setattr(standby, "take", watched)
+    killed = False
+
+    async def gate(name, start):
+        """Kills it while one of the large ranges is under way, wherever that is."""
+        nonlocal killed
+        while not born:  # noqa: ASYNC110 - the process has no event for its birth
+            await asyncio.sleep(0.01)
+        if not killed and name.startswith("d/small"):
+            killed = True
+            os.kill(born[0].pid, signal.SIGKILL)
+
+    objects.gate = gate
+    rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=2))
+    await rig.prefetch().run()
+    assert killed
+    assert rig.held() == FILES
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+async def test_a_full_volume_is_told_wherever_it_is_met(stage, port, objects, processes, monkeypatch):
+    monkeypatch.setattr(lane_process, "WORTH", 1e-9)
+
+    def put(number, data, entry):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    # In the process that helps, files land as they should; what only this one does fails.
+    monkeypatch.setattr(stage, "put", put)
+    rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=processes))
+    with pytest.raises(Refused, match="the volume was full"):
+        await rig.prefetch().run()
+
+
+@pytest.mark.parametrize(
+    ("jobs", "count", "wished", "expected"),
+    [(10, 1000, None, 0), (10_000, 10**8, 1, 0), (10_000, 10**9, 3, 2), (100, 10**10, 2, 1), (10, 10, 4, 0)],
+)
+def test_only_much_work_is_worth_another_process(jobs, count, wished, expected):
+    assert lane_process.helpers(jobs, count, wished) == expected
+
+
+async def test_a_helper_that_dies_while_it_has_all_it_may_have(stage, port, monkeypatch):
+    """Nobody makes room then: what it had comes by the client."""
+    monkeypatch.setattr(lane_process, "WORTH", 1e-9)
+    monkeypatch.setattr(lane_process, "AHEAD", 4)
+
+    def take():
+        ours, theirs = socket.socketpair()
+        with theirs:
+            words = [sys.executable, "-c", "import time; time.sleep(1)"]
+            process = subprocess.Popen(words, pass_fds=(theirs.fileno(),))
+        return standby.Child(process.pid, ours, process)
+
+    monkeypatch.setattr(standby, "take", take)
+    rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=2))
+    await asyncio.wait_for(rig.prefetch().run(), 60)
+    assert rig.held() == FILES
+
+
+async def test_where_no_process_can_be_had_one_is_enough(stage, port, monkeypatch):
+    monkeypatch.setattr(lane_process, "WORTH", 1e-9)
+
+    def take():
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(standby, "take", take)
+    rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=2))
+    await rig.prefetch().run()
+    assert rig.held() == FILES
+
+
+async def test_a_lot_that_was_given_up_half_read_is_read_whole():
+    """A lane that gives up is cancelled anywhere; what it was reading is given back to the agent."""
+    reader = asyncio.StreamReader()
+    errand = Errand(1, Entry("a", 3), "a", 0, 3, "", None, None, b"GET")
+    errands = Errands(Begin(Origin("x", 1, tls=False), "/x", 0o644, True, False, 1), reader)
+    frame = msgspec.msgpack.encode(Lot([errand]))
+    frame = len(frame).to_bytes(4, "big") + frame
+    reader.feed_data(frame[:10])
+    first = asyncio.create_task(errands.lot())
+    await asyncio.sleep(0)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    reader.feed_data(frame[10:])
+    assert [job.number for job in await asyncio.wait_for(errands.lot(), 10)] == [1]
+
+
+def test_two_processes_never_grow_the_same_file(stage, monkeypatch):
+    """A helper lives a moment longer than the agent that was killed; the next agent counts files anew."""
+    stage.claim(freeze("http://x", [Entry("a", 2)]))
+    old = stage.grow(1)
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    new = Stage(stage.root, stage.root.parent / "claims").grow(1)
+    assert old != new
+    stage.claim(freeze("http://x", [Entry("a", 2)]))
+    assert not old.exists(), "what a killed one left takes no room"

@@ -1,0 +1,76 @@
+"""What is asked for on a command line, or by keywords, as a spec."""
+
+from pathlib import Path
+
+import pytest
+
+from podferry.contract.errors import InvalidWish
+from podferry.contract.spec import Shard
+from podferry.sidecar.config.rank_env import shard_text
+from podferry.sidecar.launch.local_spec import local_spec
+
+
+def spec(**options):
+    return local_spec(options, ["train.py"], Path("/base"))
+
+
+def test_a_mapping_brings_several_datasets_each_with_its_own_wishes():
+    made = spec(
+        dataset={"": "/data", "test": "s3://b/t"},
+        include={"test": ["*.jpg", "a b.png"], "": "*.png"},
+        dataset_path={"test": "/stage/t"},
+        file_mode={"test": "0600"},
+    )
+    assert [(one.name, one.path) for one in made.datasets] == [("", "/base/dataset"), ("test", "/stage/t")]
+    assert [one.include for one in made.datasets] == [("*.png",), ("*.jpg", "a", "b.png")]
+    assert made.datasets[1].file_mode == 0o600
+
+
+def test_named_datasets_without_a_path_lie_side_by_side():
+    made = spec(dataset={"a": "/x", "b": "/y"})
+    assert [one.path for one in made.datasets] == ["/base/dataset.a", "/base/dataset.b"]
+
+
+def test_nothing_is_asked_for_by_none_and_by_an_empty_list():
+    assert spec(dataset="/data", include=[], exclude=None).datasets[0].include == ()
+
+
+def test_a_path_may_go_up(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert spec(dataset="/data", dataset_path="../stage").datasets[0].path == str(tmp_path.parent / "stage")
+
+
+def test_what_is_wrong_is_named_as_the_option_that_it_is():
+    with pytest.raises(InvalidWish) as caught:
+        spec(dataset={"": "/data", "test": "/t"}, shard={"test": "3/3"}, unpack="sometimes")
+    text = str(caught.value)
+    assert "--shard test=: a part that the dataset does not have" in text
+    assert "--unpack: none of auto, never or always" in text
+    with pytest.raises(InvalidWish, match="--dataset test= is empty"):
+        spec(dataset={"": "/data", "test": " "})
+
+
+LAUNCHERS = [
+    ({"RANK": "3", "WORLD_SIZE": "8", "PET_NODE_RANK": "1", "PET_NNODES": "2"}, None, "3/8"),
+    ({"PET_NODE_RANK": "1", "PET_NNODES": "2"}, None, "1/2"),
+    ({"PADDLE_TRAINER_ID": "0", "PADDLE_TRAINERS_NUM": "4"}, None, "0/4"),
+    ({"JOB_COMPLETION_INDEX": "2"}, "4", "2/4"),
+]
+
+
+@pytest.mark.parametrize(("environ", "world", "text"), LAUNCHERS)
+def test_a_launcher_tells_the_part(environ, world, text):
+    assert shard_text("auto", environ, world) == text
+    assert shard_text("1/3", environ, world) == "1/3"
+
+
+@pytest.mark.parametrize("environ", [{}, {"RANK": "3"}, {"JOB_COMPLETION_INDEX": "2"}])
+def test_auto_without_a_launcher_is_told(environ):
+    with pytest.raises(InvalidWish, match="nothing says which part this is"):
+        shard_text("auto", environ)
+
+
+def test_auto_reads_the_environment(monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert spec(dataset="/data", shard="auto").datasets[0].shard == Shard(1, 2)

@@ -1,0 +1,487 @@
+import asyncio
+import gc
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from podferry.contract.api import Durability, DurableCheckpoint, Status
+from podferry.contract.errors import AccessDenied, InvalidWish, Problem, Refused, Unavailable
+from podferry.contract.output_record import OutputRecord, decode_record
+from podferry.contract.spec import FerrySpec, OutputSpec
+from podferry.sidecar.config.agent_config import AgentConfig
+from podferry.sidecar.config.directories import Places
+from podferry.sidecar.control.agent_api import together
+from podferry.sidecar.launch.local_agent import local_places
+from podferry.sidecar.launch.local_spec import local_spec
+from podferry.sidecar.outputs import output_job as outputs
+from podferry.sidecar.outputs import scan as output_files
+from podferry.sidecar.outputs.output_job import OutputWork
+from podferry.sidecar.state.agent_state import State
+from podferry.storage.memory.store import CONTENTS, Content, Fault
+
+LONG = 30.0
+RECORD = ".podferry/outputs.json"
+DURABLE = Durability(durable=True)
+
+
+class Site:
+    """A directory of outputs, its destination, and works over them."""
+
+    def __init__(self, base: Path) -> None:
+        self.base, self.root, self.bucket = base, base / "outputs", f"outputs-{base.name}"
+        self.root.mkdir()
+        self.content = CONTENTS.setdefault(self.bucket, Content())
+        self.state = State(Status())
+
+    def work(self, every: int | None = None, world: int = 1, rank: int | None = None) -> OutputWork:
+        """One life of a worker."""
+        spec = OutputSpec(f"memory://{self.bucket}/runs", str(self.root), every=every)
+        wished = FerrySpec(outputs=spec, lineage="team.job.digits", world=world, rank=rank)
+        config = AgentConfig(wished, Places(self.base / "control", outputs=self.root), run="run-1")
+        return OutputWork(spec, config, self.state, "w" * 32)
+
+    def write(self, name: str, data: bytes, *, age: float = 3600.0) -> Path:
+        """A trainer's file, last changed so many seconds ago."""
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        os.utime(path, (time.time() - age,) * 2)
+        return path
+
+    def there(self) -> dict[str, bytes]:
+        """What the destination holds, the record apart."""
+        found = {key.removeprefix("runs/"): data for key, data in self.content.objects.items()}
+        return {name: data for name, data in found.items() if not name.startswith(".podferry/")}
+
+    def record(self, name: str = RECORD) -> OutputRecord:
+        return decode_record(self.content.objects[f"runs/{name}"], name)
+
+    def writes(self) -> list[str]:
+        """Names of the files that were sent, in order."""
+        return [name for call, name in self.content.calls if call == "write" and not name.startswith(".podf")]
+
+
+@pytest.fixture
+def site(tmp_path, quick_retries, monkeypatch):
+    monkeypatch.setattr(outputs, "PAUSE", 0.001)
+    made = Site(tmp_path)
+    yield made
+    del CONTENTS[made.bucket]
+
+
+def in_the_end() -> float:
+    return time.monotonic() + LONG
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(LONG):
+        while not condition():  # noqa: ASYNC110 - of files and threads, which set no event
+            await asyncio.sleep(0.001)
+
+
+async def test_everything_is_uploaded_as_it_is_under_its_own_name(site):
+    contents = {"a.log": b"1", "runs/x/y.json": b"{}", "empty": b"", "large": os.urandom(9 << 20)}
+    for name, data in contents.items():
+        site.write(name, data)
+    work = site.work()
+    await work.plan()
+    assert await work.finish(in_the_end(), exit_code=0) == DURABLE
+    assert site.there() == contents
+    status = site.state.status.outputs
+    assert (status.files, status.bytes, status.problems) == (4, sum(map(len, contents.values())), [])
+    assert status.uploaded_at is not None
+    assert not work.left_behind
+    await work.close()
+
+
+async def test_the_record_tells_who_and_how_it_ended(site):
+    work = site.work()
+    site.write("a", b"12345")
+    await work.plan()
+    began = site.record()
+    assert (began.lineage, began.writer, began.run) == ("team.job.digits", "w" * 32, "run-1")
+    assert (began.ended_at, began.exit_code, began.files) == (None, None, 0)
+    await work.finish(in_the_end(), exit_code=3)
+    ended = site.record()
+    assert (ended.files, ended.bytes, ended.exit_code, ended.problems) == (1, 5, 3, ())
+    assert ended.ended_at is not None
+
+
+async def test_an_exit_code_that_was_told_once_is_kept(site):
+    work = site.work()
+    assert await work.flush(LONG, exit_code=137) == DURABLE
+    assert await work.finish(in_the_end()) == DURABLE
+    assert site.record().exit_code == 137
+
+
+async def test_pods_that_train_together_leave_a_record_each(site):
+    for rank in (0, 1):
+        await site.work(world=2, rank=rank).finish(in_the_end())
+    assert [site.record(f".podferry/outputs-{rank}.json").rank for rank in (0, 1)] == [0, 1]
+
+
+async def test_only_what_changed_is_sent_again_and_nothing_is_deleted(site):
+    site.write("kept", b"1")
+    changed, removed = site.write("changed", b"2"), site.write("removed", b"3")
+    work = site.work()
+    await work.flush(LONG)
+    first = len(site.writes())
+    assert first == 3
+    changed.write_bytes(b"22")
+    removed.unlink()
+    await work.flush(LONG)
+    assert site.writes()[first:] == ["changed"]
+    assert site.there() == {"kept": b"1", "changed": b"22", "removed": b"3"}
+    assert site.state.status.outputs.files == 2
+
+
+async def test_a_file_that_may_have_changed_within_a_tick_is_sent_once_more(site):
+    site.write("fresh", b"1", age=-60)
+    work = site.work()
+    await work.flush(LONG)
+    await work.flush(LONG)
+    assert site.writes() == ["fresh", "fresh"]
+
+
+async def test_what_was_written_last_is_sent_once(site):
+    site.write("fresh", b"1").write_bytes(b"2")
+    work = site.work()
+    await work.flush(LONG, exit_code=0)
+    await work.finish(in_the_end())
+    assert site.writes() == ["fresh"]
+    assert site.there() == {"fresh": b"2"}
+
+
+async def test_intervals_upload_while_training_runs(site):
+    work = site.work(every=0.001)  # type: ignore[arg-type]
+    running = asyncio.create_task(work.run())
+    log = site.write("log", b"1")
+    await until(lambda: site.there() == {"log": b"1"})
+    with log.open("ab") as file:
+        file.write(b"2")
+    await until(lambda: site.there() == {"log": b"12"})
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_without_an_interval_nothing_goes_before_the_end(site):
+    site.write("log", b"1")
+    await site.work().run()
+    assert site.writes() == []
+
+
+async def test_an_interval_survives_what_goes_wrong_in_it(site):
+    work = site.work(every=0.001)  # type: ignore[arg-type]
+    site.write("log", b"1")
+    site.content.faults.append(Fault("write", "log", error=AccessDenied.of("the store refuses"), times=2))
+    running = asyncio.create_task(work.run())
+    await until(lambda: site.there() == {"log": b"1"})
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_plan_finds_out_before_training_what_would_fail_after_it(site):
+    site.content.faults.append(Fault("write", error=AccessDenied.of("the store refuses")))
+    with pytest.raises(AccessDenied):
+        await site.work().plan()
+    site.root.rmdir()
+    with pytest.raises(Refused, match="does not exist"):
+        await site.work().plan()
+
+
+async def test_a_failure_that_passes_costs_a_retry(site):
+    site.write("log", b"1")
+    site.content.faults.append(Fault("write", "log", error=Unavailable.of("503"), times=2))
+    assert await site.work().finish(in_the_end()) == DURABLE
+    assert site.there() == {"log": b"1"}
+
+
+async def test_a_store_that_comes_back_is_waited_for(site):
+    for name in "ab":
+        site.write(name, name.encode())
+    site.content.faults.append(Fault("write", "[ab]", error=Unavailable.of("503"), times=20))
+    assert await site.work().finish(in_the_end()) == DURABLE
+    assert site.there() == {"a": b"a", "b": b"b"}
+
+
+async def test_a_failure_for_good_is_told_and_stops_nothing_else(site):
+    for name in ("a", "b", "c"):
+        site.write(name, name.encode())
+    site.content.faults.append(Fault("write", "b", error=AccessDenied.of("the store refuses"), times=99))
+    work = site.work()
+    found = await work.finish(in_the_end(), exit_code=1)
+    problem = Problem("the store refuses", "'b'")
+    assert found == Durability(False, ("outputs (1 file)",), (problem,), hopeless=True)
+    assert site.there() == {"a": b"a", "c": b"c"}
+    assert (site.record().problems, site.record().exit_code, site.record().files) == ((problem,), 1, 2)
+    assert site.state.status.outputs.problems == [problem]
+    assert site.state.status.outputs.uploaded_at is None
+    assert work.left_behind
+
+
+async def test_a_failure_holds_no_bytes(site):
+    """Thousands of files may fail: what they held must go with them, without a run of the collector."""
+    site.write("a", b"1")
+    site.content.faults.append(Fault("write", "a", error=AccessDenied.of("the store refuses"), times=99))
+    work = site.work()
+    await work.flush(LONG)
+    kept = work._uploader.last.failed["a"]
+    assert not any(isinstance(one, BaseException) for one in gc.get_referents(*gc.get_referents(kept), kept))
+
+
+async def test_a_write_whose_answer_is_lost_is_sent_again(site):
+    site.write("a", b"1")
+    site.content.faults.append(Fault("write", "a", error=Unavailable.of("reset"), after=True))
+    assert await site.work().finish(in_the_end()) == DURABLE
+    assert site.writes() == ["a", "a"]
+
+
+async def test_files_that_vanish_are_no_failure(site):
+    gate = asyncio.Event()
+    names = [f"{number}" for number in range(20)]
+    for name in names:
+        site.write(name, b"1")
+    site.content.faults.append(Fault("write", "[0-9]*", wait=gate, times=4))
+    task = asyncio.create_task(site.work().finish(in_the_end()))
+    await until(lambda: len(site.writes()) == 4)
+    for name in set(names) - set(site.writes()):
+        (site.root / name).unlink()
+    gate.set()
+    assert await task == DURABLE
+    assert len(site.there()) == site.state.status.outputs.files == 4
+
+
+async def test_a_directory_that_vanishes_is_empty(site):
+    site.root.rmdir()
+    assert await site.work().finish(in_the_end()) == DURABLE
+
+
+async def test_a_log_that_grows_while_it_is_sent_is_a_prefix_and_then_whole(site, monkeypatch):
+    monkeypatch.setattr(output_files, "CHUNK_BYTES", 4)
+    log = site.write("log", b"line 1\nline 2\n")
+    gate = asyncio.Event()
+    site.content.faults.append(Fault("write", "log", wait=gate))
+    work = site.work()
+    task = asyncio.create_task(work.flush(LONG))
+    await until(site.writes)
+    with log.open("ab") as file:
+        file.write(b"line 3\n")
+    gate.set()
+    assert await task == DURABLE
+    # The body is read when the store takes it: what stood there then.
+    assert site.there()["log"].startswith(b"line 1\nline 2\n")
+    await work.finish(in_the_end())
+    assert site.there()["log"] == b"line 1\nline 2\nline 3\n"
+
+
+async def test_a_file_that_is_replaced_all_the_time_is_sent_once_it_rests(site, monkeypatch):
+    """Every reading but the fourth finds another file of that name."""
+    path = site.write("best.json", b"0")
+    opened, real = [], output_files.os.open
+
+    def opening(name, flags):
+        opened.append(name)
+        if len(opened) < 4:
+            aside = path.with_name("aside")
+            aside.write_bytes(str(len(opened)).encode())
+            aside.replace(path)
+        return real(name, flags)
+
+    monkeypatch.setattr(output_files.os, "open", opening)
+    assert await site.work().finish(in_the_end()) == DURABLE
+    assert len(opened) == 4
+    assert site.there() == {"best.json": b"3"}
+
+
+async def test_what_is_not_there_at_the_deadline_is_named(site):
+    for name, data in {"small": b"1", "large": b"2" * 9, "later": b"3" * 99}.items():
+        site.write(name, data)
+    site.content.faults += [Fault("write", name, wait=asyncio.Event()) for name in ("large", "later")]
+    work = site.work()
+    await work.flush(0.0)
+    await until(site.there)
+    found = await work.finish(time.monotonic() + 2.0, exit_code=143)
+    assert site.there() == {"small": b"1"}
+    assert (found.durable, found.hopeless, found.pending) == (False, False, ("outputs (2 files)",))
+    assert [problem.measured for problem in found.problems] == ["2 of 3 files: 'large', 'later'"]
+    assert work.left_behind
+    record = site.record()
+    assert (record.files, record.exit_code, record.problems) == (1, 143, found.problems)
+    assert record.ended_at is not None
+    # What has been named as missing does not come after all.
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    await work.close()
+
+
+async def test_what_the_trainer_writes_while_its_pod_ends_goes_too(site):
+    """The pod's end has begun an upload already; the trainer writes on until it has ended itself."""
+    site.write("a", b"1")
+    gate = asyncio.Event()
+    site.content.faults.append(Fault("write", "a", wait=gate))
+    work = site.work()
+    assert not (await work.flush(0.0)).durable
+    await until(site.writes)
+    site.write("last-words", b"2")
+    asyncio.get_running_loop().call_later(0.05, gate.set)
+    assert await work.finish(in_the_end()) == DURABLE
+    assert site.there() == {"a": b"1", "last-words": b"2"}
+    await work.close()
+
+
+async def test_a_deadline_that_has_passed_names_what_is_known(site):
+    site.write("a", b"1")
+    work = site.work()
+    found = await work.finish(time.monotonic() - 1)
+    assert [problem.what for problem in found.problems] == ["the last upload of the outputs has not ended"]
+    assert work.left_behind
+    await work.close()
+
+
+async def test_asking_again_goes_on_with_the_same_upload(site):
+    site.write("a", b"1")
+    gate = asyncio.Event()
+    site.content.faults.append(Fault("write", "a", wait=gate))
+    work = site.work()
+    assert not (await work.flush(0.01)).durable
+    assert not (await work.flush(0.01)).hopeless
+    gate.set()
+    assert await work.flush(LONG) == DURABLE
+    assert site.writes() == ["a"]
+    assert site.content.calls.count(("write", RECORD)) == 1
+
+
+async def test_a_record_that_cannot_be_written_costs_nothing_else(site):
+    site.write("a", b"1")
+    site.content.faults.append(Fault("write", ".podferry/*", error=AccessDenied.of("no"), times=9))
+    assert await site.work().finish(in_the_end()) == DURABLE
+    assert site.there() == {"a": b"1"}
+
+
+async def test_what_is_left_out_is_told_but_is_no_failure(site):
+    site.write("real", b"1")
+    (site.root / "latest").symlink_to("real")
+    assert await site.work().finish(in_the_end()) == DURABLE
+    assert site.there() == {"real": b"1"}
+    assert [problem.measured for problem in site.state.status.outputs.problems] == ["'latest'"]
+    assert site.record().problems == tuple(site.state.status.outputs.problems)
+
+
+async def test_small_files_go_first(site, monkeypatch):
+    monkeypatch.setattr("podferry.sidecar.outputs.sync.FILES_AT_ONCE", 1)
+    for size in (5, 1, 3):
+        site.write(f"{size}", b"x" * size)
+    await site.work().finish(in_the_end())
+    assert site.writes() == ["1", "3", "5"]
+
+
+async def test_large_files_go_one_at_a_time(site, monkeypatch):
+    monkeypatch.setattr("podferry.sidecar.outputs.sync.CHUNK_BYTES", 1)
+    gate = asyncio.Event()
+    for name in ("large-1", "large-2", "s"):
+        site.write(name, name.encode() if name != "s" else b"s")
+    site.content.faults.append(Fault("write", "large-*", wait=gate, times=2))
+    task = asyncio.create_task(site.work().finish(in_the_end()))
+    await until(lambda: len(site.writes()) == 2)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert sorted(site.writes()) == ["large-1", "s"]
+    gate.set()
+    assert await task == DURABLE
+
+
+def test_a_config_without_a_directory_is_refused(tmp_path):
+    spec = FerrySpec(outputs=OutputSpec("memory://x/y"), lineage="x")
+    with pytest.raises(InvalidWish, match="--output-dir is missing"):
+        AgentConfig(spec, Places(tmp_path))
+    with pytest.raises(InvalidWish, match="lineage is missing"):
+        AgentConfig(FerrySpec(outputs=spec.outputs), Places(tmp_path, outputs=tmp_path))
+
+
+def test_answers_of_several_parts_are_one():
+    last = DurableCheckpoint("epoch-1", 1, 1, 9, 1.0, 2.0)
+    waiting = Durability(False, ("epoch-2",), (Problem("x"),), last=last)
+    hopeless = Durability(False, ("outputs (1 file)",), (Problem("y"),), hopeless=True)
+    assert together([Durability(True, last=last), DURABLE]) == Durability(True, last=last)
+    assert together([DURABLE, hopeless]) == hopeless
+    both = Durability(False, ("epoch-2", "outputs (1 file)"), (Problem("x"), Problem("y")), last=last)
+    assert together([waiting, hopeless]) == both
+    assert together([]) == DURABLE
+
+
+def test_a_run_on_this_machine_has_them_in_memory_or_where_it_says(tmp_path):
+    wishes = {"outputs": str(tmp_path / "out"), "outputs_every": "60s"}
+    spec = local_spec(wishes, ["python", "t.py"], tmp_path)
+    assert (spec.outputs.uri, spec.outputs.every) == (f"file://{tmp_path}/out", 60)
+    assert spec.lineage.startswith("local.t.")
+    places = local_places(spec, tmp_path)
+    assert places.outputs == tmp_path / "outputs"
+    assert places.outputs.is_dir()
+    own = local_spec({"outputs": "s3://b/o", "output_path": str(tmp_path / "runs")}, ["t.py"], tmp_path)
+    assert local_places(own, tmp_path).outputs == tmp_path / "runs"
+
+
+def test_one_line_for_people(site):
+    place = f"from {site.root} to memory://{site.bucket}/runs"
+    assert site.work().summary() == f"outputs: {place}, at the end"
+    assert site.work(every=60).summary() == f"outputs: {place}, every 60 s and at the end"
+
+
+NAMES = st.sampled_from(["a", "b", "d/a", "d/b"])
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("write"), NAMES, st.binary(max_size=9)),
+        st.tuples(st.just("append"), NAMES, st.binary(min_size=1, max_size=9)),
+        st.tuples(st.just("remove"), NAMES),
+        st.tuples(st.just("round")),
+        st.tuples(st.just("fault"), st.integers(1, 4), st.booleans()),
+        st.tuples(st.just("restart")),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS)
+def test_whatever_happens_the_end_finds_all_that_is_left(tmp_path_factory, quick_retries, steps):
+    """Writes, removals, rounds, failures, restarts in any order: the newest version of each file is there."""
+    site = Site(tmp_path_factory.mktemp("any"))
+
+    async def play() -> None:
+        work = site.work()
+        for step in steps:
+            match step:
+                case ("write", name, data):
+                    site.write(name, data, age=0)
+                case ("append", name, data):
+                    site.write(name, b"", age=0) if not (site.root / name).exists() else None
+                    with (site.root / name).open("ab") as file:
+                        file.write(data)
+                case ("remove", name):
+                    (site.root / name).unlink(missing_ok=True)
+                case ("round",):
+                    await work.flush(0.0)
+                    await work.flush(LONG)
+                case ("fault", times, after):
+                    fault = Fault("write", error=Unavailable.of("503"), times=times, after=after)
+                    site.content.faults.append(fault)
+                case ("restart",):
+                    await work.close()
+                    work = site.work()
+        left = {
+            str(path.relative_to(site.root)): path.read_bytes()
+            for path in site.root.rglob("*")
+            if path.is_file()
+        }
+        assert await work.finish(in_the_end(), exit_code=0) == DURABLE
+        assert left.items() <= site.there().items()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(outputs, "PAUSE", 0.0)
+        patch.setattr(outputs, "TICK", 0.0)
+        asyncio.run(play())
+    del CONTENTS[site.bucket]

@@ -1,0 +1,146 @@
+"""A worker that starts again after the gate has opened: what it may say before, or unless, it is back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from podferry.contract.api import Stage
+from podferry.contract.errors import AccessDenied, FerryError, Unavailable
+from podferry.contract.spec import CheckpointSpec, FerrySpec
+from podferry.sidecar.agent.agent import Agent
+from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointWork
+from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointFerry
+from podferry.sidecar.config.agent_config import AgentConfig
+from podferry.sidecar.config.directories import Places
+from podferry.sidecar.config.tuning import CheckpointSettings, Settings
+from podferry.sidecar.control.agent_api import FlushWish
+
+QUICK = Settings(
+    grace=10, patience=0.5, checkpoint=CheckpointSettings(settle=0.01, settle_unseen=0.02, poll=0.01)
+)
+Running = Callable[..., AbstractAsyncContextManager[Agent]]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Callable[[], AgentConfig]:
+    """A configuration over directories that exist."""
+
+    def make() -> AgentConfig:
+        checkpoints = tmp_path / "checkpoints"
+        checkpoints.mkdir(exist_ok=True)
+        places = Places(
+            control=tmp_path / "control", checkpoints=checkpoints, pins=tmp_path / "pins", in_pod=True
+        )
+        spec = FerrySpec(
+            checkpoints=CheckpointSpec(f"file://{tmp_path}/destination", str(checkpoints)),
+            lineage="team.job.digits",
+        )
+        return AgentConfig(spec, places, settings=QUICK)
+
+    return make
+
+
+@pytest.fixture
+def running() -> Running:
+    """An agent at work; leaving the block cancels it without a drain, as a kill would."""
+
+    @asynccontextmanager
+    async def run(config: AgentConfig) -> AsyncIterator[Agent]:
+        agent = Agent(config)
+        work = asyncio.create_task(agent.work())
+        try:
+            yield agent
+        finally:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+            await agent.close()
+
+    return run
+
+
+async def settled(agent: Agent) -> Stage:
+    """The stage once the gate is open or refused."""
+    final = {Stage.OPEN, Stage.REFUSED}
+    assert await agent.state.wait_for(lambda: agent.state.status.stage in final, 20)
+    return agent.state.status.stage
+
+
+def failing(error: FerryError, times: int) -> Callable[..., Any]:
+    """`CheckpointWork.ferry`, which fails so often first."""
+    begin, left = CheckpointWork.ferry, [error] * times
+
+    async def ferry(work: CheckpointWork, timings: Any) -> CheckpointFerry:
+        if left:
+            raise left.pop()
+        return await begin(work, timings)
+
+    return ferry
+
+
+async def test_a_worker_that_starts_again_waits_for_a_store_that_does_not_answer(
+    config: Callable[..., AgentConfig], running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(config()) as agent:
+        await settled(agent)
+    (tmp_path / "checkpoints" / "epoch-1.bin").write_bytes(b"one")
+    monkeypatch.setattr(CheckpointWork, "ferry", failing(Unavailable.of("no route"), 3))
+    impatient = msgspec.structs.replace(QUICK, patience=0.0)
+    async with running(replace(config(), settings=impatient)) as agent:
+        assert await settled(agent) is Stage.OPEN
+        assert agent.answers.flush is not None
+        assert (await agent.answers.flush(20, FlushWish())).durable
+    commits = tmp_path / "destination/team.job.digits/.podferry/commits"
+    assert [path.name for path in commits.iterdir()] == ["000000000001.json"]
+
+
+async def test_a_worker_that_starts_again_and_is_refused_says_that_nothing_is_known(
+    config: Callable[..., AgentConfig],
+    running: Running,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with running(config()) as agent:
+        await settled(agent)
+    written = tmp_path / "checkpoints" / "epoch-1.bin"
+    written.write_bytes(b"one")
+    monkeypatch.setattr(CheckpointWork, "ferry", failing(AccessDenied.of("the key has gone"), 1))
+    given = config()
+    given = replace(given, places=replace(given.places, temporary=(tmp_path / "checkpoints",)))
+    async with running(given) as agent:
+        assert await settled(agent) is Stage.REFUSED
+        assert agent.answers.flush is not None
+        answer = await agent.answers.flush(5, FlushWish(final=True))
+        assert (answer.durable, answer.hopeless) == (False, True)
+        assert "the key has gone" in str(answer.problems[0])
+        with capture_logs() as logs:
+            await agent.drain()
+        agent.clean()
+    assert written.exists()
+    assert [line["event"] for line in logs if line["log_level"] == "error"] == ["not durable at the end"]
+    answer = await agent.answers.flush(0, FlushWish(final=True))
+    assert not answer.durable
+
+
+async def test_directories_stay_where_the_drain_had_no_time_to_look(
+    config: Callable[..., AgentConfig], running: Running, tmp_path: Path
+) -> None:
+    async with running(config()) as agent:
+        await settled(agent)
+    written = tmp_path / "checkpoints" / "epoch-1.bin"
+    written.write_bytes(b"one")
+    given = config()
+    given = replace(given, places=replace(given.places, temporary=(tmp_path / "checkpoints",)))
+    given = replace(given, settings=msgspec.structs.replace(QUICK, grace=0.0))
+    agent = Agent(given)
+    await agent.drain()
+    agent.clean()
+    assert written.exists()

@@ -1,0 +1,312 @@
+"""What is called durable is committed, whatever the clock, an earlier worker or a trainer does meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from podferry.contract.errors import Unavailable
+from podferry.sidecar.checkpoint.commit.garbage_collector import Remover
+from podferry.storage.memory.store import Fault
+
+BIG = 8 * 1024
+HOUR = 3600.0
+
+
+def steps(rig):
+    return [commit.step for commit in rig.store.commits()]
+
+
+async def test_a_clock_that_was_set_back_calls_nothing_durable(rig):
+    ahead = HOUR
+    rig.now = lambda: datetime.now(UTC).timestamp() + ahead
+    async with rig.running() as ferry:
+        rig.replace("last.bin", b"1" * BIG)
+        assert (await ferry.durable(5)).durable
+        ahead = 0.0
+        rig.faults.append(Fault("write", "*/commits/*", times=1000, error=Unavailable.of("no route")))
+        rig.replace("last.bin", b"2" * BIG)
+        assert not (await ferry.durable(0.5, final=True)).durable
+
+
+async def test_a_clock_that_was_set_back_while_no_worker_ran_calls_nothing_durable(rig):
+    ahead = HOUR
+    rig.now = lambda: datetime.now(UTC).timestamp() + ahead
+    async with rig.running() as ferry:
+        rig.replace("last.bin", b"1" * BIG)
+        assert (await ferry.durable(5)).durable
+    ahead = 0.0
+    rig.faults.append(Fault("write", "*/commits/*", times=1000, error=Unavailable.of("no route")))
+    async with rig.running() as ferry:
+        rig.replace("last.bin", b"2" * BIG)
+        assert not (await ferry.durable(0.5, final=True)).durable
+
+
+async def left_out(rig, name, *, newest):
+    """A directory with an old file, and a newest commit of somebody else's that is younger."""
+    old = rig.write(name, b"old" * 100)
+    await rig.until(lambda: datetime.now(UTC).timestamp() > old.stat().st_mtime + 0.01)
+    await rig.committer("zero").commit(newest, f"{newest}-x", ())
+    ferry = rig.ferry()
+    ferry.leave_out_older(rig.store.commits()[0])
+    ferry._detector._watch.close()
+    return ferry
+
+
+async def test_what_was_left_out_as_older_is_still_so_for_the_next_worker(rig):
+    await left_out(rig, "epoch-1.bin", newest="epoch-2")
+    async with rig.running() as ferry:
+        assert (await ferry.durable(5, final=True)).durable
+    assert steps(rig) == [2], "a killed worker must not put an old checkpoint after the newest"
+
+
+async def test_another_version_of_what_is_newest_is_not_left_out(rig):
+    ferry = await left_out(rig, "last.bin", newest="last")
+    assert "last" not in ferry._book.handled
+
+
+async def test_what_is_newer_than_the_newest_committed_files_is_not_left_out(rig):
+    """It waited in line behind the newest commit when its agent was killed."""
+    rig.write("step-5.bin", b"5" * 100)
+    await asyncio.sleep(0.02)
+    best = rig.write("best.bin", b"best")
+    await rig.until(lambda: datetime.now(UTC).timestamp() > best.stat().st_mtime + 0.01)
+    await rig.committer("zero").commit("step-5", "step-5-x", ())
+    ferry = rig.ferry()
+    ferry.leave_out_older(rig.store.commits()[0])
+    ferry._detector._watch.close()
+    assert "best" not in ferry._book.handled
+
+
+async def test_the_newest_durable_one_is_told_after_a_drain(rig):
+    rig.store.gated = "step-1.bin"
+    async with rig.running() as ferry:
+        for step in (1, 2):
+            rig.write(f"step-{step}.bin", b"%d" % step * BIG)
+            await rig.until(lambda step=step: len(ferry._line.held()) == step)
+        await rig.until(rig.store.reached.is_set)
+        flush = asyncio.create_task(ferry.durable(8, ending=True))
+        await rig.committed(1)
+        rig.store.go.set()
+        answer = await flush
+    assert answer.last.name == "step-2"
+
+
+async def test_a_trainer_that_writes_on_while_older_ones_wait_costs_none_of_them(rig):
+    rig.store.gated = "step-1.bin"
+    async with rig.running() as ferry:
+        for step in (1, 2):
+            rig.write(f"step-{step}.bin", b"%d" % step * BIG)
+            await rig.until(lambda step=step: len(ferry._line.held()) == step)
+        await rig.until(rig.store.reached.is_set)
+        flush = asyncio.create_task(ferry.durable(8, ending=True))
+        await rig.committed(1)
+        rig.write("step-3.bin", b"3" * BIG)
+        await rig.committed(2)
+        rig.store.go.set()
+        assert (await flush).durable
+        assert (await ferry.durable(8)).durable
+    assert steps(rig) == [1, 2, 3]
+
+
+async def test_what_is_overtaken_while_it_is_committed_is_counted_once(rig):
+    landed, go = asyncio.Event(), asyncio.Event()
+    async with rig.running() as ferry:
+        committer = ferry._gear.committer
+        hint = committer._hint
+
+        async def stuck(commit):
+            if commit.step == 1 and not landed.is_set():
+                landed.set()
+                await go.wait()
+            await hint(commit)
+
+        committer._hint = stuck
+        rig.write("step-1.bin", b"1" * BIG)
+        await landed.wait()
+        rig.write("step-2.bin", b"2" * BIG)
+        await rig.until(lambda: len(ferry._line.held()) == 2)
+        flush = asyncio.create_task(ferry.durable(8, ending=True))
+        await asyncio.sleep(0.05)
+        go.set()
+        assert (await flush).durable
+        assert [one.step for one in ferry._status.durable] == [1, 2]
+    assert steps(rig) == [1, 2]
+
+
+async def test_what_is_overtaken_while_it_is_released_is_counted_once(rig):
+    releasing, go = asyncio.Event(), asyncio.Event()
+    async with rig.running() as ferry:
+        forget = ferry._gear.uploader.forget
+
+        async def stuck(pinned):
+            if not releasing.is_set():
+                releasing.set()
+                await go.wait()
+            await forget(pinned)
+
+        ferry._gear.uploader.forget = stuck
+        rig.write("step-1.bin", b"1" * BIG)
+        await releasing.wait()
+        rig.write("step-2.bin", b"2" * BIG)
+        await rig.until(lambda: len(ferry._line.held()) == 2)
+        flush = asyncio.create_task(ferry.durable(8, ending=True))
+        await asyncio.sleep(0.05)
+        go.set()
+        assert (await flush).durable
+        assert [one.step for one in ferry._status.durable] == [1, 2]
+
+
+async def test_a_commit_that_was_taken_in_before_a_kill_is_counted_once(rig):
+    async with rig.running() as ferry:
+        rig.write("step-1.bin", b"1" * BIG)
+        ferry._gear.uploader.forget = lambda pinned: asyncio.Event().wait()  # killed before the release
+        await rig.until(lambda: ferry._status.durable)
+    async with rig.running() as ferry:
+        await rig.until(lambda: not ferry._line.held())
+        assert [one.step for one in ferry._status.durable] == [1]
+
+
+async def test_content_that_comes_back_is_the_newest_again(rig):
+    """A trainer that keeps the best weights writes an earlier version of its file once more."""
+    async with rig.running() as ferry:
+        for number, data in enumerate((b"a" * BIG, b"b" * BIG, b"a" * BIG), start=1):
+            rig.replace("model.bin", data)
+            await rig.until(lambda number=number: len(ferry._status.durable) == number)
+            assert (await ferry.durable(5)).durable
+    assert await rig.restored() == ("model", {"model.bin": b"a" * BIG})
+
+
+async def test_content_that_comes_back_is_the_newest_again_for_the_next_worker(rig):
+    for number, data in enumerate((b"a" * BIG, b"b" * BIG, b"a" * BIG), start=1):
+        async with rig.running() as ferry:
+            rig.replace("model.bin", data)
+            await rig.until(lambda number=number, ferry=ferry: len(ferry._status.durable) == number)
+            assert (await ferry.durable(5)).durable
+    assert await rig.restored() == ("model", {"model.bin": b"a" * BIG})
+
+
+async def test_an_upload_keeps_clear_of_a_removal_that_began_before_it_looked(rig):
+    """The same content is written once more while somebody removes the commit that had it."""
+    async with rig.running() as ferry:
+        for step in (1, 2):
+            rig.replace(f"step-{step}.bin", b"%d" % step * BIG)
+            await rig.until(lambda step=step: len(ferry._status.durable) == step)
+    deleting = asyncio.Event()
+    rig.faults.append(Fault("delete", "*step-1.bin", wait=deleting))
+    removing = None
+    async with rig.running() as ferry:
+        committer = ferry._gear.uploader._committer
+        earlier = committer.earlier
+
+        async def meanwhile(name, folder):
+            nonlocal removing
+            if removing is None:
+                removing = asyncio.create_task(Remover(committer.catalogue, "run").remove(1))
+                await rig.until(lambda: steps(rig) == [2])
+            return await earlier(name, folder)
+
+        committer.earlier = meanwhile
+        commit = ferry._gear.committer.commit
+
+        async def later(*args, **options):
+            deleting.set()
+            await removing
+            return await commit(*args, **options)
+
+        ferry._gear.committer.commit = later
+        (rig.root / "step-1.bin").unlink()
+        rig.replace("step-1.bin", b"1" * BIG)
+        assert (await ferry.durable(5, final=True)).durable
+    rig.store.check({})
+
+
+@pytest.mark.parametrize("text", [b"epoch-2", b"/elsewhere/epoch-2.bin"])
+async def test_a_pointer_alone_is_no_checkpoint_to_resume_from(rig, text):
+    """Its trainer wrote it before the checkpoint that it names, or has removed that."""
+    async with rig.running() as ferry:
+        rig.write("epoch-1.bin", b"1" * BIG)
+        await rig.committed(1)
+        rig.write("latest", text)
+        assert (await ferry.durable(5, final=True)).durable
+    assert (await rig.restored())[0] == "epoch-1"
+
+
+async def test_a_small_checkpoint_that_is_called_like_a_pointer_is_committed(rig):
+    async with rig.running() as ferry:
+        rig.write("checkpoint", b"\x80\x04\0\0weights.")
+        assert (await ferry.durable(5, final=True)).durable
+    assert (await rig.restored())[0] == "checkpoint"
+
+
+@pytest.mark.parametrize("final", [False, True])
+async def test_what_changes_while_it_is_sent_is_not_called_durable(any_rig, final):
+    any_rig.store.gated = "last.bin"
+    async with any_rig.running() as ferry:
+        any_rig.write("last.bin", b"1" * BIG)
+        await any_rig.until(any_rig.store.reached.is_set)
+        flush = asyncio.create_task(ferry.durable(5, final=final))
+        await any_rig.until(lambda: ferry._progress.looked)
+        any_rig.write("last.bin", b"2" * BIG)
+        any_rig.store.gated = ""
+        any_rig.store.go.set()
+        assert (await flush).durable
+        assert [any_rig.store.bytes_of(commit) for commit in any_rig.store.commits()] == [
+            {"last.bin": b"2" * BIG}
+        ]
+
+
+@pytest.mark.parametrize("final", [False, True])
+async def test_what_changes_while_it_is_pinned_is_not_called_durable(any_rig, monkeypatch, final):
+    link, changed = os.link, []
+
+    def changing(source, target, **options):
+        if not changed:
+            changed.append(any_rig.write("last.bin", b"2" * BIG))
+        link(source, target, **options)
+
+    monkeypatch.setattr(os, "link", changing)
+    any_rig.write("last.bin", b"1" * BIG)
+    async with any_rig.running() as ferry:
+        assert (await ferry.durable(5, final=final)).durable
+        assert len(any_rig.store.commits()) == 1
+    assert changed
+
+
+async def test_what_waits_to_be_pinned_is_not_called_durable(rig):
+    rig.settings = msgspec.structs.replace(rig.settings, settle=0.05, settle_unseen=0.05)
+    releasing, go = asyncio.Event(), asyncio.Event()
+    rig.store.gated = "first.bin"
+    async with rig.running() as ferry:
+        rig.write("first.bin", b"1" * BIG)
+        await rig.until(rig.store.reached.is_set)
+        rig.replace("last.bin", b"2" * BIG)
+        await rig.until(lambda: len(ferry._line.held()) == 2)
+        forget = ferry._gear.uploader.forget
+
+        async def stuck(pinned):
+            if pinned.candidate.name == "last":
+                releasing.set()
+                await go.wait()
+            await forget(pinned)
+
+        ferry._gear.uploader.forget = stuck
+        ferry._detector._settings = msgspec.structs.replace(rig.settings, settle=60.0, settle_unseen=60.0)
+        rig.replace("last.bin", b"3" * BIG)
+        rig.replace("next.bin", b"4" * BIG)
+        await rig.until(lambda: "next" in ferry._detector.waiting)
+        flush = asyncio.create_task(ferry.durable(5))
+        await rig.until(lambda: ferry._progress.looked)
+        final = asyncio.create_task(ferry.durable(5, final=True))  # both are whole at once
+        await releasing.wait()
+        ferry._progress.tell()  # as when another upload ends
+        assert "next" in ferry._status.pending
+        go.set()
+        rig.store.go.set()
+        assert (await flush).durable
+        assert (await final).durable
+        assert {commit.name for commit in rig.store.commits()} == {"first", "last", "next"}

@@ -1,0 +1,260 @@
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from podferry.contract.errors import Corrupt, Refused
+from podferry.contract.manifest import Entry, freeze
+from podferry.sidecar.staging.staging_dir import ASIDE, Stage
+
+FILES = {"a/b.bin": b"12345", "c": b"", "d/e/f": b"xyz"}
+
+
+def manifest(files, tag=""):
+    return freeze("s3://b/d", [Entry(name, len(data), tag) for name, data in files.items()])
+
+
+@pytest.fixture
+def root(tmp_path):
+    folder = tmp_path / "stage"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def open_stage(root, tmp_path):
+    """Stages of one directory, one after the other, as restarts of a worker are."""
+    opened = []
+
+    def opening():
+        if opened:
+            opened[-1].close()
+        opened.append(Stage(root, tmp_path / "claims"))
+        return opened[-1]
+
+    yield opening
+    opened[-1].close()
+
+
+def fill(stage, files):
+    for number, (name, data) in enumerate(files.items()):
+        path = stage.aside / f"test-{number}"
+        path.write_bytes(data)
+        stage.admit(path, Entry(name, len(data)))
+
+
+def held(root):
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()
+    }
+
+
+def test_an_empty_directory_is_claimed_and_holds_nothing(open_stage):
+    assert open_stage().claim(manifest(FILES)) == frozenset()
+
+
+def test_what_was_admitted_is_kept_by_the_next_start(open_stage, root):
+    stage = open_stage()
+    stage.claim(manifest(FILES))
+    fill(stage, FILES)
+    stage.finish()
+    assert held(root) == FILES
+    assert open_stage().claim(manifest(FILES)) == set(FILES)
+    assert held(root) == FILES
+
+
+def test_files_are_readable_by_anybody_whatever_the_umask(open_stage, root):
+    before = os.umask(0o077)
+    try:
+        stage = open_stage()
+        stage.claim(manifest(FILES))
+        fill(stage, FILES)
+        stage.put(99, b"1", Entry("g/h/i", 1))
+    finally:
+        os.umask(before)
+    modes = {path.relative_to(root).as_posix(): path.stat().st_mode & 0o777 for path in root.rglob("*")}
+    assert {modes[name] for name in (*FILES, "g/h/i")} == {0o644}
+    assert {modes[name] for name in ("a", "d", "d/e", "g", "g/h")} == {0o755}
+
+
+@pytest.mark.parametrize("boot", ["same", "another"])
+def test_what_grows_aside_stays_for_the_same_manifest_until_the_machine_starts_anew(
+    open_stage, root, monkeypatch, boot
+):
+    stage = open_stage()
+    stage.claim(manifest(FILES))
+    fill(stage, {"a/b.bin": FILES["a/b.bin"]})
+    stage.grow("large").write_bytes(b"half")
+    if boot == "another":
+        monkeypatch.setattr("podferry.sidecar.staging.staging_dir.this_boot", lambda: "another")
+    assert open_stage().claim(manifest(FILES)) == {"a/b.bin"}
+    aside = {ASIDE + "/large": b"half"} if boot == "same" else {}
+    assert held(root) == {"a/b.bin": FILES["a/b.bin"]} | aside
+
+
+def test_what_grows_aside_for_another_manifest_is_thrown_away(open_stage, root):
+    stage = open_stage()
+    stage.claim(manifest(FILES))
+    stage.grow(7).write_bytes(b"half")
+    open_stage().claim(manifest({"c": b"1"}))
+    assert held(root) == {}
+
+
+def test_what_an_attempt_before_left_under_a_number_does_not_show(open_stage, root):
+    stage = open_stage()
+    stage.claim(manifest(FILES))
+    stage.grow(7).write_bytes(b"more than is to be there")
+    stage.put(7, memoryview(b"1"), Entry("c", 1))
+    assert (root / "c").read_bytes() == b"1"
+    assert (root / "c").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_file_of_a_wrong_size_is_not_whole(open_stage, root):
+    stage = open_stage()
+    stage.claim(manifest(FILES))
+    fill(stage, FILES)
+    (root / "a/b.bin").write_bytes(b"1234")
+    assert open_stage().claim(manifest(FILES)) == {"c", "d/e/f"}
+
+
+@pytest.mark.parametrize("kind", ["file", "nested", "link", "pipe"])
+def test_a_directory_of_somebody_else_is_refused_and_left_alone(open_stage, root, tmp_path, kind):
+    foreign = root / "sub" / "mine" if kind == "nested" else root / "mine"
+    foreign.parent.mkdir(exist_ok=True)
+    if kind == "link":
+        foreign.symlink_to(tmp_path)
+    elif kind == "pipe":
+        os.mkfifo(foreign)
+    else:
+        foreign.write_bytes(b"precious")
+    with pytest.raises(Refused, match="mine") as caught:
+        open_stage().claim(manifest({"mine": b"12345678"}))
+    assert caught.value.problems[0].measured.startswith("1 file: ")
+    assert foreign.is_symlink() or foreign.exists()
+    assert not (root / ASIDE).exists()
+
+
+def test_another_dataset_of_ours_is_trimmed_with_its_directories(open_stage, root):
+    stage = open_stage()
+    stage.claim(manifest(FILES))
+    fill(stage, FILES)
+    stage.finish()
+    other = {"a": b"a is a file now", "c": b""}
+    stage = open_stage()
+    assert stage.claim(manifest(other)) == frozenset()
+    assert held(root) == {}
+    fill(stage, other)
+    stage.finish()
+    assert held(root) == other
+    assert open_stage().claim(manifest(other)) == set(other)
+
+
+def test_what_somebody_else_put_beside_ours_is_never_deleted(open_stage, root):
+    stage = open_stage()
+    stage.claim(manifest(FILES))
+    fill(stage, FILES)
+    stage.finish()
+    (root / "a/labels.cache").write_bytes(b"precious")
+    assert open_stage().claim(manifest(FILES)) == set(FILES)
+    assert (root / "a/labels.cache").read_bytes() == b"precious"
+    with pytest.raises(Refused, match=r"a/labels\.cache"):
+        open_stage().claim(manifest({"other": b"1"}))
+    assert held(root) == {**FILES, "a/labels.cache": b"precious"}
+
+
+def test_a_foreign_directory_without_files_is_left_alone(open_stage, root):
+    (root / "lost+found").mkdir()
+    stage = open_stage()
+    stage.claim(manifest(FILES))
+    fill(stage, FILES)
+    assert open_stage().claim(manifest({"x": b"1"})) == frozenset()
+    assert sorted(path.name for path in root.iterdir()) == [ASIDE, "lost+found"]
+
+
+def test_a_claim_that_cannot_be_read_claims_nothing(open_stage, root, tmp_path):
+    (tmp_path / "claims").mkdir()
+    (tmp_path / "claims/claim").write_text("torn")
+    assert open_stage().claim(manifest(FILES)) == frozenset()
+    (tmp_path / "claims/claim").write_text("torn")
+    (root / "mine").write_bytes(b"precious")
+    with pytest.raises(Refused, match="mine"):
+        open_stage().claim(manifest(FILES))
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from podferry.contract.manifest import Entry, freeze
+from podferry.sidecar.staging.staging_dir import Stage
+
+stage = Stage(Path(sys.argv[1]), Path(sys.argv[2]))
+stage.claim(freeze("s3://b/d", [Entry("x", 1)]))
+print("claimed", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_another_process_keeps_the_stage_until_it_ends(open_stage, root, tmp_path):
+    command = [sys.executable, "-c", HOLDER, str(root), str(tmp_path / "claims")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"claimed\n"
+        stage = open_stage()
+        for _ in range(2):  # a refusal must not count as having the lock
+            with pytest.raises(Refused, match="another podferry is using the stage"):
+                stage.claim(manifest(FILES))
+        other.send_signal(signal.SIGKILL)
+        other.wait(timeout=10)
+        assert stage.claim(manifest(FILES)) == frozenset()
+
+
+@pytest.mark.parametrize("name", [ASIDE, f"{ASIDE}/x"])
+def test_a_name_that_is_the_stages_own_is_refused(open_stage, root, name):
+    with pytest.raises(Refused, match="is podferry's own"):
+        open_stage().claim(manifest({name: b"1", "a": b"2"}))
+    assert list(root.iterdir()) == []
+
+
+def test_names_that_differ_by_case_are_two_files(open_stage, root):
+    files = {"A": b"upper", "a": b"lower", "dir/X": b"1", "DIR/x": b"2"}
+    stage = open_stage()
+    stage.claim(manifest(files))
+    fill(stage, files)
+    stage.finish()
+    assert held(root) == files
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/x", "a//b", "a/../../x", "./a", "a\x00b", "\udcff"])
+def test_hostile_names_do_not_become_a_manifest(name):
+    with pytest.raises(Corrupt) as caught:
+        manifest({name: b"1"})
+    assert caught.value.problems[0].remedy
+    str(caught.value).encode()
+
+
+def test_a_file_and_a_directory_of_one_name_do_not_become_a_manifest():
+    with pytest.raises(Corrupt, match="both a file and a directory"):
+        manifest({"a": b"1", "a/b": b"2"})
+
+
+def test_a_name_that_is_listed_twice_does_not_become_a_manifest():
+    with pytest.raises(Corrupt, match="listed twice"):
+        freeze("s3://b/d", [Entry("a", 1, "x"), Entry("b", 1), Entry("a", 2, "y")])
+
+
+def test_a_stage_that_cannot_be_written_is_refused_with_a_reason(open_stage, tmp_path):
+    """A file stands where a directory must be made: root too meets that error."""
+    (tmp_path / "claims").write_text("")
+    with pytest.raises(Refused, match="cannot be used"):
+        open_stage().claim(manifest(FILES))
+
+
+def test_a_link_beside_ours_is_never_written_through(open_stage, root, tmp_path):
+    stage = open_stage()
+    stage.claim(manifest(FILES))
+    (tmp_path / "outside").mkdir()
+    (root / "d").symlink_to(tmp_path / "outside")
+    with pytest.raises(Refused, match="1 file: d"):
+        open_stage().claim(manifest(FILES))
+    assert list((tmp_path / "outside").iterdir()) == []

@@ -1,0 +1,134 @@
+import pytest
+
+from podferry.contract.errors import CredentialsMissing, InvalidWish
+from podferry.storage.credentials.sources import (
+    AwsSource,
+    aws_source,
+    config_from_directory,
+    config_from_environment,
+)
+
+PAIR = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
+
+
+@pytest.mark.parametrize(
+    ("held", "source"),
+    [
+        (PAIR, AwsSource.KEYS),
+        ({**PAIR, "AWS_SKIP_SIGNATURE": "true"}, AwsSource.ANONYMOUS),
+        ({"AWS_WEB_IDENTITY_TOKEN_FILE": "/t", "AWS_ROLE_ARN": "arn"}, AwsSource.WEB_IDENTITY),
+        ({"AWS_WEB_IDENTITY_TOKEN_FILE": "/t"}, AwsSource.METADATA),
+        ({"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://x"}, AwsSource.CONTAINER),
+        ({"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/x"}, AwsSource.CONTAINER),
+        ({}, AwsSource.METADATA),
+        ({"AWS_EC2_METADATA_DISABLED": "True"}, AwsSource.NONE),
+        ({"AWS_EC2_METADATA_DISABLED": "false"}, AwsSource.METADATA),
+    ],
+)
+def test_where_credentials_come_from(held, source):
+    assert aws_source(held) is source
+
+
+@pytest.mark.parametrize("name", PAIR)
+def test_half_a_pair_is_told(name):
+    other = next(key for key in PAIR if key != name)
+    with pytest.raises(CredentialsMissing, match=f"{other} is missing"):
+        aws_source({name: "x"})
+
+
+def test_the_environment_gives_what_stores_know(tmp_path):
+    environ = {
+        **PAIR,
+        "AZURE_STORAGE_ACCOUNT_NAME": "a",
+        "PATH": "/bin",
+        "AWS_REGION": "",
+        "HOME": str(tmp_path),
+    }
+    config = config_from_environment(environ)
+    assert dict(config.credentials) == {**PAIR, "AZURE_STORAGE_ACCOUNT_NAME": "a"}
+    assert "'k'" not in repr(config)
+    assert "AWS_ACCESS_KEY_ID" in repr(config)
+
+
+@pytest.fixture
+def home(tmp_path):
+    folder = tmp_path / ".aws"
+    folder.mkdir()
+    (folder / "credentials").write_text(
+        "[default]\naws_access_key_id = dk\naws_secret_access_key = d%s=\n"
+        "[other]\naws_access_key_id=ok\naws_secret_access_key=os\naws_session_token=ot\n"
+    )
+    (folder / "config").write_text("[default]\nregion = eu-west-1\n[profile other]\nregion = us-west-2\n")
+    return tmp_path
+
+
+def test_the_shared_files_where_the_environment_names_no_key(home):
+    config = config_from_environment({"HOME": str(home)})
+    assert dict(config.credentials) == {
+        "AWS_ACCESS_KEY_ID": "dk",
+        "AWS_SECRET_ACCESS_KEY": "d%s=",
+        "AWS_DEFAULT_REGION": "eu-west-1",
+    }
+    config = config_from_environment({"HOME": str(home), "AWS_PROFILE": "other", "AWS_REGION": "mars"})
+    assert config.credentials["AWS_SESSION_TOKEN"] == "ot"
+    assert config.credentials["AWS_REGION"] == "mars"
+    config = config_from_environment({"HOME": str(home), **PAIR})
+    assert dict(config.credentials) == PAIR
+    config = config_from_environment({"HOME": str(home), "AWS_SKIP_SIGNATURE": "1"})
+    assert "AWS_ACCESS_KEY_ID" not in config.credentials
+
+
+def test_shared_files_elsewhere(home):
+    environ = {"AWS_SHARED_CREDENTIALS_FILE": str(home / ".aws" / "credentials")}
+    assert config_from_environment(environ).credentials["AWS_ACCESS_KEY_ID"] == "dk"
+
+
+def test_a_profile_that_is_not_there_is_told(home):
+    with pytest.raises(InvalidWish, match="AWS_PROFILE=none"):
+        config_from_environment({"HOME": str(home), "AWS_PROFILE": "none"})
+
+
+def test_a_malformed_file_is_told_without_its_content(home):
+    (home / ".aws" / "credentials").write_text("hunter2\n[default]")
+    with pytest.raises(InvalidWish) as caught:
+        config_from_environment({"HOME": str(home)})
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_mounted_secret(tmp_path):
+    real = tmp_path / "..2026_01_01"
+    real.mkdir()
+    (real / "AWS_ACCESS_KEY_ID").write_text("k\n")
+    (tmp_path / "..data").symlink_to(real)
+    (tmp_path / "AWS_ACCESS_KEY_ID").symlink_to(tmp_path / "..data" / "AWS_ACCESS_KEY_ID")
+    (tmp_path / "AWS_SECRET_ACCESS_KEY").write_text("s ")
+    assert dict(config_from_directory(tmp_path).credentials) == {**PAIR, "AWS_SECRET_ACCESS_KEY": "s "}
+
+
+def test_a_secret_that_is_exchanged_is_read_anew(tmp_path):
+    for number in (1, 2):
+        real = tmp_path / f"..{number}"
+        real.mkdir()
+        for name in PAIR:
+            (real / name).write_text(f"{name} {number}")
+    for name in PAIR:
+        (tmp_path / name).symlink_to(tmp_path / "..data" / name)
+    (tmp_path / "..data").symlink_to(tmp_path / "..1")
+    config = config_from_directory(tmp_path)
+    (tmp_path / "..new").symlink_to(tmp_path / "..2")
+    (tmp_path / "..new").rename(tmp_path / "..data")
+    assert config.credentials == {name: f"{name} 1" for name in PAIR}
+    assert config.renewed() == {name: f"{name} 2" for name in PAIR}
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_a_missing_secret_is_told(tmp_path, made):
+    path = tmp_path if made else tmp_path / "none"
+    with pytest.raises(CredentialsMissing, match=str(path)):
+        config_from_directory(path)
+
+
+def test_a_key_that_is_no_text_is_told(tmp_path):
+    (tmp_path / "AWS_ACCESS_KEY_ID").write_bytes(b"\xff\xfe")
+    with pytest.raises(InvalidWish, match="AWS_ACCESS_KEY_ID"):
+        config_from_directory(tmp_path)

@@ -1,0 +1,291 @@
+import errno
+import ftplib
+import importlib
+
+import pytest
+from obstore import exceptions as obstore
+
+from podferry.contract.errors import (
+    AccessDenied,
+    AlreadyExists,
+    BucketNotFound,
+    Changed,
+    Corrupt,
+    CredentialsMissing,
+    FerryError,
+    InvalidWish,
+    NotFound,
+    TemporaryError,
+    Throttled,
+    Unavailable,
+)
+from podferry.contract.uri import parse_uri
+from podferry.storage.errors.translate import (
+    CODES,
+    CREDENTIALS,
+    KINDS,
+    STATUSES,
+    Place,
+    make,
+    translate,
+    translating,
+)
+from podferry.storage.errors.vendor_fields import BY_CLASS, obstore_signal, signal_of
+
+FTP_PERMANENT, FTP_TEMPORARY = ftplib.error_perm, ftplib.error_temp
+PLACE = Place(parse_uri("s3://bucket/top"), "http://127.0.0.1:9000", ("AWS_ACCESS_KEY_ID",))
+DEBUG = """Generic S3 error: Error performing GET http://host/bucket in 3ms - Server returned
+
+Debug source:
+Generic {
+    store: "S3",
+    source: RetryError(
+        RetryErrorImpl {
+            method: GET,
+            inner: Status {
+                status: STATUS,
+                body: Some("BODY"),
+            },
+        },
+    ),
+}"""
+
+
+def obstore_error(kind, status=0, code=""):
+    body = f"<Error><Code>{code}</Code></Error>" if code else ""
+    return kind(
+        DEBUG.replace("STATUS", str(status)).replace("BODY", body) if status else "no status here: 404"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (obstore_error(obstore.GenericError), Unavailable),
+        (obstore_error(obstore.GenericError, 503), Unavailable),
+        (obstore_error(obstore.GenericError, 503, "SlowDown"), Throttled),
+        (obstore_error(obstore.GenericError, 429), Throttled),
+        (obstore_error(obstore.GenericError, 404, "NoSuchBucket"), BucketNotFound),
+        (obstore_error(obstore.GenericError, 404, "ContainerNotFound"), BucketNotFound),
+        (obstore_error(obstore.GenericError, 416), Corrupt),
+        (obstore_error(obstore.GenericError, 301, "PermanentRedirect"), InvalidWish),
+        (obstore_error(obstore.GenericError, 400, "ExpiredToken"), Unavailable),
+        (obstore_error(obstore.PermissionDeniedError, 403, "ExpiredToken"), Unavailable),
+        (obstore_error(obstore.GenericError, 400, "ExpiredTokenException"), Unavailable),
+        (obstore_error(obstore.GenericError, 400, "TokenRefreshRequired"), Unavailable),
+        (obstore_error(obstore.PermissionDeniedError, 403, "RequestExpired"), Unavailable),
+        (obstore_error(obstore.PermissionDeniedError, 403, "AuthenticationFailed"), AccessDenied),
+        (obstore_error(obstore.GenericError, 403, "RequestTimeTooSkewed"), AccessDenied),
+        (obstore_error(obstore.GenericError, 418), InvalidWish),
+        (obstore_error(obstore.PermissionDeniedError, 403), AccessDenied),
+        (obstore_error(obstore.UnauthenticatedError, 401), AccessDenied),
+        (obstore_error(obstore.AlreadyExistsError, 412, "PreconditionFailed"), AlreadyExists),
+        (obstore_error(obstore.AlreadyExistsError, 409, "ConditionalRequestConflict"), Unavailable),
+        (obstore_error(obstore.PreconditionError, 412), Changed),
+        (obstore_error(obstore.InvalidPathError), InvalidWish),
+        (obstore_error(obstore.NotSupportedError), InvalidWish),
+        (obstore_error(FileNotFoundError, 404, "NoSuchKey"), NotFound),
+        (FileNotFoundError(errno.ENOENT, "x"), NotFound),
+        (IsADirectoryError("x"), NotFound),
+        (FileExistsError("x"), AlreadyExists),
+        (PermissionError("x"), AccessDenied),
+        (OSError(errno.EROFS, "x"), AccessDenied),
+        (OSError(errno.ENOSPC, "x"), Unavailable),
+        (OSError(errno.ENAMETOOLONG, "x"), InvalidWish),
+        (OSError(errno.EIO, "x"), Unavailable),
+        (OSError(errno.ESTALE, "x"), Unavailable),
+        (OSError("says nothing"), Unavailable),
+        (ConnectionResetError("x"), Unavailable),
+        (TimeoutError("x"), Unavailable),
+        (FTP_PERMANENT("550 No such file"), NotFound),
+        (FTP_PERMANENT("530 Login incorrect"), AccessDenied),
+        (FTP_TEMPORARY("421 Too many connections"), Unavailable),
+        (ValueError("x"), InvalidWish),
+        (RuntimeError("x"), Unavailable),
+    ],
+)
+def test_exceptions_become_the_error_tree(error, expected):
+    found = translate(error, PLACE, "a")
+    assert type(found) is expected
+    assert found.problems[0].remedy
+
+
+class ClientError(Exception):
+    """botocore's shape."""
+
+    def __init__(self, code, status):
+        super().__init__("text")
+        self.response = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
+
+
+class HttpError(Exception):
+    """The shape of gcsfs's and of aiohttp's."""
+
+    def __init__(self, **attributes):
+        super().__init__("text")
+        self.__dict__.update(attributes)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (ClientError("NoSuchBucket", 404), BucketNotFound),
+        (ClientError("SlowDown", 503), Throttled),
+        (ClientError("Strange", 403), AccessDenied),
+        (HttpError(code=429), Throttled),
+        (HttpError(code="403"), AccessDenied),
+        (HttpError(status=404), NotFound),
+        (HttpError(status_code=503), Unavailable),
+        (HttpError(status_code=404, error_code="ContainerNotFound"), BucketNotFound),
+        (HttpError(code=7), Unavailable),
+    ],
+)
+def test_attributes_say_what_types_do_not(error, expected):
+    assert type(translate(error, PLACE)) is expected
+
+
+def test_the_cause_says_what_the_outer_exception_does_not():
+    outer = PermissionError("wrapped")
+    outer.__cause__ = ClientError("InvalidAccessKeyId", 403)
+    found = translate(outer, PLACE, "a")
+    assert "does not accept the credentials" in str(found)
+    circle = OSError(errno.EIO, "x")
+    circle.__cause__ = OSError(errno.EIO, "y")
+    circle.__cause__.__cause__ = circle
+    assert type(translate(circle, PLACE)) is Unavailable
+
+
+def test_classes_are_known_by_name_without_their_package():
+    for qualified, kind in BY_CLASS.items():
+        module, _, name = qualified.rpartition(".")
+        vendor = type(name, (Exception,), {"__module__": module})
+        child = type("Child", (vendor,), {})
+        assert signal_of(child("x")).kind == kind
+
+
+@pytest.mark.parametrize("module", ["botocore.exceptions"])
+def test_the_names_of_classes_are_those_of_the_packages(module):
+    for qualified in BY_CLASS:
+        if qualified.startswith(module):
+            assert issubclass(
+                getattr(importlib.import_module(module), qualified.rpartition(".")[2]), Exception
+            )
+
+
+def test_missing_credentials_name_what_was_read_and_what_to_set():
+    found = make("credentials", PLACE)
+    assert type(found) is CredentialsMissing
+    assert "read: AWS_ACCESS_KEY_ID" in str(found)
+    assert "AWS_SECRET_ACCESS_KEY" in str(found)
+
+
+def test_expired_credentials_are_waited_for_and_said_to_be_expired():
+    text = str(translate(obstore_error(obstore.GenericError, 400, "ExpiredToken"), PLACE))
+    assert "the credentials for s3://bucket/top have expired" in text
+    assert "read: AWS_ACCESS_KEY_ID" in text
+    assert "Renew the Secret" in text
+
+
+def test_an_error_names_uri_endpoint_and_evidence():
+    text = str(translate(obstore_error(obstore.GenericError, 503, "SlowDown"), PLACE, "a b"))
+    assert "s3://bucket/top/a b" in text
+    assert "endpoint http://127.0.0.1:9000" in text
+    assert "HTTP 503 SlowDown" in text
+
+
+def test_errors_of_ours_and_defects_pass_as_they_are():
+    mine = NotFound.of("x")
+    assert translate(mine, PLACE) is mine
+    with pytest.raises(NotFound) as caught, translating(PLACE):
+        raise mine
+    assert caught.value is mine
+    for defect in (TypeError, AttributeError, KeyError, AssertionError):
+        with pytest.raises(defect), translating(PLACE):
+            raise defect("x")
+
+
+def test_translated_errors_are_chained():
+    with pytest.raises(Unavailable) as caught, translating(PLACE, "a"):
+        raise ConnectionResetError("x")
+    assert isinstance(caught.value.__cause__, ConnectionResetError)
+
+
+def test_every_kind_has_its_words():
+    kinds = {*CODES.values(), *STATUSES.values(), *BY_CLASS.values()}
+    assert kinds <= {*KINDS, *CREDENTIALS}
+    for kind in (*KINDS, *CREDENTIALS):
+        assert isinstance(make(kind, PLACE, "a"), FerryError)
+    temporary = {kind for kind in KINDS if isinstance(make(kind, PLACE), TemporaryError)}
+    assert temporary == {"unreachable", "throttled", "full", "damaged"}
+
+
+HTTP = """Generic S3 error: Error performing HEAD http://host/bucket in 3ms - HTTP error
+
+Debug source:
+Generic {
+    source: RetryError(
+        RetryErrorImpl {
+            inner: Http(
+                HttpError {
+                    kind: KIND,
+                    source: reqwest::Error {
+                        kind: Request,
+                        source: DETAIL,
+                    },
+                },
+            ),
+        },
+    ),
+}"""
+REFUSED = """Os {
+    code: 111,
+    kind: ConnectionRefused,
+    message: "Connection refused",
+}"""
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (
+            obstore.GenericError(HTTP.replace("KIND", "Connect").replace("DETAIL", REFUSED)),
+            "connection refused",
+        ),
+        (
+            obstore.GenericError(HTTP.replace("KIND", "Timeout").replace("DETAIL", "TimedOut")),
+            "no answer in time",
+        ),
+        (obstore.GenericError(HTTP.replace("KIND", "Connect")), "no connection"),
+        (obstore.GenericError(HTTP.replace("KIND", "Novel")), "GenericError"),
+        (ConnectionRefusedError(errno.ECONNREFUSED, "x"), "connection refused"),
+        (TimeoutError(), "no answer in time"),
+    ],
+)
+def test_an_endpoint_that_does_not_answer_is_measured(error, reason):
+    found = translate(error, PLACE, "a")
+    assert type(found) is Unavailable
+    assert found.problems[0].measured == f"{reason}; endpoint http://127.0.0.1:9000"
+
+
+def test_local_files_have_words_of_their_own():
+    """Whichever engine opens them."""
+    found = translate(PermissionError(errno.EACCES, "Permission denied"), Place(parse_uri("/data")), "a")
+    assert type(found) is AccessDenied
+    assert "/data/a cannot be reached (Permission denied). " in str(found)
+    assert "credentials" not in str(found)
+
+
+def test_text_that_is_not_the_debug_form_says_nothing():
+    signal = obstore_signal(obstore.GenericError("404 NoSuchBucket status: 404 <Code>not/a code</Code>"))
+    assert (signal.status, signal.code) == (0, "")
+
+
+@pytest.mark.parametrize("key", ["d/../x", r"d/q\"uo\\te//x", r"d/a\nb"])
+def test_the_key_that_ends_a_listing_is_named(key):
+    """As obstore 0.9 words it; which defect of the key it was does not matter."""
+    debug = f'InvalidPath {{\n    source: X {{\n        path: "{key}",'
+    text = f"Path contained empty segment\n\nDebug source:\n{debug}"
+    (problem,) = translate(obstore.InvalidPathError(text), PLACE).problems
+    assert problem.what.startswith("a key below ")
+    assert f'the key "{key}"' in problem.measured
+    assert "?engine=fsspec" in problem.remedy

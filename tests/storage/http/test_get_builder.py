@@ -1,0 +1,141 @@
+"""Requests that are not signed: to web servers, which differ in what they tell, and to Google's store."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from podferry.contract.errors import CredentialsMissing, FerryError
+from podferry.contract.manifest import Entry
+from podferry.contract.uri import Uri
+from podferry.storage.factory import open_store
+from podferry.storage.fsspec.get_builder import heads_for
+from podferry.storage.fsspec.options import settings_for
+from podferry.storage.limits import LIMITS
+from podferry.storage.request_builder import Origin
+from podferry.storage.store import StoreConfig
+from tests.support.request_builder_contract import *  # noqa: F403
+
+ENTRY = Entry("a b+%/ü", 10, '"t"')
+
+
+@pytest.fixture
+async def served(tmp_path):
+    """A web server that knows ranges and ETags, and lists directories."""
+    app = web.Application()
+    app.router.add_static("/", tmp_path, show_index=True)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    yield f"127.0.0.1:{runner.addresses[0][1]}"
+    await runner.cleanup()
+
+
+@pytest.fixture
+async def store(served, fresh):
+    store = open_store(Uri("http", served, fresh))
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+def put(tmp_path, fresh):
+    async def put(name, data):
+        path = tmp_path / fresh / name
+        await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
+        await asyncio.to_thread(path.write_bytes, data)
+
+    return put
+
+
+@pytest.fixture
+def listed(store):
+    return store.stat  # what a listing knows of a file behind a web server
+
+
+@pytest.fixture
+def remove(tmp_path, fresh):
+    async def remove(names):
+        for name in names:
+            await asyncio.to_thread(Path(tmp_path / fresh / name).unlink)
+
+    return remove
+
+
+def lines_of(head):
+    first, *lines = head.decode("ascii").removesuffix("\r\n\r\n").split("\r\n")
+    return first, dict(line.split(": ", 1) for line in lines)
+
+
+def heads_of(uri, file_system=None, **held):
+    config = StoreConfig(credentials=held)
+    return heads_for(uri, config, settings_for(uri, config, LIMITS), lambda: file_system)
+
+
+def test_files_are_asked_for_as_they_lie():
+    heads = heads_of(Uri("https", "data.example.com:8443", "set one"))
+    first, sent = lines_of(heads.head(ENTRY, 0, 10))
+    assert first == "GET /set%20one/a%20b%2B%25/%C3%BC HTTP/1.1"
+    assert sent["Host"] == "data.example.com:8443"
+    assert sent["Accept-Encoding"] == "identity"
+    assert sent["If-Match"] == '"t"'
+    assert heads.origin == Origin("data.example.com", 8443, tls=True)
+
+
+class Credentials:
+    """As those of gcsfs, which renews them by itself."""
+
+    def __init__(self):
+        self.tokens = ["first", "second"]
+        self.credentials = self
+
+    def apply(self, headers):
+        if not self.tokens:
+            raise OSError("no answer")
+        headers["Authorization"] = f"Bearer {self.tokens.pop(0)}"
+
+
+async def test_google_is_asked_by_its_json_api_with_the_token_of_the_moment(monkeypatch):
+    monkeypatch.setattr("podferry.storage.credentials.refresh.RENEW_SECONDS", 0)
+    heads = heads_of(Uri("gs", "bucket", "run"), Credentials())
+    with pytest.raises(CredentialsMissing, match="no token"):
+        heads.head(ENTRY, 0, 10)
+    await heads.prepare([ENTRY])
+    first, sent = lines_of(heads.head(ENTRY, 0, 10))
+    assert first == "GET /download/storage/v1/b/bucket/o/run%2Fa%20b%2B%25%2F%C3%BC?alt=media HTTP/1.1"
+    assert sent["Host"] == "storage.googleapis.com"
+    assert sent["Authorization"] == "Bearer first"
+    assert "If-Match" not in sent
+    assert heads.origin.tag_field == "etag"
+    for _ in range(2):  # the second time there is none: the last one stays
+        await heads.prepare([ENTRY])
+        assert lines_of(heads.head(ENTRY, 0, 10))[1]["Authorization"] == "Bearer second"
+
+
+async def test_without_a_token_the_engine_is_left_to_explain():
+    missing = Credentials()
+    missing.tokens = []
+    with pytest.raises(FerryError):
+        await heads_of(Uri("gs", "bucket"), missing).prepare([])
+
+
+def test_options_of_the_file_system_are_for_it_alone():
+    assert heads_of(Uri("http", "h"), FSSPEC_HTTP_HEADERS="x") is None
+    assert heads_of(Uri("gs", "b"), FSSPEC_GS_REQUESTER_PAYS="x") is None
+
+
+def test_where_the_process_sends_gcsfs_elsewhere_only_gcsfs_asks(monkeypatch):
+    assert heads_of(Uri("gs", "b")) is not None
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "127.0.0.1:1")
+    assert heads_of(Uri("gs", "b")) is None
+    assert heads_of(Uri("gs", "b"), STORAGE_EMULATOR_HOST="http://127.0.0.1:1").origin.port == 1
+
+
+@pytest.mark.parametrize("uri", [Uri("oss", "b"), Uri("sftp", "h"), Uri("ftp", "h"), Uri("file", "")])
+def test_other_stores_are_asked_by_their_engines(uri):
+    assert heads_of(uri) is None
+
+
+def test_a_password_in_the_address_is_left_to_the_engine():
+    assert heads_of(Uri("http", "user@host")) is None

@@ -1,0 +1,505 @@
+"""The lean lane against broken HTTP: it carries what is right, hands over the rest, keeps no wrong byte."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+from collections import deque
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from itertools import cycle
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from podferry.contract.manifest import Entry, freeze
+from podferry.contract.uri import parse_uri
+from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.fetch.fetcher import Prefetch
+from podferry.sidecar.fetch.plan import plan_prefetch
+from podferry.sidecar.fetch.source import Source
+from podferry.sidecar.staging.staging_dir import Stage
+from podferry.sidecar.state.transfer_counters import PrefetchMeter
+from podferry.storage.http import pool as http_lane
+from podferry.storage.http.concurrency import Pace
+from podferry.storage.http.connection import BUFFER, TURN, Connection
+from podferry.storage.http.pool import Work
+from podferry.storage.http.response_head import Unusual, read_head
+from podferry.storage.memory.store import Content, MemoryStore
+from podferry.storage.range_fetch import EngineLane
+from podferry.storage.request_builder import Origin, range_line
+from tests.support.broken_http import TAG, UNSTATED, Asked, damaged, good, good_and_closed, truth
+
+PLAYED = [*UNSTATED, good, good, damaged]
+RANGE = 1000
+SMALL = PrefetchSettings(in_flight=4, range_bytes=RANGE, buffer_bytes=64 * BUFFER, attempts=2)
+
+FORMS = 48
+"""More than any kind of answer has."""
+TRIES = 20
+"""Connections of one example: servers that answer with nothing would be asked for ever."""
+
+
+class Collecting:
+    """A job that keeps what it is given, and insists on its order."""
+
+    bodiless = False
+
+    def __init__(self, number, size, start, length):
+        self.number, self.start, self.length = number, start, length
+        self.entry = Entry(f"{number}", size, TAG)
+        self.truth = truth(number, start, length)
+        self.got = bytearray()
+        self.ends = []
+
+    def begin(self, head):
+        assert head.raw.startswith(b"HTTP/1.1 20")
+        self.got.clear()
+
+    def take(self, data, offset):
+        assert offset == len(self.got)
+        self.got += data
+        assert len(self.got) <= self.length
+
+
+class Driver:
+    """Gives jobs out and notes how each ends."""
+
+    tag_field = b"etag"
+
+    def __init__(self, jobs):
+        self.meter = PrefetchMeter()
+        self.left = deque(jobs)
+        self.under_way = None
+
+    def opened(self, connection):
+        pass
+
+    def next(self, connection):
+        assert self.under_way is None
+        if not self.left:
+            return None
+        self.under_way = self.left.popleft()
+        return self.under_way, b"request"
+
+    def _end(self, how, job):
+        assert job is self.under_way
+        job.ends.append(how)
+        self.under_way = None
+
+    def came(self, count):
+        self.meter.bytes += count
+
+    def finished(self):
+        self._end("done", self.under_way)
+
+    def refused(self, job, why):
+        assert str(why)
+        self._end("refused", job)
+
+    def broken(self, job, error):
+        raise AssertionError from error
+
+    def lost(self, connection, job, *, fresh):
+        if job is None:
+            return
+        if fresh:
+            self.under_way = None
+            self.left.appendleft(job)
+        else:
+            self._end("refused", job)
+
+
+class Wire(asyncio.Transport):
+    """Stands in for the transport: counts requests, and knows whether it is closed."""
+
+    def __init__(self):
+        super().__init__()
+        self.requests = 0
+        self.closed = self.paused = False
+
+    def write(self, data):
+        self.requests += 1
+
+    def abort(self):
+        self.closed = True
+
+    def is_closing(self):
+        return self.closed
+
+    def pause_reading(self):
+        assert not self.paused
+        self.paused = True
+
+    def resume_reading(self):
+        self.paused = False
+
+
+class Loop:
+    """Its next turn comes at once."""
+
+    @staticmethod
+    def call_soon(work):
+        work()
+
+    @staticmethod
+    def time():
+        return 0.0
+
+
+def fed(connection, wire, data, cuts):
+    """Give bytes to a connection, in pieces of these lengths and then in large ones, while it is open."""
+    pieces = iter(cuts)
+    while data and not wire.closed:
+        room = connection.get_buffer(-1)
+        assert len(room), "the loop would read for ever"
+        count = min(len(room), len(data), next(pieces, 1 << 16))
+        room[:count] = data[:count]
+        connection.buffer_updated(count)
+        data = data[count:]
+
+
+def served(jobs, answers, cuts):
+    """One connection after another, each answer to the request that it belongs to; the driver at its end."""
+    driver, answers = Driver(jobs), deque(answers)
+    for _ in range(TRIES):
+        wire = Wire()
+        connection = Connection(driver, Loop)
+        connection.connection_made(wire)
+        while driver.under_way is not None and not wire.closed and answers:
+            kind, number = answers[0]
+            answers.rotate(-1)
+            job, asked_before = driver.under_way, wire.requests
+            whole = job.start == 0 and job.length == job.entry.size
+            answer = kind(Asked(job.truth, job.start, job.entry.size, whole), number)
+            fed(connection, wire, answer.data, cuts)
+            if answer.then == "hold" or (wire.requests == asked_before and answer.then == "keep"):
+                connection.stalled()
+            elif answer.then != "keep":
+                break
+        wire.closed = True
+        connection.connection_lost(None)
+        if not driver.left:
+            break
+    return driver
+
+
+SIZES = st.one_of(
+    st.integers(1, 40),
+    st.integers(900, 5000),
+    st.sampled_from([BUFFER - 300, BUFFER - 64, BUFFER - 1, BUFFER, BUFFER + 1, 3 * BUFFER - 200]),
+)
+CUTS = st.one_of(
+    st.just([]), st.lists(st.integers(1, 40), max_size=60), st.just([1] * 400), st.just([BUFFER, 1, 1, 1])
+)
+ANSWERS = st.lists(
+    st.tuples(st.sampled_from([*UNSTATED, *[good] * 10]), st.integers(0, 400)), min_size=1, max_size=6
+)
+
+
+@st.composite
+def some_jobs(draw):
+    found = []
+    for number, size in enumerate(draw(st.lists(SIZES, min_size=1, max_size=5))):
+        start = draw(st.sampled_from([0, 0, size // 2, size - 1]))
+        length = size - start if draw(st.booleans()) else max(1, (size - start) // 2)
+        found.append(Collecting(number, size, start, length))
+    return found
+
+
+@pytest.mark.timeout(180)
+@settings(max_examples=150, deadline=None)
+@given(some_jobs(), ANSWERS, CUTS)
+def test_what_is_done_is_the_truth_and_each_job_ends_once(jobs, answers, cuts):
+    driver = served(jobs, answers, cuts)
+    for job in jobs:
+        assert len(job.ends) <= 1
+        if "done" in job.ends:
+            assert job.got == job.truth
+        else:
+            assert job.ends == ["refused"] or job in driver.left
+    taken = sum(job.length for job in jobs if "done" in job.ends)
+    assert driver.meter.bytes - driver.meter.discarded == taken
+
+
+@pytest.mark.parametrize("size", [BUFFER - 64, BUFFER, BUFFER + 1, 3 * BUFFER - 200, 5 * BUFFER])
+@pytest.mark.parametrize("cuts", [[], [1] * 300, [BUFFER, 1, 1, 1], [BUFFER - 1] * 9])
+def test_what_is_larger_than_the_buffer_comes_in_order(size, cuts):
+    jobs = [Collecting(number, size, start, size - start) for number, start in enumerate((0, 17, 0))]
+    served(jobs, [(good, 0)], cuts)
+    assert [job.ends for job in jobs] == [["done"]] * 3
+    assert all(job.got == job.truth for job in jobs)
+
+
+def test_a_connection_that_speaks_unasked_is_closed():
+    wire = Wire()
+    connection = Connection(Driver([]), Loop)
+    connection.connection_made(wire)
+    fed(connection, wire, good(Asked(b"1", 0, 1, whole=True), 0).data, [])
+    assert wire.closed
+
+
+@pytest.mark.parametrize("kind", UNSTATED, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("ranged", [False, True])
+def test_each_defect_in_each_form_whole_and_byte_by_byte(kind, ranged):
+    for number in range(FORMS):
+        for cuts in ([], [1] * 500):
+            jobs = [Collecting(n, 60, 20 * ranged, 30 if ranged else 60) for n in range(3)]
+            served(jobs, [(kind, number), (UNSTATED[0], 0)], cuts)
+            for job in jobs:
+                assert job.ends in (["done"], ["refused"]), (kind.__name__, number)
+                assert job.ends == ["refused"] or job.got == job.truth, (kind.__name__, number)
+
+
+# The same answers from a server that plays them, to a prefetch with a sound store behind it.
+
+
+class Plain:
+    """How a store is asked that signs nothing."""
+
+    def __init__(self, port, asks_sums, bundle=""):
+        self.origin = Origin("127.0.0.1", port, tls=bool(bundle), bundle=bundle)
+        self.asks_sums = asks_sums
+
+    async def prepare(self, entries):
+        pass
+
+    def head(self, entry, start, length, method="GET"):
+        return (
+            f"{method} /{entry.name} HTTP/1.1\r\nHost: x\r\n{range_line(entry, start, length)}\r\n".encode()
+        )
+
+
+class Server:
+    """Plays answers, one a request, over and over; each in pieces."""
+
+    def __init__(self, files, answers, cuts):
+        self._files, self._answers, self._cuts = files, cycle(answers), cuts
+        self._held = asyncio.Event()
+
+    async def serve(self, reader, writer):
+        with suppress(OSError, asyncio.IncompleteReadError):
+            while await self._answer(reader, writer):
+                pass
+        writer.close()
+
+    async def _answer(self, reader, writer):
+        asked, bodiless = self._asked(await reader.readuntil(b"\r\n\r\n"))
+        kind, number = next(self._answers)
+        answer = kind(asked, number)
+        await self._send(
+            writer, answer.data[: answer.data.find(b"\r\n\r\n") + 4] if bodiless else answer.data
+        )
+        if answer.then == "hold":
+            await self._held.wait()
+        elif answer.then == "reset":
+            writer.transport.abort()
+        return answer.then == "keep"
+
+    def _asked(self, request):
+        name = request.split()[1][1:].decode()
+        data = self._files[name]
+        found = re.search(rb"bytes=(\d+)-(\d+)", request)
+        start, end = (int(found[1]), int(found[2]) + 1) if found else (0, len(data))
+        return Asked(data[start:end], start, len(data), not found), request.startswith(b"HEAD")
+
+    async def _send(self, writer, data):
+        pieces = iter(self._cuts)
+        while data:
+            count = next(pieces, len(data))
+            writer.write(data[:count])
+            await writer.drain()
+            await asyncio.sleep(0)
+            data = data[count:]
+
+    @asynccontextmanager
+    async def listening(self, context=None):
+        server = await asyncio.start_server(self.serve, "127.0.0.1", 0, ssl=context)
+        try:
+            yield server.sockets[0].getsockname()[1]
+        finally:
+            self._held.set()
+            server.close()
+            await server.wait_closed()
+
+
+async def staged(folder, files, server, *, asks_sums, context=None, bundle=""):
+    """What a prefetch over the lane makes of a directory, and its meter."""
+    store = MemoryStore(parse_uri("memory://fuzz"), Content())
+    store.content.objects = dict(files)
+    entries = [Entry(name, len(data), TAG) for name, data in files.items()]
+    manifest = freeze("memory://fuzz", entries)
+    (folder / "stage").mkdir()
+    stage, meter = Stage(folder / "stage", folder / "claims"), PrefetchMeter()
+    plan = plan_prefetch(manifest, stage.claim(manifest), SMALL)
+    try:
+        async with server.listening(context) as port:
+            source = Source(Behind(store), Plain(port, asks_sums, bundle))
+            await Prefetch(plan, source, stage, SMALL, meter=meter).run()
+    finally:
+        stage.close()
+    return {path.name: path.read_bytes() for path in stage.root.rglob("*") if path.is_file()}, meter
+
+
+class Behind(EngineLane):
+    """The store's own client: its objects have other tags than those that the server sends."""
+
+    async def fetch(self, entry, start, length):
+        return await self.store.read(entry.name, start, length)
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(http_lane, "STALL", 0.1)
+    monkeypatch.setattr(http_lane, "REDIAL", 0.01)
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory):
+    """A file with a key and the certificate of 127.0.0.1 that it has signed itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.now(UTC)
+    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+    made = made.not_valid_before(now - timedelta(hours=1)).not_valid_after(now + timedelta(hours=1))
+    address = x509.IPAddress(ip_address("127.0.0.1"))
+    made = made.add_extension(x509.SubjectAlternativeName([address]), critical=False)
+    signed = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    path = tmp_path_factory.mktemp("tls") / "both.pem"
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    path.write_bytes(secret + signed.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM))
+    return path
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "tls"])
+def tls(request, certificate):
+    """What the server speaks with, and the certificates that the lane trusts."""
+    if not request.param:
+        return {}
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    return {"context": context, "bundle": str(certificate)}
+
+
+@pytest.mark.timeout(180)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.integers(0, 3 * RANGE + 5), min_size=1, max_size=12),
+    st.lists(st.tuples(st.sampled_from(PLAYED), st.integers(0, 400)), min_size=1, max_size=6),
+    st.lists(st.integers(1, 200), max_size=8),
+    st.booleans(),
+)
+async def test_the_stage_is_the_truth_whatever_the_server_sends(
+    impatient, tmp_path_factory, tls, sizes, answers, cuts, asks
+):
+    files = {f"f{number}": truth(number, 0, size) for number, size in enumerate(sizes)}
+    server = Server(files, answers, cuts)
+    found, meter = await staged(tmp_path_factory.mktemp("fuzz"), files, server, asks_sums=asks, **tls)
+    assert found == files
+    assert meter.files == len(files)
+    assert meter.bytes - meter.discarded == sum(sizes)
+
+
+async def test_a_sound_server_needs_nobody_behind_it(tmp_path, tls):
+    files = {f"f{number}": truth(number, 0, 600 * number) for number in range(12)}
+    server = Server(files, [(good, 0), (good, 1), (good_and_closed, 0), (good_and_closed, 1)], [])
+    found, meter = await staged(tmp_path, files, server, asks_sums=False, **tls)
+    assert found == files
+    assert (meter.handed_over, meter.discarded) == (0, 0)
+
+
+async def test_what_others_do_with_its_meter_is_nothing_to_its_pace(tmp_path, monkeypatch):
+    """One that helps empties its meter with each report, and the agent's counts the helpers' work, too."""
+    seen, look = [], http_lane.Pace.look
+    monkeypatch.setattr(http_lane, "TICK", 0.001)
+    monkeypatch.setattr(http_lane.Pace, "look", lambda pace, this: seen.append(this) or look(pace, this))
+    monkeypatch.setattr(PrefetchMeter, "first_byte", lambda meter, seconds: meter.take())
+    files = {f"f{number}": truth(number, 0, 600) for number in range(200)}
+    await staged(tmp_path, files, Server(files, [(good, 0)], []), asks_sums=False)
+    assert all(one.jobs >= 0 and one.bytes >= 0 for one in seen)
+    assert sum(one.jobs for one in seen) <= 200
+    assert seen
+
+
+def paused():
+    """A connection that has paused in a large body, its wire, what its loop does next, and bytes so far."""
+    later, wire, loop = [], Wire(), Loop()
+    loop.call_soon = later.append
+    connection = Connection(Driver([Collecting(1, 2 * TURN, 0, 2 * TURN)]), loop)
+    connection.connection_made(wire)
+    data = good(Asked(truth(1, 0, 2 * TURN), 0, 2 * TURN, whole=True), 0).data
+    given = 0
+    while not wire.paused:
+        room = connection.get_buffer(-1)
+        room[:] = data[given : given + len(room)]
+        given += len(room)
+        connection.buffer_updated(len(room))
+    return connection, wire, later, given
+
+
+def test_a_large_body_takes_turns_with_others():
+    """Else a loop comes round ten times a second: processes that help wait for their work meanwhile."""
+    _, wire, later, given = paused()
+    assert TURN <= given <= TURN + 2 * BUFFER
+    later.pop()()
+    assert not wire.paused
+
+
+def test_a_connection_that_has_closed_is_not_read_on():
+    connection, wire, later, _ = paused()
+    connection.abort()
+    later.pop()()
+    assert wire.paused
+
+
+@pytest.mark.timeout(20)
+def test_a_head_of_blanks_is_read_at_once():
+    """Whose pattern goes back and forth in it would read it for hours."""
+    asked = Asked(truth(1, 0, 9), 0, 9, whole=True)
+    entry = Entry("1", 9, TAG)
+    plain = good(asked, 0).data
+    assert read_head(bytearray(plain), len(plain), entry, 0, 9) is not None
+    blanks = b" " * 5000
+    head = b"HTTP/1.1 200 OK\r\nContent-Length:%s9\r\nETag:%s%s\r\n" % (blanks, blanks, TAG.encode())
+    for end in (b"Other: 1", b"Content-Range:" + blanks):
+        data = bytearray(head + end + b"\r\n\r\n" + asked.data)
+        with suppress(Unusual):
+            read_head(data, len(data), entry, 0, 9)
+
+
+class Distant(Work):
+    """Large ranges without end."""
+
+    origin = Origin("127.0.0.1", 1, tls=False)
+
+    async def lot(self):
+        return [Collecting(number, 8 << 20, 0, 8 << 20) for number in range(4)]
+
+    def refused(self, job, why):
+        pass
+
+
+async def test_all_connections_are_opened_at_once_however_long_each_takes(monkeypatch):
+    dialled, enough = [], asyncio.Event()
+
+    async def dial(self, factory):
+        dialled.append(1)
+        if len(dialled) == 64:
+            enough.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(http_lane.Dialler, "dial", dial)
+    monkeypatch.setattr(http_lane, "Pace", lambda most: Pace(most, first=64))
+    run = asyncio.create_task(http_lane.HttpLane(Distant(), 64, PrefetchMeter()).run())
+    await asyncio.wait_for(enough.wait(), 20)
+    run.cancel()
+    with suppress(asyncio.CancelledError):
+        await run

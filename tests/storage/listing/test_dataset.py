@@ -1,0 +1,339 @@
+import itertools
+
+import msgspec
+import pytest
+
+from podferry.contract.errors import (
+    AccessDenied,
+    BucketNotFound,
+    Changed,
+    Corrupt,
+    EmptyDataset,
+    InvalidWish,
+    NotFound,
+    Unavailable,
+)
+from podferry.contract.manifest import Entry, encode_manifest, freeze
+from podferry.contract.reference import Reference, parse_reference, reference_to
+from podferry.contract.uri import parse_uri
+from podferry.storage.listing.dataset import (
+    changed_since,
+    check_frozen,
+    list_dataset,
+    open_dataset,
+    open_listing,
+)
+from podferry.storage.memory.store import CONTENTS, Content, Fault, MemoryStore
+from podferry.storage.store import StoreConfig
+
+COUNTER = itertools.count()
+ANY = StoreConfig()
+
+
+@pytest.fixture
+def bucket():
+    name = f"listing-{next(COUNTER)}"
+    yield parse_uri(f"memory://{name}")
+    CONTENTS.pop(name, None)
+
+
+def put(bucket, *names):
+    content = CONTENTS.setdefault(bucket.bucket, Content())
+    content.objects.update({name: name.encode() for name in names})
+    return content
+
+
+async def test_the_manifest_is_sorted_and_relative(bucket):
+    put(bucket, "d/b", "d/a/c", "other/x", "dx")
+    manifest = await list_dataset(MemoryStore(bucket / "d"))
+    assert [entry.name for entry in manifest.entries] == ["a/c", "b"]
+    assert manifest.uri == str(bucket / "d")
+    assert manifest.bytes == len("d/a/c") + len("d/b")
+
+
+async def test_listing_many_objects_takes_linear_time(bucket):
+    put(bucket, *(f"d/{i:05}" for i in range(20_000)))
+    assert (await list_dataset(MemoryStore(bucket / "d"))).files == 20_000
+
+
+@pytest.mark.parametrize("key", ["d/../x", "d//b", "d/a\nb", "d//etc/passwd", "d/" + "x" * 256])
+async def test_hostile_names_are_corrupt_by_name(bucket, key):
+    put(bucket, "d/fine", key)
+    with pytest.raises(Corrupt) as caught:
+        await list_dataset(MemoryStore(bucket / "d"))
+    assert len(caught.value.problems) == 1
+    assert ascii(key[2:])[:50] in caught.value.problems[0].measured
+
+
+async def test_a_file_name_that_is_no_text_is_corrupt(tmp_path):
+    (tmp_path / "d").mkdir()
+    with open(bytes(tmp_path / "d") + b"/\xff", "wb"):  # noqa: ASYNC230, PTH123 - a name of bytes
+        pass
+    with pytest.raises(Corrupt, match="UTF-8"):
+        await open_dataset(parse_uri(str(tmp_path / "d")), ANY)
+
+
+async def test_a_single_object_is_a_dataset_of_one_file(bucket):
+    put(bucket, "d/train.tar", "d/train.tar.idx")
+    dataset = await open_dataset(bucket / "d/train.tar", ANY)
+    assert [entry.name for entry in dataset.manifest.entries] == ["train.tar"]
+    assert dataset.manifest.uri == str(bucket / "d/train.tar"), "its reference names it alone"
+    entry = dataset.manifest.entries[0]
+    assert bytes(await dataset.store.read(entry.name, 0, entry.size, entry.tag)) == b"d/train.tar"
+
+
+async def test_a_prefix_wins_over_nothing_else(bucket):
+    put(bucket, "d/x/1")
+    dataset = await open_dataset(bucket / "d", ANY)
+    assert [entry.name for entry in dataset.manifest.entries] == ["x/1"]
+
+
+async def test_an_empty_dataset_names_the_nearest_prefixes(bucket):
+    put(bucket, "data/digits/1", "data/digests/1", "data/faces/1", "else/1")
+    with pytest.raises(EmptyDataset) as caught:
+        await open_dataset(bucket / "data/digit/train", ANY)
+    (problem,) = caught.value.problems
+    assert problem.measured == f"no object below {bucket / 'data/digit/train'}"
+    assert problem.remedy.startswith(f"Did you mean {bucket / 'data/digits'}")
+    assert str(bucket / "else") not in problem.remedy
+
+
+async def test_where_no_name_is_near_what_is_there_is_named(bucket):
+    put(bucket, "zz/1", "yy/1")
+    with pytest.raises(EmptyDataset, match=f"Did you mean {bucket / 'yy'} or {bucket / 'zz'}"):
+        await open_dataset(bucket / "digits", ANY)
+
+
+async def test_an_empty_bucket_is_told(bucket):
+    put(bucket)
+    for uri in (bucket, bucket / "a/b"):
+        with pytest.raises(EmptyDataset, match="holds nothing at all"):
+            await open_dataset(uri, ANY)
+
+
+@pytest.mark.parametrize("error", [AccessDenied.of("no listing there"), Unavailable.of("gone")])
+async def test_a_hint_that_cannot_be_had_hides_nothing(bucket, error):
+    """A policy may allow a listing below the dataset's prefix alone."""
+    put(bucket, "data/1").faults.append(Fault("children", times=99, error=error))
+    with pytest.raises(EmptyDataset, match="Check the bucket and the path") as caught:
+        await open_dataset(bucket / "digits/x", ANY)
+    assert "holds nothing" not in str(caught.value)
+
+
+async def test_errors_of_the_listing_pass(bucket):
+    put(bucket, "d/1").faults.append(Fault("entries", error=AccessDenied.of("no")))
+    with pytest.raises(AccessDenied):
+        await open_dataset(bucket / "d", ANY)
+    put(bucket).faults.append(Fault("stat", error=AccessDenied.of("no")))
+    with pytest.raises(AccessDenied):
+        await open_dataset(bucket / "x", ANY)
+
+
+async def test_local_files_and_their_neighbours(tmp_path):
+    (tmp_path / "digits").mkdir()
+    (tmp_path / "digits/1.png").write_bytes(b"1")
+    top = parse_uri(str(tmp_path))
+    assert (await open_dataset(top / "digits", ANY)).manifest.files == 1
+    assert (await open_dataset(top / "digits/1.png", ANY)).manifest.files == 1
+    with pytest.raises(EmptyDataset, match=f"Did you mean {top / 'digits'}") as caught:
+        await open_dataset(top / "digit", ANY)
+    assert caught.value.problems[0].what == f"the dataset {tmp_path}/digit does not exist"
+    with pytest.raises(BucketNotFound):
+        await open_dataset(parse_uri("/no-such-mount/d"), ANY)
+
+
+async def test_only_local_directories_of_like_names_are_suggested(tmp_path):
+    for name in ("faces/1", "digits.tar", "etc/1"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    for name in ("digits", "digits/train", "else"):
+        with pytest.raises(EmptyDataset) as caught:
+            await open_dataset(parse_uri(str(tmp_path)) / name, ANY)
+        (problem,) = caught.value.problems
+        assert problem.what == f"the dataset {tmp_path}/{name} does not exist"
+        assert problem.remedy == "Check the path"
+
+
+async def test_a_local_directory_without_files_is_empty(tmp_path):
+    (tmp_path / "digits/train").mkdir(parents=True)
+    with pytest.raises(EmptyDataset) as caught:
+        await open_dataset(parse_uri(str(tmp_path)) / "digits", ANY)
+    (problem,) = caught.value.problems
+    assert problem.what == "the dataset is empty"
+    assert problem.measured == f"no file below {tmp_path}/digits"
+
+
+async def test_a_uri_without_an_engine_is_refused(bucket):
+    with pytest.raises(InvalidWish):
+        await open_dataset(parse_uri(f"{bucket}?engine=obstore"), ANY)
+
+
+async def test_a_frozen_reference_is_compared(bucket):
+    put(bucket, "d/1", "d/2")
+    before = (await open_dataset(bucket / "d", ANY)).manifest
+    check_frozen(Reference(bucket / "d"), before)
+    check_frozen(reference_to(before), before)
+    put(bucket, "d/3")
+    after = (await open_dataset(bucket / "d", ANY)).manifest
+    with pytest.raises(Changed) as caught:
+        check_frozen(reference_to(before), after)
+    (problem,) = caught.value.problems
+    assert "frozen: 2 files, 6 B" in problem.measured
+    assert "now: 3 files, 9 B" in problem.measured
+    assert before.digest in problem.measured
+    assert after.digest in problem.measured
+
+
+async def test_a_reference_of_a_digest_alone_is_frozen_too(bucket):
+    put(bucket, "d/1")
+    manifest = (await open_dataset(bucket / "d", ANY)).manifest
+    check_frozen(parse_reference(f"{bucket / 'd'}#sha256={manifest.digest}"), manifest)
+    with pytest.raises(Changed, match=f"frozen: sha256={'0' * 64}"):
+        check_frozen(parse_reference(f"{bucket / 'd'}#sha256={'0' * 64}"), manifest)
+
+
+async def test_where_the_old_list_is_at_hand_what_changed_is_named(bucket):
+    put(bucket, "d/1", "d/2", "d/3")
+    before = (await open_dataset(bucket / "d", ANY)).manifest
+    content = put(bucket, "d/4")
+    del content.objects["d/1"]
+    content.objects["d/2"] = b"else"
+    after = (await open_dataset(bucket / "d", ANY)).manifest
+    with pytest.raises(Changed, match="1 changed: 2; 1 added: 4; 1 removed: 1; frozen: 3 files"):
+        check_frozen(reference_to(before), after, before)
+    other = freeze(before.uri, [Entry("1", 1)])
+    with pytest.raises(Changed, match=r"\(frozen: 3 files") as caught:
+        check_frozen(reference_to(before), after, other)
+    assert "removed" not in str(caught.value), "another list tells nothing"
+
+
+# A manifest as the source
+
+
+async def frozen(bucket, name="m.podferry.json", **change):
+    """A manifest of what lies below `d`, as an object."""
+    manifest = (await open_dataset(bucket / "d", ANY)).manifest
+    document = encode_manifest(msgspec.structs.replace(manifest, **change))
+    CONTENTS[bucket.bucket].objects[name] = document
+    return manifest
+
+
+async def test_of_a_manifest_nothing_is_listed(bucket):
+    content = put(bucket, "d/1", "d/2")
+    manifest = await frozen(bucket)
+    put(bucket, "d/3")
+    content.faults.append(Fault("entries", times=99, error=AccessDenied.of("no listing")))
+    content.faults.append(Fault("children", times=99, error=AccessDenied.of("no listing")))
+    dataset = await open_dataset(bucket / "m.podferry.json", ANY)
+    assert dataset.manifest == manifest
+    check_frozen(parse_reference(f"{bucket / 'm.podferry.json'}#sha256={manifest.digest}"), dataset.manifest)
+    with pytest.raises(Changed):
+        check_frozen(parse_reference(f"{bucket / 'm.podferry.json'}#sha256={'0' * 64}"), dataset.manifest)
+    for entry in manifest.entries:
+        assert await dataset.store.read(entry.name, 0, entry.size, entry.tag) == b"d/" + entry.name.encode()
+
+
+async def test_what_a_manifest_names_and_is_not_so_any_more_is_named(bucket):
+    content = put(bucket, "d/1", "d/2", "d/3")
+    manifest = await frozen(bucket)
+    assert await changed_since(manifest, ANY) is None
+    content.objects["d/1"] = b"else"
+    del content.objects["d/2"]
+    dataset = await open_dataset(bucket / "m.podferry.json", ANY)
+    for name, error in (("1", Changed), ("2", NotFound)):
+        (entry,) = [entry for entry in manifest.entries if entry.name == name]
+        with pytest.raises(error, match=f"d/{name}"):
+            await dataset.store.read(entry.name, 0, entry.size, entry.tag)
+    changed = await changed_since(manifest, ANY)
+    assert "1 changed: 1; 1 removed: 2" in str(changed)
+
+
+@pytest.mark.parametrize("beside", [False, True])
+async def test_a_manifest_of_one_object_finds_it(bucket, beside):
+    """A prefix may hold a file of its own name: then the manifest names that one."""
+    put(bucket, "a/t/t" if beside else "a/t")
+    dataset = await open_dataset(bucket / "a/t", ANY)
+    CONTENTS[bucket.bucket].objects["m.podferry.json"] = encode_manifest(dataset.manifest)
+    again = await open_dataset(bucket / "m.podferry.json", ANY)
+    (entry,) = again.manifest.entries
+    assert again.manifest == dataset.manifest
+    assert await again.store.read(entry.name, tag=entry.tag) == (b"a/t/t" if beside else b"a/t")
+
+
+async def test_a_local_manifest_may_name_data_anywhere(bucket, tmp_path):
+    put(bucket, "d/1")
+    manifest = await frozen(bucket)
+    (tmp_path / "m.podferry.json").write_bytes(encode_manifest(manifest))
+    dataset = await open_dataset(parse_uri(str(tmp_path / "m.podferry.json")), ANY)
+    assert dataset.store.uri == bucket / "d"
+
+
+@pytest.mark.parametrize("uri", ["file:///etc", "sftp://elsewhere/data", "memory://another/d"])
+async def test_a_manifest_cannot_choose_this_machine_or_a_host(bucket, uri):
+    """Else whoever writes it reads the agent's own files, or has the credentials sent to himself."""
+    put(bucket, "d/1")
+    await frozen(bucket, uri=uri)
+    with pytest.raises(Corrupt, match="none but a local manifest may name"):
+        await open_dataset(bucket / "m.podferry.json", ANY)
+
+
+async def test_a_manifest_that_is_none_is_named(bucket):
+    content = put(bucket, "d/1", "x.podferry.json")
+    with pytest.raises(Corrupt, match=r"x\.podferry\.json is no manifest"):
+        await open_dataset(bucket / "x.podferry.json", ANY)
+    await frozen(bucket, bytes=7)
+    with pytest.raises(Corrupt, match="does not agree with itself"):
+        await open_dataset(bucket / "m.podferry.json", ANY)
+    content.objects["m.podferry.json"] = encode_manifest(freeze(str(bucket / "d"), []))
+    with pytest.raises(EmptyDataset, match="names no file"):
+        await open_dataset(bucket / "m.podferry.json", ANY)
+    with pytest.raises(EmptyDataset, match="Did you mean"):
+        await open_dataset(bucket / "n.podferry.json", ANY)
+
+
+async def test_a_manifest_below_a_dataset_is_a_file_like_any_other(bucket):
+    put(bucket, "d/1", "d/a.podferry.json")
+    assert (await open_dataset(bucket / "d", ANY)).manifest.files == 2
+
+
+# A listing that lies
+
+
+async def test_a_listing_is_not_refused_for_its_names(bucket):
+    """What a selection leaves out may be called anything."""
+    put(bucket, "d/fine", "d/../x")
+    listing = await open_listing(bucket / "d", ANY)
+    assert sorted(entry.name for entry in listing.entries) == ["../x", "fine"]
+    assert listing.manifest is None
+    with pytest.raises(Corrupt):
+        await open_dataset(bucket / "d", ANY)
+
+
+async def test_a_name_that_is_listed_twice_is_refused(bucket):
+    put(bucket, "d/1", "d/2")
+
+    class Twice(MemoryStore):
+        async def entries(self, prefix=""):
+            for _ in range(2):
+                async for entry in super().entries(prefix):
+                    yield entry
+
+    with pytest.raises(Corrupt, match="listed twice") as caught:
+        await list_dataset(Twice(bucket / "d"))
+    assert len(caught.value.problems) == 2
+
+
+async def test_empty_objects_are_files(bucket):
+    content = put(bucket, "d/1")
+    content.objects["d/nothing"] = b""
+    manifest = (await open_dataset(bucket / "d", ANY)).manifest
+    assert [(entry.name, entry.size) for entry in manifest.entries] == [("1", 3), ("nothing", 0)]
+
+
+async def test_an_object_that_shrinks_or_grows_after_the_listing_is_named(bucket):
+    content = put(bucket, "d/1", "d/2")
+    dataset = await open_dataset(bucket / "d", ANY)
+    content.objects.update({"d/1": b"d", "d/2": b"d/2 and more"})
+    for entry in dataset.manifest.entries:
+        with pytest.raises(Changed, match=f"d/{entry.name}"):
+            await dataset.store.read(entry.name, 0, entry.size, entry.tag)

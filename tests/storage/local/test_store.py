@@ -1,0 +1,230 @@
+import errno
+import os
+
+import pytest
+
+from podferry.contract.errors import (
+    AccessDenied,
+    BucketNotFound,
+    Changed,
+    InvalidWish,
+    NotFound,
+    Unavailable,
+)
+from podferry.contract.uri import parse_uri
+from podferry.storage.local.store import LocalStore
+from podferry.storage.object_names import is_temporary, temporary_name
+from podferry.storage.store import WriteMode
+
+
+@pytest.fixture
+def store(tmp_path):
+    return LocalStore(parse_uri(str(tmp_path)) / "root")
+
+
+@pytest.fixture
+def root(tmp_path):
+    return tmp_path / "root"
+
+
+async def listed(store, prefix=""):
+    return [entry.name async for entry in store.entries(prefix)]
+
+
+async def test_a_missing_top_directory_is_a_missing_bucket():
+    store = LocalStore(parse_uri("/no-such-mount/data"))
+    for call in (store.children(), store.stat("a"), store.read("a"), store.write("a", b"x"), listed(store)):
+        with pytest.raises(BucketNotFound, match="/no-such-mount"):
+            await call
+
+
+async def test_a_directory_that_nobody_made_yet_is_empty(store):
+    assert await listed(store) == []
+    assert await store.children() == []
+    with pytest.raises(NotFound):
+        await store.stat("a")
+
+
+async def test_temporary_files_are_listed_nowhere_and_swept_by_nobody(store, root):
+    await store.write("d/a", b"x")
+    foreign = root / temporary_name("d/b")
+    foreign.write_bytes(b"half")
+    assert await listed(store) == ["d/a"]
+    assert await store.children("d") == ["a"]
+    await store.write("d/c", b"x", WriteMode.CREATE)
+    assert foreign.exists()
+    assert sorted(file.name for file in (root / "d").iterdir() if not is_temporary(file.name)) == ["a", "c"]
+
+
+def test_temporary_names_lie_beside_their_target():
+    assert temporary_name("a/b/c").startswith("a/b/.podferry-")
+    assert is_temporary(temporary_name("a/b/c"))
+    assert is_temporary(temporary_name("c"))
+    assert not is_temporary("a/.podferry/commits/1.json")
+
+
+async def test_a_failed_write_leaves_no_file(store, root):
+    def body():
+        yield b"x"
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError):
+        await store.write("d/a", body())
+    assert list((root / "d").iterdir()) == []
+
+
+async def test_a_name_is_a_file_or_a_directory(store):
+    await store.write("a", b"x")
+    with pytest.raises(InvalidWish, match="/root/a is a file, not a directory"):
+        await store.write("a/b", b"x")
+    with pytest.raises(InvalidWish, match="/root/a is a file, not a directory"):
+        await store.write("a/b/c/d", b"x")
+    await store.write("d/a", b"x")
+    with pytest.raises(InvalidWish, match="/root/d is a directory, not a file"):
+        await store.write("d", b"x")
+
+
+async def test_links_are_followed_but_never_in_circles(store, root, tmp_path):
+    await store.write("d/a", b"x")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "o").write_bytes(b"oo")
+    (root / "linked").symlink_to(tmp_path / "outside")
+    (root / "d" / "self").symlink_to(root)
+    (root / "file").symlink_to(root / "d" / "a")
+    assert await listed(store) == ["d/a", "file", "linked/o"]
+
+
+async def test_a_link_that_leads_nowhere_is_named(store, root):
+    """Where a volume is not mounted, or a cache was cleared, files would be missing in silence."""
+    await store.write("d/a", b"a")
+    (root / "d" / "dangling").symlink_to(root / "nowhere")
+    with pytest.raises(
+        NotFound, match=f"{root}/d/dangling is a link that leads nowhere .{root}/nowhere."
+    ) as caught:
+        await listed(store)
+    assert "Mount" in caught.value.problems[0].remedy
+
+
+async def test_what_is_no_file_is_no_object(store, root):
+    root.mkdir()
+    os.mkfifo(root / "pipe")
+    (root / "empty" / "deeper").mkdir(parents=True)
+    assert await listed(store) == []
+    assert await store.children() == []
+
+
+async def test_a_file_that_is_replaced_by_one_of_the_same_size_has_changed(store):
+    await store.write("a", b"one")
+    tag = (await store.stat("a")).tag
+    await store.write("a", b"two")
+    with pytest.raises(Changed, match="was " + tag):
+        await store.read("a", tag=tag)
+
+
+async def test_long_names_are_refused(store):
+    with pytest.raises(InvalidWish):
+        await store.write("x" * 256, b"x")
+    await store.write("x" * 255, b"x")
+    assert await listed(store) == ["x" * 255]
+
+
+async def test_more_than_one_batch_is_listed(store, root):
+    root.mkdir()
+    for i in range(2503):
+        (root / f"{i:04}").touch()
+    assert await listed(store) == [f"{i:04}" for i in range(2503)]
+
+
+async def refused(call, kind):
+    """The text of the one problem that a call is refused with, in words of local files."""
+    with pytest.raises(kind) as caught:
+        await call
+    assert type(caught.value) is kind
+    (problem,) = caught.value.problems
+    assert not any(word in str(problem) for word in ("credentials", "the store", "object", "bucket"))
+    return str(problem)
+
+
+async def test_a_destination_that_cannot_be_made_is_said_so():
+    store = LocalStore(parse_uri("/proc/foo"))
+    text = await refused(store.write("run/a", b"x"), InvalidWish)
+    assert text == "/proc/foo cannot be made (No such file or directory). Choose a place that takes writes."
+
+
+async def test_a_destination_that_is_a_file_is_said_so(store, root):
+    root.write_text("x")
+    text = await refused(store.write("run/a", b"x"), InvalidWish)
+    assert text.startswith(f"{root} is a file, not a directory. ")
+
+
+async def test_a_top_that_is_a_file_is_said_so(monkeypatch, tmp_path):
+    monkeypatch.setattr("podferry.storage.local.store.TOP", tmp_path)
+    (tmp_path / "disk").touch()
+    text = await refused(LocalStore(parse_uri("/disk/run")).write("a", b"x"), BucketNotFound)
+    assert text.startswith(f"{tmp_path}/disk is a file, not a directory. ")
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "said"),
+    [
+        (
+            errno.EROFS,
+            AccessDenied,
+            "cannot be written (Read-only file system). Choose a place that takes writes.",
+        ),
+        (errno.EACCES, AccessDenied, "cannot be written (Permission denied). Give this user the right to it"),
+        (errno.EIO, Unavailable, "cannot be written (Input/output error). Check the disk and its mount"),
+        (
+            errno.ENOTSUP,
+            InvalidWish,
+            "cannot be written (Operation not supported). Choose a place on another file",
+        ),
+    ],
+)
+async def test_what_refuses_a_write_is_said_in_its_own_words(store, root, monkeypatch, number, kind, said):
+    await store.write("a", b"x")
+
+    def fail(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    assert f"{root}/a {said}" in await refused(store.write("a", b"y"), kind)
+    assert bytes(await store.read("a")) == b"x"
+
+
+async def test_a_mount_that_is_read_only_cannot_be_written(store, root, monkeypatch):
+    def fail(self, *_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(self))
+
+    monkeypatch.setattr("pathlib.Path.mkdir", fail)
+    text = await refused(store.write("a", b"x"), AccessDenied)
+    assert text == f"{root} cannot be written (Read-only file system). Choose a place that takes writes."
+
+
+async def test_a_full_disk_names_what_is_free(store, root, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def usage(path):
+        assert list(root.glob("d/.podferry-*")), "measured before what was written is removed"
+        return 100, 99, 1
+
+    monkeypatch.setattr("shutil.disk_usage", usage)
+    monkeypatch.setattr(os, "write", fail)
+    text = await refused(store.write("d/a", b"x"), Unavailable)
+    assert text.startswith(f"no space left at {root}/d/a (")
+    assert "(1 B free of 100 B; No space left on device). Free space there" in text
+    assert not list(root.glob("d/*"))
+
+
+async def test_a_file_that_is_missing_or_closed_is_said_so(store, root, monkeypatch):
+    text = await refused(store.read("a"), NotFound)
+    assert text.startswith(f"there is no file {root}/a (No such file or directory). ")
+    await store.write("a", b"x")
+
+    def fail(self, *_, **__):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
+
+    monkeypatch.setattr("pathlib.Path.open", fail)
+    text = await refused(store.read("a"), AccessDenied)
+    assert text.startswith(f"{root}/a cannot be read (Permission denied). Give this user the right to it")

@@ -1,0 +1,232 @@
+"""A rig for tests of checkpoints: a directory, a strict store in memory, and lives of a worker over them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import xxhash
+
+from podferry.contract.api import CheckpointStatus, Status
+from podferry.contract.commit import Commit, decode_commit
+from podferry.contract.uri import parse_uri
+from podferry.sidecar.checkpoint.commit.agent_identity import Author
+from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.commit.committer import Committer
+from podferry.sidecar.checkpoint.detect.detector import Detector
+from podferry.sidecar.checkpoint.detect.watcher import open_watch
+from podferry.sidecar.checkpoint.pipeline.dependencies import Gear
+from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointFerry
+from podferry.sidecar.checkpoint.restore.restore import Source, restore
+from podferry.sidecar.checkpoint.upload.hardlink_hold import Pinned, Pins
+from podferry.sidecar.checkpoint.upload.upload_journal import Ledgers
+from podferry.sidecar.checkpoint.upload.uploader import Uploader
+from podferry.sidecar.config.tuning import CheckpointSettings
+from podferry.sidecar.state.agent_state import State
+from podferry.sidecar.state.durations import Timings
+from podferry.sidecar.state.journal import Journal
+from podferry.sidecar.state.upload_counters import Meter
+from podferry.storage.memory.multipart import MemoryParts
+from podferry.storage.memory.store import Content, Fault, MemoryStore
+from podferry.storage.multipart import Receipt
+from podferry.storage.store import Body, WriteMode
+
+DEADLINE = 10.0
+LINEAGE = "run"
+BASE = "memory://rig/base"
+NEVER_PRESSED = 2.0
+
+
+class StrictStore(MemoryStore):
+    """A memory store that checks the promise at every write.
+
+    Every commit in it lists objects that are there and are what it says, and none of these ever changes. A
+    write in chunks or in parts to a name that `gated` is set for stops after the first until `go` is set.
+    """
+
+    def __init__(self, content: Content) -> None:
+        super().__init__(parse_uri(BASE), content)
+        self.parts = StrictParts(self)
+        self.gated = ""
+        self.reached, self.go = threading.Event(), threading.Event()
+
+    async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
+        before = dict(self.content.objects)
+        if self.gated and self.gated in name and not isinstance(body, bytes):
+            body = self._slowly(iter(body))
+        try:
+            await super().write(name, body, mode)
+        finally:
+            self.check(before)
+
+    def _slowly(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        yield next(chunks)
+        self.reached.set()
+        assert self.go.wait(DEADLINE)
+        yield from chunks
+
+    def commits(self) -> list[Commit]:
+        """All commits as they lie there, oldest first."""
+        keys = sorted(key for key in self.content.objects if "/commits/" in key)
+        return [decode_commit(self.content.objects[key], key) for key in keys]
+
+    def bytes_of(self, commit: Commit) -> dict[str, bytes]:
+        """What a commit lists, by name."""
+        start = f"base/{commit.lineage}"
+        return {file.name: self.content.objects[f"{start}/{file.object}"] for file in commit.files}
+
+    def check(self, before: dict[str, bytes]) -> None:
+        """That all commits hold, and that what they list is what it was."""
+        for commit in self.commits():
+            for file in commit.files:
+                key = f"base/{commit.lineage}/{file.object}"
+                data = self.content.objects[key]
+                assert (len(data), xxhash.xxh3_128_hexdigest(data)) == (file.size, file.xxh128)
+                assert before.get(key, data) == data
+
+
+class StrictParts(MemoryParts):
+    """Uploads in parts to a strict store."""
+
+    def __init__(self, store: StrictStore) -> None:
+        super().__init__(store.uri, store.content)
+        self._store = store
+
+    async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> Receipt:
+        if self._store.gated and self._store.gated in name and number > 1:
+            self._store.reached.set()
+            assert await asyncio.to_thread(self._store.go.wait, DEADLINE)
+        return await super().send(name, upload, number, data)
+
+    async def complete(self, name: str, upload: str, receipts: Sequence[Receipt]) -> None:
+        before = dict(self._store.content.objects)
+        try:
+            await super().complete(name, upload, receipts)
+        finally:
+            self._store.check(before)
+
+
+class Shipper(Uploader):
+    """An uploader that commits what it has sent."""
+
+    async def upload(self, pinned: Pinned) -> Commit:
+        """Send and commit."""
+        shipment = await self.send(pinned)
+        commit = shipment.earlier or await self._committer.commit(
+            pinned.candidate.name, shipment.folder, shipment.files, check=lambda: self.recheck(shipment)
+        )
+        await self.forget(pinned)
+        return commit
+
+
+class Rig:
+    """One pod's checkpoints; `running` is one life of its worker, which ends as a kill would."""
+
+    def __init__(self, base: Path, *, polling: bool) -> None:
+        self.base, self.polling = base, polling
+        self.root, self.pins, self.control = base / "files", base / "pins", base / "control"
+        self.root.mkdir(exist_ok=True)
+        self.content = Content()
+        self.store = StrictStore(self.content)
+        self.settings = CheckpointSettings(
+            settle=0.02,
+            settle_unseen=0.04,
+            rescan=0.5,
+            poll=0.01,
+            part_bytes=1024,
+            parts_at_once=2,
+            retry_after=0.01,
+            pressure=NEVER_PRESSED,
+            full=NEVER_PRESSED,
+        )
+        self.keep_local = 1
+        self.now: Callable[[], float] = time.time
+
+    @property
+    def faults(self) -> list[Fault]:
+        """What will go wrong in the store."""
+        return self.content.faults
+
+    def committer(self, writer: str = "one", store: MemoryStore | None = None) -> Committer:
+        """A committer of its own."""
+        catalogue = Catalogue(store or self.store)
+        return Committer(catalogue, LINEAGE, Author(writer), lambda: datetime.now(UTC))
+
+    def uploader(self, writer: str = "one", store: MemoryStore | None = None, **wishes: Any) -> Shipper:
+        """An uploader of its own, as a worker that starts again has one."""
+        ledgers = Ledgers(self.control / "uploads")
+        return Shipper(self.committer(writer, store), ledgers, self.settings, **wishes)
+
+    def ferry(self, store: Any = None) -> CheckpointFerry:
+        """A worker's ferry over what lies there now; needs a running loop."""
+        status = CheckpointStatus(uri=BASE, path=str(self.root), lineage=LINEAGE)
+        committer, meter, journal = self.committer(store=store), Meter(), Journal(self.control)
+        journal.record.writer = "one"
+        gear = Gear(
+            Detector(self.root, open_watch(self.root, self.settings, polling=self.polling), self.settings),
+            Pins(self.pins, after=max(journal.record.placed, default=0)),
+            self.uploader(store=store, meter=meter),
+            committer,
+            journal,
+            Timings(),
+            meter,
+        )
+        state = State(Status(checkpoints=status))
+        return CheckpointFerry(gear, state, self.settings, self.keep_local, self.now)
+
+    @asynccontextmanager
+    async def running(self, store: Any = None) -> AsyncIterator[CheckpointFerry]:
+        """A ferry at work, cancelled at the end; what it raised by itself is raised here."""
+        ferry = self.ferry(store)
+        task = asyncio.create_task(ferry.run())
+        try:
+            yield ferry
+        finally:
+            crashed = task.done()
+            task.cancel()
+            result = (await asyncio.gather(task, return_exceptions=True))[0]
+            ferry._detector._watch.close()
+            if crashed and isinstance(result, BaseException):
+                raise result
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait for a condition, up to the deadline."""
+        async with asyncio.timeout(DEADLINE):
+            while not condition():  # noqa: ASYNC110 - of files and threads, which set no event
+                await asyncio.sleep(0.002)
+
+    async def committed(self, count: int) -> list[Commit]:
+        """The commits once there are so many; it is an error where there are more."""
+        await self.until(lambda: len(self.store.commits()) >= count)
+        assert len(self.store.commits()) == count
+        return self.store.commits()
+
+    def write(self, name: str, data: bytes) -> Path:
+        """A trainer's file, written in place and closed."""
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return path
+
+    def replace(self, name: str, data: bytes) -> Path:
+        """A trainer's file, written aside and renamed in."""
+        aside = self.write(f".{name}", data)
+        return aside.replace(self.root / name)
+
+    async def restored(self) -> tuple[str, dict[str, bytes]] | None:
+        """What `restore: auto` would bring to an empty directory: the name, and the files' contents."""
+        target = self.base / f"target-{len(list(self.base.iterdir()))}"
+        target.mkdir()
+        found = await restore(
+            Source(Catalogue(self.store), LINEAGE, required=False), target, self.base / "restoring"
+        )
+        if found is None:
+            return None
+        files = {str(p.relative_to(target)): p.read_bytes() for p in target.rglob("*") if p.is_file()}
+        return found[0].name, files

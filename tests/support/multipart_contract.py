@@ -1,0 +1,228 @@
+"""What every store that writes in parts must do: imported by modules that provide `reopen` and `part`.
+
+`reopen()` gives a fresh store at one and the same place, as a process that starts again opens it; `part` is
+the size of a part, at least the store's `least`.
+"""
+
+import asyncio
+import random
+
+import pytest
+
+from podferry.contract.errors import Corrupt, InvalidWish, NotFound, Refused
+from podferry.storage.checksum.checksums import crc64, whole_of
+from podferry.storage.multipart import Receipt
+
+
+@pytest.fixture
+def store(reopen):
+    return reopen()
+
+
+@pytest.fixture
+def unknown():
+    """What is raised of an upload that is not known."""
+    return NotFound
+
+
+@pytest.fixture
+def data(part):
+    """Two whole parts and a short one, each with bytes of its own."""
+    return [
+        random.Random(i).randbytes(size)  # noqa: S311  # no secret
+        for i, size in enumerate((part, part, 1000))
+    ]
+
+
+async def send_all(store, name, upload, data):
+    sends = (store.parts.send(name, upload, i + 1, memoryview(item)) for i, item in enumerate(data))
+    return await asyncio.gather(*sends)
+
+
+async def names(store):
+    return [entry.name async for entry in store.entries()]
+
+
+async def test_parts_make_an_object_once_they_are_complete(store, part, data):
+    upload = await store.parts.begin("d/big", part)
+    receipts = await send_all(store, "d/big", upload, data)
+    assert [receipt.number for receipt in receipts] == [1, 2, 3]
+    assert [receipt.crc64 for receipt in receipts] == [crc64(item) for item in data]
+    assert [receipt.size for receipt in receipts] == [len(item) for item in data]
+    assert await names(store) == []
+    assert await store.children() == []
+    with pytest.raises(NotFound):
+        await store.stat("d/big")
+    await store.parts.complete("d/big", upload, receipts)
+    assert bytes(await store.read("d/big")) == b"".join(data)
+    assert (await store.stat("d/big")).size == sum(map(len, data))
+    assert await names(store) == ["d/big"]
+
+
+async def test_parts_may_come_in_any_order(store, part, data):
+    upload = await store.parts.begin("big", part)
+    receipts = [await store.parts.send("big", upload, i + 1, data[i]) for i in (2, 0, 1)]
+    await store.parts.complete("big", upload, receipts)
+    assert bytes(await store.read("big")) == b"".join(data)
+
+
+async def test_a_part_that_is_sent_again_replaces_the_first(store, part, data):
+    upload = await store.parts.begin("big", part)
+    old = [await store.parts.send("big", upload, 1, data[1]) for _ in range(2)]
+    receipts = await send_all(store, "big", upload, data)
+    assert old[0].tag == old[1].tag != receipts[0].tag
+    await store.parts.complete("big", upload, receipts)
+    assert bytes(await store.read("big")) == b"".join(data)
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+async def test_one_short_part_is_enough(store, part, size):
+    upload = await store.parts.begin("small", part)
+    receipt = await store.parts.send("small", upload, 1, b"x" * size)
+    await store.parts.complete("small", upload, [receipt])
+    assert bytes(await store.read("small")) == b"x" * size
+
+
+async def test_all_parts_may_be_whole(store, part, data):
+    upload = await store.parts.begin("even", part)
+    receipts = await send_all(store, "even", upload, data[:2])
+    await store.parts.complete("even", upload, receipts)
+    assert bytes(await store.read("even")) == b"".join(data[:2])
+
+
+async def test_a_process_that_starts_again_sends_only_what_is_missing(reopen, part, data):
+    first = reopen()
+    upload = await first.parts.begin("big", part)
+    receipts = [await first.parts.send("big", upload, 2, data[1])]
+    await first.close()
+    second = reopen()
+    receipts.append(await second.parts.send("big", upload, 3, data[2]))
+    await second.close()
+    third = reopen()
+    receipts.append(await third.parts.send("big", upload, 1, data[0]))
+    await third.close()
+    last = reopen()
+    await last.parts.complete("big", upload, receipts)
+    assert bytes(await last.read("big")) == b"".join(data)
+
+
+async def test_completing_again_succeeds_where_the_object_is_there(reopen, store, part, data):
+    upload = await store.parts.begin("big", part)
+    receipts = await send_all(store, "big", upload, data)
+    await store.parts.complete("big", upload, receipts)
+    await store.parts.complete("big", upload, receipts)
+    await reopen().parts.complete("big", upload, receipts)
+    assert bytes(await store.read("big")) == b"".join(data)
+
+
+async def test_completing_again_fails_where_another_object_is_there(store, unknown, part, data):
+    upload = await store.parts.begin("big", part)
+    receipts = await send_all(store, "big", upload, data)
+    await store.parts.complete("big", upload, receipts)
+    await store.write("big", b"x" * sum(map(len, data)))
+    with pytest.raises(unknown):
+        await store.parts.complete("big", upload, receipts)
+    await store.delete(["big"])
+    with pytest.raises(unknown):
+        await store.parts.complete("big", upload, receipts)
+
+
+async def test_an_upload_replaces_the_object_that_is_there(store, part, data):
+    await store.write("big", b"old")
+    upload = await store.parts.begin("big", part)
+    receipts = await send_all(store, "big", upload, data)
+    assert bytes(await store.read("big")) == b"old"
+    await store.parts.complete("big", upload, receipts)
+    assert bytes(await store.read("big")) == b"".join(data)
+
+
+async def test_uploads_of_one_name_do_not_meet(store, part, data):
+    one, two = [await store.parts.begin("big", part) for _ in range(2)]
+    assert one != two
+    mine = await send_all(store, "big", one, data)
+    other = await send_all(store, "big", two, data[::-1][1:])
+    await store.parts.complete("big", one, mine)
+    assert bytes(await store.read("big")) == b"".join(data)
+    await store.parts.complete("big", two, other)
+    assert bytes(await store.read("big")) == data[1] + data[0]
+
+
+async def test_what_is_aborted_is_not_known_any_more(store, unknown, part, data):
+    upload = await store.parts.begin("big", part)
+    receipts = await send_all(store, "big", upload, data)
+    await store.parts.abort("big", upload)
+    await store.parts.abort("big", upload)
+    with pytest.raises(unknown):
+        await store.parts.send("big", upload, 1, data[0])
+    with pytest.raises(unknown):
+        await store.parts.complete("big", upload, receipts)
+    assert await names(store) == []
+
+
+@pytest.mark.parametrize(
+    "upload",
+    [
+        "",
+        "none",
+        "../../x",
+        "0123456789abcdef-5242880",
+        "sha256:",
+        "sha256:../x",
+        "crc64nvme:a&uploads=b?c#d",
+        "crc64nvme:0c4f2bd9-9a53-4a4e-8a4c-6d2a4d3f8a2b",
+    ],
+)
+async def test_an_upload_that_nobody_began_is_not_known(store, unknown, upload):
+    with pytest.raises(unknown):
+        await store.parts.send("big", upload, 1, b"x")
+    with pytest.raises(unknown):
+        await store.parts.complete("big", upload, [Receipt(1, '"tag"', crc64(b"x"), 1)])
+    await store.parts.abort("big", upload)
+
+
+async def test_receipts_that_are_missing_or_doubled_are_refused(store, part, data):
+    upload = await store.parts.begin("big", part)
+    one, two, three = await send_all(store, "big", upload, data)
+    for receipts in ([], [one, three], [two], [one, one, two, three]):
+        with pytest.raises(Corrupt, match="missing or doubled"):
+            await store.parts.complete("big", upload, receipts)
+    assert await names(store) == []
+
+
+async def test_what_does_not_fit_an_upload_is_refused(store, part):
+    upload = await store.parts.begin("big", part)
+    for number, data in ((0, b"x"), (store.parts.most + 1, b"x"), (1, b"")):
+        with pytest.raises(Refused):
+            await store.parts.send("big", upload, number, data)
+    with pytest.raises(InvalidWish):
+        await store.parts.begin("big", store.parts.least - 1)
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/../b", "/a"])
+async def test_uploads_stay_inside_the_store(store, part, name):
+    with pytest.raises(InvalidWish):
+        await store.parts.begin(name, part)
+    with pytest.raises(InvalidWish):
+        await store.parts.send(name, "0123456789abcdef-5242880", 1, b"x")
+    with pytest.raises(InvalidWish):
+        await store.parts.complete(name, "0123456789abcdef-5242880", [Receipt(1, "t", 0, 1)])
+
+
+@pytest.mark.parametrize("name", ["with space/ünï+%20", "a&b=c?d#e", "~x;y@z:'\"(*)!"])
+async def test_odd_names_are_sent_in_parts(store, part, name):
+    upload = await store.parts.begin(name, part)
+    await store.parts.complete(name, upload, [await store.parts.send(name, upload, 1, b"odd")])
+    assert bytes(await store.read(name)) == b"odd"
+    assert await names(store) == [name]
+
+
+def test_checksums_join():
+    data = [
+        random.Random(i).randbytes(size)  # noqa: S311  # no secret
+        for i, size in enumerate((70_001, 70_001, 13))
+    ]
+    receipts = [Receipt(i + 1, "", crc64(item), len(item)) for i, item in enumerate(data)]
+    assert whole_of(receipts).crc64 == crc64(b"".join(data))
+    assert whole_of(receipts).size == 140_015
+    assert crc64(data[1], crc64(data[0])) == crc64(data[0] + data[1])
+    assert crc64(b"123456789") == 0xAE8B14860A799888  # the catalogue's check value of CRC-64/NVME

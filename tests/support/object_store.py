@@ -1,0 +1,91 @@
+"""The object store of the demo: moto's S3 server in a process of its own, on loopback alone.
+
+It ends when its standard input does, which is when the demo does, however that ends.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+from demo.failure import DemoError
+
+BUCKET = "demo"
+ACCESS_KEY = SECRET_KEY = "demo"
+REGION = "us-east-1"
+SIGNED = f"AWS4-HMAC-SHA256 Credential={ACCESS_KEY}/20200101/{REGION}/s3/aws4_request"
+"""What moto needs to see to know that a request is S3's; it checks no signature."""
+
+
+def environment(endpoint: str) -> dict[str, str]:
+    """What reaches the store, by the usual names; nothing asks a metadata service or a user's files."""
+    return {
+        "AWS_ACCESS_KEY_ID": ACCESS_KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+
+
+@contextmanager
+def object_store() -> Iterator[str]:
+    """A running store with an empty bucket; its URL.
+
+    Raises:
+        DemoError: It does not start.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.support.object_store"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # a terminal's Ctrl-C reaches the demo alone
+    )
+    assert process.stdin is not None and process.stdout is not None  # noqa: PT018 - pipes were asked for
+    with process:
+        url = process.stdout.readline().strip()
+        if not url:
+            raise DemoError(f"the embedded object store ended at its start with {process.wait()}")
+        try:
+            _create_bucket(url)
+            yield url
+        finally:
+            process.stdin.close()
+
+
+def _create_bucket(url: str) -> None:
+    """Make the bucket by hand, since podferry writes objects alone."""
+    assert urlsplit(url).hostname == "127.0.0.1"
+    request = urllib.request.Request(  # noqa: S310 - a URL of our own server
+        f"{url}/{BUCKET}", method="PUT", headers={"Authorization": SIGNED}
+    )
+    try:
+        urllib.request.urlopen(request, timeout=10).close()  # noqa: S310 - a URL of our own server
+    except urllib.error.URLError as error:
+        raise DemoError(f"the embedded object store makes no bucket: {error}") from error
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    import logging  # noqa: PLC0415 - for the server's process alone
+
+    from moto.server import ThreadedMotoServer  # noqa: PLC0415 - for the server's process alone
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    _, port = server.get_host_and_port()
+    sys.stdout.write(f"http://127.0.0.1:{port}\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+    server.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""Starts real servers on loopback, and makes a bucket in each with its vendor's own request."""
+
+import base64
+import contextlib
+import hashlib
+import hmac
+import json
+import os
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from email.utils import formatdate
+
+from tests.support.server_binaries import installed
+
+AZURITE_ACCOUNT = "devstoreaccount1"
+AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+"""Azurite's documented account; it guards nothing."""
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@contextlib.contextmanager
+def running(command, port, log, **environ):
+    """A server, ready when its port takes connections; stopped by its own process id."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, stdout=output, stderr=output, env={**os.environ, **environ}, cwd=log.parent
+        )
+        try:
+            _wait(process, port, log)
+            yield
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+
+def _wait(process, port, log, seconds=30):
+    deadline = time.monotonic() + seconds
+    while True:
+        if process.poll() is not None:
+            raise RuntimeError(
+                f"{process.args[0]} ended with {process.returncode}:\n{log.read_text()[-2000:]}"
+            )
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        if time.monotonic() > deadline:
+            raise RuntimeError(
+                f"{process.args[0]} does not listen after {seconds} s:\n{log.read_text()[-2000:]}"
+            )
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def versitygw(folder, key, secret):
+    port, data = free_port(), folder / "data"
+    (data / "bucket").mkdir(parents=True)
+    command = [installed("versitygw"), "--port", f"127.0.0.1:{port}", "posix", str(data)]
+    environ = {"ROOT_ACCESS_KEY": key, "ROOT_SECRET_KEY": secret}
+    with running(command, port, folder / "log", **environ):
+        yield f"http://127.0.0.1:{port}"
+
+
+@contextlib.contextmanager
+def azurite(folder):
+    port = free_port()
+    options = ["--silent", "--skipApiVersionCheck", "--disableTelemetry", "--inMemoryPersistence"]
+    address = ["--blobHost", "127.0.0.1", "--blobPort", str(port)]
+    with running([installed("azurite"), *options, *address], port, folder / "log"):
+        endpoint = f"http://127.0.0.1:{port}/{AZURITE_ACCOUNT}"
+        make_container(endpoint, "bucket")
+        yield endpoint
+
+
+@contextlib.contextmanager
+def fake_gcs(folder):
+    port = free_port()
+    place = ["-scheme", "http", "-host", "127.0.0.1", "-port", str(port), "-backend", "memory"]
+    names = ["-public-host", f"127.0.0.1:{port}", "-external-url", f"http://127.0.0.1:{port}"]
+    with running([installed("fake-gcs-server"), *place, *names], port, folder / "log"):
+        endpoint = f"http://127.0.0.1:{port}"
+        request = urllib.request.Request(  # noqa: S310  # loopback
+            f"{endpoint}/storage/v1/b",
+            json.dumps({"name": "bucket"}).encode(),
+            {"Content-Type": "application/json"},
+        )
+        urllib.request.urlopen(request, timeout=10).close()  # noqa: S310  # loopback
+        yield endpoint
+
+
+def make_container(endpoint, name):
+    """Azure's "Create Container", signed with "Shared Key"."""
+    date = formatdate(usegmt=True)
+    resource = f"/{AZURITE_ACCOUNT}/{AZURITE_ACCOUNT}/{name}\nrestype:container"
+    text = f"PUT\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:{date}\nx-ms-version:2021-08-06\n{resource}"
+    digest = hmac.digest(base64.b64decode(AZURITE_KEY), text.encode(), hashlib.sha256)
+    headers = {
+        "x-ms-date": date,
+        "x-ms-version": "2021-08-06",
+        "Authorization": f"SharedKey {AZURITE_ACCOUNT}:{base64.b64encode(digest).decode()}",
+    }
+    request = urllib.request.Request(f"{endpoint}/{name}?restype=container", headers=headers, method="PUT")  # noqa: S310  # loopback
+    urllib.request.urlopen(request, timeout=10).close()  # noqa: S310  # loopback

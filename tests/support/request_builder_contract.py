@@ -1,0 +1,142 @@
+"""What a store that gives `requests` must keep to: imported by each test module with a `store` fixture.
+
+A client of a few lines sends the requests over one connection, as a lane does.
+"""
+
+import asyncio
+import random
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from podferry.storage.http.response_head import Unusual, read_head
+from tests.support.store_contract import NAMES, ODD_NAMES
+
+
+class Client:
+    """Speaks plain HTTP/1.1 over one connection."""
+
+    def __init__(self, requests):
+        self.requests = requests
+        self.streams = None
+
+    async def get(self, entry, start=0, length=None, method="GET"):
+        """Status of an answer, whether a lane takes it, header block and body."""
+        await self.requests.prepare([entry])
+        origin = self.requests.origin
+        if self.streams is None:
+            self.streams = await asyncio.open_connection(origin.host, origin.port, ssl=origin.context())
+        reader, writer = self.streams
+        length = entry.size - start if length is None else length
+        writer.write(self.requests.head(entry, start, length, method))
+        head = await reader.readuntil(b"\r\n\r\n")
+        status = int(head.split()[1])
+        fields = dict(line.lower().split(b":", 1) for line in head.split(b"\r\n")[1:] if line)
+        taken = status in (200, 206)
+        size = int(fields[b"content-length"]) if taken and method == "GET" else 0
+        body = await reader.readexactly(size)
+        if not taken or fields.get(b"connection", b"").strip() == b"close":
+            await self.close()  # a refusal may come in a shape of its own
+        return status, self.plain(head, entry, start, length), head, body
+
+    def plain(self, head, entry, start, length):
+        tag_field = self.requests.origin.tag_field.encode()
+        try:
+            return read_head(bytearray(head), len(head), entry, start, length, tag_field) is not None
+        except Unusual:
+            return False
+
+    async def close(self):
+        if self.streams is not None:
+            self.streams[1].close()
+            await self.streams[1].wait_closed()
+            self.streams = None
+
+
+@pytest.fixture
+async def client(store):
+    client = Client(store.requests)
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+def put(store):
+    """Puts an object where the store will read it; for stores that are only read it is another one."""
+    return store.write
+
+
+@pytest.fixture
+def remove(store):
+    return store.delete
+
+
+@pytest.fixture
+def listed(store):
+    """The entry of an object, as a lane gets it."""
+
+    async def listed(name):
+        (entry,) = [entry async for entry in store.entries() if entry.name == name]
+        return entry
+
+    return listed
+
+
+async def test_ranges_are_those_that_the_store_reads(store, put, listed, client):
+    data = random.Random(1).randbytes(300_000)  # noqa: S311  # no secret
+    await put("a/b", data)
+    entry = await listed("a/b")
+    for start, length in ((0, 300_000), (0, 1), (299_999, 1), (7, 131_072), (0, 299_999), (1, 299_999)):
+        status, plain, head, body = await client.get(entry, start, length)
+        assert (status, plain) == (200 if length == len(data) else 206, True), head
+        assert body == bytes(await store.read("a/b", start, length, entry.tag))
+        status, _, _, _ = await client.get(entry, method="HEAD")
+        assert status == 200
+
+
+async def test_empty_objects_are_asked_for_whole(put, listed, client):
+    await put("a/empty", b"")
+    entry = await listed("a/empty")
+    status, plain, head, body = await client.get(entry)
+    assert (status, plain, body) == (200, True, b""), head
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+async def test_odd_names_are_asked_for(store, put, remove, listed, client, name):
+    await asked_for(store, put, remove, listed, client, name)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(name=NAMES)
+async def test_any_name_is_asked_for(store, put, remove, listed, client, name):
+    await asked_for(store, put, remove, listed, client, name)
+
+
+async def asked_for(store, put, remove, listed, client, name):
+    if "\\" in name and store.uri.scheme == "az":  # such a name is refused
+        return
+    await put("dir/" + name, name.encode())
+    entry = await listed("dir/" + name)
+    status, plain, head, body = await client.get(entry)
+    assert (status, plain, body) == (200, True, name.encode()), head
+    await remove(["dir/" + name])
+
+
+async def test_another_version_is_refused_or_told(put, listed, client):
+    await put("a", b"old")
+    entry = await listed("a")
+    await put("a", b"new")
+    for start, length in ((0, 3), (1, 2)):
+        status, plain, head, _ = await client.get(entry, start, length)
+        assert status == 412 or not plain, head
+
+
+async def test_what_is_not_there_is_404(put, remove, listed, client):
+    await put("a", b"old")
+    entry = await listed("a")
+    await remove(["a"])
+    status, plain, _, _ = await client.get(entry)
+    assert (status in (404, 412), plain) == (True, False)
+    status, plain, _, _ = await client.get(msgspec.structs.replace(entry, name="b", tag=""))
+    assert (status, plain) == (404, False)

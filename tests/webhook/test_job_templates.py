@@ -1,0 +1,44 @@
+from collections.abc import Callable
+from typing import Any
+
+from podferry.webhook.job_templates import pod_of, template_problems
+from podferry.webhook.policy import Policy
+from podferry.webhook.resolve import Namespace
+
+TEAM = Namespace("team")
+
+
+def job(pod: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    template = {"metadata": {"annotations": pod["metadata"]["annotations"]}, "spec": pod["spec"]}
+    return {"kind": "Job", "metadata": {"name": "digits"}, "spec": {"template": template, **spec}}
+
+
+def test_a_job_that_is_right(wishing: Callable[..., Any], policy: Policy) -> None:
+    assert template_problems(job(wishing()), TEAM, policy) == ()
+
+
+def test_a_job_that_wishes_nothing(policy: Policy) -> None:
+    assert template_problems({"kind": "Job", "spec": {"template": {"spec": {}}}}, TEAM, policy) == ()
+
+
+def test_all_that_is_wrong(wishing: Callable[..., Any], policy: Policy) -> None:
+    pod = wishing(datset="x", keep_local="y")
+    assert [problem.what for problem in template_problems(job(pod), TEAM, policy)] == [
+        "podferry.io/datset: unknown annotation",
+        "podferry.io/keep-local: no whole number of 0 or more",
+        "podferry.io/keep-local is set without podferry.io/checkpoints",
+    ]
+
+
+def test_what_the_job_gives_its_pods_is_known(wishing: Callable[..., Any], policy: Policy) -> None:
+    pod = wishing(checkpoints="s3://c/$(job)/$(rank)", checkpoint_size="1Mi")
+    assert template_problems(job(pod, completionMode="Indexed"), TEAM, policy) == ()
+    (problem,) = template_problems(job(pod), TEAM, policy)
+    assert problem.measured == "'s3://c/$(job)/$(rank)': $(rank)"
+
+
+def test_an_owner_above_the_job_stays(wishing: Callable[..., Any]) -> None:
+    made = job(wishing())
+    assert pod_of(made)["metadata"]["ownerReferences"][0]["name"] == "digits"
+    made["metadata"]["ownerReferences"] = [{"kind": "JobSet", "name": "set", "controller": True}]
+    assert pod_of(made)["metadata"]["ownerReferences"][0]["name"] == "set"

@@ -1,0 +1,154 @@
+"""The whole process in one loop: policy, certificates, server, and its end."""
+
+import asyncio
+import base64
+import os
+import signal
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from podferry.contract.errors import InvalidWish, NotFound
+from podferry.webhook.certificates import renewed
+from podferry.webhook.main import CertificateFiles, OwnCertificates, WebhookConfig, run_webhook
+from podferry.webhook.rotation import load
+from tests.support.memory_cluster import MemoryCluster
+
+POLICY = "apiVersion: podferry.io/v1alpha1\nkind: InjectionPolicy\nimage: podferry:1\n"
+DEADLINE = 20.0
+Pod = dict[str, Any]
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        found: int = free.getsockname()[1]
+        return found
+
+
+@pytest.fixture
+def policy_file(tmp_path: Path) -> Path:
+    path = tmp_path / "policy.yaml"
+    path.write_text(POLICY)
+    return path
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[CertificateFiles, ssl.SSLContext]:
+    material = renewed(None, ["localhost"], datetime.now(UTC))
+    (tmp_path / "tls.crt").write_bytes(material.certificate)
+    (tmp_path / "tls.key").write_bytes(material.key)
+    trusting = ssl.create_default_context(cadata=material.bundle.decode())
+    return CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key"), trusting
+
+
+@pytest.fixture
+async def kubernetes(api: Any, account: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    """An API server with TLS of its own, found as in a pod."""
+    material = renewed(None, ["localhost"], datetime.now(UTC))
+    (account / "ca.crt").write_bytes(material.bundle)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    load(context, material)
+    runner = web.AppRunner(api.application())
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "localhost")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(runner.addresses[0][1]))
+    yield
+    await runner.cleanup()
+
+
+async def until(question: Callable[[], Any], running: asyncio.Task[None]) -> Any:
+    """The first true answer, as long as the webhook lives."""
+    async with asyncio.timeout(DEADLINE):
+        while True:
+            if running.done():
+                running.result()
+            answer = await question()
+            if answer:
+                return answer
+            await asyncio.sleep(0.02)
+
+
+async def mutate(port: int, trusting: ssl.SSLContext, pod: Pod) -> Pod | None:
+    review = {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {"uid": "u", "namespace": "team", "object": pod},
+    }
+    try:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(f"https://localhost:{port}/mutate", json=review, ssl=trusting) as response,
+        ):
+            answer: Pod = (await response.json())["response"]
+            return answer
+    except aiohttp.ClientConnectorError:
+        return None
+
+
+async def end(running: asyncio.Task[None]) -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+    await asyncio.wait_for(running, DEADLINE)
+
+
+async def test_with_a_given_certificate(
+    port: int, policy_file: Path, files: tuple[CertificateFiles, ssl.SSLContext], wishing: Callable[..., Pod]
+) -> None:
+    certificates, trusting = files
+    config = WebhookConfig(policy_file, "127.0.0.1", port, certificates, linger=0.0, refresh=0.02)
+    running = asyncio.create_task(run_webhook(config))
+    answer = await until(lambda: mutate(port, trusting, wishing()), running)
+    assert b'"podferry:1"' in base64.b64decode(answer["patch"])
+    policy_file.write_text(POLICY.replace("podferry:1", "podferry:2"))
+
+    async def has_changed() -> bool:
+        answer = await mutate(port, trusting, wishing())
+        return answer is not None and b'"podferry:2"' in base64.b64decode(answer["patch"])
+
+    await until(has_changed, running)
+    await end(running)
+    assert await mutate(port, trusting, wishing()) is None
+
+
+@pytest.mark.usefixtures("kubernetes")
+async def test_in_a_cluster(
+    port: int, policy_file: Path, account: Path, held: MemoryCluster, wishing: Callable[..., Pod]
+) -> None:
+    own = OwnCertificates("podferry-webhook", "podferry", "podferry-webhook", account)
+    config = WebhookConfig(policy_file, "127.0.0.1", port, own, linger=0.0)
+    running = asyncio.create_task(run_webhook(config))
+
+    async def answer() -> Pod | None:
+        bundle = base64.b64decode(held.bundles["mutatingwebhookconfigurations/podferry"]).decode()
+        if not bundle:
+            return None
+        context = ssl.create_default_context(cadata=bundle)
+        context.check_hostname = False  # The name is the Service's, which no DNS knows here.
+        return await mutate(port, context, wishing())
+
+    assert (await until(answer, running))["allowed"]
+    await end(running)
+    assert set(held.secrets["podferry-webhook"]["data"]) == {"ca.crt", "ca.key", "tls.crt", "tls.key"}
+
+
+@pytest.mark.usefixtures("kubernetes")
+async def test_without_its_secret(port: int, policy_file: Path, account: Path) -> None:
+    own = OwnCertificates("absent", "podferry", "podferry-webhook", account)
+    with pytest.raises(NotFound, match="Look at the webhook's RBAC"):
+        await run_webhook(WebhookConfig(policy_file, "127.0.0.1", port, own))
+
+
+async def test_with_a_wrong_policy(
+    port: int, policy_file: Path, files: tuple[CertificateFiles, ssl.SSLContext]
+) -> None:
+    policy_file.write_text("kind: Other")
+    with pytest.raises(InvalidWish, match="apiVersion is missing"):
+        await run_webhook(WebhookConfig(policy_file, "127.0.0.1", port, files[0]))

@@ -1,0 +1,47 @@
+"""What the training container sees in its environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from podferry.contract.api import (
+    AGENT_VARIABLE,
+    CHECKPOINTS_VARIABLE,
+    OUTPUTS_VARIABLE,
+)
+from podferry.contract.errors import Problem
+from podferry.contract.spec import FerrySpec
+from podferry.webhook.pod_json import Json, literal
+from podferry.webhook.policy import Policy
+
+
+def variable(name: str, value: str) -> dict[str, str]:
+    """An entry of `env` whose value Kubernetes leaves as it is."""
+    return {"name": name, "value": literal(value)}
+
+
+def agent_url(policy: Policy) -> str:
+    """Where containers of the pod reach the agent."""
+    return f"http://127.0.0.1:{policy.agent_port}"
+
+
+def trainer_environment(spec: FerrySpec, policy: Policy) -> Iterator[dict[str, str]]:
+    """The variables, in the order in which they are added."""
+    yield variable(AGENT_VARIABLE, agent_url(policy))
+    for dataset in spec.datasets:
+        yield variable(dataset.variable, dataset.path)
+    if spec.checkpoints:
+        yield variable(CHECKPOINTS_VARIABLE, spec.checkpoints.path)
+    if spec.outputs:
+        yield variable(OUTPUTS_VARIABLE, spec.outputs.path)
+
+
+def environment_problems(container: Json, spec: FerrySpec, policy: Policy) -> Iterator[Problem]:
+    """Variables of ours that the container itself sets to something else."""
+    own = {one["name"]: one for one in container.get("env") or []}
+    for wanted in trainer_environment(spec, policy):
+        found = own.get(wanted["name"])
+        if found is not None and found != wanted:
+            what = f"the training container sets {wanted['name']}, which podferry sets"
+            shown = repr(found.get("value", "a reference"))
+            yield Problem(what, shown, "Remove it from the container's env")
