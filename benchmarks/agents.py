@@ -13,7 +13,7 @@ from serving import BUCKET
 
 from podferry.contract.api import CheckpointStatus
 from podferry.sidecar.control.http_client import AgentClient
-from podferry.sidecar.launch.local_agent import EmbeddedAgent, LaunchOptions, launch
+from podferry.sidecar.launch.local_agent import LaunchOptions, LocalAgent, launch
 
 PATIENCE = 300.0
 """Seconds for whatever is waited for."""
@@ -35,7 +35,7 @@ class Agent:
         worker: Its worker's process.
     """
 
-    embedded: EmbeddedAgent
+    embedded: LocalAgent
     checkpoints: Path
     held: Path
     log: Path
@@ -107,7 +107,7 @@ def agent(
         embedded.end()
 
 
-def wait_at_gate(embedded: EmbeddedAgent) -> None:
+def wait_at_gate(embedded: LocalAgent) -> None:
     """Wait until its gate is open.
 
     Raises:
@@ -119,7 +119,7 @@ def wait_at_gate(embedded: EmbeddedAgent) -> None:
 
 
 @contextmanager
-def staged(uri: str, stage: Path, endpoint: str) -> Iterator[EmbeddedAgent]:
+def staged(uri: str, stage: Path, endpoint: str) -> Iterator[LocalAgent]:
     """An agent that has brought a dataset: its gate is open."""
     options = {"dataset": uri, "dataset_path": stage, "endpoint": endpoint}
     embedded = launch(options, ["benchmark"], LaunchOptions(quiet=True))

@@ -25,7 +25,7 @@ from nginx import nginx, nginx_version
 from peers import OURS_PROGRAM, bringing, commands
 from serving import BUCKET, KEYS, MIB, REAL, Site, bucket, in_memory, measured_on
 
-from podferry.sidecar.launch.local_agent import EmbeddedAgent
+from podferry.sidecar.launch.local_agent import LocalAgent
 from tests.support.isolation import isolate
 
 VERIFYING = str(Path(__file__).with_name("verifying.py"))
@@ -189,7 +189,7 @@ def warm(scale: Scale, site: Site, folder: Path) -> list[Finding]:
     ]
 
 
-def _waited(agent: EmbeddedAgent) -> float:
+def _waited(agent: LocalAgent) -> float:
     """Seconds of a gate that finds everything whole."""
     started = time.perf_counter()
     subprocess.run([OURS_PROGRAM, "wait", "--agent", agent.url], check=True, stderr=subprocess.DEVNULL)

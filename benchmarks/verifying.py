@@ -12,16 +12,16 @@ from pathlib import Path
 import uvloop
 
 from podferry.contract.spec import Access, DatasetSpec
-from podferry.sidecar.config.directories import beside
+from podferry.sidecar.config.directories import sibling_dir
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.dataset.dataset_job import DatasetPlace, DatasetWork
+from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
 
 
 async def bring(verify: bool, endpoint: str, uri: str, target: Path) -> None:
     """As `podferry dataset get` does."""
     target.mkdir()
     spec = DatasetSpec(uri, path=str(target), access=Access(endpoint=endpoint))
-    work = DatasetWork(spec, DatasetPlace(target, beside(target)), PrefetchSettings(verify=verify))
+    work = DatasetJob(spec, DatasetPlacement(target, sibling_dir(target)), PrefetchSettings(verify=verify))
     try:
         await work.plan()
         await work.fetch(lines=False)

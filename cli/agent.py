@@ -17,9 +17,9 @@ from podferry.contract.errors import FerryError
 from podferry.contract.spec import decode_spec
 from podferry.sidecar.agent.worker import run_agent
 from podferry.sidecar.config.agent_config import AgentConfig
-from podferry.sidecar.config.directories import Places
-from podferry.sidecar.config.tuning import Settings
-from podferry.sidecar.fetch.worker_prefork import stand_by
+from podferry.sidecar.config.directories import Directories
+from podferry.sidecar.config.tuning import Tuning
+from podferry.sidecar.fetch.worker_prefork import prefork
 from podferry.sidecar.runtime.log_setup import LEVELS, configure_logs
 
 DIRECTORY = click.Path(path_type=Path, file_okay=False)
@@ -78,7 +78,7 @@ def command(**options: Any) -> int:
     except FerryError as error:
         raise click.UsageError(str(error)) from error
     if config.spec.datasets or config.spec.checkpoints is not None:  # which may be restored
-        stand_by()
+        prefork()
     listener = socket.socket(fileno=options["listen_fd"])
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(run_agent(config, listener, ending=options["ending"]))
@@ -92,7 +92,7 @@ def parse(options: Mapping[str, Any]) -> AgentConfig:
         InvalidWish, Corrupt, FormatTooNew: Everything that is wrong.
     """
     spec = decode_spec(options["spec"].encode(), SPEC_VARIABLE)
-    places = Places(
+    places = Directories(
         control=options["control_dir"],
         datasets=dict(options["dataset_dir"]),
         claims=dict(options["claim_dir"]),
@@ -108,6 +108,6 @@ def parse(options: Mapping[str, Any]) -> AgentConfig:
         dataset_secrets=dict(options["dataset_secret_dir"]),
         checkpoint_secret=options["checkpoint_secret_dir"],
         output_secret=options["output_secret_dir"],
-        settings=Settings(grace=options["grace"], polling=options["polling"]),
+        settings=Tuning(grace=options["grace"], polling=options["polling"]),
         run=options["run_id"],
     )

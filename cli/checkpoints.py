@@ -10,8 +10,8 @@ import click
 from podferry.cli import gc, restore
 from podferry.cli import output as printing
 from podferry.cli.lineage_args import (
-    History,
-    Selection,
+    LineageHistory,
+    SelectedLineages,
     at_most,
     find,
     history,
@@ -21,9 +21,9 @@ from podferry.cli.lineage_args import (
     single,
 )
 from podferry.cli.options import access_options, config_of, output_option, place, run
-from podferry.cli.verify import Verdict, verify_lineages
+from podferry.cli.verify import CommitVerdict, verify_lineages
 from podferry.contract.commit import Commit
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
 from podferry.sidecar.control.progress_bar import bar
@@ -114,7 +114,9 @@ def verify(uri: str, lineage: str | None, deep: bool, output: str, **access: Any
     return 1 if any(verdict.newest and verdict.problems for verdict in verdicts) else 0
 
 
-async def _histories(uri: Uri, words: list[str], config: StoreConfig) -> tuple[Selection, list[History]]:
+async def _histories(
+    uri: Uri, words: list[str], config: StoreConfig
+) -> tuple[SelectedLineages, list[LineageHistory]]:
     async with selected(uri, words, config) as chosen:
         single_one = len(chosen.lineages) == 1
         limit = None if single_one else 1
@@ -128,17 +130,17 @@ async def _shown(uri: Uri, words: tuple[str, ...], config: StoreConfig) -> tuple
         return find(known, wanted), chosen.catalogue.store.uri
 
 
-async def _verified(uri: Uri, words: list[str], config: StoreConfig, *, deep: bool) -> list[Verdict]:
+async def _verified(uri: Uri, words: list[str], config: StoreConfig, *, deep: bool) -> list[CommitVerdict]:
     async with selected(uri, words, config) as chosen:
         _nothing_left(chosen)
         with bar("verifying") as told:
             return await verify_lineages(chosen.catalogue, chosen.lineages, deep=deep, told=told)
 
 
-def _nothing_left(chosen: Selection) -> None:
+def _nothing_left(chosen: SelectedLineages) -> None:
     if chosen.rest:
         where = f"{chosen.catalogue.store.uri / chosen.lineages[0]} is a lineage itself"
-        raise InvalidWish.of(f"{chosen.rest[0]!r} is no lineage", where, "Leave it out")
+        raise InvalidSpec.of(f"{chosen.rest[0]!r} is no lineage", where, "Leave it out")
 
 
 def _files(commit: Commit) -> str:
@@ -161,7 +163,7 @@ def _commit_row(commit: Commit) -> tuple[str, ...]:
     return f"{commit.sequence}", _step(commit), size, files, age, commit.name, commit.checkpoint
 
 
-def _lineage_row(known: History) -> tuple[str, ...]:
+def _lineage_row(known: LineageHistory) -> tuple[str, ...]:
     newest, count = known.newest, f"{len(known.sequences):,}"
     if newest is None:
         return known.lineage, count, "-", "-", "-", "not readable"
@@ -169,13 +171,13 @@ def _lineage_row(known: History) -> tuple[str, ...]:
     return known.lineage, count, _step(newest), size, printing.age(newest.created), newest.name
 
 
-def _verdict_row(verdict: Verdict) -> tuple[str, ...]:
+def _verdict_row(verdict: CommitVerdict) -> tuple[str, ...]:
     commit = verdict.commit
     size, name = (format_bytes(commit.bytes), commit.checkpoint) if commit else ("-", "-")
     return verdict.lineage, f"{verdict.sequence}", _step(commit), size, verdict.state, name
 
 
-def _verdict_json(verdict: Verdict) -> dict[str, Any]:
+def _verdict_json(verdict: CommitVerdict) -> dict[str, Any]:
     return {
         "lineage": verdict.lineage,
         "sequence": verdict.sequence,
@@ -188,7 +190,7 @@ def _verdict_json(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _as_json(known: History, *, whole: bool) -> dict[str, Any]:
+def _as_json(known: LineageHistory, *, whole: bool) -> dict[str, Any]:
     commits = {"commits": known.commits} if whole else {"commits": len(known.sequences)}
     problems = [str(problem) for problem in known.flat]
     return {"lineage": known.lineage, "newest": known.newest, **commits, "problems": problems}

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from podferry.cli import output as printing
-from podferry.cli.dataset_args import Listed, load
+from podferry.cli.dataset_args import ListedDataset, load
 from podferry.cli.options import (
     access_options,
     config_of,
@@ -152,7 +152,7 @@ def count(manifest: Manifest) -> str:
     return f"{files}, {format_bytes(manifest.bytes)}"
 
 
-def totals(listed: Listed) -> dict[str, Any]:
+def totals(listed: ListedDataset) -> dict[str, Any]:
     """What names and counts a dataset, for machines."""
     return {
         "uri": str(listed.reference.uri),
@@ -175,7 +175,7 @@ def figures(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def described(listed: Listed) -> list[tuple[str, str]]:
+def described(listed: ListedDataset) -> list[tuple[str, str]]:
     """Names and values for people."""
     manifest = listed.manifest
     sizes = [entry.size for entry in manifest.entries]
@@ -195,7 +195,7 @@ def described(listed: Listed) -> list[tuple[str, str]]:
     ]
 
 
-def tell_changed(listed: Listed) -> int:
+def tell_changed(listed: ListedDataset) -> int:
     """Say how a dataset differs from the reference that was asked for; the exit code."""
     printing.complain(listed.changed)
     return 1 if listed.changed else 0

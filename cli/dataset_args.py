@@ -24,7 +24,7 @@ PROBED = 4096
 """Bytes of a local file that tell whether it is a manifest."""
 
 
-class Listed(msgspec.Struct, frozen=True):
+class ListedDataset(msgspec.Struct, frozen=True):
     """A dataset, or what was selected of it, and what it is called.
 
     Attributes:
@@ -49,7 +49,7 @@ def load(
     exclude: tuple[tuple[str, ...], ...] = (),
     shard: Shard | None = None,
     **access: Any,
-) -> Listed:
+) -> ListedDataset:
     """What an argument means.
 
     Args:
@@ -68,19 +68,21 @@ def load(
     if path is not None and _is_manifest(path):
         whole = decode_manifest(path.read_bytes(), str(path))
         manifest = selected(whole, parse_uri(whole.uri), selection)
-        return Listed(part_of(manifest, shard), manifest)
+        return ListedDataset(part_of(manifest, shard), manifest)
     asked = reference(text)
     return run(_listed(asked, selection, shard, config_of(**access)))
 
 
-async def _listed(asked: Reference, selection: Selection, shard: Shard | None, config: StoreConfig) -> Listed:
+async def _listed(
+    asked: Reference, selection: Selection, shard: Shard | None, config: StoreConfig
+) -> ListedDataset:
     dataset = await open_selected(asked.uri, selection, config, Unpack.AUTO)
     await dataset.store.close()
     named = dataset.named
     if dataset.pack is not None:
         printing.say(f"note: packed into {named.files:,} objects of {format_bytes(named.bytes)}; its files:")
     part = part_of(dataset.manifest, shard)
-    return Listed(part, named, tuple(_changes(asked, named)))
+    return ListedDataset(part, named, tuple(_changes(asked, named)))
 
 
 def _changes(asked: Reference, manifest: Manifest) -> Iterator[Problem]:

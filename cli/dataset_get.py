@@ -15,17 +15,17 @@ from typing import Any
 
 import uvloop
 
-from podferry.contract.api import DatasetStatus, Stage, Status
-from podferry.contract.errors import FerryError, InvalidWish
+from podferry.contract.api import AgentPhase, DatasetStatus, Status
+from podferry.contract.errors import FerryError, InvalidSpec
 from podferry.contract.quantity import format_bytes
-from podferry.sidecar.config.directories import beside, unmade
+from podferry.sidecar.config.directories import ensure_dir, sibling_dir
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.control.progress_bar import PrefetchBars, prefetch_bars
-from podferry.sidecar.dataset.dataset_job import DatasetPlace, DatasetWork
+from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
 from podferry.sidecar.dataset.fit_check import refuse_unless_fits
-from podferry.sidecar.fetch.worker_prefork import dismiss, stand_by
+from podferry.sidecar.fetch.worker_prefork import prefork, release_idle
 from podferry.sidecar.launch.local_spec import local_spec
-from podferry.sidecar.runtime.concurrency import tried
+from podferry.sidecar.runtime.concurrency import retry
 
 PROGRAM = "podferry dataset get"
 DESCRIPTION = """Bring a dataset into DIRECTORY: whole, or not at all where it does not fit.
@@ -43,7 +43,7 @@ def main(words: list[str]) -> int:
     except SystemExit as end:
         return int(end.code or 0)
     began = time.monotonic()
-    stand_by()
+    prefork()
     try:
         work = _work(wishes, wishes.pop("secret_dir"))
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -88,18 +88,18 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _work(wishes: dict[str, Any], secret: Path | None) -> DatasetWork:
+def _work(wishes: dict[str, Any], secret: Path | None) -> DatasetJob:
     # The base is for parts without a path, and this one has its own.
     [spec] = local_spec(wishes, [], Path()).datasets
     directory = Path(spec.path)
-    InvalidWish.raise_any(filter(None, [unmade(directory)]))
-    return DatasetWork(spec, DatasetPlace(directory, beside(directory), secret), PrefetchSettings())
+    InvalidSpec.raise_any(filter(None, [ensure_dir(directory)]))
+    return DatasetJob(spec, DatasetPlacement(directory, sibling_dir(directory), secret), PrefetchSettings())
 
 
-async def _bring(work: DatasetWork) -> None:
+async def _bring(work: DatasetJob) -> None:
     try:
         try:
-            placed = await tried(PrefetchSettings().attempts, work.plan)
+            placed = await retry(PrefetchSettings().attempts, work.plan)
             refuse_unless_fits([placed], in_pod=False)
         except FerryError:
             work.abandon()
@@ -112,11 +112,11 @@ async def _bring(work: DatasetWork) -> None:
                 showing.cancel()
     finally:
         await work.close()
-        await dismiss()
+        await release_idle()
 
 
-async def _show(work: DatasetWork, bars: PrefetchBars) -> None:
-    status = Status(stage=Stage.PREFETCHING, datasets=[work.status])
+async def _show(work: DatasetJob, bars: PrefetchBars) -> None:
+    status = Status(stage=AgentPhase.PREFETCHING, datasets=[work.status])
     while True:
         work.report.refresh()
         bars.show(status)

@@ -11,11 +11,11 @@ import click
 import msgspec
 
 from podferry.cli import output as printing
-from podferry.cli.explain_values import NO_SUM, Explained, explain, with_memory
+from podferry.cli.explain_values import NO_SUM, Explanation, explain, with_memory
 from podferry.cli.options import access_options, config_of, output_option, run
 from podferry.cli.pods import Found, bare_pod, read_pods
-from podferry.contract.dataset_volume import Listed
-from podferry.contract.errors import FerryError, InvalidWish, Problem
+from podferry.contract.dataset_volume import ListedSize
+from podferry.contract.errors import FerryError, InvalidSpec, Problem
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX, DatasetSpec
 from podferry.sidecar.dataset.selection import Selection, open_selected, part_of
@@ -78,7 +78,7 @@ def _read(filename: str) -> tuple[str, str]:
     try:
         return data.decode(), name
     except UnicodeDecodeError as error:
-        raise InvalidWish.of(f"{name} is no text", str(error), "Write it as UTF-8") from error
+        raise InvalidSpec.of(f"{name} is no text", str(error), "Write it as UTF-8") from error
 
 
 def _pairs(words: tuple[str, ...], option: str) -> dict[str, str]:
@@ -88,11 +88,11 @@ def _pairs(words: tuple[str, ...], option: str) -> dict[str, str]:
     return {name: value for name, _, value in (word.partition("=") for word in words)}
 
 
-def _listed(shown: Explained, access: dict[str, Any]) -> Explained:
+def _listed(shown: Explanation, access: dict[str, Any]) -> Explanation:
     """The memory sum by what is really there. Credentials are this machine's, not the pod's Secret."""
     if shown.spec is None or not shown.spec.datasets:
         return shown
-    found: dict[str, Listed] = {}
+    found: dict[str, ListedSize] = {}
     notes = [note for note in shown.notes if not note.startswith(NO_SUM)]
     problems = list(shown.problems)
     for dataset in shown.spec.datasets:
@@ -114,17 +114,17 @@ def _config(dataset: DatasetSpec, access: Mapping[str, Any]) -> StoreConfig:
     return config_of(**wanted, secret_dir=access["secret_dir"])
 
 
-async def _size(dataset: DatasetSpec, config: StoreConfig) -> Listed:
+async def _size(dataset: DatasetSpec, config: StoreConfig) -> ListedSize:
     reference = dataset.parsed
     selection = Selection(dataset.include, dataset.exclude)
     found = await open_selected(reference.uri, selection, config, dataset.unpack)
     await found.store.close()
     check_frozen(reference, found.named)
     part = part_of(found.manifest, dataset.shard)
-    return Listed(part.bytes, part.files)
+    return ListedSize(part.bytes, part.files)
 
 
-def _print(shown: Explained, *, first: bool, alone: bool) -> None:
+def _print(shown: Explanation, *, first: bool, alone: bool) -> None:
     if not first:
         click.echo()
     if not alone or shown.title != "annotations":
@@ -149,7 +149,7 @@ def _titled(problem: Problem, title: str, several: bool) -> Problem:
     return msgspec.structs.replace(problem, what=f"{title}: {problem.what}") if several else problem
 
 
-def _as_json(shown: Explained) -> dict[str, Any]:
+def _as_json(shown: Explanation) -> dict[str, Any]:
     return {
         "title": shown.title,
         "values": shown.values,

@@ -11,11 +11,11 @@ from podferry.cli.pods import Found
 from podferry.contract.annotation_keys import DIRECTIONS, Key, known_keys, split_key
 from podferry.contract.annotations import NOTHING, read_annotations, wishes_of
 from podferry.contract.cross_validation import gang_problems
-from podferry.contract.dataset_volume import Listed
-from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.dataset_volume import ListedSize
+from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.lineage import lineage_of
 from podferry.contract.memory import UNLISTED, Row, memory_sum
-from podferry.contract.pod_owner import kfp_inputs_of, origin_of, variables_of
+from podferry.contract.pod_owner import kfp_inputs_of, pod_owner_of, variables_of
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX, Access, FerrySpec, Medium
 from podferry.contract.substitution import SOURCES, Variables, expand
@@ -52,7 +52,7 @@ FIELDS = {
 """Where a key's value stands: the part of the spec, and the field in it or in its access."""
 
 
-class Value(msgspec.Struct, frozen=True):
+class ExplainedValue(msgspec.Struct, frozen=True):
     """One line of the resolved spec.
 
     Attributes:
@@ -66,7 +66,7 @@ class Value(msgspec.Struct, frozen=True):
     source: str
 
 
-class Explained(msgspec.Struct, frozen=True):
+class Explanation(msgspec.Struct, frozen=True):
     """All that can be said of a pod without a cluster.
 
     Attributes:
@@ -82,7 +82,7 @@ class Explained(msgspec.Struct, frozen=True):
 
     title: str
     spec: FerrySpec | None = None
-    values: tuple[Value, ...] = ()
+    values: tuple[ExplainedValue, ...] = ()
     variables: dict[str, str] = {}
     lineage: str | None = None
     memory: tuple[Row, ...] = ()
@@ -90,7 +90,7 @@ class Explained(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def explain(found: Found, declared: Mapping[str, str] = NOTHING, namespace: str | None = None) -> Explained:
+def explain(found: Found, declared: Mapping[str, str] = NOTHING, namespace: str | None = None) -> Explanation:
     """What the annotations of a pod mean.
 
     Args:
@@ -100,17 +100,17 @@ def explain(found: Found, declared: Mapping[str, str] = NOTHING, namespace: str 
     """
     annotations = found.pod["metadata"].get("annotations") or {}
     try:
-        origin = origin_of(found.pod, found.pod["metadata"].get("namespace") or namespace)
+        origin = pod_owner_of(found.pod, found.pod["metadata"].get("namespace") or namespace)
         variables = variables_of(origin, kfp_inputs_of(found.pod))
         spec = read_annotations(annotations, variables, declared)
-    except InvalidWish as error:
-        return Explained(found.title, problems=(*found.problems, *error.problems), notes=found.notes)
+    except InvalidSpec as error:
+        return Explanation(found.title, problems=(*found.problems, *error.problems), notes=found.notes)
     if spec is None:
-        return Explained(found.title, problems=found.problems, notes=(*found.notes, _nothing(annotations)))
+        return Explanation(found.title, problems=found.problems, notes=(*found.notes, _nothing(annotations)))
     variables = msgspec.structs.replace(variables, world=spec.world)
     lineage, why = _lineage(spec, found, lineage_of(origin), origin.kind)
     gang = gang_problems(spec, origin.rank) if _is_known(found, origin.kind) else ()
-    shown = Explained(
+    shown = Explanation(
         title=found.title,
         spec=spec,
         values=tuple(_values(spec, wishes_of(annotations), variables, (lineage, why))),
@@ -127,7 +127,7 @@ def _undecided(spec: FerrySpec) -> list[str]:
     return [f"{PREFIX}{key} {AUTO}" for key in keys]
 
 
-def with_memory(shown: Explained, listed: Mapping[str, Listed] = UNLISTED) -> Explained:
+def with_memory(shown: Explanation, listed: Mapping[str, ListedSize] = UNLISTED) -> Explanation:
     """The memory sum added; a size that nobody says becomes a note, since the policy may say it.
 
     Args:
@@ -137,7 +137,7 @@ def with_memory(shown: Explained, listed: Mapping[str, Listed] = UNLISTED) -> Ex
     assert shown.spec is not None  # noqa: S101 - only a pod with wishes has a memory sum
     try:
         rows = memory_sum(shown.spec, listed).rows()
-    except InvalidWish as error:
+    except InvalidSpec as error:
         unknown = (f"{NO_SUM}: {problem}" for problem in error.problems)
         return msgspec.structs.replace(shown, notes=(*shown.notes, *unknown))
     return msgspec.structs.replace(shown, memory=rows)
@@ -178,15 +178,17 @@ def _values(
     wishes: Mapping[str, str],
     variables: Variables,
     lineage: tuple[str | None, str],
-) -> list[Value]:
+) -> list[ExplainedValue]:
     values = []
     for name, key in known_keys(wishes).items():
         if name in wishes:
-            values.append(Value(name, _text(name, spec) or wishes[name], _written(wishes[name], variables)))
+            values.append(
+                ExplainedValue(name, _text(name, spec) or wishes[name], _written(wishes[name], variables))
+            )
         elif name == "lineage" and spec.checkpoints is not None:
-            values.append(Value(name, lineage[0] or "-", lineage[1]))
+            values.append(ExplainedValue(name, lineage[0] or "-", lineage[1]))
         elif _applies(name, spec):
-            values.append(Value(name, *_default(name, key, spec, wishes)))
+            values.append(ExplainedValue(name, *_default(name, key, spec, wishes)))
     return values
 
 

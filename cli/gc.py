@@ -13,14 +13,14 @@ from podferry.cli import output as printing
 from podferry.cli.lineage_args import selected
 from podferry.cli.options import access_options, config_of, output_option, place, run
 from podferry.contract.commit import PRIVATE
-from podferry.contract.errors import InvalidWish, NotFound, PermanentError, Problem
+from podferry.contract.errors import InvalidSpec, NotFound, PermanentError, Problem
 from podferry.contract.quantity import format_bytes
 from podferry.contract.suggest import did_you_mean
-from podferry.contract.tombstones import Removal, listed
+from podferry.contract.tombstones import RemovalPlan, listed
 from podferry.contract.uri import Uri
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
-from podferry.sidecar.checkpoint.commit.garbage_collector import Remover
-from podferry.sidecar.checkpoint.commit.orphans import Leftovers, at_work, leftovers, remove_leftovers
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollector
+from podferry.sidecar.checkpoint.commit.orphans import Orphans, active_agents, find_orphans, remove_orphans
 from podferry.storage.store import StoreConfig
 
 HEADS = ("lineage", "what", "sequence", "objects", "size", "name")
@@ -28,7 +28,7 @@ FIGURES = ("sequence", "objects", "size")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class GcOptions:
     """What is to go.
 
     Attributes:
@@ -45,7 +45,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class GcItem:
     """One line of what goes; the bytes are those that come free."""
 
     lineage: str
@@ -61,7 +61,7 @@ class Swept:
     """What goes of one lineage, and why no more does."""
 
     lineage: str
-    items: list[Item] = field(default_factory=list)
+    items: list[GcItem] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -80,7 +80,7 @@ def command(uri: str, lineages: tuple[str, ...], output: str, **options: Any) ->
     Oldest commits go first, each before its data; the newest whole one stays in any case, and so does data
     that a commit which stays refers to. Training may go on meanwhile. Interrupted, it can be run again.
     """
-    wish = Wish(*(options.pop(name) for name in ("keep", "uncommitted", "force", "really")))
+    wish = GcOptions(*(options.pop(name) for name in ("keep", "uncommitted", "force", "really")))
     if wish.keep is None and not wish.uncommitted:
         raise click.UsageError("say what may go: --keep N, --uncommitted, or both")
     if wish.force and not wish.uncommitted:
@@ -90,12 +90,12 @@ def command(uri: str, lineages: tuple[str, ...], output: str, **options: Any) ->
     return 1 if any(swept.problems for swept in found) else 0
 
 
-async def _sweep_all(uri: Uri, words: Sequence[str], wish: Wish, config: StoreConfig) -> list[Swept]:
+async def _sweep_all(uri: Uri, words: Sequence[str], wish: GcOptions, config: StoreConfig) -> list[Swept]:
     async with _chosen(uri, words, config, uncommitted=wish.uncommitted) as (catalogue, lineages):
-        return [await _sweep(Remover(catalogue, lineage), wish) for lineage in lineages]
+        return [await _sweep(GarbageCollector(catalogue, lineage), wish) for lineage in lineages]
 
 
-async def _sweep(remover: Remover, wish: Wish) -> Swept:
+async def _sweep(remover: GarbageCollector, wish: GcOptions) -> Swept:
     """One lineage; what is wrong there does not keep the others."""
     swept = Swept(remover.lineage)
     left: dict[str, int] = {}
@@ -112,21 +112,23 @@ async def _sweep(remover: Remover, wish: Wish) -> Swept:
     return swept
 
 
-async def _sweep_uncommitted(remover: Remover, wish: Wish, swept: Swept, told: Collection[str]) -> None:
+async def _sweep_uncommitted(
+    remover: GarbageCollector, wish: GcOptions, swept: Swept, told: Collection[str]
+) -> None:
     if wish.really:
-        swept.items += _left_over(remover.lineage, await remove_leftovers(remover, force=wish.force))
+        swept.items += _left_over(remover.lineage, await remove_orphans(remover, force=wish.force))
         return
-    found = await leftovers(remover)
+    found = await find_orphans(remover)
     data = {name: size for name, size in found.data.items() if name not in told}
-    swept.items += _left_over(remover.lineage, Leftovers(data, found.records))
+    swept.items += _left_over(remover.lineage, Orphans(data, found.records))
     if not wish.force:
-        swept.problems += await at_work(remover.catalogue.store, remover.lineage)
+        swept.problems += await active_agents(remover.catalogue.store, remover.lineage)
 
 
 @asynccontextmanager
 async def _chosen(
     uri: Uri, words: Sequence[str], config: StoreConfig, *, uncommitted: bool
-) -> AsyncIterator[tuple[Catalogue, list[str]]]:
+) -> AsyncIterator[tuple[CommitReader, list[str]]]:
     """The lineages that are named, else all; those without a commit count where `uncommitted` is wanted."""
     async with selected(uri, (), config) as chosen:
         catalogue, known = chosen.catalogue, list(chosen.lineages)
@@ -134,7 +136,7 @@ async def _chosen(
             known = await _begun(catalogue) if uncommitted else known
         elif words:
             where = f"{uri} is a lineage itself"
-            raise InvalidWish.of(f"unexpected: {' '.join(words)}", where, "Leave it out")
+            raise InvalidSpec.of(f"unexpected: {' '.join(words)}", where, "Leave it out")
         names = [word.strip("/") for word in words] or known
         where = f"{len(known)} below {catalogue.store.uri}"
         NotFound.raise_any(
@@ -145,23 +147,23 @@ async def _chosen(
         yield catalogue, list(dict.fromkeys(names))
 
 
-async def _begun(catalogue: Catalogue) -> list[str]:
+async def _begun(catalogue: CommitReader) -> list[str]:
     """Lineages in which an agent has been at work, whether or not it has committed."""
     folders = [name[:-1] for name in await catalogue.store.children() if name.endswith("/")]
     return [name for name in folders if f"{PRIVATE}/" in await catalogue.store.children(name)]
 
 
-def _removed(lineage: str, removal: Removal) -> list[Item]:
+def _removed(lineage: str, removal: RemovalPlan) -> list[GcItem]:
     """A commit a line; an object counts for the oldest that lists it."""
     left = dict(removal.objects)
     items = []
     for commit in removal.going:
         own = [left.pop(name) for name in listed([commit]) if name in left]
-        items.append(Item(lineage, "commit", commit.sequence, len(own), sum(own), commit.checkpoint))
+        items.append(GcItem(lineage, "commit", commit.sequence, len(own), sum(own), commit.checkpoint))
     return items + _item(lineage, "data of commits that are gone", left)
 
 
-def _left_over(lineage: str, left: Leftovers) -> list[Item]:
+def _left_over(lineage: str, left: Orphans) -> list[GcItem]:
     """A folder a line, and one for the records."""
     folders: dict[str, dict[str, int]] = {}
     for name, size in left.data.items():
@@ -170,11 +172,11 @@ def _left_over(lineage: str, left: Leftovers) -> list[Item]:
     return found + _item(lineage, "records of agents", left.records, PRIVATE)
 
 
-def _item(lineage: str, what: str, objects: dict[str, int], name: str = "-") -> list[Item]:
-    return [Item(lineage, what, None, len(objects), sum(objects.values()), name)] if objects else []
+def _item(lineage: str, what: str, objects: dict[str, int], name: str = "-") -> list[GcItem]:
+    return [GcItem(lineage, what, None, len(objects), sum(objects.values()), name)] if objects else []
 
 
-def _show(found: Sequence[Swept], wish: Wish, output: str) -> None:
+def _show(found: Sequence[Swept], wish: GcOptions, output: str) -> None:
     items = [item for swept in found for item in swept.items]
     if output == "json":
         printing.show_json([_as_json(swept, wish) for swept in found])
@@ -190,11 +192,11 @@ def _show(found: Sequence[Swept], wish: Wish, output: str) -> None:
         printing.say(f"{total} would go; nothing has been changed: add --yes to remove it")
 
 
-def _row(item: Item) -> tuple[str, ...]:
+def _row(item: GcItem) -> tuple[str, ...]:
     sequence = "-" if item.sequence is None else str(item.sequence)
     return item.lineage, item.what, sequence, f"{item.objects:,}", format_bytes(item.bytes), item.name
 
 
-def _as_json(swept: Swept, wish: Wish) -> dict[str, Any]:
+def _as_json(swept: Swept, wish: GcOptions) -> dict[str, Any]:
     problems = [str(problem) for problem in swept.problems]
     return {"lineage": swept.lineage, "removed": wish.really, "items": swept.items, "problems": problems}

@@ -9,7 +9,7 @@ import click
 import msgspec
 import yaml
 
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.webhook.inject import Decision, inject
 from podferry.webhook.patch import apply
 from podferry.webhook.policy import Policy, read_policy
@@ -104,13 +104,13 @@ def _documents(file: TextIO) -> Iterator[dict[str, Any]]:
         every = yaml.load_all(file, _Loader)
         found = [document for document in every if document is not None]
     except yaml.YAMLError as error:
-        raise InvalidWish.of("the file is no YAML", " ".join(str(error).split()), "Correct it") from error
+        raise InvalidSpec.of("the file is no YAML", " ".join(str(error).split()), "Correct it") from error
     kinds = [document.get("kind") if isinstance(document, dict) else None for document in found]
     if "Pod" not in kinds or None in kinds:
         named = ", ".join(str(kind) for kind in kinds) or "no document"
         remedy = "Give the YAML of a Pod; `podferry explain` reads Jobs and other templates too"
         what = "the file holds something that is no object" if None in kinds else "the file holds no Pod"
-        raise InvalidWish.of(what, named, remedy)
+        raise InvalidSpec.of(what, named, remedy)
     yield from found
 
 
@@ -120,13 +120,13 @@ def _check(pod: dict[str, Any]) -> None:
         msgspec.convert(pod, _Pod)
     except msgspec.ValidationError as error:
         what = "the pod is malformed"
-        raise InvalidWish.of(what, str(error), 'Correct it; annotations are texts: "true"') from error
+        raise InvalidSpec.of(what, str(error), 'Correct it; annotations are texts: "true"') from error
 
 
 def _tell(decision: Decision) -> None:
     for warning in decision.warnings:
         click.secho(f"warning: {warning}", err=True, fg="yellow")
-    InvalidWish.raise_any(decision.problems)
+    InvalidSpec.raise_any(decision.problems)
 
 
 def _show(documents: list[Any], output: str) -> None:

@@ -10,19 +10,19 @@ import click
 
 from podferry.cli.options import opened
 from podferry.contract.commit import Commit
-from podferry.contract.errors import FerryError, InvalidWish, NotFound, PermanentError, Problem
+from podferry.contract.errors import FerryError, InvalidSpec, NotFound, PermanentError, Problem
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
-from podferry.storage.listing.suggestions import nearest
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.storage.listing.suggestions import nearest_prefixes
 from podferry.storage.store import StoreConfig
 
-MOST_NAMED = 5
+MAX_NAMES_SHOWN = 5
 """Names that a message lists."""
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class SelectedLineages:
     """What was asked for.
 
     Attributes:
@@ -31,13 +31,13 @@ class Selection:
         rest: The arguments that no lineage took.
     """
 
-    catalogue: Catalogue
+    catalogue: CommitReader
     lineages: tuple[str, ...]
     rest: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class LineageHistory:
     """The commits of one lineage.
 
     Attributes:
@@ -64,7 +64,7 @@ class History:
 
 
 @asynccontextmanager
-async def selected(uri: Uri, words: Sequence[str], config: StoreConfig) -> AsyncIterator[Selection]:
+async def selected(uri: Uri, words: Sequence[str], config: StoreConfig) -> AsyncIterator[SelectedLineages]:
     """The lineages that `URI [LINEAGE] …` or `URI/LINEAGE …` means; the store is closed at the end.
 
     A first word that is a lineage below the URI is taken as one. Else the URI itself may be a lineage; one
@@ -74,23 +74,23 @@ async def selected(uri: Uri, words: Sequence[str], config: StoreConfig) -> Async
         NotFound: There is no such lineage, or none at all; it names the nearest.
     """
     async with opened(uri, config) as store:
-        own = Catalogue(store)
+        own = CommitReader(store)
         if words and await own.sequences(_segment(words[0])):
-            yield Selection(own, (_segment(words[0]),), tuple(words[1:]))
+            yield SelectedLineages(own, (_segment(words[0]),), tuple(words[1:]))
             return
         below = tuple(await own.lineages())
         if below and not words:
-            yield Selection(own, below)
+            yield SelectedLineages(own, below)
             return
     async with opened(uri.parent, config) as store:
-        above = Catalogue(store)
+        above = CommitReader(store)
         if uri.name and await above.sequences(uri.name):
-            yield Selection(above, (uri.name,), tuple(words))
+            yield SelectedLineages(above, (uri.name,), tuple(words))
             return
     raise await _none(uri, words, below, config)
 
 
-async def history(catalogue: Catalogue, lineage: str, limit: int | None = None) -> History:
+async def history(catalogue: CommitReader, lineage: str, limit: int | None = None) -> LineageHistory:
     """The commits of a lineage, at most `limit` of the newest."""
     sequences = await catalogue.sequences(lineage)
     commits: list[Commit] = []
@@ -100,10 +100,10 @@ async def history(catalogue: Catalogue, lineage: str, limit: int | None = None) 
             commits.append(await catalogue.read(lineage, number))
         except PermanentError as error:
             problems[number] = error.problems
-    return History(lineage, tuple(sequences), tuple(commits), problems)
+    return LineageHistory(lineage, tuple(sequences), tuple(commits), problems)
 
 
-def find(known: History, wanted: str | None) -> Commit:
+def find(known: LineageHistory, wanted: str | None) -> Commit:
     """The newest commit of a name, a checkpoint's folder, or a file; the newest of all for None.
 
     Raises:
@@ -124,14 +124,14 @@ def find(known: History, wanted: str | None) -> Commit:
     raise NotFound(Problem(f"there is no checkpoint {wanted!r}", measured, remedy), *known.flat)
 
 
-def single(chosen: Selection) -> str:
+def single(chosen: SelectedLineages) -> str:
     """The lineage, where there is one to choose from.
 
     Raises:
-        InvalidWish: There are several.
+        InvalidSpec: There are several.
     """
     if len(chosen.lineages) > 1:
-        raise InvalidWish.of(
+        raise InvalidSpec.of(
             "which lineage is not said",
             f"{len(chosen.lineages)} below {chosen.catalogue.store.uri}",
             _listing("Add one of", chosen.lineages),
@@ -150,15 +150,15 @@ def at_most(words: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
-def only(chosen: Selection) -> str | None:
+def only(chosen: SelectedLineages) -> str | None:
     """The one word that no lineage took.
 
     Raises:
-        InvalidWish: There are several.
+        InvalidSpec: There are several.
     """
     if len(chosen.rest) > 1:
         where = f"{chosen.catalogue.store.uri / chosen.lineages[0]} is a lineage itself"
-        raise InvalidWish.of("one checkpoint at a time", f"{' '.join(chosen.rest)}; {where}", "Name one")
+        raise InvalidSpec.of("one checkpoint at a time", f"{' '.join(chosen.rest)}; {where}", "Name one")
     return chosen.rest[0] if chosen.rest else None
 
 
@@ -175,11 +175,11 @@ async def _none(uri: Uri, words: Sequence[str], below: Sequence[str], config: St
     if words and below:
         remedy = did_you_mean(_segment(words[0]), below, _listing("There are", below))
         return NotFound.of(f"there is no lineage {words[0]!r}", f"{len(below)} below {uri}", remedy)
-    near = [one for one in await nearest(uri, config) if one != str(uri)]
+    near = [one for one in await nearest_prefixes(uri, config) if one != str(uri)]
     remedy = f"Did you mean {' or '.join(near)}?" if near else ""
     return NotFound.of("there is no checkpoint", f"no commit below {uri}", remedy)
 
 
 def _listing(lead: str, names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"{lead}: {', '.join(names[:MOST_NAMED])}{more}" if names else ""
+    more = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""
+    return f"{lead}: {', '.join(names[:MAX_NAMES_SHOWN])}{more}" if names else ""

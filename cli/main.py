@@ -21,7 +21,7 @@ SMALL = {
 GET, GET_MODULE = ["dataset", "get"], "podferry.cli.dataset_get"
 """Parses its own words as well: what comes after it may take less time than a library takes to load."""
 
-AT_ONCE = {GET_MODULE, "podferry.cli.supervise", *SMALL.values()}
+EARLY_IMPORTS = {GET_MODULE, "podferry.cli.supervise", *SMALL.values()}
 """They have closed what is their own, and somebody waits for their end: freeing the rest piece by piece would
 take up to 40 ms. The same goes for `run`, and for its agent's worker."""
 
@@ -47,7 +47,7 @@ def program() -> NoReturn:
     if is_worker:
         _load_logs()
     code = _run(lambda: _loaded(module), words)
-    if module in AT_ONCE or is_worker or words[:1] == ["run"]:
+    if module in EARLY_IMPORTS or is_worker or words[:1] == ["run"]:
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.spec import DATASET_NAME
 
 NAMED = re.compile(rf"(?P<name>{DATASET_NAME})=(?P<value>.*)", re.DOTALL)
@@ -30,11 +30,11 @@ def by_dataset(options: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         options: Each option's values as they were given, in order, `dataset` among them.
 
     Raises:
-        InvalidWish: A dataset has two values where there can be one, all such at once.
+        InvalidSpec: A dataset has two values where there can be one, all such at once.
     """
     names = {split_named(text)[0] for text in options["dataset"]}
     found = {option: _grouped(values, names) for option, values in options.items()}
-    InvalidWish.raise_any(problem for option, groups in found.items() for problem in _twice(option, groups))
+    InvalidSpec.raise_any(problem for option, groups in found.items() for problem in _twice(option, groups))
     return {
         option: {name: values if option in LISTS else values[0] for name, values in groups.items()}
         for option, groups in found.items()

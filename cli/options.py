@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from podferry.contract.annotation_keys import parse_endpoint, parse_region, parse_shard
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.reference import Reference, parse_reference
 from podferry.contract.selection import parse_globs
 from podferry.contract.spec import Access
@@ -37,7 +37,7 @@ class Parsed(click.ParamType[Any]):
         """See `click.ParamType`."""
         try:
             return self._parse(value)
-        except InvalidWish as error:
+        except InvalidSpec as error:
             self.fail(str(error), param, ctx)
 
 
@@ -92,7 +92,7 @@ def config_of(
     """The store's configuration from the access options.
 
     Raises:
-        CredentialsMissing, InvalidWish: What is there cannot be read.
+        CredentialsMissing, InvalidSpec: What is there cannot be read.
     """
     return store_config(Access(endpoint=endpoint, region=region), secret_dir)
 
@@ -106,7 +106,7 @@ def place(text: str) -> Uri:
     """A URI, or a path of local files, which may be relative.
 
     Raises:
-        InvalidWish: Neither.
+        InvalidSpec: Neither.
     """
     path = local_path(_some(text))
     return parse_uri(text) if path is None else parse_uri(f"file://{escape(str(path))}")
@@ -116,7 +116,7 @@ def reference(text: str) -> Reference:
     """A dataset's reference, a URI, or a path of local files, which may be relative.
 
     Raises:
-        InvalidWish: None of them.
+        InvalidSpec: None of them.
     """
     path = local_path(_some(text))
     # A path is taken as it is: a # in it is a character of the name.
@@ -140,5 +140,5 @@ async def opened(uri: Uri, config: StoreConfig) -> AsyncIterator[Store]:
 
 def _some(text: str) -> str:
     if not text.strip():
-        raise InvalidWish.of("the place is empty", repr(text), "Write a URI or a path")
+        raise InvalidSpec.of("the place is empty", repr(text), "Write a URI or a path")
     return text

@@ -9,15 +9,15 @@ import click
 from podferry.cli import output as printing
 from podferry.cli.options import Parsed, access_options, config_of, opened, output_option, place, run
 from podferry.cli.size_histogram import dataset_size
-from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.manifest import Manifest
 from podferry.contract.quantity import format_bytes, parse_bytes, quantity_at_least
 from podferry.contract.reference import reference_to
 from podferry.contract.spec import PREFIX
 from podferry.contract.uri import Uri
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.pack.audit import damages
-from podferry.sidecar.pack.builder import SHARD_BYTES, Packing, Result
+from podferry.sidecar.pack.audit import pack_problems
+from podferry.sidecar.pack.builder import SHARD_BYTES, PackBuilder, PackResult
 from podferry.sidecar.pack.reader import Pack, open_pack
 from podferry.storage.listing.dataset import list_dataset, open_dataset
 from podferry.storage.range_fetch import EngineLane
@@ -31,7 +31,7 @@ def _shard_size(text: str) -> int:
     found = parse_bytes(text)
     if LEAST <= found <= MOST:
         return found
-    raise InvalidWish.of("a shard is no archive of that size", repr(text), "Write 1Mi to 5Ti, such as 256Mi")
+    raise InvalidSpec.of("a shard is no archive of that size", repr(text), "Write 1Mi to 5Ti, such as 256Mi")
 
 
 @click.command("pack")
@@ -88,11 +88,13 @@ def verify(uri: str, output: str, **access: Any) -> int:
     return 1 if problems else 0
 
 
-async def _pack(source: Uri, target: Uri, shard_bytes: int, config: StoreConfig) -> tuple[Result, Manifest]:
+async def _pack(
+    source: Uri, target: Uri, shard_bytes: int, config: StoreConfig
+) -> tuple[PackResult, Manifest]:
     dataset = await open_dataset(source, config)
     try:
         async with opened(target, config) as store:
-            result = await Packing(dataset, store, shard_bytes).run()
+            result = await PackBuilder(dataset, store, shard_bytes).run()
             return result, await list_dataset(store)
     finally:
         await dataset.store.close()
@@ -102,7 +104,7 @@ async def _verify(uri: Uri, config: StoreConfig) -> tuple[Pack, list[Problem]]:
     dataset = await open_dataset(uri, config)
     try:
         found = await open_pack(dataset.store, dataset.manifest)
-        return found, await damages(found, EngineLane(dataset.store), PrefetchSettings())
+        return found, await pack_problems(found, EngineLane(dataset.store), PrefetchSettings())
     finally:
         await dataset.store.close()
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.pod_owner import COMPLETION_INDEX, JOBSET
 from podferry.contract.spec import PREFIX
 
@@ -71,19 +71,19 @@ def read_pods(text: str, source: str) -> list[Found]:
     """All pods in a text of YAML or JSON documents.
 
     Raises:
-        InvalidWish: It is no YAML, or holds no pod.
+        InvalidSpec: It is no YAML, or holds no pod.
     """
     try:
         documents = [document for document in yaml.load_all(text, Loader=LOADER) if document is not None]
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # PyYAML raises ValueError for a date that does not exist.
         what = " ".join(str(error).split())
-        raise InvalidWish.of(f"{source} cannot be read as YAML", what, "Correct it") from error
+        raise InvalidSpec.of(f"{source} cannot be read as YAML", what, "Correct it") from error
     found = [pod for document in documents for pod in _pods(document, source)]
     if not found:
         kinds = ", ".join(_kind(document) for document in documents) or "no document"
         remedy = "Give a Pod, or an object with a pod template; else use --annotation"
-        raise InvalidWish.of(f"{source} holds no pod", kinds, remedy)
+        raise InvalidSpec.of(f"{source} holds no pod", kinds, remedy)
     return found
 
 
@@ -123,7 +123,7 @@ def _found(top: Any, path: tuple[str, ...], node: Any, source: str) -> Found:
         pod = msgspec.convert(node, _Pod)
     except msgspec.ValidationError as error:
         place = ".".join(path) or "the pod"
-        raise InvalidWish.of(f"{source}: {title} is malformed", f"{place}: {error}", "Correct it") from error
+        raise InvalidSpec.of(f"{source}: {title} is malformed", f"{place}: {error}", "Correct it") from error
     pod.metadata = pod.metadata or _Metadata()
     problems = _make_text(pod.metadata)
     notes: list[str] = []

@@ -18,7 +18,7 @@ from podferry.contract.commit import Commit
 from podferry.contract.errors import Refused
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
-from podferry.sidecar.checkpoint.restore.restore import Source, restore, restored_status
+from podferry.sidecar.checkpoint.restore.restore import RestoreSource, restore, restored_status
 from podferry.sidecar.checkpoint.restore.verified_staging import FILES
 from podferry.sidecar.control.progress_bar import bar
 from podferry.storage.store import StoreConfig
@@ -71,7 +71,7 @@ async def _restored(
         wanted, lineage = only(chosen), single(chosen)
         # A name means its newest version, as `show` has it: nothing else is brought in its place.
         name = find(await history(chosen.catalogue, lineage), wanted).checkpoint if wanted else None
-        source = Source(chosen.catalogue, lineage, name)
+        source = RestoreSource(chosen.catalogue, lineage, name)
         with _kept(target), bar("restoring") as told:
             found = await restore(source, target, target / ASIDE, rank, told)
         assert found is not None  # noqa: S101 - a checkpoint is required, so that its absence has raised

@@ -22,7 +22,7 @@ from podferry.contract.errors import PermanentError, Problem
 from podferry.contract.suggest import did_you_mean
 from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.control.progress_bar import prefetch_bars
-from podferry.sidecar.launch.local_agent import EmbeddedAgent, LaunchOptions, launch
+from podferry.sidecar.launch.local_agent import LaunchOptions, LocalAgent, launch
 
 PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 EXIT_NOT_FOUND = 127
@@ -132,7 +132,7 @@ def _stop(number: int, _: object) -> None:
     raise _Stopped(signal.Signals(number).name)
 
 
-def _durable(agent: EmbeddedAgent, timeout: float, code: int) -> Durability:
+def _durable(agent: LocalAgent, timeout: float, code: int) -> Durability:
     """Wait for durability; SIGINT or SIGTERM ends the wait, and the agent goes on by itself for its grace."""
     _handle(_stop)
     try:
@@ -151,7 +151,7 @@ def _handle(handler: Callable[[int, Any], None] | signal.Handlers) -> None:
 
 
 @contextmanager
-def _ending(agent: EmbeddedAgent) -> Iterator[None]:
+def _ending(agent: LocalAgent) -> Iterator[None]:
     try:
         yield
     finally:

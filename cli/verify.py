@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from podferry.cli.lineage_args import History, history
+from podferry.cli.lineage_args import LineageHistory, history
 from podferry.contract.commit import Commit, CommittedFile
 from podferry.contract.errors import Problem
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
-from podferry.sidecar.checkpoint.commit.verify import Examiner
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.sidecar.checkpoint.commit.verify import ContentVerifier
 
-AT_ONCE = 16
+CONCURRENCY = 16
 """Commits that are looked at at a time: many objects each, and few enough for any store."""
 
 Content = tuple[str, str, str, int]
@@ -20,7 +20,7 @@ Content = tuple[str, str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CommitVerdict:
     """What was found of one commit.
 
     Attributes:
@@ -46,12 +46,12 @@ class Verdict:
 
 
 async def verify_lineages(
-    catalogue: Catalogue,
+    catalogue: CommitReader,
     lineages: Sequence[str],
     *,
     deep: bool,
     told: Callable[[int, int], None] = lambda done, total: None,
-) -> list[Verdict]:
+) -> list[CommitVerdict]:
     """Check every commit of these lineages, newest first.
 
     Args:
@@ -63,9 +63,9 @@ async def verify_lineages(
     Raises:
         AccessDenied, TemporaryError: The store cannot be asked.
     """
-    slots = asyncio.Semaphore(AT_ONCE)
+    slots = asyncio.Semaphore(CONCURRENCY)
 
-    async def judged(bare: Verdict) -> Verdict:
+    async def judged(bare: CommitVerdict) -> CommitVerdict:
         async with slots:
             return await _judged(catalogue, bare)
 
@@ -74,22 +74,22 @@ async def verify_lineages(
     return await _examined(catalogue, verdicts, told) if deep else verdicts
 
 
-def _bare(known: History) -> Iterator[Verdict]:
+def _bare(known: LineageHistory) -> Iterator[CommitVerdict]:
     """The commits of a lineage, newest first, with what kept them from being read."""
     read = {commit.sequence: commit for commit in known.commits}
     for number in reversed(known.sequences):
         problems = tuple(_named(one, known.lineage, number) for one in known.problems.get(number, ()))
-        yield Verdict(known.lineage, number, number == known.sequences[-1], read.get(number), problems)
+        yield CommitVerdict(known.lineage, number, number == known.sequences[-1], read.get(number), problems)
 
 
-async def _judged(catalogue: Catalogue, bare: Verdict) -> Verdict:
+async def _judged(catalogue: CommitReader, bare: CommitVerdict) -> CommitVerdict:
     """The same with what is missing or of the wrong size."""
     return bare if bare.commit is None else _with(bare, await catalogue.flaws(bare.commit))
 
 
 async def _examined(
-    catalogue: Catalogue, verdicts: list[Verdict], told: Callable[[int, int], None]
-) -> list[Verdict]:
+    catalogue: CommitReader, verdicts: list[CommitVerdict], told: Callable[[int, int], None]
+) -> list[CommitVerdict]:
     """The same with what is wrong with the bytes of those that look whole."""
     files = {content: file for verdict in verdicts for content, file in _contents(verdict).items()}
     total, done = sum(file.size for file in files.values()), 0
@@ -99,7 +99,7 @@ async def _examined(
         done += count
         told(done, total)
 
-    examiner = Examiner(catalogue.store, came)
+    examiner = ContentVerifier(catalogue.store, came)
     found = await asyncio.gather(*(examiner.flaw(content[0], file) for content, file in files.items()))
     flaws = dict(zip(files, found, strict=True))
     return [
@@ -108,13 +108,13 @@ async def _examined(
     ]
 
 
-def _contents(verdict: Verdict) -> dict[Content, CommittedFile]:
+def _contents(verdict: CommitVerdict) -> dict[Content, CommittedFile]:
     if verdict.commit is None or verdict.problems:
         return {}
     return {(verdict.lineage, file.object, file.xxh128, file.size): file for file in verdict.commit.files}
 
 
-def _with(verdict: Verdict, problems: Iterable[Problem]) -> Verdict:
+def _with(verdict: CommitVerdict, problems: Iterable[Problem]) -> CommitVerdict:
     named = (_named(problem, verdict.lineage, verdict.sequence) for problem in problems)
     return replace(verdict, problems=(*verdict.problems, *named))
 

@@ -40,7 +40,7 @@ def command(**options: Any) -> int:
         host=options["host"],
         port=options["port"],
         certificates=own if certificate is None else CertificateFiles(certificate, key),
-        linger=options["linger"],
+        shutdown_delay=options["linger"],
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(run_webhook(config))

@@ -12,7 +12,7 @@ SECRET_DIR = Path("/var/run/secrets/podferry.io")
 """Where a step's Secret is mounted. KFP's local runner mounts none: there the environment counts."""
 
 
-def reach(endpoint: str, region: str) -> StoreConfig:
+def step_store_config(endpoint: str, region: str) -> StoreConfig:
     """The configuration of a step's store; empty texts leave the choice to the vendor.
 
     Raises:

@@ -19,14 +19,14 @@ FORMAT = 1
 NOTES = f"{PRIVATE}/notes"
 
 
-class Phase(StrEnum):
+class DrainPhase(StrEnum):
     """How an agent's end goes."""
 
     DRAINING = "draining"
     ENDED = "ended"
 
 
-class Note(msgspec.Struct, frozen=True, omit_defaults=True):
+class AgentNote(msgspec.Struct, frozen=True, omit_defaults=True):
     """One agent's end.
 
     Attributes:
@@ -43,7 +43,7 @@ class Note(msgspec.Struct, frozen=True, omit_defaults=True):
 
     format: int
     writer: str
-    phase: Phase
+    phase: DrainPhase
     at: datetime
     seconds: float = 0.0
     pending: tuple[str, ...] = ()
@@ -57,16 +57,16 @@ def note_name(writer: str) -> str:
     return f"{NOTES}/{writer}.json"
 
 
-def encode_note(note: Note) -> bytes:
+def encode_note(note: AgentNote) -> bytes:
     """The note as indented JSON: people read it in a bucket's browser."""
     return msgspec.json.format(msgspec.json.encode(note), indent=1)
 
 
-def decode_note(data: bytes, source: str) -> Note:
+def decode_note(data: bytes, source: str) -> AgentNote:
     """Read a note.
 
     Raises:
         FormatTooNew: Written by a later podferry.
         Corrupt: No note.
     """
-    return decode_document(data, Note, FORMAT, source)
+    return decode_document(data, AgentNote, FORMAT, source)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.file_names import name_problem
 from podferry.contract.lineage import lineage_problem
 from podferry.contract.quantity import parse_bytes, parse_seconds
@@ -77,36 +77,36 @@ class Key(msgspec.Struct, frozen=True):
 def parse_switch(text: str) -> bool:
     """`true` or `false`."""
     if text not in {"true", "false"}:
-        raise InvalidWish.of("neither true nor false", repr(text), 'Write "true" or "false"')
+        raise InvalidSpec.of("neither true nor false", repr(text), 'Write "true" or "false"')
     return text == "true"
 
 
 def parse_some(text: str) -> str:
     """Any text but an empty one."""
     if not text.strip():
-        raise InvalidWish.of("the value is empty", repr(text), "Write a value or remove the annotation")
+        raise InvalidSpec.of("the value is empty", repr(text), "Write a value or remove the annotation")
     return text.strip()
 
 
 def parse_path(text: str) -> str:
     """An absolute, normalised directory that a volume may be mounted on."""
     if not text.startswith("/") or ":" in text or any(ord(letter) < 32 for letter in text):
-        raise InvalidWish.of(
+        raise InvalidSpec.of(
             "no absolute path that can be mounted on", repr(text), f"Write a path such as {SHM}/NAME"
         )
     normal = "/" + posixpath.normpath(text).lstrip("/")
     if normal != text:
-        raise InvalidWish.of("the path is not normalised", repr(text), f"Write {normal}")
+        raise InvalidSpec.of("the path is not normalised", repr(text), f"Write {normal}")
     system = any(text == top or text.startswith(f"{top}/") for top in SYSTEM)
     if text in {"/", SHM} or (system and not text.startswith(f"{SHM}/")):
-        raise InvalidWish.of("the path belongs to the system", repr(text), f"Write a path below {SHM}")
+        raise InvalidSpec.of("the path belongs to the system", repr(text), f"Write a path below {SHM}")
     return text
 
 
 def parse_destination(text: str) -> str:
     """A URI without a fragment, in its canonical text."""
     if "#" in text:
-        raise InvalidWish.of(
+        raise InvalidSpec.of(
             "a destination has no fragment",
             repr(text),
             "Leave out what follows the #; write %23 where the key holds a #",
@@ -120,11 +120,11 @@ def parse_restore(text: str) -> str:
     if "://" in word or word.startswith("/"):
         return parse_destination(word)
     if word not in RESTORE_WORDS and word.lower() in RESTORE_WORDS:
-        raise InvalidWish.of("the word is written in lower case", repr(text), f"Write {word.lower()}")
+        raise InvalidSpec.of("the word is written in lower case", repr(text), f"Write {word.lower()}")
     problem = name_problem(word)
     if problem:
         remedy = "Write auto, latest, never, a checkpoint's name or a URI"
-        raise InvalidWish.of(f"no checkpoint to restore: {problem.what}", repr(text), remedy)
+        raise InvalidSpec.of(f"no checkpoint to restore: {problem.what}", repr(text), remedy)
     return word
 
 
@@ -137,7 +137,7 @@ def word_of(kind: type[E]) -> Callable[[str], E]:
         try:
             return kind(text.strip())
         except ValueError:
-            raise InvalidWish.of(f"none of {words}", repr(text), f"Write {words}") from None
+            raise InvalidSpec.of(f"none of {words}", repr(text), f"Write {words}") from None
 
     return parse
 
@@ -151,7 +151,7 @@ def parse_mode(text: str) -> int:
     """Permission bits as `chmod` takes them, in octal digits: `0644`."""
     if not MODE.fullmatch(text.strip()) or not 0o400 & int(text, 8):
         remedy = "Write octal digits from 0400 to 0777: 0644"
-        raise InvalidWish.of("no mode of files that their owner can read", repr(text), remedy)
+        raise InvalidSpec.of("no mode of files that their owner can read", repr(text), remedy)
     return int(text, 8)
 
 
@@ -160,23 +160,23 @@ def parse_shard(text: str) -> Shard:
     remedy = "Write RANK/COUNT with a rank from 0, such as 0/4, or $(rank)/$(world)"
     match = SHARD.fullmatch(text.strip())
     if match is None:
-        raise InvalidWish.of("no part of a dataset", repr(text), remedy)
+        raise InvalidSpec.of("no part of a dataset", repr(text), remedy)
     rank, count = int(match[1]), int(match[2])
     if rank >= count:
-        raise InvalidWish.of("a part that the dataset does not have", repr(text), remedy)
+        raise InvalidSpec.of("a part that the dataset does not have", repr(text), remedy)
     return Shard(rank, count)
 
 
 def parse_lineage(text: str) -> str:
     """A lineage: one path segment."""
-    InvalidWish.raise_any(filter(None, [lineage_problem(text)]))
+    InvalidSpec.raise_any(filter(None, [lineage_problem(text)]))
     return text
 
 
 def parse_secret(text: str) -> str:
     """The name of a Secret."""
     if len(text) > 253 or not SUBDOMAIN.fullmatch(text):
-        raise InvalidWish.of(
+        raise InvalidSpec.of(
             "no name of a Secret",
             repr(text),
             "Write the name alone, of a-z, 0-9, '-' and '.': the Secret lies in the pod's namespace",
@@ -187,21 +187,21 @@ def parse_secret(text: str) -> str:
 def parse_endpoint(text: str) -> str:
     """The address of a service, without credentials and query."""
     if not ENDPOINT.fullmatch(text):
-        raise InvalidWish.of("no endpoint", repr(text), "Write https://host:port or http://host:port")
+        raise InvalidSpec.of("no endpoint", repr(text), "Write https://host:port or http://host:port")
     return text.rstrip("/")
 
 
 def parse_region(text: str) -> str:
     """A region's name."""
     if not REGION.fullmatch(text):
-        raise InvalidWish.of("no region", repr(text), "Write its name, for example eu-central-1")
+        raise InvalidSpec.of("no region", repr(text), "Write its name, for example eu-central-1")
     return text
 
 
 def parse_container(text: str) -> str:
     """A container's name."""
     if not LABEL.fullmatch(text):
-        raise InvalidWish.of("no container's name", repr(text), "Write the name as it stands in the pod")
+        raise InvalidSpec.of("no container's name", repr(text), "Write the name as it stands in the pod")
     return text
 
 
@@ -210,7 +210,7 @@ def at_least(least: int) -> Callable[[str], int]:
 
     def parse(text: str) -> int:
         if not COUNT.fullmatch(text.strip()) or int(text) < least:
-            raise InvalidWish.of(f"no whole number of {least} or more", repr(text), f"Write {least} or more")
+            raise InvalidSpec.of(f"no whole number of {least} or more", repr(text), f"Write {least} or more")
         return int(text)
 
     return parse

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from podferry.contract.annotation_keys import KEYS, NAME, RESTORE_WORDS, STAMPS, known_keys, split_key
-from podferry.contract.cross_validation import access_of, cross_problems, parts_of
-from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.cross_validation import access_of, cross_field_problems, sections_of
+from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.reference import Reference, parse_reference
 from podferry.contract.spec import (
     CHECKPOINT_PATH,
@@ -52,13 +52,13 @@ def read_annotations(
         declared: Datasets that the policy declares: references by name.
 
     Raises:
-        InvalidWish: Everything that is wrong, in the order of the documentation's table.
+        InvalidSpec: Everything that is wrong, in the order of the documentation's table.
     """
     wishes = wishes_of(annotations)
     if not wishes or wishes.get("inject") == "false":
         return None
     values, problems = _values(wishes, variables or Variables(), declared)
-    InvalidWish.raise_any([*_unknown(wishes), *problems, *cross_problems(wishes, values)])
+    InvalidSpec.raise_any([*_unknown(wishes), *problems, *cross_field_problems(wishes, values)])
     return _spec(values)
 
 
@@ -99,7 +99,7 @@ def _values(
         try:
             value = known[name].parse(expand(wishes[name], variables))
             values[name] = resolve_dataset(value, declared) if known[name].name == "dataset" else value
-        except InvalidWish as error:
+        except InvalidSpec as error:
             problems[name] = tuple(_blame(name, wishes[name], problem) for problem in error.problems)
         if name == "world":
             variables = msgspec.structs.replace(variables, world=values.get("world", variables.world))
@@ -110,7 +110,7 @@ def resolve_dataset(text: str, declared: Mapping[str, str] = NOTHING) -> Referen
     """The reference that a text means: a URI, an absolute path, or the name of a declared dataset.
 
     Raises:
-        InvalidWish: Neither, with the declared names.
+        InvalidSpec: Neither, with the declared names.
     """
     if "://" in text or text.startswith("/"):
         return parse_reference(text)
@@ -118,10 +118,10 @@ def resolve_dataset(text: str, declared: Mapping[str, str] = NOTHING) -> Referen
         return _declared_reference(text, declared[text])
     if not declared:
         remedy = "Write a URI such as s3://datasets/digits: the policy declares no datasets"
-        raise InvalidWish.of("neither a URI nor a declared dataset", repr(text), remedy)
+        raise InvalidSpec.of("neither a URI nor a declared dataset", repr(text), remedy)
     names = f"Declared: {', '.join(sorted(declared))}"
     guess = did_you_mean(text, declared)
-    raise InvalidWish.of(
+    raise InvalidSpec.of(
         "neither a URI nor a declared dataset", repr(text), f"{guess} {names}" if guess else names
     )
 
@@ -129,9 +129,9 @@ def resolve_dataset(text: str, declared: Mapping[str, str] = NOTHING) -> Referen
 def _declared_reference(name: str, text: str) -> Reference:
     try:
         return parse_reference(text)
-    except InvalidWish as error:
+    except InvalidSpec as error:
         what = f"what the policy declares as dataset {name!r} is no reference"
-        raise InvalidWish(
+        raise InvalidSpec(
             *(Problem(f"{what}: {one.what}", one.measured, one.remedy) for one in error.problems)
         ) from error
 
@@ -163,7 +163,7 @@ def _dataset(values: Mapping[str, Any], key: str) -> DatasetSpec:
 
 
 def _spec(values: Mapping[str, Any]) -> FerrySpec:
-    asked = [part.key for part in parts_of(values) if not part.written and part.key in values]
+    asked = [part.key for part in sections_of(values) if not part.written and part.key in values]
     checkpoints = outputs = None
     if "checkpoints" in values:
         checkpoints = CheckpointSpec(

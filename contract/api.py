@@ -26,7 +26,7 @@ GATE_PATH = "/v1/gate"
 DURABLE_PATH = "/v1/durable"
 DONE_PATH = "/v1/done"
 METRICS_PATH = "/metrics"
-LONGEST_WAIT = 25.0
+MAX_WAIT_SECONDS = 25.0
 """Seconds that one request may wait: below the idle time-outs of common proxies."""
 
 AGENT_VARIABLE = "PODFERRY_AGENT"
@@ -42,7 +42,7 @@ EXIT_NOT_DURABLE = 74
 """`podferry run` where training succeeded and its last checkpoint is not durable, EX_IOERR of sysexits.h."""
 
 
-class Stage(StrEnum):
+class AgentPhase(StrEnum):
     """How far the agent is, in this order; REFUSED and ENDED are final."""
 
     PLANNING = "planning"
@@ -222,7 +222,7 @@ class Status(msgspec.Struct):
         started_at: Seconds since the epoch.
     """
 
-    stage: Stage = Stage.PLANNING
+    stage: AgentPhase = AgentPhase.PLANNING
     datasets: list[DatasetStatus] = []
     checkpoints: CheckpointStatus | None = None
     outputs: OutputStatus | None = None

@@ -25,7 +25,7 @@ import msgspec
 
 from podferry.contract.errors import Corrupt
 from podferry.contract.file_names import clashes, name_problem
-from podferry.contract.versioned_json import decode_sealed, encode_sealed
+from podferry.contract.versioned_json import decode_checksummed, encode_checksummed
 
 FORMAT = 1
 PRIVATE = ".podferry"
@@ -128,7 +128,7 @@ def checkpoint_folder(name: str, files: Iterable[tuple[str, int, str]]) -> str:
 
 def encode_commit(commit: Commit) -> bytes:
     """The commit as indented JSON, sealed."""
-    return encode_sealed(commit)
+    return encode_checksummed(commit)
 
 
 def decode_commit(data: bytes, source: str) -> Commit:
@@ -142,7 +142,7 @@ def decode_commit(data: bytes, source: str) -> Commit:
         FormatTooNew: Written by a later podferry.
         Corrupt: No commit, one that is not as it was written, or with names that cannot be files.
     """
-    commit = decode_sealed(data, Commit, FORMAT, source)
+    commit = decode_checksummed(data, Commit, FORMAT, source)
     names = [text for file in commit.files for text in (file.name, file.object)]
     files = sorted({file.name for file in commit.files})
     Corrupt.raise_any([*filter(None, map(name_problem, names)), *clashes(files)])

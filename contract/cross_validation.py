@@ -48,7 +48,7 @@ BELONGS = {
 SIDE_BY_SIDE = "Choose two directories side by side"
 
 
-class Part(NamedTuple):
+class SpecSection(NamedTuple):
     """A dataset, or a direction in which the pod writes.
 
     Attributes:
@@ -69,30 +69,30 @@ class Part(NamedTuple):
         return split_key(self.key)[0] != "dataset"
 
 
-def parts_of(wishes: Mapping[str, Any]) -> list[Part]:
+def sections_of(wishes: Mapping[str, Any]) -> list[SpecSection]:
     """All parts that the keys tell of, whether the key that asks for one is there or not."""
     names = sorted({name for key, name in map(split_key, known_keys(wishes)) if key == "dataset"})
     return [
         *(_dataset(name) for name in names),
-        Part("checkpoints", "checkpoint-path", CHECKPOINT_PATH, BELONGS["checkpoints"]),
-        Part("outputs", "output-path", OUTPUT_PATH, BELONGS["outputs"]),
+        SpecSection("checkpoints", "checkpoint-path", CHECKPOINT_PATH, BELONGS["checkpoints"]),
+        SpecSection("outputs", "output-path", OUTPUT_PATH, BELONGS["outputs"]),
     ]
 
 
-def _dataset(name: str) -> Part:
+def _dataset(name: str) -> SpecSection:
     end = f".{name}" if name else ""
     keys = tuple(key + end for key in BELONGS["dataset"])
-    return Part(f"dataset{end}", f"dataset-path{end}", default_path(name), keys)
+    return SpecSection(f"dataset{end}", f"dataset-path{end}", default_path(name), keys)
 
 
-def cross_problems(wishes: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[Problem]:
+def cross_field_problems(wishes: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[Problem]:
     """All of it.
 
     Args:
         wishes: What stands on the pod, without the prefix.
         values: What of it could be parsed.
     """
-    parts, known = parts_of(wishes), known_keys(wishes)
+    parts, known = sections_of(wishes), known_keys(wishes)
     # A misspelled key is said already; that it leaves nothing to do would be noise.
     if not any(part.key in wishes for part in parts) and all(name in known for name in wishes):
         yield Problem(
@@ -146,7 +146,7 @@ def access_of(values: Mapping[str, Any], direction: str) -> Access:
     return Access(**found)
 
 
-def _stray(parts: list[Part], wishes: Mapping[str, str]) -> Iterator[Problem]:
+def _stray(parts: list[SpecSection], wishes: Mapping[str, str]) -> Iterator[Problem]:
     """Keys of what is not asked for: most often a dataset's name is misspelled or left out."""
     asked = [split_key(part.key)[1] for part in parts if not part.written and part.key in wishes]
     for part in parts:
@@ -166,7 +166,7 @@ def _near(name: str, asked: list[str]) -> list[str]:
     ]
 
 
-def _paths_clash(wished: list[Part], values: Mapping[str, Any]) -> Iterator[Problem]:
+def _paths_clash(wished: list[SpecSection], values: Mapping[str, Any]) -> Iterator[Problem]:
     for one, other in combinations(wished, 2):
         path, there = _path(values, one), _path(values, other)
         if _nested(path.split("/"), there.split("/")):
@@ -174,7 +174,7 @@ def _paths_clash(wished: list[Part], values: Mapping[str, Any]) -> Iterator[Prob
             yield Problem(what, f"{path} and {there}", SIDE_BY_SIDE)
 
 
-def _places_clash(wished: list[Part], values: Mapping[str, Any]) -> Iterator[Problem]:
+def _places_clash(wished: list[SpecSection], values: Mapping[str, Any]) -> Iterator[Problem]:
     """A dataset that is written into changes, and outputs would replace what a commit lists.
 
     Two services may hold the same names, and two datasets may be read from one place.
@@ -188,7 +188,7 @@ def _places_clash(wished: list[Part], values: Mapping[str, Any]) -> Iterator[Pro
 
 
 def _paths_in_places(
-    wished: list[Part], wishes: Mapping[str, str], values: Mapping[str, Any]
+    wished: list[SpecSection], wishes: Mapping[str, str], values: Mapping[str, Any]
 ) -> Iterator[Problem]:
     """A directory of the pod that is one with local files that are read or written."""
     for part in (one for one in wished if one.key in values):
@@ -203,7 +203,9 @@ def _paths_in_places(
                 yield Problem(what, f"{place} and {path}", SIDE_BY_SIDE)
 
 
-def _too_small(wished: list[Part], wishes: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[Problem]:
+def _too_small(
+    wished: list[SpecSection], wishes: Mapping[str, str], values: Mapping[str, Any]
+) -> Iterator[Problem]:
     for part in wished:
         key, dot, name = part.key.partition(".")
         size, reference = values.get(f"dataset-size{dot}{name}"), values.get(part.key)
@@ -225,12 +227,12 @@ def _too_small(wished: list[Part], wishes: Mapping[str, str], values: Mapping[st
             )
 
 
-def _path(values: Mapping[str, Any], part: Part) -> str:
+def _path(values: Mapping[str, Any], part: SpecSection) -> str:
     path: str = values.get(part.path_key, part.path)
     return path
 
 
-def _place(values: Mapping[str, Any], part: Part) -> Uri:
+def _place(values: Mapping[str, Any], part: SpecSection) -> Uri:
     uri: Uri = parse_uri(values[part.key]) if part.written else values[part.key].uri
     return uri
 

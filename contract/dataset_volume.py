@@ -11,7 +11,7 @@ from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX, DatasetSpec, Medium, Unpack
 
 
-class Listed(msgspec.Struct, frozen=True):
+class ListedSize(msgspec.Struct, frozen=True):
     """What is known of a dataset's files from a listing: of the part that this pod has.
 
     Attributes:
@@ -23,7 +23,7 @@ class Listed(msgspec.Struct, frozen=True):
     files: int
 
 
-class DataVolume(msgspec.Struct, frozen=True):
+class DatasetVolume(msgspec.Struct, frozen=True):
     """What a dataset takes.
 
     Attributes:
@@ -46,7 +46,7 @@ class DataVolume(msgspec.Struct, frozen=True):
         return " ".join(filter(None, ("data volume", self.name)))
 
 
-def known_of(dataset: DatasetSpec, listed: Listed | None) -> tuple[int | None, int | None, str]:
+def known_of(dataset: DatasetSpec, listed: ListedSize | None) -> tuple[int | None, int | None, str]:
     """Bytes and files of a pod's part as far as anything says, and how that is said.
 
     A reference tells of the whole selection. How even its parts are depends on the largest file, which it
@@ -67,7 +67,7 @@ def _told(size: int, files: int | None) -> str:
     return f"{format_bytes(size)} in {files or 0:,} files"
 
 
-def unsized(dataset: DatasetSpec, listed: Listed | None = None) -> Iterator[Problem]:
+def unknown_size(dataset: DatasetSpec, listed: ListedSize | None = None) -> Iterator[Problem]:
     """Why nobody can say how much a dataset takes."""
     if dataset.size is not None:
         return

@@ -2,7 +2,7 @@
 
     FerryError                  everything that podferry raises on purpose
     ├── PermanentError          trying again cannot help
-    │   ├── InvalidWish         an annotation, an argument or a document is wrong
+    │   ├── InvalidSpec         an annotation, an argument or a document is wrong
     │   ├── Refused             the plan: it does not fit, the stage is taken, the destination is closed
     │   ├── NotFound            no such object
     │   │   ├── BucketNotFound  no such bucket, container or root
@@ -79,7 +79,7 @@ class PermanentError(FerryError):
     """Trying again cannot help."""
 
 
-class InvalidWish(PermanentError):
+class InvalidSpec(PermanentError):
     """What the user wrote cannot be carried out as written."""
 
 

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable
 
 from podferry.contract.errors import Problem
 
-LONGEST_PART = 255
+MAX_COMPONENT_BYTES = 255
 """Bytes of one path component: NAME_MAX of Linux and macOS."""
-LONGEST_NAME = 3840
+MAX_NAME_BYTES = 3840
 """Bytes of a whole name: PATH_MAX of Linux is 4096, and the directory that it lies in needs its part."""
 PLAIN = re.compile(r"(?:(?!\.\.?/)[ -.0-~]+/)*(?!\.\.?\Z)[ -.0-~]+")
 """Names that nothing is wrong with, as most are: there may be millions, and each is looked at twice."""
@@ -22,7 +22,7 @@ def name_problem(name: str) -> Problem | None:
     A name from a store or a document is data of somebody else: it must neither leave the directory nor
     hide what it is.
     """
-    if len(name) <= LONGEST_PART and PLAIN.fullmatch(name):
+    if len(name) <= MAX_COMPONENT_BYTES and PLAIN.fullmatch(name):
         return None
     parts = name.split("/")
     if name.startswith("/") or any(part in {"", ".", ".."} for part in parts):
@@ -31,10 +31,10 @@ def name_problem(name: str) -> Problem | None:
         reason = "the name is not UTF-8"
     elif any(ord(character) < 32 or 127 <= ord(character) < 160 for character in name):
         reason = "the name holds control characters"
-    elif any(len(part.encode()) > LONGEST_PART for part in parts):
-        reason = f"a part of the name is longer than {LONGEST_PART} bytes"
-    elif len(name.encode()) > LONGEST_NAME:
-        reason = f"the name is longer than {LONGEST_NAME:,} bytes"
+    elif any(len(part.encode()) > MAX_COMPONENT_BYTES for part in parts):
+        reason = f"a part of the name is longer than {MAX_COMPONENT_BYTES} bytes"
+    elif len(name.encode()) > MAX_NAME_BYTES:
+        reason = f"the name is longer than {MAX_NAME_BYTES:,} bytes"
     else:
         return None
     return Problem(reason, ascii(name)[:200], "Exclude it or rename it at its source")

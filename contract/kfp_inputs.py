@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 
 REFERENCE_KEY = "podferry-reference"
 """The metadata field of a dataset artifact that holds its reference."""
@@ -147,7 +147,7 @@ def read_kfp_inputs(command: Sequence[str]) -> KfpInputs | None:
     """The inputs in a container's command, None where it is no KFP executor.
 
     Raises:
-        InvalidWish: The command looks like an executor's, but its documents cannot be read.
+        InvalidSpec: The command looks like an executor's, but its documents cannot be read.
     """
     text = _flag(command, "--executor_input")
     if text is None:
@@ -226,6 +226,6 @@ def _document(text: str, kind: type[T], flag: str) -> T:
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, UnicodeEncodeError) as error:
-        raise InvalidWish.of(
+        raise InvalidSpec.of(
             f"the KFP launcher's {flag} cannot be read", str(error), "Report it with the pod's YAML"
         ) from error

@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from podferry.contract.errors import Problem
-from podferry.contract.pod_owner import KFP, Origin
+from podferry.contract.pod_owner import KFP, PodOwner
 
-LONGEST = 200
+MAX_LINEAGE_LENGTH = 200
 """Characters: with a checkpoint's name and its hash it stays within one path component and key limits."""
 PROGRAM = 60
 DIGITS = 12
@@ -35,13 +35,18 @@ INTERPRETER = re.compile(
 SCRIPTS = (".py", ".sh")
 
 
-def lineage_of(origin: Origin) -> str:
+def lineage_of(origin: PodOwner) -> str:
     """The lineage of a pod: at most 200 characters of `[a-z0-9._-]`."""
     identity, parts = _identity(origin), _readable(origin)
     text = ".".join(parts)
-    if parts == identity and len(text) <= LONGEST and not HASHED.fullmatch(text) and not _reserved(origin):
+    if (
+        parts == identity
+        and len(text) <= MAX_LINEAGE_LENGTH
+        and not HASHED.fullmatch(text)
+        and not _reserved(origin)
+    ):
         return text
-    return f"{text[: LONGEST - DIGITS - 1]}_{_hash(identity)}"
+    return f"{text[: MAX_LINEAGE_LENGTH - DIGITS - 1]}_{_hash(identity)}"
 
 
 def local_lineage(command: Sequence[str]) -> str:
@@ -51,8 +56,8 @@ def local_lineage(command: Sequence[str]) -> str:
 
 def lineage_problem(text: str) -> Problem | None:
     """Why a lineage that a user wrote cannot be one, or None where it can."""
-    if len(text) > LONGEST:
-        measured, remedy = f"{len(text)} characters", f"Write at most {LONGEST} characters"
+    if len(text) > MAX_LINEAGE_LENGTH:
+        measured, remedy = f"{len(text)} characters", f"Write at most {MAX_LINEAGE_LENGTH} characters"
         return Problem("the lineage is too long", measured, remedy)
     if PLAIN.fullmatch(text):
         return None
@@ -62,24 +67,24 @@ def lineage_problem(text: str) -> Problem | None:
     return Problem("the lineage is no plain path segment", repr(text), remedy)
 
 
-def _is_step(origin: Origin) -> bool:
+def _is_step(origin: PodOwner) -> bool:
     return origin.kind == KFP and not origin.name
 
 
-def _identity(origin: Origin) -> list[str]:
+def _identity(origin: PodOwner) -> list[str]:
     """What tells this origin from all others."""
     if _is_step(origin):
         return [origin.namespace, KFP, origin.pipeline, origin.task, origin.inputs_hash]
     return [origin.namespace, origin.kind, origin.name]
 
 
-def _readable(origin: Origin) -> list[str]:
+def _readable(origin: PodOwner) -> list[str]:
     """The identity in the characters of a lineage. One part may hold dots, so its ends are unambiguous."""
     dotted = 3 if _is_step(origin) else 2
     return [(_slug if at == dotted else _dotless)(part) for at, part in enumerate(_identity(origin))]
 
 
-def _reserved(origin: Origin) -> bool:
+def _reserved(origin: PodOwner) -> bool:
     """Whether its text could be that of a local run, or of a KFP step though it is none."""
     return origin.namespace == LOCAL or (origin.kind == KFP and not _is_step(origin))
 
@@ -93,7 +98,7 @@ def _dotless(text: str) -> str:
 
 
 def _fix(text: str) -> str:
-    return _slug(text.strip()).lstrip(".")[:LONGEST] or "run-1"
+    return _slug(text.strip()).lstrip(".")[:MAX_LINEAGE_LENGTH] or "run-1"
 
 
 def _hash(parts: Sequence[str]) -> str:

@@ -22,9 +22,9 @@ from podferry.contract.versioned_json import decode_document
 FORMAT = 1
 SUFFIX = ".podferry.json"
 """Ends the name of a manifest that is given as a dataset. Any other file is a dataset of one file."""
-AT_ONCE = 256
+ENTRIES_PER_BATCH = 256
 """Lines that are encoded at a time: a third of the time of one by one, and no memory to speak of."""
-MOST_NAMED = 3
+MAX_NAMES_SHOWN = 3
 """Names that a message shows of each kind of change."""
 
 
@@ -100,8 +100,8 @@ def differences(before: Iterable[Entry], after: Iterable[Entry]) -> Differences:
 
 
 def _some(names: tuple[str, ...]) -> str:
-    shown = ", ".join(map(printable, names[:MOST_NAMED]))
-    return f"{shown}, …" if len(names) > MOST_NAMED else shown
+    shown = ", ".join(map(printable, names[:MAX_NAMES_SHOWN]))
+    return f"{shown}, …" if len(names) > MAX_NAMES_SHOWN else shown
 
 
 def printable(name: str) -> str:
@@ -117,7 +117,7 @@ def is_manifest_name(name: str) -> bool:
 def manifest_digest(entries: Iterable[Entry]) -> str:
     """The digest of entries that are sorted by name, as 64 hexadecimal digits."""
     digest, encoder, rest = hashlib.sha256(), msgspec.json.Encoder(), iter(entries)
-    while lines := encoder.encode_lines(list(islice(rest, AT_ONCE))):
+    while lines := encoder.encode_lines(list(islice(rest, ENTRIES_PER_BATCH))):
         digest.update(lines)
     return digest.hexdigest()
 

@@ -6,19 +6,19 @@ from typing import NamedTuple
 
 import msgspec
 
-from podferry.contract.memory import Footprint, data_volume, memory_sum, unsized_problems
+from podferry.contract.memory import Footprint, data_volume, memory_sum, unknown_size_problems
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX, FerrySpec, Medium
 
 
-class Settled(NamedTuple):
+class ResolvedMedium(NamedTuple):
     """A spec without `auto`, and why its datasets lie where they do, a sentence for each that said `auto`."""
 
     spec: FerrySpec
     reasons: tuple[str, ...] = ()
 
 
-def settle(spec: FerrySpec, bound: int, footprint: Footprint | None = None) -> Settled:
+def resolve_medium(spec: FerrySpec, bound: int, footprint: Footprint | None = None) -> ResolvedMedium:
     """Decide on every `auto`: all in memory if the sum allows it, else the largest go to disk until it does.
 
     A spec of which a size is unknown is left as it is: `memory_sum` says which.
@@ -29,8 +29,8 @@ def settle(spec: FerrySpec, bound: int, footprint: Footprint | None = None) -> S
         footprint: What the agent needs.
     """
     undecided = [dataset for dataset in spec.datasets if dataset.medium is Medium.AUTO]
-    if not undecided or any(unsized_problems(spec)):
-        return Settled(spec)
+    if not undecided or any(unknown_size_problems(spec)):
+        return ResolvedMedium(spec)
     largest = sorted(undecided, key=lambda one: (-data_volume(one, footprint=footprint).bytes, one.name))
     reasons, allowed = {}, f"allowed are {format_bytes(bound)}"
     for count in range(len(largest) + 1):
@@ -44,7 +44,7 @@ def settle(spec: FerrySpec, bound: int, footprint: Footprint | None = None) -> S
             reasons[largest[count].name] = f"disk: {more}, {allowed}"
     inside = f"memory: the sidecar needs {format_bytes(need)}, {allowed}"
     said = (f"{PREFIX}{one.key('medium')}: {reasons.get(one.name, inside)}" for one in undecided)
-    return Settled(found, tuple(said))
+    return ResolvedMedium(found, tuple(said))
 
 
 def _with(spec: FerrySpec, on_disk: frozenset[str]) -> FerrySpec:

@@ -14,18 +14,18 @@ from types import MappingProxyType
 
 import msgspec
 
-from podferry.contract.dataset_volume import DataVolume, Listed, known_of, unsized
-from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.dataset_volume import DatasetVolume, ListedSize, known_of, unknown_size
+from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX, CheckpointSpec, DatasetSpec, FerrySpec, Medium
 
 MIB = 1024**2
-PAGE = 4096
+PAGE_BYTES = 4096
 """Bytes that tmpfs allocates at a time on x86-64 and, in most kernels, on arm64."""
-FILE = 1024
+KERNEL_BYTES_PER_FILE = 1024
 """Kernel memory of one tmpfs file: inode, dentry, tree. Measured: 100,000 files of 1 KB are charged
 482 MiB, 390.6 in pages and 958 bytes a file."""
-UNLISTED: Mapping[str, Listed] = MappingProxyType({})
+UNLISTED: Mapping[str, ListedSize] = MappingProxyType({})
 SLACK_PERCENT = 5
 SLACK_LEAST = 16 * MIB
 """Room in the data volume for directories, names under which files arrive, and the volume's own pages."""
@@ -87,7 +87,7 @@ class MemorySum(msgspec.Struct, frozen=True):
         reasons: Why, by field.
     """
 
-    data: tuple[DataVolume, ...]
+    data: tuple[DatasetVolume, ...]
     checkpoint_volume: int
     output_volume: int
     shm_volume: int
@@ -156,12 +156,12 @@ class MemorySum(msgspec.Struct, frozen=True):
         return tuple(row for row in rows if row.bytes)
 
 
-def charged(sizes: Iterable[int], page: int = PAGE) -> int:
+def charged(sizes: Iterable[int], page: int = PAGE_BYTES) -> int:
     """What files of these sizes are charged in a memory volume, file by file, in pages of so many bytes."""
-    return sum(-(-size // page) * page + FILE for size in sizes)
+    return sum(-(-size // page) * page + KERNEL_BYTES_PER_FILE for size in sizes)
 
 
-def in_pages(sizes: Iterable[int], page: int = PAGE) -> int:
+def in_pages(sizes: Iterable[int], page: int = PAGE_BYTES) -> int:
     """What files of these sizes take of their volume: whole pages, without the kernel's own memory."""
     return sum(-(-size // page) * page for size in sizes)
 
@@ -169,11 +169,11 @@ def in_pages(sizes: Iterable[int], page: int = PAGE) -> int:
 def charged_at_most(total: int, files: int) -> int:
     """The most that `files` files of `total` bytes together can be charged: each ends in a started page."""
     count = max(files, 1) if total else files
-    return total + count * (PAGE - 1 + FILE)
+    return total + count * (PAGE_BYTES - 1 + KERNEL_BYTES_PER_FILE)
 
 
 def memory_sum(
-    spec: FerrySpec, listed: Mapping[str, Listed] = UNLISTED, footprint: Footprint | None = None
+    spec: FerrySpec, listed: Mapping[str, ListedSize] = UNLISTED, footprint: Footprint | None = None
 ) -> MemorySum:
     """What a pod with this spec needs.
 
@@ -183,10 +183,10 @@ def memory_sum(
         footprint: What the agent needs.
 
     Raises:
-        InvalidWish: A size that nobody says, all of them at once.
+        InvalidSpec: A size that nobody says, all of them at once.
     """
     agent = footprint or Footprint()
-    InvalidWish.raise_any([*unsized_problems(spec, listed)])
+    InvalidSpec.raise_any([*unknown_size_problems(spec, listed)])
     checkpoint = _round(spec.checkpoints.size or 0) if spec.checkpoints else 0
     kept = spec.checkpoints.keep_local + 2 if spec.checkpoints else 0
     filled = [f"{name} volume" for name in ("checkpoint", "output") if getattr(spec, f"{name}s")]
@@ -207,7 +207,7 @@ def memory_sum(
             "trainer": f"the {' and the '.join(filled)}, which the trainer fills",
             "shm_volume": "shm-size; what the trainer writes there is its own",
             "restored": "one checkpoint, written by the sidecar into the checkpoint volume",
-            "files": f"{FILE} B of kernel and {agent.entry} B of agent memory a file, "
+            "files": f"{KERNEL_BYTES_PER_FILE} B of kernel and {agent.entry} B of agent memory a file, "
             "outside the volume's limit",
             "buffers": f"{agent.concurrency} transfers of {format_bytes(agent.range_bytes)}"
             + (f", {format_bytes(beside)} for outputs beside checkpoints" if beside else ""),
@@ -216,10 +216,10 @@ def memory_sum(
     )
 
 
-def unsized_problems(spec: FerrySpec, listed: Mapping[str, Listed] = UNLISTED) -> Iterable[Problem]:
+def unknown_size_problems(spec: FerrySpec, listed: Mapping[str, ListedSize] = UNLISTED) -> Iterable[Problem]:
     """Sizes that nobody says and the sum needs."""
     for dataset in spec.datasets:
-        yield from unsized(dataset, listed.get(dataset.name))
+        yield from unknown_size(dataset, listed.get(dataset.name))
     if spec.checkpoints and spec.checkpoints.size is None:
         remedy = f"Write {PREFIX}checkpoint-size: the bytes of one checkpoint"
         yield Problem("nothing says how large a checkpoint is", spec.checkpoints.uri, remedy)
@@ -229,9 +229,9 @@ def unsized_problems(spec: FerrySpec, listed: Mapping[str, Listed] = UNLISTED) -
 
 
 def data_volume(
-    dataset: DatasetSpec, listed: Listed | None = None, footprint: Footprint | None = None
-) -> DataVolume:
-    """The volume of one dataset, which something sizes: `unsized` says nothing of it.
+    dataset: DatasetSpec, listed: ListedSize | None = None, footprint: Footprint | None = None
+) -> DatasetVolume:
+    """The volume of one dataset, which something sizes: `unknown_size` says nothing of it.
 
     Args:
         dataset: Its wishes.
@@ -243,14 +243,14 @@ def data_volume(
     if count is None:
         assumed = known if known is not None else dataset.size or 0
         count = -(-assumed // agent.typical_file)
-    files = count * (agent.entry + (0 if dataset.medium is Medium.DISK else FILE))
+    files = count * (agent.entry + (0 if dataset.medium is Medium.DISK else KERNEL_BYTES_PER_FILE))
     if dataset.size is not None:
         why = PREFIX + dataset.key("dataset-size")
-        return DataVolume(dataset.name, dataset.medium, _round(dataset.size), files, why)
+        return DatasetVolume(dataset.name, dataset.medium, _round(dataset.size), files, why)
     need = charged_at_most(known or 0, count)
     slack = max(-(-need * SLACK_PERCENT // 100), SLACK_LEAST)
     why = f"{told} are charged up to {format_bytes(need)}; {format_bytes(slack)} of slack"
-    return DataVolume(dataset.name, dataset.medium, _round(need + slack), files, why)
+    return DatasetVolume(dataset.name, dataset.medium, _round(need + slack), files, why)
 
 
 def _round(count: int) -> int:

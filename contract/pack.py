@@ -25,7 +25,7 @@ UNFINISHED = ".podferry-pack"
 """The directory at a pack's root that holds what a later run needs to go on; gone once the index is there."""
 
 
-class Packed(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class PackedFile(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One file of a pack.
 
     Attributes:
@@ -54,10 +54,10 @@ class PackShard(msgspec.Struct, frozen=True):
     name: str
     bytes: int
     xxh128: str
-    members: tuple[Packed, ...]
+    members: tuple[PackedFile, ...]
 
 
-class Index(msgspec.Struct, frozen=True):
+class PackIndex(msgspec.Struct, frozen=True):
     """All of a pack.
 
     Attributes:
@@ -78,12 +78,12 @@ class Index(msgspec.Struct, frozen=True):
         )
 
 
-def encode_index(index: Index) -> bytes:
+def encode_index(index: PackIndex) -> bytes:
     """The index as JSON, one line."""
     return msgspec.json.encode(index)
 
 
-def decode_index(data: bytes, source: str) -> Index:
+def decode_index(data: bytes, source: str) -> PackIndex:
     """Read an index and check that what it says can be true.
 
     Args:
@@ -95,12 +95,12 @@ def decode_index(data: bytes, source: str) -> Index:
         Corrupt: No index; names that cannot be files below one directory, or come twice; members that
             overlap or lie outside of their shard, all at once.
     """
-    index = decode_document(data, Index, FORMAT, source)
+    index = decode_document(data, PackIndex, FORMAT, source)
     Corrupt.raise_any([*_misnamed(index), *(found for one in index.shards for found in _misplaced(one))])
     return index
 
 
-def check_shards(index: Index, listed: Sequence[Entry], where: str) -> None:
+def check_shards(index: PackIndex, listed: Sequence[Entry], where: str) -> None:
     """Compare an index with what lies beside it.
 
     Args:
@@ -125,7 +125,7 @@ def is_pack(listed: Sequence[Entry], unpack: Unpack) -> bool:
     return unpack is not Unpack.NEVER and any(entry.name == INDEX for entry in listed)
 
 
-def beside(index: Index, listed: Sequence[Entry]) -> list[Entry]:
+def beside(index: PackIndex, listed: Sequence[Entry]) -> list[Entry]:
     """The objects at a pack's root that are no part of it: files of their own."""
     own = {INDEX, *(shard.name for shard in index.shards)}
     return [one for one in listed if one.name not in own and not one.name.startswith(UNFINISHED + "/")]
@@ -136,7 +136,7 @@ def _measured(shard: PackShard, sizes: dict[str, int]) -> str:
     return f"{shard.name}: {found}; {shard.bytes:,} bytes are listed"
 
 
-def _misnamed(index: Index) -> Iterator[Problem]:
+def _misnamed(index: PackIndex) -> Iterator[Problem]:
     for names in (
         [shard.name for shard in index.shards],
         [file.name for shard in index.shards for file in shard.members],

@@ -32,7 +32,7 @@ OWNERLESS = frozenset({"pod", "workflow", KFP})
 """Kinds whose name is not that of a job."""
 
 
-class Origin(msgspec.Struct, frozen=True):
+class PodOwner(msgspec.Struct, frozen=True):
     """What a pod is a part of.
 
     Attributes:
@@ -68,7 +68,7 @@ def kfp_inputs_of(pod: Mapping[str, Any]) -> KfpInputs | None:
     return next((inputs for inputs in found if inputs is not None), None)
 
 
-def origin_of(pod: Mapping[str, Any], namespace: str | None = None) -> Origin:
+def pod_owner_of(pod: Mapping[str, Any], namespace: str | None = None) -> PodOwner:
     """Where a pod comes from.
 
     Args:
@@ -82,14 +82,14 @@ def origin_of(pod: Mapping[str, Any], namespace: str | None = None) -> Origin:
     place = namespace or metadata.get("namespace") or "default"
     inputs = kfp_inputs_of(pod)
     if inputs is not None:
-        return Origin(
+        return PodOwner(
             place, KFP, "", inputs.pipeline, _task(metadata, inputs), inputs.digest, inputs.run_id, None
         )
     kind, name = _owner(metadata)
-    return Origin(place, kind, name, rank=_rank(kind, metadata))
+    return PodOwner(place, kind, name, rank=_rank(kind, metadata))
 
 
-def variables_of(origin: Origin, inputs: KfpInputs | None = None, world: int | None = None) -> Variables:
+def variables_of(origin: PodOwner, inputs: KfpInputs | None = None, world: int | None = None) -> Variables:
     """What annotations of a pod may refer to.
 
     Args:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from decimal import ROUND_CEILING, Decimal
 
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 
 BINARY = {
     suffix: Decimal(1024) ** power for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)
@@ -28,11 +28,11 @@ def parse_quantity(text: str) -> Decimal:
     """The exact value of a Kubernetes quantity such as `14Gi`, `500m` or `1e3`.
 
     Raises:
-        InvalidWish: The text is no quantity.
+        InvalidSpec: The text is no quantity.
     """
     match = QUANTITY.fullmatch(text.strip())
     if match is None:
-        raise InvalidWish.of(
+        raise InvalidSpec.of(
             "not a quantity", repr(text), "Write a number with a suffix such as Mi or Gi: 14Gi"
         )
     return Decimal(match["number"]) * FACTORS[match["suffix"]]
@@ -42,13 +42,13 @@ def parse_bytes(text: str) -> int:
     """A quantity as whole bytes above zero, rounded up as Kubernetes does.
 
     Raises:
-        InvalidWish: No quantity, not above zero, or above `LARGEST`.
+        InvalidSpec: No quantity, not above zero, or above `LARGEST`.
     """
     value = parse_quantity(text)
     if value <= 0:
-        raise InvalidWish.of("a size must be above zero", repr(text), "Write a size such as 14Gi")
+        raise InvalidSpec.of("a size must be above zero", repr(text), "Write a size such as 14Gi")
     if value > LARGEST:
-        raise InvalidWish.of("a size is beyond what Kubernetes counts", repr(text), "Write a smaller size")
+        raise InvalidSpec.of("a size is beyond what Kubernetes counts", repr(text), "Write a smaller size")
     return int(value.to_integral_value(ROUND_CEILING))
 
 
@@ -75,13 +75,13 @@ def parse_seconds(text: str) -> int:
     """A duration such as `90`, `90s`, `10m` or `1h30m`, in whole seconds above zero.
 
     Raises:
-        InvalidWish: No duration, or zero.
+        InvalidSpec: No duration, or zero.
     """
     match = DURATION.fullmatch(text.strip())
     parts = match.groupdict(default="0") if match else {}
     seconds = int(parts.get("h", 0)) * 3600 + int(parts.get("m", 0)) * 60 + int(parts.get("s", 0))
     if seconds == 0:
-        raise InvalidWish.of(
+        raise InvalidSpec.of(
             "not a duration above zero", repr(text), "Write seconds or a duration such as 10m"
         )
     return seconds

@@ -1,8 +1,8 @@
 """What several pods that write one checkpoint tell each other. Format 1.
 
-    <lineage>/.podferry/ranks/<rank>-<writer>         one life of a pod: its `Member`
+    <lineage>/.podferry/ranks/<rank>-<writer>         one life of a pod: its `GangMember`
     <lineage>/.podferry/ranks/<rank>.<n>-<writer>     the same once its trainer has begun anew, n from 2
-    <lineage>/.podferry/parts/<name>/<rank>.json      a rank's share of a checkpoint: its `Part`
+    <lineage>/.podferry/parts/<name>/<rank>.json      a rank's share of a checkpoint: its `RankPart`
 
 All names below `ranks/` together are the *generation*. No name comes back once it has gone, and no life takes
 its last one away, so a generation that has passed never returns.
@@ -21,7 +21,7 @@ import msgspec
 from podferry.contract.commit import NUMBER, PRIVATE, CommittedFile, checkpoint_folder
 from podferry.contract.errors import Corrupt
 from podferry.contract.file_names import clashes, name_problem
-from podferry.contract.versioned_json import decode_sealed, encode_sealed
+from podferry.contract.versioned_json import decode_checksummed, encode_checksummed
 
 FORMAT = 1
 RANKS = f"{PRIVATE}/ranks"
@@ -30,19 +30,19 @@ DIGITS = 32
 """Hexadecimal digits that name a generation."""
 
 
-class View(msgspec.Struct, frozen=True):
+class MembershipView(msgspec.Struct, frozen=True):
     """A generation as one agent saw it.
 
     Attributes:
         time: When it had been listed for the first time: seconds since the epoch, by the agent's clock.
-        generation: `generation_of` the names.
+        generation: `epoch_of` the names.
     """
 
     time: float
     generation: str
 
 
-class Member(msgspec.Struct, frozen=True):
+class GangMember(msgspec.Struct, frozen=True):
     """One life of an agent's pod in a lineage; its name says most of it.
 
     Attributes:
@@ -59,10 +59,10 @@ class Member(msgspec.Struct, frozen=True):
     created: datetime
     base: int
     before: tuple[str, ...] = ()
-    views: tuple[View, ...] = ()
+    views: tuple[MembershipView, ...] = ()
 
 
-class Part(msgspec.Struct, frozen=True):
+class RankPart(msgspec.Struct, frozen=True):
     """One rank's share of a checkpoint, all of it sent.
 
     Attributes:
@@ -117,7 +117,7 @@ def part_name(name: str, rank: int) -> str:
     return f"{PARTS}/{name}/{rank}.json"
 
 
-def generation_of(names: Iterable[str]) -> str:
+def epoch_of(names: Iterable[str]) -> str:
     """What names a set of members: the first 32 digits of the SHA-256 of their sorted names in JSON."""
     return hashlib.sha256(msgspec.json.encode(sorted(names))).hexdigest()[:DIGITS]
 
@@ -131,7 +131,7 @@ def order_of(name: str) -> tuple[str, tuple[int, ...]]:
     return NUMBER.sub("#", name), tuple(map(int, NUMBER.findall(name)))
 
 
-def united(parts: Sequence[Part]) -> tuple[CommittedFile, ...]:
+def united(parts: Sequence[RankPart]) -> tuple[CommittedFile, ...]:
     """The files of a checkpoint whose parts are all there, sorted by name.
 
     What all ranks that have a name wrote alike is one file; else each rank's stays, with the rank on it.
@@ -158,29 +158,29 @@ def united_folder(name: str, files: Iterable[CommittedFile]) -> str:
     return checkpoint_folder(name, tagged)
 
 
-def encode(document: Part | Member) -> bytes:
+def encode(document: RankPart | GangMember) -> bytes:
     """The document as indented JSON, sealed."""
-    return encode_sealed(document)
+    return encode_checksummed(document)
 
 
-def decode_member(data: bytes, source: str) -> Member:
+def decode_member(data: bytes, source: str) -> GangMember:
     """Read a member's document.
 
     Raises:
         FormatTooNew: Written by a later podferry.
         Corrupt: None, or a damaged one.
     """
-    return decode_sealed(data, Member, FORMAT, source)
+    return decode_checksummed(data, GangMember, FORMAT, source)
 
 
-def decode_part(data: bytes, source: str) -> Part:
+def decode_part(data: bytes, source: str) -> RankPart:
     """Read a part; a name in it that would leave the directory makes it corrupt.
 
     Raises:
         FormatTooNew: Written by a later podferry.
         Corrupt: No part, or one with names that cannot be files.
     """
-    part = decode_sealed(data, Part, FORMAT, source)
+    part = decode_checksummed(data, RankPart, FORMAT, source)
     names = [text for file in part.files for text in (file.name, file.object)]
     files = [file.name for file in part.files]
     Corrupt.raise_any([*filter(None, map(name_problem, names)), *clashes(files)])

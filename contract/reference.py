@@ -9,7 +9,7 @@ import re
 
 import msgspec
 
-from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.manifest import Manifest
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri, parse_uri
@@ -53,7 +53,7 @@ def parse_reference(text: str) -> Reference:
     """Parse a URI with or without its fragment.
 
     Raises:
-        InvalidWish: All that is wrong, at once.
+        InvalidSpec: All that is wrong, at once.
     """
     place, _, fragment = text.partition("#")
     pairs = [pair.partition("=") for pair in fragment.split("&") if pair]
@@ -61,9 +61,9 @@ def parse_reference(text: str) -> Reference:
     uri = None
     try:
         uri = parse_uri(place)
-    except InvalidWish as error:
+    except InvalidSpec as error:
         problems = [*error.problems, *problems]
-    InvalidWish.raise_any(problems)
+    InvalidSpec.raise_any(problems)
     assert uri is not None  # noqa: S101 - a URI that did not parse has raised above
     fields = {name: value for name, _, value in pairs}
     numbers = {name: int(fields[name]) for name in ("bytes", "files") if name in fields}

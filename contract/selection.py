@@ -13,7 +13,7 @@ import heapq
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.manifest import Entry
 from podferry.contract.spec import Shard
 
@@ -33,12 +33,12 @@ def parse_globs(text: str) -> tuple[str, ...]:
     """A list of globs, separated by commas, spaces or lines.
 
     Raises:
-        InvalidWish: Nothing in it, or globs that mean something else than they seem to, all at once.
+        InvalidSpec: Nothing in it, or globs that mean something else than they seem to, all at once.
     """
     globs = tuple(SEPARATED.findall(text))
     if not globs:
-        raise InvalidWish.of("no glob in it", repr(text), "Write globs such as *.jpg, or leave it out")
-    InvalidWish.raise_any(problem for glob in globs if (problem := glob_problem(glob)))
+        raise InvalidSpec.of("no glob in it", repr(text), "Write globs such as *.jpg, or leave it out")
+    InvalidSpec.raise_any(problem for glob in globs if (problem := glob_problem(glob)))
     return globs
 
 

@@ -13,7 +13,7 @@ from typing import Annotated
 import msgspec
 
 from podferry.contract.api import DATASET_VARIABLE
-from podferry.contract.errors import Corrupt, InvalidWish, Problem
+from podferry.contract.errors import Corrupt, InvalidSpec, Problem
 from podferry.contract.reference import Reference, parse_reference
 from podferry.contract.uri import Uri, parse_uri
 from podferry.contract.versioned_json import decode_document
@@ -126,7 +126,7 @@ class DatasetSpec(msgspec.Struct, frozen=True):
         """The reference as a value.
 
         Raises:
-            InvalidWish: The text is no reference. `decode_spec` and `read_annotations` let none through.
+            InvalidSpec: The text is no reference. `decode_spec` and `read_annotations` let none through.
         """
         return parse_reference(self.reference)
 
@@ -184,7 +184,7 @@ class CheckpointSpec(msgspec.Struct, frozen=True):
         """The destination as a value.
 
         Raises:
-            InvalidWish: The text is no URI. `decode_spec` and `read_annotations` let none through.
+            InvalidSpec: The text is no URI. `decode_spec` and `read_annotations` let none through.
         """
         return parse_uri(self.uri)
 
@@ -211,7 +211,7 @@ class OutputSpec(msgspec.Struct, frozen=True):
         """The destination as a value.
 
         Raises:
-            InvalidWish: The text is no URI. `decode_spec` and `read_annotations` let none through.
+            InvalidSpec: The text is no URI. `decode_spec` and `read_annotations` let none through.
         """
         return parse_uri(self.uri)
 
@@ -291,6 +291,6 @@ def _twice(datasets: Sequence[DatasetSpec]) -> list[Problem]:
 def _unreadable(part: DatasetSpec | CheckpointSpec | OutputSpec | None) -> tuple[Problem, ...]:
     try:
         _ = part and part.parsed
-    except InvalidWish as error:
+    except InvalidSpec as error:
         return error.problems
     return ()

@@ -11,7 +11,7 @@ import re
 
 import msgspec
 
-from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.suggest import did_you_mean
 
 TOKEN = re.compile(r"\$\$\(|\$\((?P<name>[^()]*)\)|\$\(")
@@ -65,11 +65,11 @@ def expand(text: str, variables: Variables) -> str:
     """Put the values in the place of the variables.
 
     Raises:
-        InvalidWish: Unknown variables, those without a value in this pod, and a `$(` that nothing closes,
+        InvalidSpec: Unknown variables, those without a value in this pod, and a `$(` that nothing closes,
             all at once.
     """
     found = list(TOKEN.finditer(text))
-    InvalidWish.raise_any(problem for match in found if (problem := _problem(match, variables)))
+    InvalidSpec.raise_any(problem for match in found if (problem := _problem(match, variables)))
     return TOKEN.sub(lambda match: _replacement(match, variables), text)
 
 

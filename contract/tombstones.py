@@ -17,10 +17,10 @@ from podferry.contract.commit import PRIVATE, Commit
 from podferry.contract.versioned_json import decode_document
 
 FORMAT = 1
-REMOVING = f"{PRIVATE}/removing"
+TOMBSTONES = f"{PRIVATE}/removing"
 
 
-class Removing(msgspec.Struct, frozen=True):
+class Tombstone(msgspec.Struct, frozen=True):
     """A removal under way.
 
     Attributes:
@@ -38,7 +38,7 @@ class Removing(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Removal:
+class RemovalPlan:
     """What is to go.
 
     Attributes:
@@ -54,10 +54,10 @@ class Removal:
         """Sum of the objects' sizes."""
         return sum(self.objects.values())
 
-    def within(self, earlier: Removal) -> Removal:
+    def within(self, earlier: RemovalPlan) -> RemovalPlan:
         """What both plans have."""
         numbers = {commit.sequence for commit in earlier.going}
-        return Removal(
+        return RemovalPlan(
             tuple(commit for commit in self.going if commit.sequence in numbers),
             {name: size for name, size in self.objects.items() if name in earlier.objects},
         )
@@ -65,7 +65,7 @@ class Removal:
 
 def plan_removal(
     commits: Iterable[Commit], whole: Collection[int], keep: int, protected: Collection[str] = ()
-) -> Removal:
+) -> RemovalPlan:
     """What goes where the newest `keep` whole commits stay.
 
     The number counts whole ones: a damaged commit among the newest stays, and takes no whole one's place. So
@@ -80,7 +80,7 @@ def plan_removal(
     ordered = sorted(commits, key=lambda commit: commit.sequence)
     good = [commit.sequence for commit in ordered if commit.sequence in whole]
     if len(good) < max(keep, 1):
-        return Removal()
+        return RemovalPlan()
     oldest = good[-max(keep, 1)]
     going = tuple(
         commit
@@ -89,7 +89,7 @@ def plan_removal(
     )
     numbers = {commit.sequence for commit in going}
     kept = listed(commit for commit in ordered if commit.sequence not in numbers)
-    return Removal(going, {name: size for name, size in listed(going).items() if name not in kept})
+    return RemovalPlan(going, {name: size for name, size in listed(going).items() if name not in kept})
 
 
 def listed(commits: Iterable[Commit]) -> dict[str, int]:
@@ -105,21 +105,21 @@ def listed(commits: Iterable[Commit]) -> dict[str, int]:
     }
 
 
-def removing_name(remover: str) -> str:
+def tombstone_name(remover: str) -> str:
     """Where a removal's record lies, relative to the lineage."""
-    return f"{REMOVING}/{remover}.json"
+    return f"{TOMBSTONES}/{remover}.json"
 
 
-def encode_removing(removing: Removing) -> bytes:
+def encode_tombstone(removing: Tombstone) -> bytes:
     """The record as indented JSON: people read it in a bucket's browser."""
     return msgspec.json.format(msgspec.json.encode(removing), indent=1)
 
 
-def decode_removing(data: bytes, source: str) -> Removing:
+def decode_tombstone(data: bytes, source: str) -> Tombstone:
     """Read a record.
 
     Raises:
         FormatTooNew: Written by a later podferry.
         Corrupt: No such record.
     """
-    return decode_document(data, Removing, FORMAT, source)
+    return decode_document(data, Tombstone, FORMAT, source)

@@ -10,7 +10,7 @@ import re
 
 import msgspec
 
-from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.suggest import did_you_mean
 
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
@@ -80,20 +80,20 @@ def parse_uri(text: str) -> Uri:
     """Parse `scheme://bucket/key`, or an absolute path of local files.
 
     Raises:
-        InvalidWish: All that is wrong with the text, at once.
+        InvalidSpec: All that is wrong with the text, at once.
     """
     text = text.strip()
     if text.startswith("/"):
         text = "file://" + escape(text)
     scheme, separator, rest = text.partition("://")
     if not separator or not SCHEME.fullmatch(scheme):
-        raise InvalidWish.of(
+        raise InvalidSpec.of(
             "not a URI", repr(text), "Write scheme://bucket/path, for example s3://datasets/digits"
         )
     place, _, query = rest.partition("?")
     bucket, _, path = place.partition("/")
     problems = [*_place_problems(text, scheme, bucket, path), *_option_problems(query)]
-    InvalidWish.raise_any(problems)
+    InvalidSpec.raise_any(problems)
     options = tuple(sorted(_options(query)))
     return Uri(scheme, bucket, unescape(path).strip("/"), options)
 

@@ -32,7 +32,7 @@ def decode_document(data: bytes, kind: type[T], newest: int, source: str) -> T:
         FormatTooNew: Its format is above `newest`.
         Corrupt: It is no such document.
     """
-    name = kind.__name__.lower()
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.__name__).lower()
     try:
         version = msgspec.json.decode(data, type=_Versioned).format
         if version > newest:
@@ -45,11 +45,11 @@ def decode_document(data: bytes, kind: type[T], newest: int, source: str) -> T:
         return msgspec.json.decode(data, type=kind)
     except msgspec.MsgspecError as error:
         raise Corrupt.of(
-            f"{source} is no {name}", str(error), "Restore the document or write it anew"
+            f"{source} is not a valid {name}", str(error), "Restore the document or write it again"
         ) from error
 
 
-def encode_sealed(document: msgspec.Struct) -> bytes:
+def encode_checksummed(document: msgspec.Struct) -> bytes:
     """Indented JSON, as people read it in a bucket's browser, with the SHA-256 of what stands before it.
 
     A bit that flips on the way in a name or a number would often leave a document that can be read.
@@ -58,7 +58,7 @@ def encode_sealed(document: msgspec.Struct) -> bytes:
     return body + b',\n "sha256": "' + hashlib.sha256(body).hexdigest().encode() + b'"\n}'
 
 
-def decode_sealed(data: bytes, kind: type[T], newest: int, source: str) -> T:
+def decode_checksummed(data: bytes, kind: type[T], newest: int, source: str) -> T:
     """As `decode_document`, for one that is sealed.
 
     Raises:

@@ -16,7 +16,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from podferry.contract.uri import parse_uri
-from podferry.sidecar.runtime.concurrency import all_of
+from podferry.sidecar.runtime.concurrency import gather_all
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
 
@@ -83,6 +83,6 @@ async def _put(
         advance(1)
 
     try:
-        await all_of(one(picture) for picture in objects)
+        await gather_all(one(picture) for picture in objects)
     finally:
         await store.close()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from demo.failure import DemoError
 from podferry.contract.commit import Commit
 from podferry.contract.uri import parse_uri
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
 
@@ -42,7 +42,7 @@ class Ledger:
         return found
 
     async def _commits(self, lineage: str) -> list[Commit]:
-        catalogue = Catalogue(open_store(self._uri, self._config))
+        catalogue = CommitReader(open_store(self._uri, self._config))
         try:
             found = [commit async for commit in catalogue.newest_first(lineage)]
         finally:
@@ -50,7 +50,7 @@ class Ledger:
         return found[::-1]
 
     async def _count(self, lineage: str) -> int:
-        catalogue = Catalogue(open_store(self._uri, self._config))
+        catalogue = CommitReader(open_store(self._uri, self._config))
         try:
             return len(await catalogue.sequences(lineage))
         finally:

@@ -34,23 +34,23 @@ def _everywhere(name: str, replacement: object) -> None:
 
 
 def _no_data() -> None:
-    from podferry.sidecar.checkpoint.upload.file_sender import Job, Sender  # noqa: PLC0415 - in the worker alone
-    from podferry.sidecar.checkpoint.upload.upload_journal import Done  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.checkpoint.upload.file_sender import FileSender, FileUpload  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.checkpoint.upload.upload_journal import FileSent  # noqa: PLC0415 - in the worker alone
 
-    async def send(self: Sender, job: Job) -> None:
-        job.ledger.note(Done(job.file.name))
+    async def send(self: FileSender, job: FileUpload) -> None:
+        job.ledger.note(FileSent(job.file.name))
 
-    Sender.send = send  # type: ignore[method-assign]
+    FileSender.send = send  # type: ignore[method-assign]
 
 
 def _no_check_of_what_is_sent() -> None:
-    from podferry.sidecar.checkpoint.upload.verified_reader import Reading  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.checkpoint.upload.verified_reader import VerifiedReader  # noqa: PLC0415 - in the worker alone
 
-    def part(self: Reading, number: int, expected: str) -> bytes:
+    def part(self: VerifiedReader, number: int, expected: str) -> bytes:
         start, length = self.span(number)
         return self.path.read_bytes()[start : start + length]
 
-    Reading.part = part  # type: ignore[method-assign]
+    VerifiedReader.part = part  # type: ignore[method-assign]
 
 
 def _no_rules() -> None:
@@ -75,15 +75,15 @@ def _no_check_of_what_comes() -> None:
 
 
 def _an_older_one() -> None:
-    from podferry.sidecar.checkpoint.restore.restore import Source  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.checkpoint.restore.restore import RestoreSource  # noqa: PLC0415 - in the worker alone
 
-    newest_first = Source.commits
+    newest_first = RestoreSource.commits
 
     @wraps(newest_first)
-    async def commits(self: Source) -> list[Any]:
+    async def commits(self: RestoreSource) -> list[Any]:
         return (await newest_first(self))[1:]
 
-    Source.commits = commits  # type: ignore[method-assign]
+    RestoreSource.commits = commits  # type: ignore[method-assign]
 
 
 def _removes_the_last() -> None:
@@ -105,21 +105,21 @@ def _removes_the_last() -> None:
 
 def _says_so_at_once() -> None:
     from podferry.contract.api import Durability  # noqa: PLC0415 - in the worker alone
-    from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointFerry  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointPipeline  # noqa: PLC0415 - in the worker alone
 
-    async def durable(self: CheckpointFerry, *_: Any, **__: Any) -> Durability:
+    async def durable(self: CheckpointPipeline, *_: Any, **__: Any) -> Durability:
         return Durability(durable=True)
 
-    CheckpointFerry.durable = durable  # type: ignore[method-assign]
+    CheckpointPipeline.durable = durable  # type: ignore[method-assign]
 
 
 def _no_ledger() -> None:
-    from podferry.sidecar.checkpoint.upload.upload_journal import Ledger, Ledgers  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.checkpoint.upload.upload_journal import UploadJournal, UploadJournals  # noqa: PLC0415 - in the worker alone
 
-    def find(self: Ledgers, number: int) -> Ledger | None:
+    def find(self: UploadJournals, number: int) -> UploadJournal | None:
         """Know of no upload that an earlier worker began."""
 
-    Ledgers.find = find  # type: ignore[method-assign]
+    UploadJournals.find = find  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True, slots=True)

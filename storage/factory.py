@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import ENGINES, Uri
 from podferry.storage import uri_schemes
 from podferry.storage.limits import LIMITS, Limits
@@ -24,7 +24,7 @@ def open_store(uri: Uri, config: StoreConfig = StoreConfig(), limits: Limits = L
     Raises:
         UnknownScheme: No engine opens it; says what to install.
         CredentialsMissing: There is nothing to sign requests with.
-        InvalidWish: The configuration contradicts itself.
+        InvalidSpec: The configuration contradicts itself.
     """
     engine = uri.engine or _default_engine(uri)
     if engine == "obstore":
@@ -45,7 +45,7 @@ def _default_engine(uri: Uri) -> str:
 def _obstore(uri: Uri, config: StoreConfig, limits: Limits) -> Store:
     if uri.scheme not in uri_schemes.SCHEMES:
         known = ", ".join(uri_schemes.SCHEMES)
-        raise InvalidWish.of(
+        raise InvalidSpec.of(
             f"the engine obstore does not open {uri.scheme}://",
             str(uri),
             f"Leave ?engine={ENGINES[0]} out; it opens {known}",

@@ -11,11 +11,11 @@ from typing import Protocol
 
 import msgspec
 
-from podferry.contract.errors import Corrupt, InvalidWish, NotFound, Refused
+from podferry.contract.errors import Corrupt, InvalidSpec, NotFound, Refused
 from podferry.contract.uri import Uri
 
 
-class Receipt(msgspec.Struct, frozen=True):
+class UploadedPart(msgspec.Struct, frozen=True):
     """What a store answers to a part: it is needed to complete the object.
 
     Attributes:
@@ -31,7 +31,7 @@ class Receipt(msgspec.Struct, frozen=True):
     size: int
 
 
-class PartStore(Protocol):
+class MultipartStore(Protocol):
     """Writes one object in parts of one size, in any order and concurrently.
 
     An upload is known by the text that `begin` gives, which stays good over restarts of the process. What was
@@ -55,10 +55,10 @@ class PartStore(Protocol):
             part_bytes: Size of each part but the last, which may be shorter; at least `least`.
 
         Raises:
-            InvalidWish: The store takes no parts of this size.
+            InvalidSpec: The store takes no parts of this size.
         """
 
-    async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> Receipt:
+    async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> UploadedPart:
         """Send one part, from 1, verified on arrival by a checksum where the store can.
 
         Sending a number again replaces what was sent under it. The buffer must not change before the call
@@ -69,7 +69,7 @@ class PartStore(Protocol):
             TemporaryError: The same call may succeed later; bytes that arrived damaged are one such case.
         """
 
-    async def complete(self, name: str, upload: str, receipts: Sequence[Receipt]) -> None:
+    async def complete(self, name: str, upload: str, receipts: Sequence[UploadedPart]) -> None:
         """Make the object visible, as a whole: all parts in the order of their numbers; it replaces another.
 
         Completing once more what an earlier call has completed, and whose answer was lost, succeeds.
@@ -84,7 +84,7 @@ class PartStore(Protocol):
         """Give up an upload and what was sent; one that is not known is passed over."""
 
 
-def part_bytes_for(size: int, wished: int, parts: PartStore) -> int:
+def part_bytes_for(size: int, wished: int, parts: MultipartStore) -> int:
     """Bytes of a part of an object of `size` bytes: as wished, or more where there would be too many."""
     return max(wished, parts.least, -(-size // parts.most))
 
@@ -93,10 +93,10 @@ def check_begin(uri: Uri, part_bytes: int, least: int) -> None:
     """Refuse a size of parts that a store does not take.
 
     Raises:
-        InvalidWish: It is smaller than `least`.
+        InvalidSpec: It is smaller than `least`.
     """
     if part_bytes < least:
-        raise InvalidWish.of(
+        raise InvalidSpec.of(
             f"{uri} takes no parts that small", f"{part_bytes} bytes; at least {least}", "Send larger parts"
         )
 
@@ -112,7 +112,7 @@ def check_part(uri: Uri, number: int, size: int, part_bytes: int, most: int) -> 
         raise Refused.of(f"a part does not fit into the upload of {uri}", measured, "Send larger parts")
 
 
-def in_order(uri: Uri, receipts: Sequence[Receipt]) -> list[Receipt]:
+def in_order(uri: Uri, receipts: Sequence[UploadedPart]) -> list[UploadedPart]:
     """The receipts by their numbers. A missing one would make a shorter object, and nobody would see it.
 
     Raises:

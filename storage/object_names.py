@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.file_names import name_problem
 
 TEMPORARY = re.compile(r"\.podferry-[0-9a-f]{16}\.tmp")
@@ -15,11 +15,11 @@ def checked_name(name: str) -> str:
     """The name, where it is a plain relative path.
 
     Raises:
-        InvalidWish: It could leave the store, or holds what no file may be called.
+        InvalidSpec: It could leave the store, or holds what no file may be called.
     """
     problem = name_problem(name)
     if problem:
-        raise InvalidWish(problem)
+        raise InvalidSpec(problem)
     return name
 
 

@@ -2,7 +2,8 @@
 
 A store's engine lists, writes, repeats and explains. Of many small objects the time goes into the engine, not
 into the network, and a plain GET needs little of it: an address, a few header lines and a signature. A store
-that can say these gives `Requests`; who sends them takes a plain answer, and leaves all else to the engine.
+that can say these gives `RequestBuilder`; who sends them takes a plain answer, and leaves all else to the
+engine.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Origin(msgspec.Struct, frozen=True):
         return trusted(self.bundle) if self.tls else None
 
 
-class Requests(Protocol):
+class RequestBuilder(Protocol):
     """What to send for a range of an object."""
 
     @property
@@ -91,7 +92,7 @@ class Address(msgspec.Struct, frozen=True):
     path: str
 
 
-def address_of(url: str, bundle: str = "") -> Address | None:
+def request_address(url: str, bundle: str = "") -> Address | None:
     """Where requests below a URL go; None where only the engine knows: a proxy, a password, an odd name.
 
     Args:

@@ -20,8 +20,8 @@ import msgspec
 
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
-from podferry.storage.multipart import PartStore
-from podferry.storage.request_builder import Requests
+from podferry.storage.multipart import MultipartStore
+from podferry.storage.request_builder import RequestBuilder
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -72,11 +72,11 @@ class Store(Protocol):
         """Whether `WriteMode.CREATE` is atomic under a race; else it checks, then writes."""
 
     @property
-    def parts(self) -> PartStore | None:
+    def parts(self) -> MultipartStore | None:
         """Writes large objects in parts that survive a restart; None where the store cannot."""
 
     @property
-    def requests(self) -> Requests | None:
+    def requests(self) -> RequestBuilder | None:
         """Which HTTP requests fetch its objects; None where only the engine can say or reach it."""
 
     def entries(self, prefix: str = "") -> AsyncIterator[Entry]:

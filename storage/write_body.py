@@ -10,7 +10,7 @@ from podferry.contract.errors import Refused
 from podferry.storage.store import Body
 
 
-def whole(body: Body) -> bytes:
+def as_bytes(body: Body) -> bytes:
     """The body as one buffer."""
     return bytes(body) if isinstance(body, bytes | bytearray | memoryview) else b"".join(body)
 
@@ -32,7 +32,7 @@ def parts_of(body: Body, size: int) -> Iterator[bytes]:
         yield bytes(held)
 
 
-class Source:
+class BodySource:
     """A body on its way into an engine, in parts.
 
     Engines may wrap what a body raises; `failure` keeps the original, which the caller must get.

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from podferry.contract.kfp_inputs import read_kfp_inputs
 from podferry.contract.lineage import lineage_of
-from podferry.contract.pod_owner import KFP, Origin
+from podferry.contract.pod_owner import KFP, PodOwner
 from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.launch.local_agent import LaunchOptions, launch
 
@@ -57,4 +57,4 @@ def kfp_lineage(command: Sequence[str]) -> str | None:
     if inputs is None or FUNCTION_FLAG not in command:
         return None
     task = command[command.index(FUNCTION_FLAG) + 1]
-    return lineage_of(Origin("local", KFP, "", pipeline="local", task=task, inputs_hash=inputs.digest))
+    return lineage_of(PodOwner("local", KFP, "", pipeline="local", task=task, inputs_hash=inputs.digest))

@@ -23,7 +23,7 @@ from podferry.contract.api import (
     Gate,
     Status,
 )
-from podferry.contract.errors import InvalidWish, PermanentError, Problem, TemporaryError
+from podferry.contract.errors import InvalidSpec, PermanentError, Problem, TemporaryError
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.control.progress_bar import prefetch_bars
@@ -118,7 +118,7 @@ def ferry(
             pod's annotations count instead.
 
     Raises:
-        InvalidWish: Something is wrong with the arguments, or an injected agent brings something else.
+        InvalidSpec: Something is wrong with the arguments, or an injected agent brings something else.
         PermanentError: Training can never start, with all the reasons.
         TemporaryError: A store did not answer.
         NotDurableError: At the end, a checkpoint is not durable.
@@ -134,7 +134,7 @@ def ferry(
             client = stack.enter_context(embedded.agent(options, sys.argv, polling=polling, run=run))
         gate = _wait(client)
         if injected:
-            InvalidWish.raise_any(_disagreements(client.status(), dataset, checkpoints))
+            InvalidSpec.raise_any(_disagreements(client.status(), dataset, checkpoints))
         found = _found(client, gate)
         try:
             yield found

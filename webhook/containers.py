@@ -11,8 +11,8 @@ from podferry.contract.spec import FerrySpec, encode_spec
 from podferry.webhook.memory import gate_resources, sidecar_resources
 from podferry.webhook.pod_json import GATE, SIDECAR, literal
 from podferry.webhook.policy import Policy
-from podferry.webhook.resolve import Wish
-from podferry.webhook.security_context import NOBODY, Runner, gate_context, security_context
+from podferry.webhook.resolve import ResolvedInjection
+from podferry.webhook.security_context import NOBODY, RunAs, gate_context, security_context
 from podferry.webhook.trainer_env import agent_url, variable
 from podferry.webhook.volumes import (
     CHECKPOINT_DIR,
@@ -29,7 +29,7 @@ from podferry.webhook.volumes import (
 COMMAND = ["podferry"]
 
 
-def sidecar(wish: Wish, policy: Policy, drain_seconds: int) -> dict[str, Any]:
+def sidecar(wish: ResolvedInjection, policy: Policy, drain_seconds: int) -> dict[str, Any]:
     """The agent: a native sidecar without a startup probe, so that users' init containers run meanwhile."""
     arguments = [*_flags(wish.spec), *([f"--run-id={wish.run_id}"] if wish.run_id else [])]
     return {
@@ -59,7 +59,7 @@ def sidecar(wish: Wish, policy: Policy, drain_seconds: int) -> dict[str, Any]:
     }
 
 
-def gate(wish: Wish, policy: Policy) -> dict[str, Any]:
+def gate(wish: ResolvedInjection, policy: Policy) -> dict[str, Any]:
     """The last init container: ends well when the data is whole, else with the reason."""
     return _gate(policy, ["wait"], wish.runner)
 
@@ -67,7 +67,7 @@ def gate(wish: Wish, policy: Policy) -> dict[str, Any]:
 def refusing_gate(problems: Sequence[Problem], policy: Policy) -> dict[str, Any]:
     """A gate that says what is wrong and never opens: the trainer does not start."""
     text = "\n".join(map(str, problems))
-    return _gate(policy, ["wait", f"--refused={literal(text)}"], Runner(NOBODY))
+    return _gate(policy, ["wait", f"--refused={literal(text)}"], RunAs(NOBODY))
 
 
 def _flags(spec: FerrySpec) -> Iterator[str]:
@@ -88,7 +88,7 @@ def _flags(spec: FerrySpec) -> Iterator[str]:
             yield f"--output-secret-dir={OUTPUT_SECRET_DIR}"
 
 
-def _gate(policy: Policy, arguments: list[str], runner: Runner) -> dict[str, Any]:
+def _gate(policy: Policy, arguments: list[str], runner: RunAs) -> dict[str, Any]:
     return {
         "name": GATE,
         **_image(policy),

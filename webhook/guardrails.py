@@ -11,7 +11,7 @@ from podferry.contract.uri import Uri, parse_uri
 from podferry.webhook.policy import Policy
 
 
-def rail_problems(spec: FerrySpec, policy: Policy) -> Iterator[Problem]:
+def guardrail_problems(spec: FerrySpec, policy: Policy) -> Iterator[Problem]:
     """Every place that the policy does not allow."""
     allowed = policy.allowed
     for dataset in spec.datasets:

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from podferry.contract.errors import InvalidWish, Problem
-from podferry.contract.pod_owner import origin_of
+from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.pod_owner import pod_owner_of
 from podferry.contract.spec import PREFIX, encode_spec
 from podferry.webhook.containers import gate, refusing_gate, sidecar
 from podferry.webhook.memory import quality_warnings, raise_memory, shm_warnings
@@ -40,14 +40,14 @@ from podferry.webhook.reinvocation import (
     is_refused,
     repair,
 )
-from podferry.webhook.resolve import Namespace, Wish, is_wished, resolve, wish_of
+from podferry.webhook.resolve import Namespace, ResolvedInjection, opted_in, resolve, resolve_injection
 from podferry.webhook.security_context import mode_warnings
 from podferry.webhook.termination_grace import drain_seconds, grace_of, own_grace
 from podferry.webhook.trainer_env import trainer_environment
 from podferry.webhook.volumes import has_shm, trainer_mounts, volumes
 
 
-class Outcome(StrEnum):
+class InjectionOutcome(StrEnum):
     """What the webhook does with a pod."""
 
     UNTOUCHED = "untouched"
@@ -66,7 +66,7 @@ class Decision(msgspec.Struct, frozen=True):
         problems: Why it was refused or denied.
     """
 
-    outcome: Outcome
+    outcome: InjectionOutcome
     patch: tuple[dict[str, Any], ...] = ()
     warnings: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -80,20 +80,20 @@ def inject(pod: Json, namespace: Namespace, policy: Policy) -> Decision:
         namespace: Where it is made.
         policy: What the administrator wants.
     """
-    if not is_wished(pod):
-        return Decision(Outcome.UNTOUCHED)
+    if not opted_in(pod):
+        return Decision(InjectionOutcome.UNTOUCHED)
     if is_refused(pod):
-        return Decision(Outcome.REFUSED)
+        return Decision(InjectionOutcome.REFUSED)
     try:
         if has_traces(pod):
-            spec = resolve(pod, origin_of(pod, namespace.name), policy).spec
-            return Decision(Outcome.INJECTED, tuple(repair(pod, spec).operations))
-        return _injected(pod, wish_of(pod, namespace, policy), policy)
-    except InvalidWish as error:
+            spec = resolve(pod, pod_owner_of(pod, namespace.name), policy).spec
+            return Decision(InjectionOutcome.INJECTED, tuple(repair(pod, spec).operations))
+        return _injected(pod, resolve_injection(pod, namespace, policy), policy)
+    except InvalidSpec as error:
         return _refused(pod, error.problems, policy)
 
 
-def _injected(pod: Json, wish: Wish, policy: Policy) -> Decision:
+def _injected(pod: Json, wish: ResolvedInjection, policy: Policy) -> Decision:
     draft, container = Draft(pod), containers_of(pod)[wish.target]
     grace, grace_warnings = grace_of(pod, wish.spec, policy)
     shared = not has_shm(container)
@@ -116,17 +116,17 @@ def _injected(pod: Json, wish: Wish, policy: Policy) -> Decision:
         *grace_warnings,
         *quality_warnings(pod),
     )
-    return Decision(Outcome.INJECTED, tuple(draft.operations), warnings)
+    return Decision(InjectionOutcome.INJECTED, tuple(draft.operations), warnings)
 
 
-def _containers(draft: Draft, wish: Wish, policy: Policy, grace: int) -> None:
+def _containers(draft: Draft, wish: ResolvedInjection, policy: Policy, grace: int) -> None:
     """The sidecar before all init containers of others, the gate after them."""
     place: Path = ("spec", "initContainers")
     draft.insert(place, 0, sidecar(wish, policy, drain_seconds(grace)))
     draft.append(place, gate(wish, policy))
 
 
-def _trainer(draft: Draft, wish: Wish, policy: Policy, *, shared: bool) -> None:
+def _trainer(draft: Draft, wish: ResolvedInjection, policy: Policy, *, shared: bool) -> None:
     place: Path = ("spec", "containers", wish.target)
     names = {one["name"] for one in containers_of(draft.document)[wish.target].get("env") or []}
     for variable in trainer_environment(wish.spec, policy):
@@ -150,7 +150,7 @@ def _shm_ignored(pod: Json) -> tuple[str, ...]:
     return (f"{key} has no effect: the training container has its own /dev/shm",)
 
 
-def _outputs_shared(pod: Json, wish: Wish) -> tuple[str, ...]:
+def _outputs_shared(pod: Json, wish: ResolvedInjection) -> tuple[str, ...]:
     key, world = f"{PREFIX}outputs", wish.spec.world
     if wish.spec.outputs is None or world == 1 or "$(rank)" in annotations_of(pod).get(key, ""):
         return ()
@@ -159,12 +159,12 @@ def _outputs_shared(pod: Json, wish: Wish) -> tuple[str, ...]:
 
 def _refused(pod: Json, problems: Sequence[Problem], policy: Policy) -> Decision:
     if policy.on_invalid is OnInvalid.DENY or not is_controlled(pod):
-        return Decision(Outcome.DENIED, problems=tuple(problems))
+        return Decision(InjectionOutcome.DENIED, problems=tuple(problems))
     if named(init_containers_of(pod), GATE) is not None:
         # A second container of that name would make the pod invalid, and the reason would be lost.
-        return Decision(Outcome.DENIED, problems=tuple(problems))
+        return Decision(InjectionOutcome.DENIED, problems=tuple(problems))
     draft = Draft(pod)
     draft.insert(("spec", "initContainers"), 0, refusing_gate(problems, policy))
     _stamp(draft, REFUSED, policy)
     warnings = tuple(f"podferry: {problem}" for problem in problems)
-    return Decision(Outcome.REFUSED, tuple(draft.operations), warnings, tuple(problems))
+    return Decision(InjectionOutcome.REFUSED, tuple(draft.operations), warnings, tuple(problems))

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import aiohttp
 import msgspec
 
-from podferry.contract.errors import AccessDenied, FerryError, InvalidWish, NotFound, Unavailable
+from podferry.contract.errors import AccessDenied, FerryError, InvalidSpec, NotFound, Unavailable
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 TIMEOUT = aiohttp.ClientTimeout(total=3.0)
@@ -129,12 +129,12 @@ def in_cluster_url(environ: Mapping[str, str] = os.environ) -> str:
     """Where the API server is, as Kubernetes tells every pod.
 
     Raises:
-        InvalidWish: This is no pod.
+        InvalidSpec: This is no pod.
     """
     host, port = (environ.get(f"KUBERNETES_SERVICE_{name}") for name in ("HOST", "PORT"))
     if not host or not port:
         remedy = "Run it in a cluster, or give --certificate and --key"
-        raise InvalidWish.of("KUBERNETES_SERVICE_HOST is not set: this is no pod", remedy=remedy)
+        raise InvalidSpec.of("KUBERNETES_SERVICE_HOST is not set: this is no pod", remedy=remedy)
     return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
 
 

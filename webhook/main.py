@@ -16,7 +16,14 @@ import structlog
 from podferry.webhook.kube import ACCOUNT, KubeClient, cluster_session, in_cluster_url
 from podferry.webhook.policy_file import PolicyFile
 from podferry.webhook.rotation import Rotation
-from podferry.webhook.server import ClusterNamespaces, Namespaces, UnknownNamespaces, Webhook, linger, serve
+from podferry.webhook.server import (
+    ClusterNamespaces,
+    Namespaces,
+    UnknownNamespaces,
+    Webhook,
+    serve,
+    shutdown_delay,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -62,7 +69,7 @@ class WebhookConfig:
     host: str
     port: int
     certificates: CertificateFiles | OwnCertificates
-    linger: float = 5.0
+    shutdown_delay: float = 5.0
     refresh: float = 5.0
 
 
@@ -82,7 +89,7 @@ async def run_webhook(config: WebhookConfig) -> None:
         log.info("serving", host=config.host, port=config.port, policy=policy.policy.digest)
         try:
             await _until(end, [_keep_policy(policy, config.refresh), *chores])
-            await linger(webhook, config.linger)
+            await shutdown_delay(webhook, config.shutdown_delay)
         finally:
             await runner.cleanup()
 

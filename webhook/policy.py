@@ -19,7 +19,7 @@ import msgspec
 import yaml
 
 from podferry.contract.annotations import resolve_dataset
-from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.quantity import parse_bytes, parse_quantity, parse_seconds
 from podferry.contract.suggest import did_you_mean
 
@@ -77,7 +77,7 @@ class Bounds(msgspec.Struct, frozen=True):
     grace: int = 600
 
 
-class Allowed(msgspec.Struct, frozen=True):
+class AllowedLocations(msgspec.Struct, frozen=True):
     """Guard rails: globs over URIs, in which `*` spans slashes; one that ends with `/` allows all below it.
 
     Attributes:
@@ -109,7 +109,7 @@ class Policy(msgspec.Struct, frozen=True):
     on_invalid: OnInvalid = OnInvalid.GATE
     defaults: Defaults = Defaults()
     bounds: Bounds = Bounds()
-    allowed: Allowed = Allowed()
+    allowed: AllowedLocations = AllowedLocations()
     datasets: dict[str, str] = {}
 
     @property
@@ -123,14 +123,14 @@ Parser = Callable[[Any], Any]
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise InvalidWish.of("no text", repr(value), "Write a text")
+        raise InvalidSpec.of("no text", repr(value), "Write a text")
     return value.strip()
 
 
 def _plain(value: Any) -> str:
     """Quantities and durations may be written as numbers."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise InvalidWish.of("neither a text nor a number", repr(value), "Write a value such as 10Gi or 90s")
+        raise InvalidSpec.of("neither a text nor a number", repr(value), "Write a value such as 10Gi or 90s")
     return str(value)
 
 
@@ -145,13 +145,13 @@ def _seconds(value: Any) -> int:
 def _cpu(value: Any) -> str:
     text = _plain(value)
     if parse_quantity(text) <= 0:
-        raise InvalidWish.of("CPU must be above zero", repr(text), "Write 100m")
+        raise InvalidSpec.of("CPU must be above zero", repr(text), "Write 100m")
     return text
 
 
 def _port(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1024 <= value <= 65535:
-        raise InvalidWish.of("no port that a plain user may listen on", repr(value), "Write 1024 to 65535")
+        raise InvalidSpec.of("no port that a plain user may listen on", repr(value), "Write 1024 to 65535")
     return value
 
 
@@ -159,7 +159,7 @@ def _one_of(words: tuple[str, ...]) -> Parser:
     def parse(value: Any) -> str:
         if value not in words:
             listed = f"Write one of {', '.join(words)}"
-            raise InvalidWish.of("unknown word", repr(value), did_you_mean(str(value), words, listed))
+            raise InvalidSpec.of("unknown word", repr(value), did_you_mean(str(value), words, listed))
         return str(value)
 
     return parse
@@ -167,13 +167,13 @@ def _one_of(words: tuple[str, ...]) -> Parser:
 
 def _globs(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
-        raise InvalidWish.of("no list", repr(value), "Write a list of globs such as s3://datasets/*")
+        raise InvalidSpec.of("no list", repr(value), "Write a list of globs such as s3://datasets/*")
     return tuple(_text(item) for item in value)
 
 
 def _datasets(value: Any) -> dict[str, str]:
     if not isinstance(value, dict):
-        raise InvalidWish.of("no mapping", repr(value), "Write NAME: REFERENCE")
+        raise InvalidSpec.of("no mapping", repr(value), "Write NAME: REFERENCE")
     return {_text(name): str(resolve_dataset(_text(text))) for name, text in value.items()}
 
 
@@ -206,14 +206,14 @@ def read_policy(text: str) -> Policy:
     """Parse a policy.
 
     Raises:
-        InvalidWish: Everything that is wrong with it.
+        InvalidSpec: Everything that is wrong with it.
     """
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise InvalidWish.of("the policy is no YAML", " ".join(str(error).split()), "Correct it") from error
+        raise InvalidSpec.of("the policy is no YAML", " ".join(str(error).split()), "Correct it") from error
     if not isinstance(document, dict):
-        raise InvalidWish.of("the policy is no mapping", repr(document), f"Write kind: {KIND} and its keys")
+        raise InvalidSpec.of("the policy is no mapping", repr(document), f"Write kind: {KIND} and its keys")
     problems = [
         Problem(f"{name} is missing in the policy", "", f"Add {name}")
         for name in REQUIRED
@@ -221,7 +221,7 @@ def read_policy(text: str) -> Policy:
     ]
     values = _read(document, KEYS, "", problems)
     problems += _contradictions(values)
-    InvalidWish.raise_any(problems)
+    InvalidSpec.raise_any(problems)
     return msgspec.convert({name: values[name] for name in values if name not in REQUIRED[:2]}, Policy)
 
 
@@ -243,7 +243,7 @@ def _read(document: Any, table: Table, above: str, problems: list[Problem]) -> d
         else:
             try:
                 values[_snake(name)] = parser(raw)
-            except InvalidWish as error:
+            except InvalidSpec as error:
                 problems += [
                     Problem(f"{above}{name}: {one.what}", one.measured, one.remedy) for one in error.problems
                 ]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import structlog
 
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.webhook.policy import Policy, read_policy
 
 log = structlog.get_logger(__name__)
@@ -24,7 +24,7 @@ class PolicyFile:
         """Read it.
 
         Raises:
-            InvalidWish: There is no good one to start with.
+            InvalidSpec: There is no good one to start with.
         """
         self._path = path
         self._text = self._read()
@@ -39,7 +39,7 @@ class PolicyFile:
                 return False
             self._text = text
             policy = read_policy(text)
-        except InvalidWish as error:
+        except InvalidSpec as error:
             self._complain(error)
             return False
         changed = policy != self.policy
@@ -47,7 +47,7 @@ class PolicyFile:
         log.info("policy read", digest=policy.digest, changed=changed)
         return changed
 
-    def _complain(self, error: InvalidWish) -> None:
+    def _complain(self, error: InvalidSpec) -> None:
         problems = tuple(str(problem) for problem in error.problems)
         if problems != self.problems:
             log.error(
@@ -60,4 +60,4 @@ class PolicyFile:
         try:
             return self._path.read_text()
         except (OSError, UnicodeDecodeError) as error:
-            raise InvalidWish.of("the policy cannot be read", str(error), "Mount its ConfigMap") from error
+            raise InvalidSpec.of("the policy cannot be read", str(error), "Mount its ConfigMap") from error

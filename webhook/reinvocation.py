@@ -7,7 +7,7 @@ people apply what `kubectl get pod -o yaml` showed.
 from __future__ import annotations
 
 from podferry.contract.annotation_keys import STAMPS
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.spec import PREFIX, FerrySpec, encode_spec
 from podferry.webhook.patch import Draft
 from podferry.webhook.pod_json import (
@@ -45,16 +45,16 @@ def repair(pod: Json, spec: FerrySpec) -> Draft:
     it: the sidecar would then run to its end before anything else starts.
 
     Raises:
-        InvalidWish: It was injected for other wishes, or parts of it are gone.
+        InvalidSpec: It was injected for other wishes, or parts of it are gone.
     """
     stamps, containers = annotations_of(pod), init_containers_of(pod)
     sidecar, gate = named(containers, SIDECAR), named(containers, GATE)
     if stamps.get(STATUS) != INJECTED or sidecar is None or gate is None:
         what = "the pod has a part of what podferry injects, not all of it"
-        raise InvalidWish.of(what, ", ".join(our_names(pod)) or f"{STATUS} alone", REMEDY)
+        raise InvalidSpec.of(what, ", ".join(our_names(pod)) or f"{STATUS} alone", REMEDY)
     if stamps.get(SPEC) != encode_spec(spec).decode():
         what = "podferry was injected into the pod for other wishes than it has now"
-        raise InvalidWish.of(what, f"{SPEC}: {stamps.get(SPEC)}", REMEDY)
+        raise InvalidSpec.of(what, f"{SPEC}: {stamps.get(SPEC)}", REMEDY)
     draft = Draft(pod)
     draft.set(("spec", "initContainers", sidecar, "restartPolicy"), "Always")
     return draft

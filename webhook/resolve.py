@@ -9,19 +9,19 @@ import msgspec
 
 from podferry.contract.annotations import read_annotations, wishes_of
 from podferry.contract.cross_validation import gang_problems
-from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.lineage import lineage_of
-from podferry.contract.medium import Settled, settle
+from podferry.contract.medium import ResolvedMedium, resolve_medium
 from podferry.contract.memory import MemorySum, memory_sum
-from podferry.contract.pod_owner import KFP, Origin, kfp_inputs_of, origin_of, variables_of
+from podferry.contract.pod_owner import KFP, PodOwner, kfp_inputs_of, pod_owner_of, variables_of
 from podferry.contract.spec import DatasetSpec, FerrySpec, Unpack
-from podferry.webhook.guardrails import rail_problems
+from podferry.webhook.guardrails import guardrail_problems
 from podferry.webhook.memory import disk_limited, memory_problems, shm_bytes
 from podferry.webhook.pod_json import Json, annotations_of, containers_of, labels_of, spec_of
 from podferry.webhook.policy import Policy
-from podferry.webhook.security_context import Runner, runner_of
+from podferry.webhook.security_context import RunAs, run_as_of
 from podferry.webhook.trainer_env import environment_problems
-from podferry.webhook.training_container import target_of
+from podferry.webhook.training_container import training_container_of
 from podferry.webhook.volumes import has_shm, mount_problems
 
 KFP_RUN = "pipeline/runid"
@@ -41,7 +41,7 @@ class Namespace(msgspec.Struct, frozen=True):
     labels: Mapping[str, str] = {}
 
 
-class Wish(msgspec.Struct, frozen=True):
+class ResolvedInjection(msgspec.Struct, frozen=True):
     """Everything about one pod that is to be injected.
 
     Attributes:
@@ -56,7 +56,7 @@ class Wish(msgspec.Struct, frozen=True):
 
     spec: FerrySpec
     target: int
-    runner: Runner
+    runner: RunAs
     memory: MemorySum
     run_id: str | None
     disk_limited: bool = False
@@ -72,7 +72,7 @@ class _Findings:
     def of(self, step: Callable[..., T], *arguments: Any) -> T | None:
         try:
             return step(*arguments)
-        except InvalidWish as error:
+        except InvalidSpec as error:
             self.problems += [one for one in error.problems if one not in self.problems]
             return None
 
@@ -80,53 +80,53 @@ class _Findings:
         self.problems += [one for one in problems if one not in self.problems]
 
 
-def is_wished(pod: Json) -> bool:
+def opted_in(pod: Json) -> bool:
     """Whether the pod opts in and not out; its wishes may still be wrong."""
     wishes = wishes_of(annotations_of(pod))
     return bool(wishes) and wishes.get("inject") != "false"
 
 
-def wish_of(pod: Json, namespace: Namespace, policy: Policy) -> Wish:
+def resolve_injection(pod: Json, namespace: Namespace, policy: Policy) -> ResolvedInjection:
     """What is to be injected into a pod that opts in.
 
     Raises:
-        InvalidWish: Everything that is wrong with the pod, its annotations or under this policy.
+        InvalidSpec: Everything that is wrong with the pod, its annotations or under this policy.
     """
     found = _Findings()
-    origin = found.of(origin_of, pod, namespace.name)
+    origin = found.of(pod_owner_of, pod, namespace.name)
     settled = found.of(resolve, pod, origin, policy) if origin else None
     spec = settled.spec if settled else None
     kind = origin.kind if origin else KFP
     wished = spec.container if spec else wishes_of(annotations_of(pod)).get("container")
-    target = found.of(target_of, pod, wished, kind)
+    target = found.of(training_container_of, pod, wished, kind)
     container = containers_of(pod)[target] if target is not None else None
-    runner = found.of(runner_of, pod, container, namespace.labels) if container is not None else None
+    runner = found.of(run_as_of, pod, container, namespace.labels) if container is not None else None
     found.add(_network_problems(pod))
     memory = None
     if spec is not None:
         memory = found.of(_memory, spec, container, policy)
         found.add(gang_problems(spec, spec.rank))
-        found.add(rail_problems(spec, policy))
+        found.add(guardrail_problems(spec, policy))
         if container is not None:
             found.add(mount_problems(pod, container, spec))
             found.add(environment_problems(container, spec, policy))
         found.add(memory_problems(memory, policy) if memory is not None else ())
-    InvalidWish.raise_any(found.problems)
+    InvalidSpec.raise_any(found.problems)
     # Each of them is None only where a step has raised.
     assert origin and settled and spec and target is not None and runner and memory  # noqa: PT018, S101
     run = labels_of(pod).get(KFP_RUN) or origin.run_id
-    return Wish(spec, target, runner, memory, run or None, disk_limited(pod), settled.reasons)
+    return ResolvedInjection(spec, target, runner, memory, run or None, disk_limited(pod), settled.reasons)
 
 
-def resolve(pod: Json, origin: Origin, policy: Policy) -> Settled:
+def resolve(pod: Json, origin: PodOwner, policy: Policy) -> ResolvedMedium:
     """The spec with the policy's defaults, the datasets' media, the lineage and the rank filled in.
 
     Raises:
-        InvalidWish: Everything that is wrong with the annotations.
+        InvalidSpec: Everything that is wrong with the annotations.
     """
     variables = variables_of(origin, kfp_inputs_of(pod))
     spec = read_annotations(annotations_of(pod), variables, policy.datasets)
-    assert spec is not None  # noqa: S101 - `is_wished` has been asked
+    assert spec is not None  # noqa: S101 - `opted_in` has been asked
     defaults, replace = policy.defaults, msgspec.structs.replace
     checkpoints, outputs = spec.checkpoints, spec.outputs
     if checkpoints and checkpoints.size is None:
@@ -143,7 +143,7 @@ def resolve(pod: Json, origin: Origin, policy: Policy) -> Settled:
         lineage=spec.lineage or lineage_of(origin),
         rank=origin.rank,
     )
-    return settle(resolved, policy.bounds.sidecar_memory)
+    return resolve_medium(resolved, policy.bounds.sidecar_memory)
 
 
 def _needs_size(dataset: DatasetSpec) -> bool:

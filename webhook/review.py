@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
 UNPROCESSABLE = 422
-LONGEST_WARNING = 256
+MAX_WARNING_BYTES = 256
 """Characters. Longer warnings may be cut by clients. Source: `AdmissionResponse.warnings`."""
 ELLIPSIS = "…"
 
@@ -29,7 +29,7 @@ class GroupVersionKind(msgspec.Struct, frozen=True):
     version: str = ""
 
 
-class Request(msgspec.Struct, frozen=True, rename="camel"):
+class AdmissionRequest(msgspec.Struct, frozen=True, rename="camel"):
     """What is asked.
 
     Attributes:
@@ -54,22 +54,22 @@ class Request(msgspec.Struct, frozen=True, rename="camel"):
 class _Review(msgspec.Struct, rename="camel"):
     api_version: str
     kind: str
-    request: Request
+    request: AdmissionRequest
 
 
-def decode_review(body: bytes) -> Request:
+def decode_review(body: bytes) -> AdmissionRequest:
     """The request in a review.
 
     Raises:
-        InvalidWish: The body is no AdmissionReview of version 1.
+        InvalidSpec: The body is no AdmissionReview of version 1.
     """
     try:
         review = msgspec.json.decode(body, type=_Review)
     except msgspec.MsgspecError as error:
-        raise InvalidWish.of("the body is no AdmissionReview", str(error)) from error
+        raise InvalidSpec.of("the body is no AdmissionReview", str(error)) from error
     if (review.api_version, review.kind) != (API_VERSION, KIND):
         measured = f"{review.api_version} {review.kind}"
-        raise InvalidWish.of("the body is no AdmissionReview of this version", measured)
+        raise InvalidSpec.of("the body is no AdmissionReview of this version", measured)
     return review.request
 
 
@@ -96,4 +96,4 @@ def _answer(response: dict[str, Any], warnings: Sequence[str]) -> bytes:
 
 def _short(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= LONGEST_WARNING else line[: LONGEST_WARNING - 1] + ELLIPSIS
+    return line if len(line) <= MAX_WARNING_BYTES else line[: MAX_WARNING_BYTES - 1] + ELLIPSIS

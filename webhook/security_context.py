@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.spec import PREFIX, FerrySpec
 from podferry.webhook.pod_json import Json, spec_of
 
@@ -26,7 +26,7 @@ CAPABILITIES = ("DAC_OVERRIDE", "FOWNER")
 REMEDY = "Set runAsUser in the securityContext of the pod or of its training container"
 
 
-class Runner(msgspec.Struct, frozen=True):
+class RunAs(msgspec.Struct, frozen=True):
     """As whom the agent runs.
 
     Attributes:
@@ -38,7 +38,7 @@ class Runner(msgspec.Struct, frozen=True):
     group: int | None = None
 
 
-def runner_of(pod: Json, container: Json, labels: Mapping[str, str]) -> Runner:
+def run_as_of(pod: Json, container: Json, labels: Mapping[str, str]) -> RunAs:
     """The trainer's user and group.
 
     Args:
@@ -47,18 +47,18 @@ def runner_of(pod: Json, container: Json, labels: Mapping[str, str]) -> Runner:
         labels: Those of the namespace.
 
     Raises:
-        InvalidWish: It has to be another than root, and nothing says which.
+        InvalidSpec: It has to be another than root, and nothing says which.
     """
     user, group = (_effective(pod, container, name) for name in ("runAsUser", "runAsGroup"))
     if not user:
         measured = "runAsUser is 0" if user == 0 else "no runAsUser"
         if labels.get(ENFORCE) == RESTRICTED:
             what = "the namespace enforces restricted Pod Security, so podferry cannot run as root"
-            raise InvalidWish.of(what, measured, REMEDY)
+            raise InvalidSpec.of(what, measured, REMEDY)
         if _effective(pod, container, "runAsNonRoot"):
             what = "the pod says runAsNonRoot and leaves the user to its image, which podferry cannot see"
-            raise InvalidWish.of(what, measured, REMEDY)
-    return Runner(user or 0, group)
+            raise InvalidSpec.of(what, measured, REMEDY)
+    return RunAs(user or 0, group)
 
 
 def mode_warnings(pod: Json, container: Json, spec: FerrySpec) -> tuple[str, ...]:
@@ -74,17 +74,17 @@ def mode_warnings(pod: Json, container: Json, spec: FerrySpec) -> tuple[str, ...
     )
 
 
-def security_context(runner: Runner) -> dict[str, Any]:
+def security_context(runner: RunAs) -> dict[str, Any]:
     """The agent's: restricted Pod Security holds for it wherever the trainer's user is known."""
     return _context(runner, CAPABILITIES if runner.user == 0 else ())
 
 
-def gate_context(runner: Runner) -> dict[str, Any]:
+def gate_context(runner: RunAs) -> dict[str, Any]:
     """The gate's: it asks on loopback and never needs rights."""
-    return _context(runner if runner.user else Runner(NOBODY), ())
+    return _context(runner if runner.user else RunAs(NOBODY), ())
 
 
-def _context(runner: Runner, added: tuple[str, ...]) -> dict[str, Any]:
+def _context(runner: RunAs, added: tuple[str, ...]) -> dict[str, Any]:
     capabilities = {"drop": ["ALL"], **({"add": list(added)} if added else {})}
     group = {} if runner.group is None else {"runAsGroup": runner.group}
     return {

@@ -15,13 +15,13 @@ from typing import Protocol
 import structlog
 from aiohttp import web
 
-from podferry.contract.errors import FerryError, InvalidWish
-from podferry.webhook.inject import Outcome, inject
+from podferry.contract.errors import FerryError, InvalidSpec
+from podferry.webhook.inject import InjectionOutcome, inject
 from podferry.webhook.job_templates import template_problems
 from podferry.webhook.kube import Cluster
 from podferry.webhook.policy import Policy
-from podferry.webhook.resolve import Namespace, is_wished
-from podferry.webhook.review import Request, allow, decode_review, deny
+from podferry.webhook.resolve import Namespace, opted_in
+from podferry.webhook.review import AdmissionRequest, allow, decode_review, deny
 
 log = structlog.get_logger(__name__)
 
@@ -98,11 +98,11 @@ class Webhook:
         """A pod's review."""
         review = await _review(request)
         pod = review.object or {}
-        if not is_wished(pod):
+        if not opted_in(pod):
             return _json(allow(review.uid))
         decision = inject(pod, await self._namespaces.find(review.namespace), self._policy())
         _tell(review, decision.outcome, decision.problems)
-        if decision.outcome is Outcome.DENIED:
+        if decision.outcome is InjectionOutcome.DENIED:
             message = "podferry: " + "\n".join(map(str, decision.problems))
             return _json(deny(review.uid, message, decision.warnings))
         return _json(allow(review.uid, decision.patch, decision.warnings))
@@ -114,7 +114,7 @@ class Webhook:
         problems = template_problems(review.object or {}, namespace, self._policy())
         if not problems:
             return _json(allow(review.uid))
-        _tell(review, Outcome.DENIED, problems)
+        _tell(review, InjectionOutcome.DENIED, problems)
         return _json(deny(review.uid, "podferry: " + "\n".join(map(str, problems))))
 
     async def healthz(self, _: web.Request) -> web.Response:
@@ -134,16 +134,16 @@ async def serve(webhook: Webhook, host: str, port: int, context: ssl.SSLContext)
     return runner
 
 
-async def linger(webhook: Webhook, seconds: float) -> None:
+async def shutdown_delay(webhook: Webhook, seconds: float) -> None:
     """Say that no more requests should come, and serve those that still do until the Service knows."""
     webhook.ending = True
     await asyncio.sleep(seconds)
 
 
-async def _review(request: web.Request) -> Request:
+async def _review(request: web.Request) -> AdmissionRequest:
     try:
         return decode_review(await request.read())
-    except InvalidWish as error:
+    except InvalidSpec as error:
         raise web.HTTPBadRequest(text=str(error)) from error
 
 
@@ -151,7 +151,7 @@ def _json(body: bytes) -> web.Response:
     return web.Response(body=body, content_type="application/json")
 
 
-def _tell(review: Request, outcome: Outcome, problems: tuple[object, ...]) -> None:
+def _tell(review: AdmissionRequest, outcome: InjectionOutcome, problems: tuple[object, ...]) -> None:
     metadata = (review.object or {}).get("metadata") or {}
     log.info(
         "decided",

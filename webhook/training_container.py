@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.pod_owner import KFP
 from podferry.contract.spec import PREFIX
 from podferry.contract.suggest import did_you_mean
@@ -13,7 +13,7 @@ KFP_MAIN = "main"
 """Where KFP runs the user's code; Argo's own containers stand beside it."""
 
 
-def target_of(pod: Json, wished: str | None, kind: str) -> int:
+def training_container_of(pod: Json, wished: str | None, kind: str) -> int:
     """The index of the training container among the pod's containers.
 
     The one that the user names, else `main` of a KFP step, else the default container of kubectl, else the
@@ -25,7 +25,7 @@ def target_of(pod: Json, wished: str | None, kind: str) -> int:
         kind: Of the pod's origin.
 
     Raises:
-        InvalidWish: None of that name, or several and nothing says which.
+        InvalidSpec: None of that name, or several and nothing says which.
     """
     containers = containers_of(pod)
     names = [container.get("name", "") for container in containers]
@@ -34,7 +34,7 @@ def target_of(pod: Json, wished: str | None, kind: str) -> int:
         at = named(containers, wished)
         if at is None:
             what = f"{PREFIX}container names a container that the pod does not have"
-            raise InvalidWish.of(what, repr(wished), did_you_mean(wished, names, listed))
+            raise InvalidSpec.of(what, repr(wished), did_you_mean(wished, names, listed))
         return at
     for name in (KFP_MAIN if kind == KFP else None, annotations_of(pod).get(DEFAULT_CONTAINER)):
         at = named(containers, name) if name else None
@@ -42,7 +42,7 @@ def target_of(pod: Json, wished: str | None, kind: str) -> int:
             return at
     if len(containers) != 1:
         what = "nothing says which container trains"
-        raise InvalidWish.of(what, f"{len(names)} containers: {', '.join(names)}", _remedy())
+        raise InvalidSpec.of(what, f"{len(names)} containers: {', '.join(names)}", _remedy())
     return 0
 
 

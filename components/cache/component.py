@@ -62,9 +62,9 @@ def cache(
         trainer_memory: What to give the training container.
         pod_memory: What the whole pod needs.
     """
-    from podferry.components.cache.runner import CacheWish, plan_cache
+    from podferry.components.cache.runner import CacheRequest, plan_cache
 
-    wish = CacheWish(
+    wish = CacheRequest(
         reference=reference,
         dataset_size=dataset_size,
         checkpoint_size=checkpoint_size,

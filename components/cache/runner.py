@@ -8,10 +8,10 @@ from typing import Any
 
 from podferry.components.dataset.runner import list_frozen, volume_problems
 from podferry.components.log_tables import say, show_memory
-from podferry.components.store_access import reach
+from podferry.components.store_access import step_store_config
 from podferry.contract.annotations import read_annotations
-from podferry.contract.dataset_volume import Listed
-from podferry.contract.errors import InvalidWish, Problem, Refused
+from podferry.contract.dataset_volume import ListedSize
+from podferry.contract.errors import InvalidSpec, Problem, Refused
 from podferry.contract.manifest import Manifest
 from podferry.contract.memory import MemorySum, Row, charged, memory_sum
 from podferry.contract.quantity import format_bytes, parse_bytes, quantity_at_least
@@ -25,7 +25,7 @@ DESTINATION = "memory://plan/checkpoints"
 
 
 @dataclass(frozen=True, slots=True)
-class CacheWish:
+class CacheRequest:
     """What the step is asked for; sizes are Kubernetes quantities, empty where nothing is asked.
 
     Attributes:
@@ -89,19 +89,21 @@ class CachePlan:
     pod_memory: str
 
 
-def plan_cache(wish: CacheWish, endpoint: str = "", region: str = "") -> CachePlan:
+def plan_cache(wish: CacheRequest, endpoint: str = "", region: str = "") -> CachePlan:
     """Plan, print the memory sum, and refuse what cannot fit.
 
     Raises:
         Refused: It cannot fit, each limit with its numbers and remedy.
         InvalidWish, EmptyDataset, Changed and the store's errors: It cannot be planned.
     """
-    spec, train, limit = read_wish(wish)
+    spec, train, limit = read_request(wish)
     [dataset] = spec.datasets
     selection = Selection(dataset.include, dataset.exclude)
-    named, manifest = list_frozen(wish.reference, selection, reach(endpoint, region), dataset.unpack)
+    named, manifest = list_frozen(
+        wish.reference, selection, step_store_config(endpoint, region), dataset.unpack
+    )
     part = largest_part(manifest, wish.shards)
-    needed = memory_sum(spec, {"": Listed(part.bytes, part.files)})
+    needed = memory_sum(spec, {"": ListedSize(part.bytes, part.files)})
     show_memory(_counted(manifest, part, wish.shards), _rows(needed, train))
     Refused.raise_any(fit(part, needed, train, limit))
     say(f"fits: the pod needs {format_bytes(needed.pod + train)}")
@@ -132,11 +134,11 @@ def _counted(manifest: Manifest, part: Manifest, shards: int) -> str:
     return f"{part.files:,} files of {format_bytes(part.bytes)}, the largest of {shards} parts of {whole}"
 
 
-def read_wish(wish: CacheWish) -> tuple[FerrySpec, int, int | None]:
+def read_request(wish: CacheRequest) -> tuple[FerrySpec, int, int | None]:
     """The wishes as values: a spec, the training's own memory and the pod's limit in bytes.
 
     Raises:
-        InvalidWish: Everything that is wrong.
+        InvalidSpec: Everything that is wrong.
     """
     problems: list[Problem] = []
     values: dict[str, Any] = {}
@@ -146,13 +148,13 @@ def read_wish(wish: CacheWish) -> tuple[FerrySpec, int, int | None]:
         text = getattr(wish, name)
         try:
             values[name] = parse(text) if text else None
-        except InvalidWish as error:
+        except InvalidSpec as error:
             problems += (Problem(f"{name}: {one.what}", one.measured, one.remedy) for one in error.problems)
     try:
         spec = read_annotations(wish.annotations())
-    except InvalidWish as error:
+    except InvalidSpec as error:
         spec, problems = None, [*error.problems, *problems]
-    InvalidWish.raise_any(problems)
+    InvalidSpec.raise_any(problems)
     assert spec is not None  # noqa: S101 - a wish always names a dataset, so the pod opts in
     return spec, values["train_memory"] or 0, values["pod_memory"]
 

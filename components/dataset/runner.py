@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from podferry.components.log_tables import say, show_memory
-from podferry.components.store_access import reach
-from podferry.contract.dataset_volume import Listed
+from podferry.components.store_access import step_store_config
+from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import Problem
 from podferry.contract.kfp_inputs import REFERENCE_KEY
 from podferry.contract.manifest import Manifest
@@ -20,9 +20,9 @@ from podferry.contract.reference import parse_reference, reference_to
 from podferry.contract.selection import parse_globs
 from podferry.contract.spec import DatasetSpec, FerrySpec, Unpack
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.dataset.fit_check import Placed, fit_problems
-from podferry.sidecar.dataset.selection import Opened, Selection, open_selected
-from podferry.sidecar.fetch.plan import plan_prefetch
+from podferry.sidecar.dataset.fit_check import PlannedDataset, fit_problems
+from podferry.sidecar.dataset.selection import SelectedDataset, Selection, open_selected
+from podferry.sidecar.fetch.plan import plan_fetch
 from podferry.sidecar.staging.volume_capacity import Capacity
 from podferry.storage.listing.dataset import check_frozen
 from podferry.storage.store import StoreConfig
@@ -103,10 +103,10 @@ def freeze_dataset(
     """
     reserved = parse_bytes(volume_size) if volume_size else None
     selection = selection_of(include, exclude)
-    named, manifest = list_frozen(uri, selection, reach(endpoint, region))
+    named, manifest = list_frozen(uri, selection, step_store_config(endpoint, region))
     reference = str(reference_to(named))
     dataset = DatasetSpec(reference, size=reserved, include=selection.include, exclude=selection.exclude)
-    needed = memory_sum(FerrySpec((dataset,)), {"": Listed(manifest.bytes, manifest.files)})
+    needed = memory_sum(FerrySpec((dataset,)), {"": ListedSize(manifest.bytes, manifest.files)})
     size = volume_size or quantity_at_least(needed.data_volume)
     show_memory(reference, needed.rows())
     problems = volume_problems(manifest, parse_bytes(size))
@@ -140,7 +140,7 @@ def list_frozen(
     """
     reference = parse_reference(text)
 
-    async def listed() -> Opened:
+    async def listed() -> SelectedDataset:
         found = await open_selected(reference.uri, selection, config, unpack)
         await found.store.close()
         return found
@@ -152,5 +152,5 @@ def list_frozen(
 
 def volume_problems(manifest: Manifest, volume: int) -> list[Problem]:
     """Why a dataset does not fit into a memory volume of that many bytes; empty where it does."""
-    plan = plan_prefetch(manifest, frozenset(), PrefetchSettings())
-    return fit_problems([Placed(plan, Capacity(volume_bytes=volume))], in_pod=True)
+    plan = plan_fetch(manifest, frozenset(), PrefetchSettings())
+    return fit_problems([PlannedDataset(plan, Capacity(volume_bytes=volume))], in_pod=True)

@@ -11,9 +11,9 @@ from kfp import kubernetes
 from kfp.dsl.pipeline_channel import PipelineChannel
 
 from podferry.components.training.input_refs import TaskInputs, annotation_text, inputs_of
-from podferry.components.training.validate import places_of, wish_problems
+from podferry.components.training.validate import annotation_problems, locations_of
 from podferry.contract.annotation_keys import known_keys
-from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.quantity import parse_bytes
 from podferry.contract.spec import PREFIX
 from podferry.contract.substitution import INPUT, TOKEN
@@ -64,21 +64,21 @@ def gpu_train(  # noqa: PLR0913 - keywords, each a wish of its own
         The task.
 
     Raises:
-        InvalidWish: Everything that is wrong, before anything is set.
+        InvalidSpec: Everything that is wrong, before anything is set.
     """
     if getattr(task, "container_spec", None) is None:
         remedy = "Call gpu_train inside that pipeline, on the step that trains"
         name = getattr(task, "name", repr(task))
-        raise InvalidWish.of("gpu_train needs a step, not a pipeline or an importer", name, remedy)
+        raise InvalidSpec.of("gpu_train needs a step, not a pipeline or an importer", name, remedy)
     inputs = inputs_of(task)
     given = {"dataset": dataset, "checkpoints": checkpoints, "shm_size": shm_size, "secret": secret, **wishes}
     annotations, problems = as_annotations(by_name(given), inputs)
     problems += _resource_problems(accelerator, gpus, memory)
-    InvalidWish.raise_any(problems)
+    InvalidSpec.raise_any(problems)
     for key, text in annotations.items():
         kubernetes.add_pod_annotation(task, key, text)
     _reserve(task, accelerator, gpus, memory)
-    if not all(_frozen(text, inputs) for text in places_of(annotations)):
+    if not all(_frozen(text, inputs) for text in locations_of(annotations)):
         task.set_caching_options(False)
     return task
 
@@ -124,7 +124,7 @@ def _checked(annotations: Mapping[str, str], given: Mapping[str, Any], inputs: T
         what = "gpu_train is asked for neither a dataset nor a destination"
         remedy = "Give dataset=, checkpoints= or outputs=, or set the GPUs on the task itself"
         return [Problem(what, "", remedy)]
-    return wish_problems({**annotations, **stand_ins}, known)
+    return annotation_problems({**annotations, **stand_ins}, known)
 
 
 def _resource_problems(accelerator: Any, gpus: Any, memory: Any) -> list[Problem]:
@@ -138,7 +138,7 @@ def _resource_problems(accelerator: Any, gpus: Any, memory: Any) -> list[Problem
     if memory is not None and not isinstance(memory, PipelineChannel):
         try:
             parse_bytes(str(memory))
-        except InvalidWish as error:
+        except InvalidSpec as error:
             problems += (Problem(f"memory: {one.what}", one.measured, one.remedy) for one in error.problems)
     return problems
 

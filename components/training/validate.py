@@ -8,7 +8,7 @@ from types import MappingProxyType
 from podferry.components.training.input_refs import TaskInputs
 from podferry.contract.annotation_keys import SUBDOMAIN, split_key
 from podferry.contract.annotations import read_annotations
-from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.spec import PREFIX
 from podferry.contract.substitution import INPUT, TOKEN, Variables
 
@@ -61,7 +61,7 @@ SEVERAL = frozenset({"dataset", "dataset-path"})
 """Keys whose samples must differ between datasets."""
 
 
-def wish_problems(annotations: Mapping[str, str], inputs: TaskInputs) -> list[Problem]:
+def annotation_problems(annotations: Mapping[str, str], inputs: TaskInputs) -> list[Problem]:
     """All that is wrong with a task's annotations as far as a compiler can know.
 
     Args:
@@ -75,7 +75,7 @@ def wish_problems(annotations: Mapping[str, str], inputs: TaskInputs) -> list[Pr
     sampled = {key: _sampled(key.removeprefix(PREFIX), text, inputs) for key, text in annotations.items()}
     try:
         read_annotations(sampled, variables, _declared(sampled))
-    except InvalidWish as error:
+    except InvalidSpec as error:
         return list(error.problems)
     return []
 
@@ -91,9 +91,9 @@ def _sampled(name: str, text: str, inputs: TaskInputs) -> str:
 
 def _declared(annotations: Mapping[str, str]) -> dict[str, str]:
     """Any plain word may be a dataset that the cluster's policy declares."""
-    return {word: SAMPLES["dataset"] for word in places_of(annotations) if SUBDOMAIN.fullmatch(word)}
+    return {word: SAMPLES["dataset"] for word in locations_of(annotations) if SUBDOMAIN.fullmatch(word)}
 
 
-def places_of(annotations: Mapping[str, str]) -> list[str]:
+def locations_of(annotations: Mapping[str, str]) -> list[str]:
     """Where each dataset lies, as its annotation says."""
     return [text for key, text in annotations.items() if split_key(key.removeprefix(PREFIX))[0] == "dataset"]

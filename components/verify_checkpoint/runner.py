@@ -10,21 +10,21 @@ from dataclasses import dataclass
 import msgspec
 
 from podferry.components.log_tables import show
-from podferry.components.store_access import reach
+from podferry.components.store_access import step_store_config
 from podferry.contract.commit import PRIVATE, Commit
 from podferry.contract.errors import Corrupt, FormatTooNew, NotFound, PermanentError, Problem
 from podferry.contract.kfp_inputs import read_kfp_inputs
 from podferry.contract.lineage import lineage_problem
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import parse_uri
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
-from podferry.sidecar.checkpoint.commit.verify import Examiner
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.sidecar.checkpoint.commit.verify import ContentVerifier
 from podferry.storage.factory import open_store
 from podferry.storage.store import Store, StoreConfig
 
 WRITER = f"{PRIVATE}/writer.json"
 """What an agent leaves in its lineage when it starts: who writes there now, and for which run."""
-AT_ONCE = 16
+CONCURRENCY = 16
 """Lineages that are looked at at a time: a sweep's worth, and few enough for any store."""
 OTHERWISE = "Pass the training's lineage as `lineages`, or set any_run to count every run's"
 
@@ -115,7 +115,7 @@ def verify(question: Question, endpoint: str = "", region: str = "") -> list[Ver
         Unsafe: Everything that is wrong, of all lineages.
         InvalidWish and the store's errors: It cannot be looked at.
     """
-    return asyncio.run(_verify(question, reach(endpoint, region)))
+    return asyncio.run(_verify(question, step_store_config(endpoint, region)))
 
 
 async def _verify(question: Question, config: StoreConfig) -> list[Verified]:
@@ -133,9 +133,9 @@ class Verification:
     def __init__(self, store: Store, question: Question) -> None:
         self._store = store
         self._question = question
-        self._catalogue = Catalogue(store)
-        self._examiner = Examiner(store)
-        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._catalogue = CommitReader(store)
+        self._examiner = ContentVerifier(store)
+        self._slots = asyncio.Semaphore(CONCURRENCY)
 
     async def run(self) -> list[Verified]:
         """See `verify`."""

@@ -13,39 +13,39 @@ import structlog
 
 from podferry.contract.api import (
     CHECKPOINTS_VARIABLE,
-    LONGEST_WAIT,
+    MAX_WAIT_SECONDS,
     OUTPUTS_VARIABLE,
     RESTORED_VARIABLE,
+    AgentPhase,
     Durability,
     Gate,
-    Stage,
     Status,
 )
 from podferry.contract.errors import FerryError, Problem, TemporaryError
-from podferry.sidecar.agent.drain_deadline import Ending
+from podferry.sidecar.agent.drain_deadline import DrainDeadline
 from podferry.sidecar.config.agent_config import AgentConfig
-from podferry.sidecar.control.agent_api import Answers, FlushWish, together
-from podferry.sidecar.dataset.datasets_job import DatasetsWork
-from podferry.sidecar.fetch.worker_prefork import dismiss
-from podferry.sidecar.runtime.concurrency import all_of, merged
-from podferry.sidecar.state.agent_state import State
-from podferry.sidecar.state.durations import Timings
+from podferry.sidecar.control.agent_api import AgentApi, FlushRequest, merge
+from podferry.sidecar.dataset.datasets_job import DatasetsJob
+from podferry.sidecar.fetch.worker_prefork import release_idle
+from podferry.sidecar.runtime.concurrency import gather_all, merge_errors
+from podferry.sidecar.state.agent_state import AgentState
+from podferry.sidecar.state.durations import Durations
 from podferry.sidecar.state.journal import Journal
 
 if TYPE_CHECKING:
-    from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointWork
-    from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointFerry
-    from podferry.sidecar.outputs.output_job import OutputWork
+    from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointJob
+    from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointPipeline
+    from podferry.sidecar.outputs.output_job import OutputJob
 
 log = structlog.get_logger(__name__)
 
-MOST_STARTS = 5
+MAX_RESTARTS = 5
 """Starts of the worker, some 6 s apart in all, after which an unexpected error is no accident."""
 
 LAST_LOOK = 1.0
 """Seconds for what the trainer wrote last where its end used up the grace: Kubernetes gives at least 2."""
 
-AT_WORK = frozenset({Stage.OPEN, Stage.REFUSED, Stage.DRAINING, Stage.ENDED})
+AT_WORK = frozenset({AgentPhase.OPEN, AgentPhase.REFUSED, AgentPhase.DRAINING, AgentPhase.ENDED})
 
 Step = Callable[[], Coroutine[Any, Any, None]]
 
@@ -58,15 +58,15 @@ class Agent:
         self._journal = Journal(config.places.control)
         self._journal.record.starts += 1
         self._journal.save()
-        self.state = State(Status(starts=self._journal.record.starts, started_at=time.time()))
-        self._timings = Timings()
-        self.answers = Answers(self.state, self._timings)
+        self.state = AgentState(Status(starts=self._journal.record.starts, started_at=time.time()))
+        self._timings = Durations()
+        self.answers = AgentApi(self.state, self._timings)
         self.answers.flush = self._flush
-        self._ending = Ending(self._journal, config.settings.grace)
-        self._datasets: DatasetsWork | None = None
-        self._checkpoints: CheckpointWork | None = None
-        self._outputs: OutputWork | None = None
-        self._ferry: CheckpointFerry | None = None
+        self._ending = DrainDeadline(self._journal, config.settings.grace)
+        self._datasets: DatasetsJob | None = None
+        self._checkpoints: CheckpointJob | None = None
+        self._outputs: OutputJob | None = None
+        self._ferry: CheckpointPipeline | None = None
         self._durable = self._drained_all = self._journal.record.gate is None
         self._make_works()
 
@@ -80,10 +80,10 @@ class Agent:
             await self._work()
         except Exception as error:
             # Whatever it is: a pod that waits in Init for ever is worse than one that fails with a traceback.
-            if self._journal.record.gate is not None or self._journal.record.starts < MOST_STARTS:
+            if self._journal.record.gate is not None or self._journal.record.starts < MAX_RESTARTS:
                 raise
             log.exception("the agent fails again and again")
-            what = f"podferry's agent failed {MOST_STARTS} times before the gate opened"
+            what = f"podferry's agent failed {MAX_RESTARTS} times before the gate opened"
             self.state.refuse(
                 TemporaryError.of(what, repr(error), "Look at the log of the sidecar, and report it")
             )
@@ -93,7 +93,7 @@ class Agent:
             try:
                 await self._prepare()
             finally:
-                await dismiss()
+                await release_idle()
             if self._checkpoints is not None:
                 await self._patiently(self._begin_ferrying)
         except FerryError as error:
@@ -101,7 +101,7 @@ class Agent:
             self.state.refuse(error)
             return
         self._open_gate()
-        await all_of(work.run() for work in (self._ferry, self._outputs) if work is not None)
+        await gather_all(work.run() for work in (self._ferry, self._outputs) if work is not None)
 
     def _make_works(self) -> None:
         """Make the jobs of this pod.
@@ -111,17 +111,17 @@ class Agent:
         """
         spec = self._config.spec
         if spec.datasets:
-            self._datasets = DatasetsWork(self._config, self.state)
+            self._datasets = DatasetsJob(self._config, self.state)
             self.answers.refresh = self._datasets.refresh
         if spec.checkpoints is not None:
-            from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointWork  # noqa: PLC0415
+            from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointJob  # noqa: PLC0415
 
-            self._checkpoints = CheckpointWork(spec.checkpoints, self._config, self._journal, self.state)
+            self._checkpoints = CheckpointJob(spec.checkpoints, self._config, self._journal, self.state)
         if spec.outputs is not None:
-            from podferry.sidecar.outputs.output_job import OutputWork  # noqa: PLC0415
+            from podferry.sidecar.outputs.output_job import OutputJob  # noqa: PLC0415
 
             writer = self._journal.record.writer
-            self._outputs = OutputWork(spec.outputs, self._config, self.state, writer)
+            self._outputs = OutputJob(spec.outputs, self._config, self.state, writer)
 
     async def _begin_ferrying(self) -> None:
         assert self._checkpoints is not None  # noqa: S101 - only called where there are checkpoints
@@ -129,7 +129,7 @@ class Agent:
         self._ending.handover = self._checkpoints.handover
         self.answers.mark = self._ferry.mark
 
-    def _works(self) -> list[DatasetsWork | CheckpointWork | OutputWork]:
+    def _works(self) -> list[DatasetsJob | CheckpointJob | OutputJob]:
         works = (self._datasets, self._checkpoints, self._outputs)
         return [work for work in works if work is not None]
 
@@ -139,16 +139,16 @@ class Agent:
             return
         await self._plan_all([work.plan for work in self._works()])
         if self._checkpoints is not None:
-            self.state.enter(Stage.RESTORING)
+            self.state.enter(AgentPhase.RESTORING)
             await self._patiently(self._checkpoints.restore)
         if self._datasets is not None:
-            self.state.enter(Stage.PREFETCHING)
+            self.state.enter(AgentPhase.PREFETCHING)
             await self._datasets.fetch()
 
     async def _plan_all(self, steps: list[Step]) -> None:
         """Carry out all plans and raise what is wrong with any of them, all at once."""
         results = await asyncio.gather(*map(self._patiently, steps), return_exceptions=True)
-        error = merged(results)
+        error = merge_errors(results)
         if error is not None:
             raise error
 
@@ -193,7 +193,7 @@ class Agent:
                 seen[RESTORED_VARIABLE] = f"{spec.checkpoints.path}/{self._checkpoints.restored.path}"
         return seen
 
-    async def _flush(self, seconds: float, wish: FlushWish) -> Durability:
+    async def _flush(self, seconds: float, wish: FlushRequest) -> Durability:
         """Wait for durability; the first who says that the pod ends starts the drain's clock."""
         if not await self._at_work(seconds):
             return self._unknown()
@@ -204,7 +204,7 @@ class Agent:
             answers.append(self._ferry.durable(seconds, final=wish.final, ending=wish.ending))
         if self._outputs is not None and (wish.final or wish.ending):
             answers.append(self._outputs.flush(seconds, wish.exit_code))
-        return together(await asyncio.gather(*answers))
+        return merge(await asyncio.gather(*answers))
 
     def _unknown(self) -> Durability:
         """What can be said while this worker has not found its way back, or cannot."""
@@ -224,13 +224,13 @@ class Agent:
         back = await self._at_work(self._ending.left())
         if self.state.gate().open:
             await self._ending.begin()
-            self.state.enter(Stage.DRAINING)
+            self.state.enter(AgentPhase.DRAINING)
             answers = await asyncio.gather(*self._drains())
             self._drained_all = True
-            await self._ending.conclude(together(answers))
+            await self._ending.conclude(merge(answers))
         elif not back:
             await self._ending.conclude(self._unknown())
-        self.state.enter(Stage.ENDED)
+        self.state.enter(AgentPhase.ENDED)
 
     def _drains(self) -> Iterator[Coroutine[Any, Any, Durability]]:
         if self._ferry is not None:
@@ -238,9 +238,9 @@ class Agent:
         if self._outputs is not None:
             yield self._outputs.finish(time.monotonic() + self._ending.left())
 
-    async def _drained(self, ferry: CheckpointFerry) -> Durability:
+    async def _drained(self, ferry: CheckpointPipeline) -> Durability:
         while True:
-            wait = max(min(self._ending.left(), LONGEST_WAIT), LAST_LOOK)
+            wait = max(min(self._ending.left(), MAX_WAIT_SECONDS), LAST_LOOK)
             answer = await ferry.durable(wait, final=True, ending=True)
             self._durable = answer.durable
             if answer.durable or answer.hopeless or self._ending.left() <= 0:

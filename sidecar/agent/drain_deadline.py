@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import structlog
 
-from podferry.contract.agent_notes import Phase
+from podferry.contract.agent_notes import DrainPhase
 from podferry.contract.api import Durability
 from podferry.contract.errors import Problem
 from podferry.sidecar.checkpoint.commit.handover import Handover
@@ -17,7 +17,7 @@ from podferry.sidecar.state.journal import Journal
 log = structlog.get_logger(__name__)
 
 
-class Ending:
+class DrainDeadline:
     """The drain's clock and its last words. The clock outlives a worker that is killed while it drains.
 
     Args:
@@ -50,7 +50,7 @@ class Ending:
         self._journal.record.drain_until = self._monotonic() + self._grace
         self._journal.save()
         if self.handover is not None:
-            await self.handover.tell(Phase.DRAINING, self._grace)
+            await self.handover.tell(DrainPhase.DRAINING, self._grace)
 
     def _too_late(self) -> Problem:
         remedy = "Raise podferry.io/grace, or the policy's bound on it"
@@ -65,4 +65,4 @@ class Ending:
             names = ", ".join(answer.pending) or "what lies in the checkpoint directory"
             leave_message("\n".join([f"podferry: not durable at the end: {names}", *reasons]))
         if self.handover is not None:
-            await self.handover.tell(Phase.ENDED, pending=answer.pending, problems=problems)
+            await self.handover.tell(DrainPhase.ENDED, pending=answer.pending, problems=problems)

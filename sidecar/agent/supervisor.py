@@ -30,7 +30,7 @@ HEALTHY = 60.0
 """Seconds that a worker must have lived to count as healthy."""
 ENDING = "--ending"
 """Tells a worker that is started again while its pod ends to drain at once."""
-MOST_DRAINS = 5
+MAX_DRAIN_RESTARTS = 5
 """Workers that may begin to drain: one that always dies must not keep a run from ending."""
 
 
@@ -70,7 +70,7 @@ class Supervisor:
     def _drained(self, code: int) -> bool:
         """Whether all is done that could be, after a worker has ended with a code."""
         self._drains += self._ending
-        return self._ending and (code == 0 or self._drains >= MOST_DRAINS)
+        return self._ending and (code == 0 or self._drains >= MAX_DRAIN_RESTARTS)
 
     def _start(self) -> None:
         # A session of its own: a terminal's Ctrl-C reaches the worker through the supervisor alone.

@@ -7,15 +7,15 @@ import io
 import sys
 from typing import IO, Protocol, cast
 
-from podferry.sidecar.archive.rules import Kind
-from podferry.sidecar.fetch.byte_stream import AT_ONCE, END, Arriving
+from podferry.sidecar.archive.rules import ArchiveKind
+from podferry.sidecar.fetch.byte_stream import MAX_READ_BYTES
 
 if sys.version_info >= (3, 14):
     from compression.zstd import ZstdError, ZstdFile
 else:
     from backports.zstd import ZstdError, ZstdFile
 
-__all__ = ["END", "Arriving", "Forward", "Readable", "ZstdError", "decompressed"]
+__all__ = ["ForwardOnlyReader", "MalformedError", "Readable", "ZstdError", "decompressed"]
 
 BUFFER = 1 << 16
 """Bytes that cross from a chunk to a decompressor at once."""
@@ -28,12 +28,12 @@ class Readable(Protocol):
         """So many bytes, fewer at the end alone."""
 
 
-def decompressed(kind: Kind, source: io.RawIOBase) -> Readable:
+def decompressed(kind: ArchiveKind, source: io.RawIOBase) -> Readable:
     """The tar archive in a file. Trailing rubbish and wrong checksums raise what the libraries raise."""
     buffered = io.BufferedReader(source, BUFFER)
-    if kind in {Kind.TAR_GZ, Kind.TGZ}:
+    if kind in {ArchiveKind.TAR_GZ, ArchiveKind.TGZ}:
         return gzip.GzipFile(fileobj=buffered)
-    if kind is Kind.TAR_ZST:
+    if kind is ArchiveKind.TAR_ZST:
         return cast("Readable", ZstdFile(buffered))
     return buffered
 
@@ -42,18 +42,18 @@ class MalformedError(ValueError):
     """An archive asks for what no archive needs."""
 
 
-class Forward:
+class ForwardOnlyReader:
     """A file that only goes forward: `tarfile` and `zipfile` seek in what they take for a file on disk."""
 
     def __init__(self, source: Readable, start: int = 0) -> None:
         self.last = b""
         self._source = source
         self._at = start
-        self._allowed = AT_ONCE
+        self._allowed = MAX_READ_BYTES
 
     def allow(self) -> None:
         """Another member begins, or its next part."""
-        self._allowed = AT_ONCE
+        self._allowed = MAX_READ_BYTES
 
     def read(self, size: int = -1) -> bytes:
         """So many bytes, fewer at the end alone; `last` keeps them.
@@ -62,7 +62,7 @@ class Forward:
             MalformedError: More than one member's headers may take.
         """
         if not 0 <= size <= self._allowed:
-            raise MalformedError(f"the headers of a member take more than {AT_ONCE:,} bytes")
+            raise MalformedError(f"the headers of a member take more than {MAX_READ_BYTES:,} bytes")
         self._allowed -= size
         self.last = self._source.read(size)
         self._at += len(self.last)
@@ -81,7 +81,7 @@ class Forward:
         if whence or position < self._at:
             raise MalformedError(f"members overlap: from byte {self._at:,} back to {position:,}")
         while self._at < position:
-            skipped = len(self._source.read(min(position - self._at, AT_ONCE)))
+            skipped = len(self._source.read(min(position - self._at, MAX_READ_BYTES)))
             if not skipped:
                 break
             self._at += skipped

@@ -15,8 +15,8 @@ from podferry.contract.errors import Corrupt, FerryError, Problem, Refused
 from podferry.contract.manifest import Entry
 from podferry.contract.quantity import format_bytes
 from podferry.sidecar.archive.decompress import ZstdError
-from podferry.sidecar.archive.rules import Archive, Room, member_problem
-from podferry.sidecar.staging.staging_dir import Stage
+from podferry.sidecar.archive.rules import Archive, SpaceBudget, member_problem
+from podferry.sidecar.staging.staging_dir import StagingDir
 
 CHUNK = 1 << 18
 """Bytes of a member that are copied at once."""
@@ -25,7 +25,7 @@ BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, ZstdError, EOFError,
 before it comes here."""
 
 
-class Aside:
+class MemberWriter:
     """The members of one archive, written aside under a prefix of its own and numbers.
 
     Attributes:
@@ -33,7 +33,7 @@ class Aside:
         problems: What must not be unpacked. From the first on nothing is written.
     """
 
-    def __init__(self, archive: Archive, stage: Stage, room: Room, prefix: str) -> None:
+    def __init__(self, archive: Archive, stage: StagingDir, room: SpaceBudget, prefix: str) -> None:
         """Takes what to unpack, where to, what there is room for, and what the names aside begin with."""
         self.archive = archive
         self.members: list[Entry] = []
@@ -73,7 +73,7 @@ class Aside:
         self.members.append(Entry(self.archive.member(name), size))
 
     def room(self, sizes: Sequence[int]) -> None:
-        """See `Room.take`."""
+        """See `SpaceBudget.take`."""
         self._room.take(self.archive, sizes)
 
     @contextmanager

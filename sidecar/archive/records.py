@@ -25,7 +25,7 @@ DIRECTORY = "unpacked"
 """Of the records, beside the claim."""
 
 
-class Record(msgspec.Struct, frozen=True):
+class UnpackRecord(msgspec.Struct, frozen=True):
     """One archive that has been read to its end.
 
     Attributes:
@@ -39,7 +39,7 @@ class Record(msgspec.Struct, frozen=True):
     format: int = FORMAT
 
 
-class Records:
+class UnpackRecords:
     """The records of one stage.
 
     Args:
@@ -85,7 +85,7 @@ class Records:
         Raises:
             OSError: The record cannot be written.
         """
-        record = Record(archive.entry, tuple(members))
+        record = UnpackRecord(archive.entry, tuple(members))
         path = self._directory / f"{xxhash.xxh3_128_hexdigest(archive.name.encode())}.json"
         aside = path.with_suffix(".tmp")
         self._directory.mkdir(parents=True, exist_ok=True)
@@ -117,9 +117,9 @@ def with_members(
     return msgspec.structs.replace(part, entries=(*plain, *members))
 
 
-def _read(path: Path) -> Record | None:
+def _read(path: Path) -> UnpackRecord | None:
     """A record that cannot be read is none: nothing is trimmed for it."""
     try:
-        return decode_document(path.read_bytes(), Record, FORMAT, str(path))
+        return decode_document(path.read_bytes(), UnpackRecord, FORMAT, str(path))
     except (OSError, Corrupt, FormatTooNew):
         return None

@@ -20,14 +20,14 @@ from podferry.contract.manifest import Entry
 from podferry.contract.memory import charged, in_pages
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import Unpack
-from podferry.sidecar.staging.file_ops import ASIDE
+from podferry.sidecar.staging.file_ops import PARTIAL_DIR
 from podferry.sidecar.staging.volume_capacity import Capacity
 
-MOST_NAMED = 20
+MAX_NAMES_SHOWN = 20
 """Problems of one archive that a message names: those who must repair it need all, but no screens of them."""
 
 
-class Kind(StrEnum):
+class ArchiveKind(StrEnum):
     """What an archive is, by the end of its name."""
 
     TAR = ".tar"
@@ -46,7 +46,7 @@ class Archive(msgspec.Struct, frozen=True):
     """
 
     entry: Entry
-    kind: Kind
+    kind: ArchiveKind
 
     @property
     def name(self) -> str:
@@ -60,10 +60,10 @@ class Archive(msgspec.Struct, frozen=True):
         return f"{directory}/{name}" if directory else name
 
 
-def kind_of(name: str) -> Kind | None:
+def kind_of(name: str) -> ArchiveKind | None:
     """The kind of archive that a name stands for, None where it stands for none."""
     lower = name.lower()
-    return next((kind for kind in Kind if lower.endswith(kind.value)), None)
+    return next((kind for kind in ArchiveKind if lower.endswith(kind.value)), None)
 
 
 def archives_of(entries: Iterable[Entry], unpack: Unpack) -> tuple[Archive, ...]:
@@ -84,8 +84,8 @@ def member_problem(archive: Archive, name: str, kind: str = "") -> Problem | Non
     """
     plain = name.removeprefix("./")
     found = name_problem(plain) if plain else Problem("the name is empty", repr(name))
-    if found is None and archive.member(name).partition("/")[0] == ASIDE:
-        found = Problem(f"{ASIDE} is podferry's own name", repr(name))
+    if found is None and archive.member(name).partition("/")[0] == PARTIAL_DIR:
+        found = Problem(f"{PARTIAL_DIR} is podferry's own name", repr(name))
     if found is not None:
         remedy = "Write the archive anew with plain relative names"
         return Problem(f"in the archive {archive.name}: {found.what}", ascii(name)[:200], remedy)
@@ -95,7 +95,7 @@ def member_problem(archive: Archive, name: str, kind: str = "") -> Problem | Non
     return None
 
 
-class Taken:
+class NameRegistry:
     """The names of a stage: each belongs to one object or to one archive."""
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -117,7 +117,7 @@ class Taken:
             problem = self._problem(name, owner)
             if problem is None:
                 self._add(name, owner)
-            elif len(problems) < MOST_NAMED:
+            elif len(problems) < MAX_NAMES_SHOWN:
                 problems.append(problem)
         Refused.raise_any(problems)
 
@@ -149,7 +149,7 @@ def _parents(name: str) -> Iterable[str]:
         yield name
 
 
-class Room:
+class SpaceBudget:
     """How much the members of archives may take. Safe in threads.
 
     What an archive unpacks to is not known before it is read, and may be anything: what counts is the room.

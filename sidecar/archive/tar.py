@@ -9,9 +9,9 @@ import io
 import tarfile
 
 from podferry.contract.errors import Refused
-from podferry.sidecar.archive.decompress import Forward, Readable, decompressed
-from podferry.sidecar.archive.member_writer import CHUNK, Aside, broken, whole
-from podferry.sidecar.archive.rules import MOST_NAMED
+from podferry.sidecar.archive.decompress import ForwardOnlyReader, Readable, decompressed
+from podferry.sidecar.archive.member_writer import CHUNK, MemberWriter, broken, whole
+from podferry.sidecar.archive.rules import MAX_NAMES_SHOWN
 
 LOOK_ON = 64 << 20
 """Bytes that are read on after a first problem to name others as well."""
@@ -24,7 +24,7 @@ KINDS = {
 }
 
 
-def unpack_tar(aside: Aside, source: io.RawIOBase) -> None:
+def unpack_tar(aside: MemberWriter, source: io.RawIOBase) -> None:
     """Read a tar archive to its end.
 
     Raises:
@@ -32,13 +32,13 @@ def unpack_tar(aside: Aside, source: io.RawIOBase) -> None:
         Refused: It holds what must not be unpacked, as far as it was read, or more than there is room for.
     """
     with whole(aside.archive):
-        file = Forward(decompressed(aside.archive.kind, source))
+        file = ForwardOnlyReader(decompressed(aside.archive.kind, source))
         _members(aside, file)
-        Refused.raise_any(aside.problems[:MOST_NAMED])
+        Refused.raise_any(aside.problems[:MAX_NAMES_SHOWN])
         _ends(aside, file)
 
 
-def _members(aside: Aside, file: Forward) -> None:
+def _members(aside: MemberWriter, file: ForwardOnlyReader) -> None:
     until = None
     with tarfile.TarFile(fileobj=file.as_file(), errorlevel=2) as tar:
         while until is None or file.tell() < until:
@@ -52,7 +52,9 @@ def _members(aside: Aside, file: Forward) -> None:
                 until = file.tell() + LOOK_ON
 
 
-def _member(aside: Aside, tar: tarfile.TarFile, member: tarfile.TarInfo, file: Forward) -> None:
+def _member(
+    aside: MemberWriter, tar: tarfile.TarFile, member: tarfile.TarInfo, file: ForwardOnlyReader
+) -> None:
     if member.isdir() and member.name in {"", "."}:
         return
     known = member.isreg() or member.isdir()
@@ -69,7 +71,7 @@ def _member(aside: Aside, tar: tarfile.TarFile, member: tarfile.TarInfo, file: F
     aside.write(member.name, member.size, read)
 
 
-def _ends(aside: Aside, file: Forward) -> None:
+def _ends(aside: MemberWriter, file: ForwardOnlyReader) -> None:
     """`tarfile` takes whatever is no header for the end: a cut archive would look whole."""
     if file.last != bytes(tarfile.BLOCKSIZE):
         found = f"a broken header before byte {file.tell():,}" if file.last else f"{file.tell():,} bytes"

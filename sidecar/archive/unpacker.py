@@ -16,19 +16,19 @@ from itertools import islice
 from podferry.contract.errors import Problem, Refused
 from podferry.contract.manifest import Entry
 from podferry.contract.quantity import format_bytes
-from podferry.sidecar.archive.member_writer import Aside
-from podferry.sidecar.archive.records import Records
-from podferry.sidecar.archive.rules import MOST_NAMED, Archive, Kind, Room, Taken
+from podferry.sidecar.archive.member_writer import MemberWriter
+from podferry.sidecar.archive.records import UnpackRecords
+from podferry.sidecar.archive.rules import MAX_NAMES_SHOWN, Archive, ArchiveKind, NameRegistry, SpaceBudget
 from podferry.sidecar.archive.tar import unpack_tar
-from podferry.sidecar.archive.zip import DIRECTORY_MOST, SoonerError, Tail, Zip
-from podferry.sidecar.fetch.byte_stream import Arriving
-from podferry.sidecar.fetch.range_reader import Ranges, Way
+from podferry.sidecar.archive.zip import MAX_DIRECTORY_BYTES, NeedEarlierBytesError, ZipTail, ZipUnpacker
+from podferry.sidecar.fetch.byte_stream import ByteStream
+from podferry.sidecar.fetch.range_reader import FetchContext, RangeReader
 from podferry.sidecar.fetch.stream_feeder import feed
-from podferry.sidecar.runtime.concurrency import each
+from podferry.sidecar.runtime.concurrency import for_each_limited
 
-AT_ONCE = max(1, min(4, os.cpu_count() or 1))
+CONCURRENCY = max(1, min(4, os.cpu_count() or 1))
 """Archives: each takes a core to decompress, and zstd up to 128 MiB for its window."""
-AHEAD = 4
+PREFETCH_DEPTH = 4
 """Ranges of one archive that are fetched at once: 32 MiB, so that two archives share the bytes in flight."""
 TAIL = 1 << 17
 """Bytes at the end of a zip archive that are read first: a directory of a thousand members."""
@@ -38,7 +38,7 @@ MINE = "unpack-"
 """What the names of members aside begin with."""
 
 
-class UnpackArchives:
+class ArchiveUnpacker:
     """One run over the archives of a dataset.
 
     Args:
@@ -50,12 +50,17 @@ class UnpackArchives:
     """
 
     def __init__(
-        self, archives: Sequence[Archive], way: Way, records: Records, taken: Iterable[str], room: Room
+        self,
+        archives: Sequence[Archive],
+        way: FetchContext,
+        records: UnpackRecords,
+        taken: Iterable[str],
+        room: SpaceBudget,
     ) -> None:
         self._archives = sorted(archives, key=lambda archive: (-archive.entry.size, archive.name))
         self._stage, self._records, self._room = way.stage, records, room
-        self._taken = Taken(taken)
-        self._ranges = Ranges(way.lane, way.settings)
+        self._taken = NameRegistry(taken)
+        self._ranges = RangeReader(way.lane, way.settings)
         self._range_bytes = way.settings.range_bytes
         self._progress = way.progress
         self._begun = 0
@@ -70,8 +75,8 @@ class UnpackArchives:
         """
         self._clear()
         try:
-            with ThreadPoolExecutor(AT_ONCE, "unpack") as self._threads:
-                await each(self._archives, self._unpack, AT_ONCE)
+            with ThreadPoolExecutor(CONCURRENCY, "unpack") as self._threads:
+                await for_each_limited(self._archives, self._unpack, CONCURRENCY)
         finally:
             self._clear()
 
@@ -81,10 +86,10 @@ class UnpackArchives:
 
     async def _unpack(self, archive: Archive) -> None:
         self._begun += 1
-        aside = Aside(archive, self._stage, self._room, f"{MINE}{self._begun}-")
+        aside = MemberWriter(archive, self._stage, self._room, f"{MINE}{self._begun}-")
         loop = asyncio.get_running_loop()
-        source = Arriving(lambda count: loop.call_soon_threadsafe(self._ranges.give, count))
-        if archive.kind is Kind.ZIP:
+        source = ByteStream(lambda count: loop.call_soon_threadsafe(self._ranges.give, count))
+        if archive.kind is ArchiveKind.ZIP:
             directory = await self._directory(archive)
             directory.check(aside)
             start, work = directory.start, partial(directory.unpack, aside, source)
@@ -94,11 +99,13 @@ class UnpackArchives:
         await self._admit(archive, aside)
         self._progress(1, start)  # nobody needs what lies before the first member
 
-    async def _stream(self, archive: Archive, source: Arriving, start: int, work: Callable[[], None]) -> None:
+    async def _stream(
+        self, archive: Archive, source: ByteStream, start: int, work: Callable[[], None]
+    ) -> None:
         """Let a thread read an archive; it has ended when this returns, however that comes about."""
         ranges = (self._range(archive, at) for at in range(start, archive.entry.size, self._range_bytes))
         reading = asyncio.get_running_loop().run_in_executor(self._threads, work)
-        await feed(source, ranges, reading, AHEAD)
+        await feed(source, ranges, reading, PREFETCH_DEPTH)
 
     async def _range(self, archive: Archive, start: int) -> memoryview:
         length = min(self._range_bytes, archive.entry.size - start)
@@ -106,22 +113,24 @@ class UnpackArchives:
         self._progress(0, length)
         return data
 
-    async def _directory(self, archive: Archive) -> Zip:
+    async def _directory(self, archive: Archive) -> ZipUnpacker:
         size = archive.entry.size
         start = max(0, size - TAIL)
-        while size - start <= DIRECTORY_MOST:
+        while size - start <= MAX_DIRECTORY_BYTES:
             data = await self._ranges.fetch(archive.entry, start, size - start)
             try:
-                return await asyncio.to_thread(Zip, archive, Tail(size, start, data))
-            except SoonerError as sooner:
+                return await asyncio.to_thread(ZipUnpacker, archive, ZipTail(size, start, data))
+            except NeedEarlierBytesError as sooner:
                 start = sooner.position
             finally:
                 self._ranges.give(len(data))
         what = f"the directory of the archive {archive.name} is too long"
-        measured = f"{format_bytes(size - start)} or more; {format_bytes(DIRECTORY_MOST)} are read at most"
+        measured = (
+            f"{format_bytes(size - start)} or more; {format_bytes(MAX_DIRECTORY_BYTES)} are read at most"
+        )
         raise Refused.of(what, measured, "Divide it into smaller archives, or use podferry dataset pack")
 
-    async def _admit(self, archive: Archive, aside: Aside) -> None:
+    async def _admit(self, archive: Archive, aside: MemberWriter) -> None:
         self._taken.take(archive, [member.name for member in aside.members])
         self._check_free(archive, aside.members)
         try:
@@ -143,4 +152,4 @@ class UnpackArchives:
         what = f"a member of the archive {archive.name} has the name of a file that is there already"
         remedy = "Empty the dataset path, choose another, or write the archive anew with other names"
         held = (one.name for one in members if os.path.lexists(f"{self._stage.root}/{one.name}"))
-        Refused.raise_any([Problem(what, repr(name), remedy) for name in islice(held, MOST_NAMED)])
+        Refused.raise_any([Problem(what, repr(name), remedy) for name in islice(held, MAX_NAMES_SHOWN)])

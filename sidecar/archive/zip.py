@@ -8,12 +8,12 @@ import zipfile
 from collections.abc import Iterator
 
 from podferry.contract.errors import Refused
-from podferry.sidecar.archive.decompress import Forward, Readable
-from podferry.sidecar.archive.member_writer import CHUNK, Aside, broken, whole
-from podferry.sidecar.archive.rules import MOST_NAMED, Archive
-from podferry.sidecar.fetch.byte_stream import Arriving
+from podferry.sidecar.archive.decompress import ForwardOnlyReader, Readable
+from podferry.sidecar.archive.member_writer import CHUNK, MemberWriter, broken, whole
+from podferry.sidecar.archive.rules import MAX_NAMES_SHOWN, Archive
+from podferry.sidecar.fetch.byte_stream import ByteStream
 
-DIRECTORY_MOST = 64 << 20
+MAX_DIRECTORY_BYTES = 64 << 20
 """Bytes of a zip archive's directory: half a million members, which Python holds as objects."""
 MODES = {
     stat.S_IFLNK: "a symbolic link",
@@ -26,7 +26,7 @@ ENCRYPTED = 1
 """The bit of a zip member's flags. Source: PKWARE's APPNOTE, 4.4.4."""
 
 
-class SoonerError(Exception):
+class NeedEarlierBytesError(Exception):
     """Bytes before those that are there are needed.
 
     Attributes:
@@ -38,31 +38,31 @@ class SoonerError(Exception):
         self.position = position
 
 
-class Tail(io.RawIOBase):
+class ZipTail(io.RawIOBase):
     """A zip archive of which at first only the end is there; then it goes forward."""
 
     def __init__(self, size: int, start: int, data: memoryview) -> None:
         super().__init__()
         self._size, self._start, self._data = size, start, data
         self._at = 0
-        self._following: Forward | None = None
+        self._following: ForwardOnlyReader | None = None
 
-    def follow(self, source: io.RawIOBase, start: int) -> Forward:
+    def follow(self, source: io.RawIOBase, start: int) -> ForwardOnlyReader:
         """Read from here on what arrives."""
         self._data = memoryview(b"")
-        self._following = Forward(io.BufferedReader(source, CHUNK), start)
+        self._following = ForwardOnlyReader(io.BufferedReader(source, CHUNK), start)
         return self._following
 
     def read(self, size: int | None = -1, /) -> bytes:
         """See `io.RawIOBase`.
 
         Raises:
-            SoonerError: The end that is there is too short.
+            NeedEarlierBytesError: The end that is there is too short.
         """
         if self._following is not None:
             return self._following.read(-1 if size is None else size)
         if self._at < self._start:
-            raise SoonerError(self._at)
+            raise NeedEarlierBytesError(self._at)
         at = self._at - self._start
         found = bytes(self._data[at:] if size is None or size < 0 else self._data[at : at + size])
         self._at += len(found)
@@ -88,7 +88,7 @@ class Tail(io.RawIOBase):
         return True
 
 
-class Zip:
+class ZipUnpacker:
     """A zip archive whose directory has been read: the headers between the members may lie about sizes.
 
     Attributes:
@@ -96,12 +96,12 @@ class Zip:
         members: In the order of their places.
     """
 
-    def __init__(self, archive: Archive, tail: Tail) -> None:
+    def __init__(self, archive: Archive, tail: ZipTail) -> None:
         """Reads the directory.
 
         Raises:
             Corrupt: There is none.
-            SoonerError: It begins before the end that is there.
+            NeedEarlierBytesError: It begins before the end that is there.
         """
         self._tail = tail
         with whole(archive):
@@ -109,7 +109,7 @@ class Zip:
         self.members = sorted(self._file.infolist(), key=lambda member: member.header_offset)
         self.start = self.members[0].header_offset if self.members else archive.entry.size
 
-    def check(self, aside: Aside) -> None:
+    def check(self, aside: MemberWriter) -> None:
         """Look at all members before any of them is written.
 
         Raises:
@@ -119,10 +119,10 @@ class Zip:
             mode = stat.S_IFMT(member.external_attr >> 16)
             name = member.orig_filename if "\0" in member.orig_filename else member.filename
             aside.refuse(name, MODES.get(mode, "") or _unreadable(member))
-        Refused.raise_any(aside.problems[:MOST_NAMED])
+        Refused.raise_any(aside.problems[:MAX_NAMES_SHOWN])
         aside.room([member.file_size for member in self._files()])
 
-    def unpack(self, aside: Aside, source: Arriving) -> None:
+    def unpack(self, aside: MemberWriter, source: ByteStream) -> None:
         """Copy the members from what arrives.
 
         Raises:
@@ -135,7 +135,9 @@ class Zip:
                 with self._file.open(member) as opened:
                     self._copy(aside, member, opened, file)
 
-    def _copy(self, aside: Aside, member: zipfile.ZipInfo, opened: Readable, file: Forward) -> None:
+    def _copy(
+        self, aside: MemberWriter, member: zipfile.ZipInfo, opened: Readable, file: ForwardOnlyReader
+    ) -> None:
         def read(size: int) -> bytes:
             file.allow()
             return opened.read(size)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.spec import FerrySpec
-from podferry.sidecar.config.directories import Places
-from podferry.sidecar.config.tuning import Settings
+from podferry.sidecar.config.directories import Directories
+from podferry.sidecar.config.tuning import Tuning
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +25,19 @@ class AgentConfig:
         run: KFP's run id, None outside KFP.
 
     Raises:
-        InvalidWish: A part of the spec lacks what it needs.
+        InvalidSpec: A part of the spec lacks what it needs.
     """
 
     spec: FerrySpec
-    places: Places
+    places: Directories
     dataset_secrets: Mapping[str, Path] = field(default_factory=dict)
     checkpoint_secret: Path | None = None
-    settings: Settings = field(default_factory=Settings)
+    settings: Tuning = field(default_factory=Tuning)
     run: str | None = None
     output_secret: Path | None = None
 
     def __post_init__(self) -> None:
-        InvalidWish.raise_any(self._missing())
+        InvalidSpec.raise_any(self._missing())
 
     def _missing(self) -> list[Problem]:
         spec, places = self.spec, self.places

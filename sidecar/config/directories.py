@@ -11,7 +11,7 @@ from podferry.contract.errors import Problem
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class Directories:
     """Where an agent finds and keeps things. In a pod each is a volume of its own or a part of one.
 
     Attributes:
@@ -41,12 +41,12 @@ class Places:
         return self.claims.get(name) or (self.control / "claims" / name if name else self.control)
 
 
-def beside(directory: Path) -> Path:
+def sibling_dir(directory: Path) -> Path:
     """What belongs to a directory of the user's lies beside it, never in it: a trainer lists it."""
     return directory.with_name(directory.name + ".podferry")
 
 
-def unmade(path: Path) -> Problem | None:
+def ensure_dir(path: Path) -> Problem | None:
     """Make a directory, unless it is there; why it cannot be made or written, None where it can."""
     what = f"the directory {path} cannot be made"
     if not path.parent.is_dir():

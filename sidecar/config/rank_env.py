@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 
 AUTO = "auto"
 PAIRS = (
@@ -27,7 +27,7 @@ def shard_text(text: str, environ: Mapping[str, str], world: str | None = None) 
         world: How many pods there are, where the user says; a Job tells its pods their number alone.
 
     Raises:
-        InvalidWish: `auto`, and nothing says which of how many this is.
+        InvalidSpec: `auto`, and nothing says which of how many this is.
     """
     if text != AUTO:
         return text
@@ -39,4 +39,4 @@ def shard_text(text: str, environ: Mapping[str, str], world: str | None = None) 
     looked = [*(f"{rank} and {count}" for rank, count in PAIRS), f"{INDEX} with a world"]
     measured = f"looked for {', '.join(looked)}"
     remedy = "Start it by a launcher that sets them, or write the shard: 0/4"
-    raise InvalidWish.of("shard is auto, and nothing says which part this is", measured, remedy)
+    raise InvalidSpec.of("shard is auto, and nothing says which part this is", measured, remedy)

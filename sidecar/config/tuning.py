@@ -66,7 +66,7 @@ class CheckpointSettings(msgspec.Struct, frozen=True):
     join_every: float = 2.0
 
 
-class Settings(msgspec.Struct, frozen=True):
+class Tuning(msgspec.Struct, frozen=True):
     """All of them.
 
     Attributes:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from podferry.contract.api import Durability, Marked
-from podferry.sidecar.state.agent_state import State
-from podferry.sidecar.state.durations import Timings
+from podferry.sidecar.state.agent_state import AgentState
+from podferry.sidecar.state.durations import Durations
 
 
 @dataclass(frozen=True, slots=True)
-class FlushWish:
+class FlushRequest:
     """What is known where durability is asked for.
 
     Attributes:
@@ -27,18 +27,18 @@ class FlushWish:
 
 
 class Flush(Protocol):
-    """Waits for durability, see `podferry.sidecar.agent.agent.Agent.flush`."""
+    """Waits for durability, see `podferry.sidecar.agent.agent.Agent`."""
 
-    def __call__(self, seconds: float, wish: FlushWish) -> Awaitable[Durability]:
+    def __call__(self, seconds: float, wish: FlushRequest) -> Awaitable[Durability]:
         """At most `seconds`."""
 
 
 Mark = Callable[[str], Awaitable[Marked]]
 """Takes a checkpoint's name or step, see
-`podferry.sidecar.checkpoint.pipeline.pipeline.CheckpointFerry.mark`."""
+`podferry.sidecar.checkpoint.pipeline.pipeline.CheckpointPipeline.mark`."""
 
 
-class Answers:
+class AgentApi:
     """Where the answers are.
 
     Attributes:
@@ -49,14 +49,14 @@ class Answers:
         flush, mark: Set once there is something to wait for and to mark.
     """
 
-    def __init__(self, state: State, timings: Timings) -> None:
+    def __init__(self, state: AgentState, timings: Durations) -> None:
         self.state, self.timings = state, timings
         self.refresh: Callable[[], object] = lambda: None
         self.flush: Flush | None = None
         self.mark: Mark | None = None
 
 
-def together(answers: Sequence[Durability]) -> Durability:
+def merge(answers: Sequence[Durability]) -> Durability:
     """The answers of several parts of an agent as one."""
     open_ones = [answer for answer in answers if not answer.durable]
     return Durability(

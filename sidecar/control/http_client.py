@@ -14,7 +14,7 @@ from podferry.contract.api import (
     DONE_PATH,
     DURABLE_PATH,
     GATE_PATH,
-    LONGEST_WAIT,
+    MAX_WAIT_SECONDS,
     STATUS_PATH,
     Durability,
     Gate,
@@ -48,7 +48,7 @@ class AgentClient:
         """
         return self._ask("GET", STATUS_PATH, Status)
 
-    def gates(self, wait: float = LONGEST_WAIT) -> Iterator[Gate]:
+    def gates(self, wait: float = MAX_WAIT_SECONDS) -> Iterator[Gate]:
         """What the gate says, again and again, each answer at the latest after `wait` seconds."""
         while True:
             yield self._ask("GET", f"{GATE_PATH}?wait={wait}", Gate, wait)
@@ -71,7 +71,7 @@ class AgentClient:
         """
         deadline = time.monotonic() + timeout
         while True:
-            wait = max(min(deadline - time.monotonic(), LONGEST_WAIT), 0.0)
+            wait = max(min(deadline - time.monotonic(), MAX_WAIT_SECONDS), 0.0)
             query = {"wait": f"{wait:.3f}", "final": str(final).lower(), "ending": str(ending).lower()}
             query |= {} if exit_code is None else {"exit": str(exit_code)}
             answer = self._ask("POST", f"{DURABLE_PATH}?{urlencode(query)}", Durability, wait)

@@ -12,19 +12,19 @@ from podferry.contract.api import (
     DONE_PATH,
     DURABLE_PATH,
     GATE_PATH,
-    LONGEST_WAIT,
+    MAX_WAIT_SECONDS,
     METRICS_PATH,
     STATUS_PATH,
+    AgentPhase,
     Durability,
     Marked,
-    Stage,
 )
 from podferry.contract.errors import Problem
-from podferry.sidecar.control.agent_api import Answers, FlushWish
+from podferry.sidecar.control.agent_api import AgentApi, FlushRequest
 from podferry.sidecar.state.prometheus import exposition
 
 NOT_YET = Problem("there is nothing to mark", "the gate has not opened, or the pod has no checkpoints")
-FINAL_STAGES = frozenset({Stage.REFUSED, Stage.ENDED})
+FINAL_STAGES = frozenset({AgentPhase.REFUSED, AgentPhase.ENDED})
 
 
 def _answer(document: msgspec.Struct) -> web.Response:
@@ -36,23 +36,23 @@ def _wait(request: web.Request) -> float:
         seconds = float(request.query.get("wait", "0"))
     except ValueError:
         raise web.HTTPBadRequest(text="wait must be a number of seconds") from None
-    return min(max(seconds, 0.0), LONGEST_WAIT)
+    return min(max(seconds, 0.0), MAX_WAIT_SECONDS)
 
 
-def _wish(request: web.Request) -> FlushWish:
+def _wish(request: web.Request) -> FlushRequest:
     exit_code = request.query.get("exit")
     try:
         code = None if exit_code is None else int(exit_code)
     except ValueError:
         raise web.HTTPBadRequest(text="exit must be an exit code") from None
     final, ending = (request.query.get(name) == "true" for name in ("final", "ending"))
-    return FlushWish(final=final, ending=ending, exit_code=code)
+    return FlushRequest(final=final, ending=ending, exit_code=code)
 
 
-class Api:
+class ApiServer:
     """The handlers."""
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, answers: AgentApi) -> None:
         self._answers, self._state = answers, answers.state
 
     async def status(self, _: web.Request) -> web.Response:
@@ -89,9 +89,9 @@ class Api:
         return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
-async def serve(answers: Answers, listener: socket.socket) -> web.AppRunner:
+async def serve(answers: AgentApi, listener: socket.socket) -> web.AppRunner:
     """Serve on a bound socket; the caller cleans the runner up."""
-    api = Api(answers)
+    api = ApiServer(answers)
     app = web.Application()
     app.router.add_get(STATUS_PATH, api.status)
     app.router.add_get(GATE_PATH, api.gate)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 TERMINATION_LOG = Path("/dev/termination-log")
-LONGEST_MESSAGE = 4096
+MAX_MESSAGE_BYTES = 4096
 """Bytes of a termination message that Kubernetes keeps."""
 
 
@@ -14,6 +14,6 @@ def leave_message(text: str, place: Path = TERMINATION_LOG) -> None:
     """Leave a message, cut to what is kept. Kubernetes makes the file; elsewhere none is wanted."""
     try:
         if place.exists():
-            place.write_bytes(text.encode()[:LONGEST_MESSAGE])
+            place.write_bytes(text.encode()[:MAX_MESSAGE_BYTES])
     except OSError as error:
         sys.stderr.write(f"{place} cannot be written: {error}\n")

@@ -15,7 +15,7 @@ from podferry.contract.errors import Unavailable
 from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.control.termination_message import TERMINATION_LOG, leave_message
 
-SAY_EVERY = 10.0
+REPORT_EVERY = 10.0
 """Seconds between two lines about the progress."""
 
 
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
 
 def wait(client: AgentClient) -> Gate:
     """The gate once it is open or refused; tells the progress meanwhile."""
-    for gate in client.gates(SAY_EVERY):
+    for gate in client.gates(REPORT_EVERY):
         if gate.open or gate.problems:
             return gate
         sys.stderr.write(gate.summary + "\n")

@@ -7,25 +7,31 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podferry.contract.api import DatasetStatus
-from podferry.contract.dataset_volume import unsized
+from podferry.contract.dataset_volume import unknown_size
 from podferry.contract.errors import Changed, Corrupt, NotFound, Refused
 from podferry.contract.memory import data_volume
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import DatasetSpec, Medium, Unpack
 from podferry.sidecar.config.store_access import store_config
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.dataset.fit_check import Placed, surely_fits
-from podferry.sidecar.dataset.listing_overlap import Ahead, Allowed
-from podferry.sidecar.dataset.materialize import Contents
-from podferry.sidecar.dataset.selection import Opened, Selection, open_selected, part_of, since_frozen
-from podferry.sidecar.fetch.fetcher import Prefetch
+from podferry.sidecar.dataset.fit_check import PlannedDataset, surely_fits
+from podferry.sidecar.dataset.listing_overlap import ListingOverlap, OverlapBudget
+from podferry.sidecar.dataset.materialize import Materializer
+from podferry.sidecar.dataset.selection import (
+    SelectedDataset,
+    Selection,
+    open_selected,
+    part_of,
+    since_frozen,
+)
+from podferry.sidecar.fetch.fetcher import Fetcher
 from podferry.sidecar.fetch.partial_file import continued
-from podferry.sidecar.fetch.plan import PrefetchPlan, plan_prefetch
-from podferry.sidecar.fetch.range_reader import Way
-from podferry.sidecar.fetch.source import Source
-from podferry.sidecar.staging.staging_dir import Stage
+from podferry.sidecar.fetch.plan import FetchPlan, plan_fetch
+from podferry.sidecar.fetch.range_reader import FetchContext
+from podferry.sidecar.fetch.source import FetchSource
+from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.staging.volume_capacity import measure
-from podferry.sidecar.state.progress_log import PrefetchReport
+from podferry.sidecar.state.progress_log import ProgressLog
 from podferry.storage.listing.by_directory import ignore
 from podferry.storage.listing.dataset import check_frozen
 from podferry.storage.range_fetch import EngineLane
@@ -33,7 +39,7 @@ from podferry.storage.store import StoreConfig
 
 
 @dataclass(frozen=True, slots=True)
-class DatasetPlace:
+class DatasetPlacement:
     """Where one dataset is brought, and with whose credentials.
 
     Attributes:
@@ -51,30 +57,30 @@ class DatasetPlace:
     alone: bool = True
 
 
-class DatasetWork:
+class DatasetJob:
     """Brings one dataset. Imports little: `podferry dataset get` is nothing else."""
 
     def __init__(
         self,
         spec: DatasetSpec,
-        place: DatasetPlace,
+        place: DatasetPlacement,
         settings: PrefetchSettings,
         changed: Callable[[], None] = lambda: None,
     ) -> None:
         self.spec = spec
         self.status = DatasetStatus(uri=spec.reference, path=spec.path, name=spec.name)
-        self.report = PrefetchReport(self.status, place.stage)
+        self.report = ProgressLog(self.status, place.stage)
         self._place, self._root = place, place.stage
         self._settings = settings
         self._changed = changed
-        self._stage = Stage(place.stage, place.claim, file_mode=spec.file_mode)
-        self._dataset: Opened | None = None
-        self._contents: Contents | None = None
-        self._plan: PrefetchPlan | None = None
-        self._ahead: Ahead | None = None
+        self._stage = StagingDir(place.stage, place.claim, file_mode=spec.file_mode)
+        self._dataset: SelectedDataset | None = None
+        self._contents: Materializer | None = None
+        self._plan: FetchPlan | None = None
+        self._ahead: ListingOverlap | None = None
         self._came_ahead: frozenset[str] = frozenset()
 
-    async def plan(self) -> Placed:
+    async def plan(self) -> PlannedDataset:
         """List, select, compare with the reference, claim the stage.
 
         No byte of the data has moved on return, but for what `podferry.sidecar.dataset.listing_overlap`
@@ -93,13 +99,13 @@ class DatasetWork:
         named, pack = opened.named, opened.pack
         check_frozen(self.spec.parsed, named)
         part = part_of(opened.manifest, self.spec.shard)
-        self._contents = Contents(part, pack, self.spec.unpack, self._place.claim)
+        self._contents = Materializer(part, pack, self.spec.unpack, self._place.claim)
         kept = self._contents.claim(self._stage)
         if self._ahead is not None:
             self._came_ahead |= await self._ahead.adopt(part.entries)
             self._ahead = None
         there = kept | self._came_ahead
-        self._plan = continued(plan_prefetch(part, there, self._settings), self._stage)
+        self._plan = continued(plan_fetch(part, there, self._settings), self._stage)
         self.status.digest = named.digest
         self.status.files, self.status.bytes = part.files, part.bytes
         self.status.files_kept = len(kept - self._came_ahead)
@@ -107,9 +113,9 @@ class DatasetWork:
         capacity = measure(self._root)
         self.status.in_memory = capacity.in_memory
         self._changed()
-        return Placed(self._plan, capacity, self.spec.name, self._limit())
+        return PlannedDataset(self._plan, capacity, self.spec.name, self._limit())
 
-    async def _open(self) -> Opened:
+    async def _open(self) -> SelectedDataset:
         """List and select; where there is room for whatever is listed, files come already."""
         selection = Selection(self.spec.include, self.spec.exclude)
         self._ahead = self._ahead or self._begin_ahead(selection)
@@ -126,9 +132,9 @@ class DatasetWork:
             await self._ahead.end()
         return opened
 
-    def _begin_ahead(self, selection: Selection) -> Ahead | None:
+    def _begin_ahead(self, selection: Selection) -> ListingOverlap | None:
         spec = self.spec
-        if not self._place.alone or spec.shard or spec.unpack is Unpack.ALWAYS or any(unsized(spec)):
+        if not self._place.alone or spec.shard or spec.unpack is Unpack.ALWAYS or any(unknown_size(spec)):
             return None
         volume, capacity = data_volume(spec), measure(self._root)
         if not surely_fits(volume, capacity, self._settings.buffer_bytes):
@@ -136,15 +142,15 @@ class DatasetWork:
         place = self._stage.ahead()
         if place is None:
             return None
-        allowed = Allowed(selection, volume.bytes, capacity.page_bytes)
-        return Ahead(self._stage, place, allowed, self._settings, self.report)
+        allowed = OverlapBudget(selection, volume.bytes, capacity.page_bytes)
+        return ListingOverlap(self._stage, place, allowed, self._settings, self.report)
 
     def _access(self) -> StoreConfig:
         return store_config(self.spec.access, self._place.secret)
 
     def _limit(self) -> int | None:
         """The volume's limit where the kubelet alone watches it: on a disk, in a pod."""
-        watched = self._place.in_pod and self.spec.medium is Medium.DISK and not any(unsized(self.spec))
+        watched = self._place.in_pod and self.spec.medium is Medium.DISK and not any(unknown_size(self.spec))
         return data_volume(self.spec).bytes if watched else None
 
     async def fetch(self, *, lines: bool = True) -> None:
@@ -154,17 +160,17 @@ class DatasetWork:
             lines: Log a line every few seconds.
 
         Raises:
-            Changed, NotFound, Corrupt, TemporaryError, Refused: See `Prefetch.run`.
+            Changed, NotFound, Corrupt, TemporaryError, Refused: See `Fetcher.run`.
         """
         assert self._plan and self._dataset and self._contents  # noqa: PT018, S101 - `plan` comes first
         self._came_ahead = frozenset()  # from here on it is as good as what comes now
         store, stage, settings = self._dataset.store, self._stage, self._settings
-        source, meter = Source(EngineLane(store), store.requests), self.report.meter
-        way = Way(source.lane, stage, settings, self._advance)
+        source, meter = FetchSource(EngineLane(store), store.requests), self.report.meter
+        way = FetchContext(source.lane, stage, settings, self._advance)
         try:
             async with self.report.telling(lines=lines):
                 rest = await self._contents.unpack(self._plan, way)
-                await Prefetch(rest, source, stage, settings, meter=meter).run()
+                await Fetcher(rest, source, stage, settings, meter=meter).run()
         except (Changed, NotFound, Corrupt) as error:
             if self._dataset.source is None:
                 raise

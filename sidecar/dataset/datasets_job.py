@@ -8,28 +8,28 @@ import structlog
 
 from podferry.contract.errors import PermanentError, Refused
 from podferry.sidecar.config.agent_config import AgentConfig
-from podferry.sidecar.dataset.dataset_job import DatasetPlace, DatasetWork
-from podferry.sidecar.dataset.fit_check import Placed, fit_problems
-from podferry.sidecar.runtime.concurrency import merged
-from podferry.sidecar.state.agent_state import State
+from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
+from podferry.sidecar.dataset.fit_check import PlannedDataset, fit_problems
+from podferry.sidecar.runtime.concurrency import merge_errors
+from podferry.sidecar.state.agent_state import AgentState
 
 log = structlog.get_logger(__name__)
 
 
-class DatasetsWork:
+class DatasetsJob:
     """Brings the datasets of a spec.
 
     One at a time: each run may have as many bytes in flight as the memory sum has, and one run alone fills
     the link.
     """
 
-    def __init__(self, config: AgentConfig, state: State) -> None:
+    def __init__(self, config: AgentConfig, state: AgentState) -> None:
         places, secrets = config.places, config.dataset_secrets
         self._in_pod = places.in_pod
         self._works = [
-            DatasetWork(
+            DatasetJob(
                 spec,
-                DatasetPlace(
+                DatasetPlacement(
                     places.datasets[spec.name],
                     places.claim(spec.name),
                     secrets.get(spec.name),
@@ -50,9 +50,9 @@ class DatasetsWork:
             PermanentError, TemporaryError: Why they cannot be brought, all of it at once.
         """
         results = await asyncio.gather(*(work.plan() for work in self._works), return_exceptions=True)
-        placed = [result for result in results if isinstance(result, Placed)]
+        placed = [result for result in results if isinstance(result, PlannedDataset)]
         unfit = fit_problems(placed, in_pod=self._in_pod)
-        error = merged([*results, *([Refused(*unfit)] if unfit else [])])
+        error = merge_errors([*results, *([Refused(*unfit)] if unfit else [])])
         if error is None:
             return
         if isinstance(error, PermanentError):

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from podferry.contract.dataset_volume import DataVolume
+from podferry.contract.dataset_volume import DatasetVolume
 from podferry.contract.errors import Problem, Refused
 from podferry.contract.manifest import Entry
 from podferry.contract.memory import charged, in_pages
 from podferry.contract.quantity import format_bytes, quantity_at_least
 from podferry.contract.spec import PREFIX
-from podferry.sidecar.fetch.plan import PrefetchPlan
+from podferry.sidecar.fetch.plan import FetchPlan
 from podferry.sidecar.staging.volume_capacity import Capacity
 
 PACK = "podferry dataset pack"
@@ -24,7 +24,7 @@ WASTE = 1.25
 """Times their bytes that files take in memory, from which on packing them is worth telling."""
 
 
-class Placed(msgspec.Struct, frozen=True):
+class PlannedDataset(msgspec.Struct, frozen=True):
     """A plan, and where it is to be carried out.
 
     Attributes:
@@ -35,7 +35,7 @@ class Placed(msgspec.Struct, frozen=True):
             None where the file system itself is as large as the volume.
     """
 
-    plan: PrefetchPlan
+    plan: FetchPlan
     capacity: Capacity
     name: str = ""
     limit: int | None = None
@@ -46,7 +46,7 @@ class Placed(msgspec.Struct, frozen=True):
         return f"the dataset {self.name}" if self.name else "the dataset"
 
 
-def refuse_unless_fits(placed: Sequence[Placed], *, in_pod: bool) -> None:
+def refuse_unless_fits(placed: Sequence[PlannedDataset], *, in_pod: bool) -> None:
     """Raise what `fit_problems` finds.
 
     Raises:
@@ -55,7 +55,7 @@ def refuse_unless_fits(placed: Sequence[Placed], *, in_pod: bool) -> None:
     Refused.raise_any(fit_problems(placed, in_pod=in_pod))
 
 
-def fit_problems(placed: Sequence[Placed], *, in_pod: bool) -> list[Problem]:
+def fit_problems(placed: Sequence[PlannedDataset], *, in_pod: bool) -> list[Problem]:
     """Why the datasets do not fit, each limit with its numbers; empty where they do.
 
     Args:
@@ -70,7 +70,7 @@ def fit_problems(placed: Sequence[Placed], *, in_pod: bool) -> list[Problem]:
     return [*found, *(_memory_problems(in_memory, in_pod) if in_memory else ())]
 
 
-def surely_fits(volume: DataVolume, capacity: Capacity, flight: int) -> bool:
+def surely_fits(volume: DatasetVolume, capacity: Capacity, flight: int) -> bool:
     """Whether there is room for all that a dataset's volume may hold, whatever its listing will say.
 
     Args:
@@ -83,16 +83,16 @@ def surely_fits(volume: DataVolume, capacity: Capacity, flight: int) -> bool:
     return volume.bytes <= capacity.volume_bytes and all(one is None or memory <= one for one in limits)
 
 
-def _volumes(placed: Sequence[Placed]) -> list[list[Placed]]:
+def _volumes(placed: Sequence[PlannedDataset]) -> list[list[PlannedDataset]]:
     """Those that share a file system together; a device that is not known is its own."""
-    groups: dict[object, list[Placed]] = {}
+    groups: dict[object, list[PlannedDataset]] = {}
     for one in placed:
         device = one.capacity.device
         groups.setdefault(id(one) if device is None else ("device", device), []).append(one)
     return list(groups.values())
 
 
-def _volume_problems(group: Sequence[Placed], in_pod: bool) -> Iterator[Problem]:
+def _volume_problems(group: Sequence[PlannedDataset], in_pod: bool) -> Iterator[Problem]:
     need = sum(_in_pages(one.plan.files, one) - one.plan.partial for one in group)
     free = min(one.capacity.volume_bytes for one in group)
     if need > free:
@@ -101,7 +101,7 @@ def _volume_problems(group: Sequence[Placed], in_pod: bool) -> Iterator[Problem]
         yield Problem(f"{_larger(group)} than {whose} volume", measured, _room(group, in_pod))
 
 
-def _inode_problems(group: Sequence[Placed], in_pod: bool) -> Iterator[Problem]:
+def _inode_problems(group: Sequence[PlannedDataset], in_pod: bool) -> Iterator[Problem]:
     files = sum(len(one.plan.files) for one in group)
     folders = sum(len(_directories(one.plan.files) - _directories(one.plan.kept)) for one in group)
     known = [one.capacity.volume_files for one in group if one.capacity.volume_files is not None]
@@ -111,7 +111,7 @@ def _inode_problems(group: Sequence[Placed], in_pod: bool) -> Iterator[Problem]:
         yield Problem("the volume has too few inodes", measured, remedy)
 
 
-def _limit_problems(one: Placed) -> Iterator[Problem]:
+def _limit_problems(one: PlannedDataset) -> Iterator[Problem]:
     need = _in_pages((*one.plan.files, *one.plan.kept), one)
     if one.limit is not None and need > one.limit:
         measured = f"it takes {format_bytes(need)} in whole blocks; the volume's sizeLimit is "
@@ -119,7 +119,7 @@ def _limit_problems(one: Placed) -> Iterator[Problem]:
         yield Problem(what, measured + format_bytes(one.limit), _room([one], in_pod=True))
 
 
-def _memory_problems(group: Sequence[Placed], in_pod: bool) -> Iterator[Problem]:
+def _memory_problems(group: Sequence[PlannedDataset], in_pod: bool) -> Iterator[Problem]:
     sizes = (sum(entry.size for entry in one.plan.files) for one in group)
     # Twice: a body in chunks, and joined.
     flight = 2 * max(min(one.plan.buffer_bytes, size) for one, size in zip(group, sizes, strict=True))
@@ -139,11 +139,11 @@ def _memory_problems(group: Sequence[Placed], in_pod: bool) -> Iterator[Problem]
         yield Problem(what, f"{wanted}; {format_bytes(left)} are available", remedy)
 
 
-def _larger(group: Sequence[Placed]) -> str:
+def _larger(group: Sequence[PlannedDataset]) -> str:
     return f"{group[0].called} is larger" if len(group) == 1 else "the datasets together are larger"
 
 
-def _files(group: Sequence[Placed]) -> str:
+def _files(group: Sequence[PlannedDataset]) -> str:
     """How many files of how many bytes, of each where there are several."""
     shown = []
     for one in group:
@@ -153,7 +153,7 @@ def _files(group: Sequence[Placed]) -> str:
     return ", ".join(shown)
 
 
-def _room(group: Sequence[Placed], in_pod: bool) -> str:
+def _room(group: Sequence[PlannedDataset], in_pod: bool) -> str:
     """A larger volume or another path holds the whole dataset, what is kept included."""
     whole = {one.name: _charged((*one.plan.files, *one.plan.kept), one) for one in group}
     if not in_pod:
@@ -166,7 +166,7 @@ def _room(group: Sequence[Placed], in_pod: bool) -> str:
     return f"Set {' and '.join(sizes)}; {_less(group, in_pod)}"
 
 
-def _less(group: Sequence[Placed], in_pod: bool) -> str:
+def _less(group: Sequence[PlannedDataset], in_pod: bool) -> str:
     """What takes less memory: a disk, a part, or fewer and larger files."""
     disk = any(one.capacity.in_memory for one in group)
     choices = [f"set {_names(group, PREFIX + 'medium')} to disk or auto"] if in_pod and disk else []
@@ -180,7 +180,7 @@ def _part(in_pod: bool) -> str:
     return f"{PREFIX}shard or {PREFIX}include" if in_pod else "--shard or --include"
 
 
-def _names(group: Sequence[Placed], key: str) -> str:
+def _names(group: Sequence[PlannedDataset], key: str) -> str:
     return " and ".join(_key(key, one.name) for one in group)
 
 
@@ -188,16 +188,16 @@ def _key(key: str, name: str) -> str:
     return f"{key}.{name}" if name else key
 
 
-def _wasteful(one: Placed) -> bool:
+def _wasteful(one: PlannedDataset) -> bool:
     return _charged(one.plan.files, one) > WASTE * sum(entry.size for entry in one.plan.files)
 
 
-def _in_pages(entries: Iterable[Entry], one: Placed) -> int:
+def _in_pages(entries: Iterable[Entry], one: PlannedDataset) -> int:
     """What files take of their volume."""
     return in_pages((entry.size for entry in entries), one.capacity.page_bytes)
 
 
-def _charged(entries: Iterable[Entry], one: Placed) -> int:
+def _charged(entries: Iterable[Entry], one: PlannedDataset) -> int:
     """What files are charged to a memory limit."""
     return charged((entry.size for entry in entries), one.capacity.page_bytes)
 

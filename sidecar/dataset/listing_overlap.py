@@ -16,22 +16,22 @@ from pathlib import Path
 import msgspec
 
 from podferry.contract.manifest import Entry
-from podferry.contract.memory import PAGE, charged
+from podferry.contract.memory import PAGE_BYTES, charged
 from podferry.contract.selection import select
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.selection import Selection
-from podferry.sidecar.fetch.job_queue import LOT, Lots
-from podferry.sidecar.fetch.sinks import Job, Landing, WholeJob
-from podferry.sidecar.staging.staging_dir import Stage
-from podferry.sidecar.state.progress_log import PrefetchReport
-from podferry.storage.http.connection import BUFFER
-from podferry.storage.http.pool import HttpLane
-from podferry.storage.request_builder import Requests
+from podferry.sidecar.fetch.job_queue import BATCH_JOBS, JobQueue
+from podferry.sidecar.fetch.sinks import ChunkSink, Job, ObjectJob
+from podferry.sidecar.staging.staging_dir import StagingDir
+from podferry.sidecar.state.progress_log import ProgressLog
+from podferry.storage.http.connection import BUFFER_BYTES
+from podferry.storage.http.pool import ConnectionPool
+from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.store import Store
 
-ANSWER = 1000
+ENTRIES_PER_PAGE = 1000
 """Entries that most stores list in one answer."""
-FIRST = 3 * ANSWER
+FIRST = 3 * ENTRIES_PER_PAGE
 """Entries that are listed before it begins: three requests, which take about as long as beginning does."""
 QUICK = 20_000
 """Entries a second from which a listing keeps this process busy by itself: it can read 50,000."""
@@ -41,7 +41,7 @@ AT_A_TIME = 500
 """Files that get their names in a row: some 20 ms, in which nobody else's turn comes."""
 
 
-class Allowed(msgspec.Struct, frozen=True):
+class OverlapBudget(msgspec.Struct, frozen=True):
     """What may come ahead.
 
     Attributes:
@@ -52,10 +52,10 @@ class Allowed(msgspec.Struct, frozen=True):
 
     selection: Selection
     room: int
-    page_bytes: int = PAGE
+    page_bytes: int = PAGE_BYTES
 
 
-class Ahead:
+class ListingOverlap:
     """Fetches small files beside the listing.
 
     Args:
@@ -68,17 +68,17 @@ class Ahead:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: StagingDir,
         place: Path,
-        allowed: Allowed,
+        allowed: OverlapBudget,
         settings: PrefetchSettings,
-        report: PrefetchReport,
+        report: ProgressLog,
     ) -> None:
         self._stage, self._settings, self._report = stage, settings, report
-        aside = Stage(place, place, stage.file_mode)
-        self._landing = Landing(aside, settings.verify, False, self._landed, lambda job, came: None)
+        aside = StagingDir(place, place, stage.file_mode)
+        self._landing = ChunkSink(aside, settings.verify, False, self._landed, lambda job, came: None)
         self._queue = _Queue(allowed, settings.range_bytes)
-        self._came: dict[str, WholeJob] = {}
+        self._came: dict[str, ObjectJob] = {}
         self._listed, self._since = 0, time.monotonic()
         self._task: asyncio.Task[None] | None = None
 
@@ -86,7 +86,12 @@ class Ahead:
         """Take note of an entry; one may come twice, and when the listing is begun again all do."""
         self._queue.append(entry)
         self._listed += 1
-        if self._task is None and self._listed > FIRST and self._listed % ANSWER == 1 and self._is_slow:
+        if (
+            self._task is None
+            and self._listed > FIRST
+            and self._listed % ENTRIES_PER_PAGE == 1
+            and self._is_slow
+        ):
             requests = store.requests
             if requests is not None:
                 self._task = asyncio.create_task(self._run(requests))
@@ -131,20 +136,20 @@ class Ahead:
             return None
         return entry.name
 
-    async def _run(self, requests: Requests) -> None:
-        most = max(1, self._settings.buffer_bytes // BUFFER)
+    async def _run(self, requests: RequestBuilder) -> None:
+        most = max(1, self._settings.buffer_bytes // BUFFER_BYTES)
         meter = self._report.meter
         handed_over = meter.handed_over
         self._report.begin()
         try:
-            await HttpLane(_Waiting(requests, self._queue, self._landing), most, meter).run()
+            await ConnectionPool(_Waiting(requests, self._queue, self._landing), most, meter).run()
         except Exception as error:  # noqa: BLE001 - whatever it is, what is left comes as planned
             meter.why = f"nothing more came beside the listing: {error!r}"
         finally:
             meter.handed_over = handed_over  # to nobody: the plan counts what it hands over
             self._report.pause()
 
-    def _landed(self, job: WholeJob) -> None:
+    def _landed(self, job: ObjectJob) -> None:
         self._came[job.entry.name] = job
         self._report.meter.files += 1
 
@@ -152,7 +157,7 @@ class Ahead:
 class _Queue:
     """Entries that are listed, and those of them that are to come."""
 
-    def __init__(self, allowed: Allowed, largest: int) -> None:
+    def __init__(self, allowed: OverlapBudget, largest: int) -> None:
         self._allowed, self._left, self._largest = allowed, allowed.room, largest
         self._listed: deque[Entry] = deque()
         self._taken = set[str]()
@@ -173,7 +178,7 @@ class _Queue:
     async def take(self) -> list[tuple[int, Entry]]:
         """The next ones, numbered; none at the end."""
         while not self._ended and self._left > 0:
-            page = [self._listed.popleft() for _ in range(min(LOT, len(self._listed)))]
+            page = [self._listed.popleft() for _ in range(min(BATCH_JOBS, len(self._listed)))]
             if taken := [(len(self._taken), entry) for entry in self._wanted(page) if self._takes(entry)]:
                 return taken
             if not page:
@@ -196,10 +201,10 @@ class _Queue:
         return True
 
 
-class _Waiting(Lots):
+class _Waiting(JobQueue):
     """Lots of what is listed, as it is listed."""
 
-    def __init__(self, requests: Requests, queue: _Queue, landing: Landing) -> None:
+    def __init__(self, requests: RequestBuilder, queue: _Queue, landing: ChunkSink) -> None:
         super().__init__(requests, iter(()), lambda job, why: None)
         self._queue, self._landing = queue, landing
 
@@ -207,7 +212,7 @@ class _Waiting(Lots):
         """See `Work.lot`."""
         while entries := await self._queue.take():
             jobs = [
-                WholeJob(number, entry, Entry(str(number), entry.size, entry.tag), self._landing)
+                ObjectJob(number, entry, Entry(str(number), entry.size, entry.tag), self._landing)
                 for number, entry in entries
             ]
             if await self.prepared(jobs):

@@ -14,16 +14,16 @@ import msgspec
 from podferry.contract.errors import TemporaryError
 from podferry.contract.manifest import Entry, Manifest
 from podferry.contract.spec import Unpack
-from podferry.sidecar.archive.records import Records, with_members
-from podferry.sidecar.archive.rules import Archive, Room, archives_of
-from podferry.sidecar.fetch.plan import PrefetchPlan, plan_prefetch
-from podferry.sidecar.fetch.range_reader import Way
+from podferry.sidecar.archive.records import UnpackRecords, with_members
+from podferry.sidecar.archive.rules import Archive, SpaceBudget, archives_of
+from podferry.sidecar.fetch.plan import FetchPlan, plan_fetch
+from podferry.sidecar.fetch.range_reader import FetchContext
 from podferry.sidecar.pack.reader import Pack
-from podferry.sidecar.staging.staging_dir import Stage
+from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.staging.volume_capacity import measure
 
 
-class Contents:
+class Materializer:
     """What one pod wants of a dataset.
 
     Args:
@@ -36,27 +36,28 @@ class Contents:
     def __init__(self, part: Manifest, pack: Pack | None, unpack: Unpack, claims: Path) -> None:
         self._part, self._pack, self._claims = part, pack, claims
         self._archives = archives_of(part.entries, unpack) if pack is None else ()
-        self._records: Records | None = None
+        self._records: UnpackRecords | None = None
         self._members: tuple[Entry, ...] = ()
 
-    def claim(self, stage: Stage) -> frozenset[str]:
+    def claim(self, stage: StagingDir) -> frozenset[str]:
         """Claim a stage for it; the names of the files, and of the archives, that it holds whole.
 
         Raises:
-            Refused: See `Stage.claim`.
+            Refused: See `StagingDir.claim`.
         """
-        self._records = Records(stage.root, self._claims)
+        self._records = UnpackRecords(stage.root, self._claims)
         whole = self._records.whole(self._archives)
         kept = stage.claim(with_members(self._part, self._archives, whole), self._records.ours)
         done = self._records.settle(whole, kept)
         self._members = tuple(member for name in done for member in whole[name])
         return done.union(entry.name for entry in self._part.entries if entry.name in kept)
 
-    async def unpack(self, plan: PrefetchPlan, way: Way) -> PrefetchPlan:
+    async def unpack(self, plan: FetchPlan, way: FetchContext) -> FetchPlan:
         """Bring what of a plan is no object of its own; the plan of the rest.
 
         Raises:
-            Changed, Corrupt, NotFound, Refused, TemporaryError: See `FetchPacked.run`, `UnpackArchives.run`.
+            Changed, Corrupt, NotFound, Refused, TemporaryError: See `PackExtractor.run`,
+            `ArchiveUnpacker.run`.
         """
         packed = self._pack.names if self._pack else frozenset()
         names = packed.union(archive.name for archive in self._archives)
@@ -64,7 +65,7 @@ class Contents:
             return plan
         plain = tuple(entry for entry in self._part.entries if entry.name not in names)
         kept = frozenset(entry.name for entry in plan.kept)
-        rest = plan_prefetch(msgspec.structs.replace(self._part, entries=plain), kept, way.settings)
+        rest = plan_fetch(msgspec.structs.replace(self._part, entries=plain), kept, way.settings)
         try:
             await self._cut_out(packed.intersection(entry.name for entry in plan.files), way)
             await self._unpack([one for one in self._archives if one.name not in kept], rest, way)
@@ -75,16 +76,16 @@ class Contents:
             raise
         return rest
 
-    async def _cut_out(self, wanted: frozenset[str], way: Way) -> None:
+    async def _cut_out(self, wanted: frozenset[str], way: FetchContext) -> None:
         if self._pack is not None and wanted:
-            from podferry.sidecar.pack.extractor import FetchPacked  # noqa: PLC0415
+            from podferry.sidecar.pack.extractor import PackExtractor  # noqa: PLC0415
 
-            await FetchPacked(self._pack, wanted, way).run()
+            await PackExtractor(self._pack, wanted, way).run()
 
-    async def _unpack(self, archives: Sequence[Archive], rest: PrefetchPlan, way: Way) -> None:
+    async def _unpack(self, archives: Sequence[Archive], rest: FetchPlan, way: FetchContext) -> None:
         if archives and self._records is not None:
-            from podferry.sidecar.archive.unpacker import UnpackArchives  # noqa: PLC0415
+            from podferry.sidecar.archive.unpacker import ArchiveUnpacker  # noqa: PLC0415
 
-            room = Room(measure(way.stage.root), [entry.size for entry in rest.files])
+            room = SpaceBudget(measure(way.stage.root), [entry.size for entry in rest.files])
             taken = [entry.name for entry in (*rest.files, *rest.kept, *self._members)]
-            await UnpackArchives(archives, way, self._records, taken, room).run()
+            await ArchiveUnpacker(archives, way, self._records, taken, room).run()

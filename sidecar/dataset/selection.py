@@ -15,13 +15,13 @@ from podferry.contract.selection import select, shard_of
 from podferry.contract.spec import Shard, Unpack
 from podferry.contract.uri import Uri
 from podferry.sidecar.pack.reader import Pack, open_pack
-from podferry.storage.listing.by_directory import Seen, ignore
+from podferry.storage.listing.by_directory import OnEntry, ignore
 from podferry.storage.listing.dataset import changed_since, open_listing
 from podferry.storage.store import Store, StoreConfig
 
-MOST_NAMED = 3
+MAX_NAMES_SHOWN = 3
 """Names that a message shows: enough to recognise a slip, few enough to read."""
-MOST_COMPARED = 2000
+MAX_NAMES_COMPARED = 2000
 """Names that are compared with a glob: each comparison takes some microseconds, and the first names tell."""
 NEAR = 0.3
 """Likeness from which a name is near: a glob lacks what its stars stand for."""
@@ -61,9 +61,9 @@ class Selection(msgspec.Struct, frozen=True):
         return EmptyDataset.of(what, measured, f"The nearest names are {', '.join(self._nearest(entries))}")
 
     def _nearest(self, entries: Sequence[Entry]) -> list[str]:
-        names = sorted(entry.name for entry in entries)[:MOST_COMPARED]
+        names = sorted(entry.name for entry in entries)[:MAX_NAMES_COMPARED]
         wanted = " ".join(self.include).replace("*", "")
-        return get_close_matches(wanted, names, n=MOST_NAMED, cutoff=NEAR) or names[:MOST_NAMED]
+        return get_close_matches(wanted, names, n=MAX_NAMES_SHOWN, cutoff=NEAR) or names[:MAX_NAMES_SHOWN]
 
 
 def selected(manifest: Manifest, uri: Uri, selection: Selection) -> Manifest:
@@ -80,7 +80,7 @@ def selected(manifest: Manifest, uri: Uri, selection: Selection) -> Manifest:
     return manifest if selection == Selection() else freeze(manifest.uri, selection.of(uri, manifest.entries))
 
 
-class Opened(msgspec.Struct, frozen=True):
+class SelectedDataset(msgspec.Struct, frozen=True):
     """A dataset that is open, and what of it is wanted.
 
     Attributes:
@@ -103,8 +103,8 @@ async def open_selected(
     selection: Selection,
     config: StoreConfig,
     unpack: Unpack = Unpack.NEVER,
-    seen: Seen = ignore,
-) -> Opened:
+    seen: OnEntry = ignore,
+) -> SelectedDataset:
     """Open and list a dataset, and select from it.
 
     Args:
@@ -124,12 +124,12 @@ async def open_selected(
             named = listing.manifest or freeze(listing.uri, listing.entries)
             pack = await open_pack(listing.store, named)
             manifest = selected(pack.manifest, uri, selection)
-            return Opened(listing.store, manifest, named, listing.manifest, pack)
+            return SelectedDataset(listing.store, manifest, named, listing.manifest, pack)
         if listing.manifest is not None:
             manifest = selected(listing.manifest, uri, selection)
         else:
             manifest = freeze(listing.uri, selection.of(uri, listing.entries))
-        return Opened(listing.store, manifest, manifest, listing.manifest)
+        return SelectedDataset(listing.store, manifest, manifest, listing.manifest)
     except FerryError:
         await listing.store.close()
         raise

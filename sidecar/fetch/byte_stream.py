@@ -10,13 +10,13 @@ END = memoryview(b"")
 """Comes after the last chunk."""
 
 
-AT_ONCE = 1 << 20
+MAX_READ_BYTES = 1 << 20
 """The most that is ever read at once, and the most that the headers of one member may take: names, extended
 attributes, the map of a sparse file. A library reads them whole, so a header that claims more is no header
 but an attack on memory."""
 
 
-class Arriving(io.RawIOBase):
+class ByteStream(io.RawIOBase):
     """Chunks that one thread puts and another reads, in order."""
 
     def __init__(self, used: Callable[[int], object]) -> None:

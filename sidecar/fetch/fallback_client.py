@@ -7,17 +7,17 @@ import asyncio
 from podferry.contract.errors import Corrupt
 from podferry.contract.manifest import Entry
 from podferry.sidecar.fetch.range_checksums import mismatch
-from podferry.sidecar.fetch.sinks import Job, WholeJob
-from podferry.sidecar.runtime.concurrency import tried
-from podferry.sidecar.state.transfer_counters import PrefetchMeter
-from podferry.storage.checksum.checksums import Sum, agrees, sum_of
+from podferry.sidecar.fetch.sinks import Job, ObjectJob
+from podferry.sidecar.runtime.concurrency import retry
+from podferry.sidecar.state.transfer_counters import TransferCounters
+from podferry.storage.checksum.checksums import Checksum, checksum_of, matches
 from podferry.storage.range_fetch import Lane
 
 IN_A_THREAD = 1 << 20
 """Bytes from which summing and writing is handed to a thread: below, the hand-over costs more."""
 
 
-class Client:
+class RetryingReader:
     """Fetches what no lean lane carries.
 
     Args:
@@ -26,7 +26,7 @@ class Client:
         meter: Counts.
     """
 
-    def __init__(self, lane: Lane, tries: int, meter: PrefetchMeter) -> None:
+    def __init__(self, lane: Lane, tries: int, meter: TransferCounters) -> None:
         self._lane, self._tries, self._meter = lane, tries, meter
 
     async def right(self, job: Job) -> memoryview:
@@ -36,14 +36,14 @@ class Client:
             Corrupt: They never do.
         """
         # What an answer with a range has said is the sum of the whole object.
-        wanted = job.sum if isinstance(job, WholeJob) else None
+        wanted = job.sum if isinstance(job, ObjectJob) else None
         for _ in range(self._tries):
             data = await self.fetch(job.entry, job.start, job.length)
             if await _is_right(wanted, data):
                 return data
             self._meter.discarded += len(data)
         assert wanted is not None  # noqa: S101 - else the first would have been right
-        raise mismatch(job.entry.name, sum_of(wanted.kind, data), wanted)
+        raise mismatch(job.entry.name, checksum_of(wanted.kind, data), wanted)
 
     async def fetch(self, entry: Entry, start: int, length: int) -> memoryview:
         """A range of an object.
@@ -60,7 +60,7 @@ class Client:
             asked += 1
             return await self._lane.fetch(entry, start, length)
 
-        data = await tried(self._tries, ask)
+        data = await retry(self._tries, ask)
         if len(data) != length:
             measured = f"{len(data)} bytes from {start}, {length} were asked for"
             raise Corrupt.of(f"the store sent a wrong length of {entry.name}", measured)
@@ -68,8 +68,8 @@ class Client:
         return data
 
 
-async def _is_right(wanted: Sum | None, data: memoryview) -> bool:
+async def _is_right(wanted: Checksum | None, data: memoryview) -> bool:
     """Whether bytes add up, where it is known to what; summing many is handed to a thread."""
     if wanted is None or len(data) < IN_A_THREAD:
-        return wanted is None or agrees(wanted, data)
-    return await asyncio.to_thread(agrees, wanted, data)
+        return wanted is None or matches(wanted, data)
+    return await asyncio.to_thread(matches, wanted, data)

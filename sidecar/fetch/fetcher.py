@@ -15,32 +15,32 @@ from typing import Any
 from podferry.contract.errors import Refused, TemporaryError
 from podferry.contract.quantity import format_bytes
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.fetch.fallback_client import IN_A_THREAD, Client
-from podferry.sidecar.fetch.job_queue import Lots
-from podferry.sidecar.fetch.multirange_file import Large
-from podferry.sidecar.fetch.partial_file import Came, Growing
-from podferry.sidecar.fetch.plan import Piece, PrefetchPlan
-from podferry.sidecar.fetch.sinks import Job, Landing, LookJob, RangeJob, WholeJob
-from podferry.sidecar.fetch.source import Progress, Source
-from podferry.sidecar.fetch.worker_handle import LaneProcess, begin_of, helpers
-from podferry.sidecar.fetch.worker_protocol import Outcome
-from podferry.sidecar.runtime.byte_semaphore import Budget
-from podferry.sidecar.runtime.concurrency import all_of
-from podferry.sidecar.staging.staging_dir import Stage
-from podferry.sidecar.state.transfer_counters import PrefetchMeter
-from podferry.storage.checksum.checksums import Sum
-from podferry.storage.http.connection import BUFFER
-from podferry.storage.http.pool import HttpLane
-from podferry.storage.http.response_head import Unusual
-from podferry.storage.request_builder import Requests
+from podferry.sidecar.fetch.fallback_client import IN_A_THREAD, RetryingReader
+from podferry.sidecar.fetch.job_queue import JobQueue
+from podferry.sidecar.fetch.multirange_file import RangedFile
+from podferry.sidecar.fetch.partial_file import PartialFile, WrittenRange
+from podferry.sidecar.fetch.plan import FetchPlan, FileRange
+from podferry.sidecar.fetch.sinks import ChunkSink, HeadJob, Job, ObjectJob, RangeJob
+from podferry.sidecar.fetch.source import FetchSource, Progress
+from podferry.sidecar.fetch.worker_handle import WorkerHandle, start_message, worker_count
+from podferry.sidecar.fetch.worker_protocol import JobResult
+from podferry.sidecar.runtime.byte_semaphore import ByteSemaphore
+from podferry.sidecar.runtime.concurrency import gather_all
+from podferry.sidecar.staging.staging_dir import StagingDir
+from podferry.sidecar.state.transfer_counters import TransferCounters
+from podferry.storage.checksum.checksums import Checksum
+from podferry.storage.http.connection import BUFFER_BYTES
+from podferry.storage.http.pool import ConnectionPool
+from podferry.storage.http.response_head import UnexpectedResponse
+from podferry.storage.request_builder import RequestBuilder
 
-MOST = 512
+MAX_CONNECTIONS = 512
 """Connections: with 20 ms to the first byte they bring 25,000 objects a second, more than a process takes."""
 SMALLEST = 16 * 1024
 """Bytes of a buffer that a small object touches, with its head."""
 
 
-class Prefetch:
+class Fetcher:
     """One run of a plan.
 
     Args:
@@ -54,24 +54,24 @@ class Prefetch:
 
     def __init__(
         self,
-        plan: PrefetchPlan,
-        source: Source,
-        stage: Stage,
+        plan: FetchPlan,
+        source: FetchSource,
+        stage: StagingDir,
         settings: PrefetchSettings,
         progress: Progress = lambda files, count: None,
-        meter: PrefetchMeter | None = None,
+        meter: TransferCounters | None = None,
     ) -> None:
         self._plan, self._source, self._stage, self._settings = plan, source, stage, settings
-        self._progress, self._meter = progress, meter or PrefetchMeter()
+        self._progress, self._meter = progress, meter or TransferCounters()
         requests = source.requests
         states = settings.verify and requests is not None and not requests.asks_sums
-        self._landing = Landing(stage, settings.verify, states, self._whole_landed, self._range_landed)
-        self._client = Client(source.lane, settings.attempts, self._meter)
+        self._landing = ChunkSink(stage, settings.verify, states, self._whole_landed, self._range_landed)
+        self._client = RetryingReader(source.lane, settings.attempts, self._meter)
         # Where there is a lane, half of the bytes in flight are its own.
-        self._budget = Budget(settings.buffer_bytes // (1 if requests is None else 2))
-        self._handed: asyncio.Queue[Job | Large | None] = asyncio.Queue()
-        self._larges: dict[int, Large] = {}
-        self._sums: dict[int, Sum] = {}
+        self._budget = ByteSemaphore(settings.buffer_bytes // (1 if requests is None else 2))
+        self._handed: asyncio.Queue[Job | RangedFile | None] = asyncio.Queue()
+        self._larges: dict[int, RangedFile] = {}
+        self._sums: dict[int, Checksum] = {}
         self._jobs = self._all_jobs()
 
     async def run(self) -> None:
@@ -87,7 +87,7 @@ class Prefetch:
         try:
             if self._source.requests is not None and self._plan.files:
                 await self._lean(self._source.requests)
-            await all_of(self._work() for _ in range(self._settings.in_flight))
+            await gather_all(self._work() for _ in range(self._settings.in_flight))
         except (TemporaryError, asyncio.CancelledError):
             raise
         except BaseException:  # whatever else it is, the next start has nothing to go on from
@@ -95,68 +95,70 @@ class Prefetch:
             raise
         self._stage.finish()
 
-    async def _lean(self, requests: Requests) -> None:
+    async def _lean(self, requests: RequestBuilder) -> None:
         """Let lanes carry what they can, and the client's workers what they cannot."""
         if self._settings.verify and requests.asks_sums:
             await self._ask_sums(requests)
 
         async def lanes() -> None:
-            await self._carried(Lots(requests, self._jobs, self._hand_over))
+            await self._carried(JobQueue(requests, self._jobs, self._hand_over))
             self._handed.put_nowait(None)
 
-        await all_of([lanes(), *(self._work_off() for _ in range(self._settings.in_flight))])
+        await gather_all([lanes(), *(self._work_off() for _ in range(self._settings.in_flight))])
 
-    def _hand_over(self, job: Any, why: Unusual) -> None:
+    def _hand_over(self, job: Any, why: UnexpectedResponse) -> None:
         self._meter.why = f"{job.entry.name}: {why}"
         self._handed.put_nowait(job)
 
-    async def _carried(self, lots: Lots) -> None:
+    async def _carried(self, lots: JobQueue) -> None:
         """Everything by lanes: one here, and one in each process that helps."""
         plan = self._plan
-        helping = helpers(sum(plan.pieces), sum(file.size for file in plan.files), self._settings.processes)
+        helping = worker_count(
+            sum(plan.pieces), sum(file.size for file in plan.files), self._settings.processes
+        )
         most = self._connections // (1 + helping)
-        begin = begin_of(lots, self._landing, most)
-        processes = [LaneProcess(begin, lots, self._meter, self._settled) for _ in range(helping)]
-        await all_of([self._lane_over(lots, most), *(self._elsewhere(process) for process in processes)])
+        begin = start_message(lots, self._landing, most)
+        processes = [WorkerHandle(begin, lots, self._meter, self._settled) for _ in range(helping)]
+        await gather_all([self._lane_over(lots, most), *(self._elsewhere(process) for process in processes)])
 
     @property
     def _connections(self) -> int:
         """The most that half of the bytes in flight allow: the other half is the client's."""
         largest = max((file.size for file in self._plan.files), default=0)
-        each = min(BUFFER, max(largest, SMALLEST))
-        return min(MOST, max(1, self._settings.buffer_bytes // 2 // each))
+        each = min(BUFFER_BYTES, max(largest, SMALLEST))
+        return min(MAX_CONNECTIONS, max(1, self._settings.buffer_bytes // 2 // each))
 
-    async def _lane_over(self, work: Lots, most: int) -> None:
-        lane = HttpLane(work, most, self._meter)
+    async def _lane_over(self, work: JobQueue, most: int) -> None:
+        lane = ConnectionPool(work, most, self._meter)
         try:
             await lane.run()
         except OSError as error:
             name = lane.failed.entry.name if lane.failed is not None else ""
             raise self._unwritten(name, error) from error
 
-    async def _elsewhere(self, process: LaneProcess) -> None:
+    async def _elsewhere(self, process: WorkerHandle) -> None:
         try:
             await process.run()
         except OSError as error:
             raise self._unwritten(error.filename or "", error) from error
 
-    def _settled(self, job: Job, outcome: Outcome) -> None:
-        if isinstance(job, WholeJob):
+    def _settled(self, job: Job, outcome: JobResult) -> None:
+        if isinstance(job, ObjectJob):
             self._whole_landed(job)
         elif outcome.came is not None:
             self._range_landed(job, outcome.came)
 
-    async def _ask_sums(self, requests: Requests) -> None:
+    async def _ask_sums(self, requests: RequestBuilder) -> None:
         """What large files must add up to: an answer with a range of it does not say."""
         large = [number for number, count in enumerate(self._plan.pieces) if count > 1]
         files = [(number, self._plan.files[number]) for number in large]
         looks = [
-            LookJob(number, self._source.object_of(file))
+            HeadJob(number, self._source.object_of(file))
             for number, file in files
             if self._source.sum_of(file) is None
         ]
         if looks:
-            lots = Lots(requests, iter(looks), lambda job, why: None)
+            lots = JobQueue(requests, iter(looks), lambda job, why: None)
             await self._lane_over(lots, self._connections)
         self._sums = {look.number: look.sum for look in looks if look.sum is not None}
 
@@ -169,34 +171,34 @@ class Prefetch:
                 self._landed(0)
             elif self._plan.pieces[piece.file] == 1:
                 entry, wanted = self._source.object_of(file), self._source.sum_of(file)
-                yield WholeJob(piece.file, entry, file, self._landing, wanted)
+                yield ObjectJob(piece.file, entry, file, self._landing, wanted)
             else:
                 large = self._large(piece)
                 if large is not None and piece.start not in large.growing.came:
                     yield self._range_job(piece, large)
 
-    def _large(self, piece: Piece) -> Large | None:
+    def _large(self, piece: FileRange) -> RangedFile | None:
         """The file that a piece belongs to, begun with its first; None where it is whole already."""
         if piece.start == 0:
             file = self._plan.files[piece.file]
-            growing = Growing(self._stage, file, self._plan.range_bytes)
+            growing = PartialFile(self._stage, file, self._plan.range_bytes)
             wanted = self._source.sum_of(file) or self._sums.get(piece.file)
-            self._larges[piece.file] = Large(growing, self._stage, wanted)
+            self._larges[piece.file] = RangedFile(growing, self._stage, wanted)
             if growing.whole:
                 self._complete(piece.file)
         return self._larges.get(piece.file)
 
-    def _range_job(self, piece: Piece, large: Large) -> RangeJob:
+    def _range_job(self, piece: FileRange, large: RangedFile) -> RangeJob:
         entry = self._source.object_of(self._plan.files[piece.file])
         path = large.growing.path
         return RangeJob(piece.file, entry, piece.start, piece.length, path, large.kind, self._landing)
 
     # What has come.
 
-    def _whole_landed(self, job: WholeJob) -> None:
+    def _whole_landed(self, job: ObjectJob) -> None:
         self._landed(job.length)
 
-    def _range_landed(self, job: RangeJob, came: Came) -> None:
+    def _range_landed(self, job: RangeJob, came: WrittenRange) -> None:
         large = self._larges[job.number]
         if job.sum is not None:
             large.expect(job.sum)
@@ -213,7 +215,7 @@ class Prefetch:
         else:
             self._handed.put_nowait(large)
 
-    def _admit(self, large: Large) -> None:
+    def _admit(self, large: RangedFile) -> None:
         large.growing.admit()
         self._landed(0)
 
@@ -238,8 +240,8 @@ class Prefetch:
             if item is not None:
                 await self._carry(item)
 
-    async def _carry(self, item: Job | Large) -> None:
-        if isinstance(item, Large):
+    async def _carry(self, item: Job | RangedFile) -> None:
+        if isinstance(item, RangedFile):
             entry = self._source.object_of(item.entry)
             await item.settle(lambda start, length: self._client.fetch(entry, start, length))
             self._admit(item)

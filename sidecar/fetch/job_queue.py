@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from podferry.contract.errors import FerryError
-from podferry.storage.http.connection import Job, body_of
-from podferry.storage.http.response_head import Unusual
-from podferry.storage.request_builder import Origin, Requests
+from podferry.storage.http.connection import GetJob, body_of
+from podferry.storage.http.response_head import UnexpectedResponse
+from podferry.storage.request_builder import Origin, RequestBuilder
 
-LOT = 128
+BATCH_JOBS = 128
 """Jobs of a lot: enough to make preparing them cheap, few enough to share."""
-LOT_BYTES = 32 << 20
+BATCH_BYTES = 32 << 20
 """Bytes of a lot: large ranges are to be shared, too."""
 
 
-class Lots:
-    """See `podferry.storage.http.pool.Work`.
+class JobQueue:
+    """See `podferry.storage.http.pool.JobSource`.
 
     Args:
         requests: How the store is asked.
@@ -27,7 +27,10 @@ class Lots:
     """
 
     def __init__(
-        self, requests: Requests, jobs: Iterator[Any], refused: Callable[[Any, Unusual], None]
+        self,
+        requests: RequestBuilder,
+        jobs: Iterator[Any],
+        refused: Callable[[Any, UnexpectedResponse], None],
     ) -> None:
         self._requests, self._jobs, self._refused = requests, jobs, refused
         self._origin = requests.origin
@@ -37,14 +40,14 @@ class Lots:
         """See `Work.origin`."""
         return self._origin
 
-    async def lot(self) -> Sequence[Job]:
+    async def lot(self) -> Sequence[GetJob]:
         """See `Work.lot`."""
         while jobs := self._take():
             if await self.prepared(jobs):
                 return jobs
         return ()
 
-    async def prepared(self, jobs: Sequence[Job]) -> bool:
+    async def prepared(self, jobs: Sequence[GetJob]) -> bool:
         """Whether the store's requests for these are ready; where they cannot be, they are refused."""
         try:
             await self._requests.prepare([job.entry for job in jobs])
@@ -56,24 +59,24 @@ class Lots:
             raise
         return True
 
-    def _take(self) -> list[Job]:
-        taken: list[Job] = []
+    def _take(self) -> list[GetJob]:
+        taken: list[GetJob] = []
         count = 0
         for job in self._jobs:
             taken.append(job)
             count += body_of(job)
-            if len(taken) >= LOT or count >= LOT_BYTES:
+            if len(taken) >= BATCH_JOBS or count >= BATCH_BYTES:
                 break
         return taken
 
-    def _return(self, jobs: Sequence[Job], why: str) -> None:
+    def _return(self, jobs: Sequence[GetJob], why: str) -> None:
         for job in jobs:
-            self._refused(job, Unusual(why))
+            self._refused(job, UnexpectedResponse(why))
 
-    def request(self, job: Job) -> bytes:
+    def request(self, job: GetJob) -> bytes:
         """See `Work.request`."""
         return self._requests.head(job.entry, job.start, job.length, "HEAD" if job.bodiless else "GET")
 
-    def refused(self, job: Job, why: Unusual) -> None:
+    def refused(self, job: GetJob, why: UnexpectedResponse) -> None:
         """See `Work.refused`."""
         self._refused(job, why)

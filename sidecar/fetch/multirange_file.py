@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from podferry.sidecar.fetch.partial_file import Came, Growing
-from podferry.sidecar.fetch.range_checksums import Checked
-from podferry.sidecar.staging.staging_dir import Stage
-from podferry.storage.checksum.checksums import Sum, SumKind, crc
+from podferry.sidecar.fetch.partial_file import PartialFile, WrittenRange
+from podferry.sidecar.fetch.range_checksums import RangeChecksums
+from podferry.sidecar.staging.staging_dir import StagingDir
+from podferry.storage.checksum.checksums import Checksum, ChecksumKind, crc
 
 Fetch = Callable[[int, int], Awaitable[memoryview]]
 """(start, length) → these bytes of the object, anew."""
 
 
-class Large:
+class RangedFile:
     """One of them.
 
     Args:
@@ -26,26 +26,26 @@ class Large:
         entry: What it is to become.
     """
 
-    def __init__(self, growing: Growing, stage: Stage, wanted: Sum | None) -> None:
+    def __init__(self, growing: PartialFile, stage: StagingDir, wanted: Checksum | None) -> None:
         self.growing, self.entry = growing, growing.entry
         self._stage = stage
-        self._checked: Checked | None = None
+        self._checked: RangeChecksums | None = None
         if wanted is not None:
             self.expect(wanted)
 
     @property
-    def kind(self) -> SumKind | None:
+    def kind(self) -> ChecksumKind | None:
         """How its ranges are to be summed; None where they need not be."""
         return self._checked.kind if self._checked is not None else None
 
-    def expect(self, wanted: Sum) -> None:
+    def expect(self, wanted: Checksum) -> None:
         """What it must add up to; said once is enough."""
         if self._checked is None:
-            self._checked = Checked(wanted, self.entry.size, self.growing.path)
+            self._checked = RangeChecksums(wanted, self.entry.size, self.growing.path)
             for came in self.growing.came.values():
                 self._sum(came)
 
-    def came(self, came: Came) -> bool:
+    def came(self, came: WrittenRange) -> bool:
         """A range is written; whether all are.
 
         Raises:
@@ -55,9 +55,9 @@ class Large:
         self._sum(came)
         return self.growing.whole
 
-    def summed(self, start: int, data: memoryview) -> Came:
+    def summed(self, start: int, data: memoryview) -> WrittenRange:
         """What is to be noted of a range."""
-        return Came(start, len(data), self.kind or "", crc(self.kind, data) if self.kind else 0)
+        return WrittenRange(start, len(data), self.kind or "", crc(self.kind, data) if self.kind else 0)
 
     def plainly_right(self) -> bool:
         """Whether it adds up, as far as that is told without reading it."""
@@ -83,13 +83,13 @@ class Large:
         if not await asyncio.to_thread(checked.right):
             raise checked.problem(self.entry.name)
 
-    def _sum(self, came: Came) -> None:
+    def _sum(self, came: WrittenRange) -> None:
         if self._checked is None:
             return
         value = came.crc if came.kind == self.kind else self._read(came)
         self._checked.summed(came.start, came.length, value)
 
-    def _read(self, came: Came) -> int:
+    def _read(self, came: WrittenRange) -> int:
         """The sum of a range that an earlier start wrote without one."""
         assert self.kind is not None  # noqa: S101 - there is one where it is checked
         with self.growing.path.open("rb", buffering=0) as file:

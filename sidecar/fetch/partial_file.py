@@ -2,7 +2,7 @@
 
 Beside it lies a journal of the ranges that are written: one line each, added after the bytes. It holds over
 the end of a process, which loses no page of a file; over a restart of the machine it is not believed
-(`Stage.claim`).
+(`StagingDir.claim`).
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ import msgspec
 import xxhash
 
 from podferry.contract.manifest import Entry
-from podferry.sidecar.fetch.plan import PrefetchPlan
-from podferry.sidecar.staging.staging_dir import Stage
+from podferry.sidecar.fetch.plan import FetchPlan
+from podferry.sidecar.staging.staging_dir import StagingDir
 
 JOURNAL = ".ranges"
 
 
-class Came(msgspec.Struct, frozen=True, array_like=True):
+class WrittenRange(msgspec.Struct, frozen=True, array_like=True):
     """A range that is written.
 
     Attributes:
         start, length: Of it, bytes.
-        kind: How its sum was computed (`podferry.storage.checksum.checksums.SumKind`), empty where none was.
+        kind: How its sum was computed (`podferry.storage.checksum.checksums.ChecksumKind`), empty where none
+        was.
         crc: The sum.
     """
 
@@ -35,7 +36,7 @@ class Came(msgspec.Struct, frozen=True, array_like=True):
     crc: int = 0
 
 
-class Growing:
+class PartialFile:
     """One file aside.
 
     Args:
@@ -48,7 +49,7 @@ class Growing:
         came: Its ranges that are written, by their start.
     """
 
-    def __init__(self, stage: Stage, entry: Entry, range_bytes: int) -> None:
+    def __init__(self, stage: StagingDir, entry: Entry, range_bytes: int) -> None:
         self.entry = entry
         key = _key(entry)
         self.path = stage.aside / key
@@ -65,7 +66,7 @@ class Growing:
         """Whether all of its ranges are written."""
         return self._count == self.entry.size
 
-    def note(self, came: Came) -> None:
+    def note(self, came: WrittenRange) -> None:
         """A range is written: remember it, also for a later start.
 
         Raises:
@@ -85,7 +86,7 @@ class Growing:
         self._journal.unlink(missing_ok=True)
 
 
-def written(stage: Stage, entry: Entry, range_bytes: int) -> Iterator[Came]:
+def written(stage: StagingDir, entry: Entry, range_bytes: int) -> Iterator[WrittenRange]:
     """The ranges of a file that an earlier start wrote; none where it has not begun.
 
     A line that was cut off ends the journal: nobody counts on the range that it would have told.
@@ -98,7 +99,7 @@ def written(stage: Stage, entry: Entry, range_bytes: int) -> Iterator[Came]:
         return
     for line in lines:
         try:
-            came = msgspec.json.decode(line, type=Came)
+            came = msgspec.json.decode(line, type=WrittenRange)
         except msgspec.MsgspecError:
             return
         planned = came.start % range_bytes == 0 and came.length == min(range_bytes, entry.size - came.start)
@@ -106,7 +107,7 @@ def written(stage: Stage, entry: Entry, range_bytes: int) -> Iterator[Came]:
             yield came
 
 
-def continued(plan: PrefetchPlan, stage: Stage) -> PrefetchPlan:
+def continued(plan: FetchPlan, stage: StagingDir) -> FetchPlan:
     """A plan that counts what an earlier start wrote of files that are not whole."""
     if next(stage.aside.glob(f"*{JOURNAL}"), None) is None:
         return plan

@@ -11,7 +11,7 @@ from podferry.contract.manifest import Entry, Manifest
 from podferry.sidecar.config.tuning import PrefetchSettings
 
 
-class Piece(msgspec.Struct, frozen=True, gc=False):
+class FileRange(msgspec.Struct, frozen=True, gc=False):
     """One request.
 
     Attributes:
@@ -24,7 +24,7 @@ class Piece(msgspec.Struct, frozen=True, gc=False):
     length: int
 
 
-class PrefetchPlan(msgspec.Struct, frozen=True):
+class FetchPlan(msgspec.Struct, frozen=True):
     """What is still to be fetched.
 
     Attributes:
@@ -43,15 +43,15 @@ class PrefetchPlan(msgspec.Struct, frozen=True):
     buffer_bytes: int
     partial: int = 0
 
-    def requests(self) -> Iterator[Piece]:
+    def requests(self) -> Iterator[FileRange]:
         """All pieces, file by file."""
         for index, (entry, count) in enumerate(zip(self.files, self.pieces, strict=True)):
             for number in range(count):
                 start = number * self.range_bytes
-                yield Piece(index, start, min(self.range_bytes, entry.size - start))
+                yield FileRange(index, start, min(self.range_bytes, entry.size - start))
 
 
-def plan_prefetch(manifest: Manifest, kept: frozenset[str], settings: PrefetchSettings) -> PrefetchPlan:
+def plan_fetch(manifest: Manifest, kept: frozenset[str], settings: PrefetchSettings) -> FetchPlan:
     """Divide a manifest into requests.
 
     Args:
@@ -63,4 +63,4 @@ def plan_prefetch(manifest: Manifest, kept: frozenset[str], settings: PrefetchSe
     files = tuple(sorted(wanted, key=attrgetter("size"), reverse=True))  # of one size, they stay in order
     counts = (max(1, -(-entry.size // settings.range_bytes)) for entry in files)
     held = tuple(entry for entry in manifest.entries if entry.name in kept)
-    return PrefetchPlan(files, tuple(counts), held, settings.range_bytes, settings.buffer_bytes)
+    return FetchPlan(files, tuple(counts), held, settings.range_bytes, settings.buffer_bytes)

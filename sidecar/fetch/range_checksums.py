@@ -10,13 +10,21 @@ import msgspec
 
 from podferry.contract.errors import Corrupt
 from podferry.sidecar.runtime.file_digest import add_file
-from podferry.storage.checksum.checksums import CRCS, LENGTHS, Sum, SumKind, combine, range_kind, running
+from podferry.storage.checksum.checksums import (
+    CRCS,
+    LENGTHS,
+    Checksum,
+    ChecksumKind,
+    combine,
+    range_kind,
+    running_checksum,
+)
 
 TRIES = 3
 """How often a range is fetched again where no two in succession are the same: then nothing will mend it."""
 
 
-class Range(msgspec.Struct, frozen=True, gc=False):
+class ChecksummedRange(msgspec.Struct, frozen=True, gc=False):
     """One range as it came last.
 
     Attributes:
@@ -28,17 +36,17 @@ class Range(msgspec.Struct, frozen=True, gc=False):
     crc: int
 
 
-class Checked:
+class RangeChecksums:
     """The sum of one file whose ranges come in any order, and of each again where the whole is wrong.
 
     What lies in the file must be what came last of each range. A small file that comes in one piece needs
-    none of this: see `podferry.storage.checksum.response_header.agrees`.
+    none of this: see `podferry.storage.checksum.checksums.matches`.
 
     CRCs of ranges make that of the whole. Of a hash there is no such thing: the file is
     read once it is there.
     """
 
-    def __init__(self, wanted: Sum, size: int, path: Path) -> None:
+    def __init__(self, wanted: Checksum, size: int, path: Path) -> None:
         """A file of which nothing has come.
 
         Args:
@@ -50,17 +58,17 @@ class Checked:
         self._size = size
         self._path = path
         self._kind = range_kind(wanted)
-        self._ranges: dict[int, Range] = {}
-        self._found: Sum | None = None
+        self._ranges: dict[int, ChecksummedRange] = {}
+        self._found: Checksum | None = None
 
     @property
-    def kind(self) -> SumKind:
+    def kind(self) -> ChecksumKind:
         """How each range is summed."""
         return self._kind
 
     def summed(self, start: int, length: int, value: int) -> None:
         """A range lies in the file, for the first time or again, with this CRC of `kind`."""
-        now = Range(length, value)
+        now = ChecksummedRange(length, value)
         if now != self._ranges.get(start):
             self._found = None
         self._ranges[start] = now
@@ -73,11 +81,11 @@ class Checked:
         """
         return self._complete() and self.found() == self.wanted
 
-    def found(self) -> Sum:
+    def found(self) -> Checksum:
         """What the file adds up to now, once all has come."""
         if self._found is None:
             value = self._combined() if self.wanted.kind in CRCS else self._hashed()
-            self._found = Sum(self.wanted.kind, value)
+            self._found = Checksum(self.wanted.kind, value)
         return self._found
 
     def again(self) -> Iterator[tuple[int, int]]:
@@ -113,13 +121,13 @@ class Checked:
         return value.to_bytes(LENGTHS[self._kind], "big")
 
     def _hashed(self) -> bytes:
-        whole = running(self.wanted.kind)
+        whole = running_checksum(self.wanted.kind)
         with self._path.open("rb", buffering=0) as file:
             add_file(file, whole)
         return whole.digest()
 
 
-def mismatch(name: str, found: Sum, stated: Sum) -> Corrupt:
+def mismatch(name: str, found: Checksum, stated: Checksum) -> Corrupt:
     """The error of an object that does not have its sum, however often it is read."""
     return Corrupt.of(
         f"{name} is damaged: it does not have its checksum",

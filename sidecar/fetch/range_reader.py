@@ -6,15 +6,15 @@ import msgspec
 
 from podferry.contract.manifest import Entry
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.fetch.fallback_client import Client
+from podferry.sidecar.fetch.fallback_client import RetryingReader
 from podferry.sidecar.fetch.source import Progress
-from podferry.sidecar.runtime.byte_semaphore import Budget
-from podferry.sidecar.staging.staging_dir import Stage
-from podferry.sidecar.state.transfer_counters import PrefetchMeter
+from podferry.sidecar.runtime.byte_semaphore import ByteSemaphore
+from podferry.sidecar.staging.staging_dir import StagingDir
+from podferry.sidecar.state.transfer_counters import TransferCounters
 from podferry.storage.range_fetch import Lane
 
 
-class Way(msgspec.Struct, frozen=True):
+class FetchContext(msgspec.Struct, frozen=True):
     """How bytes get into a stage.
 
     Attributes:
@@ -25,18 +25,18 @@ class Way(msgspec.Struct, frozen=True):
     """
 
     lane: Lane
-    stage: Stage
+    stage: StagingDir
     settings: PrefetchSettings
     progress: Progress
 
 
-class Ranges:
+class RangeReader:
     """Fetches ranges; whoever gets one gives it back once its bytes are used."""
 
     def __init__(self, lane: Lane, settings: PrefetchSettings) -> None:
         # Who uses ranges counts what becomes of them, rather than what comes.
-        self._client = Client(lane, settings.attempts, PrefetchMeter())
-        self._budget = Budget(settings.buffer_bytes)
+        self._client = RetryingReader(lane, settings.attempts, TransferCounters())
+        self._budget = ByteSemaphore(settings.buffer_bytes)
 
     async def take(self, length: int) -> None:
         """Wait until so many bytes may be in flight."""

@@ -11,19 +11,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podferry.contract.manifest import Entry
-from podferry.sidecar.fetch.partial_file import Came
-from podferry.sidecar.staging.staging_dir import Stage
-from podferry.storage.checksum.checksums import Running, Sum, SumKind, agrees, crc, range_kind, running
-from podferry.storage.checksum.response_header import stated
-from podferry.storage.http.response_head import Head, Unusual
+from podferry.sidecar.fetch.partial_file import WrittenRange
+from podferry.sidecar.staging.staging_dir import StagingDir
+from podferry.storage.checksum.checksums import (
+    Checksum,
+    ChecksumKind,
+    RunningChecksum,
+    crc,
+    matches,
+    range_kind,
+    running_checksum,
+)
+from podferry.storage.checksum.response_header import response_checksum
+from podferry.storage.http.response_head import ResponseHead, UnexpectedResponse
 
 
-class Damaged(Unusual):
+class DamagedRange(UnexpectedResponse):
     """The bytes are not those that the answer's own checksum promises."""
 
 
 @dataclass(frozen=True, slots=True)
-class Landing:
+class ChunkSink:
     """What all jobs of a prefetch share.
 
     Attributes:
@@ -34,14 +42,14 @@ class Landing:
         ranged: Is told of a range that is written.
     """
 
-    stage: Stage
+    stage: StagingDir
     verify: bool
     ranges_state: bool
-    whole: Callable[[WholeJob], None]
-    ranged: Callable[[RangeJob, Came], None]
+    whole: Callable[[ObjectJob], None]
+    ranged: Callable[[RangeJob, WrittenRange], None]
 
 
-class WholeJob:
+class ObjectJob:
     """A file in one request.
 
     Args:
@@ -68,26 +76,26 @@ class WholeJob:
     bodiless = False
 
     def __init__(
-        self, number: int, entry: Entry, file: Entry, landing: Landing, wanted: Sum | None = None
+        self, number: int, entry: Entry, file: Entry, landing: ChunkSink, wanted: Checksum | None = None
     ) -> None:
         self.number, self.entry, self.length, self.file = number, entry, entry.size, file
         self._landing, self._stage = landing, landing.stage
         self._path: Path | None = None
-        self._running: Running | None = None
+        self._running: RunningChecksum | None = None
         self._states = landing.verify and wanted is None
         self.sum = wanted
 
-    def begin(self, head: Head) -> None:
-        """See `podferry.storage.http.connection.Job`."""
+    def begin(self, head: ResponseHead) -> None:
+        """See `podferry.storage.http.connection.GetJob`."""
         self._path = None
         if self._states:
-            self.sum = stated(head.raw, self.entry) if head.states else None
+            self.sum = response_checksum(head.raw, self.entry) if head.states else None
 
     def take(self, data: memoryview, offset: int) -> None:
-        """See `podferry.storage.http.connection.Job`."""
+        """See `podferry.storage.http.connection.GetJob`."""
         if len(data) == self.length:
-            if self.sum is not None and not agrees(self.sum, data):
-                raise Damaged(f"not the {self.sum} that it states")
+            if self.sum is not None and not matches(self.sum, data):
+                raise DamagedRange(f"not the {self.sum} that it states")
             self._stage.put(self.number, data, self.file)
         elif not self._grown(data, offset):
             return
@@ -97,14 +105,14 @@ class WholeJob:
         """Write one of several pieces; whether it was the last, and the file has its name."""
         if self._path is None:
             self._path = self._stage.grow(self.number)
-            self._running = running(self.sum.kind) if self.sum is not None else None
+            self._running = running_checksum(self.sum.kind) if self.sum is not None else None
         self._stage.write(self._path, data, offset)
         if self._running is not None:
             self._running.update(data)
         if offset + len(data) < self.length:
             return False
         if self._running is not None and self.sum is not None and self._running.digest() != self.sum.value:
-            raise Damaged(f"not the {self.sum} that it states")
+            raise DamagedRange(f"not the {self.sum} that it states")
         self._stage.admit(self._path, self.file)
         return True
 
@@ -132,35 +140,35 @@ class RangeJob:
         start: int,
         length: int,
         path: Path,
-        kind: SumKind | None,
-        landing: Landing,
+        kind: ChecksumKind | None,
+        landing: ChunkSink,
     ) -> None:
         self.number, self.entry, self.start, self.length = number, entry, start, length
         self.path, self.kind, self._landing = path, kind, landing
         self._crc = 0
-        self.sum: Sum | None = None
+        self.sum: Checksum | None = None
 
-    def begin(self, head: Head) -> None:
-        """See `podferry.storage.http.connection.Job`."""
+    def begin(self, head: ResponseHead) -> None:
+        """See `podferry.storage.http.connection.GetJob`."""
         self._crc = 0
         if self.kind is None and self._landing.ranges_state and head.states:
-            self.sum = stated(head.raw, self.entry)
+            self.sum = response_checksum(head.raw, self.entry)
             self.kind = range_kind(self.sum) if self.sum is not None else None
 
     def take(self, data: memoryview, offset: int) -> None:
-        """See `podferry.storage.http.connection.Job`."""
+        """See `podferry.storage.http.connection.GetJob`."""
         self._landing.stage.write(self.path, data, self.start + offset)
         if self.kind is not None:
             self._crc = crc(self.kind, data, self._crc)
         if offset + len(data) == self.length:
-            self._landing.ranged(self, Came(self.start, self.length, self.kind or "", self._crc))
+            self._landing.ranged(self, WrittenRange(self.start, self.length, self.kind or "", self._crc))
 
 
-Job = WholeJob | RangeJob
+Job = ObjectJob | RangeJob
 """What brings bytes."""
 
 
-class LookJob:
+class HeadJob:
     """Asks for the head of a large object: what it must add up to.
 
     Attributes:
@@ -173,11 +181,11 @@ class LookJob:
 
     def __init__(self, number: int, entry: Entry) -> None:
         self.number, self.entry, self.length = number, entry, entry.size
-        self.sum: Sum | None = None
+        self.sum: Checksum | None = None
 
-    def begin(self, head: Head) -> None:
-        """See `podferry.storage.http.connection.Job`."""
-        self.sum = stated(head.raw, self.entry) if head.states else None
+    def begin(self, head: ResponseHead) -> None:
+        """See `podferry.storage.http.connection.GetJob`."""
+        self.sum = response_checksum(head.raw, self.entry) if head.states else None
 
     def take(self, data: memoryview, offset: int) -> None:
-        """See `podferry.storage.http.connection.Job`: never, as there is no body."""
+        """See `podferry.storage.http.connection.GetJob`: never, as there is no body."""

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import msgspec
 
 from podferry.contract.manifest import Entry
-from podferry.storage.checksum.checksums import Sum
+from podferry.storage.checksum.checksums import Checksum
 from podferry.storage.range_fetch import Lane
-from podferry.storage.request_builder import Requests
+from podferry.storage.request_builder import RequestBuilder
 
 Progress = Callable[[int, int], None]
 """Is told (files that have become whole, bytes that have come)."""
@@ -20,12 +20,12 @@ def same(entry: Entry) -> Entry:
     return entry
 
 
-def unknown(entry: Entry) -> Sum | None:
+def unknown(entry: Entry) -> Checksum | None:
     """What a dataset's files add up to, their store alone may say."""
     return None
 
 
-class Source(msgspec.Struct, frozen=True):
+class FetchSource(msgspec.Struct, frozen=True):
     """Where bytes come from.
 
     Attributes:
@@ -36,6 +36,6 @@ class Source(msgspec.Struct, frozen=True):
     """
 
     lane: Lane
-    requests: Requests | None = None
+    requests: RequestBuilder | None = None
     object_of: Callable[[Entry], Entry] = same
-    sum_of: Callable[[Entry], Sum | None] = unknown
+    sum_of: Callable[[Entry], Checksum | None] = unknown

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from podferry.contract.errors import FerryError
-from podferry.sidecar.fetch.byte_stream import END, Arriving
+from podferry.sidecar.fetch.byte_stream import END, ByteStream
 
 T = TypeVar("T")
 Chunk = Coroutine[Any, Any, memoryview]
@@ -19,7 +19,7 @@ class StoppedError(Exception):
     """Meets a thread that reads on although nothing more comes."""
 
 
-async def feed(source: Arriving, chunks: Iterable[Chunk], reading: asyncio.Future[T], ahead: int) -> T:
+async def feed(source: ByteStream, chunks: Iterable[Chunk], reading: asyncio.Future[T], ahead: int) -> T:
     """What `reading` returns, once it has read what it wants of the chunks.
 
     It has ended when this returns, however that comes about: a thread cannot be cancelled, but it can be told
@@ -45,7 +45,7 @@ async def feed(source: Arriving, chunks: Iterable[Chunk], reading: asyncio.Futur
     return reading.result()
 
 
-async def _feed(source: Arriving, chunks: Iterator[Chunk], ahead: int) -> None:
+async def _feed(source: ByteStream, chunks: Iterator[Chunk], ahead: int) -> None:
     fetching = deque(asyncio.create_task(chunk) for chunk in islice(chunks, ahead))
     try:
         while fetching:

@@ -8,16 +8,24 @@ from types import NoneType
 from typing import Any
 
 from podferry.sidecar.fetch import worker_prefork as standby
-from podferry.sidecar.fetch.job_queue import LOT, LOT_BYTES, Lots
-from podferry.sidecar.fetch.sinks import Job, Landing, RangeJob, WholeJob
-from podferry.sidecar.fetch.worker_prefork import MOST, cores
-from podferry.sidecar.fetch.worker_protocol import Begin, Errand, Lot, Outcome, Report, get, put
-from podferry.sidecar.state.transfer_counters import PrefetchMeter
-from podferry.storage.http.response_head import Unusual
+from podferry.sidecar.fetch.job_queue import BATCH_BYTES, BATCH_JOBS, JobQueue
+from podferry.sidecar.fetch.sinks import ChunkSink, Job, ObjectJob, RangeJob
+from podferry.sidecar.fetch.worker_prefork import MAX_WORKERS, cores
+from podferry.sidecar.fetch.worker_protocol import (
+    JobBatch,
+    JobMessage,
+    JobResult,
+    StartMessage,
+    WorkerReport,
+    get,
+    put,
+)
+from podferry.sidecar.state.transfer_counters import TransferCounters
+from podferry.storage.http.response_head import UnexpectedResponse
 
-AHEAD = 2 * LOT
+MAX_PENDING_JOBS = 2 * BATCH_JOBS
 """Errands under way: the next lot is there before the last is done."""
-AHEAD_BYTES = 2 * LOT_BYTES
+MAX_PENDING_BYTES = 2 * BATCH_BYTES
 """Bytes of them, where that keeps its connections busy: what one process holds, another cannot do."""
 SPARE = 4
 """Errands more than it has connections: those that it begins until it hears of more."""
@@ -30,7 +38,7 @@ WORTH = 0.25
 """Seconds of work for which another process is begun: as long as one takes to start, measured 0.23 s."""
 
 
-def helpers(jobs: int, count: int, wished: int | None) -> int:
+def worker_count(jobs: int, count: int, wished: int | None) -> int:
     """How many processes are to help.
 
     Args:
@@ -39,10 +47,10 @@ def helpers(jobs: int, count: int, wished: int | None) -> int:
         wished: Processes in all, None for one a core.
     """
     seconds = jobs * JOB_SECONDS + count * BYTE_SECONDS
-    return max(0, min((wished or cores()) - 1, MOST, int(seconds / WORTH)))
+    return max(0, min((wished or cores()) - 1, MAX_WORKERS, int(seconds / WORTH)))
 
 
-class LaneProcess:
+class WorkerHandle:
     """One of them.
 
     Args:
@@ -54,10 +62,10 @@ class LaneProcess:
 
     def __init__(
         self,
-        begin: Begin,
-        lots: Lots,
-        meter: PrefetchMeter,
-        settled: Callable[[Any, Outcome], None],
+        begin: StartMessage,
+        lots: JobQueue,
+        meter: TransferCounters,
+        settled: Callable[[Any, JobResult], None],
     ) -> None:
         self._begin, self._lots, self._meter, self._settled = begin, lots, meter, settled
         self._jobs: dict[tuple[int, int], Job] = {}
@@ -71,7 +79,7 @@ class LaneProcess:
             OSError: Bytes could not be kept.
         """
         try:
-            child = standby.take()
+            child = standby.acquire()
         except OSError:  # no process can be had: who is there does the work
             return
         reader, writer = await asyncio.open_connection(sock=child.ours)
@@ -91,33 +99,33 @@ class LaneProcess:
     async def _feed(self, writer: asyncio.StreamWriter) -> None:
         put(writer, self._begin)
         while jobs := await self._lots.lot():
-            taken = [job for job in jobs if isinstance(job, WholeJob | RangeJob)]
+            taken = [job for job in jobs if isinstance(job, ObjectJob | RangeJob)]
             self._jobs |= {(job.number, job.start): job for job in taken}
-            put(writer, Lot([self._errand(job) for job in taken]))
+            put(writer, JobBatch([self._errand(job) for job in taken]))
             await writer.drain()
             self._room.clear()
             if self._full:
                 await self._room.wait()
-        put(writer, Lot([]))
+        put(writer, JobBatch([]))
 
     @property
     def _full(self) -> bool:
         busy = len(self._jobs) >= self._wanted + SPARE
         held = sum(job.length for job in self._jobs.values())
-        return len(self._jobs) >= AHEAD or (busy and held >= AHEAD_BYTES)
+        return len(self._jobs) >= MAX_PENDING_JOBS or (busy and held >= MAX_PENDING_BYTES)
 
-    def _errand(self, job: Job) -> Errand:
+    def _errand(self, job: Job) -> JobMessage:
         request = self._lots.request(job)
-        if isinstance(job, WholeJob):
-            return Errand(job.number, job.entry, job.file.name, 0, job.length, "", None, job.sum, request)
+        if isinstance(job, ObjectJob):
+            return JobMessage(job.number, job.entry, job.file.name, 0, job.length, "", None, job.sum, request)
         path, kind = str(job.path), job.kind
-        return Errand(job.number, job.entry, "", job.start, job.length, path, kind, None, request)
+        return JobMessage(job.number, job.entry, "", job.start, job.length, path, kind, None, request)
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
         last = False
         while not last:
             try:
-                report = await get(reader, Report)
+                report = await get(reader, WorkerReport)
             except (asyncio.IncompleteReadError, ConnectionError):
                 return
             self._meter.add(report.meter)
@@ -129,25 +137,27 @@ class LaneProcess:
             if not self._full:
                 self._room.set()
 
-    def _take(self, outcome: Outcome) -> None:
+    def _take(self, outcome: JobResult) -> None:
         job = self._jobs.pop((outcome.number, outcome.start))
         if outcome.sum is not None:
             job.sum = outcome.sum
         if outcome.refused:
-            self._lots.refused(job, Unusual(outcome.refused))
+            self._lots.refused(job, UnexpectedResponse(outcome.refused))
         else:
             self._settled(job, outcome)
 
     def _give_back(self) -> None:
         for job in self._jobs.values():
-            self._lots.refused(job, Unusual("the process that had it has ended"))
+            self._lots.refused(job, UnexpectedResponse("the process that had it has ended"))
         self._jobs.clear()
 
 
-def begin_of(lots: Lots, landing: Landing, most: int) -> Begin:
+def start_message(lots: JobQueue, landing: ChunkSink, most: int) -> StartMessage:
     """The task of a process that helps with a stage."""
     stage = landing.stage
-    return Begin(lots.origin, str(stage.root), stage.file_mode, landing.verify, landing.ranges_state, most)
+    return StartMessage(
+        lots.origin, str(stage.root), stage.file_mode, landing.verify, landing.ranges_state, most
+    )
 
 
 def _failed(task: asyncio.Task[None]) -> bool:

@@ -2,7 +2,7 @@
 
 A fork of a small program costs two milliseconds, and of memory what it writes to. A new interpreter takes
 0.2 s of a core, just when all cores are wanted for fetching, and 30 MiB. But only a process with one thread
-and no event loop may be forked: so programs that will fetch call `stand_by` first.
+and no event loop may be forked: so programs that will fetch call `prefork` first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import uvloop
 
 from podferry.sidecar.fetch.worker_main import main
 
-MOST = 2
+MAX_WORKERS = 2
 """Processes that help, at most. One begun anew holds 30 MiB, measured, for which the memory sum has room
 beside agent and supervisor."""
 CTRL_C = {signal.SIGINT}
@@ -33,10 +33,10 @@ MOMENT = 1.0
 """Seconds; only a helper that has failed waits so long."""
 FIRST_FREE = 3
 """The first descriptor that is no standard one."""
-_waiting: list[Child] = []
+_waiting: list[WorkerProcess] = []
 
 
-class Child(msgspec.Struct, frozen=True):
+class WorkerProcess(msgspec.Struct, frozen=True):
     """A process that waits for a task, or has one.
 
     Attributes:
@@ -69,7 +69,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def stand_by() -> None:
+def prefork() -> None:
     """Fork a helper for each core but one, where that is safe. To be called before the loop, and secrets."""
     if sys.platform != "linux" or threading.active_count() > 1:
         return  # elsewhere the system's own libraries may have threads
@@ -77,7 +77,7 @@ def stand_by() -> None:
     agent = os.getpid()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, CTRL_C)  # a child hears of none, not even at its birth
     try:
-        while len(_waiting) < min(cores() - 1, MOST):
+        while len(_waiting) < min(cores() - 1, MAX_WORKERS):
             _waiting.append(_forked(agent, before))
     except OSError:
         return  # no more processes can be had: helpers are a gain, no need
@@ -85,7 +85,7 @@ def stand_by() -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _forked(agent: int, mask: Collection[int]) -> Child:
+def _forked(agent: int, mask: Collection[int]) -> WorkerProcess:
     ours, theirs = socket.socketpair()
     with theirs:
         try:
@@ -95,7 +95,7 @@ def _forked(agent: int, mask: Collection[int]) -> Child:
             raise
         if not pid:
             _be_child(theirs, agent, mask)
-        return Child(pid, ours)
+        return WorkerProcess(pid, ours)
 
 
 def _be_child(theirs: socket.socket, agent: int, mask: Collection[int]) -> None:
@@ -131,21 +131,21 @@ def _close_all_but(kept: int) -> None:
                 os.close(number)
 
 
-def take() -> Child:
+def acquire() -> WorkerProcess:
     """One that stands by; where none does, a new one."""
     return _waiting.pop() if _waiting else _begun_anew()
 
 
-def _begun_anew() -> Child:
+def _begun_anew() -> WorkerProcess:
     ours, theirs = socket.socketpair()
     with theirs:
         number = theirs.fileno()
         words = [sys.executable, "-m", "podferry.sidecar.fetch.worker_main", str(number)]
         process = subprocess.Popen(words, pass_fds=(number,), stdin=subprocess.DEVNULL)
-    return Child(process.pid, ours, process)
+    return WorkerProcess(process.pid, ours, process)
 
 
-async def dismiss() -> None:
+async def release_idle() -> None:
     """Let those go that are not needed any more."""
     while _waiting:
         await _waiting.pop().end()

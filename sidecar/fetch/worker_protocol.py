@@ -8,9 +8,9 @@ from typing import TypeVar
 import msgspec
 
 from podferry.contract.manifest import Entry
-from podferry.sidecar.fetch.partial_file import Came
-from podferry.sidecar.state.transfer_counters import PrefetchMeter
-from podferry.storage.checksum.checksums import Sum, SumKind
+from podferry.sidecar.fetch.partial_file import WrittenRange
+from podferry.sidecar.state.transfer_counters import TransferCounters
+from podferry.storage.checksum.checksums import Checksum, ChecksumKind
 from podferry.storage.request_builder import Origin
 
 T = TypeVar("T")
@@ -18,14 +18,14 @@ LENGTH = 4
 """Bytes of a frame's length, most significant first."""
 
 
-class Begin(msgspec.Struct, frozen=True):
+class StartMessage(msgspec.Struct, frozen=True):
     """The task, before any lot.
 
     Attributes:
         origin: Where everything is fetched from.
         root: The stage.
         file_mode: Permissions of its files.
-        verify: See `podferry.sidecar.fetch.sinks.Landing`, as `ranges_state`.
+        verify: See `podferry.sidecar.fetch.sinks.ChunkSink`, as `ranges_state`.
         most: Connections at once.
     """
 
@@ -37,7 +37,7 @@ class Begin(msgspec.Struct, frozen=True):
     most: int
 
 
-class Errand(msgspec.Struct, frozen=True, array_like=True):
+class JobMessage(msgspec.Struct, frozen=True, array_like=True):
     """One job.
 
     Attributes:
@@ -58,12 +58,12 @@ class Errand(msgspec.Struct, frozen=True, array_like=True):
     start: int
     length: int
     path: str
-    kind: SumKind | None
-    wanted: Sum | None
+    kind: ChecksumKind | None
+    wanted: Checksum | None
     request: bytes
 
 
-class Outcome(msgspec.Struct, frozen=True, array_like=True):
+class JobResult(msgspec.Struct, frozen=True, array_like=True):
     """What has become of an errand.
 
     Attributes:
@@ -76,12 +76,12 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
 
     number: int
     start: int
-    came: Came | None = None
-    sum: Sum | None = None
+    came: WrittenRange | None = None
+    sum: Checksum | None = None
     refused: str = ""
 
 
-class Report(msgspec.Struct, frozen=True):
+class WorkerReport(msgspec.Struct, frozen=True):
     """What has happened since the report before.
 
     Attributes:
@@ -93,18 +93,18 @@ class Report(msgspec.Struct, frozen=True):
         wanted: Connections that it would like to keep busy.
     """
 
-    outcomes: list[Outcome]
-    meter: PrefetchMeter
+    outcomes: list[JobResult]
+    meter: TransferCounters
     failed: tuple[int, str] | None = None
     name: str = ""
     last: bool = False
     wanted: int = 0
 
 
-class Lot(msgspec.Struct, frozen=True):
+class JobBatch(msgspec.Struct, frozen=True):
     """Errands; none of them is the end."""
 
-    errands: list[Errand]
+    errands: list[JobMessage]
 
 
 def put(writer: asyncio.StreamWriter, document: msgspec.Struct) -> None:

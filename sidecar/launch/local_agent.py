@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podferry.contract.api import SPEC_VARIABLE
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.spec import FerrySpec, encode_spec
-from podferry.sidecar.config.directories import Places, beside, unmade
+from podferry.sidecar.config.directories import Directories, ensure_dir, sibling_dir
 from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.launch.local_spec import local_spec
 
@@ -45,10 +45,10 @@ class LaunchOptions:
     quiet: bool = False
 
 
-class EmbeddedAgent:
+class LocalAgent:
     """An agent that this process has started."""
 
-    def __init__(self, process: subprocess.Popen[bytes], url: str, places: Places) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], url: str, places: Directories) -> None:
         self.process = process
         self.url = url
         self.places = places
@@ -78,23 +78,23 @@ def private_base() -> Path:
     return Path(tempfile.mkdtemp(prefix=f"podferry-{os.getuid()}-", dir=root))
 
 
-def local_places(spec: FerrySpec, base: Path) -> Places:
+def local_directories(spec: FerrySpec, base: Path) -> Directories:
     """The directories of a run on this machine; those that the user named are made below existing ones.
 
     Raises:
-        InvalidWish: A directory's parent does not exist, which is rather a slip than a wish, or it cannot
+        InvalidSpec: A directory's parent does not exist, which is rather a slip than a wish, or it cannot
             be made or written.
     """
     datasets = {dataset.name: Path(dataset.path) for dataset in spec.datasets}
     checkpoints = Path(spec.checkpoints.path) if spec.checkpoints else None
     outputs = Path(spec.outputs.path) if spec.outputs else None
     named = [path for path in (*datasets.values(), checkpoints, outputs) if path is not None]
-    InvalidWish.raise_any(filter(None, map(unmade, named)))
-    own = beside(checkpoints) if checkpoints else None
-    return Places(
+    InvalidSpec.raise_any(filter(None, map(ensure_dir, named)))
+    own = sibling_dir(checkpoints) if checkpoints else None
+    return Directories(
         control=base / "control",
         datasets=datasets,
-        claims={name: beside(path) for name, path in datasets.items()},
+        claims={name: sibling_dir(path) for name, path in datasets.items()},
         checkpoints=checkpoints,
         pins=own / "pins" if own else None,
         outputs=outputs,
@@ -106,16 +106,16 @@ def launch(
     options: Mapping[str, object],
     command: Sequence[str],
     how: LaunchOptions = LaunchOptions(),
-) -> EmbeddedAgent:
+) -> LocalAgent:
     """Start an agent for a command on this machine.
 
     Raises:
-        InvalidWish: Everything that is wrong with the options.
+        InvalidSpec: Everything that is wrong with the options.
     """
     base = private_base()
     try:
         spec = local_spec(options, command, base)
-        places = local_places(spec, base)
+        places = local_directories(spec, base)
     except BaseException:
         shutil.rmtree(base)
         raise
@@ -130,10 +130,10 @@ def launch(
             start_new_session=True,
         )
         port = listener.getsockname()[1]
-    return EmbeddedAgent(process, f"http://127.0.0.1:{port}", places)
+    return LocalAgent(process, f"http://127.0.0.1:{port}", places)
 
 
-def _flags(places: Places, how: LaunchOptions) -> list[str]:
+def _flags(places: Directories, how: LaunchOptions) -> list[str]:
     named = {
         "--control-dir": places.control,
         "--checkpoint-dir": places.checkpoints,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from podferry.contract.annotations import read_annotations
-from podferry.contract.errors import InvalidWish, Problem
+from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.lineage import local_lineage
 from podferry.contract.spec import PREFIX, FerrySpec
 from podferry.contract.substitution import escape_variables
@@ -20,7 +20,7 @@ OPTION = re.compile(re.escape(PREFIX) + r"([a-z-]+)(?:\.([a-z0-9-]+))?")
 """An annotation's key in a message."""
 
 
-def wishes(options: Mapping[str, object]) -> dict[str, str]:
+def settings(options: Mapping[str, object]) -> dict[str, str]:
     """Keyword arguments as annotations without the prefix; those that are None are left out.
 
     Args:
@@ -46,17 +46,17 @@ def local_spec(options: Mapping[str, object], command: Sequence[str], base: Path
     """The spec of a run on this machine.
 
     Args:
-        options: See `wishes`; paths may be relative, and a shard may be `auto`.
+        options: See `settings`; paths may be relative, and a shard may be `auto`.
         command: What runs: names the lineage where the options do not.
         base: Directory for what the options do not place.
 
     Raises:
-        InvalidWish: Everything that is wrong, named as options.
+        InvalidSpec: Everything that is wrong, named as options.
     """
-    given = wishes(options)
+    given = settings(options)
     # An unset variable in a script would else mean the present directory.
     empty = [name for name, text in given.items() if not text.strip()]
-    InvalidWish.raise_any(
+    InvalidSpec.raise_any(
         Problem(f"{_option(name)} is empty", remedy="Give it a value, or leave it out") for name in empty
     )
     given |= _placed(given, base)
@@ -68,11 +68,11 @@ def local_spec(options: Mapping[str, object], command: Sequence[str], base: Path
         given.setdefault("lineage", local_lineage(command))
     try:
         spec = read_annotations({PREFIX + name: escape_variables(text) for name, text in given.items()})
-    except InvalidWish as error:
-        raise InvalidWish(*map(_as_option, error.problems)) from None
+    except InvalidSpec as error:
+        raise InvalidSpec(*map(_as_option, error.problems)) from None
     if spec is None:
         remedy = "Give --dataset, --checkpoints, --outputs, or several of them"
-        raise InvalidWish.of("neither a dataset nor a destination is given", remedy=remedy)
+        raise InvalidSpec.of("neither a dataset nor a destination is given", remedy=remedy)
     return spec
 
 

@@ -21,8 +21,8 @@ from podferry.contract.spec import PREFIX, OutputSpec
 from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.config.store_access import store_config
 from podferry.sidecar.outputs.scan import TICK_NS, naming
-from podferry.sidecar.outputs.sync import OutputUploader, Round
-from podferry.sidecar.state.agent_state import State
+from podferry.sidecar.outputs.sync import OutputSync, SyncRound
+from podferry.sidecar.state.agent_state import AgentState
 from podferry.storage.factory import open_store
 from podferry.storage.limits import LIMITS
 from podferry.storage.store import Store
@@ -43,7 +43,7 @@ def _shown(names: Collection[str]) -> str:
     return f"outputs ({len(names):,} file{'s' if len(names) != 1 else ''})" if names else "outputs"
 
 
-class OutputWork:
+class OutputJob:
     """Uploads one directory.
 
     Args:
@@ -53,14 +53,14 @@ class OutputWork:
         writer: Names the agent at the destination.
     """
 
-    def __init__(self, spec: OutputSpec, config: AgentConfig, state: State, writer: str) -> None:
+    def __init__(self, spec: OutputSpec, config: AgentConfig, state: AgentState, writer: str) -> None:
         root, lineage = config.places.outputs, config.spec.lineage
         # The entry point resolves both wherever there are outputs.
         assert root is not None and lineage is not None  # noqa: PT018, S101
         self._spec, self._config, self._state = spec, config, state
         self._root, self._lineage, self._writer = root, lineage, writer
         self._store: Store | None = None
-        self._uploader = OutputUploader(root, self._connect, config.settings.checkpoint.attempts)
+        self._uploader = OutputSync(root, self._connect, config.settings.checkpoint.attempts)
         self._flushing: asyncio.Task[None] | None = None
         self._exit_code: int | None = None
         self.status = OutputStatus(uri=spec.uri, path=spec.path)
@@ -164,7 +164,7 @@ class OutputWork:
             await asyncio.sleep(PAUSE)
         await self._last_record(last.failures())
 
-    async def _round(self) -> Round:
+    async def _round(self) -> SyncRound:
         """One round, and the status brought up to date."""
         last = await self._uploader.round()
         there, problems = self._uploader.there(), [*last.failures(), *last.seen.problems]

@@ -21,7 +21,7 @@ import xxhash
 from podferry.contract.commit import PRIVATE
 from podferry.contract.errors import Changed, Problem
 from podferry.contract.file_names import name_problem
-from podferry.sidecar.runtime.file_identity import Identity, LeftOut, walk
+from podferry.sidecar.runtime.file_identity import FileIdentity, Ignored, walk
 
 CHUNK_BYTES = 4 << 20
 """Read at once."""
@@ -33,15 +33,15 @@ NAMED = 5
 """Names in one message: more would hide what it says."""
 RESERVED = (f"names below {PRIVATE} are podferry's own and not uploaded", "Choose another name")
 REASONS = {
-    LeftOut.LINK: ("symbolic links are not uploaded", "Write a copy where the file is wanted"),
-    LeftOut.SPECIAL: ("what is no regular file is not uploaded", "Keep sockets and pipes elsewhere"),
-    LeftOut.UNREADABLE: ("directories that cannot be read are not uploaded", "Change their mode"),
+    Ignored.LINK: ("symbolic links are not uploaded", "Write a copy where the file is wanted"),
+    Ignored.SPECIAL: ("what is no regular file is not uploaded", "Keep sockets and pipes elsewhere"),
+    Ignored.UNREADABLE: ("directories that cannot be read are not uploaded", "Change their mode"),
 }
 """What is said of what is left out, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class OutputScan:
     """What lies in the directory.
 
     Attributes:
@@ -49,30 +49,30 @@ class Survey:
         problems: What is left out, and why.
     """
 
-    files: dict[str, Identity]
+    files: dict[str, FileIdentity]
     problems: tuple[Problem, ...] = ()
 
 
-def survey(root: Path) -> Survey:
+def scan_outputs(root: Path) -> OutputScan:
     """Look at everything below a directory; what goes meanwhile is not in it.
 
     Raises:
         PermissionError: The directory itself cannot be read.
     """
-    files: dict[str, Identity] = {}
+    files: dict[str, FileIdentity] = {}
     left_out: dict[tuple[str, str], set[str]] = {}
     problems: list[Problem] = []
     for name, found in walk(root):
         if name.partition("/")[0] == PRIVATE:
             left_out.setdefault(RESERVED, set()).add(PRIVATE)
-        elif isinstance(found, LeftOut):
+        elif isinstance(found, Ignored):
             left_out.setdefault(REASONS[found], set()).add(name)
         elif (problem := name_problem(name)) is not None:
             problems.append(problem)
         else:
             files[name] = found
     listed = (Problem(what, naming(names), remedy) for (what, remedy), names in sorted(left_out.items()))
-    return Survey(files, (*listed, *problems))
+    return OutputScan(files, (*listed, *problems))
 
 
 def naming(names: Collection[str]) -> str:
@@ -82,7 +82,7 @@ def naming(names: Collection[str]) -> str:
 
 
 @dataclass(slots=True)
-class Reading:
+class StableReader:
     """One file on its way.
 
     Attributes:
@@ -94,8 +94,8 @@ class Reading:
     """
 
     path: Path
-    seen: Identity
-    taken: Identity = field(default=Identity(0, 0, 0))
+    seen: FileIdentity
+    taken: FileIdentity = field(default=FileIdentity(0, 0, 0))
     certain: bool = False
 
     def body(self) -> Iterator[bytes]:
@@ -131,7 +131,7 @@ class Reading:
                 raise self._changed("it was replaced") from error
             raise
         found = os.fstat(file.fileno())
-        self.taken = Identity.of(found)
+        self.taken = FileIdentity.of(found)
         tick = TICK_NS if found.st_mtime_ns % 1_000_000_000 else COARSE_NS
         self.certain = found.st_mtime_ns + tick < now
         if not stat.S_ISREG(found.st_mode) or self.taken.inode != self.seen.inode:
@@ -145,7 +145,7 @@ class Reading:
         Where the identity cannot tell, since the file grew or its clock is too coarse, a second reading that
         finds the same proves that it stood there between the two.
         """
-        if self.certain and Identity.of(os.fstat(file.fileno())) == self.taken:
+        if self.certain and FileIdentity.of(os.fstat(file.fileno())) == self.taken:
             return
         again, left = xxhash.xxh3_128(), self.taken.size
         file.seek(0)

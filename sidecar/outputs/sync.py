@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from podferry.contract.errors import Changed, FerryError, Problem, TemporaryError
-from podferry.sidecar.outputs.scan import CHUNK_BYTES, Reading, Survey, naming, survey
-from podferry.sidecar.runtime.concurrency import attempts, each
-from podferry.sidecar.runtime.file_identity import Identity
+from podferry.sidecar.outputs.scan import CHUNK_BYTES, OutputScan, StableReader, naming, scan_outputs
+from podferry.sidecar.runtime.concurrency import attempts, for_each_limited
+from podferry.sidecar.runtime.file_identity import FileIdentity
 from podferry.storage.store import Store
 
-FILES_AT_ONCE = 4
+CONCURRENT_FILES = 4
 """Small files: latency bounds them. Larger ones go one at a time, for an engine holds two parts of each."""
 
 
-class Failure(NamedTuple):
+class SyncFailure(NamedTuple):
     """Why a file was not sent. The error itself would hold on to the bytes that it met, file by file."""
 
     problems: tuple[Problem, ...]
@@ -26,7 +26,7 @@ class Failure(NamedTuple):
 
 
 @dataclass(slots=True)
-class Round:
+class SyncRound:
     """One look at the directory, and what came of it.
 
     Attributes:
@@ -36,8 +36,8 @@ class Round:
         sent: How many files went out.
     """
 
-    seen: Survey = field(default_factory=lambda: Survey({}))
-    failed: dict[str, Failure] = field(default_factory=dict)
+    seen: OutputScan = field(default_factory=lambda: OutputScan({}))
+    failed: dict[str, SyncFailure] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
     sent: int = 0
 
@@ -58,7 +58,7 @@ class Round:
         )
 
 
-class OutputUploader:
+class OutputSync:
     """Keeps a destination as a directory is.
 
     Args:
@@ -72,11 +72,11 @@ class OutputUploader:
 
     def __init__(self, root: Path, connect: Callable[[], Store], attempts: int) -> None:
         self._root, self._connect, self._attempts = root, connect, attempts
-        self._sent: dict[str, tuple[Identity, bool]] = {}
+        self._sent: dict[str, tuple[FileIdentity, bool]] = {}
         self._one_round, self._one_large = asyncio.Lock(), asyncio.Lock()
-        self.last = Round()
+        self.last = SyncRound()
 
-    async def round(self) -> Round:
+    async def round(self) -> SyncRound:
         """Send what is not there as it lies in the directory now.
 
         The smallest files go first: where the time is short, most of them get through, and results are
@@ -84,15 +84,15 @@ class OutputUploader:
         """
         async with self._one_round:
             try:
-                seen = await asyncio.to_thread(survey, self._root)
+                seen = await asyncio.to_thread(scan_outputs, self._root)
             except OSError as error:
                 unread = Problem(f"the output directory {self._root} cannot be read", str(error.strerror))
-                self.last = Round(failed={".": Failure((unread,), passing=False)})
+                self.last = SyncRound(failed={".": SyncFailure((unread,), passing=False)})
                 return self.last
-            self.last = Round(seen)
+            self.last = SyncRound(seen)
             due = filter(self._is_due, seen.files)
             names = sorted(due, key=lambda name: (seen.files[name].size, name))
-            await each(names, self._send_one, FILES_AT_ONCE)
+            await for_each_limited(names, self._send_one, CONCURRENT_FILES)
             return self.last
 
     def there(self) -> dict[str, int]:
@@ -100,7 +100,7 @@ class OutputUploader:
         seen = self.last.seen.files
         return {name: found.size for name, found in seen.items() if self._state_of(name)[0] == found}
 
-    def _state_of(self, name: str) -> tuple[Identity | None, bool]:
+    def _state_of(self, name: str) -> tuple[FileIdentity | None, bool]:
         """What was sent under a name, and whether that tells it from all that came later."""
         return self._sent.get(name, (None, False))
 
@@ -109,7 +109,7 @@ class OutputUploader:
 
     async def _send_one(self, name: str) -> None:
         last = self.last
-        reading = Reading(self._root / name, last.seen.files[name])
+        reading = StableReader(self._root / name, last.seen.files[name])
         try:
             await self._send(name, reading)
         except (FileNotFoundError, NotADirectoryError):
@@ -117,22 +117,22 @@ class OutputUploader:
         except Changed:
             last.changed.add(name)
         except FerryError as error:
-            last.failed[name] = Failure(error.problems, isinstance(error, TemporaryError))
+            last.failed[name] = SyncFailure(error.problems, isinstance(error, TemporaryError))
         except OSError as error:
             unread = Problem("files cannot be read", str(error.strerror))
-            last.failed[name] = Failure((unread,), passing=False)
+            last.failed[name] = SyncFailure((unread,), passing=False)
         else:
             self._sent[name] = (reading.taken, reading.certain)
             last.sent += 1
 
-    async def _send(self, name: str, reading: Reading) -> None:
+    async def _send(self, name: str, reading: StableReader) -> None:
         if reading.seen.size <= CHUNK_BYTES:
             await self._write(name, reading)
         else:
             async with self._one_large:
                 await self._write(name, reading)
 
-    async def _write(self, name: str, reading: Reading) -> None:
+    async def _write(self, name: str, reading: StableReader) -> None:
         async for attempt in attempts(self._attempts):
             with attempt:
                 await self._connect().write(name, reading.body())

@@ -12,25 +12,25 @@ from podferry.contract.errors import Problem
 from podferry.contract.manifest import Entry
 from podferry.contract.pack import PackShard
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.fetch.range_reader import Ranges
+from podferry.sidecar.fetch.range_reader import RangeReader
 from podferry.sidecar.pack.reader import Pack
 from podferry.sidecar.pack.shard_layout import Sums
-from podferry.sidecar.runtime.concurrency import each
+from podferry.sidecar.runtime.concurrency import for_each_limited
 from podferry.storage.range_fetch import Lane
 
-AHEAD = 4
-SHARDS_AT_ONCE = 2
-MOST_NAMED = 3
+PREFETCH_DEPTH = 4
+CONCURRENT_SHARDS = 2
+MAX_NAMES_SHOWN = 3
 """Files of one shard that a problem names."""
 
 
-async def damages(pack: Pack, lane: Lane, settings: PrefetchSettings) -> list[Problem]:
+async def pack_problems(pack: Pack, lane: Lane, settings: PrefetchSettings) -> list[Problem]:
     """What of a pack is not what its index says, shard by shard; empty where it is whole.
 
     Raises:
         Changed, NotFound, TemporaryError: See `Lane.fetch`.
     """
-    ranges = Ranges(lane, settings)
+    ranges = RangeReader(lane, settings)
     found: dict[str, Problem] = {}
 
     async def look(shard: PackShard) -> None:
@@ -43,16 +43,16 @@ async def damages(pack: Pack, lane: Lane, settings: PrefetchSettings) -> list[Pr
         if problem is not None:
             found[shard.name] = problem
 
-    await each(pack.index.shards, look, SHARDS_AT_ONCE)
+    await for_each_limited(pack.index.shards, look, CONCURRENT_SHARDS)
     return [found[name] for name in sorted(found)]
 
 
-async def _in_order(entry: Entry, ranges: Ranges, length: int) -> AsyncGenerator[memoryview, None]:
+async def _in_order(entry: Entry, ranges: RangeReader, length: int) -> AsyncGenerator[memoryview, None]:
     def fetch(start: int) -> asyncio.Task[memoryview]:
         return asyncio.create_task(ranges.fetch(entry, start, min(length, entry.size - start)))
 
     starts = iter(range(0, entry.size, length))
-    fetching = deque(map(fetch, islice(starts, AHEAD)))
+    fetching = deque(map(fetch, islice(starts, PREFETCH_DEPTH)))
     try:
         while fetching:
             data = await fetching[0]
@@ -70,7 +70,7 @@ def _damage(shard: PackShard, sums: Sums) -> Problem | None:
         return None
     pairs = zip(shard.members, sums.members, strict=True)
     names = [file.name for file, digest in pairs if file.xxh128 != digest]
-    shown = ", ".join(map(repr, names[:MOST_NAMED])) + (", …" if len(names) > MOST_NAMED else "")
+    shown = ", ".join(map(repr, names[:MAX_NAMES_SHOWN])) + (", …" if len(names) > MAX_NAMES_SHOWN else "")
     files = f"{len(names):,} of {len(shard.members):,} files differ: {shown}" if names else "no file differs"
     remedy = "Pack the dataset again, into another place"
     return Problem(f"the shard {shard.name} is not what the pack's index says", files, remedy)

@@ -18,8 +18,8 @@ from podferry.contract.pack import (
     FORMAT,
     INDEX,
     UNFINISHED,
-    Index,
-    Packed,
+    PackedFile,
+    PackIndex,
     PackShard,
     check_shards,
     decode_index,
@@ -28,11 +28,11 @@ from podferry.contract.pack import (
 from podferry.contract.quantity import format_bytes
 from podferry.contract.versioned_json import decode_document
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.fetch.byte_stream import AT_ONCE, Arriving
-from podferry.sidecar.fetch.range_reader import Ranges
+from podferry.sidecar.fetch.byte_stream import MAX_READ_BYTES, ByteStream
+from podferry.sidecar.fetch.range_reader import RangeReader
 from podferry.sidecar.fetch.stream_feeder import feed
-from podferry.sidecar.pack.shard_layout import END, Item, ShardPlan, Sums, batches, layout
-from podferry.sidecar.runtime.concurrency import all_of, attempts, each
+from podferry.sidecar.pack.shard_layout import END, ShardItem, ShardPlan, Sums, batches, layout
+from podferry.sidecar.runtime.concurrency import attempts, for_each_limited, gather_all
 from podferry.storage.listing.dataset import Dataset
 from podferry.storage.range_fetch import EngineLane
 from podferry.storage.store import Store
@@ -41,8 +41,8 @@ SHARD_BYTES = 256 << 20
 """Few requests for much, and still some for each of many pods."""
 BATCH = 4 << 20
 """Bytes of files that are fetched together: thousands of small ones, or half a range of a large one."""
-AHEAD = 4
-SHARDS_AT_ONCE = 2
+PREFETCH_DEPTH = 4
+CONCURRENT_SHARDS = 2
 BEGUN = f"{UNFINISHED}/begun.json"
 
 Doc = TypeVar("Doc")
@@ -50,7 +50,7 @@ Progress = Callable[[int, int], None]
 """Is told (files, bytes) that are packed."""
 
 
-class Begun(msgspec.Struct, frozen=True):
+class PackStarted(msgspec.Struct, frozen=True):
     """What is being packed at a place.
 
     Attributes:
@@ -64,7 +64,7 @@ class Begun(msgspec.Struct, frozen=True):
     format: int = FORMAT
 
 
-class Done(msgspec.Struct, frozen=True):
+class ShardDone(msgspec.Struct, frozen=True):
     """One shard that stands.
 
     Attributes:
@@ -78,7 +78,7 @@ class Done(msgspec.Struct, frozen=True):
     format: int = FORMAT
 
 
-class Result(msgspec.Struct, frozen=True):
+class PackResult(msgspec.Struct, frozen=True):
     """What a run has done.
 
     Attributes:
@@ -86,11 +86,11 @@ class Result(msgspec.Struct, frozen=True):
         kept: How many shards stood already.
     """
 
-    index: Index
+    index: PackIndex
     kept: int
 
 
-class Packing:
+class PackBuilder:
     """One run.
 
     Args:
@@ -112,13 +112,13 @@ class Packing:
         self._settings = settings or PrefetchSettings()
         self._manifest = source.manifest
         self._target = target
-        self._begun = Begun(source.manifest.digest, shard_bytes)
-        self._ranges = Ranges(EngineLane(source.store), self._settings)
+        self._begun = PackStarted(source.manifest.digest, shard_bytes)
+        self._ranges = RangeReader(EngineLane(source.store), self._settings)
         self._requests = asyncio.Semaphore(self._settings.in_flight)
         self._progress = progress
         self._done: dict[str, PackShard] = {}
 
-    async def run(self) -> Result:
+    async def run(self) -> PackResult:
         """Write what is missing of the pack.
 
         Raises:
@@ -131,16 +131,16 @@ class Packing:
             return await self._finished(held)
         plans = layout(self._manifest.entries, self._begun.shard_bytes)
         await self._begin(held, plans)
-        await each(plans, lambda plan: self._keep(plan, held), self._settings.in_flight)
+        await for_each_limited(plans, lambda plan: self._keep(plan, held), self._settings.in_flight)
         kept = len(self._done)
         missing = [plan for plan in plans if plan.name not in self._done]
-        await each(missing, self._pack, SHARDS_AT_ONCE)
-        index = Index(self._manifest.digest, tuple(self._done[plan.name] for plan in plans))
+        await for_each_limited(missing, self._pack, CONCURRENT_SHARDS)
+        index = PackIndex(self._manifest.digest, tuple(self._done[plan.name] for plan in plans))
         await self._target.write(INDEX, encode_index(index))
         await self._target.delete([*(_note(plan) for plan in plans), BEGUN])
-        return Result(index, kept)
+        return PackResult(index, kept)
 
-    async def _finished(self, held: dict[str, Entry]) -> Result:
+    async def _finished(self, held: dict[str, Entry]) -> PackResult:
         where = f"{self._target.uri}/{INDEX}"
         index = decode_index(bytes(await self._target.read(INDEX)), where)
         if index.source != self._manifest.digest:
@@ -149,13 +149,13 @@ class Packing:
             raise Refused.of(what, measured, "Choose another place, or empty it")
         check_shards(index, list(held.values()), str(self._target.uri))
         await self._target.delete(name for name in held if name.startswith(UNFINISHED + "/"))
-        return Result(index, len(index.shards))
+        return PackResult(index, len(index.shards))
 
     async def _begin(self, held: dict[str, Entry], plans: Sequence[ShardPlan]) -> None:
         """Note what is being packed, before anything else is written."""
         own = {BEGUN, *(plan.name for plan in plans), *map(_note, plans)} if BEGUN in held else set()
         others = sorted(held.keys() - own)
-        begun = await self._document(BEGUN, Begun, held)
+        begun = await self._document(BEGUN, PackStarted, held)
         if begun not in {None, self._begun}:
             what = f"{self._target.uri} holds an unfinished pack of another dataset, or with other shards"
             measured = f"sha256={begun.source}, shards of {format_bytes(begun.shard_bytes)}" if begun else ""
@@ -169,7 +169,7 @@ class Packing:
 
     async def _keep(self, plan: ShardPlan, held: dict[str, Entry]) -> None:
         """Take note of a shard that stands whole: it is what was planned, and what was written."""
-        done = await self._document(_note(plan), Done, held)
+        done = await self._document(_note(plan), ShardDone, held)
         if done is None:
             return
         planned = [(e.name, o, e.size) for e, o in zip(plan.entries, plan.offsets, strict=True)]
@@ -193,13 +193,13 @@ class Packing:
             with attempt:
                 sums = await self._write(plan)
         members = zip(plan.entries, plan.offsets, sums.members, strict=True)
-        files = tuple(Packed(entry.name, offset, entry.size, digest) for entry, offset, digest in members)
+        files = tuple(PackedFile(entry.name, offset, entry.size, digest) for entry, offset, digest in members)
         written = await self._target.stat(plan.name)
         if written.size != plan.bytes:
             measured = f"{written.size:,} bytes, {plan.bytes:,} were written"
             raise Changed.of(f"{self._target.uri / plan.name} is not what was written", measured)
         shard = PackShard(plan.name, plan.bytes, sums.hexdigest(), files)
-        await self._target.write(_note(plan), msgspec.json.encode(Done(shard, written.tag)))
+        await self._target.write(_note(plan), msgspec.json.encode(ShardDone(shard, written.tag)))
         self._done[plan.name] = shard
         self._progress(len(files), sum(entry.size for entry in plan.entries))
 
@@ -207,24 +207,24 @@ class Packing:
         """Write one archive, whose parts are fetched ahead."""
         loop = asyncio.get_running_loop()
         sums = Sums(plan.ranges)
-        source = Arriving(lambda count: loop.call_soon_threadsafe(self._ranges.give, count))
+        source = ByteStream(lambda count: loop.call_soon_threadsafe(self._ranges.give, count))
         writing = asyncio.ensure_future(self._target.write(plan.name, _body(source, sums)))
-        await feed(source, (self._content(items) for items in batches(plan, BATCH)), writing, AHEAD)
+        await feed(source, (self._content(items) for items in batches(plan, BATCH)), writing, PREFETCH_DEPTH)
         return sums
 
-    async def _content(self, items: Sequence[Item]) -> memoryview:
+    async def _content(self, items: Sequence[ShardItem]) -> memoryview:
         """A part of an archive: what stands before each file, the file, and zeros up to a whole block."""
         size = sum(item.bytes for item in items)
         await self._ranges.take(size)
         content = memoryview(bytearray(size))
         try:
-            await all_of(self._place(item, at, content) for item, at in _places(items))
+            await gather_all(self._place(item, at, content) for item, at in _places(items))
         except BaseException:  # a cancellation too: the room is given back
             self._ranges.give(size)
             raise
         return content
 
-    async def _place(self, item: Item, at: int, content: memoryview) -> None:
+    async def _place(self, item: ShardItem, at: int, content: memoryview) -> None:
         async with self._requests:
             data = await self._ranges.read(item.entry, item.start, item.length)
         start = at + len(item.head)
@@ -249,16 +249,16 @@ def _note(plan: ShardPlan) -> str:
     return f"{UNFINISHED}/{plan.name}.json"
 
 
-def _places(items: Sequence[Item]) -> Iterator[tuple[Item, int]]:
+def _places(items: Sequence[ShardItem]) -> Iterator[tuple[ShardItem, int]]:
     at = 0
     for item in items:
         yield item, at
         at += item.bytes
 
 
-def _body(source: Arriving, sums: Sums) -> Iterator[bytes]:
+def _body(source: ByteStream, sums: Sums) -> Iterator[bytes]:
     """An archive in chunks, summed on their way. In a thread of the store's."""
-    while chunk := source.read(AT_ONCE):
+    while chunk := source.read(MAX_READ_BYTES):
         sums.update(chunk)
         yield chunk
     sums.update(END)

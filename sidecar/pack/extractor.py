@@ -15,10 +15,10 @@ import xxhash
 
 from podferry.contract.errors import Corrupt, Refused
 from podferry.contract.manifest import Entry
-from podferry.contract.pack import Index, Packed, PackShard
-from podferry.sidecar.fetch.range_reader import Ranges, Way
+from podferry.contract.pack import PackedFile, PackIndex, PackShard
+from podferry.sidecar.fetch.range_reader import FetchContext, RangeReader
 from podferry.sidecar.pack.reader import Pack
-from podferry.sidecar.runtime.concurrency import all_of
+from podferry.sidecar.runtime.concurrency import gather_all
 from podferry.sidecar.runtime.file_digest import digest_of
 
 WASTE = 1 << 18
@@ -30,7 +30,7 @@ MINE = "packed-"
 """What the names of large files aside begin with."""
 
 
-class Span(msgspec.Struct, frozen=True, gc=False):
+class MemberSpan(msgspec.Struct, frozen=True, gc=False):
     """One request.
 
     Attributes:
@@ -43,11 +43,11 @@ class Span(msgspec.Struct, frozen=True, gc=False):
     shard: str
     start: int
     length: int
-    members: tuple[Packed, ...]
+    members: tuple[PackedFile, ...]
     whole: bool = True
 
 
-def spans(index: Index, wanted: Collection[str], range_bytes: int) -> Iterator[Span]:
+def spans(index: PackIndex, wanted: Collection[str], range_bytes: int) -> Iterator[MemberSpan]:
     """The requests that bring the wanted files, shard by shard.
 
     Args:
@@ -56,7 +56,7 @@ def spans(index: Index, wanted: Collection[str], range_bytes: int) -> Iterator[S
         range_bytes: Length of a request, at most.
     """
     for shard in index.shards:
-        group: list[Packed] = []
+        group: list[PackedFile] = []
         for file in shard.members:
             if file.name not in wanted:
                 continue
@@ -71,24 +71,24 @@ def spans(index: Index, wanted: Collection[str], range_bytes: int) -> Iterator[S
             yield _span(shard, group)
 
 
-def _joins(group: list[Packed], file: Packed, range_bytes: int) -> bool:
+def _joins(group: list[PackedFile], file: PackedFile, range_bytes: int) -> bool:
     last = group[-1]
     within = file.offset + file.size - group[0].offset <= range_bytes
     return within and file.offset - last.offset - last.size <= WASTE
 
 
-def _span(shard: PackShard, group: list[Packed]) -> Span:
+def _span(shard: PackShard, group: list[PackedFile]) -> MemberSpan:
     start, last = group[0].offset, group[-1]
-    return Span(shard.name, start, last.offset + last.size - start, tuple(group))
+    return MemberSpan(shard.name, start, last.offset + last.size - start, tuple(group))
 
 
-def _pieces(shard: PackShard, file: Packed, range_bytes: int) -> Iterator[Span]:
+def _pieces(shard: PackShard, file: PackedFile, range_bytes: int) -> Iterator[MemberSpan]:
     for at in range(0, file.size, range_bytes):
         length = min(range_bytes, file.size - at)
-        yield Span(shard.name, file.offset + at, length, (file,), whole=False)
+        yield MemberSpan(shard.name, file.offset + at, length, (file,), whole=False)
 
 
-class FetchPacked:
+class PackExtractor:
     """One run over a pack.
 
     Args:
@@ -97,9 +97,9 @@ class FetchPacked:
         way: How its bytes get into the stage.
     """
 
-    def __init__(self, pack: Pack, wanted: Collection[str], way: Way) -> None:
+    def __init__(self, pack: Pack, wanted: Collection[str], way: FetchContext) -> None:
         self._pack, self._stage, self._progress = pack, way.stage, way.progress
-        self._ranges = Ranges(way.lane, way.settings)
+        self._ranges = RangeReader(way.lane, way.settings)
         self._at_once = way.settings.in_flight
         self._spans = spans(pack.index, frozenset(wanted), way.settings.range_bytes)
         self._left: dict[str, int] = {}
@@ -115,7 +115,7 @@ class FetchPacked:
             Refused: The volume was full, or a file could not be written.
         """
         try:
-            await all_of(self._work() for _ in range(self._at_once))
+            await gather_all(self._work() for _ in range(self._at_once))
         finally:
             for path in self._stage.aside.glob(MINE + "*"):
                 path.unlink()
@@ -130,7 +130,7 @@ class FetchPacked:
             finally:
                 self._ranges.give(span.length)
 
-    async def _fetch(self, span: Span) -> memoryview:
+    async def _fetch(self, span: MemberSpan) -> memoryview:
         """A range, once more where a file in it does not add up: the bytes may have suffered on the way."""
         entry = self._pack.listed[span.shard]
         data = await self._ranges.fetch(entry, span.start, span.length)
@@ -143,7 +143,7 @@ class FetchPacked:
             raise _corrupt(name, span.shard)
         return data
 
-    async def _cut(self, span: Span, data: memoryview) -> None:
+    async def _cut(self, span: MemberSpan, data: memoryview) -> None:
         for count, file in enumerate(span.members):
             at = file.offset - span.start
             self._numbers += 1
@@ -152,7 +152,7 @@ class FetchPacked:
             if count % SLICE == SLICE - 1:
                 await asyncio.sleep(0)
 
-    async def _grow(self, span: Span, data: memoryview) -> None:
+    async def _grow(self, span: MemberSpan, data: memoryview) -> None:
         """Write a part of a large file; it is summed as a whole once it is there."""
         (file,) = span.members
         path = self._stage.aside / f"{MINE}{xxhash.xxh3_64_hexdigest(file.name.encode())}"
@@ -170,14 +170,14 @@ class FetchPacked:
         self._stage.admit(path, Entry(file.name, file.size))
         self._progress(1, 0)
 
-    def _unwritten(self, span: Span, error: OSError) -> Refused:
+    def _unwritten(self, span: MemberSpan, error: OSError) -> Refused:
         what = f"files of the shard {span.shard} cannot be written to the stage"
         if error.errno == errno.ENOSPC:
             return Refused.of(f"{what}: the volume is full", str(error), "Give it a larger volume")
         return Refused.of(what, str(error), "Check the volume and its permissions")
 
 
-def _damaged(span: Span, data: memoryview) -> Iterator[str]:
+def _damaged(span: MemberSpan, data: memoryview) -> Iterator[str]:
     """The files of a range that are not what the index says."""
     for file in span.members:
         at = file.offset - span.start

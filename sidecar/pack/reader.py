@@ -6,11 +6,11 @@ import msgspec
 
 from podferry.contract.errors import NotFound, Refused
 from podferry.contract.manifest import Entry, Manifest, freeze
-from podferry.contract.pack import INDEX, Index, beside, check_shards, decode_index
+from podferry.contract.pack import INDEX, PackIndex, beside, check_shards, decode_index
 from podferry.contract.quantity import format_bytes
 from podferry.storage.store import Store
 
-INDEX_MOST = 1 << 29
+MAX_INDEX_BYTES = 1 << 29
 """Bytes of an index that is read: some seven million files, which Python holds as objects."""
 
 
@@ -23,7 +23,7 @@ class Pack(msgspec.Struct, frozen=True):
         manifest: The files that it stands for, those beside the shards included. The digest is the listing's.
     """
 
-    index: Index
+    index: PackIndex
     listed: dict[str, Entry]
     manifest: Manifest
 
@@ -45,8 +45,8 @@ async def open_pack(store: Store, listed: Manifest) -> Pack:
     if entry is None:
         what = f"{listed.uri} is no pack, or an unfinished one"
         raise NotFound.of(what, f"it has no {INDEX}", "Pack it with podferry dataset pack")
-    if entry.size > INDEX_MOST:
-        measured = f"{format_bytes(entry.size)}; {format_bytes(INDEX_MOST)} are read at most"
+    if entry.size > MAX_INDEX_BYTES:
+        measured = f"{format_bytes(entry.size)}; {format_bytes(MAX_INDEX_BYTES)} are read at most"
         raise Refused.of(f"the index of the pack {listed.uri} is too long", measured, "Pack it in parts")
     where = f"{listed.uri}/{INDEX}"
     index = decode_index(bytes(await store.read(INDEX, 0, entry.size, entry.tag)), where)

@@ -42,7 +42,7 @@ class ShardPlan(msgspec.Struct, frozen=True):
         return [(offset, entry.size) for offset, entry in zip(self.offsets, self.entries, strict=True)]
 
 
-class Item(msgspec.Struct, frozen=True, gc=False):
+class ShardItem(msgspec.Struct, frozen=True, gc=False):
     """A member, or a part of one that is long.
 
     Attributes:
@@ -90,14 +90,14 @@ def _shard(number: int, entries: list[Entry], offsets: list[int], end: int) -> S
     return ShardPlan(f"shard-{number:05}.tar", tuple(entries), tuple(offsets), end + len(END))
 
 
-def batches(shard: ShardPlan, batch_bytes: int) -> Iterator[list[Item]]:
+def batches(shard: ShardPlan, batch_bytes: int) -> Iterator[list[ShardItem]]:
     """The content of a shard in order, divided so that each part can be fetched at once.
 
     Args:
         shard: What to write; `END` comes after all of it.
         batch_bytes: Of content in one part, at most.
     """
-    held: list[Item] = []
+    held: list[ShardItem] = []
     size = 0
     for entry in shard.entries:
         for item in _items(entry, batch_bytes):
@@ -110,13 +110,13 @@ def batches(shard: ShardPlan, batch_bytes: int) -> Iterator[list[Item]]:
         yield held
 
 
-def _items(entry: Entry, longest: int) -> Iterator[Item]:
+def _items(entry: Entry, longest: int) -> Iterator[ShardItem]:
     padding = _padded(entry.size) - entry.size
     starts = range(0, entry.size, longest) or (0,)
     for start in starts:
         length = min(longest, entry.size - start)
         last = start + length == entry.size
-        yield Item(entry, start, length, b"" if start else header(entry), padding if last else 0)
+        yield ShardItem(entry, start, length, b"" if start else header(entry), padding if last else 0)
 
 
 def header(entry: Entry) -> bytes:

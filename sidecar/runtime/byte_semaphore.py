@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 
 
-class Budget:
+class ByteSemaphore:
     """Bytes that may be in flight; waiting is first come, first served."""
 
     def __init__(self, total: int) -> None:

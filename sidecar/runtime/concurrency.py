@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-async def all_of(work: Iterable[Coroutine[object, object, None]]) -> None:
+async def gather_all(work: Iterable[Coroutine[object, object, None]]) -> None:
     """Run everything at once; the first failure cancels the rest and is raised as it is."""
     try:
         async with asyncio.TaskGroup() as group:
@@ -34,7 +34,7 @@ def attempts(count: int) -> AsyncIterator[stamina.Attempt]:
     return stamina.retry_context(on=TemporaryError, attempts=count, timeout=None)
 
 
-async def tried(count: int, work: Callable[[], Coroutine[object, object, T]]) -> T:
+async def retry(count: int, work: Callable[[], Coroutine[object, object, T]]) -> T:
     """What `work` returns, where it fails for a reason that may pass only after so many tries.
 
     The machinery of retrying costs as much as a small file: only what has failed once pays for it.
@@ -52,20 +52,20 @@ async def tried(count: int, work: Callable[[], Coroutine[object, object, T]]) ->
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-async def each(
+async def for_each_limited(
     items: Sequence[T], work: Callable[[T], Coroutine[object, object, None]], at_once: int
 ) -> None:
-    """Do the work for each of the items, in order, so many at once; failures are as in `all_of`."""
+    """Do the work for each of the items, in order, so many at once; failures are as in `gather_all`."""
     left = iter(items)
 
     async def worker() -> None:
         for item in left:
             await work(item)
 
-    await all_of(worker() for _ in range(min(at_once, len(items))))
+    await gather_all(worker() for _ in range(min(at_once, len(items))))
 
 
-def merged(results: Sequence[object]) -> FerryError | None:
+def merge_errors(results: Sequence[object]) -> FerryError | None:
     """One error of all that went wrong; None where nothing did.
 
     Args:

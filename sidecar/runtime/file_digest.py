@@ -6,7 +6,7 @@ from io import FileIO
 
 import xxhash
 
-from podferry.storage.checksum.checksums import Running
+from podferry.storage.checksum.checksums import RunningChecksum
 
 CHUNK = 1 << 20
 """Bytes read at a time: they stay in the processor's cache between the copy and the sum."""
@@ -19,7 +19,7 @@ def digest_of(file: FileIO) -> str:
     return digest.hexdigest()
 
 
-def add_file(file: FileIO, running: Running) -> None:
+def add_file(file: FileIO, running: RunningChecksum) -> None:
     """Add what is left of an open file to a sum."""
     buffer = memoryview(bytearray(CHUNK))
     while count := file.readinto(buffer):

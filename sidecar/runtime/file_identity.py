@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Identity(NamedTuple):
+class FileIdentity(NamedTuple):
     """What changes whenever a file's content does, stores through a mapping apart."""
 
     inode: int
@@ -17,16 +17,16 @@ class Identity(NamedTuple):
     mtime_ns: int
 
     @classmethod
-    def of(cls, stat: os.stat_result) -> Identity:
+    def of(cls, stat: os.stat_result) -> FileIdentity:
         """The identity that a stat call shows."""
         return cls(stat.st_ino, stat.st_size, stat.st_mtime_ns)
 
 
-Files = tuple[tuple[str, Identity], ...]
+Files = tuple[tuple[str, FileIdentity], ...]
 """Names with their identities."""
 
 
-class LeftOut(Enum):
+class Ignored(Enum):
     """Why something in a directory is no file."""
 
     LINK = "a symbolic link"
@@ -34,7 +34,7 @@ class LeftOut(Enum):
     UNREADABLE = "a directory that may not be read"
 
 
-def scan(root: Path) -> dict[str, Identity]:
+def scan(root: Path) -> dict[str, FileIdentity]:
     """Every regular file below `root` by its name relative to it; symbolic links are not followed.
 
     A file that goes while the scan runs is left out. A directory below the root that may not be read stands
@@ -42,14 +42,14 @@ def scan(root: Path) -> dict[str, Identity]:
     """
     files = {}
     for name, found in walk(root):
-        if isinstance(found, Identity):
+        if isinstance(found, FileIdentity):
             files[name] = found
-        elif found is LeftOut.UNREADABLE:
-            files[name] = Identity.of((root / name).stat())
+        elif found is Ignored.UNREADABLE:
+            files[name] = FileIdentity.of((root / name).stat())
     return files
 
 
-def walk(root: Path) -> Iterator[tuple[str, Identity | LeftOut]]:
+def walk(root: Path) -> Iterator[tuple[str, FileIdentity | Ignored]]:
     """All that lies below `root`, by its name relative to it: a regular file's identity, or why it is none.
 
     Raises:
@@ -58,7 +58,7 @@ def walk(root: Path) -> Iterator[tuple[str, Identity | LeftOut]]:
     return _walk(str(root), "")
 
 
-def _walk(directory: str, prefix: str) -> Iterator[tuple[str, Identity | LeftOut]]:
+def _walk(directory: str, prefix: str) -> Iterator[tuple[str, FileIdentity | Ignored]]:
     try:
         with os.scandir(directory) as found:
             children = list(found)
@@ -67,7 +67,7 @@ def _walk(directory: str, prefix: str) -> Iterator[tuple[str, Identity | LeftOut
     except PermissionError:
         if not prefix:
             raise
-        yield prefix.rstrip("/"), LeftOut.UNREADABLE
+        yield prefix.rstrip("/"), Ignored.UNREADABLE
         return
     for child in children:
         name = prefix + child.name
@@ -75,8 +75,8 @@ def _walk(directory: str, prefix: str) -> Iterator[tuple[str, Identity | LeftOut
             yield from _walk(child.path, name + "/")
         elif child.is_file(follow_symlinks=False):
             try:
-                yield name, Identity.of(child.stat(follow_symlinks=False))
+                yield name, FileIdentity.of(child.stat(follow_symlinks=False))
             except FileNotFoundError:
                 continue
         else:
-            yield name, LeftOut.LINK if child.is_symlink() else LeftOut.SPECIAL
+            yield name, Ignored.LINK if child.is_symlink() else Ignored.SPECIAL

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 
-class ForwardClock:
+class MonotonicClock:
     """Seconds since the epoch, each answer later than the one before, also where the clock was set back.
 
     Args:

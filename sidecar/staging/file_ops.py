@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-ASIDE = ".podferry-partial"
+PARTIAL_DIR = ".podferry-partial"
 """Where files grow, on the stage's own file system; gone when the stage is whole."""
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 NO_FILE = -1
@@ -20,7 +20,7 @@ def contents(root: str, prefix: str = "") -> Iterator[tuple[str, int]]:
     for child in children:
         name = prefix + child.name
         if child.is_dir(follow_symlinks=False):
-            if name != ASIDE:
+            if name != PARTIAL_DIR:
                 yield from contents(child.path, name + "/")
         else:
             regular = child.is_file(follow_symlinks=False)

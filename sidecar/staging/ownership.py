@@ -13,7 +13,7 @@ from podferry.contract.versioned_json import decode_document
 FORMAT = 1
 
 
-class Claim(msgspec.Struct, frozen=True):
+class OwnershipRecord(msgspec.Struct, frozen=True):
     """What fills the stage.
 
     Attributes:
@@ -29,23 +29,23 @@ class Claim(msgspec.Struct, frozen=True):
     format: int = FORMAT
 
 
-def claimed(claims: Path) -> Claim:
+def read_ownership(claims: Path) -> OwnershipRecord:
     """What the last start claimed. A claim that cannot be read is none: then nothing is trimmed."""
     path = claims / "claim"
     try:
-        return decode_document(path.read_bytes(), Claim, FORMAT, str(path))
+        return decode_document(path.read_bytes(), OwnershipRecord, FORMAT, str(path))
     except (FileNotFoundError, Corrupt):
-        return Claim("", frozenset())
+        return OwnershipRecord("", frozenset())
 
 
-def record(claims: Path, claim: Claim) -> None:
+def write_ownership(claims: Path, claim: OwnershipRecord) -> None:
     """Put a claim in the place of the one before."""
     aside = claims / "claim.tmp"
     aside.write_bytes(msgspec.json.encode(claim))
     aside.replace(claims / "claim")
 
 
-def this_boot() -> str:
+def boot_id() -> str:
     """Which start of the machine this is; empty where the system does not tell (macOS)."""
     with suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -17,10 +17,18 @@ from typing import TextIO
 from podferry.contract.errors import Corrupt, Refused
 from podferry.contract.file_names import folded
 from podferry.contract.manifest import Entry, Manifest
-from podferry.sidecar.staging.file_ops import ASIDE, NO_FILE, contents, create, prune, umask_now, write_all
-from podferry.sidecar.staging.ownership import Claim, claimed, record, this_boot
+from podferry.sidecar.staging.file_ops import (
+    NO_FILE,
+    PARTIAL_DIR,
+    contents,
+    create,
+    prune,
+    umask_now,
+    write_all,
+)
+from podferry.sidecar.staging.ownership import OwnershipRecord, boot_id, read_ownership, write_ownership
 
-AHEAD = "ahead-"
+OVERLAP_DIR = "ahead-"
 """Begins the name of a directory aside, which ends with its process: what came before there was a claim."""
 FILE_MODE = 0o644
 DIRECTORY_MODE = 0o755
@@ -28,7 +36,7 @@ OF = "~"
 """Between a process and the number of a file that it grows: what it leaves when killed, nobody can use."""
 
 
-class Stage:
+class StagingDir:
     """A directory that becomes a dataset.
 
     Args:
@@ -40,7 +48,7 @@ class Stage:
     def __init__(self, root: Path, claims: Path, file_mode: int = FILE_MODE) -> None:
         self.root = root
         self.file_mode = file_mode
-        self.aside = root / ASIDE
+        self.aside = root / PARTIAL_DIR
         self._root, self._aside = str(root), str(self.aside)
         self._claims = claims
         self._locked: TextIO | None = None
@@ -66,11 +74,11 @@ class Stage:
         _refuse_own_names(manifest)
         try:
             self._lock()
-            before, boot = claimed(self._claims), this_boot()
+            before, boot = read_ownership(self._claims), boot_id()
             whole = self._sort_out(manifest, before, ours)
-            record(
+            write_ownership(
                 self._claims,
-                Claim(manifest.digest, frozenset(entry.name for entry in manifest.entries), boot),
+                OwnershipRecord(manifest.digest, frozenset(entry.name for entry in manifest.entries), boot),
             )
             self._sort_aside(same=(before.digest, before.boot) == (manifest.digest, boot))
             self._tell_folded(manifest)
@@ -93,11 +101,11 @@ class Stage:
         """
         try:
             self._lock()
-            if claimed(self._claims).names or any(contents(self._root)):
+            if read_ownership(self._claims).names or any(contents(self._root)):
                 return None
             shutil.rmtree(self.aside, ignore_errors=True)
-            ahead = self.aside / f"{AHEAD}{os.getpid()}"
-            (ahead / ASIDE).mkdir(parents=True)
+            ahead = self.aside / f"{OVERLAP_DIR}{os.getpid()}"
+            (ahead / PARTIAL_DIR).mkdir(parents=True)
         except OSError:  # `claim` says why
             return None
         self._ahead = ahead
@@ -133,15 +141,15 @@ class Stage:
         """Keep what grew for the same manifest, and came ahead of it; what others left nobody can use."""
         self.aside.mkdir(exist_ok=True)
         for left in self.aside.iterdir():
-            if left != self._ahead and (not same or OF in left.name or left.name.startswith(AHEAD)):
+            if left != self._ahead and (not same or OF in left.name or left.name.startswith(OVERLAP_DIR)):
                 _remove(left)
 
     def _tell_folded(self, manifest: Manifest) -> None:
         """Refuse names that are one file here: where the case of letters does not count, as on a Mac."""
-        if (self.root / ASIDE.upper()).exists():
+        if (self.root / PARTIAL_DIR.upper()).exists():
             Corrupt.raise_any(folded([entry.name for entry in manifest.entries]))
 
-    def _sort_out(self, manifest: Manifest, claim: Claim, ours: frozenset[str]) -> frozenset[str]:
+    def _sort_out(self, manifest: Manifest, claim: OwnershipRecord, ours: frozenset[str]) -> frozenset[str]:
         """Trim what is ours and not wanted; the names of what is wanted and whole."""
         names = claim.names | ours
         held = dict(contents(self._root))
@@ -241,6 +249,6 @@ def _remove(path: Path) -> None:
 
 def _refuse_own_names(manifest: Manifest) -> None:
     for entry in manifest.entries:
-        if entry.name.partition("/")[0].casefold() == ASIDE:
-            what = f"a dataset must not hold {ASIDE}: the name is podferry's own"
+        if entry.name.partition("/")[0].casefold() == PARTIAL_DIR:
+            what = f"a dataset must not hold {PARTIAL_DIR}: the name is podferry's own"
             raise Refused.of(what, repr(entry.name), "Remove it at its source")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from podferry.contract.memory import PAGE
+from podferry.contract.memory import PAGE_BYTES
 
 UNLIMITED = 1 << 60
 """cgroup v1 writes 'no limit' as a number near 2^63."""
@@ -37,7 +37,7 @@ class Capacity(msgspec.Struct, frozen=True):
     node_bytes: int | None = None
     in_memory: bool = True
     device: int | None = None
-    page_bytes: int = PAGE
+    page_bytes: int = PAGE_BYTES
 
 
 def measure(directory: Path) -> Capacity:
@@ -54,7 +54,7 @@ def measure(directory: Path) -> Capacity:
         in_memory=in_memory,
         device=directory.stat().st_dev,
         # A disk's may be the size of its transfers (NFS), which small files do not take.
-        page_bytes=found.f_frsize if in_memory else PAGE,
+        page_bytes=found.f_frsize if in_memory else PAGE_BYTES,
     )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from podferry.contract.api import Gate, Stage, Status
+from podferry.contract.api import AgentPhase, Gate, Status
 from podferry.contract.errors import FerryError, TemporaryError
 from podferry.contract.quantity import format_bytes
 
 
-class State:
+class AgentState:
     """The agent's status; every change of it goes through `changed`, which wakes the waiters."""
 
     def __init__(self, status: Status) -> None:
@@ -23,7 +23,7 @@ class State:
         for waker in self._wakers:
             waker.set()
 
-    def enter(self, stage: Stage) -> None:
+    def enter(self, stage: AgentPhase) -> None:
         """Go on to a stage."""
         self.status.stage = stage
         self.changed()
@@ -32,16 +32,16 @@ class State:
         """Say why training will never start."""
         self.status.problems = error.problems
         self.status.retryable = isinstance(error, TemporaryError)
-        self.enter(Stage.REFUSED)
+        self.enter(AgentPhase.REFUSED)
 
     def open_gate(self, gate: Gate) -> None:
         """Let training start."""
         self._opened = gate
-        self.enter(Stage.OPEN)
+        self.enter(AgentPhase.OPEN)
 
     def gate(self) -> Gate:
         """The gate as it is now."""
-        if self.status.stage is Stage.REFUSED:
+        if self.status.stage is AgentPhase.REFUSED:
             return Gate(open=False, problems=self.status.problems, retryable=self.status.retryable)
         return self._opened or Gate(open=False, summary=f"{self.status.stage}: {self._progress()}")
 

@@ -8,7 +8,7 @@ SECONDS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 """Upper bounds of the histogram: from a small file to a checkpoint of 30 GiB at 50 MiB/s."""
 
 
-class Timings:
+class Durations:
     """Counts checkpoints by how long they took to become durable.
 
     Attributes:

@@ -14,13 +14,13 @@ import msgspec
 from podferry.contract.api import DurableCheckpoint, Gate, RestoredStatus
 from podferry.contract.commit import CommittedFile
 from podferry.contract.versioned_json import decode_document
-from podferry.sidecar.runtime.file_identity import Identity
+from podferry.sidecar.runtime.file_identity import FileIdentity
 
 FORMAT = 1
-Files = tuple[tuple[str, Identity], ...]
+Files = tuple[tuple[str, FileIdentity], ...]
 
 
-class Offered(msgspec.Struct, frozen=True):
+class PublishedPart(msgspec.Struct, frozen=True):
     """A rank's part that has been sent and waits for the other ranks' parts.
 
     Attributes:
@@ -38,7 +38,7 @@ class Offered(msgspec.Struct, frozen=True):
     sent: tuple[CommittedFile, ...]
 
 
-class Record(msgspec.Struct):
+class JournalRecord(msgspec.Struct):
     """The journal's content.
 
     Attributes:
@@ -66,7 +66,7 @@ class Record(msgspec.Struct):
     starts: int = 0
     writer: str = ""
     placed: dict[int, int] = {}
-    offered: dict[str, Offered] = {}
+    offered: dict[str, PublishedPart] = {}
     marks: dict[str, Files] = {}
     newest_first: bool = False
     drain_until: float | None = None
@@ -83,9 +83,9 @@ class Journal:
     def __init__(self, control: Path) -> None:
         control.mkdir(parents=True, exist_ok=True)
         self._path = control / "journal.json"
-        self.record = Record()
+        self.record = JournalRecord()
         if self._path.exists():
-            self.record = decode_document(self._path.read_bytes(), Record, FORMAT, str(self._path))
+            self.record = decode_document(self._path.read_bytes(), JournalRecord, FORMAT, str(self._path))
         self.record.writer = self.record.writer or uuid.uuid4().hex
 
     def save(self) -> None:

@@ -10,13 +10,13 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from podferry.contract.api import DatasetStatus
-from podferry.sidecar.state.transfer_counters import PrefetchMeter, Speed
+from podferry.sidecar.state.transfer_counters import Speed, TransferCounters
 
-EVERY = 5.0
+LOG_EVERY = 5.0
 """Seconds between two lines: a prefetch of an hour leaves 720, and a stall is seen at once."""
 
 
-class PrefetchReport:
+class ProgressLog:
     """Keeps one dataset's status true.
 
     Args:
@@ -29,7 +29,7 @@ class PrefetchReport:
     """
 
     def __init__(self, status: DatasetStatus, stage: Path, now: Callable[[], float] = time.monotonic) -> None:
-        self.meter = status.transfer = PrefetchMeter()
+        self.meter = status.transfer = TransferCounters()
         self._status, self._stage, self._now = status, stage, now
         self._kept = (0, 0)
         self._speed = Speed()
@@ -99,14 +99,14 @@ class PrefetchReport:
         self._status.eta = None
 
     async def _tell(self) -> None:
-        await asyncio.sleep(EVERY)
+        await asyncio.sleep(LOG_EVERY)
         import structlog  # noqa: PLC0415 - loaded here: where it takes no time nothing is logged
 
         log = structlog.get_logger(__name__)
         while True:
             self.refresh()
             log.info("prefetching", **line(self._status))
-            await asyncio.sleep(EVERY)
+            await asyncio.sleep(LOG_EVERY)
 
 
 def line(status: DatasetStatus) -> dict[str, str | float | None]:

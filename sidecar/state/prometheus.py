@@ -16,13 +16,13 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from podferry.contract.api import (
+    AgentPhase,
     CheckpointStatus,
     DatasetStatus,
     OutputStatus,
-    Stage,
     Status,
 )
-from podferry.sidecar.state.durations import SECONDS, Timings
+from podferry.sidecar.state.durations import SECONDS, Durations
 from podferry.sidecar.state.transfer_counters import FIRST_BYTE
 
 DATASET_GAUGES: tuple[tuple[str, str, Callable[[DatasetStatus], float]], ...] = (
@@ -51,14 +51,14 @@ DATASET_COUNTERS: tuple[tuple[str, str, Callable[[DatasetStatus], float]], ...] 
 class StatusCollector(Collector):
     """Reads a status and timings at every scrape."""
 
-    def __init__(self, status: Status, timings: Timings) -> None:
+    def __init__(self, status: Status, timings: Durations) -> None:
         self._status, self._timings = status, timings
 
     def collect(self) -> Iterable[Metric]:
         """See `Collector`."""
         status = self._status
         stages = GaugeMetricFamily("podferry_stage", "How far the agent is", labels=["stage"])
-        for stage in Stage:
+        for stage in AgentPhase:
             stages.add_metric([stage.value], float(stage is status.stage))
         yield stages
         yield CounterMetricFamily("podferry_worker_starts", "Starts of the worker", status.starts)
@@ -71,14 +71,14 @@ class StatusCollector(Collector):
         yield _durable(self._timings)
 
 
-def exposition(status: Status, timings: Timings) -> bytes:
+def exposition(status: Status, timings: Durations) -> bytes:
     """Everything in Prometheus' text format."""
     registry = CollectorRegistry()
     registry.register(StatusCollector(status, timings))
     return generate_latest(registry)
 
 
-def _durable(timings: Timings) -> Metric:
+def _durable(timings: Durations) -> Metric:
     return HistogramMetricFamily(
         "podferry_checkpoint_durable_seconds",
         "From a checkpoint being found whole to its commit",

@@ -19,7 +19,7 @@ def _none() -> list[int]:
     return [0] * (len(FIRST_BYTE) + 1)
 
 
-class PrefetchMeter(Transfer):
+class TransferCounters(Transfer):
     """Counts one dataset's prefetch, for one thread. It is the status's own record: nothing is copied.
 
     A process that helps has a meter of its own and sends what `take` gives; the other end does `add`.
@@ -32,9 +32,9 @@ class PrefetchMeter(Transfer):
         self.first_bytes[bisect_left(FIRST_BYTE, seconds)] += 1
         self.first_byte_seconds += seconds
 
-    def take(self) -> PrefetchMeter:
+    def take(self) -> TransferCounters:
         """What was counted since the last call; of `connections`, how many more there are."""
-        taken = PrefetchMeter(**msgspec.structs.asdict(self))
+        taken = TransferCounters(**msgspec.structs.asdict(self))
         for name in SUMMED:
             setattr(self, name, 0)
         self.first_bytes = _none()
@@ -48,7 +48,7 @@ class PrefetchMeter(Transfer):
             self.first_bytes[index] += count
 
 
-SUMMED = tuple(name for name in PrefetchMeter.__struct_fields__ if name not in {"first_bytes", "why"})
+SUMMED = tuple(name for name in TransferCounters.__struct_fields__ if name not in {"first_bytes", "why"})
 """All numbers but the histogram."""
 
 

@@ -11,7 +11,7 @@ Clock = Callable[[], float]
 
 
 @dataclass(slots=True)
-class Meter:
+class UploadCounters:
     """What uploads have moved; the values may be read at any time.
 
     Attributes:

@@ -10,7 +10,7 @@ from podferry.contract.errors import CredentialsMissing
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.endpoints import checked_endpoint
 from podferry.storage.credentials.sources import is_true, names_for
-from podferry.storage.errors.translate import Place, make
+from podferry.storage.errors.translate import StoreLocation, make
 from podferry.storage.store import StoreConfig
 
 AZURE = ("az", "abfs", "abfss", "azure")
@@ -31,7 +31,7 @@ class AzureAccess(msgspec.Struct, frozen=True):
     endpoint: str
     account: str
     options: Mapping[str, str | bool]
-    place: Place
+    place: StoreLocation
 
     def __repr__(self) -> str:
         return f"AzureAccess({self.place!r}, options of: {', '.join(sorted(self.options))})"
@@ -48,14 +48,14 @@ def azure_access(uri: Uri, config: StoreConfig) -> AzureAccess:
     account = held.get("AZURE_STORAGE_ACCOUNT_NAME", "")
     named = config.endpoint or held.get("AZURE_STORAGE_ENDPOINT") or held.get("AZURE_ENDPOINT")
     endpoint = checked_endpoint(named or f"https://{account or 'ACCOUNT'}.blob.core.windows.net")
-    place = Place(uri, endpoint, names_for(config.credentials, "AZURE_"))
+    place = StoreLocation(uri, endpoint, names_for(config.credentials, "AZURE_"))
     options = _options(held)
     if not account or not options:
         raise _missing(place, account)
     return AzureAccess(uri, endpoint, account, options, place)
 
 
-def _missing(place: Place, account: str) -> CredentialsMissing:
+def _missing(place: StoreLocation, account: str) -> CredentialsMissing:
     if account:
         error = make("credentials", place)
         return CredentialsMissing(*error.problems)

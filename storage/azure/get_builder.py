@@ -16,24 +16,24 @@ from urllib.parse import quote
 
 from podferry.contract.manifest import Entry
 from podferry.storage.azure.endpoint import AzureAccess
-from podferry.storage.http.get_builder import Plain, PlainHeads
+from podferry.storage.http.get_builder import PlainGetBuilder, PlainRequest
 from podferry.storage.object_names import join
 from podferry.storage.request_builder import (
     AGENT,
     Address,
-    Requests,
-    address_of,
+    RequestBuilder,
     fits,
     match_line,
     range_line,
+    request_address,
 )
 
 VERSION = "2023-11-03"
 """Of the service's API: the one that obstore asks for."""
 
 
-class AzureHeads:
-    """See `podferry.storage.request_builder.Requests`: signed with the account's key.
+class AzureGetBuilder:
+    """See `podferry.storage.request_builder.RequestBuilder`: signed with the account's key.
 
     Source: "Authorize with Shared Key", Azure Storage REST API reference.
 
@@ -51,10 +51,10 @@ class AzureHeads:
         self._key = hmac.new(key, digestmod="sha256")
 
     async def prepare(self, entries: Sequence[Entry]) -> None:
-        """See `Requests.prepare`: an account's key stays as it is."""
+        """See `RequestBuilder.prepare`: an account's key stays as it is."""
 
     def head(self, entry: Entry, start: int, length: int, method: str = "GET") -> bytes:
-        """See `Requests.head`."""
+        """See `RequestBuilder.head`."""
         path = self._above + quote(entry.name)
         ranged, matched = range_line(entry, start, length), match_line(entry.tag)
         date = formatdate(time.time(), usegmt=True)
@@ -75,15 +75,15 @@ def _above(access: AzureAccess, address: Address) -> str:
     return f"{address.path}/{quote(join(access.uri.bucket, access.uri.key))}/"
 
 
-def heads_for(access: AzureAccess) -> Requests | None:
+def get_builder_for(access: AzureAccess) -> RequestBuilder | None:
     """How blobs of a store are asked for, None where only obstore can."""
-    address = address_of(access.endpoint)
+    address = request_address(access.endpoint)
     if address is None or len(access.options) != 1 or not fits(access.account):
         return None
     ((kind, value),) = access.options.items()
     if kind == "account_key":
         key = _decoded(str(value))
-        return None if key is None else AzureHeads(access, address, key)
+        return None if key is None else AzureGetBuilder(access, address, key)
     if kind == "sas_key":
         return _plain(access, address, query="?" + str(value).removeprefix("?"))
     if kind == "token":
@@ -98,7 +98,7 @@ def _decoded(key: str) -> bytes | None:
         return None
 
 
-def _plain(access: AzureAccess, address: Address, line: str = "", query: str = "") -> Requests | None:
+def _plain(access: AzureAccess, address: Address, line: str = "", query: str = "") -> RequestBuilder | None:
     if not fits(line.removesuffix("\r\n") + query) or " " in query:
         return None
     above = _above(access, address)
@@ -106,4 +106,4 @@ def _plain(access: AzureAccess, address: Address, line: str = "", query: str = "
     def path(name: str) -> str:
         return f"{above}{quote(name)}{query}"
 
-    return PlainHeads(Plain(address, path, f"x-ms-version: {VERSION}\r\n{line}", asks_sums=True))
+    return PlainGetBuilder(PlainRequest(address, path, f"x-ms-version: {VERSION}\r\n{line}", asks_sums=True))

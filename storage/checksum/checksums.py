@@ -21,12 +21,12 @@ from typing import Any, Protocol
 import msgspec
 import xxhash
 
-from podferry.storage.multipart import Receipt
+from podferry.storage.multipart import UploadedPart
 
 Buffer = bytes | bytearray | memoryview
 
 
-class SumKind(enum.StrEnum):
+class ChecksumKind(enum.StrEnum):
     """How a sum is computed. The values are the names that awscrt and hashlib have for it, where they do."""
 
     CRC64NVME = "crc64nvme"
@@ -41,21 +41,21 @@ class SumKind(enum.StrEnum):
 
 
 LENGTHS = {
-    SumKind.CRC64NVME: 8,
-    SumKind.CRC32C: 4,
-    SumKind.CRC32: 4,
-    SumKind.CRC64XZ: 8,
-    SumKind.SHA256: 32,
-    SumKind.SHA1: 20,
-    SumKind.MD5: 16,
-    SumKind.XXH128: 16,
+    ChecksumKind.CRC64NVME: 8,
+    ChecksumKind.CRC32C: 4,
+    ChecksumKind.CRC32: 4,
+    ChecksumKind.CRC64XZ: 8,
+    ChecksumKind.SHA256: 32,
+    ChecksumKind.SHA1: 20,
+    ChecksumKind.MD5: 16,
+    ChecksumKind.XXH128: 16,
 }
 """Bytes of each sum."""
-CRCS = frozenset({SumKind.CRC64NVME, SumKind.CRC32C, SumKind.CRC32, SumKind.CRC64XZ})
+CRCS = frozenset({ChecksumKind.CRC64NVME, ChecksumKind.CRC32C, ChecksumKind.CRC32, ChecksumKind.CRC64XZ})
 """Kinds whose sums of the pieces make the sum of the whole, in whatever order the pieces come."""
 
 
-class Sum(msgspec.Struct, frozen=True):
+class Checksum(msgspec.Struct, frozen=True):
     """What an object must add up to.
 
     Attributes:
@@ -63,14 +63,14 @@ class Sum(msgspec.Struct, frozen=True):
         value: The sum, most significant byte first.
     """
 
-    kind: SumKind
+    kind: ChecksumKind
     value: bytes
 
     def __str__(self) -> str:
         return f"{self.kind} {self.value.hex()}"
 
 
-class Running(Protocol):
+class RunningChecksum(Protocol):
     """A sum of what has come so far, in order."""
 
     def update(self, data: Buffer, /) -> None:
@@ -80,7 +80,7 @@ class Running(Protocol):
         """The sum so far, most significant byte first."""
 
 
-class Whole(msgspec.Struct, frozen=True):
+class ObjectChecksum(msgspec.Struct, frozen=True):
     """What an object of several parts must be.
 
     Attributes:
@@ -92,63 +92,63 @@ class Whole(msgspec.Struct, frozen=True):
     crc64: int
 
 
-def running(kind: SumKind) -> Running:
+def running_checksum(kind: ChecksumKind) -> RunningChecksum:
     """A sum of nothing yet."""
-    if kind is SumKind.XXH128:
+    if kind is ChecksumKind.XXH128:
         return xxhash.xxh3_128()
     return _RunningCrc(kind) if kind in CRCS else hashlib.new(kind, usedforsecurity=False)
 
 
-def sum_of(kind: SumKind, data: Buffer) -> Sum:
+def checksum_of(kind: ChecksumKind, data: Buffer) -> Checksum:
     """The sum of a whole object, in one piece."""
     if kind in CRCS:
-        return Sum(kind, crc(kind, data).to_bytes(LENGTHS[kind], "big"))
-    digest = running(kind)
+        return Checksum(kind, crc(kind, data).to_bytes(LENGTHS[kind], "big"))
+    digest = running_checksum(kind)
     digest.update(data)
-    return Sum(kind, digest.digest())
+    return Checksum(kind, digest.digest())
 
 
-def agrees(wanted: Sum, data: Buffer) -> bool:
+def matches(wanted: Checksum, data: Buffer) -> bool:
     """Whether a whole object, in one piece, has the sum."""
-    return sum_of(wanted.kind, data) == wanted
+    return checksum_of(wanted.kind, data) == wanted
 
 
-def range_kind(wanted: Sum) -> SumKind:
+def range_kind(wanted: Checksum) -> ChecksumKind:
     """How ranges of an object with this sum are summed: of a hash, only to know them again."""
-    return wanted.kind if wanted.kind in CRCS else SumKind.CRC64NVME
+    return wanted.kind if wanted.kind in CRCS else ChecksumKind.CRC64NVME
 
 
-def crc(kind: SumKind, data: Buffer, before: int = 0) -> int:
+def crc(kind: ChecksumKind, data: Buffer, before: int = 0) -> int:
     """The CRC of `data`, continued from `before`."""
     return int(_computing(kind)(data, before))
 
 
-def combine(kind: SumKind, first: int, second: int, second_length: int) -> int:
+def combine(kind: ChecksumKind, first: int, second: int, second_length: int) -> int:
     """The CRC of two pieces in a row, from the CRC of each and the bytes of the second."""
     return int(_combining(kind)(first, second, second_length))
 
 
 def crc64(data: Buffer, before: int = 0) -> int:
     """CRC-64/NVME of `data`, continued from `before`."""
-    return crc(SumKind.CRC64NVME, data, before)
+    return crc(ChecksumKind.CRC64NVME, data, before)
 
 
-def whole_of(receipts: Iterable[Receipt]) -> Whole:
+def whole_of(receipts: Iterable[UploadedPart]) -> ObjectChecksum:
     """Size and checksum of the object whose parts these are, in their order."""
     size, joined = 0, 0
     for receipt in receipts:
-        joined = combine(SumKind.CRC64NVME, joined, receipt.crc64, receipt.size)
+        joined = combine(ChecksumKind.CRC64NVME, joined, receipt.crc64, receipt.size)
         size += receipt.size
-    return Whole(size, joined)
+    return ObjectChecksum(size, joined)
 
 
-def computable(kind: SumKind) -> bool:
+def computable(kind: ChecksumKind) -> bool:
     """Whether this Python can compute such a sum."""
-    return kind is not SumKind.CRC64XZ or _xz().crc64xz() is not None
+    return kind is not ChecksumKind.CRC64XZ or _xz().crc64xz() is not None
 
 
 class _RunningCrc:
-    def __init__(self, kind: SumKind) -> None:
+    def __init__(self, kind: ChecksumKind) -> None:
         self._compute = _computing(kind)
         self._length = LENGTHS[kind]
         self._value = 0
@@ -161,15 +161,15 @@ class _RunningCrc:
 
 
 @lru_cache
-def _computing(kind: SumKind) -> Callable[[Buffer, int], int]:
-    found = _xz().crc64xz() if kind is SumKind.CRC64XZ else getattr(_awscrt(), kind)
+def _computing(kind: ChecksumKind) -> Callable[[Buffer, int], int]:
+    found = _xz().crc64xz() if kind is ChecksumKind.CRC64XZ else getattr(_awscrt(), kind)
     assert found is not None, f"{kind} is asked for where it is not `computable`"  # noqa: S101
     return found  # type: ignore[no-any-return]
 
 
 @lru_cache
-def _combining(kind: SumKind) -> Callable[[int, int, int], int]:
-    holder = _xz() if kind is SumKind.CRC64XZ else _awscrt()
+def _combining(kind: ChecksumKind) -> Callable[[int, int, int], int]:
+    holder = _xz() if kind is ChecksumKind.CRC64XZ else _awscrt()
     return getattr(holder, f"combine_{kind}")  # type: ignore[no-any-return]
 
 

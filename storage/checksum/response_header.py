@@ -26,17 +26,10 @@ import re
 from podferry.contract.manifest import Entry
 from podferry.storage.checksum.checksums import (
     LENGTHS,
-    Running,
-    Sum,
-    SumKind,
-    agrees,
-    combine,
+    Checksum,
+    ChecksumKind,
     computable,
-    crc,
-    running,
 )
-
-__all__ = ["Running", "Sum", "SumKind", "agrees", "combine", "crc", "running", "stated"]
 
 FIELDS = re.compile(
     rb"\r\n(etag|content-(?:range|md5|encoding)|x-(?:amz|goog|oss)-[a-z0-9-]+|x-ms-blob-content-md5)"
@@ -48,9 +41,15 @@ USUAL = b"\r\nx-amz-checksum-crc64nvme: "
 """As Amazon writes what it keeps of every object since December 2024: found without the pass."""
 AMZ = tuple(
     (f"x-amz-checksum-{kind}".encode(), kind)
-    for kind in (SumKind.CRC64NVME, SumKind.CRC32C, SumKind.CRC32, SumKind.SHA256, SumKind.SHA1)
+    for kind in (
+        ChecksumKind.CRC64NVME,
+        ChecksumKind.CRC32C,
+        ChecksumKind.CRC32,
+        ChecksumKind.SHA256,
+        ChecksumKind.SHA1,
+    )
 )
-GOOG = ((b"crc32c", SumKind.CRC32C), (b"md5", SumKind.MD5))
+GOOG = ((b"crc32c", ChecksumKind.CRC32C), (b"md5", ChecksumKind.MD5))
 MD5_HEX = re.compile(rb"[0-9a-fA-F]{32}")
 DIGITS = 20
 """Of the largest number that 64 bits hold."""
@@ -61,7 +60,7 @@ Fields = dict[bytes, bytes]
 """Values by names in lower case; those of a name that comes again are joined by commas."""
 
 
-def stated(head: bytes, entry: Entry) -> Sum | None:
+def response_checksum(head: bytes, entry: Entry) -> Checksum | None:
     """The sum of the whole object, None where the head states none that can be relied on.
 
     Args:
@@ -83,9 +82,9 @@ def stated(head: bytes, entry: Entry) -> Sum | None:
     return None
 
 
-def _usual(head: bytes, start: int) -> Sum | None:
+def _usual(head: bytes, start: int) -> Checksum | None:
     value = head[start : start + 14]
-    return _base64(SumKind.CRC64NVME, value[:12]) if value.endswith(b"\r\n") else None
+    return _base64(ChecksumKind.CRC64NVME, value[:12]) if value.endswith(b"\r\n") else None
 
 
 def _fields(head: bytes) -> Fields:
@@ -96,22 +95,22 @@ def _fields(head: bytes) -> Fields:
     return fields
 
 
-def _anyway(fields: Fields, *more: bytes) -> Sum | None:
+def _anyway(fields: Fields, *more: bytes) -> Checksum | None:
     """What is said of the whole object by answers with a part of it, too; `more` are fields with an MD5."""
     found = _goog(fields) or _oss(fields)
     for name in (*more, b"x-ms-blob-content-md5"):
-        found = found or _base64(SumKind.MD5, fields.get(name, b""))
+        found = found or _base64(ChecksumKind.MD5, fields.get(name, b""))
     return found or _etag(fields)
 
 
-def _amz(fields: Fields) -> Sum | None:
+def _amz(fields: Fields) -> Checksum | None:
     if fields.get(b"x-amz-checksum-type", b"").upper() == b"COMPOSITE":
         return None
     said = (_base64(kind, fields[name]) for name, kind in AMZ if name in fields)
     return next(filter(None, said), None)
 
 
-def _goog(fields: Fields) -> Sum | None:
+def _goog(fields: Fields) -> Checksum | None:
     if b"x-goog-hash" not in fields or _unpacked(fields):
         return None
     parts = [part.partition(b"=") for part in fields[b"x-goog-hash"].split(b",")]
@@ -125,18 +124,18 @@ def _unpacked(fields: Fields) -> bool:
     return kept not in (b"identity", fields.get(b"content-encoding"))
 
 
-def _oss(fields: Fields) -> Sum | None:
+def _oss(fields: Fields) -> Checksum | None:
     text = fields.get(b"x-oss-hash-crc64ecma", b"").strip()
-    if not text.isdigit() or len(text) > DIGITS or int(text) >> 64 or not computable(SumKind.CRC64XZ):
+    if not text.isdigit() or len(text) > DIGITS or int(text) >> 64 or not computable(ChecksumKind.CRC64XZ):
         return None
-    return Sum(SumKind.CRC64XZ, int(text).to_bytes(8, "big"))
+    return Checksum(ChecksumKind.CRC64XZ, int(text).to_bytes(8, "big"))
 
 
-def _etag(fields: Fields) -> Sum | None:
+def _etag(fields: Fields) -> Checksum | None:
     value = fields.get(b"etag", b"").strip().strip(b'"')
     if not MD5_HEX.fullmatch(value) or not _etag_is_md5(fields):
         return None
-    return Sum(SumKind.MD5, bytes.fromhex(value.decode()))
+    return Checksum(ChecksumKind.MD5, bytes.fromhex(value.decode()))
 
 
 def _etag_is_md5(fields: Fields) -> bool:
@@ -151,11 +150,11 @@ def _etag_is_md5(fields: Fields) -> bool:
     )
 
 
-def _base64(kind: SumKind, text: bytes) -> Sum | None:
+def _base64(kind: ChecksumKind, text: bytes) -> Checksum | None:
     if not text:
         return None
     try:
         value = binascii.a2b_base64(text.strip(), strict_mode=True)
     except binascii.Error:
         return None
-    return Sum(kind, value) if len(value) == LENGTHS[kind] else None
+    return Checksum(kind, value) if len(value) == LENGTHS[kind] else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 
 
 class Vendor(msgspec.Struct, frozen=True):
@@ -30,10 +30,10 @@ def checked_endpoint(endpoint: str) -> str:
     """An endpoint without its last slash.
 
     Raises:
-        InvalidWish: It is no http or https URL.
+        InvalidSpec: It is no http or https URL.
     """
     if not endpoint.startswith(("http://", "https://")):
-        raise InvalidWish.of(
+        raise InvalidSpec.of(
             "an endpoint must be a URL", repr(endpoint), "Write http://HOST:PORT or https://HOST"
         )
     return endpoint.rstrip("/")

@@ -15,7 +15,7 @@ RENEW_SECONDS = 30.0
 """How long keys are used before they are read again; Kubernetes takes a minute or so to exchange them."""
 
 
-class Renewing(Generic[T]):
+class Refreshed(Generic[T]):
     """Something that is asked for in a thread, at the first time and whenever it is due.
 
     Attributes:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from podferry.contract.errors import CredentialsMissing, InvalidWish
+from podferry.contract.errors import CredentialsMissing, InvalidSpec
 from podferry.storage.store import StoreConfig
 
 PREFIXES = ("AWS_", "AZURE_", "GOOGLE_", "FSSPEC_", "OSS_", "STORAGE_EMULATOR_HOST")
@@ -43,7 +43,7 @@ def config_from_environment(environ: Mapping[str, str]) -> StoreConfig:
         environ: Such as `os.environ`; `HOME` is where the shared files are looked for.
 
     Raises:
-        InvalidWish: `AWS_PROFILE` names a profile that the files do not hold, or a file is malformed.
+        InvalidSpec: `AWS_PROFILE` names a profile that the files do not hold, or a file is malformed.
     """
     held = {name: value for name, value in environ.items() if name.startswith(PREFIXES) and value}
     if "AWS_ACCESS_KEY_ID" not in held and not is_true(held.get("AWS_SKIP_SIGNATURE", "")):
@@ -56,7 +56,7 @@ def config_from_directory(path: Path) -> StoreConfig:
 
     Raises:
         CredentialsMissing: There is no such directory, or it holds no key.
-        InvalidWish: A key is no text.
+        InvalidSpec: A key is no text.
     """
     return StoreConfig(credentials=_mounted(path), renewed=partial(_mounted, path))
 
@@ -110,7 +110,7 @@ def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8").strip("\r\n")
     except UnicodeDecodeError as error:
-        raise InvalidWish.of(
+        raise InvalidSpec.of(
             f"the key {file.name} of a Secret is no text", str(file), "Store it as UTF-8"
         ) from error
 
@@ -123,7 +123,7 @@ def _shared_files(environ: Mapping[str, str]) -> dict[str, str]:
     section = f"profile {profile}" if profile != "default" else profile
     found = {**_section(config_file, section), **_section(credentials_file, profile)}
     if not found and environ.get("AWS_PROFILE"):
-        raise InvalidWish.of(
+        raise InvalidSpec.of(
             f"there is no profile {profile!r}",
             f"AWS_PROFILE={profile}; read {credentials_file} and {config_file}",
             "Correct AWS_PROFILE, or add the profile",
@@ -146,7 +146,7 @@ def _section(file: Path, section: str) -> dict[str, str]:
         return {}
     except (OSError, UnicodeDecodeError, configparser.Error) as error:
         # The parser's message would print the line, which may hold a key.
-        raise InvalidWish.of(
+        raise InvalidSpec.of(
             f"the file {file} cannot be read", type(error).__name__, "Correct it, or unset AWS_PROFILE"
         ) from None
     return dict(parser[section]) if parser.has_section(section) else {}

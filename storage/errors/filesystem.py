@@ -11,7 +11,7 @@ from podferry.contract.errors import (
     AccessDenied,
     AlreadyExists,
     FerryError,
-    InvalidWish,
+    InvalidSpec,
     NotFound,
     Unavailable,
 )
@@ -54,11 +54,11 @@ def _refusal(kind: str, number: int | None) -> tuple[type[FerryError], str]:
             TAKES_WRITES if readonly else "Give this user the right to it, or choose another place",
         )
     if kind == "missing":
-        return InvalidWish, TAKES_WRITES
+        return InvalidSpec, TAKES_WRITES
     if kind == "name":
-        return InvalidWish, "Choose another name: a file system takes parts of up to 255 bytes"
+        return InvalidSpec, "Choose another name: a file system takes parts of up to 255 bytes"
     if kind == "unsupported":
-        return InvalidWish, "Choose a place on another file system"
+        return InvalidSpec, "Choose a place on another file system"
     return Unavailable, "Check the disk and its mount, or try again later"
 
 
@@ -69,14 +69,14 @@ def _full(path: Path, said: str) -> FerryError:
     return Unavailable.of(f"no space left at {path}", measured, "Free space there, or choose another place")
 
 
-def not_a_directory(path: Path) -> InvalidWish:
+def not_a_directory(path: Path) -> InvalidSpec:
     """For a place where files should lie, with the part of its path that is a file."""
     there = next((above for above in (path, *path.parents) if above.exists() and not above.is_dir()), path)
-    return InvalidWish.of(
+    return InvalidSpec.of(
         f"{there} is a file, not a directory", remedy="Remove or rename it, or choose another place"
     )
 
 
-def not_a_file(path: Path) -> InvalidWish:
+def not_a_file(path: Path) -> InvalidSpec:
     """For a file that should be written, where a directory has its name."""
-    return InvalidWish.of(f"{path} is a directory, not a file", remedy="Remove or rename it")
+    return InvalidSpec.of(f"{path} is a directory, not a file", remedy="Remove or rename it")

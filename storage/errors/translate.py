@@ -20,7 +20,7 @@ from podferry.contract.errors import (
     Corrupt,
     CredentialsMissing,
     FerryError,
-    InvalidWish,
+    InvalidSpec,
     NotFound,
     Problem,
     Throttled,
@@ -28,7 +28,7 @@ from podferry.contract.errors import (
 )
 from podferry.contract.uri import Uri
 from podferry.storage.errors.filesystem import local_error
-from podferry.storage.errors.vendor_fields import Signal, is_programming_error, signal_of
+from podferry.storage.errors.vendor_fields import VendorFields, is_programming_error, vendor_fields_of
 
 CODES = {
     **dict.fromkeys(("NoSuchBucket", "ContainerNotFound", "InvalidBucketName", "AccountNotFound"), "bucket"),
@@ -103,7 +103,7 @@ STATUSES = {
 }
 
 
-class Place(msgspec.Struct, frozen=True):
+class StoreLocation(msgspec.Struct, frozen=True):
     """What an error says about where it happened.
 
     Attributes:
@@ -122,7 +122,7 @@ class Place(msgspec.Struct, frozen=True):
         return f"endpoint {self.endpoint}" if self.endpoint else f"{self.uri}"
 
 
-def kind_of(signal: Signal) -> str:
+def kind_of(signal: VendorFields) -> str:
     """What happened, in one word: code, then type, then status; `unreachable` where nothing is said."""
     by_status = STATUSES.get(signal.status, "")
     if not by_status and 400 <= signal.status < 500:
@@ -130,7 +130,7 @@ def kind_of(signal: Signal) -> str:
     return CODES.get(signal.code) or signal.kind or by_status or "unreachable"
 
 
-def translate(error: BaseException, place: Place, name: str = "", done: str = "") -> FerryError:
+def translate(error: BaseException, place: StoreLocation, name: str = "", done: str = "") -> FerryError:
     """The error of the tree that a vendor's exception stands for; raise it `from` the exception.
 
     Args:
@@ -141,7 +141,7 @@ def translate(error: BaseException, place: Place, name: str = "", done: str = ""
     """
     if isinstance(error, FerryError):
         return error
-    signal = signal_of(error)
+    signal = vendor_fields_of(error)
     if place.uri.scheme == "file" and isinstance(error, OSError):
         # Of a directory that cannot be made only the exception knows which part of the path it is.
         path = error.filename if done == "made" and error.filename else f"/{(place.uri / name).key}"
@@ -150,7 +150,7 @@ def translate(error: BaseException, place: Place, name: str = "", done: str = ""
 
 
 @contextlib.contextmanager
-def translating(place: Place, name: str = "", done: str = "") -> Iterator[None]:
+def translating(place: StoreLocation, name: str = "", done: str = "") -> Iterator[None]:
     """Translate what the block raises. Defects of the program and cancellations pass as they are."""
     try:
         yield
@@ -162,12 +162,12 @@ def translating(place: Place, name: str = "", done: str = "") -> Iterator[None]:
         raise translate(error, place, name, done) from error
 
 
-def _evidence(signal: Signal) -> str:
+def _evidence(signal: VendorFields) -> str:
     status = f"HTTP {signal.status}" if signal.status else ""
     return " ".join(part for part in (status, signal.code) if part) or signal.reason or signal.type
 
 
-def make(kind: str, place: Place, name: str = "", evidence: str = "") -> FerryError:
+def make(kind: str, place: StoreLocation, name: str = "", evidence: str = "") -> FerryError:
     """The error for a kind, with its problem."""
     what = str(place.uri / name) if name else str(place.uri)
     keys = ", ".join(place.credentials)
@@ -228,13 +228,13 @@ KINDS: dict[str, _Rule] = {
     ),
     "damaged": (Unavailable, "bytes of {} did not arrive as they were sent", "Try again"),
     "region": (
-        InvalidWish,
+        InvalidSpec,
         "the bucket of {} lies in another region than the one that was asked",
         "Set the bucket's region, or its endpoint",
     ),
     "range": (Corrupt, "{} ends before the bytes that were asked for", "List it again"),
     "name": (
-        InvalidWish,
+        InvalidSpec,
         "the store does not take the name {}",
         "Rename or exclude what it stands for; keys need non-empty parts without control characters",
     ),
@@ -245,12 +245,12 @@ KINDS: dict[str, _Rule] = {
     ),
     "full": (Unavailable, "there is no room left to write {}", "Free space at the destination"),
     "unsupported": (
-        InvalidWish,
+        InvalidSpec,
         "the store cannot do what {} asks for",
         "Use another engine or another place",
     ),
     "invalid": (
-        InvalidWish,
+        InvalidSpec,
         "the store takes the request for {} as malformed",
         "Check the endpoint, the region and the name",
     ),

@@ -1,6 +1,6 @@
 """What a vendor's exception says, as plain values: told by type and attributes, without its package.
 
-The one spot where text is read is `obstore_signal`: obstore hands on an HTTP error as one string, whose debug
+The one spot where text is read is `obstore_fields`: obstore hands on an HTTP error as one string, whose debug
 form ends with `inner: Status { status: 404, body: Some("<Error><Code>…") }`. The status and the `<Code>`
 element are read from there; S3 and Azure both answer with that element. Where no answer came it ends with
 `inner: Http(HttpError { kind: Connect, source: … Os { code: 111, … } })`: the kind and the system's number
@@ -34,7 +34,7 @@ HTTP_KINDS = {
 """`HttpErrorKind` of object_store, the library that obstore wraps; `Unknown` says nothing."""
 
 
-class Signal(msgspec.Struct, frozen=True):
+class VendorFields(msgspec.Struct, frozen=True):
     """An exception's content.
 
     Attributes:
@@ -104,10 +104,10 @@ FTP_REPLIES = {"530": "denied", "532": "denied", "550": "missing", "552": "full"
 PROGRAMMING = (TypeError, AttributeError, NameError, AssertionError, LookupError, ImportError)
 
 
-def signal_of(error: BaseException) -> Signal:
+def vendor_fields_of(error: BaseException) -> VendorFields:
     """What an exception or one of its causes says; the outermost that says something wins."""
     signals = [_signal(link) for link in _causes(error)]
-    return Signal(
+    return VendorFields(
         next((signal.kind for signal in signals if signal.kind), ""),
         next((signal.status for signal in signals if signal.status), 0),
         next((signal.code for signal in signals if signal.code), ""),
@@ -130,27 +130,27 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         link = link.__cause__
 
 
-def _signal(error: BaseException) -> Signal:
+def _signal(error: BaseException) -> VendorFields:
     if isinstance(error, obstore.BaseError) or type(error) is FileNotFoundError:
-        return obstore_signal(error)
+        return obstore_fields(error)
     if isinstance(error, ftplib.Error):
-        return Signal(FTP_REPLIES.get(str(error)[:3], "unreachable"))
+        return VendorFields(FTP_REPLIES.get(str(error)[:3], "unreachable"))
     bases = (f"{base.__module__}.{base.__qualname__}" for base in type(error).__mro__)
     kind = next((BY_CLASS[base] for base in bases if base in BY_CLASS), "")
     if not kind and isinstance(error, OSError):
         kind = _os_kind(error)
     elif not kind and isinstance(error, ValueError):
         kind = "name"
-    return Signal(kind, _status(error), _code(error), reason=_reason(error))
+    return VendorFields(kind, _status(error), _code(error), reason=_reason(error))
 
 
-def obstore_signal(error: BaseException) -> Signal:
+def obstore_fields(error: BaseException) -> VendorFields:
     """The type, and the status, code and reason out of the text: see the top of this module."""
     text = str(error)
     status, code, key = STATUS.search(text), CODE.search(text), KEY.search(text)
     if key is not None:
-        return Signal("key", reason=f"the key {key[1][:200]}")
-    return Signal(
+        return VendorFields("key", reason=f"the key {key[1][:200]}")
+    return VendorFields(
         OBSTORE.get(type(error), ""),
         int(status[1]) if status else 0,
         code[1] if code else "",

@@ -13,14 +13,14 @@ from typing import Any
 from urllib.parse import SplitResult, quote, urlsplit
 
 from podferry.contract.uri import Uri
-from podferry.storage.credentials.refresh import Renewing
+from podferry.storage.credentials.refresh import Refreshed
 from podferry.storage.errors.translate import translating
-from podferry.storage.fsspec.options import GOOGLE, HTTP, S3, Settings
-from podferry.storage.http.get_builder import Plain, PlainHeads
+from podferry.storage.fsspec.options import GOOGLE, HTTP, S3, FsspecOptions
+from podferry.storage.http.get_builder import PlainGetBuilder, PlainRequest
 from podferry.storage.object_names import join
-from podferry.storage.request_builder import Requests, address_of
+from podferry.storage.request_builder import RequestBuilder, request_address
 from podferry.storage.s3.endpoint import s3_access
-from podferry.storage.s3.get_builder import heads_for as s3_heads
+from podferry.storage.s3.get_builder import get_builder_for as s3_heads
 from podferry.storage.store import StoreConfig
 
 SIGNED = 3600
@@ -29,9 +29,9 @@ ELSEWHERE = ("STORAGE_EMULATOR_HOST", "GOOGLE_CLOUD_UNIVERSE_DOMAIN", "GOOGLE_AP
 """Variables of the process that send gcsfs to another address, where none is configured."""
 
 
-def heads_for(
-    uri: Uri, config: StoreConfig, settings: Settings, file_system: Callable[[], Any]
-) -> Requests | None:
+def get_builder_for(
+    uri: Uri, config: StoreConfig, settings: FsspecOptions, file_system: Callable[[], Any]
+) -> RequestBuilder | None:
     """How objects of a store are asked for, None where only the file system can.
 
     Args:
@@ -52,18 +52,18 @@ def heads_for(
     return _http(uri) if uri.scheme in HTTP else None
 
 
-def _http(uri: Uri) -> Requests | None:
-    address = address_of(f"{uri.scheme}://{uri.bucket}")
+def _http(uri: Uri) -> RequestBuilder | None:
+    address = request_address(f"{uri.scheme}://{uri.bucket}")
     if address is None:
         return None
 
     def path(name: str) -> str:
         return f"/{quote(join(uri.key, name))}"
 
-    return PlainHeads(Plain(address, path, "Accept-Encoding: identity\r\n"))
+    return PlainGetBuilder(PlainRequest(address, path, "Accept-Encoding: identity\r\n"))
 
 
-def _oss(uri: Uri, settings: Settings) -> Requests | None:
+def _oss(uri: Uri, settings: FsspecOptions) -> RequestBuilder | None:
     """By URLs that oss2 signs, with the keys that ossfs takes.
 
     Other than with S3 the answer to a range states the checksum of the whole, too.
@@ -86,11 +86,15 @@ def _oss(uri: Uri, settings: Settings) -> Requests | None:
         return f"{url.path}?{url.query}" if url.query else url.path
 
     start = signed("any")
-    address = address_of(f"{start.scheme}://{start.netloc}")
-    return None if address is None else PlainHeads(Plain(address, path, "Accept-Encoding: identity\r\n"))
+    address = request_address(f"{start.scheme}://{start.netloc}")
+    return (
+        None
+        if address is None
+        else PlainGetBuilder(PlainRequest(address, path, "Accept-Encoding: identity\r\n"))
+    )
 
 
-def _google(uri: Uri, settings: Settings, file_system: Callable[[], Any]) -> Requests | None:
+def _google(uri: Uri, settings: FsspecOptions, file_system: Callable[[], Any]) -> RequestBuilder | None:
     """By the JSON API, as gcsfs reads: the tag is that of the JSON API.
 
     It is compared with the answer's, and not sent: the service and its emulator disagree about how. Objects
@@ -99,7 +103,7 @@ def _google(uri: Uri, settings: Settings, file_system: Callable[[], Any]) -> Req
     named = settings.options.get("endpoint_url", "")
     if not named and any(os.environ.get(name) for name in ELSEWHERE):
         return None
-    address = address_of(named or "https://storage.googleapis.com")
+    address = request_address(named or "https://storage.googleapis.com")
     if address is None:
         return None
     start = f"{address.path}/download/storage/v1/b/{quote(uri.bucket, safe='')}/o/"
@@ -113,4 +117,6 @@ def _google(uri: Uri, settings: Settings, file_system: Callable[[], Any]) -> Req
             file_system().credentials.apply(headers)
         return "".join(f"{name}: {value}\r\n" for name, value in headers.items())
 
-    return PlainHeads(Plain(address, path, "Accept-Encoding: gzip\r\n", matches=False, token=Renewing(token)))
+    return PlainGetBuilder(
+        PlainRequest(address, path, "Accept-Encoding: gzip\r\n", matches=False, token=Refreshed(token))
+    )

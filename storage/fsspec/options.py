@@ -13,11 +13,11 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.endpoints import VENDORS, checked_endpoint
 from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, names_for
-from podferry.storage.errors.translate import Place, make
+from podferry.storage.errors.translate import StoreLocation, make
 from podferry.storage.limits import Limits
 from podferry.storage.s3.endpoint import s3_endpoint
 from podferry.storage.store import StoreConfig
@@ -34,7 +34,7 @@ EXCLUSIVE = frozenset({*S3, *GOOGLE, *AZURE})
 Options = dict[str, Any]
 
 
-class Settings(msgspec.Struct, frozen=True):
+class FsspecOptions(msgspec.Struct, frozen=True):
     """How a file system is opened.
 
     Attributes:
@@ -44,33 +44,33 @@ class Settings(msgspec.Struct, frozen=True):
     """
 
     options: Options
-    place: Place
+    place: StoreLocation
     customised: bool = False
 
     def __repr__(self) -> str:
         return f"Settings(options of: {', '.join(sorted(self.options))}, place={self.place!r})"
 
 
-def settings_for(uri: Uri, config: StoreConfig, limits: Limits) -> Settings:
+def options_for(uri: Uri, config: StoreConfig, limits: Limits) -> FsspecOptions:
     """How the file system of a URI is opened.
 
     Raises:
         CredentialsMissing: S3 without anything to sign with.
-        InvalidWish: The configuration contradicts itself, or the URI holds a password.
+        InvalidSpec: The configuration contradicts itself, or the URI holds a password.
     """
     user, at, _ = uri.bucket.rpartition("@")
     if at and ":" in user:
         name = f"FSSPEC_{uri.scheme.upper()}_PASSWORD"
-        raise InvalidWish.of(
+        raise InvalidSpec.of(
             "a URI must not hold a password", f"the one of {uri.scheme}://", f"Set {name} in the Secret"
         )
     options, place = _vendor(uri)(uri, config, limits)
     common: Options = {"skip_instance_cache": True, "use_listings_cache": False}
     named = _named(uri.scheme, config.credentials)
-    return Settings({**common, **options, **named}, place, bool(named))
+    return FsspecOptions({**common, **options, **named}, place, bool(named))
 
 
-def _vendor(uri: Uri) -> Callable[[Uri, StoreConfig, Limits], tuple[Options, Place]]:
+def _vendor(uri: Uri) -> Callable[[Uri, StoreConfig, Limits], tuple[Options, StoreLocation]]:
     by_scheme = {
         **dict.fromkeys(VENDORS, _s3),
         **dict.fromkeys(GOOGLE, _google),
@@ -91,12 +91,12 @@ def _named(scheme: str, held: Mapping[str, str]) -> Options:
     return {name: int(value) if name == "port" else value for name, value in found.items()}
 
 
-def _place(uri: Uri, config: StoreConfig, endpoint: str, *prefixes: str) -> Place:
+def _place(uri: Uri, config: StoreConfig, endpoint: str, *prefixes: str) -> StoreLocation:
     own = f"FSSPEC_{uri.scheme.upper()}_"
-    return Place(uri, endpoint, names_for(config.credentials, own, *prefixes))
+    return StoreLocation(uri, endpoint, names_for(config.credentials, own, *prefixes))
 
 
-def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Place]:
+def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
     held = config.credentials
     endpoint, region = s3_endpoint(uri, config)
     place = _place(uri, config, endpoint, "AWS_")
@@ -121,7 +121,7 @@ def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Place]:
     return options, place
 
 
-def _google(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Place]:
+def _google(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
     del limits  # gcsfs bounds its requests itself; the engine bounds its calls
     held = config.credentials
     endpoint = config.endpoint or held.get("STORAGE_EMULATOR_HOST") or ""
@@ -143,13 +143,13 @@ def _google_token(held: Mapping[str, str]) -> object:
         try:
             return json.loads(named)
         except ValueError:  # its message would quote the key
-            raise InvalidWish.of(
+            raise InvalidSpec.of(
                 "GOOGLE_APPLICATION_CREDENTIALS is neither a path nor JSON", "", "Store the key file as it is"
             ) from None
     return named or "google_default"
 
 
-def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Place]:
+def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
     held = config.credentials
     names = {
         "AZURE_STORAGE_ACCOUNT_NAME": "account_name",
@@ -163,7 +163,7 @@ def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Plac
     return options, _place(uri, config, f"{account}.blob.core.windows.net" if account else "", "AZURE_")
 
 
-def _oss(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Place]:
+def _oss(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
     held = config.credentials
     endpoint = config.endpoint or held.get("OSS_ENDPOINT", "")
     names = {"OSS_ACCESS_KEY_ID": "key", "OSS_ACCESS_KEY_SECRET": "secret", "OSS_SESSION_TOKEN": "token"}
@@ -175,7 +175,7 @@ def _oss(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Place]
     return options, _place(uri, config, endpoint, "OSS_")
 
 
-def _http(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Place]:
+def _http(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
     timeout = aiohttp.ClientTimeout(
         total=limits.request_seconds,
         sock_connect=limits.connect_seconds,
@@ -184,21 +184,21 @@ def _http(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Place
     return {"client_kwargs": {"timeout": timeout}}, _place(uri, config, f"{uri.scheme}://{uri.bucket}")
 
 
-def _sftp(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Place]:
+def _sftp(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
     seconds = limits.connect_seconds
     options: Options = {"timeout": seconds, "banner_timeout": seconds, "auth_timeout": seconds}
     return options, _host(uri, config, limits)[1]
 
 
-def _ftp(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Place]:
+def _ftp(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
     return {"timeout": limits.stall_seconds}, _host(uri, config, limits)[1]
 
 
-def _host(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Place]:
+def _host(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
     del limits
     return {}, _place(uri, config, uri.bucket)
 
 
-def _plain(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Place]:
+def _plain(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
     del limits
     return {}, _place(uri, config, config.endpoint or "")

@@ -15,7 +15,7 @@ from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import make
 from podferry.storage.fsspec.install_hints import unknown_scheme
-from podferry.storage.fsspec.options import HTTP, OBJECTS, Settings
+from podferry.storage.fsspec.options import HTTP, OBJECTS, FsspecOptions
 from podferry.storage.object_names import is_temporary, join
 
 Info = Mapping[str, Any]
@@ -25,7 +25,7 @@ TIMES = ("mtime", "modified", "LastModified", "last_modified", "last_write_time"
 """Fields of `info` that tell one content from another: the former alone, the latter with the size."""
 
 
-class FsspecCalls:
+class FsspecReads:
     """Blocks; raises what the file system raises, and our own errors.
 
     Attributes:
@@ -33,7 +33,7 @@ class FsspecCalls:
         place: What messages call it.
     """
 
-    def __init__(self, uri: Uri, settings: Settings) -> None:
+    def __init__(self, uri: Uri, settings: FsspecOptions) -> None:
         self.uri, self.place = uri, settings.place
         self._options = settings.options
         self._held: tuple[Any, str] | None = None

@@ -19,15 +19,15 @@ import fsspec.asyn
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import make, translating
-from podferry.storage.fsspec.get_builder import heads_for
-from podferry.storage.fsspec.options import settings_for
-from podferry.storage.fsspec.reads import FsspecCalls
+from podferry.storage.fsspec.get_builder import get_builder_for
+from podferry.storage.fsspec.options import options_for
+from podferry.storage.fsspec.reads import FsspecReads
 from podferry.storage.fsspec.writes import FsspecWrites
 from podferry.storage.limits import LIMITS, Limits
 from podferry.storage.object_names import checked_name
-from podferry.storage.request_builder import Requests
+from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.store import Body, StoreConfig, WriteMode
-from podferry.storage.write_body import Source
+from podferry.storage.write_body import BodySource
 
 T = TypeVar("T")
 
@@ -47,8 +47,8 @@ class FsspecStore:
     def __init__(self, uri: Uri, config: StoreConfig, limits: Limits = LIMITS) -> None:
         self.uri = uri
         self._config, self._limits = config, limits
-        self._settings = settings_for(uri, config, limits)
-        self._calls = FsspecCalls(uri, self._settings)
+        self._settings = options_for(uri, config, limits)
+        self._calls = FsspecReads(uri, self._settings)
         self._writes = FsspecWrites(self._calls, limits)
         self.exclusive_create = self._writes.exclusive
         kind = fsspec.get_filesystem_class(uri.scheme)
@@ -57,9 +57,9 @@ class FsspecStore:
         self._call_seconds = limits.connect_seconds + limits.stall_seconds + limits.retry_seconds
 
     @cached_property
-    def requests(self) -> Requests | None:
+    def requests(self) -> RequestBuilder | None:
         """See `Store.requests`."""
-        return heads_for(self.uri, self._config, self._settings, lambda: self._calls.fs)
+        return get_builder_for(self.uri, self._config, self._settings, lambda: self._calls.fs)
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
         """See `Store.entries`. The file system lists it whole before the first entry comes."""
@@ -87,7 +87,7 @@ class FsspecStore:
     async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
         """See `Store.write`."""
         checked_name(name)
-        source = Source(body, self._limits.part_bytes, self._limits.largest_object)
+        source = BodySource(body, self._limits.part_bytes, self._limits.largest_object)
         work = self._writes.create if mode is WriteMode.CREATE else self._writes.overwrite
         upload = asyncio.ensure_future(self._call(name, lambda: work(name, source), None))
         try:

@@ -11,10 +11,10 @@ from contextlib import suppress
 from podferry.contract.errors import AlreadyExists, FerryError
 from podferry.storage.errors.translate import make
 from podferry.storage.fsspec.options import EXCLUSIVE, OBJECTS
-from podferry.storage.fsspec.reads import FsspecCalls
+from podferry.storage.fsspec.reads import FsspecReads
 from podferry.storage.limits import Limits
 from podferry.storage.object_names import temporary_name
-from podferry.storage.write_body import Source, whole
+from podferry.storage.write_body import BodySource, as_bytes
 
 
 class FsspecWrites:
@@ -24,11 +24,11 @@ class FsspecWrites:
         exclusive: Whether the file system itself refuses to create what exists.
     """
 
-    def __init__(self, calls: FsspecCalls, limits: Limits) -> None:
+    def __init__(self, calls: FsspecReads, limits: Limits) -> None:
         self.exclusive = calls.uri.scheme in EXCLUSIVE
         self._calls, self._limits = calls, limits
 
-    def create(self, name: str, source: Source) -> None:
+    def create(self, name: str, source: BodySource) -> None:
         """Write what must not exist yet.
 
         Raises:
@@ -55,7 +55,7 @@ class FsspecWrites:
         error = make("exists", self._calls.place, name)
         return AlreadyExists(*error.problems)
 
-    def overwrite(self, name: str, source: Source) -> None:
+    def overwrite(self, name: str, source: BodySource) -> None:
         """Write, whatever is there."""
         if self._calls.uri.scheme in OBJECTS:
             self._put(self._calls.path(name), source)
@@ -72,7 +72,7 @@ class FsspecWrites:
                 self._calls.fs.rm_file(temporary)
             raise
 
-    def _put(self, path: str, source: Source) -> None:
+    def _put(self, path: str, source: BodySource) -> None:
         first = source.next_part()
         if len(first) < self._limits.part_bytes:
             self._calls.fs.pipe_file(path, first)
@@ -109,5 +109,5 @@ class FsspecWrites:
                 raise
 
 
-def _collect(source: Source) -> bytes:
-    return whole(iter(source.next_part, b""))
+def _collect(source: BodySource) -> bytes:
+    return as_bytes(iter(source.next_part, b""))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import msgspec
 
-FIRST = 8
+INITIAL_CONNECTIONS = 8
 """Connections to begin with: they fill a core where the server is near."""
 BUSY = 0.85
 """Share of a core in use from which more connections bring nothing."""
@@ -25,7 +25,7 @@ CALM, LONG_CALM = 64, 1024
 have made so, and half a minute where the server asked for less."""
 
 
-class Look(msgspec.Struct, frozen=True):
+class Sample(msgspec.Struct, frozen=True):
     """What was seen since the look before.
 
     Attributes:
@@ -42,7 +42,7 @@ class Look(msgspec.Struct, frozen=True):
     jobs: int
 
 
-class Pace:
+class ConcurrencyController:
     """Decides after each look.
 
     Attributes:
@@ -53,7 +53,7 @@ class Pace:
         first: Connections to begin with.
     """
 
-    def __init__(self, most: int, first: int = FIRST) -> None:
+    def __init__(self, most: int, first: int = INITIAL_CONNECTIONS) -> None:
         self._most = max(1, most)
         self.connections = min(first, self._most)
         self._before: tuple[int, float] | None = None
@@ -61,7 +61,7 @@ class Pace:
         self._begun = False
         self._ceiling, self._calm = self._most, 0
 
-    def look(self, seen: Look) -> int:
+    def look(self, seen: Sample) -> int:
         """How many connections there should be from now on."""
         if seen.seconds <= 0 or not (seen.jobs or seen.bytes):
             return self.connections
@@ -89,11 +89,11 @@ class Pace:
     def _stay(self, looks: int) -> None:
         self._ceiling, self._calm = self.connections, looks
 
-    def _grow(self, seen: Look, busy: float) -> None:
+    def _grow(self, seen: Sample, busy: float) -> None:
         self._before, self._since = (self.connections, _rate(seen)), 0
         self.connections = min(max(self.connections + 1, int(self.connections / busy)), self._ceiling)
 
-    def _judge(self, seen: Look) -> None:
+    def _judge(self, seen: Sample) -> None:
         """Whether growing has paid; what did not is taken back for a while."""
         assert self._before is not None  # noqa: S101 - only after growing
         fewer, rate = self._before
@@ -105,6 +105,6 @@ class Pace:
             self._stay(CALM)
 
 
-def _rate(seen: Look) -> float:
+def _rate(seen: Sample) -> float:
     """Bytes a second; an object counts as some too, so that empty ones are not nothing."""
     return (seen.bytes + 4096 * seen.jobs) / seen.seconds

@@ -11,17 +11,17 @@ import asyncio
 from typing import Protocol, cast
 
 from podferry.contract.manifest import Entry
-from podferry.storage.http.response_head import Head, Unusual, read_head
+from podferry.storage.http.response_head import ResponseHead, UnexpectedResponse, read_head
 
-BUFFER = 256 * 1024
+BUFFER_BYTES = 256 * 1024
 """Bytes of a connection's buffer: a small object with its head, or one piece of a large one, which stays in
 the processor's cache between the network and the file."""
-TURN = 4 * BUFFER
+TURN = 4 * BUFFER_BYTES
 """Bytes of one object that are read before it is the turn of others: else the loop comes round ten times a
 second, and processes that help wait for their work."""
 
 
-class Job(Protocol):
+class GetJob(Protocol):
     """A range of an object, and where its bytes go.
 
     Attributes:
@@ -35,24 +35,24 @@ class Job(Protocol):
     length: int
     bodiless: bool
 
-    def begin(self, head: Head) -> None:
+    def begin(self, head: ResponseHead) -> None:
         """The answer begins."""
 
     def take(self, data: memoryview, offset: int) -> None:
         """Bytes of the range, `offset` from its start, in order. The buffer is used again afterwards.
 
         Raises:
-            Unusual: With these the range is complete, and is not what the head says of it.
+            UnexpectedResponse: With these the range is complete, and is not what the head says of it.
             OSError: They cannot be kept.
         """
 
 
-def body_of(job: Job) -> int:
+def body_of(job: GetJob) -> int:
     """Bytes that an answer to a job brings."""
     return 0 if job.bodiless else job.length
 
 
-class Meter(Protocol):
+class PoolCounters(Protocol):
     """What a lane counts; plain numbers, since it bumps them for each object.
 
     Attributes:
@@ -72,16 +72,16 @@ class Meter(Protocol):
         """An answer has begun, so long after it was asked for."""
 
 
-class Driver(Protocol):
+class ConnectionOwner(Protocol):
     """Who has the connections."""
 
-    meter: Meter
+    meter: PoolCounters
     tag_field: bytes
 
     def opened(self, connection: Connection) -> None:
         """A connection is there, and idle."""
 
-    def next(self, connection: Connection) -> tuple[Job, bytes] | None:
+    def next(self, connection: Connection) -> tuple[GetJob, bytes] | None:
         """The next job with its request; None where there is none now: then it is called again, or closed."""
 
     def came(self, count: int) -> None:
@@ -90,13 +90,13 @@ class Driver(Protocol):
     def finished(self) -> None:
         """A job is done."""
 
-    def refused(self, job: Job, why: Unusual) -> None:
+    def refused(self, job: GetJob, why: UnexpectedResponse) -> None:
         """A job is for somebody else; its connection is closed."""
 
-    def broken(self, job: Job | None, error: Exception) -> None:
+    def broken(self, job: GetJob | None, error: Exception) -> None:
         """A job's bytes cannot be kept, or it could not be sent; its connection is closed."""
 
-    def lost(self, connection: Connection, job: Job | None, *, fresh: bool) -> None:
+    def lost(self, connection: Connection, job: GetJob | None, *, fresh: bool) -> None:
         """The connection has ended; `fresh` says that nothing of an answer to the job had come."""
 
 
@@ -108,15 +108,15 @@ class Connection(asyncio.BufferedProtocol):
         job: What is under way.
     """
 
-    def __init__(self, driver: Driver, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, driver: ConnectionOwner, loop: asyncio.AbstractEventLoop) -> None:
         self._driver, self._now, self._soon = driver, loop.time, loop.call_soon
-        self._buffer = bytearray(BUFFER)
+        self._buffer = bytearray(BUFFER_BYTES)
         self._view = memoryview(self._buffer)
         self._transport: asyncio.Transport | None = None
-        self._head: Head | None = None
+        self._head: ResponseHead | None = None
         self._filled = self._taken = 0
         self._sent_at = 0.0
-        self.job: Job | None = None
+        self.job: GetJob | None = None
         self.moved = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -155,14 +155,14 @@ class Connection(asyncio.BufferedProtocol):
             head = self._head or self._begin(job)
             if head is not None:
                 self._go_on(job, head)
-        except Unusual as why:
+        except UnexpectedResponse as why:
             self._drop()
             self._driver.refused(job, why)
         except Exception as error:  # noqa: BLE001 - the loop would only log it, and go on
             self._drop()
             self._driver.broken(job, error)
 
-    def _begin(self, job: Job) -> Head | None:
+    def _begin(self, job: GetJob) -> ResponseHead | None:
         """Read the head, once all of it is there."""
         if self._filled and self._sent_at:
             self._driver.meter.first_byte(self._now() - self._sent_at)
@@ -173,14 +173,14 @@ class Connection(asyncio.BufferedProtocol):
             job.begin(head)
         return head
 
-    def _go_on(self, job: Job, head: Head) -> None:
+    def _go_on(self, job: GetJob, head: ResponseHead) -> None:
         """Give on what has come: all of a small body at once, a large one whenever the buffer is full."""
         first = 0 if self._taken else head.body
         have = self._filled - first
         left = body_of(job) - self._taken
         if have > left:
-            raise Unusual(f"{have - left} bytes more than were asked for")
-        if have < left and self._filled < BUFFER:
+            raise UnexpectedResponse(f"{have - left} bytes more than were asked for")
+        if have < left and self._filled < BUFFER_BYTES:
             return
         if have:
             job.take(self._view[first : self._filled], self._taken)
@@ -202,7 +202,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
 
-    def _finish(self, head: Head) -> None:
+    def _finish(self, head: ResponseHead) -> None:
         self.job = None
         self._driver.finished()
         if head.last:
@@ -214,9 +214,9 @@ class Connection(asyncio.BufferedProtocol):
         """Nothing has come for too long."""
         job = self._drop()
         if job is not None:
-            self._driver.refused(job, Unusual("nothing came for too long"))
+            self._driver.refused(job, UnexpectedResponse("nothing came for too long"))
 
-    def _drop(self) -> Job | None:
+    def _drop(self) -> GetJob | None:
         """Close at once; the job that was under way."""
         job, self.job = self.job, None
         if job is not None:

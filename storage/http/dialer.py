@@ -12,7 +12,7 @@ from podferry.storage.limits import LIMITS
 from podferry.storage.request_builder import Origin
 
 
-class Dialler:
+class Dialer:
     """Connects to one origin. Its name is looked up once: a large store answers with several addresses."""
 
     def __init__(self, origin: Origin) -> None:

@@ -8,11 +8,11 @@ import msgspec
 
 from podferry.contract.errors import CredentialsMissing
 from podferry.contract.manifest import Entry
-from podferry.storage.credentials.refresh import Renewing
+from podferry.storage.credentials.refresh import Refreshed
 from podferry.storage.request_builder import AGENT, Address, match_line, range_line
 
 
-class Plain(msgspec.Struct, frozen=True):
+class PlainRequest(msgspec.Struct, frozen=True):
     """What the requests of a store have in common.
 
     Attributes:
@@ -20,7 +20,7 @@ class Plain(msgspec.Struct, frozen=True):
         path: Path and query of a name, encoded as they are sent.
         lines: Header lines that each request has, with their ends.
         matches: Whether the store heeds `If-Match` with a listing's tag.
-        asks_sums: See `podferry.storage.request_builder.Requests`.
+        asks_sums: See `podferry.storage.request_builder.RequestBuilder`.
         token: Further header lines, such as those with a token, that change meanwhile.
     """
 
@@ -29,18 +29,18 @@ class Plain(msgspec.Struct, frozen=True):
     lines: str = ""
     matches: bool = True
     asks_sums: bool = False
-    token: Renewing[str] | None = None
+    token: Refreshed[str] | None = None
 
 
-class PlainHeads:
-    """See `podferry.storage.request_builder.Requests`.
+class PlainGetBuilder:
+    """See `podferry.storage.request_builder.RequestBuilder`.
 
     Attributes:
         origin: Where connections go.
-        asks_sums: See `podferry.storage.request_builder.Requests`.
+        asks_sums: See `podferry.storage.request_builder.RequestBuilder`.
     """
 
-    def __init__(self, plain: Plain) -> None:
+    def __init__(self, plain: PlainRequest) -> None:
         self.origin = plain.address.origin
         self.asks_sums = plain.asks_sums
         self._plain = plain

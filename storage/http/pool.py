@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from podferry.storage.http.concurrency import Look, Pace
-from podferry.storage.http.connection import Connection, Job, Meter, body_of
-from podferry.storage.http.dialer import Dialler
-from podferry.storage.http.response_head import Unusual
+from podferry.storage.http.concurrency import ConcurrencyController, Sample
+from podferry.storage.http.connection import Connection, GetJob, PoolCounters, body_of
+from podferry.storage.http.dialer import Dialer
+from podferry.storage.http.response_head import UnexpectedResponse
 from podferry.storage.request_builder import Origin
 
 TICK = 0.03
@@ -37,7 +37,7 @@ REDIAL = 0.5
 SCHEDULED = Path("/proc/thread-self/schedstat")
 
 
-class Work(Protocol):
+class JobSource(Protocol):
     """What a lane carries.
 
     Attributes:
@@ -48,21 +48,21 @@ class Work(Protocol):
     def origin(self) -> Origin:
         """Where all of it is fetched from."""
 
-    async def lot(self) -> Sequence[Job]:
+    async def lot(self) -> Sequence[GetJob]:
         """The next jobs, their requests ready; none at the end.
 
         Raises:
             OSError: Bytes could not be kept.
         """
 
-    def request(self, job: Job) -> bytes:
+    def request(self, job: GetJob) -> bytes:
         """What is sent for a job."""
 
-    def refused(self, job: Job, why: Unusual) -> None:
+    def refused(self, job: GetJob, why: UnexpectedResponse) -> None:
         """A job is for the store's own client."""
 
 
-class HttpLane:
+class ConnectionPool:
     """One loop's share of the work.
 
     Args:
@@ -71,15 +71,15 @@ class HttpLane:
         meter: Counts.
 
     Attributes:
-        meter, tag_field: See `podferry.storage.http.connection.Driver`.
+        meter, tag_field: See `podferry.storage.http.connection.ConnectionOwner`.
         failed: The job whose bytes could not be kept.
     """
 
-    def __init__(self, work: Work, most: int, meter: Meter) -> None:
+    def __init__(self, work: JobSource, most: int, meter: PoolCounters) -> None:
         self._work = work
         self.meter, self.tag_field = meter, work.origin.tag_field.encode()
-        self._pace, self._dialler = Pace(most), Dialler(work.origin)
-        self._ready: deque[Job] = deque()
+        self._pace, self._dialler = ConcurrencyController(most), Dialer(work.origin)
+        self._ready: deque[GetJob] = deque()
         self._left = 0
         self._open: set[Connection] = set()
         self._idle: list[Connection] = []
@@ -89,7 +89,7 @@ class HttpLane:
         self._under_way = self._in_vain = 0
         self._bytes = self._jobs = 0  # this lane's own: its meter may count others, too, or begin anew
         self._failure: Exception | None = None
-        self.failed: Job | None = None
+        self.failed: GetJob | None = None
 
     async def run(self) -> bool:
         """Carry the work; whether all of it was taken, by this lane or by whom it hands over to.
@@ -165,7 +165,7 @@ class HttpLane:
             await asyncio.sleep(TICK)
             now = self._seen()
             seen = [after - earlier for after, earlier in zip(now, before, strict=True)]
-            self._pace.look(Look(seen[0], seen[1], int(seen[2]), int(seen[3])))
+            self._pace.look(Sample(seen[0], seen[1], int(seen[2]), int(seen[3])))
             before = now
             if self._is_hungry:  # for there may be more connections now
                 self._hungry.set()
@@ -192,20 +192,20 @@ class HttpLane:
                 connection.job = None
             connection.abort()
         for job in left if self._failure is None else ():
-            self._give(job, Unusual("the lane has ended"))
+            self._give(job, UnexpectedResponse("the lane has ended"))
 
-    def _give(self, job: Job, why: Unusual) -> None:
+    def _give(self, job: GetJob, why: UnexpectedResponse) -> None:
         self.meter.handed_over += 1
         self._work.refused(job, why)
 
-    # What connections call: see `podferry.storage.http.connection.Driver`.
+    # What connections call: see `podferry.storage.http.connection.ConnectionOwner`.
 
     def opened(self, connection: Connection) -> None:
         """See `Driver.opened`."""
         self._open.add(connection)
         self.meter.connections += 1
 
-    def next(self, connection: Connection) -> tuple[Job, bytes] | None:
+    def next(self, connection: Connection) -> tuple[GetJob, bytes] | None:
         """See `Driver.next`. One connection too many is closed, one without work is kept."""
         if len(self._open) > self._pace.connections:
             connection.abort()
@@ -233,7 +233,7 @@ class HttpLane:
         self.meter.jobs += 1
         self._jobs += 1
 
-    def refused(self, job: Job, why: Unusual) -> None:
+    def refused(self, job: GetJob, why: UnexpectedResponse) -> None:
         """See `Driver.refused`."""
         self._under_way -= 1
         self._in_vain += 1
@@ -242,14 +242,14 @@ class HttpLane:
         self._give(job, why)
         self._wake.set()
 
-    def broken(self, job: Job | None, error: Exception) -> None:
+    def broken(self, job: GetJob | None, error: Exception) -> None:
         """See `Driver.broken`."""
         self._under_way -= 1
         if self._failure is None:
             self._failure, self.failed = error, job
         self._wake.set()
 
-    def lost(self, connection: Connection, job: Job | None, *, fresh: bool) -> None:
+    def lost(self, connection: Connection, job: GetJob | None, *, fresh: bool) -> None:
         """See `Driver.lost`. A server may close a connection that was idle: its job is sent once more."""
         self._open.discard(connection)
         self.meter.connections -= 1
@@ -261,7 +261,7 @@ class HttpLane:
             self._ready.append(job)
             self._left += body_of(job)
         elif job is not None:
-            self.refused(job, Unusual("the connection ended within the answer"))
+            self.refused(job, UnexpectedResponse("the connection ended within the answer"))
         self._wake.set()
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from podferry.contract.manifest import Entry
 
-LONGEST = 16 * 1024
+MAX_HEAD_BYTES = 16 * 1024
 """Bytes of a head; nginx and S3 keep theirs below 8 KiB."""
 END = b"\r\n\r\n"
 PARTIAL = b"HTTP/1.1 206"
@@ -31,7 +31,7 @@ TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A field's name, RFC 9110, 5.6.2."""
 
 
-class Unusual(Exception):
+class UnexpectedResponse(Exception):
     """The answer is none that the lane takes.
 
     Attributes:
@@ -43,7 +43,7 @@ class Unusual(Exception):
         self.slow = slow
 
 
-class Head(msgspec.Struct, frozen=True, gc=False):
+class ResponseHead(msgspec.Struct, frozen=True, gc=False):
     """A plain answer to what was asked.
 
     Attributes:
@@ -59,14 +59,14 @@ class Head(msgspec.Struct, frozen=True, gc=False):
     states: bool
 
 
-class Shape(msgspec.Struct, frozen=True):
+class HeadShape(msgspec.Struct, frozen=True):
     """What heads of one kind have in common.
 
     Attributes:
         pattern: All lines of a head; its groups are what differs and matters, empty where it is missing:
             length, range and tag.
         partial: Whether the status is 206.
-        last: See `Head`, as `states`.
+        last: See `ResponseHead`, as `states`.
     """
 
     pattern: re.Pattern[bytes]
@@ -75,13 +75,13 @@ class Shape(msgspec.Struct, frozen=True):
     states: bool
 
 
-_shapes: dict[bytes, Shape] = {}
+_shapes: dict[bytes, HeadShape] = {}
 """The last head's, by `tag_field`."""
 
 
 def read_head(
     received: bytearray, count: int, entry: Entry, start: int, length: int, tag_field: bytes = b"etag"
-) -> Head | None:
+) -> ResponseHead | None:
     """The head of an answer, None while it is not all there.
 
     Args:
@@ -93,17 +93,17 @@ def read_head(
         tag_field: See `podferry.storage.request_builder.Origin`.
 
     Raises:
-        Unusual: It is not the plain answer to that.
+        UnexpectedResponse: It is not the plain answer to that.
     """
     end = received.find(END, 0, count)
-    if end > LONGEST or (end < 0 and count > LONGEST):
-        raise Unusual(f"a head of more than {LONGEST} bytes")
+    if end > MAX_HEAD_BYTES or (end < 0 and count > MAX_HEAD_BYTES):
+        raise UnexpectedResponse(f"a head of more than {MAX_HEAD_BYTES} bytes")
     if end < 0:
         return None
     raw = bytes(received[:end])
     # What ends a line for one reader alone makes two of one.
     if not raw.count(b"\r") == raw.count(b"\n") == raw.count(b"\r\n") or b"\0" in raw:
-        raise Unusual(f"the head {_shown(raw)}")
+        raise UnexpectedResponse(f"the head {_shown(raw)}")
     shape = _shapes.get(tag_field)
     found = shape.pattern.fullmatch(raw) if shape is not None else None
     if shape is None or found is None:
@@ -112,56 +112,58 @@ def read_head(
         assert found is not None  # noqa: S101 - it was made of this head
     stated, ranged, tag = found.group("length", "range", "tag")
     if stated != b"%d" % length:
-        raise Unusual(f"Content-Length {_shown(stated) or 'missing'}, {length} were asked for")
+        raise UnexpectedResponse(f"Content-Length {_shown(stated) or 'missing'}, {length} were asked for")
     _check_range(shape, ranged, entry, start, length)
     if tag_field and tag.strip(b'"') != entry.tag.strip('"').encode() and entry.tag:
-        raise Unusual(f"the tag {_shown(tag) or 'missing'}, {entry.tag} was listed")
-    return Head(end + len(END), raw, shape.last, shape.states)
+        raise UnexpectedResponse(f"the tag {_shown(tag) or 'missing'}, {entry.tag} was listed")
+    return ResponseHead(end + len(END), raw, shape.last, shape.states)
 
 
-def _check_range(shape: Shape, found: bytes, entry: Entry, start: int, length: int) -> None:
+def _check_range(shape: HeadShape, found: bytes, entry: Entry, start: int, length: int) -> None:
     if start == 0 and length == entry.size:
         if shape.partial:
-            raise Unusual("a part of what was asked for whole")
+            raise UnexpectedResponse("a part of what was asked for whole")
         return
     wanted = b"bytes %d-%d/%d" % (start, start + length - 1, entry.size)
     if not shape.partial or found != wanted:
-        raise Unusual(f"Content-Range {_shown(found) or 'missing'}, {wanted.decode()} was asked for")
+        raise UnexpectedResponse(
+            f"Content-Range {_shown(found) or 'missing'}, {wanted.decode()} was asked for"
+        )
 
 
-def _shape(raw: bytes, tag_field: bytes) -> Shape:
+def _shape(raw: bytes, tag_field: bytes) -> HeadShape:
     """Read a head line by line; heads of its shape need not be read so again.
 
     Raises:
-        Unusual: It is not plain.
+        UnexpectedResponse: It is not plain.
     """
     status, *lines = raw.split(b"\r\n")
     if status[:12] not in PLAIN or status[12:13] not in {b" ", b""}:
-        raise Unusual(_shown(status) or "an empty status line", slow=status[:12] in SLOW)
+        raise UnexpectedResponse(_shown(status) or "an empty status line", slow=status[:12] in SLOW)
     groups = {LENGTH: b"length", RANGE: b"range", tag_field: b"tag"}
     fields: dict[bytes, bytes] = {}
     pattern = [re.escape(status)]
     for line in lines:
         name, value = _field(line)
         if name in fields and (name in MATTER or name == tag_field):
-            raise Unusual(f"{_shown(name)} twice")
+            raise UnexpectedResponse(f"{_shown(name)} twice")
         fields[name] = value
         pattern.append(_pattern(line, groups.pop(name, b""), whole=name in MATTER))
     if b"transfer-encoding" in fields:
-        raise Unusual("a transfer coding")
+        raise UnexpectedResponse("a transfer coding")
     if fields.get(CODING, b"").lower() not in STORED:
-        raise Unusual(f"Content-Encoding {_shown(fields[CODING])}")
+        raise UnexpectedResponse(f"Content-Encoding {_shown(fields[CODING])}")
     missing = b"".join(b"(?P<%s>)" % group for group in groups.values())
     states = any(name.startswith(b"x-") or name == b"content-md5" for name in fields)
     last = fields.get(CONNECTION, b"").lower() == b"close"
-    return Shape(re.compile(rb"\r\n".join(pattern) + missing), status.startswith(PARTIAL), last, states)
+    return HeadShape(re.compile(rb"\r\n".join(pattern) + missing), status.startswith(PARTIAL), last, states)
 
 
 def _field(line: bytes) -> tuple[bytes, bytes]:
     """A field's name in lower case, and its value."""
     name, colon, value = line.partition(b":")
     if not colon or not TOKEN.fullmatch(name):
-        raise Unusual(f"the line {_shown(line)}")
+        raise UnexpectedResponse(f"the line {_shown(line)}")
     return name.lower(), value.strip(b" \t")
 
 

@@ -17,17 +17,17 @@ LONG = 3000
 """Objects from which a listing is long: three requests in a row cost less than finding a better way."""
 FULL = 500
 """Objects that a directory must hold, on the average of those seen: else a request for each costs more."""
-AT_ONCE = 4
+CONCURRENCY = 4
 """Requests in flight. At 100 ms each they bring 40 pages a second, and one core reads 50. A page in flight
 takes up to 2 MiB of memory; all that is known of 100,000 objects takes 22."""
-Seen = Callable[[Store, Entry], None]
+OnEntry = Callable[[Store, Entry], None]
 """Is told of each entry when it is listed; perhaps twice, since a listing may be begun anew."""
-MOST = 2048
+MAX_DIRECTORIES = 2048
 """Directories: where there are more, most are small, whatever the first ones were like."""
 
 
 @runtime_checkable
-class Levelled(Protocol):
+class ListsByDirectory(Protocol):
     """A store that lists one level of its directories as completely as all of them."""
 
     async def level(self, prefix: str = "") -> tuple[list[Entry], list[str]]:
@@ -38,10 +38,10 @@ def ignore(store: Store, entry: Entry) -> None:
     """For who needs no entry before all are listed."""
 
 
-async def all_entries(store: Store, seen: Seen = ignore) -> list[Entry]:
+async def all_entries(store: Store, seen: OnEntry = ignore) -> list[Entry]:
     """What `Store.entries` yields, as quickly as the store gives it."""
     entries = _Entries(store, seen)
-    if not isinstance(store, Levelled):
+    if not isinstance(store, ListsByDirectory):
         return [entry async for entry in entries.below()]
     found, depth = await _first(entries)
     if not depth:
@@ -56,7 +56,7 @@ async def all_entries(store: Store, seen: Seen = ignore) -> list[Entry]:
 class _Entries:
     """A store's entries, told while they come."""
 
-    def __init__(self, store: Store, seen: Seen) -> None:
+    def __init__(self, store: Store, seen: OnEntry) -> None:
         self._store, self._seen = store, seen
 
     async def below(self, prefix: str = "") -> AsyncIterator[Entry]:
@@ -90,7 +90,7 @@ def full_depth(entries: list[Entry]) -> int:
         depth += 1
 
 
-async def _in_parts(entries: _Entries, levels: Levelled, depth: int) -> list[Entry]:
+async def _in_parts(entries: _Entries, levels: ListsByDirectory, depth: int) -> list[Entry]:
     """All entries; none where there are too many directories to list each by itself."""
     found: list[Entry] = []
     directories = [""]
@@ -108,9 +108,9 @@ async def _in_parts(entries: _Entries, levels: Levelled, depth: int) -> list[Ent
         deeper: list[str] = []
         await _each(directories, descend)
         directories = deeper
-        if len(directories) > MOST:
+        if len(directories) > MAX_DIRECTORIES:
             return []
-        if len(directories) >= AT_ONCE:
+        if len(directories) >= CONCURRENCY:
             break
     await _each(directories, rest)
     return found
@@ -124,7 +124,7 @@ async def _each(directories: Iterable[str], work: Callable[[str], Awaitable[None
         for directory in left:
             await work(directory)
 
-    workers = [asyncio.ensure_future(worker()) for _ in range(AT_ONCE)]
+    workers = [asyncio.ensure_future(worker()) for _ in range(CONCURRENCY)]
     try:
         await asyncio.gather(*workers)
     finally:

@@ -15,7 +15,7 @@ from podferry.contract.quantity import format_bytes
 from podferry.contract.reference import Reference
 from podferry.contract.uri import Uri, parse_uri
 from podferry.storage.factory import open_store
-from podferry.storage.listing.by_directory import Seen, all_entries, ignore
+from podferry.storage.listing.by_directory import OnEntry, all_entries, ignore
 from podferry.storage.listing.suggestions import empty, hint
 from podferry.storage.store import Store, StoreConfig
 from podferry.storage.uri_schemes import SCHEMES
@@ -68,7 +68,7 @@ async def open_dataset(uri: Uri, config: StoreConfig) -> Dataset:
         raise
 
 
-async def open_listing(uri: Uri, config: StoreConfig, seen: Seen = ignore) -> Listing:
+async def open_listing(uri: Uri, config: StoreConfig, seen: OnEntry = ignore) -> Listing:
     """Open and list a dataset, whatever its names are.
 
     Args:
@@ -85,7 +85,7 @@ async def open_listing(uri: Uri, config: StoreConfig, seen: Seen = ignore) -> Li
     return await _below(uri, config, seen) or await _single(uri, config)
 
 
-async def _below(uri: Uri, config: StoreConfig, seen: Seen) -> Listing | None:
+async def _below(uri: Uri, config: StoreConfig, seen: OnEntry) -> Listing | None:
     store = open_store(uri, config)
     try:
         entries = tuple(await all_entries(store, seen))

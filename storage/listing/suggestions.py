@@ -13,7 +13,7 @@ from podferry.contract.uri import Uri
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
 
-MOST_NAMED = 3
+MAX_NAMES_SHOWN = 3
 """Prefixes that a message names: enough to recognise a slip, few enough to read."""
 HINT_SECONDS = 10.0
 """For the search after near prefixes: a flat bucket of millions of objects must not hold the error back."""
@@ -33,7 +33,7 @@ async def hint(uri: Uri, config: StoreConfig) -> str:
     """What to do about an empty dataset; what goes wrong on the way to a hint hides nothing."""
     try:
         async with asyncio.timeout(HINT_SECONDS):
-            near = await nearest(uri, config)
+            near = await nearest_prefixes(uri, config)
     except (FerryError, TimeoutError):
         near = []
         otherwise = "Check the bucket and the path"
@@ -44,7 +44,7 @@ async def hint(uri: Uri, config: StoreConfig) -> str:
     return "Check the path" if uri.scheme == "file" else otherwise
 
 
-async def nearest(uri: Uri, config: StoreConfig) -> list[str]:
+async def nearest_prefixes(uri: Uri, config: StoreConfig) -> list[str]:
     """The prefixes nearest to `uri` that exist, for messages: siblings of its first part that does not.
 
     Of local files only directories of like names, since a disk holds much that has nothing to do with it.
@@ -67,6 +67,6 @@ async def nearest(uri: Uri, config: StoreConfig) -> list[str]:
 def _ranked(uri: Uri, wanted: str, children: list[str]) -> list[str]:
     if uri.scheme == "file":
         names = [name.rstrip("/") for name in children if name.endswith("/")]
-        return get_close_matches(wanted, names, n=MOST_NAMED)
+        return get_close_matches(wanted, names, n=MAX_NAMES_SHOWN)
     names = [name.rstrip("/") for name in children]
-    return get_close_matches(wanted, names, n=MOST_NAMED, cutoff=0.4) or names[:MOST_NAMED]
+    return get_close_matches(wanted, names, n=MAX_NAMES_SHOWN, cutoff=0.4) or names[:MAX_NAMES_SHOWN]

@@ -9,7 +9,7 @@ from pathlib import Path
 from podferry.contract.errors import BucketNotFound, Corrupt
 from podferry.contract.uri import Uri
 from podferry.storage.errors.filesystem import not_a_directory, not_a_file
-from podferry.storage.errors.translate import Place, translate
+from podferry.storage.errors.translate import StoreLocation, translate
 
 
 def check_top(uri: Uri, top: Path) -> None:
@@ -25,7 +25,7 @@ def check_top(uri: Uri, top: Path) -> None:
         raise BucketNotFound.of(f"there is no directory {top}", str(uri), remedy)
 
 
-def make_room(place: Place, name: str, target: Path) -> None:
+def make_room(place: StoreLocation, name: str, target: Path) -> None:
     """Make the directories above a file that is to be written.
 
     Raises:

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from podferry.contract.errors import Corrupt
-from podferry.storage.checksum.checksums import Whole, crc64, whole_of
-from podferry.storage.errors.translate import Place, translate
+from podferry.storage.checksum.checksums import ObjectChecksum, crc64, whole_of
+from podferry.storage.errors.translate import StoreLocation, translate
 from podferry.storage.limits import MIB
 from podferry.storage.local.files import fill, make_room, sync_directory, unlink, write_at
-from podferry.storage.multipart import Receipt, check_begin, check_part, in_order, unknown_upload
+from podferry.storage.multipart import UploadedPart, check_begin, check_part, in_order, unknown_upload
 from podferry.storage.object_names import checked_name, temporary_name
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ Call = Callable[[str, Callable[[], Any], str], Awaitable[Any]]
 """Runs blocking work for a name in a thread and translates what it raises; last, what is done to the file."""
 
 
-class LocalParts:
+class LocalMultipart:
     """Parts of one file.
 
     Attributes:
@@ -44,7 +44,7 @@ class LocalParts:
     least = 1
     most = 1 << 31
 
-    def __init__(self, call: Call, place: Place, root: Path) -> None:
+    def __init__(self, call: Call, place: StoreLocation, root: Path) -> None:
         self._call = call
         self._place = place
         self._root = root
@@ -56,7 +56,7 @@ class LocalParts:
         await self._call(name, lambda: self._begin(name, token), "written")
         return f"{token}-{part_bytes}"
 
-    async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> Receipt:
+    async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> UploadedPart:
         """See `PartStore.send`."""
         path, part_bytes = self._hidden(name, upload)
         check_part(self._place.uri / name, number, len(data), part_bytes, self.most)
@@ -68,9 +68,9 @@ class LocalParts:
             return crc64(data)
 
         checksum = await _settled(self._call(name, work, "written"))
-        return Receipt(number, f"{checksum:016x}", checksum, len(data))
+        return UploadedPart(number, f"{checksum:016x}", checksum, len(data))
 
-    async def complete(self, name: str, upload: str, receipts: Sequence[Receipt]) -> None:
+    async def complete(self, name: str, upload: str, receipts: Sequence[UploadedPart]) -> None:
         """See `PartStore.complete`."""
         path, _ = self._hidden(name, upload)
         whole = whole_of(in_order(self._place.uri / name, receipts))
@@ -93,7 +93,7 @@ class LocalParts:
         make_room(self._place, name, self._root / name)
         (self._root / temporary_name(name, token)).open("xb").close()
 
-    def _complete(self, name: str, upload: str, path: Path, whole: Whole) -> None:
+    def _complete(self, name: str, upload: str, path: Path, whole: ObjectChecksum) -> None:
         target = self._root / name
         if path.exists() or not _is(target, whole):
             make_room(self._place, name, target)
@@ -127,7 +127,7 @@ def _send(path: Path, data: bytes | memoryview, start: int) -> None:
         os.fsync(file.fileno())
 
 
-def _finish(path: Path, whole: Whole, target: Path) -> None:
+def _finish(path: Path, whole: ObjectChecksum, target: Path) -> None:
     with path.open("r+b", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
         if size != whole.size:
@@ -140,7 +140,7 @@ def _finish(path: Path, whole: Whole, target: Path) -> None:
     path.replace(target)
 
 
-def _is(path: Path, whole: Whole) -> bool:
+def _is(path: Path, whole: ObjectChecksum) -> bool:
     """Whether a file holds what was sent."""
     try:
         file = path.open("rb", buffering=0)

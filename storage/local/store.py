@@ -21,13 +21,13 @@ from typing import TypeVar
 from podferry.contract.errors import Changed, Corrupt, NotFound
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
-from podferry.storage.errors.translate import Place, translate, translating
+from podferry.storage.errors.translate import StoreLocation, translate, translating
 from podferry.storage.limits import LIMITS, Limits
 from podferry.storage.local.files import check_top, fill, make_room, sync_directory, unlink, write_all
-from podferry.storage.local.multipart import LocalParts
+from podferry.storage.local.multipart import LocalMultipart
 from podferry.storage.object_names import checked_name, is_temporary, join, temporary_name
 from podferry.storage.store import Body, WriteMode
-from podferry.storage.write_body import Source
+from podferry.storage.write_body import BodySource
 
 T = TypeVar("T")
 TOP = Path("/")
@@ -44,9 +44,9 @@ class LocalStore:
 
     def __init__(self, uri: Uri, limits: Limits = LIMITS) -> None:
         self.uri = uri
-        self.parts = LocalParts(self._call, Place(uri), TOP / uri.key)
+        self.parts = LocalMultipart(self._call, StoreLocation(uri), TOP / uri.key)
         self._root = TOP / uri.key
-        self._place = Place(uri)
+        self._place = StoreLocation(uri)
         self._limits = limits
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
@@ -73,7 +73,7 @@ class LocalStore:
 
     async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
         """See `Store.write`."""
-        source = Source(body, self._limits.part_bytes, 1 << 62)
+        source = BodySource(body, self._limits.part_bytes, 1 << 62)
         try:
             await self._call(name, lambda: self._write(name, source, mode), "written")
         except BaseException:
@@ -138,7 +138,7 @@ class LocalStore:
         what = f"{self.uri / name} is no longer the file that was listed"
         return Changed.of(what, measured, "List it again")
 
-    def _write(self, name: str, source: Source, mode: WriteMode) -> None:
+    def _write(self, name: str, source: BodySource, mode: WriteMode) -> None:
         target, temporary = self._path(name), self._root / temporary_name(name)
         make_room(self._place, name, target)
         try:

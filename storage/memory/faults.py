@@ -54,7 +54,7 @@ NO_FAULT = Fault(times=0)
 """What a call meets that goes well."""
 
 
-class Held(msgspec.Struct):
+class PendingUpload(msgspec.Struct):
     """An upload in parts that is not complete.
 
     Attributes:
@@ -80,7 +80,7 @@ class Content:
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
-        self.uploads: dict[str, Held] = {}
+        self.uploads: dict[str, PendingUpload] = {}
         self.faults: list[Fault] = []
         self.calls: list[tuple[str, str]] = []
         self._begun = 0
@@ -100,7 +100,7 @@ class Content:
     def hold(self, key: str, part_bytes: int) -> str:
         """Begin an upload; what names it."""
         self._begun += 1
-        self.uploads[f"upload-{self._begun}"] = Held(key, part_bytes, {})
+        self.uploads[f"upload-{self._begun}"] = PendingUpload(key, part_bytes, {})
         return f"upload-{self._begun}"
 
     async def meet(self, call: str, name: str) -> Fault:

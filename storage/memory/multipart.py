@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from podferry.contract.errors import NotFound, Unavailable
 from podferry.contract.uri import Uri
-from podferry.storage.checksum.checksums import Whole, crc64, whole_of
-from podferry.storage.memory.faults import Content, Held
-from podferry.storage.multipart import Receipt, check_begin, check_part, in_order, unknown_upload
+from podferry.storage.checksum.checksums import ObjectChecksum, crc64, whole_of
+from podferry.storage.memory.faults import Content, PendingUpload
+from podferry.storage.multipart import UploadedPart, check_begin, check_part, in_order, unknown_upload
 from podferry.storage.object_names import checked_name, join
 
 
-class MemoryParts:
+class MemoryMultipart:
     """Parts in a dictionary.
 
     Attributes:
@@ -35,7 +35,7 @@ class MemoryParts:
         fault.ends()
         return upload
 
-    async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> Receipt:
+    async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> UploadedPart:
         """See `PartStore.send`."""
         promised = crc64(data)
         fault = await self._content.meet("send", f"{checked_name(name)}#{number}")
@@ -46,9 +46,9 @@ class MemoryParts:
             raise Unavailable.of(f"part {number} of {self._uri / name} arrived damaged", "", "Send it again")
         held.parts[number] = arrived
         fault.ends()
-        return Receipt(number, _tag(promised), promised, len(data))
+        return UploadedPart(number, _tag(promised), promised, len(data))
 
-    async def complete(self, name: str, upload: str, receipts: Sequence[Receipt]) -> None:
+    async def complete(self, name: str, upload: str, receipts: Sequence[UploadedPart]) -> None:
         """See `PartStore.complete`."""
         ordered = in_order(self._uri / checked_name(name), receipts)
         fault = await self._content.meet("complete", name)
@@ -71,7 +71,7 @@ class MemoryParts:
     def _key(self, name: str) -> str:
         return join(self._uri.key, name)
 
-    def _held(self, name: str, upload: str, *, forget: bool) -> Held:
+    def _held(self, name: str, upload: str, *, forget: bool) -> PendingUpload:
         if forget:
             self._content.uploads.pop(upload, None)
         held = self._content.uploads.get(upload)
@@ -79,7 +79,7 @@ class MemoryParts:
             raise unknown_upload(self._uri / name, upload)
         return held
 
-    def _joined(self, name: str, upload: str, held: Held, receipts: Sequence[Receipt]) -> bytes:
+    def _joined(self, name: str, upload: str, held: PendingUpload, receipts: Sequence[UploadedPart]) -> bytes:
         for receipt in receipts:
             data = held.parts.get(receipt.number)
             if data is None or _tag(crc64(data)) != receipt.tag:
@@ -88,9 +88,9 @@ class MemoryParts:
                 check_begin(self._uri / name, len(data), held.part_bytes)
         return b"".join(held.parts[receipt.number] for receipt in receipts)
 
-    def _whole(self, name: str) -> Whole | None:
+    def _whole(self, name: str) -> ObjectChecksum | None:
         data = self._content.objects.get(self._key(name))
-        return None if data is None else Whole(len(data), crc64(data))
+        return None if data is None else ObjectChecksum(len(data), crc64(data))
 
 
 def _tag(checksum: int) -> str:

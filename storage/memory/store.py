@@ -15,10 +15,10 @@ from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.limits import LIMITS, MIB
 from podferry.storage.memory.faults import Content, Fault
-from podferry.storage.memory.multipart import MemoryParts
+from podferry.storage.memory.multipart import MemoryMultipart
 from podferry.storage.object_names import checked_name, join
 from podferry.storage.store import Body, WriteMode
-from podferry.storage.write_body import Source
+from podferry.storage.write_body import BodySource
 
 __all__ = ["CONTENTS", "Content", "Fault", "MemoryStore"]
 
@@ -42,7 +42,7 @@ class MemoryStore:
         self.uri = uri
         self.content = CONTENTS.setdefault(uri.bucket, Content()) if content is None else content
         self.faults = self.content.faults
-        self.parts = MemoryParts(uri, self.content)
+        self.parts = MemoryMultipart(uri, self.content)
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
         """See `Store.entries`. The tag is the first 32 digits of the content's SHA-256."""
@@ -91,7 +91,7 @@ class MemoryStore:
     async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
         """See `Store.write`."""
         fault = await self.content.meet("write", checked_name(name))
-        source = Source(body, MIB, LIMITS.largest_object)
+        source = BodySource(body, MIB, LIMITS.largest_object)
         data = bytearray()
         while part := await asyncio.to_thread(source.next_part):
             data += part

@@ -16,7 +16,7 @@ from obstore.store import AzureStore, S3Store
 from podferry.contract.uri import Uri
 from podferry.storage.azure.endpoint import AZURE, azure_access
 from podferry.storage.credentials.sources import AwsSource
-from podferry.storage.errors.translate import Place
+from podferry.storage.errors.translate import StoreLocation
 from podferry.storage.limits import Limits
 from podferry.storage.s3.endpoint import S3Access, s3_access
 from podferry.storage.store import StoreConfig
@@ -30,7 +30,7 @@ METADATA = "http://169.254.169.254"
 """Amazon's metadata service: "Instance metadata and user data", EC2 user guide."""
 
 
-class Client(msgspec.Struct, frozen=True):
+class ObstoreClient(msgspec.Struct, frozen=True):
     """An obstore client and what its errors need.
 
     Attributes:
@@ -40,11 +40,11 @@ class Client(msgspec.Struct, frozen=True):
     """
 
     store: S3Store | AzureStore
-    place: Place
+    place: StoreLocation
     metadata: str = ""
 
 
-def client_for(uri: Uri, config: StoreConfig, limits: Limits) -> Client:
+def client_for(uri: Uri, config: StoreConfig, limits: Limits) -> ObstoreClient:
     """The client for a URI. Sends nothing.
 
     Raises:
@@ -54,7 +54,7 @@ def client_for(uri: Uri, config: StoreConfig, limits: Limits) -> Client:
     return _azure(uri, config, limits) if uri.scheme in AZURE else _s3(uri, config, limits)
 
 
-def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> Client:
+def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> ObstoreClient:
     access = s3_access(uri, config)
     held, source = access.held, access.source
     options: S3Config = {
@@ -72,7 +72,7 @@ def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> Client:
         credential_provider=_Keys(access) if source is AwsSource.KEYS else None,
     )
     metadata = held.get("AWS_METADATA_ENDPOINT", METADATA) if source is AwsSource.METADATA else ""
-    return Client(store, access.place, metadata)
+    return ObstoreClient(store, access.place, metadata)
 
 
 class _Keys:
@@ -104,7 +104,7 @@ def _ambient(source: AwsSource, held: Mapping[str, str]) -> S3Config:
     return msgspec.convert(found, dict)  # type: ignore[return-value]  # keys come from the table above
 
 
-def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> Client:
+def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> ObstoreClient:
     access = azure_access(uri, config)
     options: AzureConfig = msgspec.convert(access.options, dict)  # type: ignore[assignment]  # keys of a table
     store = AzureStore(
@@ -115,7 +115,7 @@ def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> Client:
         client_options=_client_options(limits),
         retry_config=_retries(limits),
     )
-    return Client(store, access.place)
+    return ObstoreClient(store, access.place)
 
 
 def _client_options(limits: Limits) -> ClientConfig:

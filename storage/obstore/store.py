@@ -22,15 +22,15 @@ from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.azure.endpoint import AZURE, azure_access
 from podferry.storage.errors.translate import kind_of, make, translate
-from podferry.storage.errors.vendor_fields import signal_of
+from podferry.storage.errors.vendor_fields import vendor_fields_of
 from podferry.storage.limits import LIMITS, Limits
-from podferry.storage.multipart import PartStore
+from podferry.storage.multipart import MultipartStore
 from podferry.storage.object_names import checked_name, join
 from podferry.storage.obstore.client import client_for
-from podferry.storage.request_builder import Requests
+from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.s3.endpoint import s3_access
 from podferry.storage.store import Body, StoreConfig, WriteMode
-from podferry.storage.write_body import Source, whole
+from podferry.storage.write_body import BodySource, as_bytes
 
 PAGE = 1000
 """Objects of one listing request and names of one deletion: the most that S3 takes."""
@@ -53,23 +53,23 @@ class ObstoreStore:
         self._config = config
 
     @cached_property
-    def parts(self) -> PartStore | None:
+    def parts(self) -> MultipartStore | None:
         """See `Store.parts`: S3's alone. What it needs is loaded here, as most stores are only read."""
         if self.uri.scheme in AZURE:
             return None
         engine = importlib.import_module("podferry.storage.s3.multipart")
-        found: PartStore | None = engine.s3_parts(self.uri, self._config, self._limits)
+        found: MultipartStore | None = engine.s3_multipart(self.uri, self._config, self._limits)
         return found
 
     @cached_property
-    def requests(self) -> Requests | None:
+    def requests(self) -> RequestBuilder | None:
         """See `Store.requests`. What makes them is loaded here, as not every store is read so."""
         azure = self.uri.scheme in AZURE
         maker = importlib.import_module(
             "podferry.storage." + ("azure.get_builder" if azure else "s3.get_builder")
         )
         access = azure_access(self.uri, self._config) if azure else s3_access(self.uri, self._config)
-        found: Requests | None = maker.heads_for(access)
+        found: RequestBuilder | None = maker.get_builder_for(access)
         return found
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
@@ -101,7 +101,7 @@ class ObstoreStore:
         return sorted([*names, *(name + "/" for name in directories)])
 
     async def level(self, prefix: str = "") -> tuple[list[Entry], list[str]]:
-        """See `podferry.storage.listing.by_directory.Levelled`."""
+        """See `podferry.storage.listing.by_directory.ListsByDirectory`."""
         return await self._level(self._key(prefix))
 
     async def stat(self, name: str) -> Entry:
@@ -146,9 +146,9 @@ class ObstoreStore:
         await self._prepare()
         key = self._key(checked_name(name))
         if mode is WriteMode.CREATE:
-            await self._create(name, key, await asyncio.to_thread(whole, body))
+            await self._create(name, key, await asyncio.to_thread(as_bytes, body))
             return
-        source = Source(body, self._limits.part_bytes, self._limits.largest_object)
+        source = BodySource(body, self._limits.part_bytes, self._limits.largest_object)
         small = await source.begin()
         upload = asyncio.ensure_future(self._upload(key, small, source))
         try:
@@ -244,7 +244,7 @@ class ObstoreStore:
     async def _unread(self, error: Exception, name: str, start: int, length: int | None) -> FerryError:
         """The error of a read. A range past the end has no answer of its own on Azure: the size decides."""
         found = await self._translated(error, name)
-        silent = type(error) is GenericError and not signal_of(error).status
+        silent = type(error) is GenericError and not vendor_fields_of(error).status
         if silent and length is not None:
             with suppress(FerryError):
                 entry = await self.stat(name)
@@ -252,7 +252,7 @@ class ObstoreStore:
                     return self._short(name, start, length, f"{entry.size} bytes")
         return self._short(name, start, length, "past its end") if isinstance(found, Corrupt) else found
 
-    async def _upload(self, key: str, small: bytes | None, source: Source) -> None:
+    async def _upload(self, key: str, small: bytes | None, source: BodySource) -> None:
         if small is not None:
             await obstore.put_async(self._store, key, small, use_multipart=False)
         else:
@@ -269,7 +269,7 @@ class ObstoreStore:
         try:
             await obstore.put_async(self._store, key, data, mode="create")
         except RAISED as error:
-            uncertain = type(error) is GenericError and not signal_of(error).status
+            uncertain = type(error) is GenericError and not vendor_fields_of(error).status
             if uncertain and await self._taken_by_another(name, len(data)):
                 raise make("exists", self._client.place, name) from error
             raise await self._translated(error, name) from error
@@ -304,7 +304,7 @@ class ObstoreStore:
     async def _translated(self, error: Exception, name: str = "") -> FerryError:
         """The error, after asking the bucket where a missing object may be a missing bucket."""
         found = translate(error, self._client.place, name)
-        kind = kind_of(signal_of(error))
+        kind = kind_of(vendor_fields_of(error))
         if kind != "missing" or self._bucket_seen:
             return found
         if not name:
@@ -316,7 +316,7 @@ class ObstoreStore:
         try:
             await anext(aiter(obstore.list(self._store, self.uri.key or None, chunk_size=1)), None)
         except RAISED as error:
-            kind = kind_of(signal_of(error))
+            kind = kind_of(vendor_fields_of(error))
             if kind == "denied":
                 return None
             return (
@@ -328,7 +328,7 @@ class ObstoreStore:
         return None
 
 
-async def _finished(upload: asyncio.Future[None], source: Source) -> None:
+async def _finished(upload: asyncio.Future[None], source: BodySource) -> None:
     """Wait for an upload; a cancellation makes its body fail, so that parts that were sent are aborted."""
     try:
         await asyncio.shield(upload)

@@ -19,17 +19,17 @@ from podferry.contract.errors import FerryError, TemporaryError
 from podferry.storage.errors.translate import translate
 from podferry.storage.errors.vendor_fields import CODE
 from podferry.storage.limits import KIB, Limits
-from podferry.storage.s3.crt_signer import UNSIGNED, Signer
+from podferry.storage.s3.crt_signer import UNSIGNED, CrtSigner
 from podferry.storage.s3.endpoint import S3Access
 
 Buffer = bytes | memoryview
 SLICE = 256 * KIB
 """Bytes that are handed to the connection at once: what it cannot send it may copy."""
-MOST_TEXT = 4 << 20
+MAX_TEXT_BYTES = 4 << 20
 """Bytes of an answer that are read: a list of 10,000 parts is far below it."""
 
 
-class Request(msgspec.Struct, frozen=True):
+class S3Request(msgspec.Struct, frozen=True):
     """What is asked for.
 
     Attributes:
@@ -53,7 +53,7 @@ class Request(msgspec.Struct, frozen=True):
     tries: int = 0
 
 
-class Answer(msgspec.Struct, frozen=True):
+class S3Response(msgspec.Struct, frozen=True):
     """What came back.
 
     Attributes:
@@ -65,7 +65,7 @@ class Answer(msgspec.Struct, frozen=True):
     text: str
 
 
-class RefusedRequest(Exception):
+class S3RequestError(Exception):
     """An answer that is an error; `podferry.storage.errors.vendor_fields` reads both attributes.
 
     Attributes:
@@ -79,10 +79,10 @@ class RefusedRequest(Exception):
         self.error_code = error_code
 
 
-class Requests:
+class S3Client:
     """A client of one bucket; its connections are opened at the first request."""
 
-    def __init__(self, access: S3Access, signer: Signer, limits: Limits) -> None:
+    def __init__(self, access: S3Access, signer: CrtSigner, limits: Limits) -> None:
         self.place = access.place
         self._url = access.bucket_url
         self._prefix = access.uri.key
@@ -94,11 +94,11 @@ class Requests:
         bypassed = not split.hostname or proxy_bypass(split.hostname)
         self._proxy = None if bypassed else proxies.get(split.scheme)
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: S3Request) -> S3Response:
         """The answer to a request, after as many tries as the limits say.
 
         Raises:
-            FerryError: Chained from the `RefusedRequest`, where there was an answer.
+            FerryError: Chained from the `S3RequestError`, where there was an answer.
         """
         attempts = stamina.retry_context(
             on=TemporaryError,
@@ -111,7 +111,7 @@ class Requests:
             with attempt:
                 try:
                     return await self._once(request)
-                except (RefusedRequest, aiohttp.ClientError, OSError) as error:
+                except (S3RequestError, aiohttp.ClientError, OSError) as error:
                     raise translate(error, self.place, request.name) from error
         raise AssertionError  # stamina raises what the last attempt did
 
@@ -121,7 +121,7 @@ class Requests:
             await self._session.close()
             self._session = None
 
-    async def _once(self, request: Request) -> Answer:
+    async def _once(self, request: S3Request) -> S3Response:
         url = self._address(request)
         payload = await asyncio.to_thread(_digest, request.body) if request.signed else UNSIGNED
         headers = await self._signer.sign(request.method, url, request.headers, payload)
@@ -135,15 +135,15 @@ class Requests:
             timeout=self._timeout(request),
         )
         async with sent as response:
-            text = (await response.content.read(MOST_TEXT)).decode(errors="replace")
-            return _checked(response.status, Answer(response.headers, text))
+            text = (await response.content.read(MAX_TEXT_BYTES)).decode(errors="replace")
+            return _checked(response.status, S3Response(response.headers, text))
 
-    def _address(self, request: Request) -> str:
+    def _address(self, request: S3Request) -> str:
         key = "/".join(part for part in (self._prefix, request.name) if part)
         query = "&".join(f"{name}={quote(value, safe='')}" for name, value in request.query.items())
         return f"{self._url}/{quote(key, safe='/~')}{'?' + query if query else ''}"
 
-    def _timeout(self, request: Request) -> aiohttp.ClientTimeout:
+    def _timeout(self, request: S3Request) -> aiohttp.ClientTimeout:
         limits = self._limits
         share = max(1.0, len(request.body) / limits.part_bytes)  # the limit is for one part of usual size
         return aiohttp.ClientTimeout(
@@ -182,18 +182,18 @@ class _Body(Payload):
         return bytes(self._value).decode(encoding, errors)
 
 
-def refusal(error: FerryError) -> RefusedRequest | None:
-    """The answer that an error of `Requests.send` stands for, None where there was none."""
+def refusal(error: FerryError) -> S3RequestError | None:
+    """The answer that an error of `S3Client.send` stands for, None where there was none."""
     cause = error.__cause__
-    return cause if isinstance(cause, RefusedRequest) else None
+    return cause if isinstance(cause, S3RequestError) else None
 
 
-def _checked(status: int, answer: Answer) -> Answer:
+def _checked(status: int, answer: S3Response) -> S3Response:
     """An answer that is no error: some errors come behind a status of success."""
     if 200 <= status < 300 and "<Error>" not in answer.text:
         return answer
     code = CODE.search(answer.text)
-    raise RefusedRequest(0 if status < 300 else status, code[1] if code else "")
+    raise S3RequestError(0 if status < 300 else status, code[1] if code else "")
 
 
 def _digest(body: Buffer) -> str:

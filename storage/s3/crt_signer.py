@@ -32,7 +32,7 @@ OWN = {
 """What Amazon's library reads from the environment of the process, as obstore is told it."""
 
 
-class Signer:
+class CrtSigner:
     """Adds what proves who sends a request."""
 
     def __init__(self, access: S3Access) -> None:
@@ -115,13 +115,13 @@ class Signer:
         return importlib.import_module("awscrt.http")
 
 
-def signer_for(access: S3Access) -> Signer | None:
+def signer_for(access: S3Access) -> CrtSigner | None:
     """What signs as obstore does; None where Amazon's library would find other credentials.
 
     It looks into the environment of the process, whereas a store's configuration may come from a Secret.
     """
     if access.source in (AwsSource.ANONYMOUS, AwsSource.KEYS) or _finds_the_same(access):
-        return Signer(access)
+        return CrtSigner(access)
     return None
 
 

@@ -14,7 +14,7 @@ from podferry.contract.errors import FerryError
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.endpoints import VENDORS, checked_endpoint
 from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, names_for
-from podferry.storage.errors.translate import Place, make
+from podferry.storage.errors.translate import StoreLocation, make
 from podferry.storage.store import StoreConfig
 
 
@@ -57,9 +57,9 @@ class S3Access(msgspec.Struct, frozen=True):
         return held["AWS_ACCESS_KEY_ID"], held["AWS_SECRET_ACCESS_KEY"], held.get("AWS_SESSION_TOKEN")
 
     @property
-    def place(self) -> Place:
+    def place(self) -> StoreLocation:
         """For errors."""
-        return Place(self.uri, self.endpoint, names_for(self.held, "AWS_"))
+        return StoreLocation(self.uri, self.endpoint, names_for(self.held, "AWS_"))
 
     @property
     def bucket_url(self) -> str:

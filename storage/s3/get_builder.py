@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 from podferry.contract.errors import CredentialsMissing
 from podferry.contract.manifest import Entry
-from podferry.storage.credentials.refresh import Renewing
+from podferry.storage.credentials.refresh import Refreshed
 from podferry.storage.credentials.sources import AwsSource
-from podferry.storage.request_builder import AGENT, Address, address_of, fits, match_line, range_line
+from podferry.storage.request_builder import AGENT, Address, fits, match_line, range_line, request_address
 from podferry.storage.s3.crt_signer import signer_for
 from podferry.storage.s3.endpoint import S3Access
 from podferry.storage.s3.sigv4 import Keys, Signature
@@ -20,8 +20,8 @@ AS_IT_IS = re.compile(r"[A-Za-z0-9/._~-]+")
 CHECKSUMS = "x-amz-checksum-mode: ENABLED\r\n"
 
 
-class S3Heads:
-    """See `podferry.storage.request_builder.Requests`.
+class S3GetBuilder:
+    """See `podferry.storage.request_builder.RequestBuilder`.
 
     Attributes:
         origin: Where connections go; with the bucket in the host's name where the store is opened so.
@@ -29,7 +29,7 @@ class S3Heads:
 
     asks_sums = True
 
-    def __init__(self, access: S3Access, address: Address, keys: Renewing[Keys] | None) -> None:
+    def __init__(self, access: S3Access, address: Address, keys: Refreshed[Keys] | None) -> None:
         self.origin = address.origin
         key = access.uri.key
         self._above = f"{address.path}/{quote(key)}/" if key else f"{address.path}/"
@@ -81,7 +81,7 @@ class S3Heads:
         return CHECKSUMS if checksums else ""
 
 
-def heads_for(access: S3Access, bundle: str = "") -> S3Heads | None:
+def get_builder_for(access: S3Access, bundle: str = "") -> S3GetBuilder | None:
     """How objects of a store are asked for.
 
     None where only the engine can: a proxy is between, or credentials come from where Amazon's library would
@@ -91,13 +91,13 @@ def heads_for(access: S3Access, bundle: str = "") -> S3Heads | None:
         access: How the store is reached.
         bundle: A file of certificates, where the engine has one of its own.
     """
-    address = address_of(access.bucket_url, bundle)
+    address = request_address(access.bucket_url, bundle)
     if address is None or not fits(access.region):
         return None
     if access.source is AwsSource.ANONYMOUS:
-        return S3Heads(access, address, None)
+        return S3GetBuilder(access, address, None)
     if access.source is AwsSource.KEYS:
-        keys = Renewing(lambda: Keys(*access.keys()), lasting=access.renewed is None)
-        return S3Heads(access, address, keys)
+        keys = Refreshed(lambda: Keys(*access.keys()), lasting=access.renewed is None)
+        return S3GetBuilder(access, address, keys)
     signer = signer_for(access)
-    return None if signer is None else S3Heads(access, address, Renewing(signer.keys))
+    return None if signer is None else S3GetBuilder(access, address, Refreshed(signer.keys))

@@ -25,12 +25,12 @@ from podferry.contract.errors import (
     Unavailable,
 )
 from podferry.contract.uri import Uri
-from podferry.storage.checksum.checksums import Whole, crc64, whole_of
+from podferry.storage.checksum.checksums import ObjectChecksum, crc64, whole_of
 from podferry.storage.limits import MIB, Limits
-from podferry.storage.multipart import Receipt, check_begin, check_part, in_order, unknown_upload
+from podferry.storage.multipart import UploadedPart, check_begin, check_part, in_order, unknown_upload
 from podferry.storage.object_names import checked_name
-from podferry.storage.s3.client import Answer, Request, Requests, refusal
-from podferry.storage.s3.crt_signer import Signer, signer_for
+from podferry.storage.s3.client import S3Client, S3Request, S3Response, refusal
+from podferry.storage.s3.crt_signer import CrtSigner, signer_for
 from podferry.storage.s3.endpoint import S3Access, s3_access
 from podferry.storage.store import StoreConfig
 
@@ -44,7 +44,7 @@ UPLOAD_ID = re.compile(r"<UploadId>([^<]{1,2048})</UploadId>")
 MD5_TAG = re.compile(r'"([0-9a-f]{32})"')
 
 
-class S3Parts:
+class S3Multipart:
     """Parts of objects of one bucket.
 
     Attributes:
@@ -57,8 +57,8 @@ class S3Parts:
     largest = 5 << 30
     """Bytes of the largest part: the same source."""
 
-    def __init__(self, access: S3Access, signer: Signer, limits: Limits) -> None:
-        self._requests = Requests(access, signer, limits)
+    def __init__(self, access: S3Access, signer: CrtSigner, limits: Limits) -> None:
+        self._requests = S3Client(access, signer, limits)
         self._uri = access.uri
         self._limits = limits
         self._keeps = True  # until the server shows that it does not
@@ -68,18 +68,18 @@ class S3Parts:
         check_begin(self._uri / checked_name(name), part_bytes, self.least)
         if self._keeps:
             try:
-                answer = await self._requests.send(Request("POST", name, {"uploads": ""}, WITH_CHECKSUM))
+                answer = await self._requests.send(S3Request("POST", name, {"uploads": ""}, WITH_CHECKSUM))
             except FerryError as error:
                 if not _may_be_the_checksum(error):
                     raise
             else:
                 self._keeps = answer.headers.get("x-amz-checksum-algorithm", "").upper() == "CRC64NVME"
                 return f"{KEPT if self._keeps else SIGNED}:{self._upload_id(name, answer)}"
-        answer = await self._requests.send(Request("POST", name, {"uploads": ""}))
+        answer = await self._requests.send(S3Request("POST", name, {"uploads": ""}))
         self._keeps = False
         return f"{SIGNED}:{self._upload_id(name, answer)}"
 
-    async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> Receipt:
+    async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> UploadedPart:
         """See `PartStore.send`."""
         how, upload_id = self._named(name, upload)
         uri = self._uri / name
@@ -87,20 +87,20 @@ class S3Parts:
         checksum = await asyncio.to_thread(crc64, data)
         headers = {CHECKSUM: _base64(checksum)} if how == KEPT else {}
         query = {"partNumber": str(number), "uploadId": upload_id}
-        answer = await self._about(name, upload, Request("PUT", name, query, headers, data, how == SIGNED))
+        answer = await self._about(name, upload, S3Request("PUT", name, query, headers, data, how == SIGNED))
         if how == KEPT and answer.headers.get(CHECKSUM, headers[CHECKSUM]) != headers[CHECKSUM]:
             measured = f"{answer.headers[CHECKSUM]}, not {headers[CHECKSUM]}"
             raise Unavailable.of(f"part {number} of {uri} arrived damaged", measured, "Send it again")
-        return Receipt(number, answer.headers.get("ETag", ""), checksum, len(data))
+        return UploadedPart(number, answer.headers.get("ETag", ""), checksum, len(data))
 
-    async def complete(self, name: str, upload: str, receipts: Sequence[Receipt]) -> None:
+    async def complete(self, name: str, upload: str, receipts: Sequence[UploadedPart]) -> None:
         """See `PartStore.complete`."""
         how, upload_id = self._named(name, upload)
         ordered = in_order(self._uri / name, receipts)
         whole = whole_of(ordered)
         headers = _promise(whole) if how == KEPT else {}
         body = completion(ordered, checksums=how == KEPT)
-        request = Request(
+        request = S3Request(
             "POST",
             name,
             {"uploadId": upload_id},
@@ -123,7 +123,7 @@ class S3Parts:
         checked_name(name)
         with suppress(NotFound):
             _, upload_id = self._named(name, upload)
-            await self._about(name, upload, Request("DELETE", name, {"uploadId": upload_id}))
+            await self._about(name, upload, S3Request("DELETE", name, {"uploadId": upload_id}))
 
     async def close(self) -> None:
         """Give back the connections."""
@@ -137,7 +137,7 @@ class S3Parts:
             raise unknown_upload(self._uri / name, upload)
         return how, upload_id
 
-    def _upload_id(self, name: str, answer: Answer) -> str:
+    def _upload_id(self, name: str, answer: S3Response) -> str:
         found = UPLOAD_ID.search(answer.text)
         if found is None:
             raise Unavailable.of(
@@ -147,7 +147,7 @@ class S3Parts:
             )
         return unescape(found[1])
 
-    async def _about(self, name: str, upload: str, request: Request) -> Answer:
+    async def _about(self, name: str, upload: str, request: S3Request) -> S3Response:
         """The answer to a request about an upload, which may be there no more."""
         try:
             return await self._requests.send(request)
@@ -168,7 +168,7 @@ class S3Parts:
         _, upload_id = self._named(name, upload)
         query = {"max-parts": "1", "uploadId": upload_id}
         try:
-            await self._about(name, upload, Request("GET", name, query, tries=1))
+            await self._about(name, upload, S3Request("GET", name, query, tries=1))
         except TemporaryError:
             return
         except AccessDenied as error:
@@ -176,11 +176,13 @@ class S3Parts:
             if refused is not None and refused.error_code != "AccessDenied":
                 raise
 
-    async def _is_there(self, name: str, whole: Whole, receipts: Sequence[Receipt]) -> bool | None:
+    async def _is_there(
+        self, name: str, whole: ObjectChecksum, receipts: Sequence[UploadedPart]
+    ) -> bool | None:
         """Whether the object is what these parts make; None where the store does not tell."""
         try:
             answer = await self._requests.send(
-                Request("HEAD", name, headers={"x-amz-checksum-mode": "ENABLED"})
+                S3Request("HEAD", name, headers={"x-amz-checksum-mode": "ENABLED"})
             )
         except NotFound:
             return False
@@ -194,14 +196,14 @@ class S3Parts:
         return True if answer.headers.get("ETag") == tag_of(receipts) else None
 
 
-def s3_parts(uri: Uri, config: StoreConfig, limits: Limits) -> S3Parts | None:
+def s3_multipart(uri: Uri, config: StoreConfig, limits: Limits) -> S3Multipart | None:
     """Parts of the S3 store of a URI; None where requests could not be signed as obstore signs them."""
     access = s3_access(uri, config)
     signer = signer_for(access)
-    return None if signer is None else S3Parts(access, signer, limits)
+    return None if signer is None else S3Multipart(access, signer, limits)
 
 
-def completion(receipts: Sequence[Receipt], *, checksums: bool) -> bytes:
+def completion(receipts: Sequence[UploadedPart], *, checksums: bool) -> bytes:
     """The body of a completion: "CompleteMultipartUpload", Amazon S3 API reference."""
     listed = "".join(
         f"<Part><ETag>{escape(receipt.tag)}</ETag><PartNumber>{receipt.number}</PartNumber>"
@@ -213,7 +215,7 @@ def completion(receipts: Sequence[Receipt], *, checksums: bool) -> bytes:
     return f'<CompleteMultipartUpload xmlns="{space}">{listed}</CompleteMultipartUpload>'.encode()
 
 
-def tag_of(receipts: Sequence[Receipt]) -> str:
+def tag_of(receipts: Sequence[UploadedPart]) -> str:
     """The ETag that an object of these parts gets, where those of the parts are MD5 sums; else empty.
 
     It is the MD5 of the parts' sums, with their number: every known server follows Amazon's here.
@@ -224,7 +226,7 @@ def tag_of(receipts: Sequence[Receipt]) -> str:
     return f'"{digest}-{len(receipts)}"' if all(found) else ""
 
 
-def _promise(whole: Whole) -> dict[str, str]:
+def _promise(whole: ObjectChecksum) -> dict[str, str]:
     kind = {"x-amz-checksum-type": "FULL_OBJECT", "x-amz-mp-object-size": str(whole.size)}
     return {CHECKSUM: _base64(whole.crc64), **kind}
 

@@ -49,7 +49,7 @@ def test_a_manifest_is_shown_as_the_dataset_was(podferry, digits, tmp_path):
     assert podferry("dataset", "info", file).out == before
     file.write_bytes(file.read_bytes()[:-40])
     said = podferry("dataset", "info", file)
-    assert (said.code, "is no manifest" in said.err) == (1, True)
+    assert (said.code, "is not a valid manifest" in said.err) == (1, True)
 
 
 @pytest.mark.parametrize("verb", ["ls", "info"])

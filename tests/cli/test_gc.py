@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from podferry.contract.agent_notes import FORMAT, Note, Phase, encode_note, note_name
+from podferry.contract.agent_notes import FORMAT, AgentNote, DrainPhase, encode_note, note_name
 from podferry.contract.commit import COMMITS, commit_name
-from podferry.contract.tombstones import Removing, encode_removing, removing_name
+from podferry.contract.tombstones import Tombstone, encode_tombstone, tombstone_name
 from podferry.storage.memory.store import CONTENTS
 
 FIT, TUNE = "team.job.fit", "team.job.tune"
@@ -24,7 +24,7 @@ def objects(destination):
 
 
 def end(destination):
-    note = encode_note(Note(FORMAT, "w1", Phase.ENDED, WHEN))
+    note = encode_note(AgentNote(FORMAT, "w1", DrainPhase.ENDED, WHEN))
     destination.write(f"{FIT}/{note_name('w1')}", note)
 
 
@@ -104,8 +104,8 @@ def test_one_lineage_that_cannot_be_read_does_not_keep_the_others(podferry, dest
 
 
 def test_what_a_killed_one_has_left_is_told_once_and_removed(podferry, destination, objects):
-    record = Removing(1, "dead", {}, {"step-400-0123456789ab/step-400.pt": 1500})
-    destination.write(f"{FIT}/{removing_name('dead')}", encode_removing(record))
+    record = Tombstone(1, "dead", {}, {"step-400-0123456789ab/step-400.pt": 1500})
+    destination.write(f"{FIT}/{tombstone_name('dead')}", encode_tombstone(record))
     end(destination)
     words = ["checkpoints", "gc", destination.uri, FIT, "--keep", 3, "--uncommitted"]
     told, done = podferry(*words), podferry(*words, "--yes")

@@ -6,7 +6,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from podferry.cli.inject import command
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 
 POD = """
 apiVersion: v1
@@ -55,7 +55,7 @@ def test_the_patch_and_the_policy(tmp_path: Path) -> None:
 def test_a_refusal_tells_everything(tmp_path: Path) -> None:
     label = "pod-security.kubernetes.io/enforce=restricted"
     result = run(tmp_path, POD.replace("checkpoint-size", "checkpoint-sise"), "--namespace-label", label)
-    assert isinstance(result.exception, InvalidWish)
+    assert isinstance(result.exception, InvalidSpec)
     whats = [problem.what for problem in result.exception.problems]
     assert whats == [
         "podferry.io/checkpoint-sise: unknown annotation",
@@ -76,7 +76,7 @@ def test_a_refusal_tells_everything(tmp_path: Path) -> None:
 )
 def test_what_holds_no_pod(tmp_path: Path, text: str, reason: str) -> None:
     result = run(tmp_path, text)
-    assert isinstance(result.exception, InvalidWish)
+    assert isinstance(result.exception, InvalidSpec)
     assert reason in str(result.exception)
 
 
@@ -86,6 +86,6 @@ def test_what_holds_no_pod(tmp_path: Path, text: str, reason: str) -> None:
 )
 def test_a_malformed_pod(tmp_path: Path, old: str, new: str, reason: str) -> None:
     result = run(tmp_path, POD.replace(old, new))
-    assert isinstance(result.exception, InvalidWish)
+    assert isinstance(result.exception, InvalidSpec)
     assert "the pod is malformed" in str(result.exception)
     assert reason in str(result.exception)

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.cli.named_options import by_dataset, split_named
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_what_stands_before_an_equals_sign_is_a_name_where_a_dataset_has_it():
 
 
 def test_two_values_where_there_can_be_one_are_all_told():
-    with pytest.raises(InvalidWish) as caught:
+    with pytest.raises(InvalidSpec) as caught:
         by_dataset({"dataset": ("a", "b", "x=c"), "dataset_path": ("x=/1", "x=/2")})
     assert [problem.what for problem in caught.value.problems] == [
         "--dataset is given twice for one dataset",

@@ -23,7 +23,7 @@ def test_certificates_of_its_own(told: list[WebhookConfig]) -> None:
     result = CliRunner().invoke(webhook.command, ["--policy", "p.yaml", "--secret", "s"])
     assert result.exit_code == 0, result.output
     own = OwnCertificates("s", "podferry", "podferry-webhook")
-    assert told == [WebhookConfig(Path("p.yaml"), "127.0.0.1", 8443, own, linger=5.0)]
+    assert told == [WebhookConfig(Path("p.yaml"), "127.0.0.1", 8443, own, shutdown_delay=5.0)]
 
 
 def test_a_given_certificate(told: list[WebhookConfig]) -> None:

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from podferry.components.cache.component import cache
-from podferry.components.cache.runner import CacheWish, plan_cache
+from podferry.components.cache.runner import CacheRequest, plan_cache
 from podferry.components.dataset.runner import freeze_dataset
-from podferry.contract.errors import Changed, InvalidWish, Refused
+from podferry.contract.errors import Changed, InvalidSpec, Refused
 from podferry.contract.quantity import parse_bytes
 
 
 def test_recommends_sizes(digits: Path, capsys: pytest.CaptureFixture[str]) -> None:
     reference = freeze_dataset(str(digits)).reference
-    wish = CacheWish(reference, checkpoint_size="100Mi", keep_local=2, shm_size="1Gi", train_memory="2Gi")
+    wish = CacheRequest(reference, checkpoint_size="100Mi", keep_local=2, shm_size="1Gi", train_memory="2Gi")
     plan = plan_cache(wish)
     # Checkpoints: 2 kept, one being written, one on its way. Sidecar: 17 + 100 + 288 MiB, and the files.
     assert plan.reference == reference
@@ -34,7 +34,7 @@ def test_recommends_sizes(digits: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_without_checkpoints_there_are_none_in_the_sum(digits: Path) -> None:
-    plan = plan_cache(CacheWish(str(digits), train_memory="1Gi"))
+    plan = plan_cache(CacheRequest(str(digits), train_memory="1Gi"))
     assert (plan.trainer_memory, plan.sidecar_memory) == ("1024Mi", "306Mi")
 
 
@@ -42,14 +42,14 @@ def test_all_that_cannot_fit_is_refused_with_numbers(
     digits: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(Refused) as caught:
-        plan_cache(CacheWish(str(digits), dataset_size="1Mi", pod_memory="200Mi", train_memory="1Gi"))
+        plan_cache(CacheRequest(str(digits), dataset_size="1Mi", pod_memory="200Mi", train_memory="1Gi"))
     (pod,) = caught.value.problems
     assert "larger than its memory" in pod.what
     assert "200.0 MiB" in pod.measured
     assert "1314Mi" in pod.remedy
     (digits / "large.bin").write_bytes(bytes(1 << 20))
     with pytest.raises(Refused) as caught:
-        plan_cache(CacheWish(str(digits), dataset_size="1Mi", pod_memory="200Mi"))
+        plan_cache(CacheRequest(str(digits), dataset_size="1Mi", pod_memory="200Mi"))
     assert [problem.what for problem in caught.value.problems] == [
         "the dataset is larger than its volume",
         "the pod is larger than its memory",
@@ -61,27 +61,27 @@ def test_a_frozen_reference_that_does_not_fit_is_refused_like_any_other(digits: 
     (digits / "large.bin").write_bytes(bytes(1 << 20))
     reference = freeze_dataset(str(digits)).reference
     with pytest.raises(Refused, match="larger than its volume"):
-        plan_cache(CacheWish(reference, dataset_size="1Mi"))
+        plan_cache(CacheRequest(reference, dataset_size="1Mi"))
 
 
 def test_a_pod_that_shares_a_selection_needs_room_for_the_largest_part(digits: Path) -> None:
     for number in range(3):
         (digits / f"{number}.jpg").write_bytes(bytes((number + 1) << 20))
     reference = freeze_dataset(str(digits), include="*.jpg").reference
-    whole = plan_cache(CacheWish(reference, include="*.jpg", dataset_size="8Mi"))
+    whole = plan_cache(CacheRequest(reference, include="*.jpg", dataset_size="8Mi"))
     assert whole.reference == reference
     with pytest.raises(Refused, match="larger than its volume"):
-        plan_cache(CacheWish(reference, include="*.jpg", dataset_size="4Mi"))
-    part = plan_cache(CacheWish(reference, include="*.jpg", dataset_size="4Mi", shards=2))
+        plan_cache(CacheRequest(reference, include="*.jpg", dataset_size="4Mi"))
+    part = plan_cache(CacheRequest(reference, include="*.jpg", dataset_size="4Mi", shards=2))
     assert part.reference == reference
     with pytest.raises(Refused, match="holds no file"):
-        plan_cache(CacheWish(reference, include="*.jpg", shards=4))
+        plan_cache(CacheRequest(reference, include="*.jpg", shards=4))
 
 
 def test_on_disk_the_data_takes_no_memory(digits: Path) -> None:
     (digits / "large.bin").write_bytes(bytes(64 << 20))
-    memory = plan_cache(CacheWish(str(digits)))
-    disk = plan_cache(CacheWish(str(digits), medium="disk"))
+    memory = plan_cache(CacheRequest(str(digits)))
+    disk = plan_cache(CacheRequest(str(digits), medium="disk"))
     assert (memory.dataset_size, disk.dataset_size) == ("81Mi", "81Mi")
     assert parse_bytes(memory.pod_memory) - parse_bytes(disk.pod_memory) >= 64 << 20
 
@@ -90,13 +90,13 @@ def test_changed_data_is_red(digits: Path) -> None:
     reference = freeze_dataset(str(digits)).reference
     (digits / "0.bin").unlink()
     with pytest.raises(Changed):
-        plan_cache(CacheWish(reference))
+        plan_cache(CacheRequest(reference))
 
 
 def test_all_slips_are_told_at_once(digits: Path) -> None:
-    with pytest.raises(InvalidWish) as caught:
+    with pytest.raises(InvalidSpec) as caught:
         plan_cache(
-            CacheWish(str(digits), dataset_size="big", train_memory="2 GB", pod_memory="-1Gi", shards=0)
+            CacheRequest(str(digits), dataset_size="big", train_memory="2 GB", pod_memory="-1Gi", shards=0)
         )
     said = str(caught.value)
     assert len(caught.value.problems) == 4

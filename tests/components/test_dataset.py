@@ -10,7 +10,7 @@ from kfp import dsl
 
 from podferry.components.dataset.component import dataset
 from podferry.components.dataset.runner import freeze_dataset
-from podferry.contract.errors import Changed, CredentialsMissing, EmptyDataset, InvalidWish
+from podferry.contract.errors import Changed, CredentialsMissing, EmptyDataset, InvalidSpec
 from podferry.contract.reference import parse_reference
 
 
@@ -35,7 +35,7 @@ def test_a_selection_is_another_reference(digits: Path) -> None:
     assert parse_reference(frozen.reference).files == 2
     with pytest.raises(EmptyDataset, match=r"none of 3 files is one of \*.png.*nearest names are .*0.bin"):
         freeze_dataset(str(digits), include="*.png")
-    with pytest.raises(InvalidWish, match="braces"):
+    with pytest.raises(InvalidSpec, match="braces"):
         freeze_dataset(str(digits), include="*.{bin,png}")
 
 
@@ -55,7 +55,7 @@ def test_says_whether_it_fits(
 def test_what_cannot_be_frozen_is_told(digits: Path) -> None:
     with pytest.raises(EmptyDataset, match="Did you mean"):
         freeze_dataset(f"{digits}x")
-    with pytest.raises(InvalidWish, match="not a quantity"):
+    with pytest.raises(InvalidSpec, match="not a quantity"):
         freeze_dataset(str(digits), volume_size="much")
 
 

@@ -14,9 +14,9 @@ from podferry.components import gpu_train
 from podferry.components.training.validate import SAMPLES
 from podferry.contract.annotation_keys import KEYS
 from podferry.contract.annotations import read_annotations
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.kfp_inputs import REFERENCE_KEY
-from podferry.contract.pod_owner import kfp_inputs_of, origin_of, variables_of
+from podferry.contract.pod_owner import kfp_inputs_of, pod_owner_of, variables_of
 
 Pod = dict[str, Any]
 Wish = Callable[..., Any]
@@ -64,7 +64,7 @@ def executor_and_task(wish: Wish) -> tuple[dict[str, Any], dict[str, Any]]:
 def refused() -> Iterator[list[str]]:
     """Collects the problems that the block must raise."""
     problems: list[str] = []
-    with pytest.raises(InvalidWish) as caught:
+    with pytest.raises(InvalidSpec) as caught:
         yield problems
     problems += map(str, caught.value.problems)
 
@@ -285,7 +285,7 @@ def test_an_artifact_resolves_to_the_reference_in_its_metadata(recorded: Callabl
 def resolved(pod: Pod, found: dict[str, str]) -> Any:
     """The spec that a webhook reads from a recorded pod with these annotations."""
     pod["metadata"]["annotations"] |= found
-    variables = variables_of(origin_of(pod, "team"), kfp_inputs_of(pod))
+    variables = variables_of(pod_owner_of(pod, "team"), kfp_inputs_of(pod))
     return read_annotations(pod["metadata"]["annotations"], variables)
 
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.contract.annotation_keys import KEYS, STAMPS, TABLE, known_keys, parse_path, split_key
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.spec import Completion, Medium, Shard, Unpack
 
 GOOD: dict[str, dict[str, object]] = {
@@ -95,7 +95,7 @@ def test_every_key_reads_good_values(name: str) -> None:
 @pytest.mark.parametrize("name", KEYS)
 def test_every_key_refuses_bad_values_with_a_remedy(name: str) -> None:
     for text in BAD[base(name)]:
-        with pytest.raises(InvalidWish) as caught:
+        with pytest.raises(InvalidSpec) as caught:
             KEYS[name].parse(text)
         assert all(problem.what and problem.measured and problem.remedy for problem in caught.value.problems)
 
@@ -105,7 +105,7 @@ def test_every_key_refuses_bad_values_with_a_remedy(name: str) -> None:
 def test_any_text_is_read_or_refused(name: str, text: str) -> None:
     try:
         again = KEYS[name].parse(text)
-    except InvalidWish:
+    except InvalidSpec:
         return
     if isinstance(again, str):
         assert KEYS[name].parse(again) == again
@@ -148,7 +148,7 @@ def test_the_table_is_whole() -> None:
 def test_an_accepted_path_is_its_own_normal_form(text: str) -> None:
     try:
         path = parse_path(text)
-    except InvalidWish:
+    except InvalidSpec:
         return
     assert path == text
     assert not {"", ".", ".."} & set(path[1:].split("/"))

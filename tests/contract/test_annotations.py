@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from podferry.contract.annotation_keys import KEYS
 from podferry.contract.annotations import read_annotations, wishes_of
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.spec import FerrySpec, decode_spec, encode_spec
 from podferry.contract.substitution import Variables
 
@@ -40,7 +40,7 @@ def read_case(name: str) -> Case:
 def outcome(case: Case) -> str:
     try:
         spec = read_annotations(case.annotations, case.variables, case.declared)
-    except InvalidWish as error:
+    except InvalidSpec as error:
         return f"{error}\n"
     if spec is None:
         return "not opted in\n"
@@ -78,7 +78,7 @@ def test_every_problem_names_an_annotation_that_was_written(annotations: dict[st
     problems = []
     try:
         read_annotations(annotations)
-    except InvalidWish as error:
+    except InvalidSpec as error:
         problems = [str(problem) for problem in error.problems]
     for problem in problems:
         assert any(key in problem and repr(text)[1:-1] in problem for key, text in annotations.items())

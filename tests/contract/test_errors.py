@@ -1,7 +1,7 @@
 import pytest
 
 from podferry.contract import errors
-from podferry.contract.errors import FerryError, InvalidWish, PermanentError, Problem, TemporaryError
+from podferry.contract.errors import FerryError, InvalidSpec, PermanentError, Problem, TemporaryError
 
 
 def test_a_problem_reads_as_sentences() -> None:
@@ -11,9 +11,9 @@ def test_a_problem_reads_as_sentences() -> None:
 
 
 def test_all_problems_are_raised_at_once_and_none_is_no_error() -> None:
-    InvalidWish.raise_any([])
-    with pytest.raises(InvalidWish) as caught:
-        InvalidWish.raise_any(Problem(what) for what in ("one", "two"))
+    InvalidSpec.raise_any([])
+    with pytest.raises(InvalidSpec) as caught:
+        InvalidSpec.raise_any(Problem(what) for what in ("one", "two"))
     assert str(caught.value) == "one.\ntwo."
     assert len(caught.value.problems) == 2
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.kfp_inputs import KfpInputs, read_kfp_inputs, render
 from podferry.contract.pod_owner import kfp_inputs_of
 
@@ -182,7 +182,7 @@ def test_the_hash_of_a_re_run_is_the_same(executor: Callable[..., Pod]) -> None:
     ],
 )
 def test_documents_that_cannot_be_read_are_refused(command: list[str]) -> None:
-    with pytest.raises(InvalidWish, match="the KFP launcher's --"):
+    with pytest.raises(InvalidSpec, match="the KFP launcher's --"):
         read_kfp_inputs(command)
 
 

@@ -9,72 +9,75 @@ from hypothesis import strategies as st
 
 from podferry.contract.lineage import (
     HASHED,
-    LONGEST,
+    MAX_LINEAGE_LENGTH,
     lineage_of,
     lineage_problem,
     local_lineage,
 )
-from podferry.contract.pod_owner import Origin, origin_of
+from podferry.contract.pod_owner import PodOwner, pod_owner_of
 
 Pod = dict[str, Any]
 # Few characters, and those that matter, so that equal slugs are met often.
 PARTS = st.text(alphabet="aA.-_/é", max_size=4) | st.sampled_from(
     ["kfp", "local", "job", "x" * 250, "x" * 251]
 )
-OWNED = st.builds(Origin, PARTS, PARTS.filter(lambda kind: kind != "kfp"), PARTS)
-STEPS = st.builds(Origin, PARTS, st.just("kfp"), st.just(""), PARTS, PARTS, PARTS)
-ORIGINS = OWNED | STEPS | st.builds(Origin, PARTS, st.just("kfp"), PARTS.filter(bool))
+OWNED = st.builds(PodOwner, PARTS, PARTS.filter(lambda kind: kind != "kfp"), PARTS)
+STEPS = st.builds(PodOwner, PARTS, st.just("kfp"), st.just(""), PARTS, PARTS, PARTS)
+ORIGINS = OWNED | STEPS | st.builds(PodOwner, PARTS, st.just("kfp"), PARTS.filter(bool))
 
 
-def identity(origin: Origin) -> Origin:
+def identity(origin: PodOwner) -> PodOwner:
     return msgspec.structs.replace(origin, run_id="", rank=None)
 
 
 @pytest.mark.parametrize(
     ("origin", "lineage"),
     [
-        (Origin("team", "job", "digits"), "team.job.digits"),
-        (Origin("team", "jobset", "a.b-1"), "team.jobset.a.b-1"),
-        (Origin("team", "pod", "train-"), "team.pod.train-"),
+        (PodOwner("team", "job", "digits"), "team.job.digits"),
+        (PodOwner("team", "jobset", "a.b-1"), "team.jobset.a.b-1"),
+        (PodOwner("team", "pod", "train-"), "team.pod.train-"),
         (
-            Origin("team", "kfp", "", "pipe", "train", "0123456789ab", "run"),
+            PodOwner("team", "kfp", "", "pipe", "train", "0123456789ab", "run"),
             "team.kfp.pipe.train.0123456789ab",
         ),
-        (Origin("team", "kfp", "", "pipe", "tune.train", "0" * 12), "team.kfp.pipe.tune.train.000000000000"),
+        (
+            PodOwner("team", "kfp", "", "pipe", "tune.train", "0" * 12),
+            "team.kfp.pipe.tune.train.000000000000",
+        ),
     ],
 )
-def test_plain_origins_are_readable(origin: Origin, lineage: str) -> None:
+def test_plain_origins_are_readable(origin: PodOwner, lineage: str) -> None:
     assert lineage_of(origin) == lineage
 
 
 def test_what_slugging_changed_ends_in_a_hash() -> None:
-    lineage = lineage_of(Origin("team", "kfp", "", "My Pipe (v2)", "train", "0" * 12))
+    lineage = lineage_of(PodOwner("team", "kfp", "", "My Pipe (v2)", "train", "0" * 12))
     assert lineage.startswith("team.kfp.my-pipe--v2-.train.000000000000_")
     assert HASHED.fullmatch(lineage)
 
 
 @given(ORIGINS)
-def test_a_lineage_is_one_plain_path_segment(origin: Origin) -> None:
+def test_a_lineage_is_one_plain_path_segment(origin: PodOwner) -> None:
     assert lineage_problem(lineage_of(origin)) is None
 
 
 @given(st.lists(ORIGINS, min_size=2, max_size=12))
-def test_different_origins_never_share_a_lineage(origins: list[Origin]) -> None:
+def test_different_origins_never_share_a_lineage(origins: list[PodOwner]) -> None:
     different = {identity(origin) for origin in origins}
     assert len({lineage_of(origin) for origin in different}) == len(different)
 
 
 @given(ORIGINS)
-def test_an_origin_that_looks_like_anothers_lineage_is_told_apart(origin: Origin) -> None:
+def test_an_origin_that_looks_like_anothers_lineage_is_told_apart(origin: PodOwner) -> None:
     namespace, _, rest = lineage_of(origin).partition(".")
     kind, _, name = rest.partition(".")
-    mimic = Origin(namespace, kind, name)
+    mimic = PodOwner(namespace, kind, name)
     if mimic != identity(origin):
         assert lineage_of(mimic) != lineage_of(origin)
 
 
 @given(ORIGINS, st.text(max_size=5), st.integers(0, 9))
-def test_run_and_rank_are_no_part_of_it(origin: Origin, run: str, rank: int) -> None:
+def test_run_and_rank_are_no_part_of_it(origin: PodOwner, run: str, rank: int) -> None:
     assert lineage_of(msgspec.structs.replace(origin, run_id=run, rank=rank)) == lineage_of(origin)
 
 
@@ -87,8 +90,8 @@ def test_a_retried_step_and_a_re_run_keep_it(recorded: Callable[[str], Pod]) -> 
     )
     command = again["spec"]["containers"][1]["command"]
     command[command.index("--run_id") + 1] = "another"
-    assert origin_of(again).run_id == "another"
-    assert lineage_of(origin_of(again)) == lineage_of(origin_of(pod))
+    assert pod_owner_of(again).run_id == "another"
+    assert lineage_of(pod_owner_of(again)) == lineage_of(pod_owner_of(pod))
 
 
 def test_iterations_differ_by_their_inputs(executor: Callable[..., Pod]) -> None:
@@ -96,12 +99,12 @@ def test_iterations_differ_by_their_inputs(executor: Callable[..., Pod]) -> None
         "f(0).root(0).for-loop-1(0).iteration-iterations({0}:{0})(0).iteration-item(0).train(0).executor(0)"
     )
     pods = [executor({"lr": lr}, node=node.format(at)) for at, lr in enumerate((0.1, 0.2, 0.3))]
-    assert len({lineage_of(origin_of(pod)) for pod in pods}) == 3
+    assert len({lineage_of(pod_owner_of(pod)) for pod in pods}) == 3
 
 
 def test_recorded_steps_all_differ(recorded: Callable[[str], Pod]) -> None:
     names = ("plain", "annotated-emptydir", "fstring", "fstring-annotated", "parallelfor", "retry")
-    lineages = {lineage_of(origin_of(recorded(f"executor-{name}"))) for name in names}
+    lineages = {lineage_of(pod_owner_of(recorded(f"executor-{name}"))) for name in names}
     assert len(lineages) == len(names)
     assert not any(HASHED.fullmatch(lineage) for lineage in lineages)
 
@@ -109,7 +112,7 @@ def test_recorded_steps_all_differ(recorded: Callable[[str], Pod]) -> None:
 def test_a_re_created_job_keeps_it(owned: Callable[..., Pod]) -> None:
     one, other = owned("Job", "digits"), owned("Job", "digits")
     one["metadata"]["ownerReferences"][0]["uid"] = "1"
-    assert lineage_of(origin_of(one)) == lineage_of(origin_of(other)) == "team.job.digits"
+    assert lineage_of(pod_owner_of(one)) == lineage_of(pod_owner_of(other)) == "team.job.digits"
 
 
 @pytest.mark.parametrize(
@@ -140,13 +143,13 @@ def test_other_commands_are_other_lineages(one: list[str], other: list[str]) -> 
 
 
 @given(ORIGINS, st.lists(PARTS, max_size=3))
-def test_no_pod_has_the_lineage_of_a_local_run(origin: Origin, command: list[str]) -> None:
+def test_no_pod_has_the_lineage_of_a_local_run(origin: PodOwner, command: list[str]) -> None:
     word, program, digits = local_lineage(command).split(".")
     assert lineage_of(origin) != local_lineage(command)
-    assert lineage_of(Origin(word, program, digits)) != local_lineage(command)
+    assert lineage_of(PodOwner(word, program, digits)) != local_lineage(command)
 
 
-@pytest.mark.parametrize("text", ["a", "team.digits", "run-1_b", "-x", "0" * LONGEST])
+@pytest.mark.parametrize("text", ["a", "team.digits", "run-1_b", "-x", "0" * MAX_LINEAGE_LENGTH])
 def test_lineages_that_users_may_write(text: str) -> None:
     assert lineage_problem(text) is None
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.medium import settle
+from podferry.contract.medium import resolve_medium
 from podferry.contract.memory import MIB, memory_sum
 from podferry.contract.spec import DatasetSpec, FerrySpec, Medium
 
@@ -34,7 +34,7 @@ def dataset(name: str, size: int, medium: Medium = Medium.AUTO) -> DatasetSpec:
 )
 def test_the_largest_go_to_disk_until_the_rest_fits(bound: int, on_disk: str) -> None:
     spec = FerrySpec((dataset("a", 8 * GIB), dataset("b", 30 * GIB), dataset("c", 3 * GIB)))
-    found, reasons = settle(spec, bound)
+    found, reasons = resolve_medium(spec, bound)
     assert "".join(one.name for one in found.datasets if one.medium is Medium.DISK) == on_disk
     assert [one.partition(": ")[2].partition(":")[0] for one in reasons] == [
         "disk" if name in on_disk else "memory" for name in "abc"
@@ -43,7 +43,7 @@ def test_the_largest_go_to_disk_until_the_rest_fits(bound: int, on_disk: str) ->
 
 def test_the_reason_has_its_numbers() -> None:
     spec = FerrySpec((dataset("images", 80 * GIB), dataset("labels", GIB)))
-    assert settle(spec, 64 * GIB).reasons == (
+    assert resolve_medium(spec, 64 * GIB).reasons == (
         "podferry.io/medium.images: disk: with it in memory the sidecar needs 83.2 GiB, allowed are 64.0 GiB",
         "podferry.io/medium.labels: memory: the sidecar needs 1.9 GiB, allowed are 64.0 GiB",
     )
@@ -54,7 +54,7 @@ def test_nothing_is_left_undecided_and_nobody_else_is_moved(
     datasets: tuple[DatasetSpec, ...], bound: int
 ) -> None:
     spec = FerrySpec(datasets)
-    found, reasons = settle(spec, bound)
+    found, reasons = resolve_medium(spec, bound)
     assert len(reasons) == sum(one.medium is Medium.AUTO for one in datasets)
     for before, after in zip(datasets, found.datasets, strict=True):
         assert after.medium is not Medium.AUTO
@@ -69,4 +69,4 @@ def test_nothing_is_left_undecided_and_nobody_else_is_moved(
 
 def test_a_size_that_nobody_says_is_left_to_the_sum() -> None:
     spec = FerrySpec((DatasetSpec("s3://b/d", medium=Medium.AUTO),))
-    assert settle(spec, GIB) == (spec, ())
+    assert resolve_medium(spec, GIB) == (spec, ())

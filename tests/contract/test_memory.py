@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.dataset_volume import Listed
-from podferry.contract.errors import InvalidWish
+from podferry.contract.dataset_volume import ListedSize
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.memory import (
-    FILE,
+    KERNEL_BYTES_PER_FILE,
     MIB,
-    PAGE,
+    PAGE_BYTES,
     Footprint,
     MemorySum,
     charged,
@@ -58,14 +58,14 @@ FOOTPRINTS = st.builds(
 )
 
 
-def listing(size: int, files: int) -> dict[str, Listed]:
-    return {"": Listed(size, files)}
+def listing(size: int, files: int) -> dict[str, ListedSize]:
+    return {"": ListedSize(size, files)}
 
 
 def test_pages_and_kernel_memory_of_each_file_count() -> None:
     assert charged([]) == 0
-    assert charged([0]) == FILE
-    assert charged([1, PAGE, PAGE + 1]) == 4 * PAGE + 3 * FILE
+    assert charged([0]) == KERNEL_BYTES_PER_FILE
+    assert charged([1, PAGE_BYTES, PAGE_BYTES + 1]) == 4 * PAGE_BYTES + 3 * KERNEL_BYTES_PER_FILE
 
 
 def test_the_measured_case_is_covered_but_not_by_much() -> None:
@@ -77,7 +77,7 @@ def test_the_measured_case_is_covered_but_not_by_much() -> None:
 def test_totals_alone_bound_the_exact_sum(sizes: list[int]) -> None:
     exact = charged(sizes)
     bound = charged_at_most(sum(sizes), len(sizes))
-    assert exact <= bound <= exact + len(sizes) * PAGE
+    assert exact <= bound <= exact + len(sizes) * PAGE_BYTES
 
 
 @given(SPECS, COUNTS, FILES, FOOTPRINTS)
@@ -85,7 +85,7 @@ def test_a_full_volume_is_met_before_the_limit(
     spec: FerrySpec, size: int, files: int, agent: Footprint
 ) -> None:
     total = memory_sum(spec, listing(size, files), agent)
-    written = total.data_volume + total.restored + files * FILE * bool(spec.datasets)
+    written = total.data_volume + total.restored + files * KERNEL_BYTES_PER_FILE * bool(spec.datasets)
     if spec.datasets or spec.checkpoints or spec.outputs:
         assert total.data_volume < total.sidecar
         assert written < total.sidecar
@@ -98,7 +98,7 @@ def test_a_full_volume_is_met_before_the_limit(
 @given(DATASETS.filter(lambda dataset: dataset.size is None), COUNTS, FILES)
 def test_the_dataset_fits_its_volume_with_slack(dataset: DatasetSpec, size: int, files: int) -> None:
     need = charged_at_most(size, files)
-    volume = data_volume(dataset, Listed(size, files)).bytes
+    volume = data_volume(dataset, ListedSize(size, files)).bytes
     assert volume >= max(need * 1.05 - 1, need + 16 * MIB)
     assert volume <= max(need * 1.05 + 1, need + 16 * MIB) + MIB
 
@@ -200,11 +200,11 @@ def test_a_pod_with_outputs_alone_pays_for_the_agent_and_for_them() -> None:
 
 def test_what_is_known_of_the_listing_goes_before_the_reference() -> None:
     frozen = DatasetSpec(f"s3://b/d#bytes={GIB}&files=9")
-    assert data_volume(DatasetSpec("s3://b/d#bytes=1&files=1"), Listed(GIB, 9)) == data_volume(frozen)
+    assert data_volume(DatasetSpec("s3://b/d#bytes=1&files=1"), ListedSize(GIB, 9)) == data_volume(frozen)
 
 
 def test_a_size_that_the_user_wrote_is_the_volume() -> None:
-    assert data_volume(DatasetSpec("s3://b/d", size=GIB), Listed(5, 1)).bytes == GIB
+    assert data_volume(DatasetSpec("s3://b/d", size=GIB), ListedSize(5, 1)).bytes == GIB
 
 
 def test_a_pod_that_never_restores_keeps_no_room_for_it() -> None:
@@ -218,7 +218,7 @@ def test_a_pod_that_only_wants_shared_memory_pays_for_no_agent() -> None:
 
 
 def test_sizes_that_nobody_says_are_all_asked_for() -> None:
-    with pytest.raises(InvalidWish) as caught:
+    with pytest.raises(InvalidSpec) as caught:
         memory_sum(
             FerrySpec(
                 (DatasetSpec("s3://b/d"), DatasetSpec("s3://b/e", name="more")),
@@ -245,7 +245,7 @@ def test_a_dataset_on_disk_costs_no_memory_but_what_is_remembered() -> None:
     total = memory_sum(FerrySpec((spec,)))
     in_memory = data_volume(msgspec.structs.replace(spec, medium=Medium.MEMORY))
     assert (total.data_volume, total.disk) == (0, in_memory.bytes)
-    assert total.files == 1000 * Footprint().entry == in_memory.files - 1000 * FILE
+    assert total.files == 1000 * Footprint().entry == in_memory.files - 1000 * KERNEL_BYTES_PER_FILE
     assert total.sidecar == total.files + total.buffers + total.resident == total.pod
     assert total.rows()[-1].what == "data volume large, on disk"
 
@@ -253,15 +253,15 @@ def test_a_dataset_on_disk_costs_no_memory_but_what_is_remembered() -> None:
 @given(st.integers(1, 2**42), st.integers(1, 10**6), st.integers(1, 64))
 def test_a_part_needs_an_even_share_with_slack(size: int, files: int, count: int) -> None:
     spec = DatasetSpec(f"s3://b/d#bytes={size}&files={files}", shard=Shard(0, count))
-    part = Listed(-(-size // count), -(-files // count))
+    part = ListedSize(-(-size // count), -(-files // count))
     assert data_volume(spec).bytes == data_volume(spec, part).bytes
     assert (f"an even part of {count}" in data_volume(spec).why) is (count > 1)
 
 
 def test_packed_bytes_do_not_size_what_is_unpacked() -> None:
     spec = DatasetSpec("s3://b/d#bytes=5&files=1", name="tars", unpack=Unpack.ALWAYS)
-    with pytest.raises(InvalidWish, match=r"Write podferry.io/dataset-size.tars"):
+    with pytest.raises(InvalidSpec, match=r"Write podferry.io/dataset-size.tars"):
         memory_sum(FerrySpec((spec,)))
-    with pytest.raises(InvalidWish):
-        memory_sum(FerrySpec((spec,)), {"tars": Listed(5, 1)})
+    with pytest.raises(InvalidSpec):
+        memory_sum(FerrySpec((spec,)), {"tars": ListedSize(5, 1)})
     assert memory_sum(FerrySpec((msgspec.structs.replace(spec, size=GIB),))).data_volume == GIB

@@ -12,8 +12,8 @@ from podferry.contract.manifest import Entry
 from podferry.contract.pack import (
     INDEX,
     UNFINISHED,
-    Index,
-    Packed,
+    PackedFile,
+    PackIndex,
     PackShard,
     beside,
     check_shards,
@@ -24,9 +24,9 @@ from podferry.contract.pack import (
 from podferry.contract.spec import Unpack
 
 GOLDEN = Path(__file__).parent / "golden" / "pack-v1.json"
-FILES = (Packed("a/1.bin", 512, 3, "02" * 16), Packed("ä", 1536, 0, "03" * 16))
+FILES = (PackedFile("a/1.bin", 512, 3, "02" * 16), PackedFile("ä", 1536, 0, "03" * 16))
 SHARD = PackShard("shard-00000.tar", 3072, "01" * 16, FILES)
-WHOLE = Index("ab" * 32, (SHARD,))
+WHOLE = PackIndex("ab" * 32, (SHARD,))
 
 
 def test_the_first_format_stays_readable() -> None:
@@ -47,28 +47,28 @@ def test_a_later_format_is_told() -> None:
 @pytest.mark.parametrize(
     "files",
     [
-        (Packed("../x", 512, 3, ""),),
-        (Packed("a", 512, 3, ""), Packed("a", 1024, 3, "")),
-        (Packed("a", 512, 3, ""), Packed("a/b", 1024, 3, "")),
-        (Packed("a", 512, 3, ""), Packed("b", 514, 3, "")),
-        (Packed("a", 3070, 3, ""),),
-        (Packed("a", 0, -1, ""),),
+        (PackedFile("../x", 512, 3, ""),),
+        (PackedFile("a", 512, 3, ""), PackedFile("a", 1024, 3, "")),
+        (PackedFile("a", 512, 3, ""), PackedFile("a/b", 1024, 3, "")),
+        (PackedFile("a", 512, 3, ""), PackedFile("b", 514, 3, "")),
+        (PackedFile("a", 3070, 3, ""),),
+        (PackedFile("a", 0, -1, ""),),
     ],
 )
-def test_an_index_that_cannot_be_true_is_corrupt(files: tuple[Packed, ...]) -> None:
+def test_an_index_that_cannot_be_true_is_corrupt(files: tuple[PackedFile, ...]) -> None:
     shard = msgspec.structs.replace(SHARD, members=files)
     with pytest.raises(Corrupt):
-        decode_index(encode_index(Index("", (shard,))), "x")
+        decode_index(encode_index(PackIndex("", (shard,))), "x")
 
 
 @pytest.mark.parametrize("name", ["../shard.tar", "/shard.tar", "a//b"])
 def test_a_shard_lies_beside_its_index(name: str) -> None:
     with pytest.raises(Corrupt, match="no plain relative path"):
-        decode_index(encode_index(Index("", (msgspec.structs.replace(SHARD, name=name),))), "x")
+        decode_index(encode_index(PackIndex("", (msgspec.structs.replace(SHARD, name=name),))), "x")
 
 
 def test_all_shards_that_differ_are_named() -> None:
-    two = Index("", (SHARD, msgspec.structs.replace(SHARD, name="other.tar", members=())))
+    two = PackIndex("", (SHARD, msgspec.structs.replace(SHARD, name="other.tar", members=())))
     with pytest.raises(Changed) as caught:
         check_shards(two, [Entry("other.tar", 1)], "s3://b/d")
     assert [problem.measured for problem in caught.value.problems] == [

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from podferry.contract.pod_owner import Origin, kfp_inputs_of, origin_of, variables_of
+from podferry.contract.pod_owner import PodOwner, kfp_inputs_of, pod_owner_of, variables_of
 
 Pod = dict[str, Any]
 TASKS = {
@@ -22,7 +22,7 @@ def test_recorded_steps_are_known_by_pipeline_and_task(
     recorded: Callable[[str], Pod], executor_name: str
 ) -> None:
     pod = recorded(executor_name)
-    origin = origin_of(pod)
+    origin = pod_owner_of(pod)
     assert (origin.pipeline, origin.task) == TASKS[executor_name]
     assert (origin.namespace, origin.kind, origin.name) == ("kubeflow", "kfp", "")
     assert origin.run_id == pod["metadata"]["labels"]["pipeline/runid"]
@@ -32,13 +32,13 @@ def test_recorded_steps_are_known_by_pipeline_and_task(
 def test_recorded_pods_of_other_kinds_are_known_by_their_node(
     recorded: Callable[[str], Pod], other_name: str
 ) -> None:
-    origin = origin_of(recorded(other_name))
+    origin = pod_owner_of(recorded(other_name))
     names = {
         "argo-plain-step": "trivial3",
         "container-driver": "two-step-2pxlx.root.produce-driver",
         "dag-driver": "two-step-2pxlx.root-driver",
     }
-    assert origin == Origin("kubeflow", "workflow", names[other_name])
+    assert origin == PodOwner("kubeflow", "workflow", names[other_name])
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_recorded_pods_of_other_kinds_are_known_by_their_node(
     ],
 )
 def test_the_task_is_read_from_the_node(executor: Callable[..., Pod], node: str, task: str) -> None:
-    assert origin_of(executor({}, node=node)).task == task
+    assert pod_owner_of(executor({}, node=node)).task == task
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_owners(
     labels: dict[str, str],
     expected: tuple[str, str, int | None],
 ) -> None:
-    origin = origin_of(owned(kind, name, labels))
+    origin = pod_owner_of(owned(kind, name, labels))
     assert (origin.kind, origin.name, origin.rank) == expected
 
 
@@ -110,36 +110,36 @@ def test_several_jobs_of_a_jobset_need_the_world(
     labels = {"jobset-name": "s", "replicatedjob-replicas": "4", "job-index": "2"}
     pod = owned("Job", "s-w-2", {INDEX: "1", **{JOBSET + name: text for name, text in labels.items()}})
     pod["metadata"]["annotations"] = {"podferry.io/world": world} if world else None
-    assert origin_of(pod).rank == rank
+    assert pod_owner_of(pod).rank == rank
 
 
 def test_a_bare_pod_is_known_by_its_name_or_its_prefix() -> None:
-    assert origin_of({"metadata": {"name": "a"}}, "team") == Origin("team", "pod", "a")
+    assert pod_owner_of({"metadata": {"name": "a"}}, "team") == PodOwner("team", "pod", "a")
     named = {"metadata": {"name": "a-x1y2z", "generateName": "a-", "namespace": "own"}}
-    assert origin_of(named) == Origin("own", "pod", "a-")
-    assert origin_of(named, "asked").namespace == "asked"
-    assert origin_of({}).namespace == "default"
+    assert pod_owner_of(named) == PodOwner("own", "pod", "a-")
+    assert pod_owner_of(named, "asked").namespace == "asked"
+    assert pod_owner_of({}).namespace == "default"
 
 
 def test_the_controller_is_the_owner(owned: Callable[..., Pod]) -> None:
     pod = owned("Job", "real")
     pod["metadata"]["ownerReferences"].insert(0, {"kind": "ConfigMap", "name": "other"})
-    assert origin_of(pod).name == "real"
+    assert pod_owner_of(pod).name == "real"
 
 
 def test_variables_of_a_step(recorded: Callable[[str], Pod]) -> None:
     pod = recorded("executor-parallelfor")
-    variables = variables_of(origin_of(pod), kfp_inputs_of(pod))
+    variables = variables_of(pod_owner_of(pod), kfp_inputs_of(pod))
     assert (variables.pipeline, variables.task, variables.job) == ("more", "each", None)
     assert variables.inputs["x"] == "x2"
-    assert variables.inputs_hash == origin_of(pod).inputs_hash
+    assert variables.inputs_hash == pod_owner_of(pod).inputs_hash
 
 
 def test_variables_of_a_job(owned: Callable[..., Pod]) -> None:
-    variables = variables_of(origin_of(owned("Job", "digits", {INDEX: "0"})), world=4)
+    variables = variables_of(pod_owner_of(owned("Job", "digits", {INDEX: "0"})), world=4)
     assert (variables.namespace, variables.job, variables.rank, variables.world) == ("team", "digits", 0, 4)
     assert (variables.pipeline, variables.inputs, variables.inputs_hash) == (None, {}, None)
 
 
 def test_a_bare_pod_is_no_job() -> None:
-    assert variables_of(Origin("team", "pod", "a")).job is None
+    assert variables_of(PodOwner("team", "pod", "a")).job is None

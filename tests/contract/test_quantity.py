@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.quantity import (
     FACTORS,
     LARGEST,
@@ -34,7 +34,7 @@ def test_a_quantity_is_exact(text: str, value: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "Gi", "14 Gi", "14gi", "14KiB", "1.2.3", "abc", "0x10"])
 def test_what_is_no_quantity_is_refused(text: str) -> None:
-    with pytest.raises(InvalidWish, match="not a quantity"):
+    with pytest.raises(InvalidSpec, match="not a quantity"):
         parse_quantity(text)
 
 
@@ -44,13 +44,13 @@ def test_whole_quantities_are_their_bytes(number: int, suffix: str) -> None:
     if count <= LARGEST:
         assert parse_bytes(f"{number}{suffix}") == count
     else:
-        with pytest.raises(InvalidWish, match="beyond what Kubernetes counts"):
+        with pytest.raises(InvalidSpec, match="beyond what Kubernetes counts"):
             parse_bytes(f"{number}{suffix}")
 
 
 @pytest.mark.parametrize("text", ["1e999999999", "1e-999999999", "9" * 5000])
 def test_no_text_costs_more_than_it_is_worth(text: str) -> None:
-    with pytest.raises(InvalidWish):
+    with pytest.raises(InvalidSpec):
         parse_bytes(text)
 
 
@@ -61,7 +61,7 @@ def test_parts_of_a_byte_round_up(text: str, count: int) -> None:
 
 @pytest.mark.parametrize("text", ["0", "-1Gi", "0Mi"])
 def test_a_size_is_above_zero(text: str) -> None:
-    with pytest.raises(InvalidWish, match="above zero"):
+    with pytest.raises(InvalidSpec, match="above zero"):
         parse_bytes(text)
 
 
@@ -102,5 +102,5 @@ def test_durations(hours: int, minutes: int, seconds: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "0s", "-5", "5d", "1m1h", "ten", "9" * 30])
 def test_what_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises(InvalidWish, match="duration above zero"):
+    with pytest.raises(InvalidSpec, match="duration above zero"):
         parse_seconds(text)

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from podferry.contract.commit import CommittedFile
 from podferry.contract.errors import Corrupt, FormatTooNew
 from podferry.contract.rank_parts import (
-    Member,
-    Part,
-    View,
+    GangMember,
+    MembershipView,
+    RankPart,
     decode_member,
     decode_part,
     encode,
-    generation_of,
+    epoch_of,
     member_name,
     member_of,
     order_of,
@@ -25,9 +25,10 @@ from podferry.contract.rank_parts import (
 )
 
 GOLDEN = Path(__file__).parent / "golden"
+GOLDEN_NAMES = {GangMember: "member", RankPart: "part"}
 NOW = datetime(2026, 3, 1, 12, 30, 5, 250_000, UTC)
 FOLDER = "step-100-0123456789ab"
-PART = Part(
+PART = RankPart(
     format=1,
     lineage="team.job.digits",
     name="step-100",
@@ -45,19 +46,19 @@ PART = Part(
     ),
     created=NOW,
 )
-MEMBER = Member(
+MEMBER = GangMember(
     format=1,
     writer="0" * 32,
     created=NOW,
     base=7,
     before=("0-1111", "1-2222"),
-    views=(View(1772368205.25, "e" * 32), View(1772368207.5, "f" * 32)),
+    views=(MembershipView(1772368205.25, "e" * 32), MembershipView(1772368207.5, "f" * 32)),
 )
 
 
 @pytest.mark.parametrize(("document", "decode"), [(PART, decode_part), (MEMBER, decode_member)])
 def test_the_first_format_stays_readable(document, decode) -> None:
-    data = (GOLDEN / f"{type(document).__name__.lower()}-v1.json").read_bytes()
+    data = (GOLDEN / f"{GOLDEN_NAMES[type(document)]}-v1.json").read_bytes()
     assert decode(data, "golden") == document
     assert encode(document) == data
 
@@ -99,7 +100,7 @@ def test_other_names_are_no_members(name: str) -> None:
 
 @given(st.lists(st.text(), max_size=4, unique=True), st.lists(st.text(), max_size=4, unique=True))
 def test_a_generation_is_a_set_of_names(one: list[str], other: list[str]) -> None:
-    assert (generation_of(one) == generation_of(other)) == (sorted(one) == sorted(other))
+    assert (epoch_of(one) == epoch_of(other)) == (sorted(one) == sorted(other))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,7 @@ def test_names_of_another_text_are_of_another_kind() -> None:
     assert order_of("best-3")[0] != order_of("step-100")[0]
 
 
-def part(rank: int, **files: str) -> Part:
+def part(rank: int, **files: str) -> RankPart:
     held = [CommittedFile(name, f"p{rank}/{name}", 1, content) for name, content in files.items()]
     return msgspec.structs.replace(PART, rank=rank, folder=f"p{rank}", files=tuple(sorted(held)))
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.manifest import Entry, freeze
 from podferry.contract.reference import Reference, parse_reference, reference_to
 from podferry.contract.uri import Uri, parse_uri
@@ -42,7 +42,7 @@ def test_a_manifest_gives_its_reference() -> None:
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
-    with pytest.raises(InvalidWish) as caught:
+    with pytest.raises(InvalidSpec) as caught:
         parse_reference("digits#sha256=xyz&byte=3&files=-1")
     message = str(caught.value)
     assert len(caught.value.problems) == 4

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.manifest import Entry
 from podferry.contract.selection import glob_problem, parse_globs, select, shard_of
 from podferry.contract.spec import Shard
@@ -153,7 +153,7 @@ def test_lists_of_globs(text: str, globs: tuple[str, ...]) -> None:
     ],
 )
 def test_globs_that_mean_something_else_are_refused(text: str, what: str) -> None:
-    with pytest.raises(InvalidWish, match=what) as caught:
+    with pytest.raises(InvalidSpec, match=what) as caught:
         parse_globs(text)
     assert all(problem.measured and problem.remedy for problem in caught.value.problems)
 
@@ -162,7 +162,7 @@ def test_globs_that_mean_something_else_are_refused(text: str, what: str) -> Non
 def test_what_is_let_through_can_be_used(text: str, name: str) -> None:
     try:
         globs = parse_globs(text)
-    except InvalidWish:
+    except InvalidSpec:
         return
     select([Entry(name, 0)], globs, globs)
 

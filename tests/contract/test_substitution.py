@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.substitution import SOURCES, Variables, escape_variables, expand
 
 POD = Variables(
@@ -38,7 +38,7 @@ def test_a_value_is_not_expanded_again() -> None:
 def test_any_text_expands_or_is_refused(text: str) -> None:
     try:
         expanded = expand(text, POD)
-    except InvalidWish:
+    except InvalidSpec:
         expanded = ""
     assert isinstance(expanded, str)
 
@@ -57,25 +57,25 @@ def test_any_text_expands_or_is_refused(text: str) -> None:
     ],
 )
 def test_what_cannot_be_expanded_is_said(text: str, message: str) -> None:
-    with pytest.raises(InvalidWish) as caught:
+    with pytest.raises(InvalidSpec) as caught:
         expand(text, POD)
     assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("name", [*SOURCES, "inputs.x"])
 def test_a_variable_without_a_value_says_where_it_comes_from(name: str) -> None:
-    with pytest.raises(InvalidWish, match="has no value in this pod") as caught:
+    with pytest.raises(InvalidSpec, match="has no value in this pod") as caught:
         expand(f"$({name})", Variables())
     assert caught.value.problems[0].remedy == SOURCES.get(name, SOURCES["pipeline"])
 
 
 def test_a_step_without_inputs_says_so() -> None:
-    with pytest.raises(InvalidWish, match="This step has no inputs"):
+    with pytest.raises(InvalidSpec, match="This step has no inputs"):
         expand("$(inputs.x)", Variables(inputs_hash="0" * 12))
 
 
 def test_all_problems_come_at_once() -> None:
-    with pytest.raises(InvalidWish) as caught:
+    with pytest.raises(InvalidSpec) as caught:
         expand("$(a) $(job) $(", Variables())
     assert len(caught.value.problems) == 3
 

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from podferry.contract.commit import FORMAT, Commit, CommittedFile
 from podferry.contract.errors import Corrupt, FormatTooNew
 from podferry.contract.tombstones import (
-    Removal,
-    Removing,
-    decode_removing,
-    encode_removing,
+    RemovalPlan,
+    Tombstone,
+    decode_tombstone,
+    encode_tombstone,
     listed,
     plan_removal,
-    removing_name,
+    tombstone_name,
 )
 
 WHEN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -57,9 +57,9 @@ def test_damaged_ones_take_no_whole_ones_place():
 
 def test_fewer_whole_ones_than_asked_for_all_stay():
     commits = [commit(1, "a/w"), commit(2, "b/w"), commit(3, "c/w")]
-    assert plan_removal(commits, {2}, 2) == Removal()
-    assert plan_removal(commits, set(), 1) == Removal()
-    assert plan_removal([], set(), 1) == Removal()
+    assert plan_removal(commits, {2}, 2) == RemovalPlan()
+    assert plan_removal(commits, set(), 1) == RemovalPlan()
+    assert plan_removal([], set(), 1) == RemovalPlan()
 
 
 def test_a_protected_one_stays_by_name_or_folder_with_its_data():
@@ -75,20 +75,22 @@ def test_a_record_is_never_data():
 
 def test_what_two_plans_have_in_common():
     one, two, three = (commit(number, f"c{number}/w") for number in (1, 2, 3))
-    first = Removal((one, two), {"c1/w": 10, "c2/w": 10})
-    assert Removal((two, three), {"c2/w": 10, "c3/w": 10}).within(first) == Removal((two,), {"c2/w": 10})
+    first = RemovalPlan((one, two), {"c1/w": 10, "c2/w": 10})
+    assert RemovalPlan((two, three), {"c2/w": 10, "c3/w": 10}).within(first) == RemovalPlan(
+        (two,), {"c2/w": 10}
+    )
 
 
 def test_the_record_of_a_removal_is_read_back():
-    record = Removing(1, "me", {"a/w": 3}, {"b/w": 4})
-    assert removing_name("me") == ".podferry/removing/me.json"
-    text = encode_removing(record)
+    record = Tombstone(1, "me", {"a/w": 3}, {"b/w": 4})
+    assert tombstone_name("me") == ".podferry/removing/me.json"
+    text = encode_tombstone(record)
     assert text == (
         b'{\n "format": 1,\n "remover": "me",\n "planned": {\n  "a/w": 3\n },'
         b'\n "settled": {\n  "b/w": 4\n }\n}'
     )
-    assert decode_removing(text, "x") == record
-    with pytest.raises(Corrupt, match="x is no removing"):
-        decode_removing(b"{}", "x")
+    assert decode_tombstone(text, "x") == record
+    with pytest.raises(Corrupt, match="x is not a valid tombstone"):
+        decode_tombstone(b"{}", "x")
     with pytest.raises(FormatTooNew):
-        decode_removing(b'{"format": 2}', "x")
+        decode_tombstone(b'{"format": 2}', "x")

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri, escape, parse_uri, unescape
 
 KEYS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=40).map(
@@ -28,7 +28,7 @@ def test_escaping_loses_nothing(text: str) -> None:
 def test_any_text_parses_or_is_refused_with_a_remedy(text: str) -> None:
     try:
         uri = parse_uri(text)
-    except InvalidWish as error:
+    except InvalidSpec as error:
         remedies = [problem.remedy for problem in error.problems]
     else:
         remedies = [str(uri)]
@@ -64,12 +64,12 @@ def test_places_below_and_above() -> None:
     ],
 )
 def test_what_is_no_uri_is_refused(text: str, message: str) -> None:
-    with pytest.raises(InvalidWish) as caught:
+    with pytest.raises(InvalidSpec) as caught:
         parse_uri(text)
     assert message in str(caught.value)
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
-    with pytest.raises(InvalidWish) as caught:
+    with pytest.raises(InvalidSpec) as caught:
         parse_uri("s3:///k?engine=x&speed=1")
     assert len(caught.value.problems) == 3

@@ -28,5 +28,5 @@ def test_a_later_format_is_told_from_damage() -> None:
     [b"", b"{", b"[]", b"{}", b'{"size":3}', b'{"format":"1","size":3}', b'{"format":1,"size":"x"}', b"\xff"],
 )
 def test_what_is_no_such_document_is_corrupt(data: bytes) -> None:
-    with pytest.raises(Corrupt, match="here is no thing"):
+    with pytest.raises(Corrupt, match="here is not a valid thing"):
         decode_document(data, Thing, 2, "here")

@@ -8,14 +8,14 @@ from pathlib import Path
 from prometheus_client.parser import text_string_to_metric_families
 
 from podferry.contract.api import (
+    AgentPhase,
     CheckpointStatus,
     DatasetStatus,
     DurableCheckpoint,
     OutputStatus,
-    Stage,
     Status,
 )
-from podferry.sidecar.state.durations import Timings
+from podferry.sidecar.state.durations import Durations
 from podferry.sidecar.state.prometheus import exposition
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
@@ -26,8 +26,10 @@ def names() -> set[str]:
     """Of all metrics, as they stand in the exposition; counters end in `_total`."""
     last = DurableCheckpoint("step-1", 1, 1, 1, 1.0, 1.0)
     checkpoints = CheckpointStatus("s3://b", "/c", "digits", durable=[last])
-    status = Status(Stage.OPEN, [DatasetStatus("s3://b", "/d")], checkpoints, OutputStatus("s3://b", "/o"))
-    families = text_string_to_metric_families(exposition(status, Timings()).decode())
+    status = Status(
+        AgentPhase.OPEN, [DatasetStatus("s3://b", "/d")], checkpoints, OutputStatus("s3://b", "/o")
+    )
+    families = text_string_to_metric_families(exposition(status, Durations()).decode())
     found = {family.name + ("_total" if family.type == "counter" else "") for family in families}
     # The client's own companion of a histogram.
     return {name for name in found if not name.endswith("_created")}
@@ -40,4 +42,4 @@ def test_the_table_is_the_codes() -> None:
 
 def test_every_stage_is_explained() -> None:
     text = PAGE.read_text()
-    assert [stage for stage in Stage if f"`{stage.value}`" not in text] == []
+    assert [stage for stage in AgentPhase if f"`{stage.value}`" not in text] == []

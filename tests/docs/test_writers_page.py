@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podferry.sidecar.checkpoint.detect.framework_rules import LEFT_OUT, UNFINISHED, WRITERS, Writer
+from podferry.sidecar.checkpoint.detect.framework_rules import (
+    FRAMEWORK_RULES,
+    IGNORED,
+    UNFINISHED,
+    FrameworkRule,
+)
 from podferry.sidecar.config.tuning import CheckpointSettings
 
 PAGE = Path(__file__).parents[2] / "docs" / "writers.md"
@@ -18,7 +23,7 @@ def names(patterns: tuple[str, ...], otherwise: str) -> str:
     return ", ".join(f"`{pattern}`" for pattern in patterns) or otherwise
 
 
-def row(writer: Writer) -> str:
+def row(writer: FrameworkRule) -> str:
     itself = "itself" if writer.signs else "the last close"
     last = itself if writer.last == writer.signs else names(writer.last, "nothing to rely on")
     cells = (
@@ -35,12 +40,12 @@ def row(writer: Writer) -> str:
 
 
 def table() -> str:
-    return "\n".join([*HEADS, *map(row, WRITERS)])
+    return "\n".join([*HEADS, *map(row, FRAMEWORK_RULES)])
 
 
 def left_out() -> str:
     known = [(name, why) for name, why in UNFINISHED.items() if not name.endswith("[0-9a-f]")]
-    return "\n".join(f"| `{name}` | {why} |" for name, why in [*known, *LEFT_OUT.items()])
+    return "\n".join(f"| `{name}` | {why} |" for name, why in [*known, *IGNORED.items()])
 
 
 def test_the_table_is_the_codes() -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from podferry.contract.agent_notes import NOTES, Note, Phase, decode_note
+from podferry.contract.agent_notes import NOTES, AgentNote, DrainPhase, decode_note
 from podferry.contract.commit import Commit
 from podferry.webhook.pod_json import SIDECAR
 from tests.cluster.node import Node
@@ -76,7 +76,7 @@ class Ended(NamedTuple):
     log: str
     commits: list[Commit]
     files: list[dict[str, bytes]]
-    notes: list[Note]
+    notes: list[AgentNote]
     next: Outcome | None = None
 
 
@@ -87,7 +87,7 @@ def ended(space: Space, thing: Object, log: str) -> Ended:
     return Ended(PodOutcome(one, {}), log, commits, [space.bucket.committed(each) for each in commits], notes)
 
 
-def notes_of(space: Space, lineage: str) -> list[Note]:
+def notes_of(space: Space, lineage: str) -> list[AgentNote]:
     keys = space.bucket.objects(f"checkpoints/{lineage}/{NOTES}/")
     return [decode_note(space.bucket.read(key), key) for key in keys]
 
@@ -147,7 +147,7 @@ def test_kubernetes_is_told_what_could_not_go(deleted: Ended) -> None:
 
 def test_a_note_at_the_destination_names_what_could_not_go(deleted: Ended) -> None:
     [note] = deleted.notes
-    assert (note.phase, note.pending) == (Phase.ENDED, ("step-1", "step-2"))
+    assert (note.phase, note.pending) == (DrainPhase.ENDED, ("step-1", "step-2"))
     assert note.writer == deleted.commits[0].writer
 
 
@@ -189,7 +189,7 @@ def evicted(site: Site) -> Iterator[Ended]:
 def test_a_pod_that_is_evicted_leaves_its_checkpoints(evicted: Ended) -> None:
     assert [one.step for one in evicted.commits] == [1, 2], evicted.log
     assert evicted.files == [{f"step-{step}.bin": b"%d" % step * MIB} for step in (1, 2)]
-    assert [(note.phase, note.pending) for note in evicted.notes] == [(Phase.ENDED, ())]
+    assert [(note.phase, note.pending) for note in evicted.notes] == [(DrainPhase.ENDED, ())]
 
 
 def test_it_was_memory_that_the_node_lacked(evicted: Ended) -> None:

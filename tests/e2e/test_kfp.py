@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from podferry.contract.lineage import lineage_of
-from podferry.contract.pod_owner import origin_of
+from podferry.contract.pod_owner import pod_owner_of
 from podferry.webhook.pod_json import GATE, SIDECAR
 from tests.cluster.layout import BASE_IMAGE
 from tests.e2e.manifests import Object, wishes
@@ -158,7 +158,7 @@ def test_a_recorded_step_trains_on_what_its_inputs_resolve_to(outcomes: Told[Out
 
 
 def assert_durable(space: Space, pod: Object, step: Step) -> None:
-    lineage = lineage_of(origin_of(pod, space.name))
+    lineage = lineage_of(pod_owner_of(pod, space.name))
     assert re.fullmatch(rf"{space.name}\.kfp\.{re.escape(step.task)}\.[0-9a-f]{{12}}", lineage)
     (commit,) = space.bucket.commits(lineage, step.destination[1])
     assert space.bucket.committed(commit, step.destination[1]) == {"model-7.bin": CHECKPOINT}

@@ -13,8 +13,8 @@ from aiohttp import web
 
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
-from podferry.storage.checksum.checksums import SumKind, agrees, running
-from podferry.storage.checksum.response_header import stated
+from podferry.storage.checksum.checksums import ChecksumKind, matches, running_checksum
+from podferry.storage.checksum.response_header import response_checksum
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
 from tests.support.request_builder_contract import Client
@@ -38,7 +38,7 @@ class ImitatedOss:
         if signature != self.signed(name, query) or int(query["Expires"]) < time.time():
             self.refused.append(request.raw_path)
             return web.Response(status=403, text="SignatureDoesNotMatch")
-        crc = running(SumKind.CRC64XZ)
+        crc = running_checksum(ChecksumKind.CRC64XZ)
         crc.update(memoryview(DATA))
         headers = {
             "ETag": '"0123456789ABCDEF0123456789ABCDEF-2"',
@@ -81,10 +81,10 @@ async def test_the_lane_takes_what_oss_sends(served, held):
         for start, length in ((0, len(DATA)), (1000, 500)):
             status, plain, head, body = await client.get(entry, start, length)
             assert (status, plain, body) == (206 if start else 200, True, DATA[start : start + length])
-            found = stated(head.removesuffix(b"\r\n\r\n"), entry)
+            found = response_checksum(head.removesuffix(b"\r\n\r\n"), entry)
             assert found is not None
-            assert found.kind is SumKind.CRC64XZ
-            assert agrees(found, memoryview(DATA))
+            assert found.kind is ChecksumKind.CRC64XZ
+            assert matches(found, memoryview(DATA))
     assert not store.requests.asks_sums
     assert not oss.refused
     await client.close()

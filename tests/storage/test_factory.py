@@ -4,7 +4,7 @@ import fsspec
 import pytest
 from fsspec.registry import known_implementations
 
-from podferry.contract.errors import CredentialsMissing, InvalidWish, UnknownScheme
+from podferry.contract.errors import CredentialsMissing, InvalidSpec, UnknownScheme
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.fsspec import install_hints as schemes
@@ -91,13 +91,13 @@ def test_every_scheme_that_fsspec_knows_is_answered(monkeypatch):
 
 
 def test_obstore_opens_its_own_schemes_alone():
-    with pytest.raises(InvalidWish, match="obstore does not open ftp"):
+    with pytest.raises(InvalidSpec, match="obstore does not open ftp"):
         open_store(parse_uri("ftp://h/x?engine=obstore"))
 
 
 @pytest.mark.parametrize("endpoint", ["127.0.0.1:9000", "ftp://host", "minio"])
 def test_an_endpoint_is_a_url(endpoint):
-    with pytest.raises(InvalidWish, match="an endpoint must be a URL"):
+    with pytest.raises(InvalidSpec, match="an endpoint must be a URL"):
         open_store(parse_uri("s3://b/x"), StoreConfig(endpoint=endpoint, credentials=S3))
 
 

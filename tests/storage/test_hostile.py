@@ -13,10 +13,10 @@ from podferry.contract.errors import Corrupt, FerryError, NotFound
 from podferry.contract.file_names import name_problem
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.fetch.fetcher import Prefetch
-from podferry.sidecar.fetch.plan import plan_prefetch
-from podferry.sidecar.fetch.source import Source
-from podferry.sidecar.staging.staging_dir import Stage
+from podferry.sidecar.fetch.fetcher import Fetcher
+from podferry.sidecar.fetch.plan import plan_fetch
+from podferry.sidecar.fetch.source import FetchSource
+from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.storage.listing.dataset import open_dataset
 from podferry.storage.memory.store import CONTENTS, Content
 from podferry.storage.range_fetch import EngineLane
@@ -104,11 +104,13 @@ async def staged(uri, config, folder):
     """The stage after a prefetch: names with contents."""
     root = Path(folder) / "stage"
     root.mkdir()
-    stage = Stage(root, Path(folder) / "claims")
+    stage = StagingDir(root, Path(folder) / "claims")
     dataset = await open_dataset(uri, config)
     try:
-        plan = plan_prefetch(dataset.manifest, stage.claim(dataset.manifest), SETTINGS)
-        await Prefetch(plan, Source(EngineLane(dataset.store), dataset.store.requests), stage, SETTINGS).run()
+        plan = plan_fetch(dataset.manifest, stage.claim(dataset.manifest), SETTINGS)
+        await Fetcher(
+            plan, FetchSource(EngineLane(dataset.store), dataset.store.requests), stage, SETTINGS
+        ).run()
     finally:
         stage.close()
         await dataset.store.close()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
-from podferry.storage.request_builder import Origin, address_of, match_line, range_line
+from podferry.storage.request_builder import Origin, match_line, range_line, request_address
 
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
@@ -32,7 +32,7 @@ def no_proxies(monkeypatch):
     ],
 )
 def test_addresses_are_taken_apart(url, origin, host, path):
-    address = address_of(url)
+    address = request_address(url)
     assert (address.origin, address.host, address.path) == (origin, host, path)
 
 
@@ -51,7 +51,7 @@ def test_addresses_are_taken_apart(url, origin, host, path):
     ],
 )
 def test_what_needs_more_than_a_plain_request_is_left_to_the_engine(url):
-    assert address_of(url) is None
+    assert request_address(url) is None
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_what_needs_more_than_a_plain_request_is_left_to_the_engine(url):
 def test_a_proxy_is_left_to_the_engine(variables, direct, monkeypatch):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert (address_of("http://s3.store.local/") is not None) is direct
+    assert (request_address("http://s3.store.local/") is not None) is direct
 
 
 def test_certificates_are_the_systems_or_those_that_are_named(tmp_path):

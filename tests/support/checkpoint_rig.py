@@ -16,25 +16,25 @@ import xxhash
 from podferry.contract.api import CheckpointStatus, Status
 from podferry.contract.commit import Commit, decode_commit
 from podferry.contract.uri import parse_uri
-from podferry.sidecar.checkpoint.commit.agent_identity import Author
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.detect.watcher import open_watch
-from podferry.sidecar.checkpoint.pipeline.dependencies import Gear
-from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointFerry
-from podferry.sidecar.checkpoint.restore.restore import Source, restore
-from podferry.sidecar.checkpoint.upload.hardlink_hold import Pinned, Pins
-from podferry.sidecar.checkpoint.upload.upload_journal import Ledgers
+from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
+from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointPipeline
+from podferry.sidecar.checkpoint.restore.restore import RestoreSource, restore
+from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds, HeldCheckpoint
+from podferry.sidecar.checkpoint.upload.upload_journal import UploadJournals
 from podferry.sidecar.checkpoint.upload.uploader import Uploader
 from podferry.sidecar.config.tuning import CheckpointSettings
-from podferry.sidecar.state.agent_state import State
-from podferry.sidecar.state.durations import Timings
+from podferry.sidecar.state.agent_state import AgentState
+from podferry.sidecar.state.durations import Durations
 from podferry.sidecar.state.journal import Journal
-from podferry.sidecar.state.upload_counters import Meter
-from podferry.storage.memory.multipart import MemoryParts
+from podferry.sidecar.state.upload_counters import UploadCounters
+from podferry.storage.memory.multipart import MemoryMultipart
 from podferry.storage.memory.store import Content, Fault, MemoryStore
-from podferry.storage.multipart import Receipt
+from podferry.storage.multipart import UploadedPart
 from podferry.storage.store import Body, WriteMode
 
 DEADLINE = 10.0
@@ -91,20 +91,20 @@ class StrictStore(MemoryStore):
                 assert before.get(key, data) == data
 
 
-class StrictParts(MemoryParts):
+class StrictParts(MemoryMultipart):
     """Uploads in parts to a strict store."""
 
     def __init__(self, store: StrictStore) -> None:
         super().__init__(store.uri, store.content)
         self._store = store
 
-    async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> Receipt:
+    async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> UploadedPart:
         if self._store.gated and self._store.gated in name and number > 1:
             self._store.reached.set()
             assert await asyncio.to_thread(self._store.go.wait, DEADLINE)
         return await super().send(name, upload, number, data)
 
-    async def complete(self, name: str, upload: str, receipts: Sequence[Receipt]) -> None:
+    async def complete(self, name: str, upload: str, receipts: Sequence[UploadedPart]) -> None:
         before = dict(self._store.content.objects)
         try:
             await super().complete(name, upload, receipts)
@@ -115,7 +115,7 @@ class StrictParts(MemoryParts):
 class Shipper(Uploader):
     """An uploader that commits what it has sent."""
 
-    async def upload(self, pinned: Pinned) -> Commit:
+    async def upload(self, pinned: HeldCheckpoint) -> Commit:
         """Send and commit."""
         shipment = await self.send(pinned)
         commit = shipment.earlier or await self._committer.commit(
@@ -155,33 +155,33 @@ class Rig:
 
     def committer(self, writer: str = "one", store: MemoryStore | None = None) -> Committer:
         """A committer of its own."""
-        catalogue = Catalogue(store or self.store)
-        return Committer(catalogue, LINEAGE, Author(writer), lambda: datetime.now(UTC))
+        catalogue = CommitReader(store or self.store)
+        return Committer(catalogue, LINEAGE, AgentIdentity(writer), lambda: datetime.now(UTC))
 
     def uploader(self, writer: str = "one", store: MemoryStore | None = None, **wishes: Any) -> Shipper:
         """An uploader of its own, as a worker that starts again has one."""
-        ledgers = Ledgers(self.control / "uploads")
+        ledgers = UploadJournals(self.control / "uploads")
         return Shipper(self.committer(writer, store), ledgers, self.settings, **wishes)
 
-    def ferry(self, store: Any = None) -> CheckpointFerry:
+    def ferry(self, store: Any = None) -> CheckpointPipeline:
         """A worker's ferry over what lies there now; needs a running loop."""
         status = CheckpointStatus(uri=BASE, path=str(self.root), lineage=LINEAGE)
-        committer, meter, journal = self.committer(store=store), Meter(), Journal(self.control)
+        committer, meter, journal = self.committer(store=store), UploadCounters(), Journal(self.control)
         journal.record.writer = "one"
-        gear = Gear(
+        gear = Dependencies(
             Detector(self.root, open_watch(self.root, self.settings, polling=self.polling), self.settings),
-            Pins(self.pins, after=max(journal.record.placed, default=0)),
+            HardlinkHolds(self.pins, after=max(journal.record.placed, default=0)),
             self.uploader(store=store, meter=meter),
             committer,
             journal,
-            Timings(),
+            Durations(),
             meter,
         )
-        state = State(Status(checkpoints=status))
-        return CheckpointFerry(gear, state, self.settings, self.keep_local, self.now)
+        state = AgentState(Status(checkpoints=status))
+        return CheckpointPipeline(gear, state, self.settings, self.keep_local, self.now)
 
     @asynccontextmanager
-    async def running(self, store: Any = None) -> AsyncIterator[CheckpointFerry]:
+    async def running(self, store: Any = None) -> AsyncIterator[CheckpointPipeline]:
         """A ferry at work, cancelled at the end; what it raised by itself is raised here."""
         ferry = self.ferry(store)
         task = asyncio.create_task(ferry.run())
@@ -224,7 +224,7 @@ class Rig:
         target = self.base / f"target-{len(list(self.base.iterdir()))}"
         target.mkdir()
         found = await restore(
-            Source(Catalogue(self.store), LINEAGE, required=False), target, self.base / "restoring"
+            RestoreSource(CommitReader(self.store), LINEAGE, required=False), target, self.base / "restoring"
         )
         if found is None:
             return None

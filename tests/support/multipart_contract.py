@@ -9,9 +9,9 @@ import random
 
 import pytest
 
-from podferry.contract.errors import Corrupt, InvalidWish, NotFound, Refused
+from podferry.contract.errors import Corrupt, InvalidSpec, NotFound, Refused
 from podferry.storage.checksum.checksums import crc64, whole_of
-from podferry.storage.multipart import Receipt
+from podferry.storage.multipart import UploadedPart
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ async def test_an_upload_that_nobody_began_is_not_known(store, unknown, upload):
     with pytest.raises(unknown):
         await store.parts.send("big", upload, 1, b"x")
     with pytest.raises(unknown):
-        await store.parts.complete("big", upload, [Receipt(1, '"tag"', crc64(b"x"), 1)])
+        await store.parts.complete("big", upload, [UploadedPart(1, '"tag"', crc64(b"x"), 1)])
     await store.parts.abort("big", upload)
 
 
@@ -194,18 +194,18 @@ async def test_what_does_not_fit_an_upload_is_refused(store, part):
     for number, data in ((0, b"x"), (store.parts.most + 1, b"x"), (1, b"")):
         with pytest.raises(Refused):
             await store.parts.send("big", upload, number, data)
-    with pytest.raises(InvalidWish):
+    with pytest.raises(InvalidSpec):
         await store.parts.begin("big", store.parts.least - 1)
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/../b", "/a"])
 async def test_uploads_stay_inside_the_store(store, part, name):
-    with pytest.raises(InvalidWish):
+    with pytest.raises(InvalidSpec):
         await store.parts.begin(name, part)
-    with pytest.raises(InvalidWish):
+    with pytest.raises(InvalidSpec):
         await store.parts.send(name, "0123456789abcdef-5242880", 1, b"x")
-    with pytest.raises(InvalidWish):
-        await store.parts.complete(name, "0123456789abcdef-5242880", [Receipt(1, "t", 0, 1)])
+    with pytest.raises(InvalidSpec):
+        await store.parts.complete(name, "0123456789abcdef-5242880", [UploadedPart(1, "t", 0, 1)])
 
 
 @pytest.mark.parametrize("name", ["with space/ünï+%20", "a&b=c?d#e", "~x;y@z:'\"(*)!"])
@@ -221,7 +221,7 @@ def test_checksums_join():
         random.Random(i).randbytes(size)  # noqa: S311  # no secret
         for i, size in enumerate((70_001, 70_001, 13))
     ]
-    receipts = [Receipt(i + 1, "", crc64(item), len(item)) for i, item in enumerate(data)]
+    receipts = [UploadedPart(i + 1, "", crc64(item), len(item)) for i, item in enumerate(data)]
     assert whole_of(receipts).crc64 == crc64(b"".join(data))
     assert whole_of(receipts).size == 140_015
     assert crc64(data[1], crc64(data[0])) == crc64(data[0] + data[1])

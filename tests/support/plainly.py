@@ -4,7 +4,7 @@ from podferry.storage.request_builder import Origin, match_line, range_line
 
 
 class Plainly:
-    """See `podferry.storage.request_builder.Requests`."""
+    """See `podferry.storage.request_builder.RequestBuilder`."""
 
     def __init__(self, port, *, asks_sums=False):
         self.origin = Origin("127.0.0.1", port, tls=False)

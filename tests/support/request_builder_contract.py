@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from podferry.storage.http.response_head import Unusual, read_head
+from podferry.storage.http.response_head import UnexpectedResponse, read_head
 from tests.support.store_contract import NAMES, ODD_NAMES
 
 
@@ -44,7 +44,7 @@ class Client:
         tag_field = self.requests.origin.tag_field.encode()
         try:
             return read_head(bytearray(head), len(head), entry, start, length, tag_field) is not None
-        except Unusual:
+        except UnexpectedResponse:
             return False
 
     async def close(self):

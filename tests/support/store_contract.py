@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from podferry.contract.errors import AlreadyExists, Changed, Corrupt, InvalidWish, NotFound
+from podferry.contract.errors import AlreadyExists, Changed, Corrupt, InvalidSpec, NotFound
 from podferry.contract.file_names import name_problem
 from podferry.storage.store import WriteMode
 
@@ -240,7 +240,7 @@ async def test_any_name_round_trips(store, name):
 
 async def round_trip(store, name):
     if "\\" in name and store.uri.scheme == "az":  # Azure would store a slash
-        with pytest.raises(InvalidWish):
+        with pytest.raises(InvalidSpec):
             await store.write("dir/" + name, b"odd")
         return
     await store.write("dir/" + name, b"odd")
@@ -258,13 +258,13 @@ async def round_trip(store, name):
 
 @pytest.mark.parametrize("name", ["", "..", "a/../b", "/a", "a/", "a//b", "./a", "tab\tbed"])
 async def test_names_that_leave_the_store_are_refused(store, name):
-    with pytest.raises(InvalidWish):
+    with pytest.raises(InvalidSpec):
         await store.stat(name)
-    with pytest.raises(InvalidWish):
+    with pytest.raises(InvalidSpec):
         await store.read(name)
-    with pytest.raises(InvalidWish):
+    with pytest.raises(InvalidSpec):
         await store.write(name, b"x")
-    with pytest.raises(InvalidWish):
+    with pytest.raises(InvalidSpec):
         await store.delete([name])
 
 

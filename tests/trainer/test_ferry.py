@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podferry.contract.errors import InvalidWish, PermanentError
+from podferry.contract.errors import InvalidSpec, PermanentError
 from podferry.trainer import Ferry, NotDurableError, ferry
 from podferry.trainer.embedded import kfp_lineage
 
@@ -100,7 +100,7 @@ def test_leaving_the_block_raises_where_the_last_is_torn(tmp_path: Path) -> None
 
 
 def test_what_is_wrong_is_raised_before_anything_starts(tmp_path: Path) -> None:
-    with pytest.raises(InvalidWish, match="restor") as caught, ferry(tmp_path, restor="auto", world=0):
+    with pytest.raises(InvalidSpec, match="restor") as caught, ferry(tmp_path, restor="auto", world=0):
         pass
     assert len(caught.value.problems) >= 2
 
@@ -126,7 +126,7 @@ def test_an_injected_agent_is_used(injected: Ferry, tmp_path: Path, remote: Path
 @pytest.mark.usefixtures("injected")
 def test_an_injected_agent_without_a_dataset_of_that_name_is_refused(remote: Path) -> None:
     with (
-        pytest.raises(InvalidWish, match=r"another dataset\.test .*the agent has none"),
+        pytest.raises(InvalidSpec, match=r"another dataset\.test .*the agent has none"),
         ferry({"": remote, "test": remote}),
     ):
         pass
@@ -134,7 +134,7 @@ def test_an_injected_agent_without_a_dataset_of_that_name_is_refused(remote: Pat
 
 @pytest.mark.usefixtures("injected")
 def test_an_injected_agent_that_brings_something_else_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidWish) as caught, ferry(tmp_path / "other", tmp_path / "elsewhere"):
+    with pytest.raises(InvalidSpec) as caught, ferry(tmp_path / "other", tmp_path / "elsewhere"):
         pass
     assert [problem.what for problem in caught.value.problems] == [
         "the injected agent has another dataset",

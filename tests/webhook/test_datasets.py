@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.contract.spec import LONGEST_NAME, PREFIX
-from podferry.webhook.inject import Outcome, inject
+from podferry.webhook.inject import InjectionOutcome, inject
 from podferry.webhook.patch import apply
 from podferry.webhook.policy import Bounds, Policy
 from podferry.webhook.resolve import Namespace
@@ -44,7 +44,7 @@ def test_every_dataset_has_what_it_needs_of_its_own(
     }
     decision = inject(pod, Namespace("team"), POLICY)
     memory = sum(size for size, medium, _ in wishes.values() if medium == "memory")
-    if decision.outcome is not Outcome.INJECTED:
+    if decision.outcome is not InjectionOutcome.INJECTED:
         assert memory > 14 * 1024
         return
     spec = apply(pod, decision.patch)["spec"]

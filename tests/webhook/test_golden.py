@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from podferry.contract.spec import PREFIX
-from podferry.webhook.inject import Decision, Outcome, inject
+from podferry.webhook.inject import Decision, InjectionOutcome, inject
 from podferry.webhook.patch import apply
 from podferry.webhook.policy import Policy, read_policy
 from podferry.webhook.resolve import Namespace
@@ -139,7 +139,7 @@ def test_every_file_in_the_folders_is_one_that_is_read() -> None:
 
 
 def test_every_outcome_has_a_case(recorded: Callable[[str], dict[str, Any]]) -> None:
-    assert {Case(name, recorded).decide().outcome for name in CASES} == set(Outcome)
+    assert {Case(name, recorded).decide().outcome for name in CASES} == set(InjectionOutcome)
 
 
 def test_every_recorded_pod_has_a_case() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.contract.spec import decode_spec
-from podferry.webhook.inject import Outcome, inject
+from podferry.webhook.inject import InjectionOutcome, inject
 from podferry.webhook.patch import apply
 from podferry.webhook.pod_json import literal
 from podferry.webhook.policy import Policy
@@ -42,7 +42,7 @@ def test_the_sidecar_is_first_and_the_gate_last(wishing: Callable[..., Pod]) -> 
 def test_a_lost_restart_policy_is_put_back(injected: Pod) -> None:
     del injected["spec"]["initContainers"][0]["restartPolicy"]
     decision = inject(injected, TEAM, POLICY)
-    assert decision.outcome is Outcome.INJECTED
+    assert decision.outcome is InjectionOutcome.INJECTED
     assert decision.patch == (
         {"op": "add", "path": "/spec/initContainers/0/restartPolicy", "value": "Always"},
     )
@@ -52,24 +52,24 @@ def test_a_proxy_that_comes_between_two_passes_is_left_alone(injected: Pod) -> N
     injected["spec"]["containers"].append({"name": "istio-proxy"})
     injected["spec"]["initContainers"].insert(0, {"name": "istio-init"})
     decision = inject(injected, TEAM, POLICY)
-    assert (decision.outcome, decision.patch) == (Outcome.INJECTED, ())
+    assert (decision.outcome, decision.patch) == (InjectionOutcome.INJECTED, ())
 
 
 @pytest.mark.parametrize("name", ["podferry", "podferry-gate"])
 def test_a_container_that_is_gone_is_told(injected: Pod, controlled: Callable[[Pod], Pod], name: str) -> None:
     containers = injected["spec"]["initContainers"]
     injected["spec"]["initContainers"] = [one for one in containers if one["name"] != name]
-    assert inject(injected, TEAM, POLICY).outcome is Outcome.DENIED
+    assert inject(injected, TEAM, POLICY).outcome is InjectionOutcome.DENIED
     decision = inject(controlled(injected), TEAM, POLICY)
     # The name of the gate is taken where it is still there.
-    assert decision.outcome is (Outcome.DENIED if name == "podferry" else Outcome.REFUSED)
+    assert decision.outcome is (InjectionOutcome.DENIED if name == "podferry" else InjectionOutcome.REFUSED)
     assert "not all of it" in str(decision.problems[0])
 
 
 def test_a_copy_with_other_wishes_is_told(injected: Pod) -> None:
     injected["metadata"]["annotations"]["podferry.io/keep-local"] = "3"
     decision = inject(injected, TEAM, POLICY)
-    assert decision.outcome is Outcome.DENIED
+    assert decision.outcome is InjectionOutcome.DENIED
     assert "for other wishes" in str(decision.problems[0])
 
 
@@ -78,11 +78,11 @@ def test_a_copy_of_a_refused_pod_whose_wishes_were_corrected(
 ) -> None:
     pod = controlled(wishing(dataset="s3://datasets/digits"))
     refused = apply(pod, inject(pod, TEAM, POLICY).patch)
-    assert inject(refused, TEAM, POLICY) == type(inject(refused, TEAM, POLICY))(Outcome.REFUSED)
+    assert inject(refused, TEAM, POLICY) == type(inject(refused, TEAM, POLICY))(InjectionOutcome.REFUSED)
     del refused["metadata"]["ownerReferences"]
     refused["metadata"]["annotations"]["podferry.io/dataset-size"] = "1Gi"
     decision = inject(refused, TEAM, POLICY)
-    assert decision.outcome is Outcome.DENIED
+    assert decision.outcome is InjectionOutcome.DENIED
     assert "Remove podferry's containers" in str(decision.problems[0])
 
 
@@ -169,7 +169,9 @@ def test_any_pod(pod: Pod) -> None:
     before = copy.deepcopy(pod)
     decision = inject(pod, TEAM, POLICY)
     assert pod == before
-    assert bool(decision.problems) is (decision.outcome in {Outcome.REFUSED, Outcome.DENIED})
+    assert bool(decision.problems) is (
+        decision.outcome in {InjectionOutcome.REFUSED, InjectionOutcome.DENIED}
+    )
     made = apply(pod, decision.patch)
     again = inject(made, TEAM, POLICY)
     assert (again.outcome, again.patch) == (decision.outcome, ())

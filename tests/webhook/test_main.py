@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from podferry.contract.errors import InvalidWish, NotFound
+from podferry.contract.errors import InvalidSpec, NotFound
 from podferry.webhook.certificates import renewed
 from podferry.webhook.main import CertificateFiles, OwnCertificates, WebhookConfig, run_webhook
 from podferry.webhook.rotation import load
@@ -103,7 +103,7 @@ async def test_with_a_given_certificate(
     port: int, policy_file: Path, files: tuple[CertificateFiles, ssl.SSLContext], wishing: Callable[..., Pod]
 ) -> None:
     certificates, trusting = files
-    config = WebhookConfig(policy_file, "127.0.0.1", port, certificates, linger=0.0, refresh=0.02)
+    config = WebhookConfig(policy_file, "127.0.0.1", port, certificates, shutdown_delay=0.0, refresh=0.02)
     running = asyncio.create_task(run_webhook(config))
     answer = await until(lambda: mutate(port, trusting, wishing()), running)
     assert b'"podferry:1"' in base64.b64decode(answer["patch"])
@@ -123,7 +123,7 @@ async def test_in_a_cluster(
     port: int, policy_file: Path, account: Path, held: MemoryCluster, wishing: Callable[..., Pod]
 ) -> None:
     own = OwnCertificates("podferry-webhook", "podferry", "podferry-webhook", account)
-    config = WebhookConfig(policy_file, "127.0.0.1", port, own, linger=0.0)
+    config = WebhookConfig(policy_file, "127.0.0.1", port, own, shutdown_delay=0.0)
     running = asyncio.create_task(run_webhook(config))
 
     async def answer() -> Pod | None:
@@ -150,5 +150,5 @@ async def test_with_a_wrong_policy(
     port: int, policy_file: Path, files: tuple[CertificateFiles, ssl.SSLContext]
 ) -> None:
     policy_file.write_text("kind: Other")
-    with pytest.raises(InvalidWish, match="apiVersion is missing"):
+    with pytest.raises(InvalidSpec, match="apiVersion is missing"):
         await run_webhook(WebhookConfig(policy_file, "127.0.0.1", port, files[0]))

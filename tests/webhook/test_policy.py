@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from podferry.contract.errors import InvalidWish
-from podferry.webhook.policy import Allowed, Bounds, Defaults, OnInvalid, Policy, read_policy
+from podferry.contract.errors import InvalidSpec
+from podferry.webhook.policy import AllowedLocations, Bounds, Defaults, OnInvalid, Policy, read_policy
 from podferry.webhook.policy_file import PolicyFile
 
 SHORT = "apiVersion: podferry.io/v1alpha1\nkind: InjectionPolicy\nimage: podferry:1\n"
@@ -24,7 +24,7 @@ URI = "Write a URI such as s3://datasets/digits: the policy declares no datasets
 
 
 def problems_of(text: str) -> list[str]:
-    with pytest.raises(InvalidWish) as caught:
+    with pytest.raises(InvalidSpec) as caught:
         read_policy(text)
     return [str(problem) for problem in caught.value.problems]
 
@@ -42,7 +42,7 @@ def test_everything() -> None:
         on_invalid=OnInvalid.DENY,
         defaults=Defaults(10 * gib, 500 * mib, gib, 2 * gib, 120, 100_000_000, "0.2"),
         bounds=Bounds(100 * gib, 50 * gib, 3600),
-        allowed=Allowed(("s3://a/*",), (), ("https://x",)),
+        allowed=AllowedLocations(("s3://a/*",), (), ("https://x",)),
         datasets={"digits": "s3://datasets/digits"},
     )
 
@@ -106,5 +106,5 @@ def test_a_file_that_turns_bad_keeps_the_last_good_policy(tmp_path: Path) -> Non
 
 
 def test_a_bad_file_at_the_start(tmp_path: Path) -> None:
-    with pytest.raises(InvalidWish, match="cannot be read"):
+    with pytest.raises(InvalidSpec, match="cannot be read"):
         PolicyFile(tmp_path / "absent.yaml")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.errors import InvalidWish
-from podferry.webhook.review import LONGEST_WARNING, Request, allow, decode_review, deny
+from podferry.contract.errors import InvalidSpec
+from podferry.webhook.review import MAX_WARNING_BYTES, AdmissionRequest, allow, decode_review, deny
 
 
 def review(**request: Any) -> bytes:
@@ -31,7 +31,7 @@ def test_a_request() -> None:
 
 
 def test_a_deletion_has_no_object() -> None:
-    assert decode_review(review(uid="u", object=None)) == Request("u")
+    assert decode_review(review(uid="u", object=None)) == AdmissionRequest("u")
 
 
 @pytest.mark.parametrize(
@@ -47,13 +47,13 @@ def test_a_deletion_has_no_object() -> None:
     ],
 )
 def test_what_is_no_review(body: bytes) -> None:
-    with pytest.raises(InvalidWish):
+    with pytest.raises(InvalidSpec):
         decode_review(body)
 
 
 @given(st.binary(max_size=40))
 def test_any_bytes(body: bytes) -> None:
-    with pytest.raises(InvalidWish):
+    with pytest.raises(InvalidSpec):
         decode_review(body)
 
 
@@ -72,8 +72,8 @@ def test_answers() -> None:
     assert not denied["allowed"]
 
 
-@pytest.mark.parametrize("length", [LONGEST_WARNING, LONGEST_WARNING + 1, 1000])
+@pytest.mark.parametrize("length", [MAX_WARNING_BYTES, MAX_WARNING_BYTES + 1, 1000])
 def test_warnings_are_short(length: int) -> None:
     (warning,) = json.loads(allow("u", (), ["x" * length]))["response"]["warnings"]
-    assert len(warning) == LONGEST_WARNING
-    assert warning.endswith("…") is (length > LONGEST_WARNING)
+    assert len(warning) == MAX_WARNING_BYTES
+    assert warning.endswith("…") is (length > MAX_WARNING_BYTES)

@@ -22,8 +22,8 @@ from podferry.webhook.server import (
     ClusterNamespaces,
     UnknownNamespaces,
     Webhook,
-    linger,
     serve,
+    shutdown_delay,
 )
 from tests.support.memory_cluster import MemoryCluster
 
@@ -168,7 +168,7 @@ async def test_health(client: aiohttp.ClientSession, url: str, webhook: Webhook)
             return response.status
 
     assert [await status(path) for path in ("/healthz", "/readyz", "/other")] == [200, 200, 404]
-    await linger(webhook, 0.0)
+    await shutdown_delay(webhook, 0.0)
     assert [await status(path) for path in ("/healthz", "/readyz")] == [200, 503]
 
 

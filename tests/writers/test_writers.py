@@ -10,7 +10,7 @@ import pytest
 from replay import Replay
 from tracer import trace
 
-from podferry.sidecar.checkpoint.detect.framework_rules import WRITERS
+from podferry.sidecar.checkpoint.detect.framework_rules import FRAMEWORK_RULES
 
 PROGRAMS = Path(__file__).parent / "programs"
 LONGEST = 240.0
@@ -73,7 +73,7 @@ def replayed(tmp_path):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.program}-{case.writer}")
 async def test_nothing_is_taken_for_whole_too_early(case, traced, replayed):
-    writer = next(writer for writer in WRITERS if writer.name == case.writer)
+    writer = next(writer for writer in FRAMEWORK_RULES if writer.name == case.writer)
     replay = replayed(traced(case.program, *case.modules))
     wrong, missed = await replay.offered()
     assert (wrong, missed) == ([], set())
@@ -104,7 +104,7 @@ async def test_each_pod_of_a_gang_has_its_part(traced, replayed):
 
 
 def test_every_writer_has_a_case():
-    assert {case.writer for case in CASES} == {writer.name for writer in WRITERS}
+    assert {case.writer for case in CASES} == {writer.name for writer in FRAMEWORK_RULES}
 
 
 def other_mount(path):

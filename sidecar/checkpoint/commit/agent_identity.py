@@ -8,11 +8,11 @@ from podferry.contract.commit import (
     PRIVATE,
 )
 
-WRITERS = f"{PRIVATE}/writers"
+AGENTS_PREFIX = f"{PRIVATE}/writers"
 
 
 @dataclass(frozen=True, slots=True)
-class Author:
+class AgentIdentity:
     """Who commits.
 
     Attributes:

@@ -4,7 +4,7 @@ A commit is created under a number that was free, by a writer who had just liste
 many free numbers it left below its own, so each commit tells up to which number its writer knew the log:
 
 * up to its number, where it left no room;
-* up to its `known_to`, where it did: another writer may have taken a number in that room meanwhile.
+* up to its `observed_sequence`, where it did: another writer may have taken a number in that room meanwhile.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ import structlog
 
 from podferry.contract.commit import Commit
 from podferry.contract.errors import Corrupt, NotFound, Superseded
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 
 log = structlog.get_logger(__name__)
 
-READS_AT_ONCE = 8
+CONCURRENT_READS = 8
 
 
-def known_to(commit: Commit) -> int:
+def observed_sequence(commit: Commit) -> int:
     """The number up to which its writer knew the log when it created the commit."""
     return commit.sequence - 1 - commit.room
 
 
-def fencer(writer: str, rank: int | None, commits: Iterable[Commit]) -> Commit | None:
+def fenced_by(writer: str, rank: int | None, commits: Iterable[Commit]) -> Commit | None:
     """The commit by which another writer of the same rank has taken over, None where `writer` may go on.
 
     The other one knew of this writer, or has taken a number in the room that this writer left: who leaves
@@ -49,7 +49,10 @@ def fencer(writer: str, rank: int | None, commits: Iterable[Commit]) -> Commit |
         other
         for other in rivals
         if other.writer != writer
-        and (known_to(other) >= claim.sequence or known_to(claim) < other.sequence < claim.sequence)
+        and (
+            observed_sequence(other) >= claim.sequence
+            or observed_sequence(claim) < other.sequence < claim.sequence
+        )
     ]
     return max(others, key=lambda commit: commit.sequence, default=None)
 
@@ -60,7 +63,7 @@ def number_under(upper: Commit | None, taken: Iterable[int]) -> int:
     Raises:
         Superseded: There is none.
     """
-    free = range(known_to(upper) + 1, upper.sequence) if upper is not None else range(0)
+    free = range(observed_sequence(upper) + 1, upper.sequence) if upper is not None else range(0)
     left = set(free).difference(taken)
     if not left:
         newer = f"commit {upper.sequence}, {upper.name}" if upper is not None else ""
@@ -77,7 +80,7 @@ class CommitLog:
             thousands of either.
     """
 
-    def __init__(self, catalogue: Catalogue, lineage: str) -> None:
+    def __init__(self, catalogue: CommitReader, lineage: str) -> None:
         self.numbers: set[int] = set()
         self.known: dict[int, Commit] = {}
         self._catalogue = catalogue
@@ -106,7 +109,7 @@ class CommitLog:
         self._last = max([self._last, *numbers])
         self.known = {number: self.known[number] for number in numbers if number in self.known}
         low = numbers[-1] - 1 if floor is None and numbers else floor or 0
-        while batch := [number for number in reversed(numbers) if number > low][:READS_AT_ONCE]:
+        while batch := [number for number in reversed(numbers) if number > low][:CONCURRENT_READS]:
             await asyncio.gather(*(self.read(number) for number in batch if number not in self.known))
             found = [self.known[number] for number in batch if number in self.known]
             low = max([low, *map(stop, found)]) if stop is not None else low

@@ -13,11 +13,11 @@ from podferry.storage.store import Store
 log = structlog.get_logger(__name__)
 
 
-READS = 3
+CONCURRENT_READS = 3
 """Times that a commit is read before it counts as damaged."""
 
 
-class Catalogue:
+class CommitReader:
     """The commits below one destination."""
 
     def __init__(self, store: Store) -> None:
@@ -50,7 +50,7 @@ class Catalogue:
 
     async def _decoded(self, name: str) -> Commit:
         """Read again where it came damaged: a newer commit must not be passed over for a bad answer."""
-        for left in reversed(range(READS)):
+        for left in reversed(range(CONCURRENT_READS)):
             try:
                 return decode_commit(bytes(await self.store.read(name)), f"{self.store.uri / name}")
             except Corrupt:

@@ -37,11 +37,16 @@ from podferry.contract.commit import (
 )
 from podferry.contract.errors import AlreadyExists, Fenced, FerryError, NotFound
 from podferry.contract.rank_parts import FORMAT as MEMBER_FORMAT
-from podferry.contract.rank_parts import Member, decode_member
+from podferry.contract.rank_parts import GangMember, decode_member
 from podferry.contract.rank_parts import encode as encode_member
-from podferry.sidecar.checkpoint.commit.agent_identity import WRITERS, Author
-from podferry.sidecar.checkpoint.commit.commit_log import CommitLog, fencer, known_to, number_under
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.commit.agent_identity import AGENTS_PREFIX, AgentIdentity
+from podferry.sidecar.checkpoint.commit.commit_log import (
+    CommitLog,
+    fenced_by,
+    number_under,
+    observed_sequence,
+)
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.runtime.concurrency import attempts
 from podferry.storage.store import Body, WriteMode
 
@@ -59,9 +64,9 @@ class Committer:
 
     def __init__(
         self,
-        catalogue: Catalogue,
+        catalogue: CommitReader,
         lineage: str,
-        author: Author,
+        author: AgentIdentity,
         now: Callable[[], datetime],
         attempts: int = 3,
     ) -> None:
@@ -195,7 +200,7 @@ class Committer:
             self.log.known.pop(self._newest, None)  # it may have been replaced
         await self.log.look(self._base, self._settled)
         commits = list(self.log.known.values())
-        other = fencer(self._author.writer, self._author.rank, commits) or self._replaced()
+        other = fenced_by(self._author.writer, self._author.rank, commits) or self._replaced()
         if other is not None:
             self._fenced = self._fence(other)
             raise self._fenced
@@ -218,19 +223,19 @@ class Committer:
         if commit.writer != self._author.writer:
             return 0
         self._made.setdefault(commit.checkpoint, commit.sequence)
-        return known_to(commit)
+        return observed_sequence(commit)
 
     async def _begin(self) -> int:
         """The newest commit's number when this writer's life began, remembered over starts of its worker.
 
         So what it has committed itself is found without reading what is older than it.
         """
-        name = self.path(f"{WRITERS}/{self._author.writer}.json")
+        name = self.path(f"{AGENTS_PREFIX}/{self._author.writer}.json")
         try:
             return decode_member(bytes(await self._store.read(name)), f"{self._store.uri / name}").base
         except NotFound:
             await self.log.look()
-            member = Member(MEMBER_FORMAT, self._author.writer, self._now(), self.log.last)
+            member = GangMember(MEMBER_FORMAT, self._author.writer, self._now(), self.log.last)
             await self._store.write(name, encode_member(member))
             return member.base
 

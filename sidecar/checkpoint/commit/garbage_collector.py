@@ -38,28 +38,28 @@ from podferry.contract.errors import NotFound, Unavailable
 from podferry.contract.rank_parts import PARTS, decode_part
 from podferry.contract.tombstones import (
     FORMAT,
-    Removal,
-    Removing,
-    encode_removing,
+    RemovalPlan,
+    Tombstone,
+    encode_tombstone,
     listed,
     plan_removal,
-    removing_name,
+    tombstone_name,
 )
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
-from podferry.sidecar.checkpoint.commit.tombstones import removals
-from podferry.sidecar.runtime.concurrency import each
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.sidecar.checkpoint.commit.tombstones import read_tombstones
+from podferry.sidecar.runtime.concurrency import for_each_limited
 
 log = structlog.get_logger(__name__)
 
-LOOKS = 10
+CONCURRENT_CHECKS = 10
 """How often a lineage is listed anew where commits go between the list and their reading."""
-READS_AT_ONCE = 8
+CONCURRENT_READS = 8
 
 
-class Remover:
+class GarbageCollector:
     """Removes from one lineage. What it has read of commits it keeps: they never change."""
 
-    def __init__(self, catalogue: Catalogue, lineage: str) -> None:
+    def __init__(self, catalogue: CommitReader, lineage: str) -> None:
         self.catalogue = catalogue
         self.lineage = lineage
         self._store = catalogue.store
@@ -78,7 +78,7 @@ class Remover:
         Raises:
             Corrupt, FormatTooNew: One cannot be read, and may list anything.
         """
-        for _ in range(LOOKS):
+        for _ in range(CONCURRENT_CHECKS):
             numbers = await self.catalogue.sequences(self.lineage)
             try:
                 await self._read(number for number in numbers if number not in self._known)
@@ -87,16 +87,16 @@ class Remover:
                 continue
             self._known = {number: self._known[number] for number in numbers}
             return list(self._known.values())
-        measured = f"after {LOOKS} looks"
+        measured = f"after {CONCURRENT_CHECKS} looks"
         raise Unavailable.of(f"commits of {self.lineage} are listed that are not there", measured)
 
-    async def plan(self, keep: int, protected: Collection[str] = ()) -> Removal:
+    async def plan(self, keep: int, protected: Collection[str] = ()) -> RemovalPlan:
         """What `remove` would do now; raises as `commits` does."""
         commits = await self.commits()
         whole = await self._newest_whole(commits, keep) if len(commits) > keep else set()
         return plan_removal(commits, whole, keep, protected)
 
-    async def remove(self, keep: int, protected: Collection[str] = ()) -> Removal:
+    async def remove(self, keep: int, protected: Collection[str] = ()) -> RemovalPlan:
         """Remove all but the newest `keep` whole commits and what they list; what has gone.
 
         Args:
@@ -109,7 +109,7 @@ class Remover:
         """
         return await self.carry_out(lambda: self.plan(keep, protected), parts=True)
 
-    async def carry_out(self, look: Callable[[], Awaitable[Removal]], *, parts: bool) -> Removal:
+    async def carry_out(self, look: Callable[[], Awaitable[RemovalPlan]], *, parts: bool) -> RemovalPlan:
         """Remove what `look` plans, in the steps above; what has gone.
 
         Args:
@@ -127,12 +127,12 @@ class Remover:
         gone = await self._sweep(self._settled, parts=parts)
         # Forgotten first: if the answer to this is lost, others may write under these names again.
         self._settled = {}
-        await self._store.delete([self._path(removing_name(self._name))])
-        return Removal(plan.going, gone)
+        await self._store.delete([self._path(tombstone_name(self._name))])
+        return RemovalPlan(plan.going, gone)
 
     async def unfinished(self) -> dict[str, int]:
         """What removers that were killed have left: names that nothing lists, and their bytes."""
-        records = await removals(self._store, self.lineage)
+        records = await read_tombstones(self._store, self.lineage)
         settled = {name: size for record in records for name, size in record.settled.items()}
         if not settled:
             return {}
@@ -158,8 +158,8 @@ class Remover:
         return gone
 
     async def _write_down(self, planned: dict[str, int]) -> None:
-        removing = Removing(FORMAT, self._name, planned, self._settled)
-        await self._store.write(self._path(removing_name(self._name)), encode_removing(removing))
+        removing = Tombstone(FORMAT, self._name, planned, self._settled)
+        await self._store.write(self._path(tombstone_name(self._name)), encode_tombstone(removing))
 
     async def _newest_whole(self, commits: list[Commit], keep: int) -> set[int]:
         """The newest `keep` whole ones; the very newest is looked at each time, the others once."""
@@ -177,7 +177,7 @@ class Remover:
         async def one(number: int) -> None:
             self._known[number] = await self.catalogue.read(self.lineage, number)
 
-        await each(tuple(numbers), one, READS_AT_ONCE)
+        await for_each_limited(tuple(numbers), one, CONCURRENT_READS)
 
     async def _held(self) -> set[str]:
         """Every object that a rank's part names."""

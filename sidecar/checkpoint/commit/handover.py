@@ -13,16 +13,24 @@ from datetime import datetime
 import msgspec
 import structlog
 
-from podferry.contract.agent_notes import FORMAT, NOTES, Note, Phase, decode_note, encode_note, note_name
+from podferry.contract.agent_notes import (
+    FORMAT,
+    NOTES,
+    AgentNote,
+    DrainPhase,
+    decode_note,
+    encode_note,
+    note_name,
+)
 from podferry.contract.errors import FerryError, Problem
-from podferry.sidecar.checkpoint.commit.agent_identity import Author
+from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.storage.store import Store
 
 log = structlog.get_logger(__name__)
 
-LOOK_EVERY = 1.0
+POLL_SECONDS = 1.0
 """Seconds between two looks at the note of an agent that drains."""
-LONGEST_HANDOVER = 600.0
+MAX_HANDOVER_SECONDS = 600.0
 """Seconds that are waited at most, whatever a note says."""
 
 
@@ -36,19 +44,21 @@ class Handover:
         now: The agent's clock, with its zone.
     """
 
-    def __init__(self, store: Store, lineage: str, author: Author, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, store: Store, lineage: str, author: AgentIdentity, now: Callable[[], datetime]
+    ) -> None:
         self._store, self._lineage, self._author, self._now = store, lineage, author, now
 
     async def tell(
         self,
-        phase: Phase,
+        phase: DrainPhase,
         seconds: float = 0.0,
         pending: Sequence[str] = (),
         problems: Sequence[Problem] = (),
     ) -> None:
         """Leave a note about the end. A failure is logged and passed over."""
         author = self._author
-        note = Note(
+        note = AgentNote(
             format=FORMAT,
             writer=author.writer,
             phase=phase,
@@ -80,27 +90,27 @@ class Handover:
                 break
             if not waited:
                 log.info("waiting for the agent before this one to drain", at_most=round(longest, 1))
-            await asyncio.sleep(LOOK_EVERY)
-            waited += LOOK_EVERY
+            await asyncio.sleep(POLL_SECONDS)
+            waited += POLL_SECONDS
         for note in (note for note in found if note.pending):
             reasons = [str(problem) for problem in note.problems]
             log.info(
                 "an earlier agent left behind", writer=note.writer, checkpoints=note.pending, reasons=reasons
             )
 
-    async def _conclude(self, found: Sequence[Note]) -> None:
+    async def _conclude(self, found: Sequence[AgentNote]) -> None:
         """Note that agents which say that they drain have ended: nobody else waits for them again."""
-        for note in (note for note in found if note.phase is Phase.DRAINING):
-            ended = msgspec.structs.replace(note, phase=Phase.ENDED, seconds=0.0)
+        for note in (note for note in found if note.phase is DrainPhase.DRAINING):
+            ended = msgspec.structs.replace(note, phase=DrainPhase.ENDED, seconds=0.0)
             await self._store.write(self._path(note.writer), encode_note(ended))
 
-    async def _others(self) -> list[Note]:
+    async def _others(self) -> list[AgentNote]:
         names = await self._store.children(f"{self._lineage}/{NOTES}")
         own = note_name(self._author.writer).rpartition("/")[2]
         found = [await self._read(name) for name in names if name != own and not name.endswith("/")]
         return [note for note in found if note is not None]
 
-    async def _read(self, name: str) -> Note | None:
+    async def _read(self, name: str) -> AgentNote | None:
         path = f"{self._lineage}/{NOTES}/{name}"
         try:
             return decode_note(bytes(await self._store.read(path)), str(self._store.uri / path))
@@ -112,7 +122,7 @@ class Handover:
         return f"{self._lineage}/{note_name(writer)}"
 
 
-def _longest(notes: Sequence[Note]) -> float:
+def _longest(notes: Sequence[AgentNote]) -> float:
     """Seconds that the agents which still drain may take, 0 where none does."""
-    draining = [note.seconds for note in notes if note.phase is Phase.DRAINING]
-    return min(max(draining, default=0.0), LONGEST_HANDOVER)
+    draining = [note.seconds for note in notes if note.phase is DrainPhase.DRAINING]
+    return min(max(draining, default=0.0), MAX_HANDOVER_SECONDS)

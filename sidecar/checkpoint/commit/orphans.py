@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from podferry.contract.agent_notes import Phase, decode_note, note_name
+from podferry.contract.agent_notes import DrainPhase, decode_note, note_name
 from podferry.contract.commit import COMMITS, LATEST, PRIVATE
 from podferry.contract.errors import Corrupt, NotFound, Problem, Refused
 from podferry.contract.rank_parts import PARTS, RANKS, member_of
-from podferry.contract.tombstones import Removal
-from podferry.sidecar.checkpoint.commit.agent_identity import WRITERS
-from podferry.sidecar.checkpoint.commit.garbage_collector import Remover
+from podferry.contract.tombstones import RemovalPlan
+from podferry.sidecar.checkpoint.commit.agent_identity import AGENTS_PREFIX
+from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollector
 from podferry.storage.store import Store
 
 WRITER = f"{PRIVATE}/writer.json"
@@ -33,7 +33,7 @@ class _Announced(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Leftovers:
+class Orphans:
     """What nobody needs where no agent is at work.
 
     Attributes:
@@ -45,7 +45,7 @@ class Leftovers:
     records: dict[str, int] = field(default_factory=dict)
 
 
-def plan_leftovers(names: Mapping[str, int], referenced: Collection[str]) -> Leftovers:
+def plan_orphans(names: Mapping[str, int], referenced: Collection[str]) -> Orphans:
     """Tell what is left over.
 
     Args:
@@ -57,18 +57,18 @@ def plan_leftovers(names: Mapping[str, int], referenced: Collection[str]) -> Lef
     private = {name: size for name, size in own.items() if name.startswith(f"{PRIVATE}/")}
     data = {name: size for name, size in own.items() if name not in private and name not in referenced}
     records = {name: size for name, size in private.items() if not name.startswith(KEPT)}
-    return Leftovers(data, records)
+    return Orphans(data, records)
 
 
-async def leftovers(remover: Remover) -> Leftovers:
-    """What is left over in a lineage; raises as `Remover.commits` does."""
+async def find_orphans(remover: GarbageCollector) -> Orphans:
+    """What is left over in a lineage; raises as `GarbageCollector.commits` does."""
     start = f"{remover.lineage}/"
     names = {
         entry.name[len(start) :]: entry.size
         async for entry in remover.catalogue.store.entries(remover.lineage)
     }
     # After the list: what was committed meanwhile counts as committed.
-    found = plan_leftovers(names, await remover.referenced(parts=False))
+    found = plan_orphans(names, await remover.referenced(parts=False))
     last = await _read(remover.catalogue.store, f"{start}{WRITER}")
     if last is not None:
         # With it goes the knowledge that nobody is at work.
@@ -76,7 +76,7 @@ async def leftovers(remover: Remover) -> Leftovers:
     return found
 
 
-async def remove_leftovers(remover: Remover, *, force: bool) -> Leftovers:
+async def remove_orphans(remover: GarbageCollector, *, force: bool) -> Orphans:
     """Remove them; what has gone. Data goes first, since records explain it.
 
     Args:
@@ -91,27 +91,27 @@ async def remove_leftovers(remover: Remover, *, force: bool) -> Leftovers:
 
     async def calm() -> None:
         if not force:
-            Refused.raise_any(await at_work(store, lineage))
+            Refused.raise_any(await active_agents(store, lineage))
 
-    async def look() -> Removal:
+    async def look() -> RemovalPlan:
         await calm()
-        return Removal(objects=(await leftovers(remover)).data)
+        return RemovalPlan(objects=(await find_orphans(remover)).data)
 
-    records = (await leftovers(remover)).records
+    records = (await find_orphans(remover)).records
     gone = await remover.carry_out(look, parts=False)
     await calm()
     # Parts first: none may outlive the announcements that it was written under.
     ordered = sorted(records, key=lambda name: not name.startswith(f"{PARTS}/"))
     await store.delete(f"{lineage}/{name}" for name in ordered)
-    return Leftovers(gone.objects, records)
+    return Orphans(gone.objects, records)
 
 
-async def at_work(store: Store, lineage: str) -> list[Problem]:
+async def active_agents(store: Store, lineage: str) -> list[Problem]:
     """Agents that have announced themselves there and have not said that they ended."""
     announced = {}
     if note := await _read(store, f"{lineage}/{WRITER}"):
         announced[note.writer] = f"since {note.since}"
-    for name in await store.children(f"{lineage}/{WRITERS}"):
+    for name in await store.children(f"{lineage}/{AGENTS_PREFIX}"):
         announced.setdefault(name.removesuffix(".json"), "which has committed")
     for name in await store.children(f"{lineage}/{RANKS}"):
         if member := member_of(name):
@@ -140,7 +140,7 @@ async def _read(store: Store, name: str) -> _Announced | None:
 async def _ended(store: Store, lineage: str, writer: str) -> bool:
     name = f"{lineage}/{note_name(writer)}"
     try:
-        return decode_note(bytes(await store.read(name)), str(store.uri / name)).phase is Phase.ENDED
+        return decode_note(bytes(await store.read(name)), str(store.uri / name)).phase is DrainPhase.ENDED
     except NotFound:
         return False
 

@@ -8,8 +8,8 @@ import structlog
 
 from podferry.contract.commit import Commit
 from podferry.contract.errors import FerryError
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
-from podferry.sidecar.checkpoint.commit.garbage_collector import Remover
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollector
 
 log = structlog.get_logger(__name__)
 
@@ -24,8 +24,10 @@ class Retention:
         protect: Names or folders of checkpoints that stay besides, such as what training resumed from.
     """
 
-    def __init__(self, catalogue: Catalogue, lineage: str, keep: int, protect: Collection[str] = ()) -> None:
-        self._remover = Remover(catalogue, lineage)
+    def __init__(
+        self, catalogue: CommitReader, lineage: str, keep: int, protect: Collection[str] = ()
+    ) -> None:
+        self._remover = GarbageCollector(catalogue, lineage)
         self._keep = keep
         self._protect = protect
         self._finished = False

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from podferry.contract.errors import NotFound
 from podferry.contract.tombstones import (
-    REMOVING,
-    Removing,
-    decode_removing,
+    TOMBSTONES,
+    Tombstone,
+    decode_tombstone,
 )
 from podferry.storage.store import Store
 
 
-async def removals(store: Store, lineage: str) -> list[Removing]:
+async def read_tombstones(store: Store, lineage: str) -> list[Tombstone]:
     """The records of all removals under way, or killed.
 
     Raises:
         Corrupt, FormatTooNew: One cannot be read.
     """
     found = []
-    for name in await store.children(f"{lineage}/{REMOVING}"):
-        path = f"{lineage}/{REMOVING}/{name}"
+    for name in await store.children(f"{lineage}/{TOMBSTONES}"):
+        path = f"{lineage}/{TOMBSTONES}/{name}"
         try:
-            found.append(decode_removing(bytes(await store.read(path)), str(store.uri / path)))
+            found.append(decode_tombstone(bytes(await store.read(path)), str(store.uri / path)))
         except NotFound:
             continue  # that removal has just ended
     return found
 
 
-async def being_removed(store: Store, lineage: str) -> set[str]:
+async def names_being_removed(store: Store, lineage: str) -> set[str]:
     """Names that nobody may write under now: they may be deleted at any moment.
 
     To be asked after the commits have been looked at, and before the first byte is sent.
@@ -36,5 +36,7 @@ async def being_removed(store: Store, lineage: str) -> set[str]:
         Corrupt, FormatTooNew: A record cannot be read.
     """
     return {
-        name for record in await removals(store, lineage) for name in {**record.planned, **record.settled}
+        name
+        for record in await read_tombstones(store, lineage)
+        for name in {**record.planned, **record.settled}
     }

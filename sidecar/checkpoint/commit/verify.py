@@ -13,16 +13,16 @@ from podferry.contract.commit import CommittedFile
 from podferry.contract.errors import Changed, Corrupt, NotFound, Problem
 from podferry.contract.manifest import Entry
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.runtime.byte_semaphore import Budget
+from podferry.sidecar.runtime.byte_semaphore import ByteSemaphore
 from podferry.sidecar.runtime.concurrency import attempts
 from podferry.storage.store import Store
 
 SETTINGS = PrefetchSettings()
-AHEAD = SETTINGS.buffer_bytes // SETTINGS.range_bytes
+PREFETCH_DEPTH = SETTINGS.buffer_bytes // SETTINGS.range_bytes
 """Ranges of one file that are asked for at a time: as many as may be in flight."""
 
 
-class Examiner:
+class ContentVerifier:
     """Examines files of one destination; all of them share one bound of bytes in flight."""
 
     def __init__(
@@ -34,7 +34,7 @@ class Examiner:
         self._store = store
         self._came = came
         self._settings = settings
-        self._budget = Budget(settings.buffer_bytes)
+        self._budget = ByteSemaphore(settings.buffer_bytes)
         self._files = asyncio.Semaphore(settings.in_flight)
 
     async def flaw(self, lineage: str, file: CommittedFile) -> Problem | None:
@@ -61,7 +61,7 @@ class Examiner:
         ahead: deque[asyncio.Task[memoryview]] = deque()
         try:
             while True:
-                more = islice(starts, AHEAD - len(ahead))
+                more = islice(starts, PREFETCH_DEPTH - len(ahead))
                 ahead.extend(asyncio.create_task(self._range(entry, start)) for start in more)
                 if not ahead:
                     return digest.hexdigest()

@@ -23,11 +23,11 @@ from types import MappingProxyType
 
 from podferry.contract.commit import HASH_DIGITS
 from podferry.contract.file_names import name_problem
-from podferry.sidecar.checkpoint.detect.change_tracker import Seen
-from podferry.sidecar.checkpoint.detect.framework_rules import AT_THE_TOP_ONLY, LEFT_OUT, UNFINISHED, Without
-from podferry.sidecar.checkpoint.detect.missing_files import lacks
+from podferry.sidecar.checkpoint.detect.change_tracker import SeenFile
+from podferry.sidecar.checkpoint.detect.framework_rules import AT_THE_TOP_ONLY, IGNORED, UNFINISHED, Without
+from podferry.sidecar.checkpoint.detect.missing_files import missing_files
 from podferry.sidecar.checkpoint.detect.pointer_files import named
-from podferry.sidecar.runtime.file_identity import Identity
+from podferry.sidecar.runtime.file_identity import FileIdentity
 
 NEVER, PAUSE = Without.NEVER, Without.PAUSE
 NO_TEXTS: Mapping[str, str] = MappingProxyType({})
@@ -44,7 +44,7 @@ class Candidate:
     """
 
     name: str
-    files: tuple[tuple[str, Identity], ...]
+    files: tuple[tuple[str, FileIdentity], ...]
 
     @property
     def bytes(self) -> int:
@@ -87,7 +87,9 @@ def _matches(part: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(part, pattern) for pattern in patterns)
 
 
-def candidates(files: Mapping[str, Identity], texts: Mapping[str, str] = NO_TEXTS) -> dict[str, Candidate]:
+def candidates(
+    files: Mapping[str, FileIdentity], texts: Mapping[str, str] = NO_TEXTS
+) -> dict[str, Candidate]:
     """The checkpoints that files form, by name. What is unfinished or left out is part of none.
 
     Args:
@@ -98,11 +100,11 @@ def candidates(files: Mapping[str, Identity], texts: Mapping[str, str] = NO_TEXT
     lying = [
         name
         for name in sorted(files)
-        if name not in LEFT_OUT and not _matches(name.partition("/")[0], UNFINISHED)
+        if name not in IGNORED and not _matches(name.partition("/")[0], UNFINISHED)
     ]
     others = {candidate_name(name) for name in lying if name not in texts}
     owner = {name: named(text, others) for name, text in texts.items()}
-    groups: dict[str, list[tuple[str, Identity]]] = {}
+    groups: dict[str, list[tuple[str, FileIdentity]]] = {}
     for name in lying:
         group = owner[name] if name in owner else candidate_name(name)
         if group is not None:
@@ -128,15 +130,17 @@ def unready(candidate: Candidate, *, gang: bool = False) -> str | None:
         candidate: What lies there.
         gang: This pod has only its part of it, and is not the coordinator's.
     """
-    missing = (lack.reason for lack in lacks(dict(candidate.files), gang=gang) if lack.without is NEVER)
+    missing = (
+        lack.reason for lack in missing_files(dict(candidate.files), gang=gang) if lack.without is NEVER
+    )
     return unfit(candidate) or next(missing, None)
 
 
-def lingers(candidate: Candidate, *, gang: bool = False) -> bool:
+def needs_long_quiet(candidate: Candidate, *, gang: bool = False) -> bool:
     """Whether its writer may go on after a longer pause than between two of its files."""
-    return any(lack.without is PAUSE for lack in lacks(dict(candidate.files), gang=gang))
+    return any(lack.without is PAUSE for lack in missing_files(dict(candidate.files), gang=gang))
 
 
-def quiet_at(files: Iterable[Seen], settle: float, settle_unseen: float) -> float:
-    """When the last of the files will have been quiet long enough, on the clock of `Seen.since`."""
+def quiet_since(files: Iterable[SeenFile], settle: float, settle_unseen: float) -> float:
+    """When the last of the files will have been quiet long enough, on the clock of `SeenFile.since`."""
     return max(seen.since + (settle if seen.closed else settle_unseen) for seen in files)

@@ -1,6 +1,6 @@
 """What lies in the checkpoint directory, and since when it has been so.
 
-The scan is the shell; `Tracker.update` is pure but for what it remembers.
+The scan is the shell; `ChangeTracker.update` is pure but for what it remembers.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from podferry.sidecar.runtime.file_identity import Files, Identity
+from podferry.sidecar.runtime.file_identity import FileIdentity, Files
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenFile:
     """A file as it was last seen.
 
     Attributes:
@@ -21,18 +21,18 @@ class Seen:
         closed: Whether it was seen closed, or moved in, in this identity.
     """
 
-    identity: Identity
+    identity: FileIdentity
     since: float
     closed: bool
 
 
-class Tracker:
+class ChangeTracker:
     """Remembers since when each file has been as it is."""
 
     def __init__(self) -> None:
-        self.files: dict[str, Seen] = {}
+        self.files: dict[str, SeenFile] = {}
 
-    def update(self, found: dict[str, Identity], closed: set[str], now: float) -> None:
+    def update(self, found: dict[str, FileIdentity], closed: set[str], now: float) -> None:
         """Take in a scan.
 
         Args:
@@ -44,13 +44,13 @@ class Tracker:
             name: self._seen(name, identity, name in closed, now) for name, identity in found.items()
         }
 
-    def _seen(self, name: str, identity: Identity, closed: bool, now: float) -> Seen:
+    def _seen(self, name: str, identity: FileIdentity, closed: bool, now: float) -> SeenFile:
         before = self.files.get(name)
         if before is None or before.identity != identity:
-            return Seen(identity, now, closed)
+            return SeenFile(identity, now, closed)
         if closed:
             # Closed once more without a visible change: it may have been written within one clock tick.
-            return Seen(identity, now, closed=True)
+            return SeenFile(identity, now, closed=True)
         return before
 
 
@@ -85,7 +85,7 @@ class WriteTimes:
                 self._whole.discard(name)
         self._seen, self._looked = dict(present), now
 
-    def _time(self, identity: Identity, now: float) -> float:
+    def _time(self, identity: FileIdentity, now: float) -> float:
         changed = identity.mtime_ns / 1e9
         return changed if self._looked <= changed <= now else now
 

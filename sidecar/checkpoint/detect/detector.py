@@ -13,20 +13,20 @@ from podferry.contract.spec import Completion
 from podferry.sidecar.checkpoint.detect.candidate import (
     Candidate,
     candidates,
-    lingers,
-    quiet_at,
+    needs_long_quiet,
+    quiet_since,
     unfit,
     unready,
 )
-from podferry.sidecar.checkpoint.detect.change_tracker import Tracker, WriteTimes
-from podferry.sidecar.checkpoint.detect.explicit_marks import Marks, meant, unknown
-from podferry.sidecar.checkpoint.detect.format_checks import flaw, judge, missing_shards
-from podferry.sidecar.checkpoint.detect.history import Past, missed, past, shortened
+from podferry.sidecar.checkpoint.detect.change_tracker import ChangeTracker, WriteTimes
+from podferry.sidecar.checkpoint.detect.explicit_marks import CompletionMarks, not_found, resolve
+from podferry.sidecar.checkpoint.detect.format_checks import check, defect, missing_shards
+from podferry.sidecar.checkpoint.detect.history import History, history_of, missed, shortened
 from podferry.sidecar.checkpoint.detect.pointer_files import POINTERS, is_pointer, is_text, read_small
-from podferry.sidecar.checkpoint.detect.pointer_tracker import Pointed, data
+from podferry.sidecar.checkpoint.detect.pointer_tracker import PointerTracker, data
 from podferry.sidecar.checkpoint.detect.watcher import Watch
 from podferry.sidecar.config.tuning import CheckpointSettings
-from podferry.sidecar.runtime.file_identity import Files, Identity, scan
+from podferry.sidecar.runtime.file_identity import FileIdentity, Files, scan
 
 MARK_IT = "Mark it with `podferry checkpoint done`, or leave podferry.io/complete at its default"
 IF_WHOLE = (
@@ -37,7 +37,7 @@ IDLE = 3600.0
 """Seconds to wait where nothing is due; the watch cuts it to its own interval."""
 
 
-def gather(root: Path) -> tuple[dict[str, Identity], dict[str, Candidate]]:
+def gather(root: Path) -> tuple[dict[str, FileIdentity], dict[str, Candidate]]:
     """The files below `root`, and the checkpoints that they form."""
     found = scan(root)
     small = [name for name in POINTERS if name in found and is_pointer(name, found[name].size)]
@@ -90,11 +90,11 @@ class Detector:
         self._watch = watch
         self._settings = settings
         self._monotonic = monotonic
-        self._tracker = Tracker()
+        self._tracker = ChangeTracker()
         self._shrunk: dict[str, float] = {}
-        self._pointed = Pointed(root)
+        self._pointed = PointerTracker(root)
         self._times = WriteTimes()
-        self._marks = Marks()
+        self._marks = CompletionMarks()
         self._completion = completion
         self._gang = gang
         self._due = IDLE
@@ -162,9 +162,9 @@ class Detector:
             What was marked. With problems it was not, and must be marked again once they are gone.
         """
         _, present = await asyncio.to_thread(gather, self.root)
-        candidate = meant(name_or_step, present)
+        candidate = resolve(name_or_step, present)
         if candidate is None:
-            return Marked(problems=(unknown(name_or_step, present.keys()),))
+            return Marked(problems=(not_found(name_or_step, present.keys()),))
         reason = unfit(candidate) or await asyncio.to_thread(self._flaw, candidate)
         if reason is not None:
             return Marked(candidate.name, (Problem(f"{candidate.name} is not whole", reason),))
@@ -199,7 +199,7 @@ class Detector:
             else:
                 problem = await self._flawed(candidate, marked=marked)
                 if problem is None and not marked:
-                    problem = await self._doubt(candidate, past(candidate, taken, fresh))
+                    problem = await self._doubt(candidate, history_of(candidate, taken, fresh))
                 if problem is None:
                     taken.append(candidate)
                 reasons[candidate.name] = problem
@@ -218,8 +218,8 @@ class Detector:
     def _quiet(self, candidate: Candidate, now: float) -> bool:
         seen = [self._tracker.files[name] for name, _ in candidate.files]
         short, long = self._settings.settle, self._settings.settle_unseen
-        ready, longest = quiet_at(seen, short, long), quiet_at(seen, long, long)
-        if ready <= now < longest and lingers(candidate, gang=self._gang):
+        ready, longest = quiet_since(seen, short, long), quiet_since(seen, long, long)
+        if ready <= now < longest and needs_long_quiet(candidate, gang=self._gang):
             ready = longest
         ready = max(ready, self._shrunk.get(candidate.name, float("-inf")) + long)
         if ready > now:
@@ -231,24 +231,24 @@ class Detector:
         reason = names or await asyncio.to_thread(self._flaw, candidate)
         return Problem(f"{candidate.name} is not whole", reason) if reason is not None else None
 
-    async def _doubt(self, candidate: Candidate, known: Past) -> Problem | None:
+    async def _doubt(self, candidate: Candidate, known: History) -> Problem | None:
         """What those before it in its series say against a checkpoint that seems whole."""
         reason = missed(candidate, known, gang=self._gang)
         reason = reason or await asyncio.to_thread(self._short, candidate, known)
         return Problem(f"{candidate.name} may not be whole", reason, IF_WHOLE) if reason is not None else None
 
-    def _short(self, candidate: Candidate, known: Past) -> str | None:
+    def _short(self, candidate: Candidate, known: History) -> str | None:
         written = {identity.inode for one in known.before for _, identity in one.files}
         for name, sizes in shortened(candidate, known):
             path, again = self.root / name, dict(candidate.files)[name].inode in written
-            if not judge(path).certain and (again or not moved_in(path)):
+            if not check(path).certain and (again or not moved_in(path)):
                 return f"{sizes}, and its format cannot tell whether it is whole"
         return None
 
     def _flaw(self, candidate: Candidate) -> str | None:
         names = [name for name, _ in candidate.files]
         for name in names:
-            reason = flaw(self.root / name)
+            reason = defect(self.root / name)
             if reason is not None:
                 return f"{name}: {reason}"
         return missing_shards(self.root, names)

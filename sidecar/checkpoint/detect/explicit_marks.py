@@ -12,7 +12,7 @@ from podferry.sidecar.checkpoint.detect.pointer_tracker import data
 from podferry.sidecar.runtime.file_identity import Files
 
 
-def meant(text: str, present: Mapping[str, Candidate]) -> Candidate | None:
+def resolve(text: str, present: Mapping[str, Candidate]) -> Candidate | None:
     """The checkpoint of that name, or of that file's or directory's, else the newest of that step."""
     found = present.get(text) or present.get(candidate_name(text.rstrip("/")))
     if found is None and text.isdecimal():
@@ -21,14 +21,14 @@ def meant(text: str, present: Mapping[str, Candidate]) -> Candidate | None:
     return found
 
 
-def unknown(text: str, names: Collection[str]) -> Problem:
+def not_found(text: str, names: Collection[str]) -> Problem:
     """That nothing is called so, with what there is."""
     measured = f"there are {', '.join(sorted(names))}" if names else "there is none"
     remedy = "Mark it after it is written, by its name below the checkpoint directory or by its step"
     return Problem(f"no checkpoint is called {text!r}", measured, did_you_mean(text, names, remedy))
 
 
-class Marks:
+class CompletionMarks:
     """The marks, by checkpoint.
 
     Attributes:

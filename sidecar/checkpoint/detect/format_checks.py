@@ -17,49 +17,49 @@ from typing import NamedTuple
 
 from podferry.sidecar.checkpoint.detect.pickle_check import (
     CannotTell,
-    joblib_flaw,
-    numbered_pickle_flaw,
-    pickle_flaw,
+    joblib_defect,
+    numbered_pickle_defect,
+    pickle_defect,
 )
 
 ZIP_MAGIC = b"PK\x03\x04"
 TABLE_END = bytes.fromhex("57fb808b247547db")
 """The last bytes of a table. Source: tensorflow/tsl, `lib/io/format.h` (`kTableMagicNumber`)."""
-LONGEST_HEADER = 100_000_000
+MAX_HEADER_BYTES = 100_000_000
 """Bytes of a safetensors header. Source: the safetensors format description."""
 
 
-class Verdict(NamedTuple):
+class FormatVerdict(NamedTuple):
     """What a file's own format says.
 
     Attributes:
-        flaw: Why it cannot be whole, None where nothing speaks against it.
+        defect: Why it cannot be whole, None where nothing speaks against it.
         certain: Whether it is whole where nothing does; the format cannot tell otherwise.
     """
 
-    flaw: str | None
+    defect: str | None
     certain: bool
 
 
-CANNOT_TELL = Verdict(None, certain=False)
+CANNOT_TELL = FormatVerdict(None, certain=False)
 
 
-def judge(path: Path) -> Verdict:
+def check(path: Path) -> FormatVerdict:
     """What a file's own format says about it."""
-    check = STRUCTURES.get(path.suffix)
+    check = FORMAT_CHECKS.get(path.suffix)
     if check is None:
         return CANNOT_TELL
     try:
-        return Verdict(check(path), certain=True)
+        return FormatVerdict(check(path), certain=True)
     except (CannotTell, RecursionError):  # nested too deeply for the parser, so it cannot tell either
         return CANNOT_TELL
     except OSError as error:
-        return Verdict(f"it cannot be read: {error.strerror}", certain=True)
+        return FormatVerdict(f"it cannot be read: {error.strerror}", certain=True)
 
 
-def flaw(path: Path) -> str | None:
+def defect(path: Path) -> str | None:
     """Why a file cannot be whole by its own format, None where it is or cannot tell."""
-    return judge(path).flaw
+    return check(path).defect
 
 
 def _zip_flaw(path: Path) -> str | None:
@@ -91,11 +91,11 @@ def _archive_flaw(path: Path) -> str | None:
 
 def _torch_flaw(path: Path) -> str | None:
     """As an archive; people pickle into these suffixes, too."""
-    return _archive_flaw(path) if _begins_as_zip(path) else numbered_pickle_flaw(path)
+    return _archive_flaw(path) if _begins_as_zip(path) else numbered_pickle_defect(path)
 
 
 def _zip_or_pickle(path: Path) -> str | None:
-    return _archive_flaw(path) if _begins_as_zip(path) else pickle_flaw(path)
+    return _archive_flaw(path) if _begins_as_zip(path) else pickle_defect(path)
 
 
 def _zip_or_else(path: Path) -> str | None:
@@ -126,7 +126,7 @@ def _safetensors_flaw(path: Path) -> str | None:
         if length > size - 8:
             return "its header is not written yet"
         try:
-            expected = 8 + length + _tensors_end(json.loads(file.read(min(length, LONGEST_HEADER))))
+            expected = 8 + length + _tensors_end(json.loads(file.read(min(length, MAX_HEADER_BYTES))))
         except (ValueError, LookupError, TypeError, AttributeError):
             return "its header is damaged"
     return None if size == expected else f"it has {size} bytes, its header says {expected}"
@@ -154,12 +154,12 @@ def _json_lines(data: bytes) -> bool:
         return False
 
 
-STRUCTURES: Mapping[str, Callable[[Path], str | None]] = {
+FORMAT_CHECKS: Mapping[str, Callable[[Path], str | None]] = {
     **dict.fromkeys((".npz", ".zip", ".keras"), _archive_flaw),
     **dict.fromkeys((".pt", ".pth", ".ckpt"), _torch_flaw),
     **dict.fromkeys((".pkl", ".pickle", ".pdparams", ".pdopt"), _zip_or_pickle),
     ".bin": _zip_or_else,
-    ".joblib": joblib_flaw,
+    ".joblib": joblib_defect,
     ".index": _table_flaw,
     ".safetensors": _safetensors_flaw,
     ".json": _json_flaw,

@@ -28,7 +28,7 @@ UNFINISHED: Mapping[str, str] = {
     "*_temp": "TensorFlow's shards before they are merged (functional_saver.py), at the top only",
 }
 """Names of unfinished files and directories, each with who uses it."""
-LEFT_OUT: Mapping[str, str] = {
+IGNORED: Mapping[str, str] = {
     "zero_to_fp32.py": "DeepSpeed copies this program of its own to the top at every save",
     "zero_to_torch.py": "the same, since 0.19",
 }
@@ -44,7 +44,7 @@ class Without(StrEnum):
 
 
 @dataclass(frozen=True)
-class Writer:
+class FrameworkRule:
     """One writer's habit.
 
     Attributes:
@@ -92,8 +92,8 @@ def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(spelled.replace(r"\*", "[^/]*").replace(r"\#", r"\d+"))
 
 
-WRITERS: tuple[Writer, ...] = (
-    Writer(
+FRAMEWORK_RULES: tuple[FrameworkRule, ...] = (
+    FrameworkRule(
         name="torch DCP",
         signs=("…/*.distcp",),
         last=("…/.metadata", "…/__#.metadata"),
@@ -105,7 +105,7 @@ WRITERS: tuple[Writer, ...] = (
         source="torch/distributed/checkpoint/filesystem.py, `finish`",
         tried="torch 2.15.0, two ranks, in one directory and in one each",
     ),
-    Writer(
+    FrameworkRule(
         name="TensorFlow Saver",
         signs=("….data-#-of-#", "…_temp/part-#-of-#.*"),
         last=("….index",),
@@ -117,7 +117,7 @@ WRITERS: tuple[Writer, ...] = (
         source="tensorflow/core/util/tensor_bundle/tensor_bundle.cc, `MergeBundles`",
         tried="tensorflow 2.21.0, CheckpointManager",
     ),
-    Writer(
+    FrameworkRule(
         name="TensorFlow SavedModel",
         signs=("…/variables/variables.*",),
         last=("…/saved_model.pb",),
@@ -127,7 +127,7 @@ WRITERS: tuple[Writer, ...] = (
         source="tensorflow/python/saved_model/save.py, `save_and_return_nodes`",
         tried="tensorflow 2.21.0",
     ),
-    Writer(
+    FrameworkRule(
         name="Hugging Face Trainer",
         signs=(
             "<checkpoint-#>/training_args.bin",
@@ -141,14 +141,14 @@ WRITERS: tuple[Writer, ...] = (
         source="transformers/trainer.py, `_save_checkpoint`",
         tried="transformers 5.23.0",
     ),
-    Writer(
+    FrameworkRule(
         name="Hugging Face Trainer, several processes",
         signs=("<checkpoint-#>/rng_state_#.pth",),
         besides="no barrier follows: any rank's file may come after `trainer_state.json`",
         source="transformers/trainer.py, `_save_rng_state`",
         tried="imitated",
     ),
-    Writer(
+    FrameworkRule(
         name="Hugging Face save_pretrained",
         signs=("…/config.json", "…/adapter_config.json"),
         last=("…/trainer_state.json",),
@@ -156,7 +156,7 @@ WRITERS: tuple[Writer, ...] = (
         source="transformers/modeling_utils.py, `save_pretrained`",
         tried="transformers 5.23.0",
     ),
-    Writer(
+    FrameworkRule(
         name="safetensors, sharded",
         signs=("…-#-of-#.safetensors", "…-#-of-#.bin"),
         last=("….safetensors.index.json", "….bin.index.json"),
@@ -165,7 +165,7 @@ WRITERS: tuple[Writer, ...] = (
         source="transformers/modeling_utils.py, `save_pretrained`",
         tried="transformers 5.23.0, safetensors 0.8.0",
     ),
-    Writer(
+    FrameworkRule(
         name="safetensors, single",
         signs=("….safetensors",),
         last=("….safetensors",),
@@ -174,7 +174,7 @@ WRITERS: tuple[Writer, ...] = (
         source="safetensors/src/tensor.rs, `serialize_to_file`",
         tried="safetensors 0.8.0",
     ),
-    Writer(
+    FrameworkRule(
         name="Accelerate save_state",
         signs=("…/optimizer.bin", "…/optimizer_#.bin"),
         last=("…/random_states_#.pkl",),
@@ -182,7 +182,7 @@ WRITERS: tuple[Writer, ...] = (
         source="accelerate/checkpointing.py, `save_accelerator_state`",
         tried="accelerate 1.15.0",
     ),
-    Writer(
+    FrameworkRule(
         name="Orbax",
         signs=("…/_CHECKPOINT_METADATA",),
         last=("…/_CHECKPOINT_METADATA",),
@@ -191,21 +191,21 @@ WRITERS: tuple[Writer, ...] = (
         source="orbax/checkpoint/_src/path/atomicity.py, `finalize`",
         tried="orbax-checkpoint 0.12.8, asynchronous",
     ),
-    Writer(
+    FrameworkRule(
         name="DeepSpeed",
         signs=("…/*/*_model_states.pt", "…/*/*_optim_states.pt"),
         besides="zip is whole; rank 0 writes `latest` before the barrier, so other ranks may go on",
         source="deepspeed/runtime/engine.py, `save_checkpoint`",
         tried="deepspeed 0.19.8, ZeRO 1 on one rank, without a GPU",
     ),
-    Writer(
+    FrameworkRule(
         name="Megatron-LM",
         signs=("…/iter_#/*.distcp", "…/iter_#/common.pt", "…/iter_#/mp_rank_*/*.pt"),
         besides="as torch DCP in its format `torch_dist`; the tokenizer's files follow the tracker",
         source="megatron/training/checkpointing.py, `save_checkpoint`",
         tried="megatron-core 0.16.1, without a GPU; tracker and tokenizer imitated",
     ),
-    Writer(
+    FrameworkRule(
         name="Paddle",
         signs=("….pdparams",),
         last=("….pdopt",),
@@ -214,7 +214,7 @@ WRITERS: tuple[Writer, ...] = (
         source="paddle/framework/io.py, `save`",
         tried="paddlepaddle 3.3.1",
     ),
-    Writer(
+    FrameworkRule(
         name="Lightning",
         signs=("….ckpt",),
         last=("….ckpt",),
@@ -223,7 +223,7 @@ WRITERS: tuple[Writer, ...] = (
         source="lightning/fabric/utilities/cloud_io.py, `_atomic_save`",
         tried="lightning 2.6.6, both mounts",
     ),
-    Writer(
+    FrameworkRule(
         name="torch.save, Keras archives, savez",
         signs=("….pt", "….pth", "….keras", "….npz"),
         last=("….pt", "….pth", "….keras", "….npz"),
@@ -232,7 +232,7 @@ WRITERS: tuple[Writer, ...] = (
         source="torch/serialization.py, `_open_zipfile_writer_file`",
         tried="torch 2.15.0, keras 3.15.1",
     ),
-    Writer(
+    FrameworkRule(
         name="any other",
         signs=(),
         besides="then quiet for the short pause; where no close was seen, for the long one",
@@ -243,7 +243,11 @@ WRITERS: tuple[Writer, ...] = (
 KNOWN = re.compile(
     "|".join(
         sorted(
-            {_pattern(text.rpartition("/")[2]).pattern for row in WRITERS for text in row.signs + row.last}
+            {
+                _pattern(text.rpartition("/")[2]).pattern
+                for row in FRAMEWORK_RULES
+                for text in row.signs + row.last
+            }
         )
     )
 )

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from podferry.contract.quantity import format_bytes
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
-from podferry.sidecar.checkpoint.detect.missing_files import ended, lacks
-from podferry.sidecar.runtime.file_identity import Identity
+from podferry.sidecar.checkpoint.detect.missing_files import ended, missing_files
+from podferry.sidecar.runtime.file_identity import FileIdentity
 
 DIGITS = re.compile(r"\d+")
 SHORT = 0.9
@@ -23,7 +23,7 @@ NEAR = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class History:
     """What else there is of a checkpoint's series.
 
     Attributes:
@@ -35,12 +35,12 @@ class Past:
     beside: tuple[Candidate, ...] = ()
 
 
-def series(name: str) -> str:
+def series_of(name: str) -> str:
     """What the names of one series have in common."""
     return DIGITS.sub("#", name)
 
 
-def past(candidate: Candidate, taken: Iterable[Candidate], present: Iterable[Candidate]) -> Past:
+def history_of(candidate: Candidate, taken: Iterable[Candidate], present: Iterable[Candidate]) -> History:
     """The rest of a checkpoint's series.
 
     Args:
@@ -48,14 +48,14 @@ def past(candidate: Candidate, taken: Iterable[Candidate], present: Iterable[Can
         taken: What was taken for whole, in any order; earlier versions of the same name are among it.
         present: What lies there now.
     """
-    own = series(candidate.name)
-    before = [one for one in taken if series(one.name) == own and one.changed_ns <= candidate.changed_ns]
+    own = series_of(candidate.name)
+    before = [one for one in taken if series_of(one.name) == own and one.changed_ns <= candidate.changed_ns]
     before.sort(key=lambda one: one.changed_ns, reverse=True)
-    beside = (one for one in present if series(one.name) == own and one.name != candidate.name)
-    return Past(tuple(before), tuple(beside))
+    beside = (one for one in present if series_of(one.name) == own and one.name != candidate.name)
+    return History(tuple(before), tuple(beside))
 
 
-def shortened(candidate: Candidate, known: Past) -> Iterator[tuple[str, str]]:
+def shortened(candidate: Candidate, known: History) -> Iterator[tuple[str, str]]:
     """Which files of a checkpoint are clearly shorter than those before them, each with the sizes in words.
 
     What was there before the writer's end mark came is left out. Two of the same new size show that it is
@@ -84,7 +84,7 @@ def clearly_shorter(size: int, before: list[int]) -> bool:
     return even or size < SHORT * before[0]
 
 
-def _pairs(candidate: Candidate, other: Candidate) -> Iterator[tuple[str, Identity]]:
+def _pairs(candidate: Candidate, other: Candidate) -> Iterator[tuple[str, FileIdentity]]:
     """The files of another of the series that stand where this one's do, by this one's names.
 
     Several that differ in digits alone, as ranks' do, are paired in their order where both have as many.
@@ -100,18 +100,18 @@ def _pairs(candidate: Candidate, other: Candidate) -> Iterator[tuple[str, Identi
 def _by_series(candidate: Candidate) -> Mapping[str, list[str]]:
     found = defaultdict(list)
     for name, _ in candidate.files:
-        found[series(name)].append(name)
+        found[series_of(name)].append(name)
     for names in found.values():
         names.sort(key=lambda name: [int(digits) for digits in DIGITS.findall(name)])
     return found
 
 
-def missed(candidate: Candidate, known: Past, *, gang: bool) -> str | None:
+def missed(candidate: Candidate, known: History, *, gang: bool) -> str | None:
     """Why a checkpoint lacks what the one before it had last, where its writer keeps to that."""
     if not known.before:
         return None
-    had = {series(name) for name, _ in known.before[0].files}
-    for lack in lacks(dict(candidate.files), gang=gang):
-        if lack.kept and series(lack.kept) in had:
+    had = {series_of(name) for name, _ in known.before[0].files}
+    for lack in missing_files(dict(candidate.files), gang=gang):
+        if lack.kept and series_of(lack.kept) in had:
             return f"{lack.reason}, and {known.before[0].name} had one"
     return None

@@ -7,15 +7,15 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from podferry.sidecar.checkpoint.detect.framework_rules import KNOWN, WRITERS, Without, Writer
-from podferry.sidecar.runtime.file_identity import Identity
+from podferry.sidecar.checkpoint.detect.framework_rules import FRAMEWORK_RULES, KNOWN, FrameworkRule, Without
+from podferry.sidecar.runtime.file_identity import FileIdentity
 
 SHARD = re.compile(r"(?P<stem>.*)-(?P<number>\d{5})-of-(?P<count>\d{5})(?P<suffix>.*)")
 PLACE = re.compile("…|<.*>")
 
 
 @dataclass(frozen=True, slots=True)
-class Lack:
+class MissingFiles:
     """What a writer's rule still waits for.
 
     Attributes:
@@ -29,7 +29,7 @@ class Lack:
     kept: str = ""
 
 
-def lacks(files: Mapping[str, Identity], *, gang: bool) -> list[Lack]:
+def missing_files(files: Mapping[str, FileIdentity], *, gang: bool) -> list[MissingFiles]:
     """What the rules of all writers still miss in a checkpoint.
 
     Args:
@@ -37,10 +37,10 @@ def lacks(files: Mapping[str, Identity], *, gang: bool) -> list[Lack]:
         gang: This pod has only its part, and is not the coordinator's.
     """
     known = {name: seen for name, seen in files.items() if KNOWN.fullmatch(name.rpartition("/")[2])}
-    return [lack for writer in WRITERS for lack in _lacks(writer, known, gang=gang)]
+    return [lack for writer in FRAMEWORK_RULES for lack in _lacks(writer, known, gang=gang)]
 
 
-def _lacks(writer: Writer, files: Mapping[str, Identity], *, gang: bool) -> Iterator[Lack]:
+def _lacks(writer: FrameworkRule, files: Mapping[str, FileIdentity], *, gang: bool) -> Iterator[MissingFiles]:
     signs, marks = writer.patterns
     lasts = _places(marks, files)
     for place, names in _places(signs, files).items():
@@ -52,13 +52,13 @@ def _lacks(writer: Writer, files: Mapping[str, Identity], *, gang: bool) -> Iter
         elif writer.ordered:
             mark = max(lasts[place], key=lambda name: files[name].mtime_ns)
             if files[mark].mtime_ns < files[newest].mtime_ns:
-                yield Lack(f"{mark} is older than {newest}", Without.NEVER)
+                yield MissingFiles(f"{mark} is older than {newest}", Without.NEVER)
 
 
-def ended(files: Mapping[str, Identity]) -> set[str]:
+def ended(files: Mapping[str, FileIdentity]) -> set[str]:
     """The files that were written before what their writer leaves last."""
     found: set[str] = set()
-    for writer in WRITERS:
+    for writer in FRAMEWORK_RULES:
         if writer.ends:
             marks = _places(writer.patterns[1], files)
             for place, names in marks.items():
@@ -71,7 +71,7 @@ def ended(files: Mapping[str, Identity]) -> set[str]:
     return found
 
 
-def _places(patterns: tuple[re.Pattern[str], ...], files: Mapping[str, Identity]) -> dict[str, list[str]]:
+def _places(patterns: tuple[re.Pattern[str], ...], files: Mapping[str, FileIdentity]) -> dict[str, list[str]]:
     found = defaultdict(list)
     for name in files:
         match = next(filter(None, (pattern.fullmatch(name) for pattern in patterns)), None)
@@ -80,12 +80,12 @@ def _places(patterns: tuple[re.Pattern[str], ...], files: Mapping[str, Identity]
     return found
 
 
-def _absent(writer: Writer, place: str, sign: str, *, alone: bool) -> Lack:
+def _absent(writer: FrameworkRule, place: str, sign: str, *, alone: bool) -> MissingFiles:
     if not writer.last:
-        return Lack(f"{sign}: {writer.besides}", Without.PAUSE)
+        return MissingFiles(f"{sign}: {writer.besides}", Without.PAUSE)
     name = PLACE.sub(lambda _: place, writer.last[0]).lstrip("/")
     without = Without.PAUSE if writer.led and alone else writer.without
-    return Lack(f"{sign} is there, {name} is not yet", without, name if writer.kept else "")
+    return MissingFiles(f"{sign} is there, {name} is not yet", without, name if writer.kept else "")
 
 
 def _leads(names: list[str]) -> bool:
@@ -93,7 +93,7 @@ def _leads(names: list[str]) -> bool:
     return any(name.rpartition("/")[2].startswith("__0_") for name in names)
 
 
-def _missing(names: list[str]) -> Iterator[Lack]:
+def _missing(names: list[str]) -> Iterator[MissingFiles]:
     """Sets of shards of which some are not there."""
     sets = defaultdict(set)
     for match in filter(None, map(SHARD.fullmatch, names)):
@@ -101,4 +101,4 @@ def _missing(names: list[str]) -> Iterator[Lack]:
     for (stem, count, suffix), numbers in sets.items():
         if len(numbers) < int(count):
             of = f"{stem}-*-of-{count}{suffix}"
-            yield Lack(f"{len(numbers)} of {int(count)} shards {of} are there", Without.NEVER)
+            yield MissingFiles(f"{len(numbers)} of {int(count)} shards {of} are there", Without.NEVER)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 NO_END = "its pickle has no end yet"
-LONGEST_WALK = 2_000_000
+MAX_OPCODES = 2_000_000
 """Opcodes that are looked at, which takes a second or two. Beyond them the last byte alone tells."""
 LINE = 1 << 16
 """Bytes of an argument that are read at once; longer ones are passed over where their length is known."""
@@ -37,7 +37,7 @@ class CannotTell(Exception):
     """What lies there may be whole or not: its format does not say."""
 
 
-def pickle_flaw(path: Path) -> str | None:
+def pickle_defect(path: Path) -> str | None:
     """Why a file of pickles, one after the other, cannot be whole; None where it is.
 
     Raises:
@@ -55,19 +55,19 @@ def pickle_flaw(path: Path) -> str | None:
             return NO_END if size else "it is empty"
 
 
-def numbered_pickle_flaw(path: Path) -> str | None:
+def numbered_pickle_defect(path: Path) -> str | None:
     """The same, where anything that does not begin as a pickle does may be of another format.
 
     Raises:
-        CannotTell, OSError: See `pickle_flaw`.
+        CannotTell, OSError: See `pickle_defect`.
     """
     with path.open("rb") as file:
         if not _numbered(file.read(2)):
             raise CannotTell
-    return pickle_flaw(path)
+    return pickle_defect(path)
 
 
-def joblib_flaw(path: Path) -> str | None:
+def joblib_defect(path: Path) -> str | None:
     """Joblib puts raw arrays into its pickle, which cannot be walked; its last byte is a pickle's still.
 
     Source: joblib/numpy_pickle.py (`NumpyPickler.save`).
@@ -102,7 +102,7 @@ def _walk(file: BinaryIO, size: int) -> bool:
         CannotTell: An opcode is unknown to the pickle's protocol.
     """
     protocol = 1
-    for _ in range(LONGEST_WALK):
+    for _ in range(MAX_OPCODES):
         code = file.read(1)
         if not code:
             raise EOFError

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podferry.sidecar.checkpoint.detect.candidate import Candidate, candidate_name
-from podferry.sidecar.checkpoint.detect.change_tracker import Seen
+from podferry.sidecar.checkpoint.detect.change_tracker import SeenFile
 from podferry.sidecar.checkpoint.detect.pointer_files import POINTERS, is_pointer, named
-from podferry.sidecar.runtime.file_identity import Identity
+from podferry.sidecar.runtime.file_identity import FileIdentity
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,22 +21,22 @@ class Pointer:
         text: All that stood in it.
     """
 
-    identity: Identity
+    identity: FileIdentity
     text: bytes
 
 
-def read_pointer(root: Path, name: str, identity: Identity, checkpoint: str) -> Pointer | None:
+def read_pointer(root: Path, name: str, identity: FileIdentity, checkpoint: str) -> Pointer | None:
     """The pointer in that identity; None where it is another one by now, or names another checkpoint."""
     try:
         text = (root / name).read_bytes()
-        found = Identity.of((root / name).stat(follow_symlinks=False))
+        found = FileIdentity.of((root / name).stat(follow_symlinks=False))
     except OSError:
         return None
     names_it = named(text.decode(errors="replace"), {checkpoint}) is not None
     return Pointer(identity, text) if found == identity and names_it else None
 
 
-def data(candidate: Candidate) -> dict[str, Identity]:
+def data(candidate: Candidate) -> dict[str, FileIdentity]:
     """A checkpoint's files without the pointers, which come and go."""
     return {name: identity for name, identity in candidate.files if not is_pointer(name, identity.size)}
 
@@ -51,7 +51,7 @@ def _owned(present: Iterable[Candidate], pointers: set[str]) -> list[tuple[str, 
     ]
 
 
-class Pointed:
+class PointerTracker:
     """The pointers of one directory, as they were.
 
     Attributes:
@@ -62,7 +62,7 @@ class Pointed:
         self.held: dict[str, dict[str, Pointer]] = {}
         self._root = root
 
-    def read(self, seen: Mapping[str, Seen], present: Mapping[str, Candidate], now: float | None) -> None:
+    def read(self, seen: Mapping[str, SeenFile], present: Mapping[str, Candidate], now: float | None) -> None:
         """Take in what lies there.
 
         A pointer is read once it was closed, or has been the same since an earlier look. One that was

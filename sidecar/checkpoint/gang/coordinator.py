@@ -1,6 +1,6 @@
 """One checkpoint of several pods: each sends its own files, and it is real when all parts are there.
 
-Each rank writes its `Part` when its files have been sent, and whoever then finds the parts of all ranks
+Each rank writes its `RankPart` when its files have been sent, and whoever then finds the parts of all ranks
 commits them. What must never happen is that parts of two attempts are joined: after a restart the trainers
 write the same steps again, with other bytes. Nobody tells the agents which attempt a file is of, so this is
 told by the *generation*, the set of all lives of all ranks (`contract/rank_parts.py`):
@@ -21,7 +21,8 @@ An agent that starts completes what is complete, announces itself, and only then
 then on, nothing older can be completed. What is left is one request: an agent that has looked at the names
 before the announcement, and whose commit arrives after the choice. That commit is whole, and of one attempt;
 steps behind it are refused to the new attempt, since its parts know which commits were there when it began
-(`Part.base`). But a rank that starts in that very moment may resume from it while another has resumed from
+(`RankPart.base`). But a rank that starts in that very moment may resume from it while another has resumed
+from
 the one before. Also not seen is a trainer that begins anew in place and reaches a step for the first time
 before another rank, whose trainer had saved that step in the attempt before, shows that it has begun anew.
 `renew` is there for whoever knows of such a start.
@@ -37,18 +38,24 @@ import structlog
 
 from podferry.contract.commit import Commit, CommittedFile, step_of
 from podferry.contract.errors import FerryError, Problem, Refused, Superseded
-from podferry.contract.rank_parts import FORMAT, Part, generation_of, order_of, united, united_folder
-from podferry.sidecar.checkpoint.commit.agent_identity import Author
+from podferry.contract.rank_parts import FORMAT, RankPart, epoch_of, order_of, united, united_folder
+from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.committer import Committer
-from podferry.sidecar.checkpoint.gang.join_rules import awaited, grown, holds, newer, stepless
-from podferry.sidecar.checkpoint.gang.membership import Members
-from podferry.sidecar.checkpoint.gang.part_registry import Shares
+from podferry.sidecar.checkpoint.gang.join_rules import (
+    contains,
+    missing_ranks,
+    newer,
+    no_step_problem,
+    superset_of,
+)
+from podferry.sidecar.checkpoint.gang.membership import Membership
+from podferry.sidecar.checkpoint.gang.part_registry import PartRegistry
 from podferry.storage.store import Store
 
 log = structlog.get_logger(__name__)
 
 
-class Gang:
+class GangCoordinator:
     """One rank among those that write a lineage's checkpoints together."""
 
     def __init__(
@@ -56,16 +63,16 @@ class Gang:
         committer: Committer,
         store: Store,
         lineage: str,
-        author: Author,
+        author: AgentIdentity,
         world: int,
         clock: Callable[[], float],
     ) -> None:
         assert author.rank is not None  # noqa: S101 - the plan refuses several pods that have no rank
         self._committer, self._lineage, self._world, self._clock = committer, lineage, world, clock
         self._rank, self._writer = author.rank, author.writer
-        self._shares = Shares(committer.catalogue, lineage)
-        self._members = Members(store, lineage, author.rank, author.writer, committer.log, clock)
-        self._offered: dict[str, Part] = {}
+        self._shares = PartRegistry(committer.catalogue, lineage)
+        self._members = Membership(store, lineage, author.rank, author.writer, committer.log, clock)
+        self._offered: dict[str, RankPart] = {}
         self._given_up: dict[str, Problem] = {}
         self._lacked: dict[str, list[int]] = {}
         self._commits: list[Commit] = []
@@ -75,11 +82,11 @@ class Gang:
 
     async def settle_before_start(self) -> list[Commit]:
         """Complete what is complete, before this agent announces itself and chooses what to restore."""
-        generation = generation_of(await self._members.names())
+        generation = epoch_of(await self._members.names())
         committed = []
         for name in sorted(await self._shares.names(), key=order_of):
             parts = await self._shares.of(name)
-            if not awaited(parts, self._world, generation):
+            if not missing_ranks(parts, self._world, generation):
                 committed.append(await self._commit(name, parts, generation))
         return [commit for commit in committed if commit is not None]
 
@@ -126,7 +133,7 @@ class Gang:
             Fenced: Another agent has taken over.
             Changed: Data that it refers to has been removed meanwhile: it is to be sent again.
         """
-        problem = stepless(name)
+        problem = no_step_problem(name)
         if problem is not None:
             raise Refused(problem)
         async with self._lock:
@@ -142,7 +149,7 @@ class Gang:
             )
             await self._members.renew()
         own = self._members.own
-        part = Part(
+        part = RankPart(
             format=FORMAT,
             lineage=self._lineage,
             name=name,
@@ -178,13 +185,13 @@ class Gang:
             problems, self._problems = list(self._problems.values()), {}
         return commits, problems
 
-    async def _advance(self, part: Part, generation: str) -> None:
+    async def _advance(self, part: RankPart, generation: str) -> None:
         standing = await self._standing(part)
         if standing is not None:
             self._finish(part, standing)
             return
         parts = await self._shares.of(part.name)
-        missing = awaited(parts, self._world, generation)
+        missing = missing_ranks(parts, self._world, generation)
         reason = self._too_late(part, generation)
         if reason is not None:
             self._give_up(part, reason, [rank for rank in missing if rank != self._rank])
@@ -197,10 +204,10 @@ class Gang:
             self._problems[part.name] = Problem(what, f"since {part.created}")
             return
         commit = await self._commit(part.name, parts, generation)
-        if commit is not None and holds(commit, part):
+        if commit is not None and contains(commit, part):
             self._finish(part, commit)
 
-    def _too_late(self, part: Part, generation: str) -> str | None:
+    def _too_late(self, part: RankPart, generation: str) -> str | None:
         late = self._late(part.name)
         if late is not None:
             same = ", with other files" if late.name == part.name else ""
@@ -211,7 +218,7 @@ class Gang:
         word = "rank" if len(ranks) == 1 else "ranks"
         return f"{word} {', '.join(map(str, ranks))} of {self._world}"
 
-    async def _commit(self, name: str, parts: Mapping[int, Part], generation: str) -> Commit | None:
+    async def _commit(self, name: str, parts: Mapping[int, RankPart], generation: str) -> Commit | None:
         """Commit parts that are all there; None where that is too late.
 
         The parts have been read before: see the module's docstring.
@@ -224,7 +231,7 @@ class Gang:
             late = newer(self._committer.log.known, name, base)
             if late is not None:
                 raise Superseded.of(f"{name} is not committed", f"{late.name} is durable already")
-            if generation_of(await self._members.names()) != generation:
+            if epoch_of(await self._members.names()) != generation:
                 raise Superseded.of(f"{name} is not committed", "a rank has begun anew since it was written")
 
         try:
@@ -238,20 +245,20 @@ class Gang:
             log.warning("parts that are done with were left", reason=str(error))
         return commit
 
-    async def _standing(self, part: Part) -> Commit | None:
+    async def _standing(self, part: RankPart) -> Commit | None:
         """The commit that has made a part real."""
         for number, known in sorted(self._committer.log.known.items(), reverse=True):
             if known.name == part.name and number > part.base:
                 commit = await self._committer.log.read(number)
-                if commit is not None and holds(commit, part):
+                if commit is not None and contains(commit, part):
                     return commit
         return None
 
-    def _finish(self, part: Part, commit: Commit) -> None:
+    def _finish(self, part: RankPart, commit: Commit) -> None:
         self._forget(part)
         self._commits.append(commit)
 
-    def _give_up(self, part: Part, reason: str, missing: list[int]) -> None:
+    def _give_up(self, part: RankPart, reason: str, missing: list[int]) -> None:
         """Offer a part no more. It stays where it is: another content of this name is still known as such."""
         missing = self._lacked.get(
             part.name, missing
@@ -262,7 +269,7 @@ class Gang:
         log.warning(problem.what, name=part.name, reason=problem.measured)
         self._problems[part.name] = self._given_up[part.name] = problem
 
-    def _forget(self, part: Part) -> None:
+    def _forget(self, part: RankPart) -> None:
         self._lacked.pop(part.name, None)
         if self._offered.get(part.name) is part:
             del self._offered[part.name]
@@ -273,7 +280,7 @@ class Gang:
         highest, then = self._latest.get(kind, (place, changed))
         # An older agent of this rank may have replaced the one that is there.
         before = filter(None, (await self._shares.read(name, self._rank), self._offered.get(name)))
-        again = any(part.member == self._members.name and not grown(part, files) for part in before)
+        again = any(part.member == self._members.name and not superset_of(part, files) for part in before)
         if again or (place < highest and changed > then):
             self._latest = {kind: (place, changed)}
             return True

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from podferry.contract.commit import Commit, CommittedFile, step_of
 from podferry.contract.errors import Problem
-from podferry.contract.rank_parts import Part, order_of
+from podferry.contract.rank_parts import RankPart, order_of
 
 
-def stepless(name: str) -> Problem | None:
+def no_step_problem(name: str) -> Problem | None:
     """Why several pods cannot write a checkpoint of this name together, None where they can.
 
     A `last.pt` that one rank has already overwritten must not be joined with the one that another has not.
@@ -20,20 +20,20 @@ def stepless(name: str) -> Problem | None:
     return Problem("several pods must name the step in what they write together", repr(name), remedy)
 
 
-def grown(before: Part, files: tuple[CommittedFile, ...]) -> bool:
+def superset_of(before: RankPart, files: tuple[CommittedFile, ...]) -> bool:
     """Whether all that a part holds is there unchanged: files were added to it at most."""
     held = {(file.name, file.size, file.xxh128) for file in before.files}
     return held <= {(file.name, file.size, file.xxh128) for file in files}
 
 
-def holds(commit: Commit, part: Part) -> bool:
+def contains(commit: Commit, part: RankPart) -> bool:
     """Whether a commit makes a part real."""
     ranks = {None, part.rank}
     held = {(file.name, file.size, file.xxh128) for file in commit.files if file.rank in ranks}
     return commit.name == part.name and all((f.name, f.size, f.xxh128) in held for f in part.files)
 
 
-def awaited(parts: Mapping[int, Part], world: int, generation: str) -> list[int]:
+def missing_ranks(parts: Mapping[int, RankPart], world: int, generation: str) -> list[int]:
     """The ranks whose part is not there, or not of this generation."""
     good = {rank for rank, part in parts.items() if (part.world, part.generation) == (world, generation)}
     return [rank for rank in range(world) if rank not in good]

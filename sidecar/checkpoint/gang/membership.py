@@ -13,11 +13,11 @@ from podferry.contract.errors import Corrupt, Fenced, NotFound
 from podferry.contract.rank_parts import (
     FORMAT,
     RANKS,
-    Member,
-    View,
+    GangMember,
+    MembershipView,
     decode_member,
     encode,
-    generation_of,
+    epoch_of,
     member_name,
     member_of,
 )
@@ -32,7 +32,7 @@ MARGIN = 60.0
 """Seconds: much longer than between two looks, after the last of which a clock may have been set back."""
 
 
-def seen_at(views: Iterable[View], time: float) -> str:
+def seen_at(views: Iterable[MembershipView], time: float) -> str:
     """The generation that had been seen at a time; empty where none had been.
 
     After a clock was set back, the older views count until it has passed them. That refuses parts, and joins
@@ -46,7 +46,7 @@ def seen_at(views: Iterable[View], time: float) -> str:
     return found
 
 
-def takes_over(rival: Member, other: str, rank: int, writer: str) -> bool:
+def takes_over(rival: GangMember, other: str, rank: int, writer: str) -> bool:
     """Whether a rival of the same rank came after `writer`, or in the same moment and wins by its name.
 
     Args:
@@ -59,7 +59,7 @@ def takes_over(rival: Member, other: str, rank: int, writer: str) -> bool:
     return (rank, writer) in known or other > writer
 
 
-class Members:
+class Membership:
     """One agent among those of its lineage.
 
     Attributes:
@@ -77,7 +77,7 @@ class Members:
         clock: Callable[[], float],
     ) -> None:
         self.name = ""
-        self.own = Member(FORMAT, writer, datetime.fromtimestamp(0, UTC), 0)
+        self.own = GangMember(FORMAT, writer, datetime.fromtimestamp(0, UTC), 0)
         self._store, self._commits, self._clock = store, commits, clock
         self._lineage, self._rank, self._writer = lineage, rank, writer
         self._latest = 0.0
@@ -123,10 +123,10 @@ class Members:
             if self._fenced is not None:
                 raise self._fenced
             names = await self.names()
-            generation = generation_of(names)
+            generation = epoch_of(names)
             self._latest = max([self._latest, *(view.time for view in self.own.views)])
             if not self.own.views or self.own.views[-1].generation != generation:
-                views = (*self.own.views, View(self._seen_by(), generation))[-VIEWS:]
+                views = (*self.own.views, MembershipView(self._seen_by(), generation))[-VIEWS:]
                 self.own = msgspec.structs.replace(self.own, views=views)
                 await self._store.write(self._path(self.name), encode(self.own))
             self._latest = max(self._latest, self._clock())
@@ -151,13 +151,13 @@ class Members:
     def _path(self, name: str) -> str:
         return f"{self._lineage}/{RANKS}/{name}"
 
-    async def _read(self, name: str) -> Member:
+    async def _read(self, name: str) -> GangMember:
         path = self._path(name)
         return decode_member(bytes(await self._store.read(path)), f"{self._store.uri / path}")
 
     async def _begin(self, life: int, before: tuple[str, ...]) -> None:
         now = datetime.fromtimestamp(self._clock(), UTC)
-        own = Member(FORMAT, self._writer, now, self._commits.last, before, self.own.views)
+        own = GangMember(FORMAT, self._writer, now, self._commits.last, before, self.own.views)
         name = member_name(self._rank, self._writer, life)
         await self._store.write(self._path(name), encode(own))
         self.name, self.own = name, own
@@ -179,7 +179,7 @@ class Members:
                 raise self._fenced
             self._settled_with.add(name)
 
-    def _fence(self, rival: Member) -> Fenced:
+    def _fence(self, rival: GangMember) -> Fenced:
         log.error("another agent has taken over", writer=rival.writer, rank=self._rank)
         return Fenced.of(
             f"another agent writes as rank {self._rank} of {self._lineage} in place of this one",

@@ -9,23 +9,23 @@ import structlog
 
 from podferry.contract.commit import Commit
 from podferry.contract.errors import Changed, Corrupt, NotFound
-from podferry.contract.rank_parts import PARTS, Part, decode_part, encode, order_of, part_name
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.contract.rank_parts import PARTS, RankPart, decode_part, encode, order_of, part_name
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 
 log = structlog.get_logger(__name__)
 
 
-class Shares:
+class PartRegistry:
     """The parts of one lineage."""
 
-    def __init__(self, catalogue: Catalogue, lineage: str) -> None:
+    def __init__(self, catalogue: CommitReader, lineage: str) -> None:
         self._catalogue, self._store, self._lineage = catalogue, catalogue.store, lineage
 
     async def names(self) -> list[str]:
         """The checkpoints that have parts."""
         return [folder.rstrip("/") for folder in await self._store.children(self._path(PARTS))]
 
-    async def of(self, name: str) -> dict[int, Part]:
+    async def of(self, name: str) -> dict[int, RankPart]:
         """The parts of a checkpoint that are there and can be read, by rank."""
         children = await self._store.children(self._path(f"{PARTS}/{name}"))
         texts = [text.removesuffix(".json") for text in children]
@@ -33,7 +33,7 @@ class Shares:
         found = await asyncio.gather(*(self.read(name, rank) for rank in ranks))
         return {part.rank: part for part in found if part is not None}
 
-    async def read(self, name: str, rank: int) -> Part | None:
+    async def read(self, name: str, rank: int) -> RankPart | None:
         """A rank's part; None where there is none that can be read.
 
         Raises:
@@ -49,7 +49,7 @@ class Shares:
             return None
         return part if (part.lineage, part.name, part.rank) == (self._lineage, name, rank) else None
 
-    async def write(self, part: Part) -> None:
+    async def write(self, part: RankPart) -> None:
         """Write a rank's part in place of the one before."""
         await self._store.write(self._path(part_name(part.name, part.rank)), encode(part))
 
@@ -66,7 +66,7 @@ class Shares:
                 late = [part for part in parts if part.base < commit.sequence]
                 await self._store.delete(self._path(part_name(name, part.rank)) for part in late)
 
-    async def check_references(self, part: Part) -> None:
+    async def check_references(self, part: RankPart) -> None:
         """Whether what a part refers to is still listed: it stays then.
 
         Who removes commits looks at the parts after it, so this one must have been written before.

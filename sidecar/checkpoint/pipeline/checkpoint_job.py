@@ -14,48 +14,55 @@ from podferry.contract.commit import Commit
 from podferry.contract.errors import Problem, Refused
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import CheckpointSpec
-from podferry.sidecar.checkpoint.commit.agent_identity import Author
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.commit.handover import Handover
 from podferry.sidecar.checkpoint.commit.retention import Retention
 from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.detect.watcher import Watch, open_watch
-from podferry.sidecar.checkpoint.gang.coordinator import Gang
-from podferry.sidecar.checkpoint.pipeline.dependencies import Gear
-from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointFerry
-from podferry.sidecar.checkpoint.restore.downloader import lacking
-from podferry.sidecar.checkpoint.restore.restore import Source, restore, restored_status, source_of
-from podferry.sidecar.checkpoint.upload.hardlink_hold import Pins
-from podferry.sidecar.checkpoint.upload.upload_journal import Ledgers
+from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
+from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
+from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointPipeline
+from podferry.sidecar.checkpoint.restore.downloader import bytes_to_restore
+from podferry.sidecar.checkpoint.restore.restore import (
+    RestoreSource,
+    restore,
+    restore_source_of,
+    restored_status,
+)
+from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds
+from podferry.sidecar.checkpoint.upload.upload_journal import UploadJournals
 from podferry.sidecar.checkpoint.upload.uploader import Uploader
 from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.config.store_access import store_config
 from podferry.sidecar.staging.volume_capacity import measure
-from podferry.sidecar.state.agent_state import State
-from podferry.sidecar.state.durations import Timings
+from podferry.sidecar.state.agent_state import AgentState
+from podferry.sidecar.state.durations import Durations
 from podferry.sidecar.state.journal import Journal
-from podferry.sidecar.state.upload_counters import Meter
+from podferry.sidecar.state.upload_counters import UploadCounters
 from podferry.storage.factory import open_store
 
 log = structlog.get_logger(__name__)
 
 
-class CheckpointWork:
+class CheckpointJob:
     """Keeps the checkpoints of one lineage."""
 
-    def __init__(self, spec: CheckpointSpec, config: AgentConfig, journal: Journal, state: State) -> None:
+    def __init__(
+        self, spec: CheckpointSpec, config: AgentConfig, journal: Journal, state: AgentState
+    ) -> None:
         places, lineage = config.places, config.spec.lineage
         # The entry point resolves all three wherever there are checkpoints.
         assert places.checkpoints is not None and places.pins is not None  # noqa: PT018, S101
         assert lineage is not None  # noqa: S101
         self._spec, self._config, self._journal, self._state = spec, config, journal, state
         self._root, self._pins, self._lineage = places.checkpoints, places.pins, lineage
-        self._author = Author(journal.record.writer, config.spec.world, config.run, config.spec.rank)
+        self._author = AgentIdentity(journal.record.writer, config.spec.world, config.run, config.spec.rank)
         self._aside = places.pins.parent / "restoring"
         self._committer: Committer | None = None
-        self._gang: Gang | None = None
-        self._source: Source | None = None
+        self._gang: GangCoordinator | None = None
+        self._source: RestoreSource | None = None
         self._watch: Watch | None = None
         self._restored_names: list[str] = []
         self.restored: RestoredStatus | None = journal.record.restored
@@ -70,12 +77,12 @@ class CheckpointWork:
         """
         if self._committer is None:
             access = store_config(self._spec.access, self._config.checkpoint_secret)
-            catalogue = Catalogue(open_store(self._spec.parsed, access))
+            catalogue = CommitReader(open_store(self._spec.parsed, access))
             attempts = self._config.settings.checkpoint.attempts
             self._committer = Committer(catalogue, self._lineage, self._author, _now, attempts)
             self.handover = Handover(catalogue.store, self._lineage, self._author, _now)
             if self._gang_wished:
-                self._gang = Gang(
+                self._gang = GangCoordinator(
                     self._committer,
                     catalogue.store,
                     self._lineage,
@@ -99,7 +106,7 @@ class CheckpointWork:
         access = store_config(self._spec.access, self._config.checkpoint_secret)
         committer = self.connect()
         await committer.announce()
-        self._source = await source_of(self._spec.restore, committer.catalogue, self._lineage, access)
+        self._source = await restore_source_of(self._spec.restore, committer.catalogue, self._lineage, access)
         commits = await self._source.commits() if self._source else []
         if commits:
             self._refuse_unless_fits(commits[0])
@@ -115,7 +122,7 @@ class CheckpointWork:
 
     def _refuse_unless_fits(self, commit: Commit) -> None:
         free = measure(self._root).volume_bytes
-        if lacking(commit, self._root, self._aside, self._author.rank) > free:
+        if bytes_to_restore(commit, self._root, self._aside, self._author.rank) > free:
             measured = f"{commit.name} has {format_bytes(commit.bytes)}, {format_bytes(free)} are free"
             remedy = "Raise checkpoint-size, or set restore to never"
             raise Refused.of("the checkpoint to restore is larger than its volume", measured, remedy)
@@ -140,20 +147,20 @@ class CheckpointWork:
             self._restored_names = [file.name for file in commit.files]
             log.info("restored", name=commit.name, sequence=commit.sequence, bytes=commit.bytes)
 
-    async def ferry(self, timings: Timings) -> CheckpointFerry:
+    async def ferry(self, timings: Durations) -> CheckpointPipeline:
         """What makes new checkpoints durable from now on."""
-        settings, committer, meter = self._config.settings.checkpoint, self.connect(), Meter()
+        settings, committer, meter = self._config.settings.checkpoint, self.connect(), UploadCounters()
         if self._gang is not None:
             await self._gang.announce()  # a worker that starts again finds its pod's announcement
         # A worker that starts again needs no answer here: its pod trains, and its store may be away.
         newest = None
         if self._journal.record.gate is None:
             newest = await anext(committer.catalogue.newest_first(self._lineage), None)
-        ledgers = Ledgers(self._config.places.control / "uploads")
+        ledgers = UploadJournals(self._config.places.control / "uploads")
         limit = self._spec.upload_limit
-        gear = Gear(
+        gear = Dependencies(
             self._detector(),
-            Pins(self._pins, self._notes(), max(self._journal.record.placed, default=0)),
+            HardlinkHolds(self._pins, self._notes(), max(self._journal.record.placed, default=0)),
             Uploader(committer, ledgers, settings, limit, meter),
             committer,
             self._journal,
@@ -163,7 +170,7 @@ class CheckpointWork:
             self._retention(committer),
         )
         self._journal.record.restored = self.restored
-        ferry = CheckpointFerry(gear, self._state, settings, self._spec.keep_local)
+        ferry = CheckpointPipeline(gear, self._state, settings, self._spec.keep_local)
         ferry.mark_restored(self._restored_names)
         if newest is not None:
             ferry.leave_out_older(newest)

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.commit.retention import Retention
 from podferry.sidecar.checkpoint.detect.detector import Detector
-from podferry.sidecar.checkpoint.gang.coordinator import Gang
-from podferry.sidecar.checkpoint.upload.hardlink_hold import Pins
+from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
+from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds
 from podferry.sidecar.checkpoint.upload.uploader import Uploader
-from podferry.sidecar.state.durations import Timings
+from podferry.sidecar.state.durations import Durations
 from podferry.sidecar.state.journal import Journal
-from podferry.sidecar.state.upload_counters import Meter
+from podferry.sidecar.state.upload_counters import UploadCounters
 
 
 @dataclass(frozen=True, slots=True)
-class Gear:
+class Dependencies:
     """What finds, holds, sends, commits, remembers and counts.
 
     Attributes:
@@ -25,11 +25,11 @@ class Gear:
     """
 
     detector: Detector
-    pins: Pins
+    pins: HardlinkHolds
     uploader: Uploader
     committer: Committer
     journal: Journal
-    timings: Timings
-    meter: Meter
-    gang: Gang | None = None
+    timings: Durations
+    meter: UploadCounters
+    gang: GangCoordinator | None = None
     retention: Retention | None = None

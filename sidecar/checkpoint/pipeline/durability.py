@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 from podferry.contract.api import CheckpointStatus, Durability
 from podferry.contract.errors import Fenced, FerryError, PermanentError, Problem
 from podferry.sidecar.checkpoint.detect.detector import Detector
-from podferry.sidecar.checkpoint.pipeline.upload_queue import Line
-from podferry.sidecar.state.agent_state import State
-from podferry.sidecar.state.journal import Offered
-from podferry.sidecar.state.upload_counters import Meter
+from podferry.sidecar.checkpoint.pipeline.upload_queue import UploadQueue
+from podferry.sidecar.state.agent_state import AgentState
+from podferry.sidecar.state.journal import PublishedPart
+from podferry.sidecar.state.upload_counters import UploadCounters
 
 
-class Progress:
+class DurabilityTracker:
     """Answers whether checkpoints are durable.
 
     Args:
@@ -37,11 +37,11 @@ class Progress:
 
     def __init__(
         self,
-        state: State,
+        state: AgentState,
         detector: Detector,
-        line: Line,
-        offered: Mapping[str, Offered],
-        meter: Meter,
+        line: UploadQueue,
+        offered: Mapping[str, PublishedPart],
+        meter: UploadCounters,
         now: Callable[[], float] = time.time,
     ) -> None:
         assert state.status.checkpoints is not None  # noqa: S101 - only made for a pod with checkpoints

@@ -10,27 +10,32 @@ from podferry.contract.commit import Commit
 from podferry.contract.errors import Changed, Fenced, FerryError, Superseded
 from podferry.sidecar.checkpoint.commit.retention import Retention
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
-from podferry.sidecar.checkpoint.gang.coordinator import Gang
-from podferry.sidecar.checkpoint.pipeline.durability import Progress
-from podferry.sidecar.checkpoint.pipeline.version_registry import Book
-from podferry.sidecar.checkpoint.upload.hardlink_hold import Pinned
-from podferry.sidecar.checkpoint.upload.uploader import Shipment
-from podferry.sidecar.state.journal import Journal, Offered
+from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
+from podferry.sidecar.checkpoint.pipeline.durability import DurabilityTracker
+from podferry.sidecar.checkpoint.pipeline.version_registry import VersionRegistry
+from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
+from podferry.sidecar.checkpoint.upload.uploader import UploadResult
+from podferry.sidecar.state.journal import Journal, PublishedPart
 
 log = structlog.get_logger(__name__)
 
 
-class Offers:
+class GangPublisher:
     """Offers this rank's parts, and finds out which of them have become whole checkpoints."""
 
     def __init__(
-        self, gang: Gang, journal: Journal, book: Book, progress: Progress, retention: Retention | None
+        self,
+        gang: GangCoordinator,
+        journal: Journal,
+        book: VersionRegistry,
+        progress: DurabilityTracker,
+        retention: Retention | None,
     ) -> None:
         self._gang, self._journal, self._book, self._progress = gang, journal, book, progress
         self._retention = retention
         self._lock = asyncio.Lock()
 
-    async def offer(self, pinned: Pinned, shipment: Shipment) -> None:
+    async def offer(self, pinned: HeldCheckpoint, shipment: UploadResult) -> None:
         """Tell the other ranks what was sent.
 
         Raises:
@@ -38,13 +43,15 @@ class Offers:
         """
         candidate = pinned.candidate
         changed_at = candidate.changed_ns / 1e9
-        part = Offered(candidate.files, pinned.completed_at, changed_at, shipment.folder, shipment.files)
+        part = PublishedPart(
+            candidate.files, pinned.completed_at, changed_at, shipment.folder, shipment.files
+        )
         async with self._lock:
             await self._submit(candidate.name, part)
             self._journal.record.offered[candidate.name] = part
             self._journal.save()
 
-    async def _submit(self, name: str, part: Offered) -> None:
+    async def _submit(self, name: str, part: PublishedPart) -> None:
         await self._gang.submit(name, part.folder, part.sent, part.changed_at)
 
     async def run(self, every: float) -> None:

@@ -10,12 +10,12 @@ import structlog
 
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.pointer_files import POINTER_BYTES, POINTERS, read_links, read_small
-from podferry.sidecar.runtime.file_identity import Identity
+from podferry.sidecar.runtime.file_identity import FileIdentity
 
 log = structlog.get_logger(__name__)
 
 
-def expendable(
+def evictable(
     durable: Sequence[str], present: Mapping[str, Candidate], keep: int, pointed: str
 ) -> list[Candidate]:
     """Which checkpoints may go, oldest first.
@@ -47,7 +47,7 @@ def pointers(root: Path, present: Mapping[str, Candidate]) -> str:
     return "\n".join([*read_small(root, names).values(), *read_links(root).values()])
 
 
-def free(root: Path, candidate: Candidate) -> bool:
+def evict(root: Path, candidate: Candidate) -> bool:
     """Remove a checkpoint's files, and its directories where nothing else is left in them.
 
     Returns:
@@ -72,8 +72,8 @@ def free(root: Path, candidate: Candidate) -> bool:
     return True
 
 
-def _unchanged(path: Path, seen: Identity) -> bool:
+def _unchanged(path: Path, seen: FileIdentity) -> bool:
     try:
-        return Identity.of(path.stat(follow_symlinks=False)) == seen
+        return FileIdentity.of(path.stat(follow_symlinks=False)) == seen
     except (FileNotFoundError, NotADirectoryError):
         return False

@@ -18,29 +18,29 @@ from podferry.contract.commit import Commit
 from podferry.contract.errors import Changed, Refused
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.detector import gather
-from podferry.sidecar.checkpoint.gang.join_rules import stepless
-from podferry.sidecar.checkpoint.pipeline.dependencies import Gear
-from podferry.sidecar.checkpoint.pipeline.durability import Progress
-from podferry.sidecar.checkpoint.pipeline.gang_publisher import Offers
-from podferry.sidecar.checkpoint.pipeline.upload_queue import Line
-from podferry.sidecar.checkpoint.pipeline.upload_worker import Delivery
-from podferry.sidecar.checkpoint.pipeline.version_registry import Book
-from podferry.sidecar.checkpoint.pipeline.volume_pressure import Room
-from podferry.sidecar.checkpoint.upload.hardlink_hold import Pinned, add_pointers
+from podferry.sidecar.checkpoint.gang.join_rules import no_step_problem
+from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
+from podferry.sidecar.checkpoint.pipeline.durability import DurabilityTracker
+from podferry.sidecar.checkpoint.pipeline.gang_publisher import GangPublisher
+from podferry.sidecar.checkpoint.pipeline.upload_queue import UploadQueue
+from podferry.sidecar.checkpoint.pipeline.upload_worker import UploadWorker
+from podferry.sidecar.checkpoint.pipeline.version_registry import VersionRegistry
+from podferry.sidecar.checkpoint.pipeline.volume_pressure import VolumePressure
+from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint, add_pointers
 from podferry.sidecar.config.tuning import CheckpointSettings
-from podferry.sidecar.runtime.monotonic_clock import ForwardClock
-from podferry.sidecar.state.agent_state import State
+from podferry.sidecar.runtime.monotonic_clock import MonotonicClock
+from podferry.sidecar.state.agent_state import AgentState
 
 log = structlog.get_logger(__name__)
 
 
-class CheckpointFerry:
+class CheckpointPipeline:
     """The checkpoints of one agent."""
 
     def __init__(
         self,
-        gear: Gear,
-        state: State,
+        gear: Dependencies,
+        state: AgentState,
         settings: CheckpointSettings,
         keep_local: int = 1,
         now: Callable[[], float] = time.time,
@@ -53,18 +53,20 @@ class CheckpointFerry:
         times = [pinned.completed_at for pinned in held]
         times += [done.completed_at for done in journal.record.durable]
         times += [part.completed_at for part in journal.record.offered.values()]
-        self._now = now = ForwardClock(now, max(times, default=0.0))
+        self._now = now = MonotonicClock(now, max(times, default=0.0))
         gear.detector.marks.update(journal.record.marks)
-        self._line = Line(held, newest_first=journal.record.newest_first)
-        self._book = Book(journal, self._status, self._line, gear.timings, self._relieve, now)
-        self._progress = Progress(state, gear.detector, self._line, journal.record.offered, gear.meter, now)
-        self._room = Room(gear.detector, settings, keep_local)
+        self._line = UploadQueue(held, newest_first=journal.record.newest_first)
+        self._book = VersionRegistry(journal, self._status, self._line, gear.timings, self._relieve, now)
+        self._progress = DurabilityTracker(
+            state, gear.detector, self._line, journal.record.offered, gear.meter, now
+        )
+        self._room = VolumePressure(gear.detector, settings, keep_local)
         self._offers = (
-            Offers(gear.gang, journal, self._book, self._progress, gear.retention)
+            GangPublisher(gear.gang, journal, self._book, self._progress, gear.retention)
             if gear.gang is not None
             else None
         )
-        self._delivery = Delivery(
+        self._delivery = UploadWorker(
             gear, self._line, self._book, self._progress, self._offers, settings.retry_after
         )
 
@@ -128,7 +130,7 @@ class CheckpointFerry:
 
     async def _hold(self, candidate: Candidate) -> bool:
         """Pin and queue, an older version of the same name gives way; whether no other look is needed."""
-        problem = stepless(candidate.name) if self._offers is not None else None
+        problem = no_step_problem(candidate.name) if self._offers is not None else None
         if problem is not None:
             self._detector.waiting[candidate.name] = problem
             return True
@@ -151,7 +153,7 @@ class CheckpointFerry:
             self._delivery.overtake()
         return True
 
-    def _pin(self, candidate: Candidate) -> Pinned:
+    def _pin(self, candidate: Candidate) -> HeldCheckpoint:
         """Hold the data by link and the pointers as they were read; all by link where no copy has room.
 
         Raises:

@@ -12,13 +12,13 @@ import structlog
 
 from podferry.contract.commit import Commit
 from podferry.contract.errors import Changed, FerryError, Superseded
-from podferry.sidecar.checkpoint.pipeline.dependencies import Gear
-from podferry.sidecar.checkpoint.pipeline.durability import Progress
-from podferry.sidecar.checkpoint.pipeline.gang_publisher import Offers
-from podferry.sidecar.checkpoint.pipeline.upload_queue import Line
-from podferry.sidecar.checkpoint.pipeline.version_registry import Book
-from podferry.sidecar.checkpoint.upload.hardlink_hold import Pinned
-from podferry.sidecar.checkpoint.upload.uploader import Shipment
+from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
+from podferry.sidecar.checkpoint.pipeline.durability import DurabilityTracker
+from podferry.sidecar.checkpoint.pipeline.gang_publisher import GangPublisher
+from podferry.sidecar.checkpoint.pipeline.upload_queue import UploadQueue
+from podferry.sidecar.checkpoint.pipeline.version_registry import VersionRegistry
+from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
+from podferry.sidecar.checkpoint.upload.uploader import UploadResult
 
 log = structlog.get_logger(__name__)
 
@@ -26,7 +26,7 @@ TELL_EVERY = 1.0
 """Seconds between two reports of an upload that is under way."""
 
 
-class Delivery:
+class UploadWorker:
     """Empties the line.
 
     Args:
@@ -38,11 +38,11 @@ class Delivery:
 
     def __init__(
         self,
-        gear: Gear,
-        line: Line,
-        book: Book,
-        progress: Progress,
-        offers: Offers | None,
+        gear: Dependencies,
+        line: UploadQueue,
+        book: VersionRegistry,
+        progress: DurabilityTracker,
+        offers: GangPublisher | None,
         retry_after: float,
     ) -> None:
         self._gear, self._record = gear, gear.journal.record
@@ -76,7 +76,7 @@ class Delivery:
         if self._sending is not None and not self._sent_yet and self._line.overtaken():
             self._sending.cancel()
 
-    async def release(self, pinned: Pinned) -> None:
+    async def release(self, pinned: HeldCheckpoint) -> None:
         """Let a pin go, and what is remembered of its upload."""
         await self._gear.uploader.forget(pinned)
         pinned.release()
@@ -93,7 +93,7 @@ class Delivery:
             raise
         return sending.cancelled() or sending.result()
 
-    async def _upload(self, pinned: Pinned) -> bool:
+    async def _upload(self, pinned: HeldCheckpoint) -> bool:
         """Make one durable; whether it must be tried again."""
         name = pinned.candidate.name
         try:
@@ -108,14 +108,14 @@ class Delivery:
         self._progress.failures.pop(name, None)
         return False
 
-    async def _send(self, pinned: Pinned) -> Shipment:
+    async def _send(self, pinned: HeldCheckpoint) -> UploadResult:
         self._sent_yet = False
         try:
             return await self._gear.uploader.send(pinned)
         finally:
             self._sent_yet = True
 
-    async def _abandon(self, pinned: Pinned, error: FerryError) -> None:
+    async def _abandon(self, pinned: HeldCheckpoint, error: FerryError) -> None:
         """Let one go that will not be committed as it is held."""
         log.info("abandoned", name=pinned.candidate.name, reason=str(error))
         if isinstance(error, Changed):
@@ -125,7 +125,7 @@ class Delivery:
         await self.release(pinned)
         self._gear.detector.wake()
 
-    async def _deliver(self, pinned: Pinned, shipment: Shipment) -> None:
+    async def _deliver(self, pinned: HeldCheckpoint, shipment: UploadResult) -> None:
         """Commit what was sent, or offer it to the other ranks.
 
         Raises:
@@ -145,7 +145,7 @@ class Delivery:
                 await self._gear.retention.after_commit(commit)
         await self.release(pinned)
 
-    async def _commit(self, pinned: Pinned, shipment: Shipment) -> Commit:
+    async def _commit(self, pinned: HeldCheckpoint, shipment: UploadResult) -> Commit:
         """Commit between the older ones, which may still wait, and the newer ones, which may have gone."""
         newer = [at for number, at in self._record.placed.items() if number > pinned.number]
         return await self._gear.committer.commit(
@@ -157,7 +157,7 @@ class Delivery:
             check=lambda: self._gear.uploader.recheck(shipment),
         )
 
-    def _place(self, pinned: Pinned, commit: Commit) -> None:
+    def _place(self, pinned: HeldCheckpoint, commit: Commit) -> None:
         """Remember its number while an older one waits; one that others gave says nothing of ages."""
         if commit.writer != self._record.writer:
             return

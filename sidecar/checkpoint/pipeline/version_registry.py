@@ -11,14 +11,14 @@ import structlog
 from podferry.contract.api import CheckpointStatus, DurableCheckpoint
 from podferry.contract.commit import Commit, step_of
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
-from podferry.sidecar.checkpoint.pipeline.upload_queue import Line
-from podferry.sidecar.state.durations import Timings
+from podferry.sidecar.checkpoint.pipeline.upload_queue import UploadQueue
+from podferry.sidecar.state.durations import Durations
 from podferry.sidecar.state.journal import Journal
 
 log = structlog.get_logger(__name__)
 
 
-class Book:
+class VersionRegistry:
     """The versions that need no pin, and what became of them.
 
     Args:
@@ -37,8 +37,8 @@ class Book:
         self,
         journal: Journal,
         status: CheckpointStatus,
-        line: Line,
-        timings: Timings,
+        line: UploadQueue,
+        timings: Durations,
         relieve: Callable[[], None],
         now: Callable[[], float] = time.time,
     ) -> None:

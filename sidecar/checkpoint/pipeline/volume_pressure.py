@@ -11,7 +11,7 @@ from podferry.contract.errors import Problem
 from podferry.contract.quantity import format_bytes
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.detector import Detector
-from podferry.sidecar.checkpoint.pipeline.local_eviction import expendable, free, pointers
+from podferry.sidecar.checkpoint.pipeline.local_eviction import evict, evictable, pointers
 from podferry.sidecar.config.tuning import CheckpointSettings
 
 log = structlog.get_logger(__name__)
@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 REMEDY = "Raise podferry.io/checkpoint-size, or save less often: durable checkpoints alone are freed"
 
 
-class Room:
+class VolumePressure:
     """The checkpoint volume.
 
     Args:
@@ -56,8 +56,8 @@ class Room:
         unchanged = {name: one for name, one in present.items() if one.within(durable.get(name))}
         # By the last commit of each name: a name that is written again and again is as old as its newest.
         names = list(dict.fromkeys(reversed(order)))[::-1]
-        for candidate in expendable(names, unchanged, self._keep, pointers(root, present)):
-            if free(root, candidate):
+        for candidate in evictable(names, unchanged, self._keep, pointers(root, present)):
+            if evict(root, candidate):
                 del present[candidate.name]
             if not self._pressed():
                 return

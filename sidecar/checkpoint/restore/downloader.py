@@ -18,18 +18,18 @@ from podferry.contract.commit import Commit, CommittedFile
 from podferry.contract.errors import Changed, Corrupt, FerryError, Refused, TemporaryError
 from podferry.contract.manifest import Entry
 from podferry.contract.memory import in_pages
-from podferry.sidecar.checkpoint.restore.verified_staging import FILES, VerifiedStage, committed_sum
+from podferry.sidecar.checkpoint.restore.verified_staging import FILES, VerifiedStaging, committed_checksum
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.fetch.fetcher import Prefetch
+from podferry.sidecar.fetch.fetcher import Fetcher
 from podferry.sidecar.fetch.partial_file import continued
-from podferry.sidecar.fetch.plan import PrefetchPlan, plan_prefetch
-from podferry.sidecar.fetch.source import Progress, Source
-from podferry.sidecar.runtime.concurrency import each
+from podferry.sidecar.fetch.plan import FetchPlan, plan_fetch
+from podferry.sidecar.fetch.source import FetchSource, Progress
+from podferry.sidecar.runtime.concurrency import for_each_limited
 from podferry.sidecar.runtime.file_digest import digest_of
 from podferry.storage.range_fetch import EngineLane
 from podferry.storage.store import Store
 
-Told = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """Is told how many bytes are there, of how many."""
 
 SETTINGS = PrefetchSettings()
@@ -54,7 +54,7 @@ def _distance(file: CommittedFile, rank: int | None) -> tuple[bool, int]:
     return (file.rank != rank, -1 if file.rank is None else file.rank)
 
 
-def lacking(commit: Commit, target: Path, aside: Path, rank: int | None = None) -> int:
+def bytes_to_restore(commit: Commit, target: Path, aside: Path, rank: int | None = None) -> int:
     """Bytes of their volume, in whole pages, that a restore would still write for this rank.
 
     Args:
@@ -68,7 +68,7 @@ def lacking(commit: Commit, target: Path, aside: Path, rank: int | None = None) 
     return in_pages(file.size for file in files if not any((place / file.name).exists() for place in places))
 
 
-class Bringer:
+class CommitDownloader:
     """Brings commits of one destination.
 
     Attributes:
@@ -80,7 +80,7 @@ class Bringer:
     def __init__(
         self,
         store: Store,
-        told: Told = lambda done, total: None,
+        told: OnProgress = lambda done, total: None,
         settings: PrefetchSettings = SETTINGS,
     ) -> None:
         self.store = store
@@ -105,7 +105,7 @@ class Bringer:
         standing = await asyncio.to_thread(_standing, target, commit.files)
         missing = [file for file in commit.files if file.name not in standing]
         if missing:
-            stage = VerifiedStage(aside, commit.files, self.store.uri / commit.lineage)
+            stage = VerifiedStaging(aside, commit.files, self.store.uri / commit.lineage)
             try:
                 await self._fill(stage, commit, standing)
             finally:
@@ -114,20 +114,20 @@ class Bringer:
                 _move(stage.root / file.name, target / file.name, target)
         shutil.rmtree(aside, ignore_errors=True)
 
-    async def _fill(self, stage: VerifiedStage, commit: Commit, standing: frozenset[str]) -> None:
+    async def _fill(self, stage: VerifiedStaging, commit: Commit, standing: frozenset[str]) -> None:
         """Fetch into the stage what neither stands in place nor lies in it whole."""
         kept = standing | await asyncio.to_thread(stage.prepare)
         try:
-            plan = continued(plan_prefetch(stage.manifest, kept, self.settings), stage)
+            plan = continued(plan_fetch(stage.manifest, kept, self.settings), stage)
             source, came = await self._source(commit, plan)
-            await Prefetch(plan, source, stage, self.settings, came).run()
+            await Fetcher(plan, source, stage, self.settings, came).run()
         except (Changed, Corrupt, TemporaryError):
             raise
         except FerryError:
             shutil.rmtree(stage.root.parent, ignore_errors=True)
             raise
 
-    async def _source(self, commit: Commit, plan: PrefetchPlan) -> tuple[Source, Progress]:
+    async def _source(self, commit: Commit, plan: FetchPlan) -> tuple[FetchSource, Progress]:
         done = plan.partial + sum(entry.size for entry in plan.kept)
 
         def came(files: int, count: int) -> None:
@@ -139,7 +139,9 @@ class Bringer:
         wanted = {entry.name for entry in plan.files}
         objects = await self._objects(commit, [file for file in commit.files if file.name in wanted])
         lane = EngineLane(self.store)
-        return Source(lane, self.store.requests, lambda file: objects[file.name], committed_sum), came
+        return FetchSource(
+            lane, self.store.requests, lambda file: objects[file.name], committed_checksum
+        ), came
 
     async def _objects(self, commit: Commit, files: Iterable[CommittedFile]) -> dict[str, Entry]:
         """What lies at the destination, by the name that it has in the checkpoint directory.
@@ -157,7 +159,7 @@ class Bringer:
                 raise Corrupt.of(f"{self.store.uri / entry.name} has the wrong size", measured)
             found[file.name] = entry
 
-        await each(tuple(files), look, self.settings.in_flight)
+        await for_each_limited(tuple(files), look, self.settings.in_flight)
         return found
 
 

@@ -15,21 +15,21 @@ from podferry.contract.commit import Commit
 from podferry.contract.errors import Changed, Corrupt, FerryError, NotFound
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri, parse_uri
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.detect.pointer_files import is_pointer
-from podferry.sidecar.checkpoint.restore.downloader import Bringer, Told, for_rank
+from podferry.sidecar.checkpoint.restore.downloader import CommitDownloader, OnProgress, for_rank
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
 
 log = structlog.get_logger(__name__)
 
-FETCHES = 3
+FETCH_ATTEMPTS = 3
 """Times that a commit's data is fetched before it counts as damaged."""
 AUTO, LATEST, NEVER = "auto", "latest", "never"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RestoreSource:
     """Where to restore from.
 
     Attributes:
@@ -39,7 +39,7 @@ class Source:
         required: Whether it is an error that there is none.
     """
 
-    catalogue: Catalogue
+    catalogue: CommitReader
     lineage: str
     name: str | None = None
     required: bool = True
@@ -72,7 +72,9 @@ class Source:
         return did_you_mean(self.lineage, lineages, known)
 
 
-async def source_of(wish: str, own: Catalogue, lineage: str, config: StoreConfig) -> Source | None:
+async def restore_source_of(
+    wish: str, own: CommitReader, lineage: str, config: StoreConfig
+) -> RestoreSource | None:
     """What a `restore` annotation means, None for `never`.
 
     `auto` is the newest of the own lineage, if any; `latest` insists on one; a name is a checkpoint of the
@@ -81,18 +83,18 @@ async def source_of(wish: str, own: Catalogue, lineage: str, config: StoreConfig
     if wish == NEVER:
         return None
     if wish in {AUTO, LATEST}:
-        return Source(own, lineage, required=wish == LATEST)
+        return RestoreSource(own, lineage, required=wish == LATEST)
     if "://" not in wish and not wish.startswith("/"):
-        return Source(own, lineage, name=wish)
+        return RestoreSource(own, lineage, name=wish)
     return await _elsewhere(parse_uri(wish), config)
 
 
-async def _elsewhere(uri: Uri, config: StoreConfig) -> Source:
+async def _elsewhere(uri: Uri, config: StoreConfig) -> RestoreSource:
     """`…/<lineage>` where commits lie below it, else `…/<lineage>/<checkpoint>`."""
-    source = Source(Catalogue(open_store(uri.parent, config)), uri.name)
+    source = RestoreSource(CommitReader(open_store(uri.parent, config)), uri.name)
     if await source.catalogue.sequences(uri.name) or not uri.parent.name:
         return source
-    above = Source(Catalogue(open_store(uri.parent.parent, config)), uri.parent.name, uri.name)
+    above = RestoreSource(CommitReader(open_store(uri.parent.parent, config)), uri.parent.name, uri.name)
     unused = source if await above.catalogue.sequences(above.lineage) else above
     await unused.catalogue.store.close()
     return above if unused is source else source
@@ -115,11 +117,11 @@ def restored_status(commit: Commit, seconds: float) -> RestoredStatus:
 
 
 async def restore(
-    source: Source,
+    source: RestoreSource,
     target: Path,
     aside: Path,
     rank: int | None = None,
-    told: Told = lambda done, total: None,
+    told: OnProgress = lambda done, total: None,
 ) -> tuple[Commit, float] | None:
     """Bring the best commit of `source` to the directory `target`; None where there is none.
 
@@ -142,7 +144,7 @@ async def restore(
         TemporaryError: The store did not answer.
     """
     problems: list[FerryError] = []
-    bringer = Bringer(source.catalogue.store, told)
+    bringer = CommitDownloader(source.catalogue.store, told)
     for commit in await source.commits():
         started = time.monotonic()
         chosen = for_rank(commit, rank)
@@ -164,12 +166,12 @@ async def restore(
     return None
 
 
-async def _bring(bringer: Bringer, commit: Commit, target: Path, aside: Path) -> None:
+async def _bring(bringer: CommitDownloader, commit: Commit, target: Path, aside: Path) -> None:
     """Again where an object has changed or came damaged: what is verified by then is not fetched again.
 
     Another agent may have sent the same bytes again, and an answer may be damaged while the object is not.
     """
-    for left in reversed(range(FETCHES)):
+    for left in reversed(range(FETCH_ATTEMPTS)):
         try:
             await bringer.bring(commit, target, aside)
         except (Changed, Corrupt) as error:

@@ -9,14 +9,14 @@ from podferry.contract.commit import CommittedFile
 from podferry.contract.errors import Refused
 from podferry.contract.manifest import Entry, freeze
 from podferry.contract.uri import Uri
-from podferry.sidecar.staging.staging_dir import Stage
-from podferry.storage.checksum.checksums import Sum, SumKind
+from podferry.sidecar.staging.staging_dir import StagingDir
+from podferry.storage.checksum.checksums import Checksum, ChecksumKind
 
 FILES = "files"
 """Directory below the one aside in which files have their names; beside it lies whose they are."""
 
 
-class VerifiedStage(Stage):
+class VerifiedStaging(StagingDir):
     """A stage whose manifest has the commit's checksums for tags."""
 
     def __init__(self, aside: Path, files: Iterable[CommittedFile], place: Uri) -> None:
@@ -39,6 +39,6 @@ class VerifiedStage(Stage):
         return self.claim(self.manifest)
 
 
-def committed_sum(file: Entry) -> Sum:
+def committed_checksum(file: Entry) -> Checksum:
     """What a file of such a manifest must add up to."""
-    return Sum(SumKind.XXH128, bytes.fromhex(file.tag))
+    return Checksum(ChecksumKind.XXH128, bytes.fromhex(file.tag))

@@ -16,7 +16,7 @@ from podferry.sidecar.checkpoint.commit.committer import Committer
 log = structlog.get_logger(__name__)
 
 
-class References:
+class DedupIndex:
     """The files of the newest commit.
 
     Args:

@@ -17,14 +17,20 @@ import structlog
 
 from podferry.contract.errors import BucketNotFound, NotFound
 from podferry.sidecar.checkpoint.commit.committer import Committer
-from podferry.sidecar.checkpoint.upload.rate_limiter import Throttle
-from podferry.sidecar.checkpoint.upload.upload_journal import Begun, Done, Ledger, PlannedFile, Sent
-from podferry.sidecar.checkpoint.upload.verified_reader import Fingerprint, Reading
+from podferry.sidecar.checkpoint.upload.rate_limiter import RateLimiter
+from podferry.sidecar.checkpoint.upload.upload_journal import (
+    FileSent,
+    PartSent,
+    PlannedFile,
+    UploadJournal,
+    UploadStarted,
+)
+from podferry.sidecar.checkpoint.upload.verified_reader import Fingerprint, VerifiedReader
 from podferry.sidecar.config.tuning import CheckpointSettings
-from podferry.sidecar.runtime.byte_semaphore import Budget
-from podferry.sidecar.runtime.concurrency import attempts, each
-from podferry.sidecar.state.upload_counters import Meter
-from podferry.storage.multipart import PartStore
+from podferry.sidecar.runtime.byte_semaphore import ByteSemaphore
+from podferry.sidecar.runtime.concurrency import attempts, for_each_limited
+from podferry.sidecar.state.upload_counters import UploadCounters
+from podferry.storage.multipart import MultipartStore
 
 log = structlog.get_logger(__name__)
 
@@ -37,7 +43,7 @@ COPIES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class FileUpload:
     """A file to send.
 
     Attributes:
@@ -47,8 +53,8 @@ class Job:
     """
 
     file: PlannedFile
-    reading: Reading
-    ledger: Ledger
+    reading: VerifiedReader
+    ledger: UploadJournal
 
     @property
     def target(self) -> str:
@@ -56,7 +62,7 @@ class Job:
         return self.ledger.plan.target(self.file.name)
 
 
-class Sender:
+class FileSender:
     """Brings files to the destination.
 
     Args:
@@ -73,21 +79,21 @@ class Sender:
     def __init__(
         self,
         committer: Committer,
-        parts: PartStore | None,
+        parts: MultipartStore | None,
         settings: CheckpointSettings,
-        throttle: Throttle,
-        meter: Meter,
+        throttle: RateLimiter,
+        meter: UploadCounters,
     ) -> None:
         self._committer, self._parts, self._settings = committer, parts, settings
         self._throttle, self._meter = throttle, meter
-        self._budget = Budget(settings.parts_at_once * settings.part_bytes)
+        self._budget = ByteSemaphore(settings.parts_at_once * settings.part_bytes)
         self.threads = ThreadPoolExecutor(settings.threads, "reading")
 
-    async def send(self, job: Job) -> None:
+    async def send(self, job: FileUpload) -> None:
         """Send a file, or what the ledger says is missing of it.
 
         Raises:
-            Changed, Refused: See `Reading.part`.
+            Changed, Refused: See `VerifiedReader.part`.
             FerryError: The store's, after the attempts are spent.
         """
         large = len(job.file.parts) > 1
@@ -97,16 +103,16 @@ class Sender:
             await self._in_chunks(job)
         else:
             await self._in_one(job)
-        job.ledger.note(Done(job.file.name))
+        job.ledger.note(FileSent(job.file.name))
 
-    async def _in_one(self, job: Job) -> None:
+    async def _in_one(self, job: FileUpload) -> None:
         async with self._room(COPIES * job.file.size):
             async for attempt in attempts(self._settings.attempts):
                 with attempt:
                     await self._committer.write(job.target, await self._read(job, 1))
         self._meter.add(job.file.size)
 
-    async def _in_chunks(self, job: Job) -> None:
+    async def _in_chunks(self, job: FileUpload) -> None:
         async with self._room(COPIES * job.file.part_bytes):
             async for attempt in attempts(self._settings.attempts):
                 with attempt:
@@ -120,7 +126,7 @@ class Sender:
             time.sleep(self._throttle.reserve(len(part)))
             yield part
 
-    async def _in_parts(self, job: Job, parts: PartStore) -> None:
+    async def _in_parts(self, job: FileUpload, parts: MultipartStore) -> None:
         """Send in parts; from the first one again where the store has forgotten what it had."""
         for left in reversed(range(self._settings.attempts)):
             try:
@@ -133,30 +139,32 @@ class Sender:
             else:
                 return
 
-    async def _missing_parts(self, job: Job, parts: PartStore) -> None:
+    async def _missing_parts(self, job: FileUpload, parts: MultipartStore) -> None:
         file, ledger = job.file, job.ledger
         name = self._committer.path(job.target)
         if file.name not in ledger.uploads:
             async for attempt in attempts(self._settings.attempts):
                 with attempt:
-                    ledger.note(Begun(file.name, await parts.begin(name, file.part_bytes)))
+                    ledger.note(UploadStarted(file.name, await parts.begin(name, file.part_bytes)))
         missing = ledger.missing(file)
-        await each(missing, lambda number: self._part(job, parts, number), self._settings.parts_at_once)
+        await for_each_limited(
+            missing, lambda number: self._part(job, parts, number), self._settings.parts_at_once
+        )
         async for attempt in attempts(self._settings.attempts):
             with attempt:
                 await parts.complete(name, ledger.uploads[file.name], ledger.receipts(file.name))
 
-    async def _part(self, job: Job, parts: PartStore, number: int) -> None:
+    async def _part(self, job: FileUpload, parts: MultipartStore, number: int) -> None:
         name, upload = self._committer.path(job.target), job.ledger.uploads[job.file.name]
         _, length = job.reading.span(number)
         async with self._room(length):
             async for attempt in attempts(self._settings.attempts):
                 with attempt:
                     receipt = await parts.send(name, upload, number, await self._read(job, number))
-                    job.ledger.note(Sent(job.file.name, receipt))
+                    job.ledger.note(PartSent(job.file.name, receipt))
         self._meter.add(length)
 
-    async def _read(self, job: Job, number: int) -> bytes:
+    async def _read(self, job: FileUpload, number: int) -> bytes:
         """A part, verified, when its turn has come."""
         _, length = job.reading.span(number)
         await self._throttle.take(length)

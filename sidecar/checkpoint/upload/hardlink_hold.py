@@ -21,16 +21,16 @@ import structlog
 from podferry.contract.errors import Changed, Corrupt, FormatTooNew, Refused
 from podferry.contract.versioned_json import decode_document
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
-from podferry.sidecar.runtime.file_identity import Identity, scan
+from podferry.sidecar.runtime.file_identity import FileIdentity, scan
 
 log = structlog.get_logger(__name__)
 
 FORMAT = 1
 FILES = "files"
-Versions = tuple[tuple[str, Identity], ...]
+Versions = tuple[tuple[str, FileIdentity], ...]
 
 
-class Pin(msgspec.Struct, frozen=True):
+class HoldNote(msgspec.Struct, frozen=True):
     """What a worker that starts again must know of a pin: the files may have been overwritten since.
 
     Attributes:
@@ -48,7 +48,7 @@ class Pin(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Pinned:
+class HeldCheckpoint:
     """A candidate whose files are held.
 
     Attributes:
@@ -66,7 +66,7 @@ class Pinned:
     note: Path
 
     @classmethod
-    def of(cls, pin: Pin, folder: Path, note: Path) -> Pinned:
+    def of(cls, pin: HoldNote, folder: Path, note: Path) -> HeldCheckpoint:
         """What is held in a pin's folder."""
         return cls(Candidate(pin.name, pin.files), pin.held, folder / FILES, pin.completed_at, note)
 
@@ -81,7 +81,7 @@ class Pinned:
         self.note.unlink(missing_ok=True)
 
 
-def add_pointers(pinned: Pinned, candidate: Candidate, texts: Mapping[str, bytes]) -> Pinned:
+def add_pointers(pinned: HeldCheckpoint, candidate: Candidate, texts: Mapping[str, bytes]) -> HeldCheckpoint:
     """Hold pointers beside a checkpoint's data, by copy: a trainer rewrites them for the next checkpoint.
 
     A kill on the way leaves a note that disagrees with what is held, and so no pin.
@@ -98,14 +98,14 @@ def add_pointers(pinned: Pinned, candidate: Candidate, texts: Mapping[str, bytes
     for name, text in texts.items():
         path = pinned.folder / name
         path.write_bytes(text)
-        copies.append((name, Identity.of(path.stat())))
+        copies.append((name, FileIdentity.of(path.stat())))
     held = (*pinned.held, *copies)
-    pin = Pin(candidate.name, candidate.files, held, pinned.completed_at)
+    pin = HoldNote(candidate.name, candidate.files, held, pinned.completed_at)
     pinned.note.write_bytes(msgspec.json.encode(pin))
     return replace(pinned, candidate=candidate, held=held)
 
 
-class Pins:
+class HardlinkHolds:
     """The folder of all pins: numbered, each made aside and renamed in, so that a kill leaves whole ones.
 
     Args:
@@ -125,7 +125,7 @@ class Pins:
     def _numbers(self) -> list[int]:
         return sorted(int(path.name) for path in self.folder.iterdir() if path.name.isdecimal())
 
-    def adopt(self) -> list[Pinned]:
+    def adopt(self) -> list[HeldCheckpoint]:
         """What an earlier worker held, oldest first: the trainer may have removed the originals since.
 
         What was overwritten in place since is let go: it is no version that anybody found whole.
@@ -148,7 +148,7 @@ class Pins:
     def _note(self, number: int) -> Path:
         return self._notes / f"{number}.json"
 
-    def pin(self, candidate: Candidate, root: Path, now: float) -> Pinned:
+    def pin(self, candidate: Candidate, root: Path, now: float) -> HeldCheckpoint:
         """Hold a candidate's files.
 
         Raises:
@@ -163,7 +163,7 @@ class Pins:
                 (name, _hold(root / name, aside / FILES / name, identity))
                 for name, identity in candidate.files
             )
-            pin = Pin(candidate.name, candidate.files, held, now)
+            pin = HoldNote(candidate.name, candidate.files, held, now)
             note.write_bytes(msgspec.json.encode(pin))
         except OSError as error:
             shutil.rmtree(aside, ignore_errors=True)
@@ -173,23 +173,23 @@ class Pins:
             shutil.rmtree(aside, ignore_errors=True)
             raise
         aside.rename(folder)
-        return Pinned.of(pin, folder, note)
+        return HeldCheckpoint.of(pin, folder, note)
 
 
-def _read(folder: Path, note: Path) -> Pinned | None:
+def _read(folder: Path, note: Path) -> HeldCheckpoint | None:
     """A pin of an earlier worker, None where it no longer holds what it held."""
     try:
-        pin = decode_document(note.read_bytes(), Pin, FORMAT, str(note))
+        pin = decode_document(note.read_bytes(), HoldNote, FORMAT, str(note))
     except (OSError, Corrupt, FormatTooNew) as error:
         log.warning("letting a pin go that cannot be read", reason=str(error))
         return None
     if scan(folder / FILES) != dict(pin.held):
         log.info("letting a pin go: overwritten in place while no worker ran", name=pin.name)
         return None
-    return Pinned.of(pin, folder, note)
+    return HeldCheckpoint.of(pin, folder, note)
 
 
-def _hold(source: Path, target: Path, expected: Identity) -> Identity:
+def _hold(source: Path, target: Path, expected: FileIdentity) -> FileIdentity:
     """Link, or copy where there can be no link; the identity of what is held."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -200,11 +200,11 @@ def _hold(source: Path, target: Path, expected: Identity) -> Identity:
         except OSError as error:
             log.warning("no hard link: holding a copy", file=str(source), reason=str(error))
             shutil.copyfile(source, target)
-        found = Identity.of(source.stat(follow_symlinks=False))
+        found = FileIdentity.of(source.stat(follow_symlinks=False))
         with target.open("rb"):
             pass  # what may not be read would stop the uploads of all others
     except (FileNotFoundError, NotADirectoryError):
         raise Changed.of(f"{source} went while it was being pinned") from None
     if found != expected:
         raise Changed.of(f"{source} changed while it was being pinned", f"{expected} became {found}")
-    return Identity.of(target.stat())
+    return FileIdentity.of(target.stat())

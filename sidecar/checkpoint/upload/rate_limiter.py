@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from podferry.sidecar.state.upload_counters import Clock
 
 
-class Throttle:
+class RateLimiter:
     """Keeps all transfers together below a rate: a token bucket that lends one transfer of any size.
 
     A transfer goes at once when everything before it has been paid for, and in its turn. So within any time

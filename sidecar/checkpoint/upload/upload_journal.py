@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from podferry.sidecar.checkpoint.upload.hardlink_hold import Pinned
-from podferry.sidecar.runtime.file_identity import Identity
-from podferry.storage.multipart import Receipt
+from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
+from podferry.sidecar.runtime.file_identity import FileIdentity
+from podferry.storage.multipart import UploadedPart
 
 log = structlog.get_logger(__name__)
 
@@ -37,7 +37,7 @@ class PlannedFile(msgspec.Struct, frozen=True):
     """
 
     name: str
-    identity: Identity
+    identity: FileIdentity
     part_bytes: int
     xxh128: str
     parts: tuple[str, ...]
@@ -48,7 +48,7 @@ class PlannedFile(msgspec.Struct, frozen=True):
         return self.identity.size
 
 
-class Plan(msgspec.Struct, frozen=True, tag="plan"):
+class UploadPlan(msgspec.Struct, frozen=True, tag="plan"):
     """The first line: what is to be sent, as the first pass read it.
 
     Attributes:
@@ -60,7 +60,7 @@ class Plan(msgspec.Struct, frozen=True, tag="plan"):
     files: tuple[PlannedFile, ...]
     format: int = FORMAT
 
-    def fits(self, pinned: Pinned) -> bool:
+    def fits(self, pinned: HeldCheckpoint) -> bool:
         """Whether it was made for what this pin holds: numbers of pins are used again."""
         return self.format == FORMAT and {file.name: file.identity for file in self.files} == dict(
             pinned.held
@@ -71,32 +71,32 @@ class Plan(msgspec.Struct, frozen=True, tag="plan"):
         return f"{self.folder}/{name}"
 
 
-class Begun(msgspec.Struct, frozen=True, tag="begun"):
+class UploadStarted(msgspec.Struct, frozen=True, tag="begun"):
     """An upload in parts has begun; what was sent of this file in an earlier one counts no more."""
 
     file: str
     upload: str
 
 
-class Sent(msgspec.Struct, frozen=True, tag="sent"):
+class PartSent(msgspec.Struct, frozen=True, tag="sent"):
     """The store has a part."""
 
     file: str
-    receipt: Receipt
+    receipt: UploadedPart
 
 
-class Done(msgspec.Struct, frozen=True, tag="done"):
+class FileSent(msgspec.Struct, frozen=True, tag="done"):
     """The object is there."""
 
     file: str
 
 
-Event = Begun | Sent | Done
-_PLAN = msgspec.json.Decoder(Plan)
+Event = UploadStarted | PartSent | FileSent
+_PLAN = msgspec.json.Decoder(UploadPlan)
 _EVENT: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 
 
-class Ledger:
+class UploadJournal:
     """The course of one upload.
 
     Attributes:
@@ -105,13 +105,13 @@ class Ledger:
         done: Files whose objects are there.
     """
 
-    def __init__(self, path: Path, plan: Plan) -> None:
+    def __init__(self, path: Path, plan: UploadPlan) -> None:
         self._path = path
         self._kept = True
         self.plan = plan
         self.uploads: dict[str, str] = {}
         self.done: set[str] = set()
-        self._receipts: dict[str, dict[int, Receipt]] = {}
+        self._receipts: dict[str, dict[int, UploadedPart]] = {}
 
     def note(self, event: Event) -> None:
         """Take in what has happened, and keep it."""
@@ -121,17 +121,17 @@ class Ledger:
     def take_in(self, event: Event) -> None:
         """Take in what has happened."""
         match event:
-            case Begun(file=file, upload=upload):
+            case UploadStarted(file=file, upload=upload):
                 self.uploads[file], self._receipts[file] = upload, {}
                 self.done.discard(file)
-            case Sent(file=file, receipt=receipt):
+            case PartSent(file=file, receipt=receipt):
                 self._receipts.setdefault(file, {})[receipt.number] = receipt
-            case Done(file=file):
+            case FileSent(file=file):
                 self.done.add(file)
                 self.uploads.pop(file, None)
                 self._receipts.pop(file, None)
 
-    def append(self, line: Plan | Event) -> None:
+    def append(self, line: UploadPlan | Event) -> None:
         """Add a line; none any more after one that could not be written, which may be torn."""
         if not self._kept:
             return
@@ -148,7 +148,7 @@ class Ledger:
         self._receipts.pop(file, None)
         self.done.discard(file)
 
-    def receipts(self, file: str) -> list[Receipt]:
+    def receipts(self, file: str) -> list[UploadedPart]:
         """Of the parts that the store has, by number."""
         return [receipt for _, receipt in sorted(self._receipts.get(file, {}).items())]
 
@@ -163,7 +163,7 @@ class Ledger:
         self._path.unlink(missing_ok=True)
 
 
-class Ledgers:
+class UploadJournals:
     """The folder of all ledgers, one for each pin that has been begun to be sent.
 
     Args:
@@ -178,22 +178,22 @@ class Ledgers:
         found = self._folder.glob(f"*{SUFFIX}")
         return sorted(int(path.stem) for path in found if path.stem.isdecimal())
 
-    def new(self, number: int, plan: Plan) -> Ledger:
+    def new(self, number: int, plan: UploadPlan) -> UploadJournal:
         """Begin a pin's ledger; an earlier one is replaced."""
         path = self._path(number)
-        ledger = Ledger(path, plan)
+        ledger = UploadJournal(path, plan)
         with suppress(OSError):  # appending says why it cannot
             self._folder.mkdir(parents=True, exist_ok=True)
             path.unlink(missing_ok=True)
         ledger.append(plan)
         return ledger
 
-    def find(self, number: int) -> Ledger | None:
+    def find(self, number: int) -> UploadJournal | None:
         """A pin's ledger as far as it is whole, None where there is none that can be read."""
         path = self._path(number)
         try:
             first, *others = path.read_bytes().splitlines(keepends=True) or [b""]
-            ledger = Ledger(path, _PLAN.decode(_whole(first)))
+            ledger = UploadJournal(path, _PLAN.decode(_whole(first)))
         except FileNotFoundError:
             return None
         except (OSError, msgspec.MsgspecError) as error:

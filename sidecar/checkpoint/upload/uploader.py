@@ -16,17 +16,22 @@ import structlog
 from podferry.contract.commit import Commit, CommittedFile, checkpoint_folder
 from podferry.contract.errors import Changed, FerryError
 from podferry.sidecar.checkpoint.commit.committer import Committer
-from podferry.sidecar.checkpoint.commit.tombstones import being_removed
-from podferry.sidecar.checkpoint.upload.dedup import References
-from podferry.sidecar.checkpoint.upload.file_sender import Job, Sender
-from podferry.sidecar.checkpoint.upload.hardlink_hold import Pinned
-from podferry.sidecar.checkpoint.upload.rate_limiter import Throttle
-from podferry.sidecar.checkpoint.upload.upload_journal import Ledger, Ledgers, Plan, PlannedFile
-from podferry.sidecar.checkpoint.upload.verified_reader import Reading
+from podferry.sidecar.checkpoint.commit.tombstones import names_being_removed
+from podferry.sidecar.checkpoint.upload.dedup import DedupIndex
+from podferry.sidecar.checkpoint.upload.file_sender import FileSender, FileUpload
+from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
+from podferry.sidecar.checkpoint.upload.rate_limiter import RateLimiter
+from podferry.sidecar.checkpoint.upload.upload_journal import (
+    PlannedFile,
+    UploadJournal,
+    UploadJournals,
+    UploadPlan,
+)
+from podferry.sidecar.checkpoint.upload.verified_reader import VerifiedReader
 from podferry.sidecar.config.tuning import MIB, CheckpointSettings
-from podferry.sidecar.runtime.concurrency import each
-from podferry.sidecar.runtime.file_identity import Identity
-from podferry.sidecar.state.upload_counters import Meter
+from podferry.sidecar.runtime.concurrency import for_each_limited
+from podferry.sidecar.runtime.file_identity import FileIdentity
+from podferry.sidecar.state.upload_counters import UploadCounters
 from podferry.storage.multipart import part_bytes_for
 
 log = structlog.get_logger(__name__)
@@ -36,7 +41,7 @@ REQUESTS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Shipment:
+class UploadResult:
     """A checkpoint whose objects are all there.
 
     Attributes:
@@ -68,20 +73,20 @@ class Uploader:
     def __init__(
         self,
         committer: Committer,
-        ledgers: Ledgers,
+        ledgers: UploadJournals,
         settings: CheckpointSettings,
         limit: int | None = None,
-        meter: Meter | None = None,
+        meter: UploadCounters | None = None,
     ) -> None:
         self._committer, self._parts, self._ledgers = committer, committer.catalogue.store.parts, ledgers
-        self._meter = meter or Meter()
+        self._meter = meter or UploadCounters()
         # Under a cap a part is at most what goes in a second: what comes in bursts is felt by others.
         self._part_bytes = min(settings.part_bytes, max(limit or settings.part_bytes, MIB))
-        self._references = References(committer)
-        self._sender = Sender(committer, self._parts, settings, Throttle(limit), self._meter)
+        self._references = DedupIndex(committer)
+        self._sender = FileSender(committer, self._parts, settings, RateLimiter(limit), self._meter)
         self._threads = settings.threads
 
-    async def send(self, pinned: Pinned) -> Shipment:
+    async def send(self, pinned: HeldCheckpoint) -> UploadResult:
         """Bring all of it there, or what an earlier try has left to do.
 
         Raises:
@@ -93,14 +98,14 @@ class Uploader:
         if earlier is not None:
             log.info("already durable", name=earlier.name, sequence=earlier.sequence)
             self._meter.referenced += earlier.bytes
-            return Shipment(ledger.plan.folder, earlier.files, referenced=earlier.bytes, earlier=earlier)
+            return UploadResult(ledger.plan.folder, earlier.files, referenced=earlier.bytes, earlier=earlier)
         try:
             return await self._ship(pinned, ledger)
         except Changed:
             await self._give_up(ledger)
             raise
 
-    async def recheck(self, shipment: Shipment) -> None:
+    async def recheck(self, shipment: UploadResult) -> None:
         """To be called just before a shipment is committed.
 
         Raises:
@@ -108,11 +113,11 @@ class Uploader:
         """
         await self._references.still_listed(shipment.folder, shipment.files)
 
-    async def forget(self, pinned: Pinned) -> None:
+    async def forget(self, pinned: HeldCheckpoint) -> None:
         """A pin is released: remove what was kept of its upload, and give up what is not complete."""
         await self._forget(pinned.number)
 
-    async def sweep(self, held: Iterable[Pinned]) -> None:
+    async def sweep(self, held: Iterable[HeldCheckpoint]) -> None:
         """Forget all uploads but those of these pins; what an earlier worker left is given up."""
         known = {pinned.number for pinned in held}
         for number in self._ledgers.numbers():
@@ -124,7 +129,7 @@ class Uploader:
         if ledger is not None:
             await self._give_up(ledger)
 
-    async def _give_up(self, ledger: Ledger) -> None:
+    async def _give_up(self, ledger: UploadJournal) -> None:
         """Abort, as far as the store answers: what it keeps of an upload ends by the bucket's own rules."""
         for file, upload in ledger.uploads.items():
             if self._parts is None:
@@ -135,7 +140,7 @@ class Uploader:
                 log.info("an unfinished upload stays at the destination", file=file, reason=str(error))
         ledger.remove()
 
-    async def _ledger(self, pinned: Pinned) -> tuple[Ledger, Commit | None]:
+    async def _ledger(self, pinned: HeldCheckpoint) -> tuple[UploadJournal, Commit | None]:
         """What an earlier try has done, or a new plan; and the commit of this very content, if any.
 
         The commits are looked at first, then the removals under way:
@@ -153,33 +158,33 @@ class Uploader:
         earlier = await self._committer.earlier(name, folder)
         if earlier is None and await self._busy(folder):
             folder = f"{folder}-{self._committer.writer[:8]}"
-        return self._ledgers.new(pinned.number, Plan(folder, tuple(files))), earlier
+        return self._ledgers.new(pinned.number, UploadPlan(folder, tuple(files))), earlier
 
-    async def _read(self, pinned: Pinned) -> list[PlannedFile]:
+    async def _read(self, pinned: HeldCheckpoint) -> list[PlannedFile]:
         """The first pass."""
         files: list[PlannedFile] = []
 
-        async def plan(held: tuple[str, Identity]) -> None:
+        async def plan(held: tuple[str, FileIdentity]) -> None:
             files.append(await self._planned(pinned, *held))
 
-        await each(pinned.held, plan, self._threads)
+        await for_each_limited(pinned.held, plan, self._threads)
         return sorted(files, key=lambda file: file.name)
 
     async def _busy(self, folder: str) -> bool:
         """Whether somebody is just removing what lies in a folder."""
         committer = self._committer
-        removed = await being_removed(committer.catalogue.store, committer.lineage)
+        removed = await names_being_removed(committer.catalogue.store, committer.lineage)
         return any(name.startswith(f"{folder}/") for name in removed)
 
-    async def _planned(self, pinned: Pinned, name: str, identity: Identity) -> PlannedFile:
+    async def _planned(self, pinned: HeldCheckpoint, name: str, identity: FileIdentity) -> PlannedFile:
         part_bytes = self._part_bytes
         if self._parts is not None:
             part_bytes = part_bytes_for(identity.size, part_bytes, self._parts)
-        reading = Reading(pinned.folder / name, identity, part_bytes)
+        reading = VerifiedReader(pinned.folder / name, identity, part_bytes)
         seen = await asyncio.get_running_loop().run_in_executor(self._sender.threads, reading.fingerprint)
         return PlannedFile(name, identity, part_bytes, seen.xxh128, seen.parts)
 
-    async def _ship(self, pinned: Pinned, ledger: Ledger) -> Shipment:
+    async def _ship(self, pinned: HeldCheckpoint, ledger: UploadJournal) -> UploadResult:
         plan, before = ledger.plan, self._meter.sent
         self._meter.begin()
         known = await self._references.known()
@@ -193,7 +198,7 @@ class Uploader:
         referenced = sum(file.size for file in relied) - sum(file.size for file in gone)
         self._meter.referenced += referenced
         files = (CommittedFile(file.name, place, file.size, file.xxh128) for file, place in places.items())
-        return Shipment(plan.folder, tuple(files), self._meter.sent - before, referenced)
+        return UploadResult(plan.folder, tuple(files), self._meter.sent - before, referenced)
 
     async def _gone(self, places: Mapping[PlannedFile, str]) -> list[PlannedFile]:
         gone: list[PlannedFile] = []
@@ -202,16 +207,16 @@ class Uploader:
             if not await self._references.stands(places[file], file.size):
                 gone.append(file)
 
-        await each(list(places), look, REQUESTS)
+        await for_each_limited(list(places), look, REQUESTS)
         return gone
 
-    async def _send(self, pinned: Pinned, ledger: Ledger, files: list[PlannedFile]) -> None:
+    async def _send(self, pinned: HeldCheckpoint, ledger: UploadJournal, files: list[PlannedFile]) -> None:
         async def send(file: PlannedFile) -> None:
             if file.name in ledger.done:
                 if await self._references.stands(ledger.plan.target(file.name), file.size):
                     return
                 ledger.lost(file.name)
-            reading = Reading(pinned.folder / file.name, file.identity, file.part_bytes)
-            await self._sender.send(Job(file, reading, ledger))
+            reading = VerifiedReader(pinned.folder / file.name, file.identity, file.part_bytes)
+            await self._sender.send(FileUpload(file, reading, ledger))
 
-        await each(files, send, REQUESTS)
+        await for_each_limited(files, send, REQUESTS)

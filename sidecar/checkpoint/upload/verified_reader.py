@@ -13,9 +13,9 @@ import msgspec
 import xxhash
 
 from podferry.contract.errors import Changed, Refused
-from podferry.sidecar.runtime.file_identity import Identity
+from podferry.sidecar.runtime.file_identity import FileIdentity
 
-AT_ONCE = 256 * 1024
+READ_BYTES = 256 * 1024
 """Bytes that are digested at once: still in the core's own cache when the second digest reads them."""
 
 
@@ -32,7 +32,7 @@ class Fingerprint(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class VerifiedReader:
     """A held file.
 
     Attributes:
@@ -42,7 +42,7 @@ class Reading:
     """
 
     path: Path
-    identity: Identity
+    identity: FileIdentity
     part_bytes: int
 
     @property
@@ -102,7 +102,7 @@ class Reading:
 
     def _chunks(self, file: FileIO, left: int) -> Iterator[memoryview]:
         """The next `left` bytes, in one buffer that is filled again and again."""
-        buffer = memoryview(bytearray(min(AT_ONCE, left)))
+        buffer = memoryview(bytearray(min(READ_BYTES, left)))
         while left:
             count = file.readinto(buffer[:left])
             if not count:
@@ -117,7 +117,7 @@ class Reading:
         try:
             with self.path.open("rb", buffering=0) as file:
                 yield file
-                found = Identity.of(os.fstat(file.fileno()))
+                found = FileIdentity.of(os.fstat(file.fileno()))
         except FileNotFoundError:
             raise Changed.of(f"{self.path.name} went while it was being uploaded") from None
         except OSError as error:

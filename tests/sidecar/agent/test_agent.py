@@ -14,18 +14,18 @@ import msgspec
 import pytest
 
 from podferry.contract.agent_notes import NOTES, decode_note
-from podferry.contract.api import Stage
+from podferry.contract.api import AgentPhase
 from podferry.contract.commit import commit_name
 from podferry.contract.errors import Unavailable
 from podferry.contract.spec import CheckpointSpec, Completion, DatasetSpec, FerrySpec
-from podferry.sidecar.agent.agent import MOST_STARTS, Agent
+from podferry.sidecar.agent.agent import MAX_RESTARTS, Agent
 from podferry.sidecar.config.agent_config import AgentConfig
-from podferry.sidecar.config.directories import Places
-from podferry.sidecar.config.tuning import CheckpointSettings, Settings
-from podferry.sidecar.control.agent_api import FlushWish
-from podferry.sidecar.dataset.dataset_job import DatasetWork
+from podferry.sidecar.config.directories import Directories
+from podferry.sidecar.config.tuning import CheckpointSettings, Tuning
+from podferry.sidecar.control.agent_api import FlushRequest
+from podferry.sidecar.dataset.dataset_job import DatasetJob
 
-QUICK = Settings(
+QUICK = Tuning(
     grace=10, patience=0.5, checkpoint=CheckpointSettings(settle=0.01, settle_unseen=0.02, poll=0.01)
 )
 Running = Callable[..., AbstractAsyncContextManager[Agent]]
@@ -47,7 +47,7 @@ def config(tmp_path: Path, remote: Path) -> Callable[..., AgentConfig]:
     """A configuration over directories that exist; keywords replace parts of the spec."""
 
     def make(**changes: Any) -> AgentConfig:
-        places = Places(
+        places = Directories(
             control=tmp_path / "control",
             datasets={"": tmp_path / "stage"},
             checkpoints=tmp_path / "checkpoints",
@@ -84,16 +84,16 @@ def running() -> Running:
     return run
 
 
-async def settled(agent: Agent) -> Stage:
+async def settled(agent: Agent) -> AgentPhase:
     """The stage once the gate is open or refused."""
-    final = {Stage.OPEN, Stage.REFUSED}
+    final = {AgentPhase.OPEN, AgentPhase.REFUSED}
     assert await agent.state.wait_for(lambda: agent.state.status.stage in final, 20)
     return agent.state.status.stage
 
 
 async def flush(agent: Agent) -> None:
     assert agent.answers.flush is not None
-    assert (await agent.answers.flush(20, FlushWish())).durable
+    assert (await agent.answers.flush(20, FlushRequest())).durable
 
 
 def names(folder: Path) -> list[str]:
@@ -108,7 +108,7 @@ async def test_the_whole_walk(
     config: Callable[..., AgentConfig], running: Running, remote: Path, tmp_path: Path
 ) -> None:
     async with running(config()) as agent:
-        assert await settled(agent) is Stage.OPEN
+        assert await settled(agent) is AgentPhase.OPEN
         for name in ("a.bin", "train/b.bin", "train/empty"):
             assert (tmp_path / "stage" / name).read_bytes() == (remote / name).read_bytes()
         gate = agent.state.gate()
@@ -152,7 +152,7 @@ async def test_after_the_gate_a_restarted_worker_neither_fetches_nor_deletes(
     (remote / "a.bin").write_bytes(b"changed")
     (tmp_path / "stage" / "a.bin").unlink()
     async with running(config()) as agent:
-        assert await settled(agent) is Stage.OPEN
+        assert await settled(agent) is AgentPhase.OPEN
         assert agent.state.status.starts == 2
         assert not (tmp_path / "stage" / "a.bin").exists()
         (tmp_path / "checkpoints" / "epoch-1.bin").write_bytes(b"one")
@@ -168,7 +168,7 @@ async def test_before_the_gate_a_restarted_worker_keeps_what_is_whole(
     (tmp_path / "control" / "journal.json").unlink()
     (tmp_path / "stage" / "a.bin").unlink()
     async with running(config(checkpoints=None)) as agent:
-        assert await settled(agent) is Stage.OPEN
+        assert await settled(agent) is AgentPhase.OPEN
         assert [one.files_kept for one in agent.state.status.datasets] == [2]
         assert (tmp_path / "stage" / "a.bin").read_bytes() == b"a" * 1000
 
@@ -181,7 +181,7 @@ async def test_drain_makes_durable_what_was_just_written(
         (tmp_path / "checkpoints" / "last.bin").write_bytes(b"last")
         await agent.drain()
         assert commits(tmp_path) == ["000000000001.json"]
-        assert agent.state.status.stage is Stage.ENDED
+        assert agent.state.status.stage is AgentPhase.ENDED
 
 
 async def test_a_drain_names_what_it_could_not_make_durable_also_after_the_grace(
@@ -202,7 +202,7 @@ async def test_a_drain_names_what_it_could_not_make_durable_also_after_the_grace
 async def test_drain_before_the_gate_ends_at_once(config: Callable[..., AgentConfig]) -> None:
     agent = Agent(config())
     await agent.drain()
-    assert agent.state.status.stage is Stage.ENDED
+    assert agent.state.status.stage is AgentPhase.ENDED
 
 
 def bringing(spec: FerrySpec, reference: str) -> FerrySpec:
@@ -278,7 +278,7 @@ async def test_bad_input_is_refused_in_a_sentence(
     good = config()
     spoiled = AgentConfig(spoil(good.spec, tmp_path, remote), good.places, settings=QUICK)
     async with running(spoiled) as agent:
-        assert await settled(agent) is Stage.REFUSED
+        assert await settled(agent) is AgentPhase.REFUSED
         text = "\n".join(map(str, agent.state.gate().problems))
         assert [part for part in said if part not in text] == []
         assert not agent.state.gate().retryable
@@ -291,7 +291,7 @@ async def test_all_problems_come_at_once(
     good = config()
     spec = _no_checkpoint_directory(_nothing_there(good.spec, tmp_path, remote), tmp_path, remote)
     async with running(AgentConfig(spec, good.places, settings=QUICK)) as agent:
-        assert await settled(agent) is Stage.REFUSED
+        assert await settled(agent) is AgentPhase.REFUSED
         assert len(agent.state.gate().problems) == 2
 
 
@@ -301,7 +301,7 @@ async def test_a_missing_secret_is_named(
     good = config()
     lost = AgentConfig(good.spec, good.places, dataset_secrets={"": tmp_path / "nowhere"}, settings=QUICK)
     async with running(lost) as agent:
-        assert await settled(agent) is Stage.REFUSED
+        assert await settled(agent) is AgentPhase.REFUSED
         assert "the Secret mounted at" in str(agent.state.gate().problems[0])
 
 
@@ -314,7 +314,7 @@ async def test_a_store_that_never_answers_is_refused_as_temporary(
     good = config()
     spec = bringing(FerrySpec(datasets=good.spec.datasets), "s3://bucket/x")
     async with running(AgentConfig(spec, good.places, settings=QUICK)) as agent:
-        assert await settled(agent) is Stage.REFUSED
+        assert await settled(agent) is AgentPhase.REFUSED
         assert agent.state.gate().retryable
         assert "127.0.0.1:1" in str(agent.state.gate().problems[0])
 
@@ -330,32 +330,32 @@ async def test_no_try_is_begun_that_would_outlast_the_patience(
     """A silent server takes a whole time-out each time; one that refuses connections answers at once."""
     tries = 0
 
-    async def silent(_: DatasetWork) -> None:
+    async def silent(_: DatasetJob) -> None:
         nonlocal tries
         tries += 1
         await asyncio.sleep(seconds)
         raise Unavailable.of("the store does not answer")
 
-    monkeypatch.setattr(DatasetWork, "plan", silent)
+    monkeypatch.setattr(DatasetJob, "plan", silent)
     async with running(config(checkpoints=None)) as agent:
-        assert await settled(agent) is Stage.REFUSED
+        assert await settled(agent) is AgentPhase.REFUSED
     assert (tries > 1) is again
 
 
 async def test_an_agent_that_fails_again_and_again_refuses_rather_than_hangs(
     config: Callable[..., AgentConfig], running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(_: DatasetWork) -> None:
+    async def broken(_: DatasetJob) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(DatasetWork, "plan", broken)
-    for _ in range(MOST_STARTS - 1):
+    monkeypatch.setattr(DatasetJob, "plan", broken)
+    for _ in range(MAX_RESTARTS - 1):
         agent = Agent(config())
         with pytest.raises(ZeroDivisionError):
             await agent.work()
         await agent.close()
     async with running(config()) as agent:
-        assert await settled(agent) is Stage.REFUSED
+        assert await settled(agent) is AgentPhase.REFUSED
         assert "ZeroDivisionError" in str(agent.state.gate().problems[0])
         assert agent.state.gate().retryable
 
@@ -366,7 +366,7 @@ def test_a_spec_without_its_places_is_refused(tmp_path: Path) -> None:
         checkpoints=CheckpointSpec("file:///y"),
     )
     with pytest.raises(Exception, match="--dataset-dir is missing") as caught:
-        AgentConfig(spec, Places(tmp_path))
+        AgentConfig(spec, Directories(tmp_path))
     assert "--dataset-dir y= is missing" in str(caught.value)
     assert "the spec's lineage is missing" in str(caught.value)
 
@@ -379,7 +379,7 @@ async def test_a_worker_that_starts_again_calls_nothing_durable_before_it_has_lo
     (tmp_path / "checkpoints" / "epoch-1.bin").write_bytes(b"one")
     restarted = Agent(config())
     assert restarted.answers.flush is not None
-    answer = await restarted.answers.flush(0, FlushWish(final=True))
+    answer = await restarted.answers.flush(0, FlushRequest(final=True))
     assert not answer.durable
     assert "has not looked yet" in answer.problems[0].what
     await restarted.close()

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from podferry.contract.api import Durability
 from podferry.contract.errors import Problem
 from podferry.sidecar.agent import drain_deadline as module
-from podferry.sidecar.agent.drain_deadline import Ending
+from podferry.sidecar.agent.drain_deadline import DrainDeadline
 from podferry.sidecar.state.journal import Journal
 
 GRACE = 20.0
@@ -26,24 +26,24 @@ class Clock:
 
 async def test_the_clock_starts_once_and_outlives_the_worker(tmp_path: Path) -> None:
     clock = Clock()
-    ending = Ending(Journal(tmp_path), GRACE, clock)
+    ending = DrainDeadline(Journal(tmp_path), GRACE, clock)
     assert ending.left() == GRACE
     await ending.begin()
     clock.now += 5
     await ending.begin()
     assert ending.left() == 15
     clock.now += 5
-    assert Ending(Journal(tmp_path), GRACE, clock).left() == 10
+    assert DrainDeadline(Journal(tmp_path), GRACE, clock).left() == 10
 
 
 async def test_an_end_that_is_long_over_does_not_shorten_the_next(tmp_path: Path) -> None:
     clock, journal = Clock(), Journal(tmp_path)
-    await Ending(journal, GRACE, clock).begin()
+    await DrainDeadline(journal, GRACE, clock).begin()
     journal.record.newest_first = True
     journal.save()
     clock.now += GRACE + 1
     journal = Journal(tmp_path)
-    assert Ending(journal, GRACE, clock).left() == GRACE
+    assert DrainDeadline(journal, GRACE, clock).left() == GRACE
     assert not journal.record.newest_first
 
 
@@ -57,7 +57,7 @@ async def test_what_is_left_is_named_with_its_reason(
     said: list[str] = []
     monkeypatch.setattr(module, "leave_message", said.append)
     with capture_logs() as logs:
-        await Ending(Journal(tmp_path), GRACE).conclude(
+        await DrainDeadline(Journal(tmp_path), GRACE).conclude(
             Durability(durable=False, pending=("step-2", "step-1"), problems=problems)
         )
     assert "step-2, step-1" in said[0]
@@ -68,5 +68,5 @@ async def test_what_is_left_is_named_with_its_reason(
 async def test_a_good_end_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "leave_message", pytest.fail)
     with capture_logs() as logs:
-        await Ending(Journal(tmp_path), GRACE).conclude(Durability(durable=True))
+        await DrainDeadline(Journal(tmp_path), GRACE).conclude(Durability(durable=True))
     assert logs == []

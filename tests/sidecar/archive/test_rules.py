@@ -7,28 +7,36 @@ import pytest
 from podferry.contract.errors import Refused
 from podferry.contract.manifest import Entry
 from podferry.contract.spec import Unpack
-from podferry.sidecar.archive.rules import Archive, Kind, Room, Taken, archives_of, kind_of, member_problem
+from podferry.sidecar.archive.rules import (
+    Archive,
+    ArchiveKind,
+    NameRegistry,
+    SpaceBudget,
+    archives_of,
+    kind_of,
+    member_problem,
+)
 from podferry.sidecar.staging.volume_capacity import Capacity
 
-ONE = Archive(Entry("d/one.tar", 1), Kind.TAR)
-OTHER = Archive(Entry("other.zip", 1), Kind.ZIP)
+ONE = Archive(Entry("d/one.tar", 1), ArchiveKind.TAR)
+OTHER = Archive(Entry("other.zip", 1), ArchiveKind.ZIP)
 
 
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("a.tar", Kind.TAR),
-        ("d/A.TAR.GZ", Kind.TAR_GZ),
-        ("a.tgz", Kind.TGZ),
-        ("a.tar.zst", Kind.TAR_ZST),
-        ("a.zip", Kind.ZIP),
+        ("a.tar", ArchiveKind.TAR),
+        ("d/A.TAR.GZ", ArchiveKind.TAR_GZ),
+        ("a.tgz", ArchiveKind.TGZ),
+        ("a.tar.zst", ArchiveKind.TAR_ZST),
+        ("a.zip", ArchiveKind.ZIP),
         ("a.gz", None),
         ("a.tar.xz", None),
         ("tar", None),
         ("a.tar/b", None),
     ],
 )
-def test_an_archive_is_known_by_its_ending(name: str, kind: Kind | None) -> None:
+def test_an_archive_is_known_by_its_ending(name: str, kind: ArchiveKind | None) -> None:
     assert kind_of(name) is kind
     found = archives_of([Entry(name, 1)], Unpack.ALWAYS)
     assert [archive.kind for archive in found] == ([kind] if kind else [])
@@ -61,12 +69,12 @@ CLASHES = [
 @pytest.mark.parametrize(("there", "members", "words"), CLASHES)
 def test_each_name_is_one_owners(there: list[str], members: list[str], words: str) -> None:
     with pytest.raises(Refused) as caught:
-        Taken(there).take(OTHER, members)
+        NameRegistry(there).take(OTHER, members)
     assert words in str(caught.value)
 
 
 def test_all_clashes_are_told_and_others_share_directories() -> None:
-    taken = Taken(["a/1", "b"])
+    taken = NameRegistry(["a/1", "b"])
     taken.take(ONE, ["a/2", "c/1"])
     with pytest.raises(Refused) as caught:
         taken.take(OTHER, ["a/1", "a/2", "a/3", "b/1"])
@@ -74,7 +82,7 @@ def test_all_clashes_are_told_and_others_share_directories() -> None:
 
 
 def test_room_is_shared_with_what_is_fetched_besides() -> None:
-    room = Room(Capacity(volume_bytes=4 * 4096, volume_files=3), reserved=[1, 4097])
+    room = SpaceBudget(Capacity(volume_bytes=4 * 4096, volume_files=3), reserved=[1, 4097])
     room.take(ONE, [4096])
     with pytest.raises(Refused) as caught:
         room.take(OTHER, [1])

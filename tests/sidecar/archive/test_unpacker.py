@@ -20,13 +20,14 @@ from podferry.contract.spec import Unpack as Mode
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.archive import zip as unzip
 from podferry.sidecar.archive.member_writer import CHUNK
-from podferry.sidecar.archive.records import Records, with_members
-from podferry.sidecar.archive.rules import Kind, Room, archives_of
-from podferry.sidecar.archive.unpacker import UnpackArchives
+from podferry.sidecar.archive.records import UnpackRecords, with_members
+from podferry.sidecar.archive.rules import ArchiveKind, SpaceBudget, archives_of
+from podferry.sidecar.archive.unpacker import ArchiveUnpacker
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.fetch.byte_stream import AT_ONCE
-from podferry.sidecar.fetch.range_reader import Way
-from podferry.sidecar.staging.staging_dir import ASIDE, Stage
+from podferry.sidecar.fetch.byte_stream import MAX_READ_BYTES
+from podferry.sidecar.fetch.range_reader import FetchContext
+from podferry.sidecar.staging.file_ops import PARTIAL_DIR
+from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.staging.volume_capacity import Capacity, measure
 from podferry.storage.listing.dataset import list_dataset
 from podferry.storage.memory.faults import Content, Fault
@@ -40,7 +41,7 @@ except ImportError:
 
 SETTINGS = PrefetchSettings(range_bytes=1000, buffer_bytes=2500, attempts=2)
 TREE = {"a/b.jpg": os.urandom(2000), "a/c": b"", "d": b"1", "e/f/g.bin": os.urandom(CHUNK + 3)}
-ENDINGS = [kind.value for kind in Kind]
+ENDINGS = [kind.value for kind in ArchiveKind]
 LARGE = Capacity(volume_bytes=1 << 40)
 
 
@@ -100,13 +101,13 @@ class Site:
     def put(self, name, data):
         self.content.objects[f"d/{name}"] = data
 
-    async def start(self, mode=Mode.ALWAYS, capacity=None, stage=Stage):
+    async def start(self, mode=Mode.ALWAYS, capacity=None, stage=StagingDir):
         """Claim and unpack as an agent does; what stayed from an earlier start."""
         store = MemoryStore(parse_uri("memory://archives/d"), self.content)
         part = await list_dataset(store)
         held = stage(self.root, self.claims)
         archives = archives_of(part.entries, mode)
-        records = Records(self.root, self.claims)
+        records = UnpackRecords(self.root, self.claims)
         whole = records.whole(archives)
         kept = held.claim(with_members(part, archives, whole), records.ours)
         done = records.settle(whole, kept)
@@ -114,12 +115,12 @@ class Site:
         self.unpacked.clear()
         try:
             told = lambda files, count: self.unpacked.append((files, count))  # noqa: E731
-            await UnpackArchives(
+            await ArchiveUnpacker(
                 [archive for archive in archives if archive.name not in done],
-                Way(EngineLane(store), held, self.settings, told),
+                FetchContext(EngineLane(store), held, self.settings, told),
                 records,
                 [*(entry.name for entry in plain), *(one.name for name in done for one in whole[name])],
-                Room(capacity or measure(self.root)),
+                SpaceBudget(capacity or measure(self.root)),
             ).run()
         finally:
             held.close()
@@ -148,7 +149,7 @@ async def refused(site, kind=Refused, **options):
     with pytest.raises(kind) as caught:
         await site.start(**options)
     assert site.held() == before
-    assert not list(site.root.glob(f"{ASIDE}/*"))
+    assert not list(site.root.glob(f"{PARTIAL_DIR}/*"))
     return caught.value
 
 
@@ -227,7 +228,7 @@ ODD = [
     (odd("p", tarfile.FIFOTYPE), "a pipe"),
     (odd("v", b"V"), "unknown type"),
 ]
-BAD = ["../x", "/abs", "a//b", "a/./b", "a/../../x", "n" * 256, "con\ntrol", f"{ASIDE}/1"]
+BAD = ["../x", "/abs", "a//b", "a/./b", "a/../../x", "n" * 256, "con\ntrol", f"{PARTIAL_DIR}/1"]
 
 
 async def test_all_members_that_are_no_files_are_named_at_once(site):
@@ -348,14 +349,14 @@ async def test_headers_that_claim_memory_are_refused(site):
     """A name of 200 MiB costs 200 KiB to send, and a library reads it whole."""
     info = tarfile.TarInfo("././@LongLink")
     info.type, info.size = tarfile.GNUTYPE_LONGNAME, 200 << 20
-    data = info.tobuf(tarfile.GNU_FORMAT) + b"n" * (AT_ONCE + 1)
+    data = info.tobuf(tarfile.GNU_FORMAT) + b"n" * (MAX_READ_BYTES + 1)
     site.put("x.tar.gz", gzip.compress(data))
     assert "the headers of a member take more" in str(await refused(site, Corrupt))
 
 
 async def test_a_directory_that_claims_memory_is_refused(site, monkeypatch):
-    monkeypatch.setattr(unzip, "DIRECTORY_MOST", 100)
-    monkeypatch.setattr("podferry.sidecar.archive.unpacker.DIRECTORY_MOST", 200_000)
+    monkeypatch.setattr(unzip, "MAX_DIRECTORY_BYTES", 100)
+    monkeypatch.setattr("podferry.sidecar.archive.unpacker.MAX_DIRECTORY_BYTES", 200_000)
     site.put("x.zip", zip_of([(f"{i:04}" + "n" * 200, b"") for i in range(1000)]))
     assert "directory of the archive x.zip is too long" in str(await refused(site))
 
@@ -428,7 +429,7 @@ async def test_what_is_no_whole_archive_is_corrupt_by_name(site, name):
     with pytest.raises(Corrupt, match=name.replace(".", r"\.")):
         await site.start()
     assert set(site.held()) <= {"good"}
-    assert not list(site.root.glob(f"{ASIDE}/*"))
+    assert not list(site.root.glob(f"{PARTIAL_DIR}/*"))
 
 
 async def test_members_that_share_their_bytes_are_told(site):
@@ -551,7 +552,7 @@ def dying_at(count):
         if left[0] < 0:
             raise Death
 
-    class Dying(Stage):
+    class Dying(StagingDir):
         def grow(self, number):
             tick()
             return super().grow(number)
@@ -570,7 +571,7 @@ def dying_at(count):
 @pytest.mark.parametrize("ending", [".tar", ".zip"])
 async def test_a_kill_at_any_moment_leaves_what_the_next_start_sorts_out(tmp_path, ending, monkeypatch):
     tree = {f"{i}/f": os.urandom(50) for i in range(4)}
-    monkeypatch.setattr(UnpackArchives, "_clear", lambda self: None)  # a kill cleans nothing up
+    monkeypatch.setattr(ArchiveUnpacker, "_clear", lambda self: None)  # a kill cleans nothing up
     reached = 0
     for count in range(100):
         folder = tmp_path / str(count)
@@ -583,7 +584,7 @@ async def test_a_kill_at_any_moment_leaves_what_the_next_start_sorts_out(tmp_pat
             await site.start(stage=stage)
         except (Death, BaseExceptionGroup):
             reached += 1
-        seen = {name: data for name, data in site.held().items() if not name.startswith(ASIDE)}
+        seen = {name: data for name, data in site.held().items() if not name.startswith(PARTIAL_DIR)}
         assert seen.items() <= {**tree, "y": b"1"}.items()
         await site.start()
         assert site.held() == {**tree, "y": b"1"}

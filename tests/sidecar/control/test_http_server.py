@@ -14,43 +14,43 @@ import pytest
 
 from podferry.contract.api import (
     METRICS_PATH,
+    AgentPhase,
     CheckpointStatus,
     DatasetStatus,
     Durability,
     DurableCheckpoint,
     Gate,
     Marked,
-    Stage,
     Status,
 )
-from podferry.contract.errors import InvalidWish, Problem, Refused, Unavailable
+from podferry.contract.errors import InvalidSpec, Problem, Refused, Unavailable
 from podferry.sidecar.control import http_client as client_module
 from podferry.sidecar.control import prestop_command as drain
-from podferry.sidecar.control.agent_api import Answers, FlushWish
+from podferry.sidecar.control.agent_api import AgentApi, FlushRequest
 from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.control.http_server import serve
-from podferry.sidecar.state.agent_state import State
-from podferry.sidecar.state.durations import Timings
-from podferry.sidecar.state.transfer_counters import PrefetchMeter
+from podferry.sidecar.state.agent_state import AgentState
+from podferry.sidecar.state.durations import Durations
+from podferry.sidecar.state.transfer_counters import TransferCounters
 
 
 @pytest.fixture
-async def served() -> AsyncIterator[tuple[Answers, State, AgentClient]]:
-    state = State(Status())
-    answers = Answers(state, Timings())
+async def served() -> AsyncIterator[tuple[AgentApi, AgentState, AgentClient]]:
+    state = AgentState(Status())
+    answers = AgentApi(state, Durations())
     listener = socket.create_server(("127.0.0.1", 0))
     runner = await serve(answers, listener)
     yield answers, state, AgentClient(f"http://127.0.0.1:{listener.getsockname()[1]}")
     await runner.cleanup()
 
 
-async def test_status_is_the_whole_document(served: tuple[Answers, State, AgentClient]) -> None:
+async def test_status_is_the_whole_document(served: tuple[AgentApi, AgentState, AgentClient]) -> None:
     _, state, client = served
     state.status.starts = 3
     assert await asyncio.to_thread(client.status) == state.status
 
 
-async def test_gate_answers_when_it_opens(served: tuple[Answers, State, AgentClient]) -> None:
+async def test_gate_answers_when_it_opens(served: tuple[AgentApi, AgentState, AgentClient]) -> None:
     _, state, client = served
     gates = client.gates(20)
     asked = asyncio.create_task(asyncio.to_thread(next, gates))
@@ -61,10 +61,10 @@ async def test_gate_answers_when_it_opens(served: tuple[Answers, State, AgentCli
 
 
 async def test_gate_that_is_not_settled_tells_the_progress(
-    served: tuple[Answers, State, AgentClient],
+    served: tuple[AgentApi, AgentState, AgentClient],
 ) -> None:
     _, state, client = served
-    state.enter(Stage.PREFETCHING)
+    state.enter(AgentPhase.PREFETCHING)
     gate = await asyncio.to_thread(next, client.gates(0))
     assert not gate.open
     assert not gate.problems
@@ -73,7 +73,7 @@ async def test_gate_that_is_not_settled_tells_the_progress(
 
 @pytest.mark.parametrize(("error", "retryable"), [(Refused, False), (Unavailable, True)])
 async def test_refusal_says_whether_a_new_pod_may_fare_better(
-    served: tuple[Answers, State, AgentClient], error: type[Refused | Unavailable], retryable: bool
+    served: tuple[AgentApi, AgentState, AgentClient], error: type[Refused | Unavailable], retryable: bool
 ) -> None:
     _, state, client = served
     state.refuse(error(Problem("a"), Problem("b")))
@@ -82,15 +82,19 @@ async def test_refusal_says_whether_a_new_pod_may_fare_better(
     assert [problem.what for problem in gate.problems] == ["a", "b"]
 
 
-async def test_without_checkpoints_everything_is_durable(served: tuple[Answers, State, AgentClient]) -> None:
+async def test_without_checkpoints_everything_is_durable(
+    served: tuple[AgentApi, AgentState, AgentClient],
+) -> None:
     assert await asyncio.to_thread(served[2].durable, 5) == Durability(durable=True)
 
 
-async def test_durable_asks_again_until_the_deadline(served: tuple[Answers, State, AgentClient]) -> None:
+async def test_durable_asks_again_until_the_deadline(
+    served: tuple[AgentApi, AgentState, AgentClient],
+) -> None:
     api, _, client = served
-    calls: list[tuple[float, FlushWish]] = []
+    calls: list[tuple[float, FlushRequest]] = []
 
-    async def flush(seconds: float, wish: FlushWish) -> Durability:
+    async def flush(seconds: float, wish: FlushRequest) -> Durability:
         calls.append((seconds, wish))
         return Durability(durable=len(calls) == 3, pending=("x",))
 
@@ -99,25 +103,25 @@ async def test_durable_asks_again_until_the_deadline(served: tuple[Answers, Stat
     assert answer.durable
     assert len(calls) == 3
     assert all(0 < seconds <= 25 for seconds, _ in calls)
-    assert {wish for _, wish in calls} == {FlushWish(final=True, ending=True, exit_code=3)}
+    assert {wish for _, wish in calls} == {FlushRequest(final=True, ending=True, exit_code=3)}
 
 
 async def test_the_hook_tells_that_the_pod_ends_and_does_not_wait(
-    served: tuple[Answers, State, AgentClient],
+    served: tuple[AgentApi, AgentState, AgentClient],
 ) -> None:
     api, _, client = served
-    calls: list[tuple[float, FlushWish]] = []
+    calls: list[tuple[float, FlushRequest]] = []
 
-    async def flush(seconds: float, wish: FlushWish) -> Durability:
+    async def flush(seconds: float, wish: FlushRequest) -> Durability:
         calls.append((seconds, wish))
         return Durability(durable=False, pending=("x",))
 
     api.flush = flush
     assert await asyncio.to_thread(drain.main, ["--agent", client.url]) == 0
-    assert calls == [(0, FlushWish(ending=True))]
+    assert calls == [(0, FlushRequest(ending=True))]
 
 
-async def test_a_mark_reaches_who_takes_it(served: tuple[Answers, State, AgentClient]) -> None:
+async def test_a_mark_reaches_who_takes_it(served: tuple[AgentApi, AgentState, AgentClient]) -> None:
     api, _, client = served
     answer = await asyncio.to_thread(client.done, "step 1/2")
     assert answer.checkpoint is None
@@ -130,13 +134,13 @@ async def test_a_mark_reaches_who_takes_it(served: tuple[Answers, State, AgentCl
     assert (await asyncio.to_thread(client.done, "step 1/2")).checkpoint == "STEP 1/2"
 
 
-async def test_metrics_are_what_the_status_says(served: tuple[Answers, State, AgentClient]) -> None:
+async def test_metrics_are_what_the_status_says(served: tuple[AgentApi, AgentState, AgentClient]) -> None:
     _, state, client = served
     done = DurableCheckpoint("step-7", 3, 7, 10, completed_at=1.0, durable_at=2.0)
     state.status.checkpoints = CheckpointStatus(
         uri="s3://b/c", path="/c", lineage="l", durable=[done], pending=["step-8"], pending_bytes=99
     )
-    state.enter(Stage.OPEN)
+    state.enter(AgentPhase.OPEN)
     lines = await metrics_of(client)
     for line in (
         'podferry_stage{stage="open"} 1.0',
@@ -155,9 +159,9 @@ async def metrics_of(client: AgentClient) -> list[str]:
     return lines
 
 
-async def test_each_dataset_has_samples_of_its_own(served: tuple[Answers, State, AgentClient]) -> None:
+async def test_each_dataset_has_samples_of_its_own(served: tuple[AgentApi, AgentState, AgentClient]) -> None:
     _, state, client = served
-    meter = PrefetchMeter(bytes=500, retries=2, handed_over=3, connections=4)
+    meter = TransferCounters(bytes=500, retries=2, handed_over=3, connections=4)
     for seconds in (0.004, 0.005, 3.0, 60.0):
         meter.first_byte(seconds)
     first = DatasetStatus("s3://b/d", "/d", files=9, bytes_done=400, rate=12.5, transfer=meter)
@@ -187,7 +191,7 @@ async def test_each_dataset_has_samples_of_its_own(served: tuple[Answers, State,
 
 
 async def test_what_changes_by_itself_is_brought_up_to_date_before_it_is_told(
-    served: tuple[Answers, State, AgentClient],
+    served: tuple[AgentApi, AgentState, AgentClient],
 ) -> None:
     api, state, client = served
     dataset = DatasetStatus("s3://b/d", "/d", files=9)
@@ -202,10 +206,10 @@ async def test_what_changes_by_itself_is_brought_up_to_date_before_it_is_told(
     assert "3 of 9 files" in (await asyncio.to_thread(next, client.gates(0))).summary
 
 
-async def test_durable_gives_up_on_the_hopeless(served: tuple[Answers, State, AgentClient]) -> None:
+async def test_durable_gives_up_on_the_hopeless(served: tuple[AgentApi, AgentState, AgentClient]) -> None:
     api, _, client = served
 
-    async def flush(seconds: float, wish: FlushWish) -> Durability:
+    async def flush(seconds: float, wish: FlushRequest) -> Durability:
         return Durability(durable=False, pending=("x",), hopeless=True)
 
     api.flush = flush
@@ -241,12 +245,12 @@ def test_a_worker_that_is_killed_late_in_a_wait_is_waited_for(monkeypatch: pytes
 
 
 async def test_wait_for_returns_at_its_deadline() -> None:
-    state = State(Status())
+    state = AgentState(Status())
     assert not await state.wait_for(lambda: False, 0.01)
     assert not state._wakers
 
 
 def test_invalid_wishes_are_no_temporary_matter() -> None:
-    state = State(Status())
-    state.refuse(InvalidWish.of("x"))
+    state = AgentState(Status())
+    state.refuse(InvalidSpec.of("x"))
     assert not state.gate().retryable

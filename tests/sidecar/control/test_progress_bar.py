@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from podferry.contract.api import DatasetStatus, Stage, Status
+from podferry.contract.api import AgentPhase, DatasetStatus, Status
 from podferry.sidecar.control.progress_bar import bar, prefetch_bars
 
 MANY = [
@@ -59,8 +59,8 @@ def test_a_terminal_is_shown_how_far_it_is(terminal):
 
 def test_each_dataset_has_a_bar(terminal):
     with terminal() as found, prefetch_bars() as bars:
-        bars.show(Status(Stage.PLANNING, [DatasetStatus("s3://b/d", "/d")]))
-        bars.show(Status(Stage.PREFETCHING, MANY))
+        bars.show(Status(AgentPhase.PLANNING, [DatasetStatus("s3://b/d", "/d")]))
+        bars.show(Status(AgentPhase.PREFETCHING, MANY))
         assert bars.every < 1
     shown = found.shown
     assert "2 of 8 files" in shown
@@ -71,7 +71,7 @@ def test_each_dataset_has_a_bar(terminal):
 
 def test_before_anything_is_listed_the_stage_is_shown(terminal):
     with terminal() as found, prefetch_bars() as bars:
-        bars.show(Status(Stage.PLANNING))
+        bars.show(Status(AgentPhase.PLANNING))
     assert "planning" in found.shown
 
 
@@ -79,6 +79,6 @@ def test_elsewhere_nothing_is_shown(capsys):
     with bar("restoring") as told:
         told(1, 4)
     with prefetch_bars() as bars:
-        bars.show(Status(Stage.PREFETCHING, MANY))
+        bars.show(Status(AgentPhase.PREFETCHING, MANY))
         assert bars.every > 1
     assert capsys.readouterr() == ("", "")

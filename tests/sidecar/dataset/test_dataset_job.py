@@ -9,7 +9,7 @@ from podferry.contract.reference import reference_to
 from podferry.contract.spec import DatasetSpec, Shard
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.dataset.dataset_job import DatasetPlace, DatasetWork
+from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
 from podferry.storage.listing.dataset import list_dataset
 from podferry.storage.memory.store import CONTENTS, Content, Fault, MemoryStore
 
@@ -37,8 +37,8 @@ def work(content, tmp_path):
         if made:
             made[-1]._stage.close()
         spec = DatasetSpec(str(reference or content.uri), str(tmp_path / "stage"), **wishes)
-        place = DatasetPlace(tmp_path / "stage", tmp_path / "claim")
-        made.append(DatasetWork(spec, place, PrefetchSettings()))
+        place = DatasetPlacement(tmp_path / "stage", tmp_path / "claim")
+        made.append(DatasetJob(spec, place, PrefetchSettings()))
         return made[-1]
 
     yield making
@@ -171,7 +171,7 @@ async def test_what_another_agent_fetches_is_not_abandoned(work, tmp_path):
     first = work()
     await first.plan()
     spec = first.spec
-    other = DatasetWork(spec, DatasetPlace(tmp_path / "stage", tmp_path / "claim"), PrefetchSettings())
+    other = DatasetJob(spec, DatasetPlacement(tmp_path / "stage", tmp_path / "claim"), PrefetchSettings())
     with pytest.raises(Refused, match="another podferry is using"):
         await other.plan()
     other.abandon()

@@ -9,13 +9,13 @@ from podferry.contract.api import Status
 from podferry.contract.errors import PermanentError, Refused, TemporaryError, Unavailable
 from podferry.contract.spec import DatasetSpec, FerrySpec, Medium
 from podferry.sidecar.config.agent_config import AgentConfig
-from podferry.sidecar.config.directories import Places
+from podferry.sidecar.config.directories import Directories
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset import dataset_job as module
-from podferry.sidecar.dataset.dataset_job import DatasetPlace, DatasetWork
-from podferry.sidecar.dataset.datasets_job import DatasetsWork
+from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
+from podferry.sidecar.dataset.datasets_job import DatasetsJob
 from podferry.sidecar.staging.volume_capacity import Capacity
-from podferry.sidecar.state.agent_state import State
+from podferry.sidecar.state.agent_state import AgentState
 from podferry.storage.memory.store import CONTENTS, Content, Fault
 
 COUNTER = itertools.count()
@@ -46,9 +46,9 @@ def rig(contents, tmp_path):
             DatasetSpec(f"memory://{bucket}/d", str(stages[name]), name=name)
             for name, bucket in contents[1].items()
         )
-        config = AgentConfig(FerrySpec(specs), Places(tmp_path / "control", datasets=stages, **places))
-        state = State(Status())
-        return DatasetsWork(config, state), state
+        config = AgentConfig(FerrySpec(specs), Directories(tmp_path / "control", datasets=stages, **places))
+        state = AgentState(Status())
+        return DatasetsJob(config, state), state
 
     return make
 
@@ -116,7 +116,7 @@ async def test_a_plan_that_is_repeated_lists_only_what_is_missing(rig, contents)
 async def test_one_is_fetched_after_the_other(rig, contents, monkeypatch):
     """The bytes in flight of each are those of the whole memory sum."""
     running, most = 0, 0
-    fetch = module.DatasetWork.fetch
+    fetch = module.DatasetJob.fetch
 
     async def counted(work):
         nonlocal running, most
@@ -126,7 +126,7 @@ async def test_one_is_fetched_after_the_other(rig, contents, monkeypatch):
         await fetch(work)
         running -= 1
 
-    monkeypatch.setattr(module.DatasetWork, "fetch", counted)
+    monkeypatch.setattr(module.DatasetJob, "fetch", counted)
     work, _ = rig()
     await work.plan()
     await work.fetch()
@@ -138,8 +138,8 @@ async def test_one_is_fetched_after_the_other(rig, contents, monkeypatch):
 async def test_the_kubelet_watches_a_volume_on_disk_in_a_pod_alone(contents, tmp_path, in_pod, limit):
     stage = tmp_path / "stage"
     stage.mkdir()
-    place = DatasetPlace(stage, tmp_path / "claim", in_pod=in_pod)
+    place = DatasetPlacement(stage, tmp_path / "claim", in_pod=in_pod)
     spec = DatasetSpec(f"memory://{contents[1]['']}/d", str(stage), size=1 << 20, medium=Medium.DISK)
-    work = DatasetWork(spec, place, PrefetchSettings())
+    work = DatasetJob(spec, place, PrefetchSettings())
     assert (await work.plan()).limit == limit
     await work.close()

@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from podferry.contract.errors import Refused
 from podferry.contract.manifest import Entry, freeze
-from podferry.contract.memory import FILE, PAGE
+from podferry.contract.memory import KERNEL_BYTES_PER_FILE, PAGE_BYTES
 from podferry.contract.quantity import parse_bytes
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.dataset.fit_check import Placed, fit_problems, refuse_unless_fits
-from podferry.sidecar.fetch.plan import plan_prefetch
+from podferry.sidecar.dataset.fit_check import PlannedDataset, fit_problems, refuse_unless_fits
+from podferry.sidecar.fetch.plan import plan_fetch
 from podferry.sidecar.staging.volume_capacity import Capacity
 
 MIB = 1 << 20
@@ -22,8 +22,8 @@ def placed(sizes, capacity=ROOMY, *, kept=(), name="", limit=None, **settings):
     if not isinstance(sizes, dict):
         sizes = {f"{number:04}": size for number, size in enumerate(sizes)}
     manifest = freeze("s3://b/d", [Entry(name, size) for name, size in sizes.items()])
-    plan = plan_prefetch(manifest, frozenset(kept), PrefetchSettings(**settings))
-    return Placed(plan, capacity, name, limit)
+    plan = plan_fetch(manifest, frozenset(kept), PrefetchSettings(**settings))
+    return PlannedDataset(plan, capacity, name, limit)
 
 
 def problems(*all_of, in_pod=True):
@@ -42,19 +42,19 @@ def test_what_fits_has_no_problem():
 
 
 def test_a_volume_counts_whole_pages_and_not_the_memory_of_the_kernel():
-    assert problems(placed([1] * 100, Capacity(volume_bytes=100 * PAGE))) == []
+    assert problems(placed([1] * 100, Capacity(volume_bytes=100 * PAGE_BYTES))) == []
     for in_memory in (True, False):
-        problem = only(placed([1] * 100, Capacity(100 * PAGE - 1, in_memory=in_memory)), in_pod=False)
+        problem = only(placed([1] * 100, Capacity(100 * PAGE_BYTES - 1, in_memory=in_memory)), in_pod=False)
         assert problem.what == "the dataset is larger than its volume"
         assert problem.measured == "100 files of 100 B need 400.0 KiB in whole pages; 400.0 KiB are free"
         assert "--dataset-path" in problem.remedy
 
 
 def test_a_kernel_with_larger_pages_needs_more_of_everything():
-    page = 16 * PAGE
-    fits = Capacity(100 * page, memory_bytes=100 * (page + FILE) + 200, page_bytes=page)
+    page = 16 * PAGE_BYTES
+    fits = Capacity(100 * page, memory_bytes=100 * (page + KERNEL_BYTES_PER_FILE) + 200, page_bytes=page)
     assert problems(placed([1] * 100, fits)) == []
-    tight = Capacity(100 * page - 1, memory_bytes=100 * (page + FILE) + 199, page_bytes=page)
+    tight = Capacity(100 * page - 1, memory_bytes=100 * (page + KERNEL_BYTES_PER_FILE) + 199, page_bytes=page)
     assert [problem.what for problem in problems(placed([1] * 100, tight))] == [
         "the dataset is larger than its volume",
         "the dataset is larger than the memory limit",
@@ -62,7 +62,7 @@ def test_a_kernel_with_larger_pages_needs_more_of_everything():
 
 
 def test_the_memory_limit_must_hold_pages_inodes_and_what_is_in_flight():
-    need = 100 * (MIB + FILE) + 2 * 32 * MIB
+    need = 100 * (MIB + KERNEL_BYTES_PER_FILE) + 2 * 32 * MIB
     sizes = [MIB] * 100
     assert problems(placed(sizes, Capacity(1 << 50, memory_bytes=need), buffer_bytes=32 * MIB)) == []
     problem = only(placed(sizes, Capacity(1 << 50, memory_bytes=need - 1), buffer_bytes=32 * MIB))
@@ -76,7 +76,12 @@ def test_the_memory_limit_must_hold_pages_inodes_and_what_is_in_flight():
 
 
 def test_no_more_is_in_flight_than_there_is_to_fetch():
-    assert problems(placed([10 * PAGE], Capacity(1 << 50, memory_bytes=30 * PAGE + FILE))) == []
+    assert (
+        problems(
+            placed([10 * PAGE_BYTES], Capacity(1 << 50, memory_bytes=30 * PAGE_BYTES + KERNEL_BYTES_PER_FILE))
+        )
+        == []
+    )
 
 
 def test_a_machine_without_memory_is_told_apart_from_a_limit():
@@ -97,17 +102,17 @@ def test_directories_take_inodes():
 
 def test_an_emptydir_on_disk_is_as_large_as_its_limit_says_whatever_the_disk_has():
     disk = Capacity(1 << 50, in_memory=False)
-    assert problems(placed([3 * PAGE, PAGE - 1], disk, limit=4 * PAGE)) == []
-    problem = only(placed([3 * PAGE, PAGE + 1], disk, limit=4 * PAGE, kept=["0000"]))
+    assert problems(placed([3 * PAGE_BYTES, PAGE_BYTES - 1], disk, limit=4 * PAGE_BYTES)) == []
+    problem = only(placed([3 * PAGE_BYTES, PAGE_BYTES + 1], disk, limit=4 * PAGE_BYTES, kept=["0000"]))
     assert problem.what == "the dataset is larger than its volume: the kubelet would evict the pod"
     assert problem.measured == "it takes 20.0 KiB in whole blocks; the volume's sizeLimit is 16.0 KiB"
     assert "medium" not in problem.remedy, "it lies on disk already"
 
 
 def test_datasets_on_one_file_system_share_its_room():
-    here, there = Capacity(10 * PAGE, device=1), Capacity(10 * PAGE, device=2)
-    assert problems(placed([6 * PAGE], here), placed([6 * PAGE], there, name="val")) == []
-    problem = only(placed([6 * PAGE], here), placed([5 * PAGE], here, name="val"))
+    here, there = Capacity(10 * PAGE_BYTES, device=1), Capacity(10 * PAGE_BYTES, device=2)
+    assert problems(placed([6 * PAGE_BYTES], here), placed([6 * PAGE_BYTES], there, name="val")) == []
+    problem = only(placed([6 * PAGE_BYTES], here), placed([5 * PAGE_BYTES], here, name="val"))
     assert problem.what == "the datasets together are larger than their volume"
     assert problem.measured == (
         "the unnamed: 1 file of 24.0 KiB, val: 1 file of 20.0 KiB need 44.0 KiB in whole pages; "
@@ -118,12 +123,18 @@ def test_datasets_on_one_file_system_share_its_room():
 
 
 def test_a_file_system_that_nobody_asked_for_is_its_own():
-    assert problems(placed([6 * PAGE], Capacity(10 * PAGE)), placed([6 * PAGE], Capacity(10 * PAGE))) == []
+    assert (
+        problems(
+            placed([6 * PAGE_BYTES], Capacity(10 * PAGE_BYTES)),
+            placed([6 * PAGE_BYTES], Capacity(10 * PAGE_BYTES)),
+        )
+        == []
+    )
 
 
 def test_memory_is_for_all_datasets_in_memory_and_the_largest_flight():
-    first, second = [100 * PAGE], [50 * PAGE] * 2
-    need = 200 * PAGE + 3 * FILE + 2 * 100 * PAGE
+    first, second = [100 * PAGE_BYTES], [50 * PAGE_BYTES] * 2
+    need = 200 * PAGE_BYTES + 3 * KERNEL_BYTES_PER_FILE + 2 * 100 * PAGE_BYTES
     limit = Capacity(1 << 50, memory_bytes=need)
     assert problems(placed(first, limit), placed(second, limit, name="val")) == []
     limit = Capacity(1 << 50, memory_bytes=need - 1, node_bytes=need - 1)
@@ -169,11 +180,11 @@ def test_what_is_let_through_fits(first, second, room):
     """Against a volume that really rounds: a file system that gives a page for each that is begun."""
     capacity = Capacity(room, device=1)
     if not problems(placed(first, capacity), placed(second, capacity, name="b")):
-        assert sum(-(-size // PAGE) for size in (*first, *second)) * PAGE <= room
+        assert sum(-(-size // PAGE_BYTES) for size in (*first, *second)) * PAGE_BYTES <= room
 
 
 def test_all_problems_are_told_at_once():
-    none = Capacity(volume_bytes=PAGE, volume_files=1, memory_bytes=PAGE, node_bytes=PAGE)
+    none = Capacity(volume_bytes=PAGE_BYTES, volume_files=1, memory_bytes=PAGE_BYTES, node_bytes=PAGE_BYTES)
     with pytest.raises(Refused) as caught:
         refuse_unless_fits([placed({"a/b": 100 * MIB, "c": MIB}, none)], in_pod=True)
     assert len(caught.value.problems) == 4

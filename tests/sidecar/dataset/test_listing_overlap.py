@@ -11,15 +11,16 @@ from aiohttp import web
 
 from podferry.contract.errors import Changed, Corrupt, Refused, Unavailable
 from podferry.contract.manifest import Entry
-from podferry.contract.memory import FILE
+from podferry.contract.memory import KERNEL_BYTES_PER_FILE
 from podferry.contract.reference import Reference, reference_to
 from podferry.contract.spec import DatasetSpec, Shard, Unpack
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset import dataset_job as dataset_module
 from podferry.sidecar.dataset import listing_overlap as module
-from podferry.sidecar.dataset.dataset_job import DatasetPlace, DatasetWork
-from podferry.sidecar.staging.staging_dir import AHEAD, ASIDE, Stage
+from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
+from podferry.sidecar.staging.file_ops import PARTIAL_DIR
+from podferry.sidecar.staging.staging_dir import OVERLAP_DIR, StagingDir
 from podferry.sidecar.staging.volume_capacity import Capacity
 from podferry.storage.listing import dataset as listing
 from podferry.storage.listing.dataset import list_dataset
@@ -97,7 +98,7 @@ async def place(monkeypatch):
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     store = made.store(runner.addresses[0][1])
     monkeypatch.setattr(listing, "open_store", lambda uri, config: store(uri))
-    monkeypatch.setattr(module, "ANSWER", 2)
+    monkeypatch.setattr(module, "ENTRIES_PER_PAGE", 2)
     monkeypatch.setattr(module, "FIRST", 3)
     monkeypatch.setattr(module, "QUICK", float("inf"))
     yield made
@@ -117,8 +118,8 @@ async def work(place, tmp_path):
             await made[-1].close()
         wishes = {"reference": str(place.uri), "size": SIZE} | wishes
         spec = DatasetSpec(path=str(tmp_path / "stage"), **wishes)
-        where = DatasetPlace(tmp_path / "stage", tmp_path / "claim", alone=alone)
-        made.append(DatasetWork(spec, where, SETTINGS))
+        where = DatasetPlacement(tmp_path / "stage", tmp_path / "claim", alone=alone)
+        made.append(DatasetJob(spec, where, SETTINGS))
         return made[-1]
 
     yield making
@@ -148,7 +149,7 @@ async def test_small_files_come_before_all_is_listed(place, work, tmp_path):
     await finished(one, tmp_path)
     assert not set(place.asked[len(SMALL) :]) & set(SMALL)
     assert one.status.transfer.files == len(FILES)
-    assert not (tmp_path / "stage" / ASIDE).exists()
+    assert not (tmp_path / "stage" / PARTIAL_DIR).exists()
 
 
 async def test_nothing_has_its_name_before_all_is_listed(place, work, tmp_path):
@@ -161,7 +162,7 @@ async def test_nothing_has_its_name_before_all_is_listed(place, work, tmp_path):
     place.pauses["e/last"] = [look]
     await (await work()).plan()
     assert seen
-    assert all(name.startswith(f"{ASIDE}/{AHEAD}") for name in seen)
+    assert all(name.startswith(f"{PARTIAL_DIR}/{OVERLAP_DIR}") for name in seen)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +228,9 @@ async def test_where_it_does_not_fit_after_all_nothing_stays(place, work, tmp_pa
 @pytest.mark.parametrize("page", [4096, 65536])
 async def test_no_more_comes_than_there_is_room_for(page):
     """As files are charged: in the pages of this kernel, and with its own memory."""
-    queue = module._Queue(module.Allowed(module.Selection(), 3 * (page + FILE), page), RANGE)
+    queue = module._Queue(
+        module.OverlapBudget(module.Selection(), 3 * (page + KERNEL_BYTES_PER_FILE), page), RANGE
+    )
     for name, data in SMALL.items():
         queue.append(Entry(name, len(data)))
     assert [entry.name for _, entry in await queue.take()] == ["d/00", "d/01", "d/02"]
@@ -257,7 +260,7 @@ async def test_what_is_there_already_is_left_to_the_claim(place, work, tmp_path)
 
 async def test_what_a_killed_start_had_fetched_ahead_is_not_taken(place, work, tmp_path):
     """It lies under numbers: whose they were, nobody remembers."""
-    left = tmp_path / "stage" / ASIDE / f"{AHEAD}1"
+    left = tmp_path / "stage" / PARTIAL_DIR / f"{OVERLAP_DIR}1"
     left.mkdir(parents=True)
     (left / "0").write_bytes(b"of another listing")
     one = await work()
@@ -266,13 +269,13 @@ async def test_what_a_killed_start_had_fetched_ahead_is_not_taken(place, work, t
 
 
 async def test_another_agents_stage_is_not_touched(place, work, tmp_path):
-    other = Stage(tmp_path / "stage", tmp_path / "claim")
+    other = StagingDir(tmp_path / "stage", tmp_path / "claim")
     assert other.ahead() is not None
     one = await work()
     with pytest.raises(Refused, match="another podferry is using the stage"):
         await one.plan()
     one.abandon()
-    assert list((tmp_path / "stage" / ASIDE).glob(f"{AHEAD}*"))
+    assert list((tmp_path / "stage" / PARTIAL_DIR).glob(f"{OVERLAP_DIR}*"))
     assert place.asked == []
     other.close()
 
@@ -316,15 +319,15 @@ async def test_a_server_that_gives_no_plain_answer_is_left_to_the_plan(place, wo
 
 
 async def test_a_full_volume_is_left_to_the_plan(place, work, tmp_path, monkeypatch):
-    put, full = Stage.put, []
+    put, full = StagingDir.put, []
 
     def fails(stage, number, data, entry):
-        if stage.root.name.startswith(AHEAD):
+        if stage.root.name.startswith(OVERLAP_DIR):
             full.append(entry)
             raise OSError(errno.ENOSPC, "No space left on device")
         put(stage, number, data, entry)
 
-    monkeypatch.setattr(Stage, "put", fails)
+    monkeypatch.setattr(StagingDir, "put", fails)
     place.pauses["e/last"] = [lambda: place.until("d/00")]
     one = await work()
     await one.plan()
@@ -353,7 +356,7 @@ class Death(BaseException):
 
 async def test_a_kill_while_names_are_given_leaves_nothing_that_counts(place, work, tmp_path, monkeypatch):
     place.pauses["e/last"] = [lambda: place.until(*SMALL)]
-    one, move_in = await work(), Stage.move_in
+    one, move_in = await work(), StagingDir.move_in
 
     def die_at_the_third(stage, path, name):
         if name == "d/02":
@@ -361,7 +364,7 @@ async def test_a_kill_while_names_are_given_leaves_nothing_that_counts(place, wo
         move_in(stage, path, name)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Stage, "move_in", die_at_the_third)
+        patch.setattr(StagingDir, "move_in", die_at_the_third)
         with pytest.raises(Death):
             await one.plan()
     one._stage.close()
@@ -410,13 +413,13 @@ async def test_who_is_cancelled_at_the_end_of_the_listing_leaves_nothing_at_work
 ):
     place.answering.clear()
     place.pauses["e/last"] = [lambda: place.until("d/00")]
-    end, ending = module.Ahead.end, asyncio.Event()
+    end, ending = module.ListingOverlap.end, asyncio.Event()
 
     async def noticed(self, patience=module.LAST):
         ending.set()
         await end(self, patience)
 
-    monkeypatch.setattr(module.Ahead, "end", noticed)
+    monkeypatch.setattr(module.ListingOverlap, "end", noticed)
     one, before = await work(), asyncio.all_tasks()
     planning = asyncio.create_task(one.plan())
     await ending.wait()

@@ -18,9 +18,9 @@ from podferry.contract.reference import reference_to
 from podferry.contract.spec import DatasetSpec, Shard, Unpack
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.dataset.dataset_job import DatasetPlace, DatasetWork
+from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
 from podferry.sidecar.dataset.fit_check import refuse_unless_fits
-from podferry.sidecar.pack.builder import Packing
+from podferry.sidecar.pack.builder import PackBuilder
 from podferry.storage.listing.dataset import Dataset, list_dataset
 from podferry.storage.memory.faults import Content
 from podferry.storage.memory.store import CONTENTS, MemoryStore
@@ -53,7 +53,7 @@ class Site:
     async def bring(self, reference=None, **wishes):
         """Plan, judge and fetch as an agent does; the status."""
         spec = DatasetSpec(str(reference or self.uri), str(self.root), **wishes)
-        work = DatasetWork(spec, DatasetPlace(self.root, self.claims), PrefetchSettings())
+        work = DatasetJob(spec, DatasetPlacement(self.root, self.claims), PrefetchSettings())
         try:
             refuse_unless_fits([await work.plan()], in_pod=False)
             await work.fetch(lines=False)
@@ -67,7 +67,7 @@ class Site:
         content.objects = {f"s/{name}": data for name, data in tree.items()}
         source = MemoryStore(parse_uri("memory://source/s"), content)
         dataset = Dataset(source, await list_dataset(source))
-        await Packing(dataset, MemoryStore(self.uri), 5000).run()
+        await PackBuilder(dataset, MemoryStore(self.uri), 5000).run()
 
     def held(self):
         return {
@@ -156,7 +156,7 @@ def packed(folder):
     store = MemoryStore(parse_uri("memory://kill/s"), content)
 
     async def pack():
-        await Packing(
+        await PackBuilder(
             Dataset(store, await list_dataset(store)), MemoryStore(parse_uri("memory://kill/t"), target)
         ).run()
 

@@ -18,11 +18,11 @@ from podferry.contract.manifest import Entry, freeze
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.fetch import worker_handle as lane_process
 from podferry.sidecar.fetch import worker_prefork as standby
-from podferry.sidecar.fetch.fetcher import Prefetch
-from podferry.sidecar.fetch.plan import plan_prefetch
-from podferry.sidecar.fetch.source import Source
-from podferry.sidecar.staging.staging_dir import Stage
-from podferry.storage.http.concurrency import FIRST
+from podferry.sidecar.fetch.fetcher import Fetcher
+from podferry.sidecar.fetch.plan import plan_fetch
+from podferry.sidecar.fetch.source import FetchSource
+from podferry.sidecar.staging.staging_dir import StagingDir
+from podferry.storage.http.concurrency import INITIAL_CONNECTIONS
 from tests.support.plainly import Plainly
 
 TAG = '"tag"'
@@ -44,17 +44,17 @@ async def carry(folder):
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     await prefetch(folder, runner.addresses[0][1])
-    await standby.dismiss()
+    await standby.release_idle()
     await runner.cleanup()
 
 
 async def prefetch(folder, port):
     manifest = freeze("http://x", [Entry(name, len(data), TAG) for name, data in FILES.items()])
-    stage = Stage(folder / "stage", folder / "claims")
+    stage = StagingDir(folder / "stage", folder / "claims")
     stage.root.mkdir()
     settings = PrefetchSettings(processes=2)
-    plan = plan_prefetch(manifest, stage.claim(manifest), settings)
-    await Prefetch(plan, Source(None, Plainly(port)), stage, settings).run()
+    plan = plan_fetch(manifest, stage.claim(manifest), settings)
+    await Fetcher(plan, FetchSource(None, Plainly(port)), stage, settings).run()
 
 
 def check(folder, children):
@@ -74,7 +74,7 @@ async def abandon(folder):
 
     async def answer_never(request):
         asked.append(request)
-        if len(asked) > FIRST:
+        if len(asked) > INITIAL_CONNECTIONS:
             both.set()
         await asyncio.Event().wait()
 
@@ -93,7 +93,7 @@ async def abandon(folder):
 def main(wish, *folders):
     lane_process.WORTH = 1e-9
     standby.cores = lambda: 3
-    standby.stand_by()
+    standby.prefork()
     children = standing()
     if wish == "carry":
         folder = Path(folders[0])

@@ -15,11 +15,12 @@ from podferry.contract.errors import Changed, Corrupt, NotFound, Refused, Unavai
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.fetch.fallback_client import IN_A_THREAD
-from podferry.sidecar.fetch.fetcher import Prefetch
-from podferry.sidecar.fetch.plan import plan_prefetch
-from podferry.sidecar.fetch.source import Source
-from podferry.sidecar.runtime.byte_semaphore import Budget
-from podferry.sidecar.staging.staging_dir import ASIDE, Stage
+from podferry.sidecar.fetch.fetcher import Fetcher
+from podferry.sidecar.fetch.plan import plan_fetch
+from podferry.sidecar.fetch.source import FetchSource
+from podferry.sidecar.runtime.byte_semaphore import ByteSemaphore
+from podferry.sidecar.staging.file_ops import PARTIAL_DIR
+from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.storage.listing.dataset import list_dataset
 from podferry.storage.local.store import LocalStore
 from podferry.storage.memory.store import Content, Fault, MemoryStore
@@ -53,15 +54,15 @@ def store():
 @pytest.fixture
 def stage(tmp_path):
     (tmp_path / "stage").mkdir()
-    made = Stage(tmp_path / "stage", tmp_path / "claims")
+    made = StagingDir(tmp_path / "stage", tmp_path / "claims")
     yield made
     made.close()
 
 
 async def prepared(store, stage, settings=SMALL, lane=None, progress=lambda files, count: None):
     manifest = await list_dataset(store)
-    plan = plan_prefetch(manifest, stage.claim(manifest), settings)
-    return Prefetch(plan, Source(lane or EngineLane(store)), stage, settings, progress)
+    plan = plan_fetch(manifest, stage.claim(manifest), settings)
+    return Fetcher(plan, FetchSource(lane or EngineLane(store)), stage, settings, progress)
 
 
 def held(root):
@@ -180,12 +181,12 @@ async def test_a_cancellation_leaves_half_files_aside_alone(store, stage):
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    found = {name: data for name, data in held(stage.root).items() if not name.startswith(ASIDE)}
+    found = {name: data for name, data in held(stage.root).items() if not name.startswith(PARTIAL_DIR)}
     assert {"d/one", "short"} <= found.keys() < FILES.keys()
     assert found.items() <= FILES.items()
 
 
-class Full(Stage):
+class Full(StagingDir):
     """A stage whose volume is full from the first large file on."""
 
     def write(self, path, data, start):
@@ -268,7 +269,7 @@ def test_the_budget_is_never_exceeded_and_never_stuck(counts, total, data):
     cancelled = data.draw(st.sets(st.sampled_from(range(len(counts)))))
 
     async def go():
-        budget, now, order = Budget(total), 0, []
+        budget, now, order = ByteSemaphore(total), 0, []
 
         async def one(index, count):
             nonlocal now
@@ -298,11 +299,11 @@ KILLED = """
 import asyncio, os, sys
 from pathlib import Path
 from podferry.contract.uri import parse_uri
-from podferry.sidecar.fetch.plan import plan_prefetch
-from podferry.sidecar.fetch.fetcher import Prefetch
-from podferry.sidecar.fetch.source import Source
+from podferry.sidecar.fetch.plan import plan_fetch
+from podferry.sidecar.fetch.fetcher import Fetcher
+from podferry.sidecar.fetch.source import FetchSource
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.staging.staging_dir import Stage
+from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.storage.range_fetch import EngineLane
 from podferry.storage.listing.dataset import list_dataset
 from podferry.storage.local.store import LocalStore
@@ -310,9 +311,9 @@ from podferry.storage.local.store import LocalStore
 async def go():
     store = LocalStore(parse_uri(sys.argv[3]))
     manifest = await list_dataset(store)
-    stage = Stage(Path(sys.argv[1]), Path(sys.argv[2]))
+    stage = StagingDir(Path(sys.argv[1]), Path(sys.argv[2]))
     settings = PrefetchSettings(in_flight=2, range_bytes=1000)
-    plan = plan_prefetch(manifest, stage.claim(manifest), settings)
+    plan = plan_fetch(manifest, stage.claim(manifest), settings)
     left, under_way = int(sys.argv[4]), 0
 
     class Stops(EngineLane):
@@ -330,7 +331,7 @@ async def go():
             finally:
                 under_way -= 1
 
-    await Prefetch(plan, Source(Stops(store)), stage, settings).run()
+    await Fetcher(plan, FetchSource(Stops(store)), stage, settings).run()
 
 asyncio.run(go())
 """
@@ -355,7 +356,7 @@ async def test_a_killed_prefetch_keeps_what_is_whole_and_fetches_the_rest(tmp_pa
     root = tmp_path / "stage"
     root.mkdir()
     kill_in_the_middle(root, tmp_path / "claims", f"file://{source}", pieces)
-    stage = Stage(root, tmp_path / "claims")
+    stage = StagingDir(root, tmp_path / "claims")
     store = LocalStore(parse_uri(f"file://{source}"))
     manifest = await list_dataset(store)
     left = {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
@@ -371,8 +372,8 @@ async def test_a_killed_prefetch_keeps_what_is_whole_and_fetches_the_rest(tmp_pa
             fetched.append(entry.name)
             return await super().fetch(entry, start, length)
 
-    plan = plan_prefetch(manifest, kept, SMALL)
-    await Prefetch(plan, Source(Watched(store)), stage, SMALL).run()
+    plan = plan_fetch(manifest, kept, SMALL)
+    await Fetcher(plan, FetchSource(Watched(store)), stage, SMALL).run()
     stage.close()
     assert held(root) == FILES
     assert set(fetched) == FILES.keys() - kept - {"empty"}

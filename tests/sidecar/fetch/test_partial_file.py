@@ -6,20 +6,20 @@ from hypothesis import strategies as st
 
 from podferry.contract.manifest import Entry, freeze
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.fetch.partial_file import JOURNAL, Came, Growing, continued, written
-from podferry.sidecar.fetch.plan import plan_prefetch
-from podferry.sidecar.staging.staging_dir import Stage
+from podferry.sidecar.fetch.partial_file import JOURNAL, PartialFile, WrittenRange, continued, written
+from podferry.sidecar.fetch.plan import plan_fetch
+from podferry.sidecar.staging.staging_dir import StagingDir
 
 reusing = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 RANGE = 100
 ENTRY = Entry("d/large", 1050, '"tag"')
-RANGES = [Came(start, min(RANGE, ENTRY.size - start)) for start in range(0, ENTRY.size, RANGE)]
+RANGES = [WrittenRange(start, min(RANGE, ENTRY.size - start)) for start in range(0, ENTRY.size, RANGE)]
 
 
 @pytest.fixture
 def stage(tmp_path):
     (tmp_path / "stage").mkdir()
-    made = Stage(tmp_path / "stage", tmp_path / "claims")
+    made = StagingDir(tmp_path / "stage", tmp_path / "claims")
     made.claim(freeze("s3://b/x", [ENTRY]))
     yield made
     made.close()
@@ -35,12 +35,12 @@ def write(stage, growing, came):
 def test_another_start_knows_what_is_written_and_no_more(stage, order, first):
     stage.finish()
     stage.aside.mkdir()
-    growing = Growing(stage, ENTRY, RANGE)
+    growing = PartialFile(stage, ENTRY, RANGE)
     for came in order[:first]:
         write(stage, growing, came)
-    plan = plan_prefetch(freeze("s3://b/x", [ENTRY]), set(), PrefetchSettings(range_bytes=RANGE))
+    plan = plan_fetch(freeze("s3://b/x", [ENTRY]), set(), PrefetchSettings(range_bytes=RANGE))
     assert continued(plan, stage).partial == sum(came.length for came in order[:first])
-    again = Growing(stage, ENTRY, RANGE)
+    again = PartialFile(stage, ENTRY, RANGE)
     assert {came.start for came in again.came.values()} == {came.start for came in order[:first]}
     assert again.whole == (first == len(RANGES))
     before = growing.path.read_bytes()
@@ -58,7 +58,7 @@ def test_another_start_knows_what_is_written_and_no_more(stage, order, first):
 def test_a_line_that_was_cut_off_tells_nothing(stage, cut):
     stage.finish()
     stage.aside.mkdir()
-    growing = Growing(stage, ENTRY, RANGE)
+    growing = PartialFile(stage, ENTRY, RANGE)
     for came in RANGES[:3]:
         write(stage, growing, came)
     journal = growing.path.with_name(growing.path.name + JOURNAL)
@@ -67,26 +67,26 @@ def test_a_line_that_was_cut_off_tells_nothing(stage, cut):
 
 
 def test_ranges_of_another_length_are_fetched_anew(stage):
-    growing = Growing(stage, ENTRY, RANGE)
+    growing = PartialFile(stage, ENTRY, RANGE)
     write(stage, growing, RANGES[0])
-    assert not Growing(stage, ENTRY, RANGE // 2).came
+    assert not PartialFile(stage, ENTRY, RANGE // 2).came
     assert list(written(stage, ENTRY, RANGE // 2)) == []
 
 
 def test_another_version_of_a_file_begins_anew(stage):
-    write(stage, Growing(stage, ENTRY, RANGE), RANGES[0])
-    assert not Growing(stage, Entry(ENTRY.name, ENTRY.size, '"other"'), RANGE).came
+    write(stage, PartialFile(stage, ENTRY, RANGE), RANGES[0])
+    assert not PartialFile(stage, Entry(ENTRY.name, ENTRY.size, '"other"'), RANGE).came
 
 
 def test_a_range_that_is_not_in_the_file_was_not_written(stage):
-    growing = Growing(stage, ENTRY, RANGE)
+    growing = PartialFile(stage, ENTRY, RANGE)
     write(stage, growing, RANGES[3])
     growing.path.write_bytes(b"")
-    assert not Growing(stage, ENTRY, RANGE).came
+    assert not PartialFile(stage, ENTRY, RANGE).came
 
 
 def test_once_it_has_its_name_nothing_is_left_aside(stage):
-    growing = Growing(stage, ENTRY, RANGE)
+    growing = PartialFile(stage, ENTRY, RANGE)
     for came in RANGES:
         write(stage, growing, came)
     content = growing.path.read_bytes()

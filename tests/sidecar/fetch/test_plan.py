@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from podferry.contract.manifest import Entry, freeze
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.fetch.plan import plan_prefetch
+from podferry.sidecar.fetch.plan import plan_fetch
 from podferry.sidecar.staging.volume_capacity import Capacity
 
 MIB = 1 << 20
@@ -16,7 +16,7 @@ def manifest(sizes):
 
 
 def planned(sizes, kept=(), **settings):
-    return plan_prefetch(manifest(sizes), frozenset(kept), PrefetchSettings(**settings))
+    return plan_fetch(manifest(sizes), frozenset(kept), PrefetchSettings(**settings))
 
 
 @given(SIZES, st.integers(1, 100), st.data())

@@ -19,14 +19,15 @@ from podferry.contract.manifest import Entry, freeze
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.fetch import worker_handle as lane_process
 from podferry.sidecar.fetch import worker_prefork as standby
-from podferry.sidecar.fetch.fetcher import Prefetch
-from podferry.sidecar.fetch.plan import plan_prefetch
-from podferry.sidecar.fetch.source import Source
-from podferry.sidecar.fetch.worker_main import Errands
-from podferry.sidecar.fetch.worker_protocol import Begin, Errand, Lot
-from podferry.sidecar.staging.staging_dir import ASIDE, Stage
-from podferry.sidecar.state.transfer_counters import PrefetchMeter
-from podferry.storage.checksum.checksums import SumKind, sum_of
+from podferry.sidecar.fetch.fetcher import Fetcher
+from podferry.sidecar.fetch.plan import plan_fetch
+from podferry.sidecar.fetch.source import FetchSource
+from podferry.sidecar.fetch.worker_main import RemoteJobs
+from podferry.sidecar.fetch.worker_protocol import JobBatch, JobMessage, StartMessage
+from podferry.sidecar.staging.file_ops import PARTIAL_DIR
+from podferry.sidecar.staging.staging_dir import StagingDir
+from podferry.sidecar.state.transfer_counters import TransferCounters
+from podferry.storage.checksum.checksums import ChecksumKind, checksum_of
 from podferry.storage.request_builder import Origin
 from tests.support.plainly import Plainly
 
@@ -59,7 +60,7 @@ class Objects:
         kind: Of the checksums that it states.
     """
 
-    def __init__(self, kind=SumKind.CRC64NVME):
+    def __init__(self, kind=ChecksumKind.CRC64NVME):
         self.asked, self.spoilt, self.kind = [], {}, kind
         self.gate = self.short = None
         self.states_with_ranges = False
@@ -77,10 +78,10 @@ class Objects:
         if ranged:
             headers["Content-Range"] = f"bytes {start}-{start + len(body) - 1}/{len(data)}"
         if self.states_with_ranges:
-            value = base64.b64encode(sum_of(SumKind.CRC32C, data).value).decode()
+            value = base64.b64encode(checksum_of(ChecksumKind.CRC32C, data).value).decode()
             headers["x-goog-hash"] = f"crc32c={value}"
         elif self.kind is not None and not ranged:
-            value = base64.b64encode(sum_of(self.kind, data).value).decode()
+            value = base64.b64encode(checksum_of(self.kind, data).value).decode()
             headers[f"x-amz-checksum-{self.kind}"] = value
         if self.spoilt.get((name, start), 0) and request.method == "GET":
             self.spoilt[name, start] -= 1
@@ -101,7 +102,7 @@ class Objects:
 
 
 def tag(name):
-    return f'"{sum_of(SumKind.CRC64NVME, FILES[name]).value.hex()}-{len(FILES[name])}"'
+    return f'"{checksum_of(ChecksumKind.CRC64NVME, FILES[name]).value.hex()}-{len(FILES[name])}"'
 
 
 class Behind:
@@ -138,7 +139,7 @@ async def port(objects):
 @pytest.fixture
 def stage(tmp_path):
     (tmp_path / "stage").mkdir()
-    made = Stage(tmp_path / "stage", tmp_path / "claims", 0o640)
+    made = StagingDir(tmp_path / "stage", tmp_path / "claims", 0o640)
     yield made
     made.close()
 
@@ -146,19 +147,19 @@ def stage(tmp_path):
 class Rig:
     def __init__(self, stage, port, settings=SETTINGS):
         self.stage, self.settings, self.behind = stage, settings, Behind()
-        self.meter = PrefetchMeter()
-        self.source = Source(self.behind, Plainly(port, asks_sums=True))
+        self.meter = TransferCounters()
+        self.source = FetchSource(self.behind, Plainly(port, asks_sums=True))
 
     def prefetch(self):
         entries = [Entry(name, len(data), tag(name)) for name, data in FILES.items()]
         manifest = freeze("http://x", entries)
-        plan = plan_prefetch(manifest, self.stage.claim(manifest), self.settings)
-        return Prefetch(plan, self.source, self.stage, self.settings, meter=self.meter)
+        plan = plan_fetch(manifest, self.stage.claim(manifest), self.settings)
+        return Fetcher(plan, self.source, self.stage, self.settings, meter=self.meter)
 
     def held(self):
         paths = (path for path in self.stage.root.rglob("*") if path.is_file())
         found = {path.relative_to(self.stage.root).as_posix(): path for path in paths}
-        return {name: path.read_bytes() for name, path in found.items() if not name.startswith(ASIDE)}
+        return {name: path.read_bytes() for name, path in found.items() if not name.startswith(PARTIAL_DIR)}
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -175,7 +176,7 @@ async def test_the_lane_alone_brings_everything(stage, port, objects, processes,
     assert sorted(objects.fetched("large")) == list(range(0, len(FILES["large"]), RANGE))
 
 
-@pytest.mark.parametrize("kind", [SumKind.CRC64NVME, SumKind.CRC32C, SumKind.SHA256])
+@pytest.mark.parametrize("kind", [ChecksumKind.CRC64NVME, ChecksumKind.CRC32C, ChecksumKind.SHA256])
 @pytest.mark.parametrize("processes", [1, 2])
 async def test_damage_on_the_way_is_found_and_mended(stage, port, objects, kind, processes, monkeypatch):
     monkeypatch.setattr(lane_process, "WORTH", 1e-9)
@@ -206,7 +207,7 @@ async def test_a_range_that_is_handed_over_is_not_compared_with_the_sum_of_the_w
     objects.states_with_ranges = True
     objects.short = ("large", 3 * RANGE)
     rig = Rig(stage, port)
-    rig.source = Source(rig.behind, Stating(port))
+    rig.source = FetchSource(rig.behind, Stating(port))
     await rig.prefetch().run()
     assert rig.held() == FILES
     assert rig.behind.asked == [("large", 3 * RANGE)]
@@ -250,13 +251,13 @@ async def test_a_later_start_goes_on_inside_large_files(stage, port, objects):
 
 async def test_when_a_process_that_helps_dies_the_client_does_its_work(stage, port, objects, monkeypatch):
     monkeypatch.setattr(lane_process, "WORTH", 1e-9)
-    born, take = [], standby.take
+    born, take = [], standby.acquire
 
     def watched():
         born.append(take())
         return born[-1]
 
-    monkeypatch.setattr(standby, "take", watched)
+    monkeypatch.setattr(standby, "acquire", watched)
     killed = False
 
     async def gate(name, start):
@@ -294,22 +295,22 @@ async def test_a_full_volume_is_told_wherever_it_is_met(stage, port, objects, pr
     [(10, 1000, None, 0), (10_000, 10**8, 1, 0), (10_000, 10**9, 3, 2), (100, 10**10, 2, 1), (10, 10, 4, 0)],
 )
 def test_only_much_work_is_worth_another_process(jobs, count, wished, expected):
-    assert lane_process.helpers(jobs, count, wished) == expected
+    assert lane_process.worker_count(jobs, count, wished) == expected
 
 
 async def test_a_helper_that_dies_while_it_has_all_it_may_have(stage, port, monkeypatch):
     """Nobody makes room then: what it had comes by the client."""
     monkeypatch.setattr(lane_process, "WORTH", 1e-9)
-    monkeypatch.setattr(lane_process, "AHEAD", 4)
+    monkeypatch.setattr(lane_process, "MAX_PENDING_JOBS", 4)
 
     def take():
         ours, theirs = socket.socketpair()
         with theirs:
             words = [sys.executable, "-c", "import time; time.sleep(1)"]
             process = subprocess.Popen(words, pass_fds=(theirs.fileno(),))
-        return standby.Child(process.pid, ours, process)
+        return standby.WorkerProcess(process.pid, ours, process)
 
-    monkeypatch.setattr(standby, "take", take)
+    monkeypatch.setattr(standby, "acquire", take)
     rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=2))
     await asyncio.wait_for(rig.prefetch().run(), 60)
     assert rig.held() == FILES
@@ -321,7 +322,7 @@ async def test_where_no_process_can_be_had_one_is_enough(stage, port, monkeypatc
     def take():
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    monkeypatch.setattr(standby, "take", take)
+    monkeypatch.setattr(standby, "acquire", take)
     rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=2))
     await rig.prefetch().run()
     assert rig.held() == FILES
@@ -330,9 +331,9 @@ async def test_where_no_process_can_be_had_one_is_enough(stage, port, monkeypatc
 async def test_a_lot_that_was_given_up_half_read_is_read_whole():
     """A lane that gives up is cancelled anywhere; what it was reading is given back to the agent."""
     reader = asyncio.StreamReader()
-    errand = Errand(1, Entry("a", 3), "a", 0, 3, "", None, None, b"GET")
-    errands = Errands(Begin(Origin("x", 1, tls=False), "/x", 0o644, True, False, 1), reader)
-    frame = msgspec.msgpack.encode(Lot([errand]))
+    errand = JobMessage(1, Entry("a", 3), "a", 0, 3, "", None, None, b"GET")
+    errands = RemoteJobs(StartMessage(Origin("x", 1, tls=False), "/x", 0o644, True, False, 1), reader)
+    frame = msgspec.msgpack.encode(JobBatch([errand]))
     frame = len(frame).to_bytes(4, "big") + frame
     reader.feed_data(frame[:10])
     first = asyncio.create_task(errands.lot())
@@ -349,7 +350,7 @@ def test_two_processes_never_grow_the_same_file(stage, monkeypatch):
     stage.claim(freeze("http://x", [Entry("a", 2)]))
     old = stage.grow(1)
     monkeypatch.setattr(os, "getpid", lambda: 1)
-    new = Stage(stage.root, stage.root.parent / "claims").grow(1)
+    new = StagingDir(stage.root, stage.root.parent / "claims").grow(1)
     assert old != new
     stage.claim(freeze("http://x", [Entry("a", 2)]))
     assert not old.exists(), "what a killed one left takes no room"

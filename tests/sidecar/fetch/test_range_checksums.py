@@ -5,18 +5,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podferry.contract.errors import Corrupt
-from podferry.sidecar.fetch.range_checksums import TRIES, Checked
-from podferry.storage.checksum.checksums import CRCS, Sum, SumKind, crc, running
+from podferry.sidecar.fetch.range_checksums import TRIES, RangeChecksums
+from podferry.storage.checksum.checksums import CRCS, Checksum, ChecksumKind, crc, running_checksum
 
-KINDS = st.sampled_from(SumKind)
+KINDS = st.sampled_from(ChecksumKind)
 RANGE = 10
 SEEDED = Random(1)  # noqa: S311
 
 
-def sum_of(kind: SumKind, data: bytes) -> Sum:
-    whole = running(kind)
+def sum_of(kind: ChecksumKind, data: bytes) -> Checksum:
+    whole = running_checksum(kind)
     whole.update(memoryview(data))
-    return Sum(kind, whole.digest())
+    return Checksum(kind, whole.digest())
 
 
 def damaged(data: bytes, bits: int, random: Random) -> bytes:
@@ -24,7 +24,7 @@ def damaged(data: bytes, bits: int, random: Random) -> bytes:
     return data[:at] + bytes([data[at] ^ bits]) + data[at + 1 :]
 
 
-def came(file: Checked, start: int, data: bytes) -> None:
+def came(file: RangeChecksums, start: int, data: bytes) -> None:
     file.summed(start, len(data), crc(file.kind, data))
 
 
@@ -34,7 +34,7 @@ class Fetching:
     def __init__(self, path, data, kind, bad, random):
         self.data, self.path, self.bad, self.random = data, path, dict(bad), random
         self.path.write_bytes(bytes(len(data)))
-        self.checked = Checked(sum_of(kind, data), len(data), path)
+        self.checked = RangeChecksums(sum_of(kind, data), len(data), path)
         self.fetched = []
         starts = list(range(0, len(data), RANGE))
         random.shuffle(starts)
@@ -103,7 +103,7 @@ def test_whatever_comes_damaged_how_often_it_is_never_called_right(path, kind, s
         assert fetching.checked.right()
 
 
-@pytest.mark.parametrize("kind", SumKind)
+@pytest.mark.parametrize("kind", ChecksumKind)
 def test_a_good_range_that_comes_back_damaged_is_put_right(path, kind):
     fetching = Fetching(path, bytes(3 * RANGE), kind, {2 * RANGE: 1}, SEEDED)
     fetching.bad[0] = 1
@@ -111,10 +111,10 @@ def test_a_good_range_that_comes_back_damaged_is_put_right(path, kind):
     assert path.read_bytes() == fetching.data
 
 
-@pytest.mark.parametrize("kind", SumKind)
+@pytest.mark.parametrize("kind", ChecksumKind)
 def test_an_object_that_is_not_what_its_store_states_is_read_twice_and_named(path, kind):
     fetching = Fetching(path, bytes(3 * RANGE), kind, {}, SEEDED)
-    wrong = Checked(sum_of(kind, b"other"), 3 * RANGE, path)
+    wrong = RangeChecksums(sum_of(kind, b"other"), 3 * RANGE, path)
     fetching.checked, fetching.fetched = wrong, []
     for start in range(0, 3 * RANGE, RANGE):
         fetching.fetch(start, RANGE)
@@ -125,11 +125,11 @@ def test_an_object_that_is_not_what_its_store_states_is_read_twice_and_named(pat
     assert f"found {sum_of(kind, bytes(3 * RANGE))}; stated {sum_of(kind, b'other')}" in str(problem)
 
 
-@pytest.mark.parametrize("kind", SumKind)
+@pytest.mark.parametrize("kind", ChecksumKind)
 def test_a_gap_or_an_overlap_is_not_right(path, kind):
     data = bytes(2 * RANGE)
     path.write_bytes(data)
-    gap = Checked(sum_of(kind, data), len(data), path)
+    gap = RangeChecksums(sum_of(kind, data), len(data), path)
     came(gap, RANGE, data[RANGE:])
     assert not gap.right()
     came(gap, 0, data[: RANGE - 1])
@@ -140,9 +140,9 @@ def test_a_gap_or_an_overlap_is_not_right(path, kind):
     assert gap.right()
 
 
-@pytest.mark.parametrize("kind", SumKind)
+@pytest.mark.parametrize("kind", ChecksumKind)
 def test_the_ranges_of_a_hash_are_summed_by_a_crc(path, kind):
     """They tell a range that comes again from one that comes differently; the file is read for the hash."""
     data = bytes(range(2 * RANGE))
-    known = Checked(sum_of(kind, data), len(data), path)
-    assert known.kind == (kind if kind in CRCS else SumKind.CRC64NVME)
+    known = RangeChecksums(sum_of(kind, data), len(data), path)
+    assert known.kind == (kind if kind in CRCS else ChecksumKind.CRC64NVME)

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from podferry.contract.errors import Changed
-from podferry.sidecar.fetch.byte_stream import Arriving
+from podferry.sidecar.fetch.byte_stream import ByteStream
 from podferry.sidecar.fetch.stream_feeder import StoppedError, feed
 
 CHUNKS = [bytes([number]) * (number + 1) for number in range(10)]
@@ -18,7 +18,7 @@ class Site:
 
     def __init__(self, failing=None):
         self.fetched = self.given = 0
-        self.source = Arriving(self.give)
+        self.source = ByteStream(self.give)
         self.failing = failing
 
     def give(self, count):

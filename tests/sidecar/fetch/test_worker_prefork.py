@@ -55,7 +55,7 @@ def test_an_interrupt_is_told_by_the_parent_alone():
 
 def test_a_program_with_threads_is_not_forked(monkeypatch):
     monkeypatch.setattr(standby.threading, "active_count", lambda: 2)
-    standby.stand_by()
+    standby.prefork()
     assert standby._waiting == []
 
 
@@ -66,7 +66,7 @@ def test_where_no_process_can_be_forked_none_helps(monkeypatch):
     monkeypatch.setattr(standby.os, "fork", fork)
     monkeypatch.setattr(standby.threading, "active_count", lambda: 1)
     monkeypatch.setattr(standby, "cores", lambda: 2)
-    standby.stand_by()
+    standby.prefork()
     assert standby._waiting == []
 
 

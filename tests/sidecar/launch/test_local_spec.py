@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from podferry.contract.errors import InvalidWish
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.spec import Shard
 from podferry.sidecar.config.rank_env import shard_text
 from podferry.sidecar.launch.local_spec import local_spec
@@ -41,12 +41,12 @@ def test_a_path_may_go_up(tmp_path, monkeypatch):
 
 
 def test_what_is_wrong_is_named_as_the_option_that_it_is():
-    with pytest.raises(InvalidWish) as caught:
+    with pytest.raises(InvalidSpec) as caught:
         spec(dataset={"": "/data", "test": "/t"}, shard={"test": "3/3"}, unpack="sometimes")
     text = str(caught.value)
     assert "--shard test=: a part that the dataset does not have" in text
     assert "--unpack: none of auto, never or always" in text
-    with pytest.raises(InvalidWish, match="--dataset test= is empty"):
+    with pytest.raises(InvalidSpec, match="--dataset test= is empty"):
         spec(dataset={"": "/data", "test": " "})
 
 
@@ -66,7 +66,7 @@ def test_a_launcher_tells_the_part(environ, world, text):
 
 @pytest.mark.parametrize("environ", [{}, {"RANK": "3"}, {"JOB_COMPLETION_INDEX": "2"}])
 def test_auto_without_a_launcher_is_told(environ):
-    with pytest.raises(InvalidWish, match="nothing says which part this is"):
+    with pytest.raises(InvalidSpec, match="nothing says which part this is"):
         shard_text("auto", environ)
 
 

@@ -10,18 +10,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podferry.contract.api import Durability, DurableCheckpoint, Status
-from podferry.contract.errors import AccessDenied, InvalidWish, Problem, Refused, Unavailable
+from podferry.contract.errors import AccessDenied, InvalidSpec, Problem, Refused, Unavailable
 from podferry.contract.output_record import OutputRecord, decode_record
 from podferry.contract.spec import FerrySpec, OutputSpec
 from podferry.sidecar.config.agent_config import AgentConfig
-from podferry.sidecar.config.directories import Places
-from podferry.sidecar.control.agent_api import together
-from podferry.sidecar.launch.local_agent import local_places
+from podferry.sidecar.config.directories import Directories
+from podferry.sidecar.control.agent_api import merge
+from podferry.sidecar.launch.local_agent import local_directories
 from podferry.sidecar.launch.local_spec import local_spec
 from podferry.sidecar.outputs import output_job as outputs
 from podferry.sidecar.outputs import scan as output_files
-from podferry.sidecar.outputs.output_job import OutputWork
-from podferry.sidecar.state.agent_state import State
+from podferry.sidecar.outputs.output_job import OutputJob
+from podferry.sidecar.state.agent_state import AgentState
 from podferry.storage.memory.store import CONTENTS, Content, Fault
 
 LONG = 30.0
@@ -36,14 +36,14 @@ class Site:
         self.base, self.root, self.bucket = base, base / "outputs", f"outputs-{base.name}"
         self.root.mkdir()
         self.content = CONTENTS.setdefault(self.bucket, Content())
-        self.state = State(Status())
+        self.state = AgentState(Status())
 
-    def work(self, every: int | None = None, world: int = 1, rank: int | None = None) -> OutputWork:
+    def work(self, every: int | None = None, world: int = 1, rank: int | None = None) -> OutputJob:
         """One life of a worker."""
         spec = OutputSpec(f"memory://{self.bucket}/runs", str(self.root), every=every)
         wished = FerrySpec(outputs=spec, lineage="team.job.digits", world=world, rank=rank)
-        config = AgentConfig(wished, Places(self.base / "control", outputs=self.root), run="run-1")
-        return OutputWork(spec, config, self.state, "w" * 32)
+        config = AgentConfig(wished, Directories(self.base / "control", outputs=self.root), run="run-1")
+        return OutputJob(spec, config, self.state, "w" * 32)
 
     def write(self, name: str, data: bytes, *, age: float = 3600.0) -> Path:
         """A trainer's file, last changed so many seconds ago."""
@@ -372,7 +372,7 @@ async def test_what_is_left_out_is_told_but_is_no_failure(site):
 
 
 async def test_small_files_go_first(site, monkeypatch):
-    monkeypatch.setattr("podferry.sidecar.outputs.sync.FILES_AT_ONCE", 1)
+    monkeypatch.setattr("podferry.sidecar.outputs.sync.CONCURRENT_FILES", 1)
     for size in (5, 1, 3):
         site.write(f"{size}", b"x" * size)
     await site.work().finish(in_the_end())
@@ -396,21 +396,21 @@ async def test_large_files_go_one_at_a_time(site, monkeypatch):
 
 def test_a_config_without_a_directory_is_refused(tmp_path):
     spec = FerrySpec(outputs=OutputSpec("memory://x/y"), lineage="x")
-    with pytest.raises(InvalidWish, match="--output-dir is missing"):
-        AgentConfig(spec, Places(tmp_path))
-    with pytest.raises(InvalidWish, match="lineage is missing"):
-        AgentConfig(FerrySpec(outputs=spec.outputs), Places(tmp_path, outputs=tmp_path))
+    with pytest.raises(InvalidSpec, match="--output-dir is missing"):
+        AgentConfig(spec, Directories(tmp_path))
+    with pytest.raises(InvalidSpec, match="lineage is missing"):
+        AgentConfig(FerrySpec(outputs=spec.outputs), Directories(tmp_path, outputs=tmp_path))
 
 
 def test_answers_of_several_parts_are_one():
     last = DurableCheckpoint("epoch-1", 1, 1, 9, 1.0, 2.0)
     waiting = Durability(False, ("epoch-2",), (Problem("x"),), last=last)
     hopeless = Durability(False, ("outputs (1 file)",), (Problem("y"),), hopeless=True)
-    assert together([Durability(True, last=last), DURABLE]) == Durability(True, last=last)
-    assert together([DURABLE, hopeless]) == hopeless
+    assert merge([Durability(True, last=last), DURABLE]) == Durability(True, last=last)
+    assert merge([DURABLE, hopeless]) == hopeless
     both = Durability(False, ("epoch-2", "outputs (1 file)"), (Problem("x"), Problem("y")), last=last)
-    assert together([waiting, hopeless]) == both
-    assert together([]) == DURABLE
+    assert merge([waiting, hopeless]) == both
+    assert merge([]) == DURABLE
 
 
 def test_a_run_on_this_machine_has_them_in_memory_or_where_it_says(tmp_path):
@@ -418,11 +418,11 @@ def test_a_run_on_this_machine_has_them_in_memory_or_where_it_says(tmp_path):
     spec = local_spec(wishes, ["python", "t.py"], tmp_path)
     assert (spec.outputs.uri, spec.outputs.every) == (f"file://{tmp_path}/out", 60)
     assert spec.lineage.startswith("local.t.")
-    places = local_places(spec, tmp_path)
+    places = local_directories(spec, tmp_path)
     assert places.outputs == tmp_path / "outputs"
     assert places.outputs.is_dir()
     own = local_spec({"outputs": "s3://b/o", "output_path": str(tmp_path / "runs")}, ["t.py"], tmp_path)
-    assert local_places(own, tmp_path).outputs == tmp_path / "runs"
+    assert local_directories(own, tmp_path).outputs == tmp_path / "runs"
 
 
 def test_one_line_for_people(site):

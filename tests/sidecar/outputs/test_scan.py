@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from podferry.contract.errors import Changed
 from podferry.sidecar.outputs import scan as output_files
-from podferry.sidecar.outputs.scan import Reading, naming, survey
-from podferry.sidecar.runtime.file_identity import Identity
+from podferry.sidecar.outputs.scan import StableReader, naming, scan_outputs
+from podferry.sidecar.runtime.file_identity import FileIdentity
 
 LONG_AGO = 1_600_000_000
 
@@ -23,8 +23,8 @@ def chunk(monkeypatch):
     return 4
 
 
-def reading(path: Path) -> Reading:
-    return Reading(path, Identity.of(path.stat()))
+def reading(path: Path) -> StableReader:
+    return StableReader(path, FileIdentity.of(path.stat()))
 
 
 def test_every_regular_file_is_found_by_its_name(tmp_path):
@@ -33,9 +33,9 @@ def test_every_regular_file_is_found_by_its_name(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"1")
     (tmp_path / "empty").mkdir()
-    found = survey(tmp_path)
+    found = scan_outputs(tmp_path)
     assert (sorted(found.files), found.problems) == (sorted(names), ())
-    assert found.files["a.log"] == Identity.of((tmp_path / "a.log").stat())
+    assert found.files["a.log"] == FileIdentity.of((tmp_path / "a.log").stat())
 
 
 def test_what_is_no_file_of_the_trainers_is_named_and_left_out(tmp_path):
@@ -49,7 +49,7 @@ def test_what_is_no_file_of_the_trainers_is_named_and_left_out(tmp_path):
     (tmp_path / "bad\nname").write_bytes(b"1")
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(os.path.relpath(tmp_path / "socket"))
-        found = survey(tmp_path)
+        found = scan_outputs(tmp_path)
     assert list(found.files) == ["real"]
     assert [str(problem) for problem in found.problems] == [
         "names below .podferry are podferry's own and not uploaded ('.podferry'). Choose another name.",
@@ -62,11 +62,11 @@ def test_what_is_no_file_of_the_trainers_is_named_and_left_out(tmp_path):
 @pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
 def test_a_directory_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "locked").mkdir(mode=0)
-    assert [problem.measured for problem in survey(tmp_path).problems] == ["'locked'"]
+    assert [problem.measured for problem in scan_outputs(tmp_path).problems] == ["'locked'"]
 
 
 def test_a_directory_that_is_gone_holds_nothing(tmp_path):
-    assert survey(tmp_path / "gone").files == {}
+    assert scan_outputs(tmp_path / "gone").files == {}
 
 
 def test_many_names_are_counted():
@@ -82,7 +82,7 @@ def test_a_file_that_stands_still_is_read_as_it_is(tmp_path, chunk, data):
     chunks = list(one.body())
     assert b"".join(chunks) == data
     assert all(len(part) <= chunk for part in chunks)
-    assert one.taken == Identity.of(path.stat())
+    assert one.taken == FileIdentity.of(path.stat())
 
 
 @settings(max_examples=60, deadline=None)

@@ -15,21 +15,21 @@ from hypothesis import strategies as st
 
 from podferry.contract.errors import Changed, Corrupt, NotFound, Refused, Unavailable
 from podferry.contract.manifest import Entry, freeze
-from podferry.contract.pack import INDEX, UNFINISHED, Packed, decode_index, encode_index
+from podferry.contract.pack import INDEX, UNFINISHED, PackedFile, decode_index, encode_index
 from podferry.contract.spec import Unpack
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.dataset.materialize import Contents
+from podferry.sidecar.dataset.materialize import Materializer
 from podferry.sidecar.dataset.selection import Selection, selected
-from podferry.sidecar.fetch.plan import plan_prefetch
-from podferry.sidecar.fetch.range_reader import Way
+from podferry.sidecar.fetch.plan import plan_fetch
+from podferry.sidecar.fetch.range_reader import FetchContext
 from podferry.sidecar.pack import builder as packing
-from podferry.sidecar.pack.audit import damages
-from podferry.sidecar.pack.builder import Packing
+from podferry.sidecar.pack.audit import pack_problems
+from podferry.sidecar.pack.builder import PackBuilder
 from podferry.sidecar.pack.extractor import WASTE, spans
 from podferry.sidecar.pack.reader import open_pack
 from podferry.sidecar.pack.shard_layout import Sums, batches, header, layout
-from podferry.sidecar.staging.staging_dir import Stage
+from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.storage.listing.dataset import Dataset, list_dataset
 from podferry.storage.memory.faults import Content, Fault
 from podferry.storage.memory.store import MemoryStore
@@ -66,21 +66,21 @@ class Site:
     async def pack(self, shard_bytes=SHARD):
         store = self.opened(self.source, "source")
         dataset = Dataset(store, await list_dataset(store))
-        return await Packing(dataset, self.opened(self.target, "target"), shard_bytes, SETTINGS).run()
+        return await PackBuilder(dataset, self.opened(self.target, "target"), shard_bytes, SETTINGS).run()
 
-    async def unpack(self, selection=None, stage=Stage):
+    async def unpack(self, selection=None, stage=StagingDir):
         """Claim and fetch as an agent does; the names that were kept."""
         store = self.opened(self.target, "target")
         pack = await open_pack(store, await list_dataset(store))
         part = selected(pack.manifest, store.uri, selection or Selection())
         held = stage(self.root, self.claims)
         try:
-            contents = Contents(part, pack, Unpack.AUTO, self.claims)
+            contents = Materializer(part, pack, Unpack.AUTO, self.claims)
             kept = contents.claim(held)
-            plan = plan_prefetch(part, kept, SETTINGS)
+            plan = plan_fetch(part, kept, SETTINGS)
             seen = []
             told = lambda files, count: seen.append((files, count))  # noqa: E731
-            rest = await contents.unpack(plan, Way(EngineLane(store), held, SETTINGS, told))
+            rest = await contents.unpack(plan, FetchContext(EngineLane(store), held, SETTINGS, told))
             assert sum(files for files, _ in seen) == len(plan.files) - len(rest.files)
             assert sum(count for _, count in seen) == sum(e.size for e in plan.files) - sum(
                 e.size for e in rest.files
@@ -93,7 +93,9 @@ class Site:
 
     async def damages(self):
         store = self.opened(self.target, "target")
-        return await damages(await open_pack(store, await list_dataset(store)), EngineLane(store), SETTINGS)
+        return await pack_problems(
+            await open_pack(store, await list_dataset(store)), EngineLane(store), SETTINGS
+        )
 
     def held(self):
         return {
@@ -227,13 +229,13 @@ def test_spans_bring_each_wanted_file_once_and_little_else(entries, data, range_
             plan.name,
             plan.bytes,
             "",
-            tuple(Packed(e.name, o, e.size, "") for e, o in zip(plan.entries, plan.offsets, strict=True)),
+            tuple(PackedFile(e.name, o, e.size, "") for e, o in zip(plan.entries, plan.offsets, strict=True)),
         )
         for plan in layout(small, 1 << 22)
     ]
     wanted = data.draw(st.sets(st.sampled_from([entry.name for entry in small])))
     came, waste = {}, 0
-    for span in spans(packing.Index("", tuple(shards)), wanted, range_bytes):
+    for span in spans(packing.PackIndex("", tuple(shards)), wanted, range_bytes):
         assert span.length <= range_bytes
         waste += span.length
         for file in span.members:
@@ -323,7 +325,7 @@ async def test_a_pack_is_not_packed_again_nor_into_its_own_dataset(site):
     dataset = Dataset(store, await list_dataset(store))
     for uri in ("memory://source/d", "memory://source/d/pack"):
         with pytest.raises(Refused, match="become a part of its dataset"):
-            await Packing(dataset, MemoryStore(parse_uri(uri), store.content)).run()
+            await PackBuilder(dataset, MemoryStore(parse_uri(uri), store.content)).run()
 
 
 @pytest.mark.parametrize("name", ["large", "1/051.jpg"])
@@ -347,7 +349,7 @@ async def test_a_kill_while_unpacking_keeps_what_is_whole(site):
     await site.pack()
     left = [30]
 
-    class Dying(Stage):
+    class Dying(StagingDir):
         def put(self, number, data, entry):
             left[0] -= 1
             if left[0] < 0:
@@ -453,6 +455,6 @@ async def test_an_index_that_lies_is_corrupt(site, changes, words):
 
 
 def test_an_index_survives_its_document():
-    index = packing.Index("ab", (packing.PackShard("s.tar", 9, "cd", (Packed("a/b", 2, 3, "ef"),)),))
+    index = packing.PackIndex("ab", (packing.PackShard("s.tar", 9, "cd", (PackedFile("a/b", 2, 3, "ef"),)),))
     assert decode_index(encode_index(index), "x") == index
     assert index.entries == freeze("memory://x", [Entry("a/b", 3, "ef")]).entries

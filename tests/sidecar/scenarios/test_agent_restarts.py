@@ -13,18 +13,18 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from podferry.contract.api import Stage
+from podferry.contract.api import AgentPhase
 from podferry.contract.errors import AccessDenied, FerryError, Unavailable
 from podferry.contract.spec import CheckpointSpec, FerrySpec
 from podferry.sidecar.agent.agent import Agent
-from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointWork
-from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointFerry
+from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointJob
+from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointPipeline
 from podferry.sidecar.config.agent_config import AgentConfig
-from podferry.sidecar.config.directories import Places
-from podferry.sidecar.config.tuning import CheckpointSettings, Settings
-from podferry.sidecar.control.agent_api import FlushWish
+from podferry.sidecar.config.directories import Directories
+from podferry.sidecar.config.tuning import CheckpointSettings, Tuning
+from podferry.sidecar.control.agent_api import FlushRequest
 
-QUICK = Settings(
+QUICK = Tuning(
     grace=10, patience=0.5, checkpoint=CheckpointSettings(settle=0.01, settle_unseen=0.02, poll=0.01)
 )
 Running = Callable[..., AbstractAsyncContextManager[Agent]]
@@ -37,7 +37,7 @@ def config(tmp_path: Path) -> Callable[[], AgentConfig]:
     def make() -> AgentConfig:
         checkpoints = tmp_path / "checkpoints"
         checkpoints.mkdir(exist_ok=True)
-        places = Places(
+        places = Directories(
             control=tmp_path / "control", checkpoints=checkpoints, pins=tmp_path / "pins", in_pod=True
         )
         spec = FerrySpec(
@@ -67,18 +67,18 @@ def running() -> Running:
     return run
 
 
-async def settled(agent: Agent) -> Stage:
+async def settled(agent: Agent) -> AgentPhase:
     """The stage once the gate is open or refused."""
-    final = {Stage.OPEN, Stage.REFUSED}
+    final = {AgentPhase.OPEN, AgentPhase.REFUSED}
     assert await agent.state.wait_for(lambda: agent.state.status.stage in final, 20)
     return agent.state.status.stage
 
 
 def failing(error: FerryError, times: int) -> Callable[..., Any]:
-    """`CheckpointWork.ferry`, which fails so often first."""
-    begin, left = CheckpointWork.ferry, [error] * times
+    """`CheckpointJob.ferry`, which fails so often first."""
+    begin, left = CheckpointJob.ferry, [error] * times
 
-    async def ferry(work: CheckpointWork, timings: Any) -> CheckpointFerry:
+    async def ferry(work: CheckpointJob, timings: Any) -> CheckpointPipeline:
         if left:
             raise left.pop()
         return await begin(work, timings)
@@ -92,12 +92,12 @@ async def test_a_worker_that_starts_again_waits_for_a_store_that_does_not_answer
     async with running(config()) as agent:
         await settled(agent)
     (tmp_path / "checkpoints" / "epoch-1.bin").write_bytes(b"one")
-    monkeypatch.setattr(CheckpointWork, "ferry", failing(Unavailable.of("no route"), 3))
+    monkeypatch.setattr(CheckpointJob, "ferry", failing(Unavailable.of("no route"), 3))
     impatient = msgspec.structs.replace(QUICK, patience=0.0)
     async with running(replace(config(), settings=impatient)) as agent:
-        assert await settled(agent) is Stage.OPEN
+        assert await settled(agent) is AgentPhase.OPEN
         assert agent.answers.flush is not None
-        assert (await agent.answers.flush(20, FlushWish())).durable
+        assert (await agent.answers.flush(20, FlushRequest())).durable
     commits = tmp_path / "destination/team.job.digits/.podferry/commits"
     assert [path.name for path in commits.iterdir()] == ["000000000001.json"]
 
@@ -112,13 +112,13 @@ async def test_a_worker_that_starts_again_and_is_refused_says_that_nothing_is_kn
         await settled(agent)
     written = tmp_path / "checkpoints" / "epoch-1.bin"
     written.write_bytes(b"one")
-    monkeypatch.setattr(CheckpointWork, "ferry", failing(AccessDenied.of("the key has gone"), 1))
+    monkeypatch.setattr(CheckpointJob, "ferry", failing(AccessDenied.of("the key has gone"), 1))
     given = config()
     given = replace(given, places=replace(given.places, temporary=(tmp_path / "checkpoints",)))
     async with running(given) as agent:
-        assert await settled(agent) is Stage.REFUSED
+        assert await settled(agent) is AgentPhase.REFUSED
         assert agent.answers.flush is not None
-        answer = await agent.answers.flush(5, FlushWish(final=True))
+        answer = await agent.answers.flush(5, FlushRequest(final=True))
         assert (answer.durable, answer.hopeless) == (False, True)
         assert "the key has gone" in str(answer.problems[0])
         with capture_logs() as logs:
@@ -126,7 +126,7 @@ async def test_a_worker_that_starts_again_and_is_refused_says_that_nothing_is_kn
         agent.clean()
     assert written.exists()
     assert [line["event"] for line in logs if line["log_level"] == "error"] == ["not durable at the end"]
-    answer = await agent.answers.flush(0, FlushWish(final=True))
+    answer = await agent.answers.flush(0, FlushRequest(final=True))
     assert not answer.durable
 
 

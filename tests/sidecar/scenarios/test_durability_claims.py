@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from podferry.contract.errors import Unavailable
-from podferry.sidecar.checkpoint.commit.garbage_collector import Remover
+from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollector
 from podferry.storage.memory.store import Fault
 
 BIG = 8 * 1024
@@ -206,7 +206,7 @@ async def test_an_upload_keeps_clear_of_a_removal_that_began_before_it_looked(ri
         async def meanwhile(name, folder):
             nonlocal removing
             if removing is None:
-                removing = asyncio.create_task(Remover(committer.catalogue, "run").remove(1))
+                removing = asyncio.create_task(GarbageCollector(committer.catalogue, "run").remove(1))
                 await rig.until(lambda: steps(rig) == [2])
             return await earlier(name, folder)
 

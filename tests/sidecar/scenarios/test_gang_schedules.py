@@ -20,10 +20,10 @@ from podferry.contract.commit import CommittedFile, decode_commit
 from podferry.contract.errors import AlreadyExists, FerryError, NotFound, Unavailable
 from podferry.contract.rank_parts import decode_part
 from podferry.contract.uri import parse_uri
-from podferry.sidecar.checkpoint.commit.agent_identity import Author
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.committer import Committer
-from podferry.sidecar.checkpoint.gang.coordinator import Gang
+from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
 from podferry.storage.memory.store import Content, MemoryStore
 from podferry.storage.store import WriteMode
 
@@ -98,9 +98,9 @@ class Pod:
 
     def start_worker(self):
         self.store = Turns(self.world.content)
-        author = Author(self.writer, self.world.size, rank=self.rank)
-        committer = Committer(Catalogue(self.store), LINEAGE, author, self.world.now, attempts=2)
-        self.gang = Gang(committer, self.store, LINEAGE, author, self.world.size, self.clock)
+        author = AgentIdentity(self.writer, self.world.size, rank=self.rank)
+        committer = Committer(CommitReader(self.store), LINEAGE, author, self.world.now, attempts=2)
+        self.gang = GangCoordinator(committer, self.store, LINEAGE, author, self.world.size, self.clock)
         self.unsent = list(self.saved)
         self.tasks = {}
         self.announced = False
@@ -127,7 +127,7 @@ class Pod:
         self.announced = True
         if not self.ready:
             newest = None
-            async for commit in Catalogue(self.store).newest_first(LINEAGE):
+            async for commit in CommitReader(self.store).newest_first(LINEAGE):
                 newest = commit
                 break
             self.step = newest.step if newest else 0

@@ -7,7 +7,8 @@ import pytest
 
 from podferry.contract.errors import Corrupt, Refused
 from podferry.contract.manifest import Entry, freeze
-from podferry.sidecar.staging.staging_dir import ASIDE, Stage
+from podferry.sidecar.staging.file_ops import PARTIAL_DIR
+from podferry.sidecar.staging.staging_dir import StagingDir
 
 FILES = {"a/b.bin": b"12345", "c": b"", "d/e/f": b"xyz"}
 
@@ -31,7 +32,7 @@ def open_stage(root, tmp_path):
     def opening():
         if opened:
             opened[-1].close()
-        opened.append(Stage(root, tmp_path / "claims"))
+        opened.append(StagingDir(root, tmp_path / "claims"))
         return opened[-1]
 
     yield opening
@@ -88,9 +89,9 @@ def test_what_grows_aside_stays_for_the_same_manifest_until_the_machine_starts_a
     fill(stage, {"a/b.bin": FILES["a/b.bin"]})
     stage.grow("large").write_bytes(b"half")
     if boot == "another":
-        monkeypatch.setattr("podferry.sidecar.staging.staging_dir.this_boot", lambda: "another")
+        monkeypatch.setattr("podferry.sidecar.staging.staging_dir.boot_id", lambda: "another")
     assert open_stage().claim(manifest(FILES)) == {"a/b.bin"}
-    aside = {ASIDE + "/large": b"half"} if boot == "same" else {}
+    aside = {PARTIAL_DIR + "/large": b"half"} if boot == "same" else {}
     assert held(root) == {"a/b.bin": FILES["a/b.bin"]} | aside
 
 
@@ -133,7 +134,7 @@ def test_a_directory_of_somebody_else_is_refused_and_left_alone(open_stage, root
         open_stage().claim(manifest({"mine": b"12345678"}))
     assert caught.value.problems[0].measured.startswith("1 file: ")
     assert foreign.is_symlink() or foreign.exists()
-    assert not (root / ASIDE).exists()
+    assert not (root / PARTIAL_DIR).exists()
 
 
 def test_another_dataset_of_ours_is_trimmed_with_its_directories(open_stage, root):
@@ -170,7 +171,7 @@ def test_a_foreign_directory_without_files_is_left_alone(open_stage, root):
     stage.claim(manifest(FILES))
     fill(stage, FILES)
     assert open_stage().claim(manifest({"x": b"1"})) == frozenset()
-    assert sorted(path.name for path in root.iterdir()) == [ASIDE, "lost+found"]
+    assert sorted(path.name for path in root.iterdir()) == [PARTIAL_DIR, "lost+found"]
 
 
 def test_a_claim_that_cannot_be_read_claims_nothing(open_stage, root, tmp_path):
@@ -187,9 +188,9 @@ HOLDER = """
 import sys
 from pathlib import Path
 from podferry.contract.manifest import Entry, freeze
-from podferry.sidecar.staging.staging_dir import Stage
+from podferry.sidecar.staging.staging_dir import StagingDir
 
-stage = Stage(Path(sys.argv[1]), Path(sys.argv[2]))
+stage = StagingDir(Path(sys.argv[1]), Path(sys.argv[2]))
 stage.claim(freeze("s3://b/d", [Entry("x", 1)]))
 print("claimed", flush=True)
 sys.stdin.read()
@@ -209,7 +210,7 @@ def test_another_process_keeps_the_stage_until_it_ends(open_stage, root, tmp_pat
         assert stage.claim(manifest(FILES)) == frozenset()
 
 
-@pytest.mark.parametrize("name", [ASIDE, f"{ASIDE}/x"])
+@pytest.mark.parametrize("name", [PARTIAL_DIR, f"{PARTIAL_DIR}/x"])
 def test_a_name_that_is_the_stages_own_is_refused(open_stage, root, name):
     with pytest.raises(Refused, match="is podferry's own"):
         open_stage().claim(manifest({name: b"1", "a": b"2"}))

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from podferry.contract.memory import PAGE
+from podferry.contract.memory import PAGE_BYTES
 from podferry.sidecar.staging import volume_capacity as module
 from podferry.sidecar.staging.volume_capacity import (
     file_system_of,
@@ -178,7 +178,7 @@ def test_only_a_memory_file_system_says_how_large_its_pages_are(tmp_path, monkey
     monkeypatch.setattr(
         module.os, "statvfs", lambda path: SimpleNamespace(f_bavail=9, f_frsize=1 << 20, f_files=0)
     )
-    for kind, page in (("nfs4", PAGE), ("tmpfs", 1 << 20)):
+    for kind, page in (("nfs4", PAGE_BYTES), ("tmpfs", 1 << 20)):
         monkeypatch.setattr(module, "_mount_of", lambda directory, kind=kind: (kind, frozenset()))
         found = measure(tmp_path)
         assert (found.page_bytes, found.volume_bytes, found.volume_files) == (page, 9 << 20, None)

@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 
 from podferry.contract.api import DatasetStatus
 from podferry.sidecar.state import progress_log as module
-from podferry.sidecar.state.progress_log import PrefetchReport, line
+from podferry.sidecar.state.progress_log import ProgressLog, line
 
 TOTAL = 1000
 
@@ -30,7 +30,7 @@ def status(tmp_path):
 
 @pytest.fixture
 def report(status, tmp_path, clock):
-    made = PrefetchReport(status, tmp_path, clock)
+    made = ProgressLog(status, tmp_path, clock)
     made.planned(2, 200)
     return made
 
@@ -106,12 +106,12 @@ def test_how_full_the_volume_is_is_told_at_any_time(report, status):
 
 
 def test_a_stage_that_is_not_there_tells_nothing(status, tmp_path):
-    PrefetchReport(status, tmp_path / "absent").refresh()
+    ProgressLog(status, tmp_path / "absent").refresh()
     assert status.volume_bytes == 0
 
 
 async def test_a_line_is_logged_now_and_then(report, monkeypatch):
-    monkeypatch.setattr(module, "EVERY", 0.0)
+    monkeypatch.setattr(module, "LOG_EVERY", 0.0)
     structlog.reset_defaults()
     with capture_logs() as logged:
         async with report.telling():

@@ -3,11 +3,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.contract.api import DatasetStatus
-from podferry.sidecar.state.transfer_counters import FIRST_BYTE, PrefetchMeter, Speed
+from podferry.sidecar.state.transfer_counters import FIRST_BYTE, Speed, TransferCounters
 
 
 def counted(**figures):
-    meter = PrefetchMeter(**figures)
+    meter = TransferCounters(**figures)
     for seconds in (0.0, 0.001, 0.0011, 9.0, 11.0):
         meter.first_byte(seconds)
     return meter
@@ -25,21 +25,21 @@ def test_a_time_counts_in_the_first_bucket_that_holds_it():
 
 
 def test_what_a_helper_has_taken_adds_up_to_what_it_counted():
-    helper, mine = counted(bytes=7, files=2, connections=3), PrefetchMeter()
+    helper, mine = counted(bytes=7, files=2, connections=3), TransferCounters()
     mine.add(helper.take())
     helper.bytes += 5
     helper.connections -= 1
     helper.first_byte(9.0)
-    sent = msgspec.msgpack.decode(msgspec.msgpack.encode(helper.take()), type=PrefetchMeter)
+    sent = msgspec.msgpack.decode(msgspec.msgpack.encode(helper.take()), type=TransferCounters)
     mine.add(sent)
     assert (mine.bytes, mine.files, mine.connections) == (12, 2, 2)
     assert sum(mine.first_bytes) == 6
     assert mine.first_byte_seconds == counted().first_byte_seconds + 9.0
-    assert helper.take() == PrefetchMeter()
+    assert helper.take() == TransferCounters()
 
 
 def test_a_meter_is_the_status_own_record():
-    meter = PrefetchMeter()
+    meter = TransferCounters()
     status = DatasetStatus("s3://b", "/d", transfer=meter)
     meter.retries += 2
     document = msgspec.json.decode(msgspec.json.encode(status))

@@ -11,7 +11,7 @@ from podferry.contract.errors import FerryError
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.azure.endpoint import azure_access
-from podferry.storage.azure.get_builder import heads_for
+from podferry.storage.azure.get_builder import get_builder_for
 from podferry.storage.factory import open_store
 from podferry.storage.request_builder import Origin
 from podferry.storage.store import StoreConfig
@@ -48,7 +48,7 @@ def lines_of(head):
 
 def heads_of(endpoint="http://127.0.0.1:1", key="run", **held):
     config = StoreConfig(endpoint=endpoint, credentials=held)
-    return heads_for(azure_access(Uri("az", "cont", key), config))
+    return get_builder_for(azure_access(Uri("az", "cont", key), config))
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

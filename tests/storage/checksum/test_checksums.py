@@ -9,53 +9,53 @@ from podferry.storage.checksum import crc64xz
 from podferry.storage.checksum.checksums import (
     CRCS,
     LENGTHS,
-    Sum,
-    SumKind,
-    agrees,
+    Checksum,
+    ChecksumKind,
     combine,
     computable,
     crc,
-    running,
+    matches,
+    running_checksum,
 )
 
 CHECK = {
-    SumKind.CRC32: "cbf43926",
-    SumKind.CRC32C: "e3069283",
-    SumKind.CRC64NVME: "ae8b14860a799888",
-    SumKind.CRC64XZ: "995dc9bbdf1939fa",
-    SumKind.MD5: "25f9e794323b453885f5181f1b624d0b",
-    SumKind.SHA1: "f7c3bc1d808e04732adf679965ccc34ca7ae3441",
-    SumKind.SHA256: "15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225",
-    SumKind.XXH128: "33119477ede5dcd5e9716427681d5860",
+    ChecksumKind.CRC32: "cbf43926",
+    ChecksumKind.CRC32C: "e3069283",
+    ChecksumKind.CRC64NVME: "ae8b14860a799888",
+    ChecksumKind.CRC64XZ: "995dc9bbdf1939fa",
+    ChecksumKind.MD5: "25f9e794323b453885f5181f1b624d0b",
+    ChecksumKind.SHA1: "f7c3bc1d808e04732adf679965ccc34ca7ae3441",
+    ChecksumKind.SHA256: "15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225",
+    ChecksumKind.XXH128: "33119477ede5dcd5e9716427681d5860",
 }
 """Of "123456789": the check values of the catalogue of parametrised CRC algorithms; RFC 1321; FIPS 180-4. The
 last is what the xxhash package gives; its specification has the sum of nothing alone, below."""
 CRC_KINDS = sorted(CRCS)
 
 
-@pytest.mark.parametrize("kind", SumKind)
+@pytest.mark.parametrize("kind", ChecksumKind)
 def test_the_check_value_of_its_specification(kind):
     assert computable(kind)
-    digest = running(kind)
+    digest = running_checksum(kind)
     digest.update(memoryview(b"123456789"))
     assert digest.digest().hex() == CHECK[kind]
     assert len(digest.digest()) == LENGTHS[kind]
-    assert agrees(Sum(kind, bytes.fromhex(CHECK[kind])), b"123456789")
-    assert not agrees(Sum(kind, bytes.fromhex(CHECK[kind])), b"123456780")
+    assert matches(Checksum(kind, bytes.fromhex(CHECK[kind])), b"123456789")
+    assert not matches(Checksum(kind, bytes.fromhex(CHECK[kind])), b"123456780")
 
 
 def test_the_sum_of_nothing():
-    assert running(SumKind.XXH128).digest().hex() == "99aa06d3014798d86001c324468d497f"
+    assert running_checksum(ChecksumKind.XXH128).digest().hex() == "99aa06d3014798d86001c324468d497f"
     assert all(crc(kind, b"") == 0 for kind in CRCS)
 
 
-@given(st.sampled_from(SumKind), st.binary(max_size=300), st.lists(st.integers(0, 300), max_size=6))
+@given(st.sampled_from(ChecksumKind), st.binary(max_size=300), st.lists(st.integers(0, 300), max_size=6))
 @settings(deadline=None)
 def test_pieces_in_a_row_give_the_sum_of_the_whole(kind, data, cuts):
-    digest = running(kind)
+    digest = running_checksum(kind)
     for start, end in pairwise(sorted({0, len(data), *(min(cut, len(data)) for cut in cuts)})):
         digest.update(memoryview(data)[start:end])
-    assert agrees(Sum(kind, digest.digest()), data)
+    assert matches(Checksum(kind, digest.digest()), data)
 
 
 @given(st.sampled_from(CRC_KINDS), st.binary(max_size=300), st.binary(max_size=300))
@@ -93,11 +93,11 @@ def test_a_python_without_its_lzma_library_has_no_such_sum(monkeypatch):
     crc64xz.crc64xz.cache_clear()
     monkeypatch.setitem(sys.modules, "_lzma", None)
     try:
-        assert not computable(SumKind.CRC64XZ)
-        assert computable(SumKind.CRC64NVME)
+        assert not computable(ChecksumKind.CRC64XZ)
+        assert computable(ChecksumKind.CRC64NVME)
     finally:
         crc64xz.crc64xz.cache_clear()
 
 
 def test_a_sum_says_what_it_is():
-    assert str(Sum(SumKind.CRC32C, bytes.fromhex("e3069283"))) == "crc32c e3069283"
+    assert str(Checksum(ChecksumKind.CRC32C, bytes.fromhex("e3069283"))) == "crc32c e3069283"

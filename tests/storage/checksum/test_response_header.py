@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from podferry.contract.manifest import Entry
 from podferry.storage.checksum import crc64xz
-from podferry.storage.checksum.checksums import Sum, SumKind, crc
-from podferry.storage.checksum.response_header import stated
+from podferry.storage.checksum.checksums import Checksum, ChecksumKind, crc
+from podferry.storage.checksum.response_header import response_checksum
 
 DATA = b"123456789"
 SIZE = len(DATA)
 ENTRY = Entry("a", SIZE, "")
 NVME, CRC32C = "rosUhgp5mIg=", "4waSgw=="
-CRC64NVME = Sum(SumKind.CRC64NVME, base64.b64decode(NVME))
-MD5 = Sum(SumKind.MD5, bytes.fromhex("25f9e794323b453885f5181f1b624d0b"))
+CRC64NVME = Checksum(ChecksumKind.CRC64NVME, base64.b64decode(NVME))
+MD5 = Checksum(ChecksumKind.MD5, bytes.fromhex("25f9e794323b453885f5181f1b624d0b"))
 MD5_64 = base64.b64encode(MD5.value).decode()
 ETAG = f'ETag: "{MD5.value.hex()}"'
 S3 = "x-amz-request-id: 4442587FB7D0A2F9"
@@ -36,14 +36,17 @@ def partial(*fields, span="0-3", size=SIZE):
     [
         ([f"x-amz-checksum-crc64nvme: {NVME}", "x-amz-checksum-type: FULL_OBJECT", ETAG, S3], CRC64NVME),
         ([f"X-Amz-Checksum-Crc64nvme:{NVME}  "], CRC64NVME),
-        ([f"x-amz-checksum-crc32c: {CRC32C}", ETAG, S3], Sum(SumKind.CRC32C, bytes.fromhex("e3069283"))),
-        (["x-amz-checksum-crc32: y/Q5Jg=="], Sum(SumKind.CRC32, bytes.fromhex("cbf43926"))),
-        (["x-amz-checksum-sha1: 98O8HYCOBHMq32eZZczDTKeuNEE="], SumKind.SHA1),
-        (["x-amz-checksum-sha256: FeKw08M4kev7cCz2n4ZnsKV2WvHFqE8kwJzrXw2Xlq8="], SumKind.SHA256),
-        ([f"x-goog-hash: crc32c={CRC32C}", f"x-goog-hash: md5={MD5_64}"], SumKind.CRC32C),
-        ([f"x-goog-hash: md5={MD5_64}, crc32c={CRC32C}"], SumKind.CRC32C),
+        (
+            [f"x-amz-checksum-crc32c: {CRC32C}", ETAG, S3],
+            Checksum(ChecksumKind.CRC32C, bytes.fromhex("e3069283")),
+        ),
+        (["x-amz-checksum-crc32: y/Q5Jg=="], Checksum(ChecksumKind.CRC32, bytes.fromhex("cbf43926"))),
+        (["x-amz-checksum-sha1: 98O8HYCOBHMq32eZZczDTKeuNEE="], ChecksumKind.SHA1),
+        (["x-amz-checksum-sha256: FeKw08M4kev7cCz2n4ZnsKV2WvHFqE8kwJzrXw2Xlq8="], ChecksumKind.SHA256),
+        ([f"x-goog-hash: crc32c={CRC32C}", f"x-goog-hash: md5={MD5_64}"], ChecksumKind.CRC32C),
+        ([f"x-goog-hash: md5={MD5_64}, crc32c={CRC32C}"], ChecksumKind.CRC32C),
         ([f"x-goog-hash: md5={MD5_64}", "x-goog-stored-content-encoding: identity"], MD5),
-        (["x-oss-hash-crc64ecma: 11051210869376104954", ETAG], SumKind.CRC64XZ),
+        (["x-oss-hash-crc64ecma: 11051210869376104954", ETAG], ChecksumKind.CRC64XZ),
         ([f"Content-MD5: {MD5_64}"], MD5),
         ([f"x-ms-blob-content-md5: {MD5_64}"], MD5),
         ([ETAG, S3], MD5),
@@ -52,8 +55,8 @@ def partial(*fields, span="0-3", size=SIZE):
     ],
 )
 def test_what_a_whole_answer_states(fields, expected):
-    found = stated(head(*fields), ENTRY)
-    assert (found if isinstance(expected, Sum) else found.kind) == expected
+    found = response_checksum(head(*fields), ENTRY)
+    assert (found if isinstance(expected, Checksum) else found.kind) == expected
 
 
 @pytest.mark.parametrize(
@@ -85,27 +88,27 @@ def test_what_a_whole_answer_states(fields, expected):
     ],
 )
 def test_what_cannot_be_relied_on_is_none(fields):
-    assert stated(head(*fields), ENTRY) is None
+    assert response_checksum(head(*fields), ENTRY) is None
 
 
 def test_what_is_kept_packed_and_sent_packed_has_the_hash_of_what_is_kept():
     fields = ["x-goog-stored-content-encoding: gzip", "Content-Encoding: gzip"]
-    assert stated(head(f"x-goog-hash: crc32c={CRC32C}", *fields), ENTRY) is not None
+    assert response_checksum(head(f"x-goog-hash: crc32c={CRC32C}", *fields), ENTRY) is not None
 
 
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ([f"x-goog-hash: crc32c={CRC32C}"], SumKind.CRC32C),
-        (["x-oss-hash-crc64ecma: 11051210869376104954"], SumKind.CRC64XZ),
-        ([f"Content-MD5: {MD5_64[::-1]}", f"x-ms-blob-content-md5: {MD5_64}"], SumKind.MD5),
-        ([f"x-amz-checksum-crc64nvme: {NVME}", ETAG, S3], SumKind.MD5),
+        ([f"x-goog-hash: crc32c={CRC32C}"], ChecksumKind.CRC32C),
+        (["x-oss-hash-crc64ecma: 11051210869376104954"], ChecksumKind.CRC64XZ),
+        ([f"Content-MD5: {MD5_64[::-1]}", f"x-ms-blob-content-md5: {MD5_64}"], ChecksumKind.MD5),
+        ([f"x-amz-checksum-crc64nvme: {NVME}", ETAG, S3], ChecksumKind.MD5),
     ],
 )
 def test_a_part_states_the_sum_of_the_whole(fields, expected):
-    assert stated(partial(*fields), ENTRY).kind is expected
-    assert stated(partial(*fields, size=SIZE + 1), ENTRY) is None, "of another object"
-    assert stated(partial(*fields, size="*"), ENTRY) is None
+    assert response_checksum(partial(*fields), ENTRY).kind is expected
+    assert response_checksum(partial(*fields, size=SIZE + 1), ENTRY) is None, "of another object"
+    assert response_checksum(partial(*fields, size="*"), ENTRY) is None
 
 
 @pytest.mark.parametrize("span", ["0-3", f"0-{SIZE - 1}"])
@@ -116,12 +119,14 @@ def test_the_sum_of_a_part_is_not_that_of_the_whole(span):
         ("x-amz-checksum-crc32c", CRC32C),
         ("Content-MD5", MD5_64),
     ):
-        assert stated(partial(f"{name}: {value}", span=span), ENTRY) is None
+        assert response_checksum(partial(f"{name}: {value}", span=span), ENTRY) is None
 
 
 @pytest.mark.parametrize("status", ["404 Not Found", "304 Not Modified", "100 Continue", ""])
 def test_other_answers_state_nothing(status):
-    assert stated(head(f"x-amz-checksum-crc64nvme: {NVME}", ETAG, S3, status=status), ENTRY) is None
+    assert (
+        response_checksum(head(f"x-amz-checksum-crc64nvme: {NVME}", ETAG, S3, status=status), ENTRY) is None
+    )
 
 
 def test_without_the_library_an_etag_stands_in(monkeypatch):
@@ -129,7 +134,7 @@ def test_without_the_library_an_etag_stands_in(monkeypatch):
     crc64xz.crc64xz.cache_clear()
     monkeypatch.setitem(sys.modules, "_lzma", None)
     try:
-        assert stated(head(*fields), ENTRY) == MD5
+        assert response_checksum(head(*fields), ENTRY) == MD5
     finally:
         crc64xz.crc64xz.cache_clear()
 
@@ -137,18 +142,18 @@ def test_without_the_library_an_etag_stands_in(monkeypatch):
 @given(st.binary(max_size=300), st.binary(max_size=40), st.integers(0, 9))
 @settings(deadline=None)
 def test_rubbish_raises_nothing(rubbish, value, where):
-    stated(rubbish, ENTRY)
-    stated(b"HTTP/1.1 200 OK\r\nx-amz-checksum-crc64nvme: " + value + b"\r\n" + rubbish, ENTRY)
+    response_checksum(rubbish, ENTRY)
+    response_checksum(b"HTTP/1.1 200 OK\r\nx-amz-checksum-crc64nvme: " + value + b"\r\n" + rubbish, ENTRY)
     whole = head(f"x-goog-hash: crc32c={CRC32C}", ETAG, S3)
-    stated(whole[: len(whole) - where], ENTRY)
+    response_checksum(whole[: len(whole) - where], ENTRY)
 
 
 @given(st.binary(max_size=100))
 @settings(deadline=None)
 def test_a_sum_is_of_the_bytes_that_it_was_made_of(data):
-    value = crc(SumKind.CRC64NVME, data).to_bytes(8, "big")
-    found = stated(head(f"x-amz-checksum-crc64nvme: {base64.b64encode(value).decode()}"), ENTRY)
-    assert found == Sum(SumKind.CRC64NVME, value)
+    value = crc(ChecksumKind.CRC64NVME, data).to_bytes(8, "big")
+    found = response_checksum(head(f"x-amz-checksum-crc64nvme: {base64.b64encode(value).decode()}"), ENTRY)
+    assert found == Checksum(ChecksumKind.CRC64NVME, value)
 
 
 def test_it_is_cheap_to_import():

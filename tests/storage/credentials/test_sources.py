@@ -1,6 +1,6 @@
 import pytest
 
-from podferry.contract.errors import CredentialsMissing, InvalidWish
+from podferry.contract.errors import CredentialsMissing, InvalidSpec
 from podferry.storage.credentials.sources import (
     AwsSource,
     aws_source,
@@ -84,13 +84,13 @@ def test_shared_files_elsewhere(home):
 
 
 def test_a_profile_that_is_not_there_is_told(home):
-    with pytest.raises(InvalidWish, match="AWS_PROFILE=none"):
+    with pytest.raises(InvalidSpec, match="AWS_PROFILE=none"):
         config_from_environment({"HOME": str(home), "AWS_PROFILE": "none"})
 
 
 def test_a_malformed_file_is_told_without_its_content(home):
     (home / ".aws" / "credentials").write_text("hunter2\n[default]")
-    with pytest.raises(InvalidWish) as caught:
+    with pytest.raises(InvalidSpec) as caught:
         config_from_environment({"HOME": str(home)})
     assert "hunter2" not in str(caught.value)
 
@@ -130,5 +130,5 @@ def test_a_missing_secret_is_told(tmp_path, made):
 
 def test_a_key_that_is_no_text_is_told(tmp_path):
     (tmp_path / "AWS_ACCESS_KEY_ID").write_bytes(b"\xff\xfe")
-    with pytest.raises(InvalidWish, match="AWS_ACCESS_KEY_ID"):
+    with pytest.raises(InvalidSpec, match="AWS_ACCESS_KEY_ID"):
         config_from_directory(tmp_path)

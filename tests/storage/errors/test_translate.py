@@ -13,7 +13,7 @@ from podferry.contract.errors import (
     Corrupt,
     CredentialsMissing,
     FerryError,
-    InvalidWish,
+    InvalidSpec,
     NotFound,
     TemporaryError,
     Throttled,
@@ -25,15 +25,15 @@ from podferry.storage.errors.translate import (
     CREDENTIALS,
     KINDS,
     STATUSES,
-    Place,
+    StoreLocation,
     make,
     translate,
     translating,
 )
-from podferry.storage.errors.vendor_fields import BY_CLASS, obstore_signal, signal_of
+from podferry.storage.errors.vendor_fields import BY_CLASS, obstore_fields, vendor_fields_of
 
 FTP_PERMANENT, FTP_TEMPORARY = ftplib.error_perm, ftplib.error_temp
-PLACE = Place(parse_uri("s3://bucket/top"), "http://127.0.0.1:9000", ("AWS_ACCESS_KEY_ID",))
+PLACE = StoreLocation(parse_uri("s3://bucket/top"), "http://127.0.0.1:9000", ("AWS_ACCESS_KEY_ID",))
 DEBUG = """Generic S3 error: Error performing GET http://host/bucket in 3ms - Server returned
 
 Debug source:
@@ -68,7 +68,7 @@ def obstore_error(kind, status=0, code=""):
         (obstore_error(obstore.GenericError, 404, "NoSuchBucket"), BucketNotFound),
         (obstore_error(obstore.GenericError, 404, "ContainerNotFound"), BucketNotFound),
         (obstore_error(obstore.GenericError, 416), Corrupt),
-        (obstore_error(obstore.GenericError, 301, "PermanentRedirect"), InvalidWish),
+        (obstore_error(obstore.GenericError, 301, "PermanentRedirect"), InvalidSpec),
         (obstore_error(obstore.GenericError, 400, "ExpiredToken"), Unavailable),
         (obstore_error(obstore.PermissionDeniedError, 403, "ExpiredToken"), Unavailable),
         (obstore_error(obstore.GenericError, 400, "ExpiredTokenException"), Unavailable),
@@ -76,14 +76,14 @@ def obstore_error(kind, status=0, code=""):
         (obstore_error(obstore.PermissionDeniedError, 403, "RequestExpired"), Unavailable),
         (obstore_error(obstore.PermissionDeniedError, 403, "AuthenticationFailed"), AccessDenied),
         (obstore_error(obstore.GenericError, 403, "RequestTimeTooSkewed"), AccessDenied),
-        (obstore_error(obstore.GenericError, 418), InvalidWish),
+        (obstore_error(obstore.GenericError, 418), InvalidSpec),
         (obstore_error(obstore.PermissionDeniedError, 403), AccessDenied),
         (obstore_error(obstore.UnauthenticatedError, 401), AccessDenied),
         (obstore_error(obstore.AlreadyExistsError, 412, "PreconditionFailed"), AlreadyExists),
         (obstore_error(obstore.AlreadyExistsError, 409, "ConditionalRequestConflict"), Unavailable),
         (obstore_error(obstore.PreconditionError, 412), Changed),
-        (obstore_error(obstore.InvalidPathError), InvalidWish),
-        (obstore_error(obstore.NotSupportedError), InvalidWish),
+        (obstore_error(obstore.InvalidPathError), InvalidSpec),
+        (obstore_error(obstore.NotSupportedError), InvalidSpec),
         (obstore_error(FileNotFoundError, 404, "NoSuchKey"), NotFound),
         (FileNotFoundError(errno.ENOENT, "x"), NotFound),
         (IsADirectoryError("x"), NotFound),
@@ -91,7 +91,7 @@ def obstore_error(kind, status=0, code=""):
         (PermissionError("x"), AccessDenied),
         (OSError(errno.EROFS, "x"), AccessDenied),
         (OSError(errno.ENOSPC, "x"), Unavailable),
-        (OSError(errno.ENAMETOOLONG, "x"), InvalidWish),
+        (OSError(errno.ENAMETOOLONG, "x"), InvalidSpec),
         (OSError(errno.EIO, "x"), Unavailable),
         (OSError(errno.ESTALE, "x"), Unavailable),
         (OSError("says nothing"), Unavailable),
@@ -100,7 +100,7 @@ def obstore_error(kind, status=0, code=""):
         (FTP_PERMANENT("550 No such file"), NotFound),
         (FTP_PERMANENT("530 Login incorrect"), AccessDenied),
         (FTP_TEMPORARY("421 Too many connections"), Unavailable),
-        (ValueError("x"), InvalidWish),
+        (ValueError("x"), InvalidSpec),
         (RuntimeError("x"), Unavailable),
     ],
 )
@@ -160,7 +160,7 @@ def test_classes_are_known_by_name_without_their_package():
         module, _, name = qualified.rpartition(".")
         vendor = type(name, (Exception,), {"__module__": module})
         child = type("Child", (vendor,), {})
-        assert signal_of(child("x")).kind == kind
+        assert vendor_fields_of(child("x")).kind == kind
 
 
 @pytest.mark.parametrize("module", ["botocore.exceptions"])
@@ -269,14 +269,16 @@ def test_an_endpoint_that_does_not_answer_is_measured(error, reason):
 
 def test_local_files_have_words_of_their_own():
     """Whichever engine opens them."""
-    found = translate(PermissionError(errno.EACCES, "Permission denied"), Place(parse_uri("/data")), "a")
+    found = translate(
+        PermissionError(errno.EACCES, "Permission denied"), StoreLocation(parse_uri("/data")), "a"
+    )
     assert type(found) is AccessDenied
     assert "/data/a cannot be reached (Permission denied). " in str(found)
     assert "credentials" not in str(found)
 
 
 def test_text_that_is_not_the_debug_form_says_nothing():
-    signal = obstore_signal(obstore.GenericError("404 NoSuchBucket status: 404 <Code>not/a code</Code>"))
+    signal = obstore_fields(obstore.GenericError("404 NoSuchBucket status: 404 <Code>not/a code</Code>"))
     assert (signal.status, signal.code) == (0, "")
 
 

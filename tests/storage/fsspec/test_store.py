@@ -9,10 +9,10 @@ import pytest
 from fsspec.asyn import AsyncFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 
-from podferry.contract.errors import Corrupt, InvalidWish, NotFound, Unavailable
+from podferry.contract.errors import Corrupt, InvalidSpec, NotFound, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
-from podferry.storage.fsspec.options import settings_for
+from podferry.storage.fsspec.options import options_for
 from podferry.storage.limits import LIMITS
 from podferry.storage.store import StoreConfig
 
@@ -122,21 +122,21 @@ def test_exclusive_create_is_claimed_only_where_it_was_seen():
 
 
 def test_a_password_in_a_uri_is_refused_and_not_printed():
-    with pytest.raises(InvalidWish, match="FSSPEC_SFTP_PASSWORD") as caught:
-        settings_for(parse_uri("sftp://user:hunter2@host/x"), StoreConfig(), LIMITS)
+    with pytest.raises(InvalidSpec, match="FSSPEC_SFTP_PASSWORD") as caught:
+        options_for(parse_uri("sftp://user:hunter2@host/x"), StoreConfig(), LIMITS)
     assert "hunter2" not in str(caught.value)
 
 
 def test_any_option_of_a_file_system_can_be_named():
     config = StoreConfig(credentials={"FSSPEC_SFTP_USERNAME": "u", "FSSPEC_SFTP_PORT": "2222", "OTHER": "x"})
-    settings = settings_for(parse_uri("sftp://host/x"), config, LIMITS)
+    settings = options_for(parse_uri("sftp://host/x"), config, LIMITS)
     assert (settings.options["username"], settings.options["port"]) == ("u", 2222)
     assert settings.place.credentials == ("FSSPEC_SFTP_PORT", "FSSPEC_SFTP_USERNAME")
 
 
 def test_settings_print_no_values():
     config = StoreConfig(credentials={"AWS_ACCESS_KEY_ID": "kkkk", "AWS_SECRET_ACCESS_KEY": "ssss"})
-    printed = repr(settings_for(parse_uri("s3://b?engine=fsspec"), config, LIMITS))
+    printed = repr(options_for(parse_uri("s3://b?engine=fsspec"), config, LIMITS))
     assert "kkkk" not in printed
     assert "ssss" not in printed
 
@@ -151,14 +151,14 @@ def test_settings_print_no_values():
     ],
 )
 def test_google_credentials(held, token):
-    settings = settings_for(parse_uri("gs://b/x"), StoreConfig(credentials=held), LIMITS)
+    settings = options_for(parse_uri("gs://b/x"), StoreConfig(credentials=held), LIMITS)
     assert settings.options["token"] == token
 
 
 def test_a_malformed_google_key_is_refused_and_not_printed():
     config = StoreConfig(credentials={"GOOGLE_APPLICATION_CREDENTIALS": '{"private": "hunter2"'})
-    with pytest.raises(InvalidWish) as caught:
-        settings_for(parse_uri("gs://b/x"), config, LIMITS)
+    with pytest.raises(InvalidSpec) as caught:
+        options_for(parse_uri("gs://b/x"), config, LIMITS)
     assert "hunter2" not in str(caught.value)
 
 

@@ -10,8 +10,8 @@ from podferry.contract.errors import CredentialsMissing, FerryError
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.factory import open_store
-from podferry.storage.fsspec.get_builder import heads_for
-from podferry.storage.fsspec.options import settings_for
+from podferry.storage.fsspec.get_builder import get_builder_for
+from podferry.storage.fsspec.options import options_for
 from podferry.storage.limits import LIMITS
 from podferry.storage.request_builder import Origin
 from podferry.storage.store import StoreConfig
@@ -70,7 +70,7 @@ def lines_of(head):
 
 def heads_of(uri, file_system=None, **held):
     config = StoreConfig(credentials=held)
-    return heads_for(uri, config, settings_for(uri, config, LIMITS), lambda: file_system)
+    return get_builder_for(uri, config, options_for(uri, config, LIMITS), lambda: file_system)
 
 
 def test_files_are_asked_for_as_they_lie():

@@ -23,16 +23,16 @@ from hypothesis import strategies as st
 from podferry.contract.manifest import Entry, freeze
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.fetch.fetcher import Prefetch
-from podferry.sidecar.fetch.plan import plan_prefetch
-from podferry.sidecar.fetch.source import Source
-from podferry.sidecar.staging.staging_dir import Stage
-from podferry.sidecar.state.transfer_counters import PrefetchMeter
+from podferry.sidecar.fetch.fetcher import Fetcher
+from podferry.sidecar.fetch.plan import plan_fetch
+from podferry.sidecar.fetch.source import FetchSource
+from podferry.sidecar.staging.staging_dir import StagingDir
+from podferry.sidecar.state.transfer_counters import TransferCounters
 from podferry.storage.http import pool as http_lane
-from podferry.storage.http.concurrency import Pace
-from podferry.storage.http.connection import BUFFER, TURN, Connection
-from podferry.storage.http.pool import Work
-from podferry.storage.http.response_head import Unusual, read_head
+from podferry.storage.http.concurrency import ConcurrencyController
+from podferry.storage.http.connection import BUFFER_BYTES, TURN, Connection
+from podferry.storage.http.pool import JobSource
+from podferry.storage.http.response_head import UnexpectedResponse, read_head
 from podferry.storage.memory.store import Content, MemoryStore
 from podferry.storage.range_fetch import EngineLane
 from podferry.storage.request_builder import Origin, range_line
@@ -40,7 +40,7 @@ from tests.support.broken_http import TAG, UNSTATED, Asked, damaged, good, good_
 
 PLAYED = [*UNSTATED, good, good, damaged]
 RANGE = 1000
-SMALL = PrefetchSettings(in_flight=4, range_bytes=RANGE, buffer_bytes=64 * BUFFER, attempts=2)
+SMALL = PrefetchSettings(in_flight=4, range_bytes=RANGE, buffer_bytes=64 * BUFFER_BYTES, attempts=2)
 
 FORMS = 48
 """More than any kind of answer has."""
@@ -76,7 +76,7 @@ class Driver:
     tag_field = b"etag"
 
     def __init__(self, jobs):
-        self.meter = PrefetchMeter()
+        self.meter = TransferCounters()
         self.left = deque(jobs)
         self.under_way = None
 
@@ -195,10 +195,22 @@ def served(jobs, answers, cuts):
 SIZES = st.one_of(
     st.integers(1, 40),
     st.integers(900, 5000),
-    st.sampled_from([BUFFER - 300, BUFFER - 64, BUFFER - 1, BUFFER, BUFFER + 1, 3 * BUFFER - 200]),
+    st.sampled_from(
+        [
+            BUFFER_BYTES - 300,
+            BUFFER_BYTES - 64,
+            BUFFER_BYTES - 1,
+            BUFFER_BYTES,
+            BUFFER_BYTES + 1,
+            3 * BUFFER_BYTES - 200,
+        ]
+    ),
 )
 CUTS = st.one_of(
-    st.just([]), st.lists(st.integers(1, 40), max_size=60), st.just([1] * 400), st.just([BUFFER, 1, 1, 1])
+    st.just([]),
+    st.lists(st.integers(1, 40), max_size=60),
+    st.just([1] * 400),
+    st.just([BUFFER_BYTES, 1, 1, 1]),
 )
 ANSWERS = st.lists(
     st.tuples(st.sampled_from([*UNSTATED, *[good] * 10]), st.integers(0, 400)), min_size=1, max_size=6
@@ -230,8 +242,10 @@ def test_what_is_done_is_the_truth_and_each_job_ends_once(jobs, answers, cuts):
     assert driver.meter.bytes - driver.meter.discarded == taken
 
 
-@pytest.mark.parametrize("size", [BUFFER - 64, BUFFER, BUFFER + 1, 3 * BUFFER - 200, 5 * BUFFER])
-@pytest.mark.parametrize("cuts", [[], [1] * 300, [BUFFER, 1, 1, 1], [BUFFER - 1] * 9])
+@pytest.mark.parametrize(
+    "size", [BUFFER_BYTES - 64, BUFFER_BYTES, BUFFER_BYTES + 1, 3 * BUFFER_BYTES - 200, 5 * BUFFER_BYTES]
+)
+@pytest.mark.parametrize("cuts", [[], [1] * 300, [BUFFER_BYTES, 1, 1, 1], [BUFFER_BYTES - 1] * 9])
 def test_what_is_larger_than_the_buffer_comes_in_order(size, cuts):
     jobs = [Collecting(number, size, start, size - start) for number, start in enumerate((0, 17, 0))]
     served(jobs, [(good, 0)], cuts)
@@ -338,12 +352,12 @@ async def staged(folder, files, server, *, asks_sums, context=None, bundle=""):
     entries = [Entry(name, len(data), TAG) for name, data in files.items()]
     manifest = freeze("memory://fuzz", entries)
     (folder / "stage").mkdir()
-    stage, meter = Stage(folder / "stage", folder / "claims"), PrefetchMeter()
-    plan = plan_prefetch(manifest, stage.claim(manifest), SMALL)
+    stage, meter = StagingDir(folder / "stage", folder / "claims"), TransferCounters()
+    plan = plan_fetch(manifest, stage.claim(manifest), SMALL)
     try:
         async with server.listening(context) as port:
-            source = Source(Behind(store), Plain(port, asks_sums, bundle))
-            await Prefetch(plan, source, stage, SMALL, meter=meter).run()
+            source = FetchSource(Behind(store), Plain(port, asks_sums, bundle))
+            await Fetcher(plan, source, stage, SMALL, meter=meter).run()
     finally:
         stage.close()
     return {path.name: path.read_bytes() for path in stage.root.rglob("*") if path.is_file()}, meter
@@ -418,10 +432,12 @@ async def test_a_sound_server_needs_nobody_behind_it(tmp_path, tls):
 
 async def test_what_others_do_with_its_meter_is_nothing_to_its_pace(tmp_path, monkeypatch):
     """One that helps empties its meter with each report, and the agent's counts the helpers' work, too."""
-    seen, look = [], http_lane.Pace.look
+    seen, look = [], http_lane.ConcurrencyController.look
     monkeypatch.setattr(http_lane, "TICK", 0.001)
-    monkeypatch.setattr(http_lane.Pace, "look", lambda pace, this: seen.append(this) or look(pace, this))
-    monkeypatch.setattr(PrefetchMeter, "first_byte", lambda meter, seconds: meter.take())
+    monkeypatch.setattr(
+        http_lane.ConcurrencyController, "look", lambda pace, this: seen.append(this) or look(pace, this)
+    )
+    monkeypatch.setattr(TransferCounters, "first_byte", lambda meter, seconds: meter.take())
     files = {f"f{number}": truth(number, 0, 600) for number in range(200)}
     await staged(tmp_path, files, Server(files, [(good, 0)], []), asks_sums=False)
     assert all(one.jobs >= 0 and one.bytes >= 0 for one in seen)
@@ -448,7 +464,7 @@ def paused():
 def test_a_large_body_takes_turns_with_others():
     """Else a loop comes round ten times a second: processes that help wait for their work meanwhile."""
     _, wire, later, given = paused()
-    assert TURN <= given <= TURN + 2 * BUFFER
+    assert TURN <= given <= TURN + 2 * BUFFER_BYTES
     later.pop()()
     assert not wire.paused
 
@@ -471,11 +487,11 @@ def test_a_head_of_blanks_is_read_at_once():
     head = b"HTTP/1.1 200 OK\r\nContent-Length:%s9\r\nETag:%s%s\r\n" % (blanks, blanks, TAG.encode())
     for end in (b"Other: 1", b"Content-Range:" + blanks):
         data = bytearray(head + end + b"\r\n\r\n" + asked.data)
-        with suppress(Unusual):
+        with suppress(UnexpectedResponse):
             read_head(data, len(data), entry, 0, 9)
 
 
-class Distant(Work):
+class Distant(JobSource):
     """Large ranges without end."""
 
     origin = Origin("127.0.0.1", 1, tls=False)
@@ -496,9 +512,11 @@ async def test_all_connections_are_opened_at_once_however_long_each_takes(monkey
             enough.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(http_lane.Dialler, "dial", dial)
-    monkeypatch.setattr(http_lane, "Pace", lambda most: Pace(most, first=64))
-    run = asyncio.create_task(http_lane.HttpLane(Distant(), 64, PrefetchMeter()).run())
+    monkeypatch.setattr(http_lane.Dialer, "dial", dial)
+    monkeypatch.setattr(
+        http_lane, "ConcurrencyController", lambda most: ConcurrencyController(most, first=64)
+    )
+    run = asyncio.create_task(http_lane.ConnectionPool(Distant(), 64, TransferCounters()).run())
     await asyncio.wait_for(enough.wait(), 20)
     run.cancel()
     with suppress(asyncio.CancelledError):

@@ -10,7 +10,7 @@ from podferry.contract.manifest import Entry
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.listing import by_directory as levels
-from podferry.storage.listing.by_directory import AT_ONCE, all_entries, full_depth
+from podferry.storage.listing.by_directory import CONCURRENCY, all_entries, full_depth
 from podferry.storage.memory.store import Content, Fault, MemoryStore
 from podferry.storage.object_names import join
 
@@ -46,7 +46,7 @@ class Directories(MemoryStore):
 
 def shorten(patch):
     """Listings are long from 6 objects on, directories full from 2 on."""
-    for name, value in (("LONG", 6), ("FULL", 2), ("MOST", 12)):
+    for name, value in (("LONG", 6), ("FULL", 2), ("MAX_DIRECTORIES", 12)):
         patch.setattr(levels, name, value)
 
 
@@ -77,7 +77,7 @@ async def test_full_directories_are_listed_beside_one_another(short):
     assert store.calls[:2] == [("entries", ""), ("level", "")]
     assert set(store.calls[2:5]) == {("level", "a"), ("level", "b"), ("level", "c")}
     assert sorted(store.calls[5:]) == [("entries", f"{a}/{b}") for a in "abc" for b in "def"]
-    assert store.most == AT_ONCE
+    assert store.most == CONCURRENCY
 
 
 async def test_many_small_directories_are_not_listed_one_by_one(short):
@@ -134,7 +134,7 @@ async def test_a_level_of_an_object_store_is_as_its_listing(fresh_s3, config, qu
     objects, directories = await store.level("a b")
     assert sorted(objects) == [listed[f"a b/{n}"] for n in range(3)]
     assert await store.level("ä%") == ([], ["x"])
-    assert isinstance(store, levels.Levelled)
+    assert isinstance(store, levels.ListsByDirectory)
     await store.close()
 
 

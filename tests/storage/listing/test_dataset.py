@@ -9,7 +9,7 @@ from podferry.contract.errors import (
     Changed,
     Corrupt,
     EmptyDataset,
-    InvalidWish,
+    InvalidSpec,
     NotFound,
     Unavailable,
 )
@@ -164,7 +164,7 @@ async def test_a_local_directory_without_files_is_empty(tmp_path):
 
 
 async def test_a_uri_without_an_engine_is_refused(bucket):
-    with pytest.raises(InvalidWish):
+    with pytest.raises(InvalidSpec):
         await open_dataset(parse_uri(f"{bucket}?engine=obstore"), ANY)
 
 
@@ -279,7 +279,7 @@ async def test_a_manifest_cannot_choose_this_machine_or_a_host(bucket, uri):
 
 async def test_a_manifest_that_is_none_is_named(bucket):
     content = put(bucket, "d/1", "x.podferry.json")
-    with pytest.raises(Corrupt, match=r"x\.podferry\.json is no manifest"):
+    with pytest.raises(Corrupt, match=r"x\.podferry\.json is not a valid manifest"):
         await open_dataset(bucket / "x.podferry.json", ANY)
     await frozen(bucket, bytes=7)
     with pytest.raises(Corrupt, match="does not agree with itself"):

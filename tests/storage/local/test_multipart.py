@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from podferry.contract.errors import BucketNotFound, Corrupt, InvalidWish, NotFound, Unavailable
+from podferry.contract.errors import BucketNotFound, Corrupt, InvalidSpec, NotFound, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.storage.local import multipart as local_parts
 from podferry.storage.local.store import LocalStore
@@ -98,11 +98,11 @@ async def test_what_lies_there_counts_only_with_the_same_bytes(store, root):
 
 async def test_an_upload_is_a_file_and_not_a_directory(store, root):
     (root / "d").mkdir(parents=True)
-    with pytest.raises(InvalidWish, match="is a directory, not a file"):
+    with pytest.raises(InvalidSpec, match="is a directory, not a file"):
         await store.parts.begin("d", PART)
     upload, receipts = await sent(store)
     (root / "d" / "big").mkdir()
-    with pytest.raises(InvalidWish, match="is a directory, not a file"):
+    with pytest.raises(InvalidSpec, match="is a directory, not a file"):
         await store.parts.complete("d/big", upload, receipts)
 
 

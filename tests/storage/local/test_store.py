@@ -7,7 +7,7 @@ from podferry.contract.errors import (
     AccessDenied,
     BucketNotFound,
     Changed,
-    InvalidWish,
+    InvalidSpec,
     NotFound,
     Unavailable,
 )
@@ -75,12 +75,12 @@ async def test_a_failed_write_leaves_no_file(store, root):
 
 async def test_a_name_is_a_file_or_a_directory(store):
     await store.write("a", b"x")
-    with pytest.raises(InvalidWish, match="/root/a is a file, not a directory"):
+    with pytest.raises(InvalidSpec, match="/root/a is a file, not a directory"):
         await store.write("a/b", b"x")
-    with pytest.raises(InvalidWish, match="/root/a is a file, not a directory"):
+    with pytest.raises(InvalidSpec, match="/root/a is a file, not a directory"):
         await store.write("a/b/c/d", b"x")
     await store.write("d/a", b"x")
-    with pytest.raises(InvalidWish, match="/root/d is a directory, not a file"):
+    with pytest.raises(InvalidSpec, match="/root/d is a directory, not a file"):
         await store.write("d", b"x")
 
 
@@ -122,7 +122,7 @@ async def test_a_file_that_is_replaced_by_one_of_the_same_size_has_changed(store
 
 
 async def test_long_names_are_refused(store):
-    with pytest.raises(InvalidWish):
+    with pytest.raises(InvalidSpec):
         await store.write("x" * 256, b"x")
     await store.write("x" * 255, b"x")
     assert await listed(store) == ["x" * 255]
@@ -147,13 +147,13 @@ async def refused(call, kind):
 
 async def test_a_destination_that_cannot_be_made_is_said_so():
     store = LocalStore(parse_uri("/proc/foo"))
-    text = await refused(store.write("run/a", b"x"), InvalidWish)
+    text = await refused(store.write("run/a", b"x"), InvalidSpec)
     assert text == "/proc/foo cannot be made (No such file or directory). Choose a place that takes writes."
 
 
 async def test_a_destination_that_is_a_file_is_said_so(store, root):
     root.write_text("x")
-    text = await refused(store.write("run/a", b"x"), InvalidWish)
+    text = await refused(store.write("run/a", b"x"), InvalidSpec)
     assert text.startswith(f"{root} is a file, not a directory. ")
 
 
@@ -176,7 +176,7 @@ async def test_a_top_that_is_a_file_is_said_so(monkeypatch, tmp_path):
         (errno.EIO, Unavailable, "cannot be written (Input/output error). Check the disk and its mount"),
         (
             errno.ENOTSUP,
-            InvalidWish,
+            InvalidSpec,
             "cannot be written (Operation not supported). Choose a place on another file",
         ),
     ],

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from podferry.contract.errors import InvalidWish, NotFound, Throttled, Unavailable
+from podferry.contract.errors import InvalidSpec, NotFound, Throttled, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.memory.store import Fault, MemoryStore
@@ -182,7 +182,7 @@ async def test_a_memory_store_is_as_strict_as_a_server(store):
     last = await store.parts.send("a", upload, 2, b"4")
     with pytest.raises(NotFound, match="part 1 is not there"):
         await store.parts.complete("a", upload, [receipt, last])
-    with pytest.raises(InvalidWish, match="no parts that small"):
+    with pytest.raises(InvalidSpec, match="no parts that small"):
         await store.parts.complete("a", upload, [short, last])
     with pytest.raises(NotFound):
         await store.parts.send("b", upload, 1, b"x")

@@ -19,7 +19,7 @@ from podferry.contract.errors import (
 from podferry.contract.uri import Uri, parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig, WriteMode
-from podferry.storage.write_body import Source
+from podferry.storage.write_body import BodySource
 
 KEYS = {"AWS_ACCESS_KEY_ID": "key-of-tests", "AWS_SECRET_ACCESS_KEY": "secret-of-tests"}
 PART = 5 << 20
@@ -128,11 +128,11 @@ async def test_an_abandoned_upload_leaves_no_parts(store, s3, ending):
 
 
 async def test_an_object_beyond_the_limit_of_parts_is_refused():
-    source = Source(iter([b"x" * 4] * 4), 4, 12)
+    source = BodySource(iter([b"x" * 4] * 4), 4, 12)
     assert await source.begin() is None
     with pytest.raises(Refused, match="larger"):
         [part async for part in source.stream()]
-    whole = Source(iter([b"x" * 4] * 3), 4, 12)
+    whole = BodySource(iter([b"x" * 4] * 3), 4, 12)
     assert await whole.begin() is None
     assert [part async for part in whole.stream()] == [b"x" * 4] * 3
 

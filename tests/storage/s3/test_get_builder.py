@@ -16,9 +16,9 @@ from podferry.contract.uri import Uri
 from podferry.storage.factory import open_store
 from podferry.storage.request_builder import Origin
 from podferry.storage.s3 import get_builder as module
-from podferry.storage.s3.crt_signer import Signer
+from podferry.storage.s3.crt_signer import CrtSigner
 from podferry.storage.s3.endpoint import s3_access
-from podferry.storage.s3.get_builder import heads_for
+from podferry.storage.s3.get_builder import get_builder_for
 from podferry.storage.s3.sigv4 import NOTHING, Keys, Signature
 from podferry.storage.store import StoreConfig
 from tests.support.request_builder_contract import *  # noqa: F403
@@ -41,7 +41,7 @@ def lines_of(head):
 
 def heads_of(key="", endpoint=ENDPOINT, held=KEYS, renewed=None, scheme="s3", **variables):
     config = StoreConfig(endpoint=endpoint, credentials={**held, **variables}, renewed=renewed)
-    return heads_for(s3_access(Uri(scheme, "bucket", key), config))
+    return get_builder_for(s3_access(Uri(scheme, "bucket", key), config))
 
 
 async def prepared(*arguments, **options):
@@ -208,7 +208,7 @@ def container(monkeypatch):
             raise answers[0]
         return answers[0]
 
-    monkeypatch.setattr(Signer, "keys", keys)
+    monkeypatch.setattr(CrtSigner, "keys", keys)
     monkeypatch.setattr("podferry.storage.credentials.refresh.RENEW_SECONDS", 0)
     return held, answers
 

@@ -13,7 +13,7 @@ from podferry.contract.errors import (
     BucketNotFound,
     Changed,
     CredentialsMissing,
-    InvalidWish,
+    InvalidSpec,
     NotFound,
     Throttled,
     Unavailable,
@@ -21,7 +21,7 @@ from podferry.contract.errors import (
 from podferry.contract.uri import Uri
 from podferry.storage.checksum.checksums import crc64, whole_of
 from podferry.storage.factory import open_store
-from podferry.storage.multipart import Receipt
+from podferry.storage.multipart import UploadedPart
 from podferry.storage.s3.crt_signer import UNSIGNED, signer_for
 from podferry.storage.s3.endpoint import s3_access
 from podferry.storage.s3.multipart import completion, tag_of
@@ -34,7 +34,7 @@ DONE = "<CompleteMultipartUploadResult/>"
 KNOWS = {"x-amz-checksum-algorithm": "CRC64NVME"}
 CHECKSUM = "x-amz-checksum-crc64nvme"
 DATA = b"0123456789"
-RECEIPT = Receipt(1, '"781e5e245d69b566979b86e28d23f2c7"', crc64(DATA), len(DATA))
+RECEIPT = UploadedPart(1, '"781e5e245d69b566979b86e28d23f2c7"', crc64(DATA), len(DATA))
 
 
 def error(status, code):
@@ -209,7 +209,7 @@ async def test_an_answer_of_another_checksum_is_damage(server, parts):
         (403, "SignatureDoesNotMatch", AccessDenied),
         (400, "BadDigest", Unavailable),
         (400, "XAmzContentSHA256Mismatch", Unavailable),
-        (400, "EntityTooSmall", InvalidWish),
+        (400, "EntityTooSmall", InvalidSpec),
         (412, "PreconditionFailed", Changed),
         (409, "ConditionalRequestConflict", Unavailable),
         (503, "SlowDown", Throttled),
@@ -217,7 +217,7 @@ async def test_an_answer_of_another_checksum_is_damage(server, parts):
         (502, "", Unavailable),
         (200, "InternalError", Unavailable),
         (200, "InvalidPart", NotFound),
-        (301, "PermanentRedirect", InvalidWish),
+        (301, "PermanentRedirect", InvalidSpec),
     ],
 )
 async def test_answers_become_the_error_tree(server, served, opened, status, code, expected):
@@ -346,7 +346,12 @@ async def test_a_part_that_was_damaged_on_the_way_is_never_kept(server, served, 
 
 
 def b64(checksum):
-    return completion([Receipt(1, "", checksum, 1)], checksums=True).decode().split("NVME>")[1].split("<")[0]
+    return (
+        completion([UploadedPart(1, "", checksum, 1)], checksums=True)
+        .decode()
+        .split("NVME>")[1]
+        .split("<")[0]
+    )
 
 
 async def test_a_server_that_stalls_is_given_up(served, opened):
@@ -495,7 +500,7 @@ def test_nothing_is_sent_in_parts_where_other_credentials_would_be_found(bare, h
 
 def test_an_object_of_several_parts_has_amazons_tag():
     md5 = [hashlib.md5(data, usedforsecurity=False) for data in (b"a", b"b")]
-    receipts = [Receipt(i + 1, f'"{item.hexdigest()}"', 0, 1) for i, item in enumerate(md5)]
+    receipts = [UploadedPart(i + 1, f'"{item.hexdigest()}"', 0, 1) for i, item in enumerate(md5)]
     joined = hashlib.md5(b"".join(item.digest() for item in md5), usedforsecurity=False).hexdigest()
     assert tag_of(receipts) == f'"{joined}-2"'
     assert tag_of([msgspec.structs.replace(receipts[0], tag='"opaque"'), receipts[1]]) == ""
@@ -503,7 +508,7 @@ def test_an_object_of_several_parts_has_amazons_tag():
 
 
 def test_completions_escape_what_servers_call_their_parts():
-    body = completion([Receipt(1, '"<&>"', 1, 2)], checksums=False)
+    body = completion([UploadedPart(1, '"<&>"', 1, 2)], checksums=False)
     assert b"<ETag>&quot;&lt;&amp;&gt;&quot;</ETag><PartNumber>1</PartNumber></Part>" in body
 
 

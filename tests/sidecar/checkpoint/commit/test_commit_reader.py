@@ -4,7 +4,7 @@ from structlog.testing import capture_logs
 
 from podferry.contract.commit import CommittedFile
 from podferry.contract.errors import Corrupt, FormatTooNew, Unavailable
-from podferry.sidecar.checkpoint.commit.commit_reader import READS
+from podferry.sidecar.checkpoint.commit.commit_reader import CONCURRENT_READS
 from podferry.storage.memory.store import Fault
 
 KEY = "base/run/.podferry/commits/{:012d}.json"
@@ -46,14 +46,14 @@ async def test_commits_come_newest_first(three):
 
 async def test_damaged_ones_are_passed_over_and_told(three, rig):
     rig.content.objects[KEY.format(3)] = b"{"
-    rig.faults.append(Fault("read", "*2.json", corrupt=2, times=READS))
+    rig.faults.append(Fault("read", "*2.json", corrupt=2, times=CONCURRENT_READS))
     with capture_logs() as logs:
         assert await names(three) == ["e1"]
     assert [(log["log_level"], log["sequence"]) for log in logs] == [("warning", 3), ("warning", 2)]
 
 
 async def test_one_bad_answer_hides_no_commit(three, rig):
-    rig.faults.append(Fault("read", "*3.json", corrupt=2, times=READS - 1))
+    rig.faults.append(Fault("read", "*3.json", corrupt=2, times=CONCURRENT_READS - 1))
     assert (await names(three))[0] == "e3"
 
 

@@ -8,8 +8,8 @@ from structlog.testing import capture_logs
 
 from podferry.contract.commit import CommittedFile, decode_commit, encode_commit
 from podferry.contract.errors import AccessDenied, Fenced, NotFound, Superseded, Unavailable
-from podferry.sidecar.checkpoint.commit.agent_identity import Author
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.storage.memory.store import Fault
 from podferry.storage.store import WriteMode
@@ -28,8 +28,8 @@ async def put(committer, number, content=b"1", **order):
 
 def ranked(rig, writer, rank):
     """A committer of a rank."""
-    author = Author(writer, rank=rank)
-    return Committer(Catalogue(rig.store), "run", author, lambda: datetime.now(UTC))
+    author = AgentIdentity(writer, rank=rank)
+    return Committer(CommitReader(rig.store), "run", author, lambda: datetime.now(UTC))
 
 
 def numbers(rig):

@@ -22,13 +22,13 @@ from podferry.contract.errors import (
     NotFound,
     Unavailable,
 )
-from podferry.contract.rank_parts import Part, encode
-from podferry.contract.tombstones import Removing, encode_removing, removing_name
+from podferry.contract.rank_parts import RankPart, encode
+from podferry.contract.tombstones import Tombstone, encode_tombstone, tombstone_name
 from podferry.contract.uri import parse_uri
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
-from podferry.sidecar.checkpoint.commit.garbage_collector import LOOKS, Remover
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.sidecar.checkpoint.commit.garbage_collector import CONCURRENT_CHECKS, GarbageCollector
 from podferry.sidecar.checkpoint.commit.retention import Retention
-from podferry.sidecar.checkpoint.commit.tombstones import being_removed, removals
+from podferry.sidecar.checkpoint.commit.tombstones import names_being_removed, read_tombstones
 from podferry.storage.memory.store import Content, Fault, MemoryStore
 from podferry.storage.store import WriteMode
 
@@ -43,7 +43,7 @@ class Death(BaseException):
 def part(*objects):
     """A rank's part that names these."""
     files = tuple(CommittedFile(text, text, 1, "0" * 32) for text in objects)
-    return encode(Part(1, "run", "s5", 5, 0, 2, "w", "0-w", "", 4, "s5-00", files, WHEN))
+    return encode(RankPart(1, "run", "s5", 5, 0, 2, "w", "0-w", "", 4, "s5-00", files, WHEN))
 
 
 class Place:
@@ -51,7 +51,7 @@ class Place:
 
     def __init__(self, store=None):
         self.store = store or MemoryStore(parse_uri("memory://remote/base"), Content())
-        self.catalogue = Catalogue(self.store)
+        self.catalogue = CommitReader(self.store)
         self.objects = self.store.content.objects
         self.faults = self.store.faults
         self.given_up: set[str] = set()
@@ -68,7 +68,7 @@ class Place:
         return made
 
     def remover(self):
-        return Remover(self.catalogue, "run")
+        return GarbageCollector(self.catalogue, "run")
 
     @property
     def names(self):
@@ -179,7 +179,7 @@ async def test_what_a_part_names_stays(place):
     assert place.data == {"a/frozen", "b/w", "d/w"}
     place.objects["base/run/.podferry/parts/s5/0.json"] = b"{"
     place.put(5, "e/w")
-    with pytest.raises(Corrupt, match="is no part"):
+    with pytest.raises(Corrupt, match="is not a valid rank part"):
         await place.remover().remove(1)
     assert place.data == {"a/frozen", "b/w", "d/w", "e/w"}
 
@@ -201,7 +201,7 @@ async def test_parts_are_looked_at_before_commits(place):
 
 
 async def test_a_list_of_what_is_not_there_comes_to_an_end(place):
-    place.faults.append(Fault("read", "*/commits/*1.json", times=LOOKS, error=NotFound.of("no")))
+    place.faults.append(Fault("read", "*/commits/*1.json", times=CONCURRENT_CHECKS, error=NotFound.of("no")))
     with pytest.raises(Unavailable, match="listed that are not there"):
         await place.remover().remove(1)
     await place.remover().remove(1)
@@ -266,22 +266,22 @@ async def test_what_was_resumed_from_stays(place):
 
 
 async def test_only_what_was_settled_is_finished(place):
-    record = Removing(1, "dead", {"x/planned": 1}, {"x/settled": 1, "d/w": 3, "x/gone": 1})
-    place.objects[f"base/run/{removing_name('dead')}"] = encode_removing(record)
+    record = Tombstone(1, "dead", {"x/planned": 1}, {"x/settled": 1, "d/w": 3, "x/gone": 1})
+    place.objects[f"base/run/{tombstone_name('dead')}"] = encode_tombstone(record)
     place.objects.update({"base/run/x/planned": b"1", "base/run/x/settled": b"1"})
     assert await place.remover().unfinished() == {"x/settled": 1}
     assert await place.remover().finish() == {"x/settled": 1}
     assert place.data == {"a/w", "a/frozen", "b/w", "c/w", "d/w", "x/planned"}
-    assert await being_removed(place.store, "run") == {"x/planned", "x/settled", "x/gone", "d/w"}
+    assert await names_being_removed(place.store, "run") == {"x/planned", "x/settled", "x/gone", "d/w"}
 
 
 async def test_a_record_that_ends_while_it_is_read_is_none(place):
-    place.objects[f"base/run/{removing_name('one')}"] = encode_removing(Removing(1, "one", {}, {}))
+    place.objects[f"base/run/{tombstone_name('one')}"] = encode_tombstone(Tombstone(1, "one", {}, {}))
     place.faults.append(Fault("read", error=NotFound.of("no")))
-    assert await removals(place.store, "run") == []
-    place.objects[f"base/run/{removing_name('one')}"] = b"{"
+    assert await read_tombstones(place.store, "run") == []
+    place.objects[f"base/run/{tombstone_name('one')}"] = b"{"
     with pytest.raises(Corrupt):
-        await being_removed(place.store, "run")
+        await names_being_removed(place.store, "run")
 
 
 # Several at once: every store call waits for its turn, and a schedule says whose turn it is.
@@ -327,7 +327,7 @@ async def upload(place, writer, name, files):
         commits = await place.remover().commits()
         if any(commit.checkpoint.startswith(folder) for commit in commits):
             return
-        taken = await being_removed(place.store, "run")
+        taken = await names_being_removed(place.store, "run")
         clear = all(f"{folder}/{one}" not in taken for one in files)
         target = folder if clear else f"{folder}-{writer}{turn}"
         before = commits[-1].files if commits else ()

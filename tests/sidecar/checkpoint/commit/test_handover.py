@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 import pytest
 from structlog.testing import capture_logs
 
-from podferry.contract.agent_notes import Phase, decode_note
+from podferry.contract.agent_notes import DrainPhase, decode_note
 from podferry.contract.errors import Problem, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit import handover as module
-from podferry.sidecar.checkpoint.commit.agent_identity import Author
+from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.handover import Handover
 from podferry.storage.memory.store import Content, Fault, MemoryStore
 
@@ -26,7 +26,7 @@ def store() -> MemoryStore:
 
 
 def notes(store: MemoryStore, writer: str) -> Handover:
-    return Handover(store, "run", Author(writer), lambda: AT)
+    return Handover(store, "run", AgentIdentity(writer), lambda: AT)
 
 
 @pytest.fixture
@@ -48,19 +48,19 @@ async def test_without_notes_nobody_is_waited_for(store: MemoryStore, ticks: lis
 
 async def test_one_that_drains_is_waited_for_until_it_ends(store: MemoryStore) -> None:
     old = notes(store, "old")
-    await old.tell(Phase.DRAINING, 30.0)
+    await old.tell(DrainPhase.DRAINING, 30.0)
     waiting = asyncio.create_task(notes(store, "new").wait())
     done, _ = await asyncio.wait({waiting}, timeout=0.05)
     assert not done
-    await old.tell(Phase.ENDED)
+    await old.tell(DrainPhase.ENDED)
     await asyncio.wait_for(waiting, 10)
-    assert decode_note(store.content.objects[OLD], OLD).phase is Phase.ENDED
+    assert decode_note(store.content.objects[OLD], OLD).phase is DrainPhase.ENDED
 
 
 async def test_one_that_was_killed_is_waited_for_no_longer_than_it_said(
     store: MemoryStore, ticks: list[float]
 ) -> None:
-    await notes(store, "old").tell(Phase.DRAINING, 7.0)
+    await notes(store, "old").tell(DrainPhase.DRAINING, 7.0)
     with capture_logs() as logs:
         await notes(store, "new").wait()
     assert sum(ticks) == 7.0
@@ -70,14 +70,14 @@ async def test_one_that_was_killed_is_waited_for_no_longer_than_it_said(
 
 
 async def test_an_agent_does_not_wait_for_itself(store: MemoryStore, ticks: list[float]) -> None:
-    await notes(store, "new").tell(Phase.DRAINING, 7.0)
+    await notes(store, "new").tell(DrainPhase.DRAINING, 7.0)
     await notes(store, "new").wait()
     assert ticks == []
 
 
 async def test_what_did_not_become_durable_stays_written_down(store: MemoryStore) -> None:
     problem = Problem("the time was used up", "5 s", "Raise it")
-    await notes(store, "old").tell(Phase.ENDED, pending=("step-2",), problems=(problem,))
+    await notes(store, "old").tell(DrainPhase.ENDED, pending=("step-2",), problems=(problem,))
     note = decode_note(store.content.objects[OLD], OLD)
     assert (note.pending, note.problems, note.at) == (("step-2",), (problem,), AT)
     with capture_logs() as logs:
@@ -94,5 +94,5 @@ async def test_a_note_that_cannot_be_read_is_passed_over(store: MemoryStore, tic
 async def test_a_store_that_fails_does_not_end_the_end(store: MemoryStore) -> None:
     store.content.faults.append(Fault("write", "*", error=Unavailable.of("down")))
     with capture_logs() as logs:
-        await notes(store, "old").tell(Phase.DRAINING, 5.0)
+        await notes(store, "old").tell(DrainPhase.DRAINING, 5.0)
     assert [line["log_level"] for line in logs] == ["warning"]

@@ -4,13 +4,18 @@ import msgspec
 import pytest
 
 from podferry.contract.agent_notes import FORMAT as NOTE_FORMAT
-from podferry.contract.agent_notes import Note, Phase, encode_note, note_name
+from podferry.contract.agent_notes import AgentNote, DrainPhase, encode_note, note_name
 from podferry.contract.commit import FORMAT, Commit, CommittedFile, commit_name, encode_commit
 from podferry.contract.errors import Corrupt, Refused
 from podferry.contract.uri import parse_uri
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
-from podferry.sidecar.checkpoint.commit.garbage_collector import Remover
-from podferry.sidecar.checkpoint.commit.orphans import at_work, leftovers, plan_leftovers, remove_leftovers
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollector
+from podferry.sidecar.checkpoint.commit.orphans import (
+    active_agents,
+    find_orphans,
+    plan_orphans,
+    remove_orphans,
+)
 from podferry.storage.memory.store import Content, Fault, MemoryStore
 
 WHEN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -46,11 +51,11 @@ def objects():
 def remover(objects):
     content = Content()
     content.objects = objects
-    return Remover(Catalogue(MemoryStore(parse_uri("memory://left/base"), content)), "run")
+    return GarbageCollector(CommitReader(MemoryStore(parse_uri("memory://left/base"), content)), "run")
 
 
-def end(objects, writer, phase=Phase.ENDED):
-    objects[f"base/run/{note_name(writer)}"] = encode_note(Note(NOTE_FORMAT, writer, phase, WHEN))
+def end(objects, writer, phase=DrainPhase.ENDED):
+    objects[f"base/run/{note_name(writer)}"] = encode_note(AgentNote(NOTE_FORMAT, writer, phase, WHEN))
 
 
 def names(objects):
@@ -60,7 +65,7 @@ def names(objects):
 async def test_what_no_commit_lists_is_left_over(remover, objects):
     end(objects, "me")
     end(objects, "other")
-    found = await leftovers(remover)
+    found = await find_orphans(remover)
     assert found.data == {"a-00/half": 2, "b-00/w": 3}
     assert set(found.records) == {
         ".podferry/parts/b/0.json",
@@ -73,15 +78,15 @@ async def test_what_no_commit_lists_is_left_over(remover, objects):
 
 def test_a_lineage_in_a_folder_is_left_alone():
     inner = {"team/b/w": 1, "team/.podferry/writer.json": 1, "team/.podferry/ranks/0-x": 1}
-    assert plan_leftovers({**inner, "teams/w": 2, "team": 3}, set()).data == {"teams/w": 2, "team": 3}
-    assert plan_leftovers(inner, set()).records == {}
+    assert plan_orphans({**inner, "teams/w": 2, "team": 3}, set()).data == {"teams/w": 2, "team": 3}
+    assert plan_orphans(inner, set()).records == {}
 
 
 async def test_nothing_goes_while_an_agent_may_be_at_work(remover, objects):
-    end(objects, "me", Phase.DRAINING)
+    end(objects, "me", DrainPhase.DRAINING)
     before = dict(objects)
     with pytest.raises(Refused) as told:
-        await remove_leftovers(remover, force=False)
+        await remove_orphans(remover, force=False)
     assert [problem.measured for problem in told.value.problems] == [
         "me, since 2026-01-01T00:00:00Z, has left no note that it ended",
         "other, which has committed, has left no note that it ended",
@@ -94,10 +99,10 @@ async def test_it_goes_where_all_have_ended_or_with_force(remover, objects, forc
     if not force:
         end(objects, "me")
         end(objects, "other")
-    gone = await remove_leftovers(remover, force=force)
+    gone = await remove_orphans(remover, force=force)
     assert gone.data == {"a-00/half": 2, "b-00/w": 3}
     assert names(objects) == KEPT | ({note_name("me")} if not force else set())
-    assert await at_work(remover.catalogue.store, "run") == [] or force
+    assert await active_agents(remover.catalogue.store, "run") == [] or force
     assert objects["base/runs/x"] == b"another's"
 
 
@@ -112,7 +117,7 @@ async def test_an_agent_that_starts_meanwhile_is_seen_or_sees_the_record(remover
 
     store.write = started
     with pytest.raises(Refused, match="new, rank 0"):
-        await remove_leftovers(remover, force=False)
+        await remove_orphans(remover, force=False)
     assert {"a-00/half", "b-00/w", ".podferry/parts/b/0.json"} <= names(objects)
 
 
@@ -120,14 +125,14 @@ async def test_a_commit_that_cannot_be_read_may_list_anything(remover, objects):
     objects[f"base/run/{COMMIT}"] = b"{"
     before = dict(objects)
     with pytest.raises(Corrupt):
-        await remove_leftovers(remover, force=True)
+        await remove_orphans(remover, force=True)
     assert objects == before
 
 
 async def test_an_announcement_that_cannot_be_read_is_told(remover, objects):
     objects["base/run/.podferry/writer.json"] = b"{"
     with pytest.raises(Corrupt, match="is no announcement"):
-        await at_work(remover.catalogue.store, "run")
+        await active_agents(remover.catalogue.store, "run")
 
 
 @pytest.mark.parametrize("skip", range(7))
@@ -135,17 +140,17 @@ async def test_an_announcement_that_cannot_be_read_is_told(remover, objects):
 async def test_a_kill_leaves_what_the_next_one_removes(remover, objects, call, skip):
     remover.catalogue.store.faults.append(Fault(call, skip=skip, error=Death()))
     try:
-        await remove_leftovers(remover, force=True)
+        await remove_orphans(remover, force=True)
     except Death:
         assert names(objects) >= KEPT
     else:
         assert (call, skip >= 2) == ("write", True)
-    await remove_leftovers(Remover(remover.catalogue, "run"), force=True)
+    await remove_orphans(GarbageCollector(remover.catalogue, "run"), force=True)
     assert names(objects) == KEPT
 
 
 async def test_parts_go_before_the_announcements_that_they_were_written_under(remover, objects):
-    await remove_leftovers(remover, force=True)
+    await remove_orphans(remover, force=True)
     gone = [name for call, name in remover.catalogue.store.content.calls if call == "delete"]
     part, rank = (gone.index(f"run/.podferry/{name}") for name in ("parts/b/0.json", "ranks/0-me"))
     assert part < rank

@@ -4,22 +4,22 @@ from podferry.sidecar.checkpoint.detect.candidate import (
     Candidate,
     candidate_name,
     candidates,
-    lingers,
-    quiet_at,
+    needs_long_quiet,
+    quiet_since,
     unfinished,
     unready,
 )
-from podferry.sidecar.checkpoint.detect.change_tracker import Seen
+from podferry.sidecar.checkpoint.detect.change_tracker import SeenFile
 from podferry.sidecar.checkpoint.detect.framework_rules import UNFINISHED
-from podferry.sidecar.runtime.file_identity import Identity
+from podferry.sidecar.runtime.file_identity import FileIdentity
 
 
-def seen(*names: str) -> dict[str, Identity]:
-    return {name: Identity(number, 1, number) for number, name in enumerate(names)}
+def seen(*names: str) -> dict[str, FileIdentity]:
+    return {name: FileIdentity(number, 1, number) for number, name in enumerate(names)}
 
 
 def of(name: str, **mtimes: int) -> Candidate:
-    files = {f"{name}/{file}": Identity(1, 1, mtime) for file, mtime in mtimes.items()}
+    files = {f"{name}/{file}": FileIdentity(1, 1, mtime) for file, mtime in mtimes.items()}
     return Candidate(name, tuple(sorted(files.items())))
 
 
@@ -134,7 +134,7 @@ def test_a_part_of_a_gang_may_lack_what_only_the_coordinator_has():
     part, led = of("step", **{"__1_0.distcp": 5}), of("step", **{"__0_0.distcp": 5, "__1_0.distcp": 5})
     assert "not yet" in unready(part)
     assert unready(part, gang=True) is None
-    assert lingers(part, gang=True)
+    assert needs_long_quiet(part, gang=True)
     assert "not yet" in unready(led, gang=True)
     stale = of("step", **{"__1_0.distcp": 5, ".metadata": 4})
     assert "is older than" in unready(stale, gang=True)
@@ -163,10 +163,10 @@ def test_a_part_of_a_gang_may_lack_what_only_the_coordinator_has():
     ],
 )
 def test_a_writer_that_may_go_on_is_given_longer(names, long):
-    files = tuple((name, Identity(1, 1, 1)) for name in names)
+    files = tuple((name, FileIdentity(1, 1, 1)) for name in names)
     candidate = Candidate("x", files)
     assert unready(candidate) is None
-    assert lingers(candidate) is long
+    assert needs_long_quiet(candidate) is long
 
 
 def test_a_part_of_a_candidate_lies_within_it():
@@ -179,7 +179,7 @@ def test_a_part_of_a_candidate_lies_within_it():
 
 
 def test_quiet_is_when_the_last_file_is():
-    identity = Identity(1, 1, 1)
-    files = [Seen(identity, 10.0, closed=True), Seen(identity, 8.0, closed=False)]
-    assert quiet_at(files, 1.0, 5.0) == 13.0
-    assert quiet_at(files[:1], 1.0, 5.0) == 11.0
+    identity = FileIdentity(1, 1, 1)
+    files = [SeenFile(identity, 10.0, closed=True), SeenFile(identity, 8.0, closed=False)]
+    assert quiet_since(files, 1.0, 5.0) == 13.0
+    assert quiet_since(files[:1], 1.0, 5.0) == 11.0

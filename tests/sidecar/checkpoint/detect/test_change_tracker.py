@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.sidecar.checkpoint.detect.change_tracker import Seen, Tracker
-from podferry.sidecar.runtime.file_identity import Identity, scan
+from podferry.sidecar.checkpoint.detect.change_tracker import ChangeTracker, SeenFile
+from podferry.sidecar.runtime.file_identity import FileIdentity, scan
 
-A, B = Identity(1, 10, 100), Identity(1, 10, 200)
-IDENTITIES = st.builds(Identity, st.integers(1, 2), st.integers(1, 2), st.integers(1, 2))
+A, B = FileIdentity(1, 10, 100), FileIdentity(1, 10, 200)
+IDENTITIES = st.builds(FileIdentity, st.integers(1, 2), st.integers(1, 2), st.integers(1, 2))
 
 
 def test_a_scan_finds_regular_files_and_follows_no_link(tmp_path):
@@ -17,7 +17,7 @@ def test_a_scan_finds_regular_files_and_follows_no_link(tmp_path):
     (tmp_path / "link").symlink_to("a/b/w")
     (tmp_path / "away").symlink_to("/etc")
     os.mkfifo(tmp_path / "pipe")
-    assert scan(tmp_path) == {"a/b/w": Identity.of((tmp_path / "a" / "b" / "w").stat())}
+    assert scan(tmp_path) == {"a/b/w": FileIdentity.of((tmp_path / "a" / "b" / "w").stat())}
     assert scan(tmp_path / "missing") == {}
 
 
@@ -38,33 +38,33 @@ def test_a_directory_that_may_not_be_read_is_not_left_out_in_silence(tmp_path, m
 @pytest.mark.parametrize(
     ("found", "closed", "expected"),
     [
-        (A, False, Seen(A, 1.0, closed=False)),
-        (A, True, Seen(A, 2.0, closed=True)),
-        (B, False, Seen(B, 2.0, closed=False)),
-        (B, True, Seen(B, 2.0, closed=True)),
+        (A, False, SeenFile(A, 1.0, closed=False)),
+        (A, True, SeenFile(A, 2.0, closed=True)),
+        (B, False, SeenFile(B, 2.0, closed=False)),
+        (B, True, SeenFile(B, 2.0, closed=True)),
     ],
 )
 def test_a_file_is_as_old_as_its_last_change_or_close(found, closed, expected):
-    tracker = Tracker()
+    tracker = ChangeTracker()
     tracker.update({"w": A}, set(), 1.0)
     tracker.update({"w": found}, {"w"} if closed else set(), 2.0)
     assert tracker.files == {"w": expected}
 
 
 def test_a_close_holds_until_the_next_change():
-    tracker = Tracker()
+    tracker = ChangeTracker()
     tracker.update({"w": A}, {"w"}, 1.0)
     tracker.update({"w": A}, set(), 2.0)
-    assert tracker.files["w"] == Seen(A, 1.0, closed=True)
+    assert tracker.files["w"] == SeenFile(A, 1.0, closed=True)
     tracker.update({"w": B}, set(), 3.0)
-    assert tracker.files["w"] == Seen(B, 3.0, closed=False)
+    assert tracker.files["w"] == SeenFile(B, 3.0, closed=False)
 
 
 @given(
     st.lists(st.tuples(st.dictionaries(st.sampled_from("ab"), IDENTITIES), st.sets(st.sampled_from("ab"))))
 )
 def test_what_is_remembered_is_what_was_found_last(looks):
-    tracker = Tracker()
+    tracker = ChangeTracker()
     for now, (found, closed) in enumerate(looks):
         tracker.update(found, closed, float(now))
         assert {name: seen.identity for name, seen in tracker.files.items()} == found

@@ -15,10 +15,10 @@ from safetensors.numpy import save, save_file
 
 from podferry.sidecar.checkpoint.detect.format_checks import (
     CANNOT_TELL,
-    STRUCTURES,
+    FORMAT_CHECKS,
     TABLE_END,
-    flaw,
-    judge,
+    check,
+    defect,
     missing_shards,
 )
 from podferry.sidecar.checkpoint.detect.pickle_check import COUNTS
@@ -60,13 +60,13 @@ WHOLE = {
 def test_what_the_real_libraries_write_is_whole(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(WHOLE[name])
-    assert flaw(path) is None
+    assert defect(path) is None
 
 
 def test_what_they_write_to_files_is_whole_too(tmp_path):
     np.savez_compressed(tmp_path / "c.npz", **ARRAYS)
     save_file(ARRAYS, tmp_path / "w.safetensors")
-    assert [flaw(path) for path in tmp_path.iterdir()] == [None, None]
+    assert [defect(path) for path in tmp_path.iterdir()] == [None, None]
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -74,11 +74,11 @@ def test_truncated_anywhere_it_is_not(tmp_path, name):
     path = tmp_path / name
     for length in range(len(WHOLE[name])):
         path.write_bytes(WHOLE[name][:length])
-        assert flaw(path) is not None, length
+        assert defect(path) is not None, length
 
 
 @reusing
-@given(st.sampled_from(sorted(STRUCTURES)), st.binary(max_size=64))
+@given(st.sampled_from(sorted(FORMAT_CHECKS)), st.binary(max_size=64))
 @example(".safetensors", b"\x02" + b"\0" * 7 + b"[]")
 @example(".safetensors", struct.pack("<Q", 30) + b'{"a":{"data_offsets":[0,"5"]}}')
 @example(".safetensors", struct.pack("<Q", 26) + b'{"a":{"data_offsets":[0]}}')
@@ -87,7 +87,7 @@ def test_truncated_anywhere_it_is_not(tmp_path, name):
 def test_no_bytes_make_a_check_fail(tmp_path, suffix, data):
     path = tmp_path / f"w{suffix}"
     path.write_bytes(data)
-    assert flaw(path) is None or flaw(path)
+    assert defect(path) is None or defect(path)
 
 
 @reusing
@@ -95,7 +95,7 @@ def test_no_bytes_make_a_check_fail(tmp_path, suffix, data):
 def test_a_safetensors_file_that_goes_on_is_not_whole(tmp_path, more):
     path = tmp_path / "w.safetensors"
     path.write_bytes(WHOLE[path.name] + more)
-    assert flaw(path) is not None
+    assert defect(path) is not None
 
 
 @pytest.mark.parametrize(
@@ -122,16 +122,16 @@ def test_a_safetensors_file_that_goes_on_is_not_whole(tmp_path, more):
 )
 def test_what_a_format_cannot_tell_passes(tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
-    assert flaw(tmp_path / name) is None
+    assert defect(tmp_path / name) is None
 
 
 def test_what_stands_for_anything_is_told_where_it_is_an_archive(tmp_path):
     for suffix in (".bin", ".pkl"):
         path = tmp_path / f"w{suffix}"
         path.write_bytes(savez())
-        assert flaw(path) is None
+        assert defect(path) is None
         path.write_bytes(savez()[:-1])
-        assert flaw(path) is not None
+        assert defect(path) is not None
 
 
 def leaves():
@@ -159,10 +159,10 @@ def nestings():
 
 def check_cuts(path, data, lengths):
     path.write_bytes(data)
-    assert judge(path) == (None, True)
+    assert check(path) == (None, True)
     for length in sorted(lengths, reverse=True):
         os.truncate(path, length)
-        assert flaw(path) is not None, length
+        assert defect(path) is not None, length
 
 
 @settings(reusing, deadline=None)
@@ -201,22 +201,22 @@ def test_large_arguments_are_passed_over_unread(tmp_path):
         file.truncate(len(head) + (1 << 40))
         file.seek(0, 2)
         file.write(b".")
-    assert judge(path) == (None, True)
+    assert check(path) == (None, True)
     with path.open("r+b") as file:
         file.truncate(1 << 40)
-    assert flaw(path) == "its pickle has no end yet"
+    assert defect(path) == "its pickle has no end yet"
     path.write_bytes(b"\x80\x04\x8e" + b"\xff" * 8 + b".")
-    assert flaw(path) == "its pickle has no end yet"
+    assert defect(path) == "its pickle has no end yet"
 
 
 def test_beyond_a_number_of_opcodes_the_last_byte_tells(tmp_path, monkeypatch):
-    monkeypatch.setattr("podferry.sidecar.checkpoint.detect.pickle_check.LONGEST_WALK", 1000)
+    monkeypatch.setattr("podferry.sidecar.checkpoint.detect.pickle_check.MAX_OPCODES", 1000)
     path = tmp_path / "w.pkl"
     data = pickle.dumps(list(range(5000)))
     path.write_bytes(data)
-    assert judge(path) == (None, True)
+    assert check(path) == (None, True)
     path.write_bytes(data[:-1])
-    assert flaw(path) == "its pickle has no end yet"
+    assert defect(path) == "its pickle has no end yet"
 
 
 def test_every_argument_of_every_opcode_can_be_passed_over():
@@ -233,7 +233,7 @@ def test_nothing_in_a_pickle_is_loaded(tmp_path):
             return (tmp_path / "sprung").touch, ()
 
     (tmp_path / "w.pkl").write_bytes(pickle.dumps(Trap()))
-    assert judge(tmp_path / "w.pkl") == (None, True)
+    assert check(tmp_path / "w.pkl") == (None, True)
     assert not (tmp_path / "sprung").exists()
 
 
@@ -241,12 +241,12 @@ def test_nothing_in_a_pickle_is_loaded(tmp_path):
 def test_a_pickle_of_joblibs_ends_as_a_pickle_does(tmp_path, compress):
     path = tmp_path / "w.joblib"
     joblib.dump(ARRAYS, path, compress=compress)
-    assert judge(path) == CANNOT_TELL
+    assert check(path) == CANNOT_TELL
     data = path.read_bytes()
     path.write_bytes(data[: data.index(data[-40:]) + 39])
-    assert (flaw(path) is None) == bool(compress)
+    assert (defect(path) is None) == bool(compress)
     path.write_bytes(b"")
-    assert flaw(path) == "it is empty"
+    assert defect(path) == "it is empty"
 
 
 def test_an_index_of_tensorflow_has_its_mark_at_the_end(tmp_path):
@@ -254,13 +254,13 @@ def test_an_index_of_tensorflow_has_its_mark_at_the_end(tmp_path):
     (tmp_path / "c[1].data-00000-of-00001").touch()
     for data in (b"", b"12", b"the table" + TABLE_END[:-1]):
         path.write_bytes(data)
-        assert flaw(path) == "its table has no end yet"
+        assert defect(path) == "its table has no end yet"
     path.write_bytes(b"the table" + TABLE_END)
-    assert flaw(path) is None
+    assert defect(path) is None
 
 
 def test_a_file_that_has_gone_is_told_as_such(tmp_path):
-    assert "cannot be read" in flaw(tmp_path / "gone.pt")
+    assert "cannot be read" in defect(tmp_path / "gone.pt")
 
 
 def test_every_shard_that_an_index_lists_must_be_there(tmp_path):

@@ -1,9 +1,9 @@
 import pytest
 
-from podferry.sidecar.checkpoint.detect.framework_rules import KNOWN, WRITERS, Without
+from podferry.sidecar.checkpoint.detect.framework_rules import FRAMEWORK_RULES, KNOWN, Without
 
 
-@pytest.mark.parametrize("writer", WRITERS, ids=lambda writer: writer.name)
+@pytest.mark.parametrize("writer", FRAMEWORK_RULES, ids=lambda writer: writer.name)
 def test_every_row_is_whole(writer):
     signs, last = writer.patterns
     assert all(pattern.groups == 1 for pattern in (*signs, *last))
@@ -15,7 +15,7 @@ def test_every_row_is_whole(writer):
 
 
 def test_names_are_unique():
-    assert len({writer.name for writer in WRITERS}) == len(WRITERS)
+    assert len({writer.name for writer in FRAMEWORK_RULES}) == len(FRAMEWORK_RULES)
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,6 @@ def test_names_are_unique():
     ],
 )
 def test_names_are_recognised(name, writers):
-    found = {w.name for w in WRITERS if any(pattern.fullmatch(name) for pattern in w.patterns[0])}
+    found = {w.name for w in FRAMEWORK_RULES if any(pattern.fullmatch(name) for pattern in w.patterns[0])}
     assert found == writers
     assert bool(KNOWN.fullmatch(name.rpartition("/")[2])) >= bool(found)

@@ -8,35 +8,35 @@ from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.detector import moved_in
 from podferry.sidecar.checkpoint.detect.history import (
     NEAR,
-    Past,
+    History,
     clearly_shorter,
+    history_of,
     missed,
-    past,
-    series,
+    series_of,
     shortened,
 )
-from podferry.sidecar.runtime.file_identity import Identity
+from podferry.sidecar.runtime.file_identity import FileIdentity
 
 MIB = 1 << 20
 
 
 def of(name, at, **sizes):
-    files = tuple((file, Identity(at, size, at)) for file, size in sizes.items())
+    files = tuple((file, FileIdentity(at, size, at)) for file, size in sizes.items())
     return Candidate(name, files)
 
 
 def raw(step, size, at=None):
-    identity = Identity(step, size, step if at is None else at)
+    identity = FileIdentity(step, size, step if at is None else at)
     return Candidate(f"step-{step}", ((f"step-{step}.raw", identity),))
 
 
 def short(candidate, before=(), beside=()):
-    return [name for name, _ in shortened(candidate, past(candidate, before, beside))]
+    return [name for name, _ in shortened(candidate, history_of(candidate, before, beside))]
 
 
 def test_a_series_is_the_name_without_its_digits():
-    assert series("epoch=3-step=1200.raw") == series("epoch=12-step=4800.raw")
-    assert series("last.raw") != series("best.raw")
+    assert series_of("epoch=3-step=1200.raw") == series_of("epoch=12-step=4800.raw")
+    assert series_of("last.raw") != series_of("best.raw")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_file_is_compared_with_the_newest_before_it():
 
 
 def test_another_series_says_nothing():
-    other = Candidate("best", (("best.raw", Identity(1, 10 * MIB, 1)),))
+    other = Candidate("best", (("best.raw", FileIdentity(1, 10 * MIB, 1)),))
     assert short(raw(4, MIB), [other]) == []
 
 
@@ -82,7 +82,7 @@ def test_two_of_the_same_size_are_meant():
 
 def ranks(step, *sizes):
     names = [f"step-{step}/rank{number}.raw" for number in range(8, 8 + len(sizes))]
-    identities = [Identity(step, size, step) for size in sizes]
+    identities = [FileIdentity(step, size, step) for size in sizes]
     return Candidate(f"step-{step}", tuple(zip(names, identities, strict=True)))
 
 
@@ -96,11 +96,11 @@ def test_ranks_are_compared_each_with_itself():
 def test_what_was_there_before_the_writers_end_mark_is_not_in_doubt():
     before = of("checkpoint-1", 1, **{"checkpoint-1/m.raw": 10 * MIB})
     files = (
-        ("checkpoint-2/m.raw", Identity(2, MIB, 2)),
-        ("checkpoint-2/training_args.bin", Identity(3, 1, 2)),
+        ("checkpoint-2/m.raw", FileIdentity(2, MIB, 2)),
+        ("checkpoint-2/training_args.bin", FileIdentity(3, 1, 2)),
     )
-    end = ("checkpoint-2/trainer_state.json", Identity(4, 1, 3))
-    stale = ("checkpoint-2/trainer_state.json", Identity(4, 1, 1))
+    end = ("checkpoint-2/trainer_state.json", FileIdentity(4, 1, 3))
+    stale = ("checkpoint-2/trainer_state.json", FileIdentity(4, 1, 1))
     for last, expected in (((), 1), ((end,), 0), ((stale,), 1)):
         assert len(short(Candidate("checkpoint-2", files + last), [before])) == expected
 
@@ -114,12 +114,12 @@ def test_a_file_that_tells_its_own_end_tells_no_others():
 def test_what_the_one_before_had_last_is_waited_for():
     both = of("e-1", 1, **{"e-1.pdparams": 1, "e-1.pdopt": 1})
     alone = of("e-2", 2, **{"e-2.pdparams": 1})
-    assert missed(alone, Past((both,)), gang=False) == (
+    assert missed(alone, History((both,)), gang=False) == (
         "e-2.pdparams is there, e-2.pdopt is not yet, and e-1 had one"
     )
-    assert missed(alone, Past((alone,)), gang=False) is None
-    assert missed(alone, Past(()), gang=False) is None
-    assert missed(both, Past((both,)), gang=False) is None
+    assert missed(alone, History((alone,)), gang=False) is None
+    assert missed(alone, History(()), gang=False) is None
+    assert missed(both, History((both,)), gang=False) is None
 
 
 def test_a_file_that_was_renamed_shows_it(tmp_path):

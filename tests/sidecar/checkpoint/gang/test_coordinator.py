@@ -7,12 +7,12 @@ import pytest
 
 from podferry.contract.commit import CommittedFile, decode_commit
 from podferry.contract.errors import Changed, Fenced, Refused, Unavailable
-from podferry.contract.rank_parts import Member, View
+from podferry.contract.rank_parts import GangMember, MembershipView
 from podferry.contract.uri import parse_uri
-from podferry.sidecar.checkpoint.commit.agent_identity import Author
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.committer import Committer
-from podferry.sidecar.checkpoint.gang.coordinator import Gang
+from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
 from podferry.sidecar.checkpoint.gang.membership import seen_at, takes_over
 from podferry.storage.memory.store import Content, Fault, MemoryStore
 
@@ -34,15 +34,17 @@ def site(quick_retries):
 
 
 def committer(site, rank, writer, world=2):
-    author = Author(writer, world, rank=rank)
-    made = Committer(Catalogue(site.store), "run", author, lambda: datetime.fromtimestamp(site.time, UTC), 2)
+    author = AgentIdentity(writer, world, rank=rank)
+    made = Committer(
+        CommitReader(site.store), "run", author, lambda: datetime.fromtimestamp(site.time, UTC), 2
+    )
     return made, author
 
 
 def quiet(site, rank, writer=None, world=2):
     """An agent that has not announced itself."""
     made, author = committer(site, rank, writer or f"w{rank}", world)
-    return Gang(made, site.store, "run", author, world, lambda: site.time)
+    return GangCoordinator(made, site.store, "run", author, world, lambda: site.time)
 
 
 async def join(site, rank, writer=None, world=2):
@@ -337,12 +339,17 @@ async def test_an_agent_that_has_taken_a_new_name_came_no_later_for_it(site):
     ],
 )
 def test_who_takes_over(before, other, expected):
-    rival = Member(1, other, datetime.now(UTC), 0, before)
+    rival = GangMember(1, other, datetime.now(UTC), 0, before)
     assert takes_over(rival, other, 0, "me") is expected
 
 
 def test_what_had_been_seen_at_a_time():
-    views = [View(10, "a"), View(20, "b"), View(5, "c"), View(30, "d")]
+    views = [
+        MembershipView(10, "a"),
+        MembershipView(20, "b"),
+        MembershipView(5, "c"),
+        MembershipView(30, "d"),
+    ]
     assert [seen_at(views, time) for time in (9, 10, 19, 25, 40)] == ["", "a", "a", "c", "d"]
     assert seen_at([], 99) == ""
 

@@ -7,13 +7,13 @@ from podferry.contract.api import CheckpointStatus, Status
 from podferry.contract.errors import AccessDenied, NotFound, Refused
 from podferry.contract.spec import CheckpointSpec, FerrySpec
 from podferry.sidecar.checkpoint.pipeline import checkpoint_job as checkpoints
-from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointWork
+from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointJob
 from podferry.sidecar.config.agent_config import AgentConfig
-from podferry.sidecar.config.directories import Places
-from podferry.sidecar.config.tuning import Settings
+from podferry.sidecar.config.directories import Directories
+from podferry.sidecar.config.tuning import Tuning
 from podferry.sidecar.staging.volume_capacity import Capacity
-from podferry.sidecar.state.agent_state import State
-from podferry.sidecar.state.durations import Timings
+from podferry.sidecar.state.agent_state import AgentState
+from podferry.sidecar.state.durations import Durations
 from podferry.sidecar.state.journal import Journal
 from podferry.storage.memory.store import CONTENTS, Fault
 
@@ -25,10 +25,10 @@ def work(any_rig, monkeypatch):
 
     def make(**changes):
         spec = msgspec.structs.replace(CheckpointSpec("memory://rig/base", "/seen"), **changes)
-        places = Places(any_rig.control, checkpoints=any_rig.root, pins=any_rig.pins)
-        settings = Settings(checkpoint=any_rig.settings, polling=any_rig.polling)
+        places = Directories(any_rig.control, checkpoints=any_rig.root, pins=any_rig.pins)
+        settings = Tuning(checkpoint=any_rig.settings, polling=any_rig.polling)
         config = AgentConfig(FerrySpec(checkpoints=spec, lineage="run"), places, settings=settings)
-        return CheckpointWork(spec, config, Journal(any_rig.control), State(Status()))
+        return CheckpointJob(spec, config, Journal(any_rig.control), AgentState(Status()))
 
     return make
 
@@ -37,7 +37,7 @@ async def life(work, rig, *names):
     """Plan, restore, and ferry until all that the trainer writes is durable; what it resumed from."""
     await work.plan()
     await work.restore()
-    ferry = await work.ferry(Timings())
+    ferry = await work.ferry(Durations())
     task = asyncio.create_task(ferry.run())
     for name in names:
         rig.write(name, name.encode() * 2000)

@@ -14,24 +14,24 @@ import pytest
 
 from podferry.contract.api import CheckpointStatus, Status
 from podferry.contract.commit import Commit, CommittedFile
-from podferry.sidecar.checkpoint.commit.agent_identity import Author
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
-from podferry.sidecar.checkpoint.gang.coordinator import Gang
-from podferry.sidecar.checkpoint.pipeline.gang_publisher import Offers
-from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointFerry
-from podferry.sidecar.runtime.file_identity import Identity
-from podferry.sidecar.state.agent_state import State
+from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
+from podferry.sidecar.checkpoint.pipeline.gang_publisher import GangPublisher
+from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointPipeline
+from podferry.sidecar.runtime.file_identity import FileIdentity
+from podferry.sidecar.state.agent_state import AgentState
 from podferry.sidecar.state.journal import Journal
 
 BIG = 8 * 1024
 
 
 def gang(rig, rank, writer):
-    author = Author(writer, 2, rank=rank)
-    committer = Committer(Catalogue(rig.store), "run", author, lambda: datetime.now(UTC))
-    return Gang(committer, rig.store, "run", author, 2, time.time)
+    author = AgentIdentity(writer, 2, rank=rank)
+    committer = Committer(CommitReader(rig.store), "run", author, lambda: datetime.now(UTC))
+    return GangCoordinator(committer, rig.store, "run", author, 2, time.time)
 
 
 @asynccontextmanager
@@ -43,7 +43,7 @@ async def rank_zero(rig):
     await own.announce()
     status = CheckpointStatus(uri="memory://rig/base", path=str(rig.root), lineage="run")
     gear = replace(alone._gear, gang=own, committer=own._committer)
-    ferry = CheckpointFerry(gear, State(Status(checkpoints=status)), rig.settings)
+    ferry = CheckpointPipeline(gear, AgentState(Status(checkpoints=status)), rig.settings)
     work = asyncio.create_task(ferry.run())
     try:
         yield ferry
@@ -97,7 +97,7 @@ class SlowGang:
 
 
 def version(folder, size):
-    files = (("step-5.bin", Identity(1, size, size)),)
+    files = (("step-5.bin", FileIdentity(1, size, size)),)
     sent = (CommittedFile("step-5.bin", f"{folder}/step-5.bin", size, "0" * 32),)
     pinned = SimpleNamespace(candidate=Candidate("step-5", files), completed_at=1.0)
     return pinned, SimpleNamespace(folder=folder, files=sent)
@@ -108,7 +108,7 @@ def offers(tmp_path):
     taken = []
     book = SimpleNamespace(committed=lambda *taken_in: taken.append(taken_in))
     slow = SlowGang()
-    made = Offers(slow, Journal(tmp_path), book, SimpleNamespace(failures={}), None)
+    made = GangPublisher(slow, Journal(tmp_path), book, SimpleNamespace(failures={}), None)
     return SimpleNamespace(offers=made, gang=slow, taken=taken, offered=made._journal.record.offered)
 
 

@@ -4,11 +4,11 @@ import pytest
 
 from podferry.sidecar.checkpoint.detect.candidate import candidates
 from podferry.sidecar.checkpoint.detect.detector import gather
-from podferry.sidecar.checkpoint.pipeline.local_eviction import expendable, free, pointers
-from podferry.sidecar.runtime.file_identity import Identity
+from podferry.sidecar.checkpoint.pipeline.local_eviction import evict, evictable, pointers
+from podferry.sidecar.runtime.file_identity import FileIdentity
 
 BIG = 5000
-PRESENT = candidates({f"{name}/w": Identity(1, BIG, 1) for name in "abcd"})
+PRESENT = candidates({f"{name}/w": FileIdentity(1, BIG, 1) for name in "abcd"})
 
 
 @pytest.mark.parametrize(
@@ -27,12 +27,12 @@ PRESENT = candidates({f"{name}/w": Identity(1, BIG, 1) for name in "abcd"})
 )
 def test_only_older_durable_checkpoints_may_go(durable, keep, pointed, names):
     pointed = pointed.replace("use", "").strip() or "-"
-    assert [found.name for found in expendable(list(durable), PRESENT, keep, pointed)] == list(names)
+    assert [found.name for found in evictable(list(durable), PRESENT, keep, pointed)] == list(names)
 
 
 def test_a_small_one_may_be_a_pointer_and_frees_nothing():
-    present = {**PRESENT, **candidates({"best.txt": Identity(1, 30, 1)})}
-    assert [found.name for found in expendable(["best", "a", "b"], present, 1, "-")] == ["a"]
+    present = {**PRESENT, **candidates({"best.txt": FileIdentity(1, 30, 1)})}
+    assert [found.name for found in evictable(["best", "a", "b"], present, 1, "-")] == ["a"]
 
 
 def test_pointers_are_small_files_at_the_top(tmp_path):
@@ -53,8 +53,8 @@ def test_freeing_removes_what_was_seen_and_nothing_else(tmp_path):
         (tmp_path / name).write_bytes(b"1")
     found = gather(tmp_path)[1]
     (tmp_path / "a" / "foreign").write_bytes(b"f")
-    assert free(tmp_path, found["a"])
-    assert free(tmp_path, found["b"])
+    assert evict(tmp_path, found["a"])
+    assert evict(tmp_path, found["b"])
     assert [str(path.relative_to(tmp_path)) for path in sorted(tmp_path.rglob("*"))] == ["a", "a/foreign"]
 
 
@@ -70,5 +70,5 @@ def test_what_changed_since_it_was_seen_is_not_touched(tmp_path, change):
         (tmp_path / "a" / "w").unlink()
     else:
         shutil.rmtree(tmp_path / "a")
-    assert not free(tmp_path, found)
+    assert not evict(tmp_path, found)
     assert (tmp_path / "a" / "v").exists() == (change != "removed with its directory")

@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 
 from podferry.contract.errors import AccessDenied, Unavailable
 from podferry.contract.uri import parse_uri
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.detect import format_checks as structure
 from podferry.storage.local.store import LocalStore
 from podferry.storage.memory.store import Fault
@@ -133,7 +133,7 @@ async def test_a_worker_that_is_killed_between_data_and_commit_is_completed_by_t
     worker.kill()
     assert await worker.wait() == -signal.SIGKILL
     store = LocalStore(parse_uri(f"file://{any_rig.base}/remote"))
-    catalogue = Catalogue(store)
+    catalogue = CommitReader(store)
     assert [data.read_bytes() for data in (any_rig.base / "remote").rglob("epoch-1.bin")] == [ONE]
     assert await catalogue.sequences("run") == []
     path.unlink()
@@ -390,7 +390,7 @@ async def test_a_look_under_way_does_not_make_what_waits_look_durable(rig, monke
         assert go.wait(10)
         return "it is torn"
 
-    monkeypatch.setitem(structure.STRUCTURES, ".torn", slow)
+    monkeypatch.setitem(structure.FORMAT_CHECKS, ".torn", slow)
     rig.store.gated = "epoch-1"
     async with rig.running() as ferry:
         rig.write("epoch-1.bin", ONE)

@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from podferry.sidecar.checkpoint.detect.detector import gather
-from podferry.sidecar.checkpoint.pipeline.volume_pressure import Room
+from podferry.sidecar.checkpoint.pipeline.volume_pressure import VolumePressure
 from podferry.sidecar.config.tuning import CheckpointSettings
 
 SIZE = 5000
@@ -42,14 +42,16 @@ def volume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Volume:
 
 def test_with_room_nothing_goes(volume: Volume) -> None:
     volume.save("1.pt", "2.pt")
-    assert Room(volume.looks, SETTINGS, 1).relieve(volume.looks.present, ["1", "2"]) is None
+    assert VolumePressure(volume.looks, SETTINGS, 1).relieve(volume.looks.present, ["1", "2"]) is None
     assert volume.names() == ["1.pt", "2.pt"]
 
 
 def test_durable_ones_go_before_the_next_does_not_fit(volume: Volume) -> None:
     volume.save("1.pt", "2.pt", "3.pt", "4.pt")
     volume.total = 4 * SIZE + 1
-    assert Room(volume.looks, SETTINGS, 1).relieve(volume.looks.present, ["1", "2", "3", "4"]) is None
+    assert (
+        VolumePressure(volume.looks, SETTINGS, 1).relieve(volume.looks.present, ["1", "2", "3", "4"]) is None
+    )
     assert volume.names() == ["2.pt", "3.pt", "4.pt"], "the oldest, and no more than needed"
 
 
@@ -60,7 +62,7 @@ def test_durable_ones_go_before_the_next_does_not_fit(volume: Volume) -> None:
 def test_what_is_not_durable_stays_and_that_is_said_once(volume: Volume, total: int, what: str) -> None:
     volume.save("1.pt", "2.pt", "3.pt", "4.pt")
     volume.total = total
-    room = Room(volume.looks, SETTINGS, 1)
+    room = VolumePressure(volume.looks, SETTINGS, 1)
     with capture_logs() as logs:
         problems = [room.relieve({}, []), room.relieve({}, [])]
     assert all(problem is not None and what in problem.what for problem in problems)

@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 
 from podferry.contract.uri import parse_uri
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
-from podferry.sidecar.checkpoint.restore.downloader import Bringer
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.sidecar.checkpoint.restore.downloader import CommitDownloader
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.storage.local.store import LocalStore
 
@@ -66,9 +66,9 @@ def restore(uri, lineage, target, aside, dies_at=None, spared=frozenset()):
     if dies_at is not None:
         arm(dies_at)
     store = Recording(parse_uri(uri))
-    commit = asyncio.run(Catalogue(store).read(lineage, 1))
+    commit = asyncio.run(CommitReader(store).read(lineage, 1))
     store.names = ()
-    asyncio.run(Bringer(store, settings=SMALL).bring(commit, target, aside))
+    asyncio.run(CommitDownloader(store, settings=SMALL).bring(commit, target, aside))
     again = [file.name for file in commit.files if f"{lineage}/{file.object}" in store.names]
     assert not spared & set(again), f"fetched again: {again}"
 
@@ -92,7 +92,7 @@ def arm(left: int) -> None:
 
 def contents(uri: str, lineage: str) -> dict[str, bytes]:
     store = LocalStore(parse_uri(uri))
-    commit = asyncio.run(Catalogue(store).read(lineage, 1))
+    commit = asyncio.run(CommitReader(store).read(lineage, 1))
     root = Path("/", store.uri.key, lineage)
     return {file.name: (root / file.object).read_bytes() for file in commit.files}
 

@@ -8,10 +8,15 @@ from structlog.testing import capture_logs
 from podferry.contract.commit import CommittedFile, commit_name, encode_commit
 from podferry.contract.errors import Changed, FormatTooNew, NotFound, Refused, Unavailable
 from podferry.contract.uri import parse_uri
-from podferry.sidecar.checkpoint.commit.commit_reader import Catalogue
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.detect.detector import gather
-from podferry.sidecar.checkpoint.restore.restore import Source, restore, restored_status, source_of
-from podferry.sidecar.checkpoint.upload.hardlink_hold import Pins
+from podferry.sidecar.checkpoint.restore.restore import (
+    RestoreSource,
+    restore,
+    restore_source_of,
+    restored_status,
+)
+from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds
 from podferry.storage.memory.store import CONTENTS, Fault, MemoryStore
 from podferry.storage.store import StoreConfig
 
@@ -25,7 +30,7 @@ def target(tmp_path):
 @pytest.fixture
 async def rig(rig, monkeypatch):
     """A rig with three commits: epoch-1, epoch-2 (a directory of two files), last."""
-    uploader, pins = rig.uploader(), Pins(rig.pins)
+    uploader, pins = rig.uploader(), HardlinkHolds(rig.pins)
     rig.write("epoch-1.bin", b"1" * 3000)
     rig.write("epoch-2/a.bin", b"2" * 3000)
     rig.write("epoch-2/deep/b.bin", b"")
@@ -41,8 +46,8 @@ def bring(rig, target, tmp_path):
     """Restore what a wish means to the target; the name of what came."""
 
     async def bring(wish="auto", lineage="run"):
-        own = Catalogue(MemoryStore(parse_uri("memory://rig/base"), rig.content))
-        source = await source_of(wish, own, lineage, StoreConfig())
+        own = CommitReader(MemoryStore(parse_uri("memory://rig/base"), rig.content))
+        source = await restore_source_of(wish, own, lineage, StoreConfig())
         found = await restore(source, target, tmp_path / "aside") if source else None
         return found[0].name if found else None
 
@@ -211,7 +216,7 @@ async def test_an_object_that_changes_is_looked_at_once_more(
 ):
     store = Rewriting(parse_uri("memory://rig/base"), rig.content)
     store.times, store.content_changes = times, content_changes
-    found = await restore(Source(Catalogue(store), "run"), target, tmp_path / "aside")
+    found = await restore(RestoreSource(CommitReader(store), "run"), target, tmp_path / "aside")
     assert found[0].name == name
     assert not (tmp_path / "aside").exists()
 
@@ -237,7 +242,9 @@ async def with_ranks(rig):
 async def test_a_rank_gets_its_own_files_and_what_stands_in_is_told(rig, target, tmp_path, rank, data, said):
     await with_ranks(rig)
     with capture_logs() as logs:
-        commit, seconds = await restore(Source(Catalogue(rig.store), "run"), target, tmp_path / "aside", rank)
+        commit, seconds = await restore(
+            RestoreSource(CommitReader(rig.store), "run"), target, tmp_path / "aside", rank
+        )
     assert (target / "state.bin").read_bytes() == data
     assert (target / "all.bin").read_bytes() == b"shared"
     told = [log for log in logs if log["log_level"] == "warning"]
@@ -249,7 +256,7 @@ async def test_a_rank_gets_its_own_files_and_what_stands_in_is_told(rig, target,
 async def test_a_damaged_file_of_another_rank_does_not_matter(rig, target, tmp_path):
     await with_ranks(rig)
     DAMAGES["missing"](rig.content.objects, "base/run/gang-0/0/state.bin")
-    source = Source(Catalogue(rig.store), "run")
+    source = RestoreSource(CommitReader(rig.store), "run")
     assert (await restore(source, target, tmp_path / "aside", 1))[0].name == "gang"
 
 
@@ -303,7 +310,7 @@ async def test_a_pointer_is_no_part_of_the_path(rig, files, path):
 @pytest.mark.parametrize("damage", ["missing", "truncated", "appended to"])
 async def test_what_restore_passes_over_verify_calls_damaged(rig, bring, damage):
     DAMAGES[damage](rig.content.objects, key(rig, "last.bin"))
-    assert await Catalogue(rig.store).flaws(rig.store.commits()[-1])
+    assert await CommitReader(rig.store).flaws(rig.store.commits()[-1])
     assert await bring() == "epoch-2"
 
 
@@ -314,8 +321,8 @@ async def test_an_empty_file_that_has_gone_or_grown_is_damage_too(rig, bring):
 
 
 async def test_a_source_of_several_versions_of_a_name_gives_the_newest_first(rig):
-    uploader, pins = rig.uploader(), Pins(rig.pins)
+    uploader, pins = rig.uploader(), HardlinkHolds(rig.pins)
     rig.write("last.bin", b"4" * 3000)
     await uploader.upload(pins.pin(gather(rig.root)[1]["last"], rig.root, 1.0))
-    source = Source(Catalogue(rig.store), "run", name="last")
+    source = RestoreSource(CommitReader(rig.store), "run", name="last")
     assert [commit.sequence for commit in await source.commits()] == [4, 3]

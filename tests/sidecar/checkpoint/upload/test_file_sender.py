@@ -11,8 +11,8 @@ from podferry.contract.commit import checkpoint_folder
 from podferry.contract.errors import BucketNotFound, Changed, NotFound, Unavailable
 from podferry.sidecar.checkpoint.detect.detector import gather
 from podferry.sidecar.checkpoint.upload import verified_reader as module
-from podferry.sidecar.checkpoint.upload.hardlink_hold import Pins
-from podferry.sidecar.checkpoint.upload.verified_reader import Reading
+from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds
+from podferry.sidecar.checkpoint.upload.verified_reader import VerifiedReader
 from podferry.storage.memory.store import Fault
 
 PART = 1024
@@ -63,7 +63,7 @@ class Wire:
 @pytest.fixture(autouse=True)
 def small(rig, monkeypatch):
     rig.settings = msgspec.structs.replace(rig.settings, part_bytes=PART, parts_at_once=AT_ONCE)
-    monkeypatch.setattr(module, "AT_ONCE", 500)
+    monkeypatch.setattr(module, "READ_BYTES", 500)
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def pin(rig):
     def pin(sizes=SIZES):
         for name, size in sizes.items():
             rig.write(name, os.urandom(size))
-        return Pins(rig.pins).pin(gather(rig.root)[1]["s"], rig.root, 1.0)
+        return HardlinkHolds(rig.pins).pin(gather(rig.root)[1]["s"], rig.root, 1.0)
 
     return pin
 
@@ -115,7 +115,7 @@ async def test_a_worker_that_was_killed_sends_only_the_parts_in_flight_again(rig
     for _ in range(chance.randint(1, 3)):
         kill_at(wire, chance.randint(1, 40))
         kills += await killed(rig.uploader().upload(pinned))
-        (pinned,) = Pins(rig.pins).adopt()
+        (pinned,) = HardlinkHolds(rig.pins).adopt()
     wire.moment = lambda count: None
     uploader = rig.uploader()
     await uploader.sweep([pinned])
@@ -265,7 +265,7 @@ async def test_an_overwrite_while_no_worker_ran_is_never_mixed_with_what_was_sen
 
 def hook(monkeypatch, wire, moment):
     """Call `moment` at each chunk of the first pass, and around each part of the second and each call."""
-    chunks, part = Reading._chunks, Reading.part
+    chunks, part = VerifiedReader._chunks, VerifiedReader.part
 
     def watched_chunks(self, *given):
         for chunk in chunks(self, *given):
@@ -278,8 +278,8 @@ def hook(monkeypatch, wire, moment):
         wire.passes()
         return data
 
-    monkeypatch.setattr(Reading, "_chunks", watched_chunks)
-    monkeypatch.setattr(Reading, "part", watched_part)
+    monkeypatch.setattr(VerifiedReader, "_chunks", watched_chunks)
+    monkeypatch.setattr(VerifiedReader, "part", watched_part)
     wire.moment = moment
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from podferry.contract.errors import Changed, Refused
 from podferry.sidecar.checkpoint.detect.detector import gather
-from podferry.sidecar.checkpoint.upload.hardlink_hold import Pins
-from podferry.sidecar.runtime.file_identity import Identity, scan
+from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds
+from podferry.sidecar.runtime.file_identity import FileIdentity, scan
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def root(tmp_path):
 
 @pytest.fixture
 def pins(tmp_path):
-    return Pins(tmp_path / "pins")
+    return HardlinkHolds(tmp_path / "pins")
 
 
 def contents(pinned):
@@ -92,7 +92,7 @@ def test_the_next_worker_adopts_what_is_held_oldest_first(root, pins, monkeypatc
     (root / "step" / "w.bin").write_bytes(b"newer")
     second = pins.pin(step(root), root, 6.0)
     shutil.rmtree(root)
-    later = Pins(pins.folder)
+    later = HardlinkHolds(pins.folder)
     assert later.adopt() == [first, second]
     assert second.candidate.name == "step"
     assert contents(second) == {**BOTH, "step/w.bin": b"newer", "latest": b"step"}
@@ -100,11 +100,11 @@ def test_the_next_worker_adopts_what_is_held_oldest_first(root, pins, monkeypatc
 
 
 def test_a_pin_adds_no_byte_to_a_volume_that_may_be_full(root, tmp_path):
-    pins = Pins(tmp_path / "pins", tmp_path / "control" / "pins")
+    pins = HardlinkHolds(tmp_path / "pins", tmp_path / "control" / "pins")
     pinned = pins.pin(step(root), root, 5.0)
     theirs = {path.stat().st_ino for path in root.rglob("*") if path.is_file()}
     assert {path.stat().st_ino for path in pins.folder.rglob("*") if path.is_file()} == theirs
-    assert Pins(pins.folder, tmp_path / "control" / "pins").adopt() == [pinned]
+    assert HardlinkHolds(pins.folder, tmp_path / "control" / "pins").adopt() == [pinned]
     pinned.release()
     assert list((tmp_path / "control" / "pins").iterdir()) == []
 
@@ -112,7 +112,7 @@ def test_a_pin_adds_no_byte_to_a_volume_that_may_be_full(root, tmp_path):
 def test_notes_that_a_kill_left_are_removed(root, pins):
     pinned = pins.pin(step(root), root, 5.0)
     shutil.rmtree(pinned.folder.parent)
-    assert Pins(pins.folder).adopt() == []
+    assert HardlinkHolds(pins.folder).adopt() == []
     assert not pinned.note.exists()
 
 
@@ -126,19 +126,19 @@ def test_what_a_kill_left_half_made_is_removed_and_foreign_files_are_not(root, p
 def test_what_was_overwritten_in_place_meanwhile_is_let_go(root, pins):
     pins.pin(step(root), root, 5.0)
     (root / "step" / "w.bin").write_bytes(b"torn")
-    assert Pins(pins.folder).adopt() == []
+    assert HardlinkHolds(pins.folder).adopt() == []
     assert list(pins.folder.iterdir()) == []
 
 
 def test_a_pin_without_its_note_is_let_go(root, pins):
     pinned = pins.pin(step(root), root, 5.0)
     pinned.note.write_bytes(b"{")
-    assert Pins(pins.folder).adopt() == []
+    assert HardlinkHolds(pins.folder).adopt() == []
 
 
 def test_identities_tell_versions_apart(tmp_path):
     path = tmp_path / "w"
     path.write_bytes(b"1")
-    before = Identity.of(path.stat())
+    before = FileIdentity.of(path.stat())
     os.utime(path, ns=(0, 1))
-    assert Identity.of(path.stat()) != before
+    assert FileIdentity.of(path.stat()) != before

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podferry.sidecar.checkpoint.upload.rate_limiter import Throttle
-from podferry.sidecar.state.upload_counters import Meter
+from podferry.sidecar.checkpoint.upload.rate_limiter import RateLimiter
+from podferry.sidecar.state.upload_counters import UploadCounters
 
 
 class Clock:
@@ -31,7 +31,7 @@ def clock():
 @given(st.lists(st.tuples(st.floats(0, 3), st.integers(0, 500)), max_size=40), st.integers(1, 300))
 def test_no_window_sees_more_than_the_rate_and_one_transfer(takes, rate):
     clock = Clock()
-    throttle, turns = Throttle(rate, clock), []
+    throttle, turns = RateLimiter(rate, clock), []
     for pause, count in takes:
         clock.now += pause
         turns.append((clock.now + throttle.reserve(count), count))
@@ -43,7 +43,7 @@ def test_no_window_sees_more_than_the_rate_and_one_transfer(takes, rate):
 
 
 async def test_one_transfer_goes_at_once_and_the_next_when_it_is_paid_for(clock):
-    throttle = Throttle(100, clock, clock.sleep)
+    throttle = RateLimiter(100, clock, clock.sleep)
     await throttle.take(1000)
     assert clock.now == 1000.0
     await throttle.take(50)
@@ -53,7 +53,7 @@ async def test_one_transfer_goes_at_once_and_the_next_when_it_is_paid_for(clock)
 
 
 async def test_a_transfer_that_is_given_up_before_its_turn_costs_the_others_nothing():
-    throttle = Throttle(1000, time.monotonic)
+    throttle = RateLimiter(1000, time.monotonic)
     await throttle.take(50)
     given_up = [asyncio.create_task(throttle.take(1 << 30)) for _ in range(3)]
     await asyncio.sleep(0)
@@ -64,7 +64,7 @@ async def test_a_transfer_that_is_given_up_before_its_turn_costs_the_others_noth
 
 
 async def test_time_that_was_not_used_is_not_saved_up(clock):
-    throttle = Throttle(100, clock, clock.sleep)
+    throttle = RateLimiter(100, clock, clock.sleep)
     clock.now += 3600
     for _ in range(3):
         await throttle.take(100)
@@ -72,14 +72,14 @@ async def test_time_that_was_not_used_is_not_saved_up(clock):
 
 
 async def test_without_a_rate_nothing_waits(clock):
-    throttle = Throttle(None, clock, clock.sleep)
+    throttle = RateLimiter(None, clock, clock.sleep)
     for _ in range(3):
         await throttle.take(1 << 40)
     assert clock.now == 1000.0
 
 
 def test_the_rate_is_that_of_the_last_upload(clock):
-    meter = Meter(clock=clock)
+    meter = UploadCounters(clock=clock)
     meter.begin()
     meter.add(100)
     assert (meter.sent, meter.rate) == (100, 0.0)

@@ -6,31 +6,38 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
-from podferry.sidecar.checkpoint.upload.hardlink_hold import Pinned
-from podferry.sidecar.checkpoint.upload.upload_journal import Begun, Done, Ledgers, Plan, PlannedFile, Sent
-from podferry.sidecar.runtime.file_identity import Identity
-from podferry.storage.multipart import Receipt
+from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
+from podferry.sidecar.checkpoint.upload.upload_journal import (
+    FileSent,
+    PartSent,
+    PlannedFile,
+    UploadJournals,
+    UploadPlan,
+    UploadStarted,
+)
+from podferry.sidecar.runtime.file_identity import FileIdentity
+from podferry.storage.multipart import UploadedPart
 
 reusing = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-IDENTITY = Identity(7, 2500, 1)
+IDENTITY = FileIdentity(7, 2500, 1)
 FILES = tuple(PlannedFile(name, IDENTITY, 1000, name * 32, (name,) * 3) for name in "ab")
-PLAN = Plan("s-1", FILES)
+PLAN = UploadPlan("s-1", FILES)
 EVENTS = (
-    Begun("a", "first"),
-    Sent("a", Receipt(1, "x", 1, 1000)),
-    Begun("a", "second\nline"),
-    Sent("a", Receipt(3, "y", 2**64 - 1, 500)),
-    Begun("b", "third"),
-    Sent("a", Receipt(1, "z", 3, 1000)),
-    Sent("b", Receipt(2, "u", 4, 1000)),
-    Done("a"),
-    Sent("b", Receipt(1, "v", 5, 1000)),
+    UploadStarted("a", "first"),
+    PartSent("a", UploadedPart(1, "x", 1, 1000)),
+    UploadStarted("a", "second\nline"),
+    PartSent("a", UploadedPart(3, "y", 2**64 - 1, 500)),
+    UploadStarted("b", "third"),
+    PartSent("a", UploadedPart(1, "z", 3, 1000)),
+    PartSent("b", UploadedPart(2, "u", 4, 1000)),
+    FileSent("a"),
+    PartSent("b", UploadedPart(1, "v", 5, 1000)),
 )
 
 
 @pytest.fixture
 def ledgers(tmp_path):
-    return Ledgers(tmp_path / "uploads")
+    return UploadJournals(tmp_path / "uploads")
 
 
 def state(ledger):
@@ -39,7 +46,7 @@ def state(ledger):
 
 
 def pinned(*held):
-    return Pinned(Candidate("s", held), held, Path("/pins/3/files"), 1.0, Path("/notes/3.json"))
+    return HeldCheckpoint(Candidate("s", held), held, Path("/pins/3/files"), 1.0, Path("/notes/3.json"))
 
 
 @reusing
@@ -92,7 +99,7 @@ def test_what_is_missing_is_what_the_upload_that_counts_does_not_have(ledgers):
 
 def test_a_file_that_is_begun_again_is_not_done(ledgers):
     ledger = ledgers.new(3, PLAN)
-    for event in (Done("a"), Begun("a", "again")):
+    for event in (FileSent("a"), UploadStarted("a", "again")):
         ledger.note(event)
     assert (ledgers.find(3).done, ledgers.find(3).uploads) == (set(), {"a": "again"})
 
@@ -109,7 +116,7 @@ def test_a_file_that_is_begun_again_is_not_done(ledgers):
 )
 def test_a_plan_fits_the_pin_that_it_was_made_for(held, fits):
     assert PLAN.fits(pinned(*held)) is fits
-    assert not Plan("s-1", FILES, format=99).fits(pinned(*held))
+    assert not UploadPlan("s-1", FILES, format=99).fits(pinned(*held))
 
 
 def test_a_ledger_that_cannot_be_written_costs_only_itself(ledgers, tmp_path):
@@ -149,5 +156,5 @@ def test_ledgers_are_known_by_the_numbers_of_their_pins(ledgers, tmp_path):
 
 def test_a_new_plan_replaces_what_lay_there(ledgers):
     ledgers.new(3, PLAN).note(EVENTS[0])
-    ledgers.new(3, Plan("s-2", FILES))
+    ledgers.new(3, UploadPlan("s-2", FILES))
     assert (ledgers.find(3).plan.folder, ledgers.find(3).uploads) == ("s-2", {})

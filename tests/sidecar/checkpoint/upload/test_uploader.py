@@ -8,9 +8,9 @@ from podferry.contract.errors import AccessDenied, Changed, FormatTooNew, Unavai
 from podferry.contract.memory import Footprint
 from podferry.sidecar.checkpoint.detect.detector import gather
 from podferry.sidecar.checkpoint.upload import file_sender as sending
-from podferry.sidecar.checkpoint.upload.hardlink_hold import Pins
+from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds
 from podferry.sidecar.config.tuning import MIB, CheckpointSettings
-from podferry.sidecar.state.upload_counters import Meter
+from podferry.sidecar.state.upload_counters import UploadCounters
 from podferry.storage.memory.store import Fault
 
 
@@ -21,7 +21,7 @@ def uploader(rig):
 
 @pytest.fixture
 def pin(rig):
-    pins = Pins(rig.pins)
+    pins = HardlinkHolds(rig.pins)
     return lambda name: pins.pin(gather(rig.root)[1][name], rig.root, 1.0)
 
 
@@ -143,7 +143,7 @@ async def test_what_has_not_changed_is_referenced(rig, uploader, pin):
     rig.write("e-1/frozen", b"f" * 3000)
     rig.write("e-1/head", b"1" * 3000)
     first = await uploader.upload(pin("e-1"))
-    meter = Meter()
+    meter = UploadCounters()
     # A new worker finds the newest commit at the destination, its own process knows it from before.
     for number, one in ((2, uploader), (3, rig.uploader(meter=meter))):
         rig.write(f"e-{number}/frozen", b"f" * 3000)

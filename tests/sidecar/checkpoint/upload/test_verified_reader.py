@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from podferry.contract.errors import Changed, Refused
 from podferry.sidecar.checkpoint.upload import verified_reader as module
-from podferry.sidecar.checkpoint.upload.verified_reader import Reading
-from podferry.sidecar.runtime.file_identity import Identity
+from podferry.sidecar.checkpoint.upload.verified_reader import VerifiedReader
+from podferry.sidecar.runtime.file_identity import FileIdentity
 from podferry.storage.multipart import part_bytes_for
 
 reusing = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -17,11 +17,11 @@ GIB = 1 << 30
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(module, "AT_ONCE", 300)
+    monkeypatch.setattr(module, "READ_BYTES", 300)
 
 
 def reading(path, part_bytes=1000):
-    return Reading(path, Identity.of(path.stat()), part_bytes)
+    return VerifiedReader(path, FileIdentity.of(path.stat()), part_bytes)
 
 
 def overwrite(path, at, data, *, same_time):
@@ -41,7 +41,7 @@ def test_every_byte_is_in_exactly_one_part(size, wished, least):
 
     Parts.least = least
     part_bytes = part_bytes_for(size, wished, Parts)
-    one = Reading(None, Identity(1, size, 1), part_bytes)
+    one = VerifiedReader(None, FileIdentity(1, size, 1), part_bytes)
     assert 1 <= one.count <= Parts.most
     assert part_bytes >= max(least, min(wished, size))
     end = 0
@@ -147,11 +147,11 @@ def test_a_file_system_that_gives_less_than_was_asked_for_is_asked_again(tmp_pat
         def __getattr__(self, name):
             return getattr(self._file, name)
 
-    opened = Reading._opened.__wrapped__
+    opened = VerifiedReader._opened.__wrapped__
 
     def scantly(self):
         for file in opened(self):
             yield Scant(file)
 
-    monkeypatch.setattr(Reading, "_opened", module.contextmanager(scantly))
+    monkeypatch.setattr(VerifiedReader, "_opened", module.contextmanager(scantly))
     assert b"".join(one.body(fingerprint)) == path.read_bytes()
