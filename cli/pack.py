@@ -20,7 +20,6 @@ from podferry.sidecar.pack.audit import pack_problems
 from podferry.sidecar.pack.builder import SHARD_BYTES, PackBuilder, PackResult
 from podferry.sidecar.pack.reader import Pack, open_pack
 from podferry.storage.listing.dataset import list_dataset, open_dataset
-from podferry.storage.range_fetch import EngineLane
 from podferry.storage.store import StoreConfig
 
 LEAST, MOST = 1 << 20, 5 << 40
@@ -104,7 +103,7 @@ async def _verify(uri: Uri, config: StoreConfig) -> tuple[Pack, list[Problem]]:
     dataset = await open_dataset(uri, config)
     try:
         found = await open_pack(dataset.store, dataset.manifest)
-        return found, await pack_problems(found, EngineLane(dataset.store), PrefetchSettings())
+        return found, await pack_problems(found, dataset.store, PrefetchSettings())
     finally:
         await dataset.store.close()
 

@@ -60,7 +60,7 @@ class ArchiveUnpacker:
         self._archives = sorted(archives, key=lambda archive: (-archive.entry.size, archive.name))
         self._stage, self._records, self._room = way.stage, records, room
         self._taken = NameRegistry(taken)
-        self._ranges = RangeReader(way.lane, way.settings)
+        self._ranges = RangeReader(way.store, way.settings)
         self._range_bytes = way.settings.range_bytes
         self._progress = way.progress
         self._begun = 0
@@ -71,7 +71,7 @@ class ArchiveUnpacker:
         Raises:
             Corrupt: An archive is damaged, or no archive.
             Refused: It holds what must not be unpacked, or names that others have, or there is no room.
-            Changed, NotFound, TemporaryError: See `Lane.fetch`.
+            Changed, NotFound, TemporaryError: See `Store.read`.
         """
         self._clear()
         try:

@@ -34,7 +34,6 @@ from podferry.sidecar.staging.volume_capacity import measure
 from podferry.sidecar.state.progress_log import ProgressLog
 from podferry.storage.listing.by_directory import ignore
 from podferry.storage.listing.dataset import check_frozen
-from podferry.storage.range_fetch import EngineLane
 from podferry.storage.store import StoreConfig
 
 
@@ -165,8 +164,8 @@ class DatasetJob:
         assert self._plan and self._dataset and self._contents  # noqa: PT018, S101 - `plan` comes first
         self._came_ahead = frozenset()  # from here on it is as good as what comes now
         store, stage, settings = self._dataset.store, self._stage, self._settings
-        source, meter = FetchSource(EngineLane(store), store.requests), self.report.meter
-        way = FetchContext(source.lane, stage, settings, self._advance)
+        source, meter = FetchSource(store), self.report.meter
+        way = FetchContext(store, stage, settings, self._advance)
         try:
             async with self.report.telling(lines=lines):
                 rest = await self._contents.unpack(self._plan, way)

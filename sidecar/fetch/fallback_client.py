@@ -11,7 +11,7 @@ from podferry.sidecar.fetch.sinks import Job, ObjectJob
 from podferry.sidecar.runtime.concurrency import retry
 from podferry.sidecar.state.transfer_counters import TransferCounters
 from podferry.storage.checksum.checksums import Checksum, checksum_of, matches
-from podferry.storage.range_fetch import Lane
+from podferry.storage.store import Store
 
 IN_A_THREAD = 1 << 20
 """Bytes from which summing and writing is handed to a thread: below, the hand-over costs more."""
@@ -21,13 +21,13 @@ class RetryingReader:
     """Fetches what no lean lane carries.
 
     Args:
-        lane: The store's own client.
+        store: Holds the objects.
         tries: How often a request is sent.
         meter: Counts.
     """
 
-    def __init__(self, lane: Lane, tries: int, meter: TransferCounters) -> None:
-        self._lane, self._tries, self._meter = lane, tries, meter
+    def __init__(self, store: Store, tries: int, meter: TransferCounters) -> None:
+        self._store, self._tries, self._meter = store, tries, meter
 
     async def right(self, job: Job) -> memoryview:
         """A job's bytes, as the store's client has them; again where they do not add up.
@@ -58,7 +58,7 @@ class RetryingReader:
             nonlocal asked
             self._meter.retries += asked > 0
             asked += 1
-            return await self._lane.fetch(entry, start, length)
+            return await self._store.read(entry.name, start, length, entry.tag, entry.size)
 
         data = await retry(self._tries, ask)
         if len(data) != length:

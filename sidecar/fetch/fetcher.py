@@ -63,10 +63,10 @@ class Fetcher:
     ) -> None:
         self._plan, self._source, self._stage, self._settings = plan, source, stage, settings
         self._progress, self._meter = progress, meter or TransferCounters()
-        requests = source.requests
+        requests = self._requests = source.store.requests
         states = settings.verify and requests is not None and not requests.asks_sums
         self._landing = ChunkSink(stage, settings.verify, states, self._whole_landed, self._range_landed)
-        self._client = RetryingReader(source.lane, settings.attempts, self._meter)
+        self._client = RetryingReader(source.store, settings.attempts, self._meter)
         # Where there is a lane, half of the bytes in flight are its own.
         self._budget = ByteSemaphore(settings.buffer_bytes // (1 if requests is None else 2))
         self._handed: asyncio.Queue[Job | RangedFile | None] = asyncio.Queue()
@@ -85,8 +85,8 @@ class Fetcher:
             Refused: The volume was full, or a file could not be written.
         """
         try:
-            if self._source.requests is not None and self._plan.files:
-                await self._lean(self._source.requests)
+            if self._requests is not None and self._plan.files:
+                await self._lean(self._requests)
             await gather_all(self._work() for _ in range(self._settings.in_flight))
         except (TemporaryError, asyncio.CancelledError):
             raise

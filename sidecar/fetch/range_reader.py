@@ -11,20 +11,20 @@ from podferry.sidecar.fetch.source import Progress
 from podferry.sidecar.runtime.byte_semaphore import ByteSemaphore
 from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.state.transfer_counters import TransferCounters
-from podferry.storage.range_fetch import Lane
+from podferry.storage.store import Store
 
 
 class FetchContext(msgspec.Struct, frozen=True):
     """How bytes get into a stage.
 
     Attributes:
-        lane: How they are fetched.
+        store: Holds the objects.
         stage: Where they go; claimed.
         settings: Requests at once, their length, and bytes in flight.
         progress: Is told of them.
     """
 
-    lane: Lane
+    store: Store
     stage: StagingDir
     settings: PrefetchSettings
     progress: Progress
@@ -33,9 +33,9 @@ class FetchContext(msgspec.Struct, frozen=True):
 class RangeReader:
     """Fetches ranges; whoever gets one gives it back once its bytes are used."""
 
-    def __init__(self, lane: Lane, settings: PrefetchSettings) -> None:
+    def __init__(self, store: Store, settings: PrefetchSettings) -> None:
         # Who uses ranges counts what becomes of them, rather than what comes.
-        self._client = RetryingReader(lane, settings.attempts, TransferCounters())
+        self._client = RetryingReader(store, settings.attempts, TransferCounters())
         self._budget = ByteSemaphore(settings.buffer_bytes)
 
     async def take(self, length: int) -> None:

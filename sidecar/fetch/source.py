@@ -8,8 +8,7 @@ import msgspec
 
 from podferry.contract.manifest import Entry
 from podferry.storage.checksum.checksums import Checksum
-from podferry.storage.range_fetch import Lane
-from podferry.storage.request_builder import RequestBuilder
+from podferry.storage.store import Store
 
 Progress = Callable[[int, int], None]
 """Is told (files that have become whole, bytes that have come)."""
@@ -29,13 +28,11 @@ class FetchSource(msgspec.Struct, frozen=True):
     """Where bytes come from.
 
     Attributes:
-        lane: The store's own client.
-        requests: How the lean lane asks the store; None where it cannot.
+        store: Holds the objects.
         object_of: The object that becomes a file.
         sum_of: What a file must add up to, where that is known without the store.
     """
 
-    lane: Lane
-    requests: RequestBuilder | None = None
+    store: Store
     object_of: Callable[[Entry], Entry] = same
     sum_of: Callable[[Entry], Checksum | None] = unknown

@@ -16,7 +16,7 @@ from podferry.sidecar.fetch.range_reader import RangeReader
 from podferry.sidecar.pack.reader import Pack
 from podferry.sidecar.pack.shard_layout import Sums
 from podferry.sidecar.runtime.concurrency import for_each_limited
-from podferry.storage.range_fetch import Lane
+from podferry.storage.store import Store
 
 PREFETCH_DEPTH = 4
 CONCURRENT_SHARDS = 2
@@ -24,13 +24,13 @@ MAX_NAMES_SHOWN = 3
 """Files of one shard that a problem names."""
 
 
-async def pack_problems(pack: Pack, lane: Lane, settings: PrefetchSettings) -> list[Problem]:
+async def pack_problems(pack: Pack, store: Store, settings: PrefetchSettings) -> list[Problem]:
     """What of a pack is not what its index says, shard by shard; empty where it is whole.
 
     Raises:
-        Changed, NotFound, TemporaryError: See `Lane.fetch`.
+        Changed, NotFound, TemporaryError: See `Store.read`.
     """
-    ranges = RangeReader(lane, settings)
+    ranges = RangeReader(store, settings)
     found: dict[str, Problem] = {}
 
     async def look(shard: PackShard) -> None:

@@ -34,7 +34,6 @@ from podferry.sidecar.fetch.stream_feeder import feed
 from podferry.sidecar.pack.shard_layout import END, ShardItem, ShardPlan, Sums, batches, layout
 from podferry.sidecar.runtime.concurrency import attempts, for_each_limited, gather_all
 from podferry.storage.listing.dataset import Dataset
-from podferry.storage.range_fetch import EngineLane
 from podferry.storage.store import Store
 
 SHARD_BYTES = 256 << 20
@@ -113,7 +112,7 @@ class PackBuilder:
         self._manifest = source.manifest
         self._target = target
         self._begun = PackStarted(source.manifest.digest, shard_bytes)
-        self._ranges = RangeReader(EngineLane(source.store), self._settings)
+        self._ranges = RangeReader(source.store, self._settings)
         self._requests = asyncio.Semaphore(self._settings.in_flight)
         self._progress = progress
         self._done: dict[str, PackShard] = {}

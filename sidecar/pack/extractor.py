@@ -99,7 +99,7 @@ class PackExtractor:
 
     def __init__(self, pack: Pack, wanted: Collection[str], way: FetchContext) -> None:
         self._pack, self._stage, self._progress = pack, way.stage, way.progress
-        self._ranges = RangeReader(way.lane, way.settings)
+        self._ranges = RangeReader(way.store, way.settings)
         self._at_once = way.settings.in_flight
         self._spans = spans(pack.index, frozenset(wanted), way.settings.range_bytes)
         self._left: dict[str, int] = {}
@@ -111,7 +111,7 @@ class PackExtractor:
 
         Raises:
             Corrupt: A file is not what the index says, after a second try; it is named.
-            Changed, NotFound, TemporaryError: See `Lane.fetch`.
+            Changed, NotFound, TemporaryError: See `Store.read`.
             Refused: The volume was full, or a file could not be written.
         """
         try:

@@ -19,7 +19,6 @@ from podferry.sidecar.fetch.source import FetchSource
 from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.storage.listing.dataset import open_dataset
 from podferry.storage.memory.store import CONTENTS, Content
-from podferry.storage.range_fetch import EngineLane
 from podferry.storage.store import StoreConfig
 
 COUNTER = itertools.count()
@@ -108,9 +107,7 @@ async def staged(uri, config, folder):
     dataset = await open_dataset(uri, config)
     try:
         plan = plan_fetch(dataset.manifest, stage.claim(dataset.manifest), SETTINGS)
-        await Fetcher(
-            plan, FetchSource(EngineLane(dataset.store), dataset.store.requests), stage, SETTINGS
-        ).run()
+        await Fetcher(plan, FetchSource(dataset.store), stage, SETTINGS).run()
     finally:
         stage.close()
         await dataset.store.close()

@@ -26,7 +26,6 @@ from podferry.sidecar.fetch.plan import FetchPlan, plan_fetch
 from podferry.sidecar.fetch.source import FetchSource, Progress
 from podferry.sidecar.runtime.concurrency import for_each_limited
 from podferry.sidecar.runtime.file_digest import digest_of
-from podferry.storage.range_fetch import EngineLane
 from podferry.storage.store import Store
 
 OnProgress = Callable[[int, int], None]
@@ -138,10 +137,7 @@ class CommitDownloader:
         came(0, 0)
         wanted = {entry.name for entry in plan.files}
         objects = await self._objects(commit, [file for file in commit.files if file.name in wanted])
-        lane = EngineLane(self.store)
-        return FetchSource(
-            lane, self.store.requests, lambda file: objects[file.name], committed_checksum
-        ), came
+        return FetchSource(self.store, lambda file: objects[file.name], committed_checksum), came
 
     async def _objects(self, commit: Commit, files: Iterable[CommittedFile]) -> dict[str, Entry]:
         """What lies at the destination, by the name that it has in the checkpoint directory.

@@ -32,7 +32,6 @@ from podferry.sidecar.staging.volume_capacity import Capacity, measure
 from podferry.storage.listing.dataset import list_dataset
 from podferry.storage.memory.faults import Content, Fault
 from podferry.storage.memory.store import MemoryStore
-from podferry.storage.range_fetch import EngineLane
 
 try:
     from compression import zstd
@@ -117,7 +116,7 @@ class Site:
             told = lambda files, count: self.unpacked.append((files, count))  # noqa: E731
             await ArchiveUnpacker(
                 [archive for archive in archives if archive.name not in done],
-                FetchContext(EngineLane(store), held, self.settings, told),
+                FetchContext(store, held, self.settings, told),
                 records,
                 [*(entry.name for entry in plain), *(one.name for name in done for one in whole[name])],
                 SpaceBudget(capacity or measure(self.root)),

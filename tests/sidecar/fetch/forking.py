@@ -48,13 +48,20 @@ async def carry(folder):
     await runner.cleanup()
 
 
+class NothingBehind:
+    """A store that is reached by plain requests alone."""
+
+    def __init__(self, port):
+        self.requests = Plainly(port)
+
+
 async def prefetch(folder, port):
     manifest = freeze("http://x", [Entry(name, len(data), TAG) for name, data in FILES.items()])
     stage = StagingDir(folder / "stage", folder / "claims")
     stage.root.mkdir()
     settings = PrefetchSettings(processes=2)
     plan = plan_fetch(manifest, stage.claim(manifest), settings)
-    await Fetcher(plan, FetchSource(None, Plainly(port)), stage, settings).run()
+    await Fetcher(plan, FetchSource(NothingBehind(port)), stage, settings).run()
 
 
 def check(folder, children):

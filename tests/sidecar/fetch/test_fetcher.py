@@ -24,7 +24,6 @@ from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.storage.listing.dataset import list_dataset
 from podferry.storage.local.store import LocalStore
 from podferry.storage.memory.store import Content, Fault, MemoryStore
-from podferry.storage.range_fetch import EngineLane
 
 RANGE = 1000
 SMALL = PrefetchSettings(in_flight=8, range_bytes=RANGE, buffer_bytes=4 * RANGE, attempts=3)
@@ -59,10 +58,10 @@ def stage(tmp_path):
     made.close()
 
 
-async def prepared(store, stage, settings=SMALL, lane=None, progress=lambda files, count: None):
+async def prepared(store, stage, settings=SMALL, progress=lambda files, count: None):
     manifest = await list_dataset(store)
     plan = plan_fetch(manifest, stage.claim(manifest), settings)
-    return Fetcher(plan, FetchSource(lane or EngineLane(store)), stage, settings, progress)
+    return Fetcher(plan, FetchSource(store), stage, settings, progress)
 
 
 def held(root):
@@ -229,18 +228,16 @@ class Counted(bytearray):
     """Bytes whose end can be observed."""
 
 
-class CountingLane:
-    """Counts the bytes that are asked for or held."""
+class CountingStore(MemoryStore):
+    """Counts the bytes that are requested or held."""
 
-    def __init__(self, store):
-        self.lane = EngineLane(store)
-        self.now = self.most = 0
+    now = most = 0
 
-    async def fetch(self, entry, start, length):
+    async def read(self, name, start=0, length=None, tag="", size=None):
         self.now += length
         self.most = max(self.most, self.now)
         await asyncio.sleep(0)
-        data = Counted(await self.lane.fetch(entry, start, length))
+        data = Counted(await super().read(name, start, length, tag, size))
         weakref.finalize(data, self._gone, length)
         return memoryview(data)
 
@@ -257,11 +254,11 @@ async def test_no_more_bytes_are_in_flight_than_the_budget(store, stage, monkeyp
     files = {f"s{i:03}": os.urandom(i) for i in range(400)}
     files |= {f"l{i}": os.urandom(9 * RANGE) for i in range(4)}
     store.content.objects = {f"d/{name}": data for name, data in files.items()}
-    lane = CountingLane(store)
+    counting = CountingStore(store.uri, store.content)
     settings = PrefetchSettings(in_flight=64, range_bytes=RANGE, buffer_bytes=4 * RANGE)
-    await (await prepared(store, stage, settings, lane)).run()
+    await (await prepared(counting, stage, settings)).run()
     assert held(stage.root) == files
-    assert 3 * RANGE < lane.most <= 4 * RANGE
+    assert 3 * RANGE < counting.most <= 4 * RANGE
 
 
 @given(st.lists(st.integers(0, 15), min_size=1, max_size=30), st.integers(1, 10), st.data())
@@ -304,20 +301,19 @@ from podferry.sidecar.fetch.fetcher import Fetcher
 from podferry.sidecar.fetch.source import FetchSource
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.staging.staging_dir import StagingDir
-from podferry.storage.range_fetch import EngineLane
 from podferry.storage.listing.dataset import list_dataset
 from podferry.storage.local.store import LocalStore
 
 async def go():
-    store = LocalStore(parse_uri(sys.argv[3]))
-    manifest = await list_dataset(store)
+    uri = parse_uri(sys.argv[3])
+    manifest = await list_dataset(LocalStore(uri))
     stage = StagingDir(Path(sys.argv[1]), Path(sys.argv[2]))
     settings = PrefetchSettings(in_flight=2, range_bytes=1000)
     plan = plan_fetch(manifest, stage.claim(manifest), settings)
     left, under_way = int(sys.argv[4]), 0
 
-    class Stops(EngineLane):
-        async def fetch(self, entry, start, length):
+    class Stops(LocalStore):
+        async def read(self, *args):
             nonlocal left, under_way
             left -= 1
             if left < 0:
@@ -327,11 +323,11 @@ async def go():
                 await asyncio.Event().wait()
             under_way += 1
             try:
-                return await super().fetch(entry, start, length)
+                return await super().read(*args)
             finally:
                 under_way -= 1
 
-    await Fetcher(plan, FetchSource(Stops(store)), stage, settings).run()
+    await Fetcher(plan, FetchSource(Stops(uri)), stage, settings).run()
 
 asyncio.run(go())
 """
@@ -367,13 +363,13 @@ async def test_a_killed_prefetch_keeps_what_is_whole_and_fetches_the_rest(tmp_pa
     assert pieces < 12 or "d/many" in kept
     fetched = []
 
-    class Watched(EngineLane):
-        async def fetch(self, entry, start, length):
-            fetched.append(entry.name)
-            return await super().fetch(entry, start, length)
+    class Watched(LocalStore):
+        async def read(self, name, *args):
+            fetched.append(name)
+            return await super().read(name, *args)
 
     plan = plan_fetch(manifest, kept, SMALL)
-    await Fetcher(plan, FetchSource(Watched(store)), stage, SMALL).run()
+    await Fetcher(plan, FetchSource(Watched(store.uri)), stage, SMALL).run()
     stage.close()
     assert held(root) == FILES
     assert set(fetched) == FILES.keys() - kept - {"empty"}

@@ -108,12 +108,13 @@ def tag(name):
 class Behind:
     """The store's own client: always right, unless told otherwise."""
 
-    def __init__(self):
+    def __init__(self, requests):
+        self.requests = requests
         self.asked, self.spoilt = [], False
 
-    async def fetch(self, entry, start, length):
-        self.asked.append((entry.name, start))
-        data = bytearray(FILES[entry.name][start : start + length])
+    async def read(self, name, start, length, tag, size):
+        self.asked.append((name, start))
+        data = bytearray(FILES[name][start : start + length])
         if self.spoilt:
             data[0] ^= 1
         return memoryview(data)
@@ -146,15 +147,15 @@ def stage(tmp_path):
 
 class Rig:
     def __init__(self, stage, port, settings=SETTINGS):
-        self.stage, self.settings, self.behind = stage, settings, Behind()
+        self.stage, self.settings = stage, settings
+        self.behind = Behind(Plainly(port, asks_sums=True))
         self.meter = TransferCounters()
-        self.source = FetchSource(self.behind, Plainly(port, asks_sums=True))
 
     def prefetch(self):
         entries = [Entry(name, len(data), tag(name)) for name, data in FILES.items()]
         manifest = freeze("http://x", entries)
         plan = plan_fetch(manifest, self.stage.claim(manifest), self.settings)
-        return Fetcher(plan, self.source, self.stage, self.settings, meter=self.meter)
+        return Fetcher(plan, FetchSource(self.behind), self.stage, self.settings, meter=self.meter)
 
     def held(self):
         paths = (path for path in self.stage.root.rglob("*") if path.is_file())
@@ -207,7 +208,7 @@ async def test_a_range_that_is_handed_over_is_not_compared_with_the_sum_of_the_w
     objects.states_with_ranges = True
     objects.short = ("large", 3 * RANGE)
     rig = Rig(stage, port)
-    rig.source = FetchSource(rig.behind, Stating(port))
+    rig.behind.requests = Stating(port)
     await rig.prefetch().run()
     assert rig.held() == FILES
     assert rig.behind.asked == [("large", 3 * RANGE)]

@@ -33,7 +33,6 @@ from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.storage.listing.dataset import Dataset, list_dataset
 from podferry.storage.memory.faults import Content, Fault
 from podferry.storage.memory.store import MemoryStore
-from podferry.storage.range_fetch import EngineLane
 
 SETTINGS = PrefetchSettings(in_flight=4, range_bytes=3000, buffer_bytes=9000, attempts=2)
 SHARD = 10_000
@@ -80,7 +79,7 @@ class Site:
             plan = plan_fetch(part, kept, SETTINGS)
             seen = []
             told = lambda files, count: seen.append((files, count))  # noqa: E731
-            rest = await contents.unpack(plan, FetchContext(EngineLane(store), held, SETTINGS, told))
+            rest = await contents.unpack(plan, FetchContext(store, held, SETTINGS, told))
             assert sum(files for files, _ in seen) == len(plan.files) - len(rest.files)
             assert sum(count for _, count in seen) == sum(e.size for e in plan.files) - sum(
                 e.size for e in rest.files
@@ -93,9 +92,7 @@ class Site:
 
     async def damages(self):
         store = self.opened(self.target, "target")
-        return await pack_problems(
-            await open_pack(store, await list_dataset(store)), EngineLane(store), SETTINGS
-        )
+        return await pack_problems(await open_pack(store, await list_dataset(store)), store, SETTINGS)
 
     def held(self):
         return {

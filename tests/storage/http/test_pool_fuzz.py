@@ -34,7 +34,6 @@ from podferry.storage.http.connection import BUFFER_BYTES, TURN, Connection
 from podferry.storage.http.pool import JobSource
 from podferry.storage.http.response_head import UnexpectedResponse, read_head
 from podferry.storage.memory.store import Content, MemoryStore
-from podferry.storage.range_fetch import EngineLane
 from podferry.storage.request_builder import Origin, range_line
 from tests.support.broken_http import TAG, UNSTATED, Asked, damaged, good, good_and_closed, truth
 
@@ -356,18 +355,21 @@ async def staged(folder, files, server, *, asks_sums, context=None, bundle=""):
     plan = plan_fetch(manifest, stage.claim(manifest), SMALL)
     try:
         async with server.listening(context) as port:
-            source = FetchSource(Behind(store), Plain(port, asks_sums, bundle))
+            source = FetchSource(Behind(store, Plain(port, asks_sums, bundle)))
             await Fetcher(plan, source, stage, SMALL, meter=meter).run()
     finally:
         stage.close()
     return {path.name: path.read_bytes() for path in stage.root.rglob("*") if path.is_file()}, meter
 
 
-class Behind(EngineLane):
+class Behind:
     """The store's own client: its objects have other tags than those that the server sends."""
 
-    async def fetch(self, entry, start, length):
-        return await self.store.read(entry.name, start, length)
+    def __init__(self, store, requests):
+        self.store, self.requests = store, requests
+
+    async def read(self, name, start, length, tag, size):
+        return await self.store.read(name, start, length)
 
 
 @pytest.fixture
