@@ -45,7 +45,7 @@ def allowed(small: int) -> int:
         small: Bytes of the small files of a checkpoint, which are noted after they have left the flight.
     """
     settings = CheckpointSettings()
-    return settings.parts_at_once * settings.part_bytes + small
+    return settings.parts_in_flight * settings.part_bytes + small
 
 
 def too_much(again: Mapping[int, Again], bound: int) -> Iterator[Violation]:

@@ -31,39 +31,40 @@ class PrefetchSettings(msgspec.Struct, frozen=True):
 
 
 class CheckpointSettings(msgspec.Struct, frozen=True):
-    """How checkpoints are found and uploaded.
+    """How checkpoints are detected and uploaded.
 
     Attributes:
-        settle: Seconds without a change after the last close before a file counts as complete. Writers that
-            close a file and open it again do so at once; writers of several files pause for less.
-        settle_unseen: The same where no close was seen (polling, or written before the watch began): a
+        quiet_seconds: A file counts as complete after this long without a change since its last close.
+            Writers that close a file and reopen it do so at once; writers of several files pause for less.
+        quiet_seconds_no_close: The same if no close was seen (polling, or written before the watch began): a
             writer that stalls on a slow device must not look finished.
-        rescan: Seconds between full scans beside inotify's events, which can overflow and miss directories.
-        poll: Seconds between scans where there is no inotify.
-        part_bytes: Sent in one request; larger files go in parts of this size, or of a larger one where there
-            would be too many. Large enough to amortise a request, small enough to be sent again.
-        parts_at_once: Times `part_bytes`, the bytes in flight of all transfers together. The memory sum
+        rescan_seconds: Between full scans, in addition to inotify events, which can overflow and miss
+            directories.
+        poll_seconds: Between scans without inotify.
+        part_bytes: Sent in one request; larger files go in parts of this size, or larger ones if there would
+            be too many. Large enough to amortise a request, small enough to resend.
+        parts_in_flight: Times `part_bytes`, the bytes in flight of all transfers together. The memory budget
             counts them twice: an engine may hold a copy of its own.
-        threads: For reading and digesting: what runs beside the trainer must not take its cores.
-        attempts: Times that one request is sent, on top of the engine's own retries.
-        retry_after: Seconds before a checkpoint that failed is tried again.
-        pressure: Share of the checkpoint volume above which durable checkpoints are freed.
-        full: Share above which it is said to be full, after what could be freed was.
-        join_every: Seconds between two looks at the parts of other ranks.
+        threads: For reading and hashing: they must not take the trainer's cores.
+        attempts: For one request, on top of the engine's own retries.
+        retry_seconds: Before a failed checkpoint is retried.
+        eviction_threshold: Share of the checkpoint volume above which durable checkpoints are evicted.
+        full_threshold: Share above which, after eviction, the volume is reported as full.
+        join_poll_seconds: Between two checks for the parts of other ranks.
     """
 
-    settle: float = 1.0
-    settle_unseen: float = 5.0
-    rescan: float = 10.0
-    poll: float = 0.5
+    quiet_seconds: float = 1.0
+    quiet_seconds_no_close: float = 5.0
+    rescan_seconds: float = 10.0
+    poll_seconds: float = 0.5
     part_bytes: int = 16 * MIB
-    parts_at_once: int = 4
+    parts_in_flight: int = 4
     threads: int = 2
     attempts: int = 3
-    retry_after: float = 5.0
-    pressure: float = 0.8
-    full: float = 0.99
-    join_every: float = 2.0
+    retry_seconds: float = 5.0
+    eviction_threshold: float = 0.8
+    full_threshold: float = 0.99
+    join_poll_seconds: float = 2.0
 
 
 class Tuning(msgspec.Struct, frozen=True):

@@ -59,4 +59,7 @@ def test_what_is_no_part_of_a_checkpoint_is_the_codes() -> None:
 def test_the_pauses_are_the_settings() -> None:
     pauses = CheckpointSettings()
     text = " ".join(PAGE.read_text().split())
-    assert f"The short pause is {pauses.settle:g} s, the long one {pauses.settle_unseen:g} s" in text
+    assert (
+        f"The short pause is {pauses.quiet_seconds:g} s, the long one {pauses.quiet_seconds_no_close:g} s"
+        in text
+    )

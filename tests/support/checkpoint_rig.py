@@ -135,15 +135,15 @@ class Rig:
         self.content = Content()
         self.store = StrictStore(self.content)
         self.settings = CheckpointSettings(
-            settle=0.02,
-            settle_unseen=0.04,
-            rescan=0.5,
-            poll=0.01,
+            quiet_seconds=0.02,
+            quiet_seconds_no_close=0.04,
+            rescan_seconds=0.5,
+            poll_seconds=0.01,
             part_bytes=1024,
-            parts_at_once=2,
-            retry_after=0.01,
-            pressure=NEVER_PRESSED,
-            full=NEVER_PRESSED,
+            parts_in_flight=2,
+            retry_seconds=0.01,
+            eviction_threshold=NEVER_PRESSED,
+            full_threshold=NEVER_PRESSED,
         )
         self.keep_local = 1
         self.now: Callable[[], float] = time.time

@@ -141,6 +141,6 @@ def needs_long_quiet(candidate: Candidate, *, gang: bool = False) -> bool:
     return any(lack.without is PAUSE for lack in missing_files(dict(candidate.files), gang=gang))
 
 
-def quiet_since(files: Iterable[SeenFile], settle: float, settle_unseen: float) -> float:
+def quiet_since(files: Iterable[SeenFile], closed_seconds: float, unclosed_seconds: float) -> float:
     """When the last of the files will have been quiet long enough, on the clock of `SeenFile.since`."""
-    return max(seen.since + (settle if seen.closed else settle_unseen) for seen in files)
+    return max(seen.since + (closed_seconds if seen.closed else unclosed_seconds) for seen in files)

@@ -217,7 +217,7 @@ class Detector:
 
     def _quiet(self, candidate: Candidate, now: float) -> bool:
         seen = [self._tracker.files[name] for name, _ in candidate.files]
-        short, long = self._settings.settle, self._settings.settle_unseen
+        short, long = self._settings.quiet_seconds, self._settings.quiet_seconds_no_close
         ready, longest = quiet_since(seen, short, long), quiet_since(seen, long, long)
         if ready <= now < longest and needs_long_quiet(candidate, gang=self._gang):
             ready = longest

@@ -46,7 +46,7 @@ class InotifyWatch:
 
     def __init__(self, root: Path, settings: CheckpointSettings) -> None:
         self._inotify = Inotify(root)
-        self._rescan = settings.rescan
+        self._rescan = settings.rescan_seconds
         self._ready = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._listen()
@@ -84,7 +84,7 @@ class PollingWatch:
     """No hints: the time for the next scan."""
 
     def __init__(self, settings: CheckpointSettings) -> None:
-        self._interval = settings.poll
+        self._interval = settings.poll_seconds
         self._woken = asyncio.Event()
 
     async def wait(self, seconds: float) -> set[Path]:
@@ -107,5 +107,5 @@ def open_watch(root: Path, settings: CheckpointSettings, *, polling: bool) -> Wa
     try:
         return InotifyWatch(root, settings)
     except OSError as error:
-        log.warning("no inotify: polling instead", reason=str(error), every_seconds=settings.poll)
+        log.warning("no inotify: polling instead", reason=str(error), every_seconds=settings.poll_seconds)
         return PollingWatch(settings)

@@ -67,7 +67,7 @@ class CheckpointPipeline:
             else None
         )
         self._delivery = UploadWorker(
-            gear, self._line, self._book, self._progress, self._offers, settings.retry_after
+            gear, self._line, self._book, self._progress, self._offers, settings.retry_seconds
         )
 
     def mark_restored(self, names: Iterable[str]) -> None:
@@ -106,7 +106,7 @@ class CheckpointPipeline:
             group.create_task(self._watch())
             group.create_task(self._delivery.run())
             if self._offers is not None:
-                group.create_task(self._offers.run(self._settings.join_every))
+                group.create_task(self._offers.run(self._settings.join_poll_seconds))
 
     async def _watch(self) -> None:
         closed: set[str] = set()

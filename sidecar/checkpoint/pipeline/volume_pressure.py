@@ -65,7 +65,7 @@ class VolumePressure:
     def _pressed(self) -> bool:
         """Whether little is left, by share of the volume or because the next checkpoint would not fit."""
         usage = shutil.disk_usage(self._detector.root)
-        return usage.used > self._settings.pressure * usage.total or usage.free < self._next()
+        return usage.used > self._settings.eviction_threshold * usage.total or usage.free < self._next()
 
     def _next(self) -> int:
         """Bytes that the next checkpoint may need: as many as the largest that lies there."""
@@ -73,7 +73,7 @@ class VolumePressure:
 
     def _problem(self) -> Problem | None:
         usage, needed = shutil.disk_usage(self._detector.root), self._next()
-        if usage.used > self._settings.full * usage.total:
+        if usage.used > self._settings.full_threshold * usage.total:
             measured = f"{format_bytes(usage.used)} of {format_bytes(usage.total)} are in use"
             return Problem("the checkpoint volume is full", measured, REMEDY)
         if usage.free < needed:

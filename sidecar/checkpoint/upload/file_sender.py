@@ -86,7 +86,7 @@ class FileSender:
     ) -> None:
         self._committer, self._parts, self._settings = committer, parts, settings
         self._throttle, self._meter = throttle, meter
-        self._budget = ByteSemaphore(settings.parts_at_once * settings.part_bytes)
+        self._budget = ByteSemaphore(settings.parts_in_flight * settings.part_bytes)
         self.threads = ThreadPoolExecutor(settings.threads, "reading")
 
     async def send(self, job: FileUpload) -> None:
@@ -148,7 +148,7 @@ class FileSender:
                     ledger.note(UploadStarted(file.name, await parts.begin(name, file.part_bytes)))
         missing = ledger.missing(file)
         await for_each_limited(
-            missing, lambda number: self._part(job, parts, number), self._settings.parts_at_once
+            missing, lambda number: self._part(job, parts, number), self._settings.parts_in_flight
         )
         async for attempt in attempts(self._settings.attempts):
             with attempt:

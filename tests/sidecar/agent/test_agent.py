@@ -26,7 +26,9 @@ from podferry.sidecar.control.agent_api import FlushRequest
 from podferry.sidecar.dataset.dataset_job import DatasetJob
 
 QUICK = Tuning(
-    grace=10, patience=0.5, checkpoint=CheckpointSettings(settle=0.01, settle_unseen=0.02, poll=0.01)
+    grace=10,
+    patience=0.5,
+    checkpoint=CheckpointSettings(quiet_seconds=0.01, quiet_seconds_no_close=0.02, poll_seconds=0.01),
 )
 Running = Callable[..., AbstractAsyncContextManager[Agent]]
 

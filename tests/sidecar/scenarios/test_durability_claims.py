@@ -278,7 +278,7 @@ async def test_what_changes_while_it_is_pinned_is_not_called_durable(any_rig, mo
 
 
 async def test_what_waits_to_be_pinned_is_not_called_durable(rig):
-    rig.settings = msgspec.structs.replace(rig.settings, settle=0.05, settle_unseen=0.05)
+    rig.settings = msgspec.structs.replace(rig.settings, quiet_seconds=0.05, quiet_seconds_no_close=0.05)
     releasing, go = asyncio.Event(), asyncio.Event()
     rig.store.gated = "first.bin"
     async with rig.running() as ferry:
@@ -295,7 +295,9 @@ async def test_what_waits_to_be_pinned_is_not_called_durable(rig):
             await forget(pinned)
 
         ferry._gear.uploader.forget = stuck
-        ferry._detector._settings = msgspec.structs.replace(rig.settings, settle=60.0, settle_unseen=60.0)
+        ferry._detector._settings = msgspec.structs.replace(
+            rig.settings, quiet_seconds=60.0, quiet_seconds_no_close=60.0
+        )
         rig.replace("last.bin", b"3" * BIG)
         rig.replace("next.bin", b"4" * BIG)
         await rig.until(lambda: "next" in ferry._detector.waiting)

@@ -13,7 +13,7 @@ from podferry.sidecar.checkpoint.detect.pointer_files import POINTER_BYTES
 from podferry.sidecar.checkpoint.detect.watcher import PollingWatch
 from podferry.sidecar.config.tuning import CheckpointSettings
 
-SETTINGS = CheckpointSettings(settle=1.0, settle_unseen=5.0)
+SETTINGS = CheckpointSettings(quiet_seconds=1.0, quiet_seconds_no_close=5.0)
 
 
 class Bench:

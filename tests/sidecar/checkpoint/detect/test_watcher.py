@@ -8,7 +8,7 @@ from podferry.sidecar.checkpoint.detect import watcher as watch
 from podferry.sidecar.checkpoint.detect.watcher import InotifyWatch, PollingWatch, open_watch
 from podferry.sidecar.config.tuning import CheckpointSettings
 
-SLOW = CheckpointSettings(rescan=20, poll=20)
+SLOW = CheckpointSettings(rescan_seconds=20, poll_seconds=20)
 
 
 @pytest.fixture
@@ -50,7 +50,9 @@ async def test_a_close_ends_the_wait(tmp_path):
 
 @pytest.mark.parametrize("kind", ["inotify", "polling"])
 async def test_the_interval_of_scans_cuts_every_wait(tmp_path, kind):
-    found = open_watch(tmp_path, CheckpointSettings(rescan=0.001, poll=0.001), polling=kind == "polling")
+    found = open_watch(
+        tmp_path, CheckpointSettings(rescan_seconds=0.001, poll_seconds=0.001), polling=kind == "polling"
+    )
     async with asyncio.timeout(5):
         await found.wait(3600)
     found.close()

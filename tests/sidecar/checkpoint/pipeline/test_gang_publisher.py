@@ -37,7 +37,7 @@ def gang(rig, rank, writer):
 @asynccontextmanager
 async def rank_zero(rig):
     """The ferry of rank 0 at work; another rank is in the test's hands."""
-    rig.settings = msgspec.structs.replace(rig.settings, join_every=0.02)
+    rig.settings = msgspec.structs.replace(rig.settings, join_poll_seconds=0.02)
     alone = rig.ferry()
     own = gang(rig, 0, "one")
     await own.announce()

@@ -246,7 +246,7 @@ async def test_a_pointer_that_moves_on_while_no_worker_runs_is_committed_as_it_w
 
 
 async def test_a_pointer_that_moves_on_while_it_is_pinned_delays_nothing(rig, monkeypatch):
-    rig.settings = msgspec.structs.replace(rig.settings, settle_unseen=60.0)
+    rig.settings = msgspec.structs.replace(rig.settings, quiet_seconds_no_close=60.0)
     link, moved = os.link, []
 
     def moving(source, target, **options):
@@ -270,7 +270,7 @@ async def test_a_pointer_that_moves_on_while_it_is_pinned_delays_nothing(rig, mo
 
 
 async def test_checkpoints_that_come_faster_than_they_settle_each_have_their_pointer(rig):
-    rig.settings = msgspec.structs.replace(rig.settings, settle=0.5, settle_unseen=60.0)
+    rig.settings = msgspec.structs.replace(rig.settings, quiet_seconds=0.5, quiet_seconds_no_close=60.0)
     async with rig.running() as ferry:
         for number in range(1, 6):
             rig.write(f"epoch-{number}.bin", b"%d" % number * 5000)
@@ -447,7 +447,7 @@ async def test_without_hard_links_a_copy_is_committed_once(rig, monkeypatch):
 
 
 async def test_under_pressure_only_older_durable_checkpoints_are_freed(any_rig):
-    any_rig.settings = msgspec.structs.replace(any_rig.settings, pressure=0.0)
+    any_rig.settings = msgspec.structs.replace(any_rig.settings, eviction_threshold=0.0)
     any_rig.write("foreign.txt.tmp", b"foreign")
     async with any_rig.running() as ferry:
         for number in (1, 2, 3):
@@ -465,7 +465,7 @@ async def test_under_pressure_only_older_durable_checkpoints_are_freed(any_rig):
 async def test_a_full_volume_is_told_once_and_in_the_status(rig, monkeypatch):
     usage = SimpleNamespace(used=100, free=0, total=100)
     monkeypatch.setattr(shutil, "disk_usage", lambda root: usage)
-    rig.settings = msgspec.structs.replace(rig.settings, full=0.99)
+    rig.settings = msgspec.structs.replace(rig.settings, full_threshold=0.99)
     with capture_logs() as logs:
         async with rig.running() as ferry:
             rig.write("step-1.bin", b"one")
@@ -479,7 +479,7 @@ async def test_a_full_volume_is_told_once_and_in_the_status(rig, monkeypatch):
 
 
 async def test_a_name_that_is_written_again_is_as_new_as_its_last_version(rig):
-    rig.settings = msgspec.structs.replace(rig.settings, pressure=0.0)
+    rig.settings = msgspec.structs.replace(rig.settings, eviction_threshold=0.0)
     async with rig.running() as ferry:
         for done, name in enumerate(("last", "epoch-1", "last"), start=1):
             rig.replace(f"{name}.bin", b"%d" % done * 5000)
@@ -488,7 +488,7 @@ async def test_a_name_that_is_written_again_is_as_new_as_its_last_version(rig):
 
 
 async def test_what_a_pointer_names_stays(rig):
-    rig.settings = msgspec.structs.replace(rig.settings, pressure=0.0)
+    rig.settings = msgspec.structs.replace(rig.settings, eviction_threshold=0.0)
     rig.write("best.txt", b"use epoch-1 for the paper")
     async with rig.running() as ferry:
         for number in (1, 2, 3):

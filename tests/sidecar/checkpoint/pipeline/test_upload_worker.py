@@ -57,7 +57,7 @@ async def test_what_was_overtaken_is_not_sent_again(rig):
         rig.store.go.set()
         assert (await flush).durable
         sent = ferry._gear.meter.sent
-    in_flight = rig.settings.parts_at_once * rig.settings.part_bytes
+    in_flight = rig.settings.parts_in_flight * rig.settings.part_bytes
     assert sent <= 2 * BIG + in_flight
 
 

@@ -10,7 +10,7 @@ from podferry.sidecar.checkpoint.pipeline.volume_pressure import VolumePressure
 from podferry.sidecar.config.tuning import CheckpointSettings
 
 SIZE = 5000
-SETTINGS = CheckpointSettings(pressure=0.8, full=0.99)
+SETTINGS = CheckpointSettings(eviction_threshold=0.8, full_threshold=0.99)
 
 
 class Volume:

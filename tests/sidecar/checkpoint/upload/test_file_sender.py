@@ -62,7 +62,7 @@ class Wire:
 
 @pytest.fixture(autouse=True)
 def small(rig, monkeypatch):
-    rig.settings = msgspec.structs.replace(rig.settings, part_bytes=PART, parts_at_once=AT_ONCE)
+    rig.settings = msgspec.structs.replace(rig.settings, part_bytes=PART, parts_in_flight=AT_ONCE)
     monkeypatch.setattr(module, "READ_BYTES", 500)
 
 

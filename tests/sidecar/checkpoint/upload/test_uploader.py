@@ -80,7 +80,7 @@ async def test_data_goes_before_the_commit_and_the_hint_after_it(rig, uploader, 
 
 
 async def test_a_change_between_two_files_commits_neither_version(rig, way, pin):
-    rig.settings = msgspec.structs.replace(rig.settings, parts_at_once=1)
+    rig.settings = msgspec.structs.replace(rig.settings, parts_in_flight=1)
     rig.write("s/a", b"1" * 3000)
     rig.write("s/b", b"1" * 3000)
     pinned = pin("s")
@@ -193,7 +193,7 @@ async def test_commits_that_cannot_be_read_are_not_referenced(rig, uploader, pin
 
 
 async def test_a_cap_makes_parts_small_and_spreads_them(rig, pin, monkeypatch):
-    rig.settings = msgspec.structs.replace(rig.settings, part_bytes=4 * MIB, parts_at_once=4)
+    rig.settings = msgspec.structs.replace(rig.settings, part_bytes=4 * MIB, parts_in_flight=4)
     rig.write("s/w", b"1" * (5 * MIB))
     taken = []
     uploader = rig.uploader(limit=2 * MIB)
@@ -215,7 +215,7 @@ async def test_every_byte_waits_for_its_turn(rig, way, pin, monkeypatch):
 
 
 async def test_no_more_bytes_are_in_flight_than_there_is_memory_for(rig, pin):
-    rig.settings = msgspec.structs.replace(rig.settings, parts_at_once=3)
+    rig.settings = msgspec.structs.replace(rig.settings, parts_in_flight=3)
     for number in range(12):
         rig.write(f"s/{number}", os.urandom(700))
     rig.write("s/large", os.urandom(9000))
@@ -243,4 +243,4 @@ async def test_no_more_bytes_are_in_flight_than_there_is_memory_for(rig, pin):
 
 def test_the_memory_sum_holds_what_is_in_flight_twice():
     settings = CheckpointSettings()
-    assert 2 * settings.part_bytes * settings.parts_at_once <= Footprint().buffers
+    assert 2 * settings.part_bytes * settings.parts_in_flight <= Footprint().buffers
