@@ -21,6 +21,7 @@ from podferry.contract.quantity import format_bytes
 from podferry.sidecar.config.directories import ensure_dir, sibling_dir
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.control.progress_bar import PrefetchBars, prefetch_bars
+from podferry.sidecar.control.small_options import add_options
 from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
 from podferry.sidecar.dataset.fit_check import refuse_unless_fits
 from podferry.sidecar.fetch.worker_prefork import prefork, release_idle
@@ -32,6 +33,10 @@ DESCRIPTION = """Bring a dataset into DIRECTORY: whole, or not at all where it d
 
 A repetition fetches what is missing, and removes what the dataset no longer has. What podferry has to
 remember of DIRECTORY lies beside it, in DIRECTORY.podferry."""
+OPTIONS_OF_GET = (
+    *("dataset", "dataset_path", "--include", "--exclude", "--shard", "--unpack", "--file-mode"),
+    *("--endpoint", "--region", "--secret-dir"),
+)
 REFUSED = 1
 """Exit code where it ends with an error of ours, as other verbs have it."""
 
@@ -72,20 +77,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("dataset", metavar="URI", help="what to bring: a URI, a reference, or a path")
-    parser.add_argument("dataset_path", metavar="DIRECTORY", help="where; made where it is not there")
-    several: dict[str, Any] = {"action": "append", "default": [], "metavar": "GLOB"}
-    parser.add_argument("--include", help="bring these files alone, such as *.jpg; repeatable", **several)
-    parser.add_argument("--exclude", help="leave these files out; repeatable", **several)
-    parser.add_argument("--shard", metavar="RANK/COUNT", help="bring a part; auto takes the launcher's")
-    parser.add_argument("--unpack", metavar="WHEN", help="auto, never or always  [default: auto]")
-    parser.add_argument("--file-mode", metavar="MODE", help="of its files  [default: 0644]")
-    parser.add_argument("--endpoint", metavar="URL", help="URL of the object store")
-    parser.add_argument("--region", metavar="NAME", help="its region")
-    parser.add_argument(
-        "--secret-dir", type=Path, metavar="DIRECTORY", help="a file a credential, as a Secret"
-    )
-    return parser
+    return add_options(parser, *OPTIONS_OF_GET)
 
 
 def _work(wishes: dict[str, Any], secret: Path | None) -> DatasetJob:

@@ -1,26 +1,23 @@
-"""`podferry checkpoint done STEP`: the trainer says that a checkpoint is whole."""
+"""`podferry checkpoint done STEP`: the trainer reports that a checkpoint is complete."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 
-from podferry.contract.api import AGENT_VARIABLE
 from podferry.contract.errors import Unavailable
 from podferry.sidecar.control.http_client import AgentClient
+from podferry.sidecar.control.small_options import NO_AGENT, add_options
 
 
 def main(arguments: list[str]) -> int:
-    """Mark, and return 0, or 1 where it is not whole or not there, or the agent does not answer."""
-    parser = argparse.ArgumentParser(prog="podferry checkpoint", description="What a trainer may say.")
+    """Mark the checkpoint; 0, or 1 if it is incomplete, is not found, or the agent does not answer."""
+    parser = argparse.ArgumentParser(prog="podferry checkpoint", description="Reports from the trainer.")
     verbs = parser.add_subparsers(dest="verb", metavar="done", required=True)
-    done = verbs.add_parser("done", help="a checkpoint is whole as it lies there")
-    done.add_argument("step", metavar="STEP", help="its name, or its step")
-    done.add_argument("--agent", default=os.environ.get(AGENT_VARIABLE, ""), help="URL of the agent")
+    done = add_options(verbs.add_parser("done", help="mark a checkpoint as complete"), "step", "--agent")
     options = parser.parse_args(arguments)
     if not options.agent:
-        done.error(f"no agent: neither --agent nor {AGENT_VARIABLE} is set")
+        done.error(NO_AGENT)
     try:
         answer = AgentClient(options.agent).done(options.step)
     except Unavailable as error:
