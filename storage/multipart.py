@@ -1,6 +1,6 @@
 """Objects that are written in parts, so that a process that starts again sends only what is missing.
 
-Not every store can: `Store.parts` is None where it cannot, and a large object is then sent again from its
+Not every store can: `Store.multipart` is None where it cannot, and a large object is then sent again from its
 first byte.
 """
 
@@ -40,12 +40,12 @@ class MultipartStore(Protocol):
     ("Configuring a bucket lifecycle configuration to delete incomplete multipart uploads", Amazon S3).
 
     Attributes:
-        least: Bytes of the smallest part but the last.
-        most: How many parts an object may have.
+        min_part_bytes: Bytes of the smallest part but the last.
+        max_parts: How many parts an object may have.
     """
 
-    least: int
-    most: int
+    min_part_bytes: int
+    max_parts: int
 
     async def begin(self, name: str, part_bytes: int) -> str:
         """Begin an upload; what names it from now on.
@@ -86,7 +86,7 @@ class MultipartStore(Protocol):
 
 def part_bytes_for(size: int, wished: int, parts: MultipartStore) -> int:
     """Bytes of a part of an object of `size` bytes: as wished, or more where there would be too many."""
-    return max(wished, parts.least, -(-size // parts.most))
+    return max(wished, parts.min_part_bytes, -(-size // parts.max_parts))
 
 
 def check_begin(uri: Uri, part_bytes: int, least: int) -> None:

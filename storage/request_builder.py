@@ -58,7 +58,7 @@ class RequestBuilder(Protocol):
         """Where all of the store's requests go."""
 
     @property
-    def asks_sums(self) -> bool:
+    def checksum_needs_head(self) -> bool:
         """Whether a HEAD states a checksum of the whole object that answers with a range of it do not."""
 
     async def prepare(self, entries: Sequence[Entry]) -> None:
@@ -70,7 +70,7 @@ class RequestBuilder(Protocol):
             FerryError: There is nothing to sign with; the engine's own call says more.
         """
 
-    def head(self, entry: Entry, start: int, length: int, method: str = "GET") -> bytes:
+    def build(self, entry: Entry, start: int, length: int, method: str = "GET") -> bytes:
         """The whole request, with its blank line, for `length` bytes from `start`. Sends nothing.
 
         Where that is the whole object there is no `Range`, and the store is asked for its checksum, too. The

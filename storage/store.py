@@ -72,11 +72,11 @@ class Store(Protocol):
         """Whether `WriteMode.CREATE` is atomic under a race; else it checks, then writes."""
 
     @property
-    def parts(self) -> MultipartStore | None:
+    def multipart(self) -> MultipartStore | None:
         """Writes large objects in parts that survive a restart; None where the store cannot."""
 
     @property
-    def requests(self) -> RequestBuilder | None:
+    def request_builder(self) -> RequestBuilder | None:
         """Which HTTP requests fetch its objects; None where only the engine can say or reach it."""
 
     def entries(self, prefix: str = "") -> AsyncIterator[Entry]:

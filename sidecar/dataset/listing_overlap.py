@@ -92,7 +92,7 @@ class ListingOverlap:
             and self._listed % ENTRIES_PER_PAGE == 1
             and self._is_slow
         ):
-            requests = store.requests
+            requests = store.request_builder
             if requests is not None:
                 self._task = asyncio.create_task(self._run(requests))
 

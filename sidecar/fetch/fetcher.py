@@ -63,8 +63,8 @@ class Fetcher:
     ) -> None:
         self._plan, self._source, self._stage, self._settings = plan, source, stage, settings
         self._progress, self._meter = progress, meter or TransferCounters()
-        requests = self._requests = source.store.requests
-        states = settings.verify and requests is not None and not requests.asks_sums
+        requests = self._requests = source.store.request_builder
+        states = settings.verify and requests is not None and not requests.checksum_needs_head
         self._landing = ChunkSink(stage, settings.verify, states, self._whole_landed, self._range_landed)
         self._client = RetryingReader(source.store, settings.attempts, self._meter)
         # Where there is a lane, half of the bytes in flight are its own.
@@ -97,7 +97,7 @@ class Fetcher:
 
     async def _lean(self, requests: RequestBuilder) -> None:
         """Let lanes carry what they can, and the client's workers what they cannot."""
-        if self._settings.verify and requests.asks_sums:
+        if self._settings.verify and requests.checksum_needs_head:
             await self._ask_sums(requests)
 
         async def lanes() -> None:

@@ -75,7 +75,7 @@ class JobQueue:
 
     def request(self, job: GetJob) -> bytes:
         """See `Work.request`."""
-        return self._requests.head(job.entry, job.start, job.length, "HEAD" if job.bodiless else "GET")
+        return self._requests.build(job.entry, job.start, job.length, "HEAD" if job.bodiless else "GET")
 
     def refused(self, job: GetJob, why: UnexpectedResponse) -> None:
         """See `Work.refused`."""

@@ -41,7 +41,7 @@ class AzureGetBuilder:
         origin: Where connections go.
     """
 
-    asks_sums = True
+    checksum_needs_head = True
 
     def __init__(self, access: AzureAccess, address: Address, key: bytes) -> None:
         self.origin = address.origin
@@ -53,8 +53,8 @@ class AzureGetBuilder:
     async def prepare(self, entries: Sequence[Entry]) -> None:
         """See `RequestBuilder.prepare`: an account's key stays as it is."""
 
-    def head(self, entry: Entry, start: int, length: int, method: str = "GET") -> bytes:
-        """See `RequestBuilder.head`."""
+    def build(self, entry: Entry, start: int, length: int, method: str = "GET") -> bytes:
+        """See `RequestBuilder.build`."""
         path = self._above + quote(entry.name)
         ranged, matched = range_line(entry, start, length), match_line(entry.tag)
         date = formatdate(time.time(), usegmt=True)
@@ -106,4 +106,6 @@ def _plain(access: AzureAccess, address: Address, line: str = "", query: str = "
     def path(name: str) -> str:
         return f"{above}{quote(name)}{query}"
 
-    return PlainGetBuilder(PlainRequest(address, path, f"x-ms-version: {VERSION}\r\n{line}", asks_sums=True))
+    return PlainGetBuilder(
+        PlainRequest(address, path, f"x-ms-version: {VERSION}\r\n{line}", checksum_needs_head=True)
+    )

@@ -42,7 +42,7 @@ CLOSING = 5
 class FsspecStore:
     """A store behind an fsspec file system."""
 
-    parts = None
+    multipart = None
 
     def __init__(self, uri: Uri, config: StoreConfig, limits: Limits = LIMITS) -> None:
         self.uri = uri
@@ -57,8 +57,8 @@ class FsspecStore:
         self._call_seconds = limits.connect_seconds + limits.stall_seconds + limits.retry_seconds
 
     @cached_property
-    def requests(self) -> RequestBuilder | None:
-        """See `Store.requests`."""
+    def request_builder(self) -> RequestBuilder | None:
+        """See `Store.request_builder`."""
         return get_builder_for(self.uri, self._config, self._settings, lambda: self._calls.fs)
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:

@@ -20,7 +20,7 @@ class PlainRequest(msgspec.Struct, frozen=True):
         path: Path and query of a name, encoded as they are sent.
         lines: Header lines that each request has, with their ends.
         matches: Whether the store heeds `If-Match` with a listing's tag.
-        asks_sums: See `podferry.storage.request_builder.RequestBuilder`.
+        checksum_needs_head: See `podferry.storage.request_builder.RequestBuilder`.
         token: Further header lines, such as those with a token, that change meanwhile.
     """
 
@@ -28,7 +28,7 @@ class PlainRequest(msgspec.Struct, frozen=True):
     path: Callable[[str], str]
     lines: str = ""
     matches: bool = True
-    asks_sums: bool = False
+    checksum_needs_head: bool = False
     token: Refreshed[str] | None = None
 
 
@@ -37,23 +37,23 @@ class PlainGetBuilder:
 
     Attributes:
         origin: Where connections go.
-        asks_sums: See `podferry.storage.request_builder.RequestBuilder`.
+        checksum_needs_head: See `podferry.storage.request_builder.RequestBuilder`.
     """
 
     def __init__(self, plain: PlainRequest) -> None:
         self.origin = plain.address.origin
-        self.asks_sums = plain.asks_sums
+        self.checksum_needs_head = plain.checksum_needs_head
         self._plain = plain
         self._lines = f"HTTP/1.1\r\nHost: {plain.address.host}\r\n{AGENT}{plain.lines}"
 
     async def prepare(self, entries: Sequence[Entry]) -> None:
-        """See `Requests.prepare`."""
+        """See `RequestBuilder.prepare`."""
         del entries  # one token is for them all
         if self._plain.token is not None:
             await self._plain.token.renew()
 
-    def head(self, entry: Entry, start: int, length: int, method: str = "GET") -> bytes:
-        """See `Requests.head`.
+    def build(self, entry: Entry, start: int, length: int, method: str = "GET") -> bytes:
+        """See `RequestBuilder.build`.
 
         Raises:
             CredentialsMissing: Nothing has been prepared.

@@ -37,12 +37,12 @@ class LocalMultipart:
     """Parts of one file.
 
     Attributes:
-        least: A file system takes any size.
-        most: Beyond any object; the size of a file is the limit.
+        min_part_bytes: A file system takes any size.
+        max_parts: Beyond any object; the size of a file is the limit.
     """
 
-    least = 1
-    most = 1 << 31
+    min_part_bytes = 1
+    max_parts = 1 << 31
 
     def __init__(self, call: Call, place: StoreLocation, root: Path) -> None:
         self._call = call
@@ -50,16 +50,16 @@ class LocalMultipart:
         self._root = root
 
     async def begin(self, name: str, part_bytes: int) -> str:
-        """See `PartStore.begin`."""
-        check_begin(self._place.uri / checked_name(name), part_bytes, self.least)
+        """See `MultipartStore.begin`."""
+        check_begin(self._place.uri / checked_name(name), part_bytes, self.min_part_bytes)
         token = secrets.token_hex(8)
         await self._call(name, lambda: self._begin(name, token), "written")
         return f"{token}-{part_bytes}"
 
     async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> UploadedPart:
-        """See `PartStore.send`."""
+        """See `MultipartStore.send`."""
         path, part_bytes = self._hidden(name, upload)
-        check_part(self._place.uri / name, number, len(data), part_bytes, self.most)
+        check_part(self._place.uri / name, number, len(data), part_bytes, self.max_parts)
         start = (number - 1) * part_bytes
 
         def work() -> int:
@@ -71,13 +71,13 @@ class LocalMultipart:
         return UploadedPart(number, f"{checksum:016x}", checksum, len(data))
 
     async def complete(self, name: str, upload: str, receipts: Sequence[UploadedPart]) -> None:
-        """See `PartStore.complete`."""
+        """See `MultipartStore.complete`."""
         path, _ = self._hidden(name, upload)
         whole = whole_of(in_order(self._place.uri / name, receipts))
         await self._call(name, lambda: self._complete(name, upload, path, whole), "written")
 
     async def abort(self, name: str, upload: str) -> None:
-        """See `PartStore.abort`."""
+        """See `MultipartStore.abort`."""
         if UPLOAD.fullmatch(upload):
             path, _ = self._hidden(name, upload)
             await self._call(name, lambda: unlink(path), "removed")

@@ -40,11 +40,11 @@ class LocalStore:
     """A directory as a store; blocking calls run in threads."""
 
     exclusive_create = True
-    requests = None
+    request_builder = None
 
     def __init__(self, uri: Uri, limits: Limits = LIMITS) -> None:
         self.uri = uri
-        self.parts = LocalMultipart(self._call, StoreLocation(uri), TOP / uri.key)
+        self.multipart = LocalMultipart(self._call, StoreLocation(uri), TOP / uri.key)
         self._root = TOP / uri.key
         self._place = StoreLocation(uri)
         self._limits = limits

@@ -16,31 +16,31 @@ class MemoryMultipart:
     """Parts in a dictionary.
 
     Attributes:
-        least: Parts may be as small as a test likes.
-        most: As at S3.
+        min_part_bytes: Parts may be as small as a test likes.
+        max_parts: As at S3.
     """
 
-    least = 1
-    most = 10_000
+    min_part_bytes = 1
+    max_parts = 10_000
 
     def __init__(self, uri: Uri, content: Content) -> None:
         self._uri = uri
         self._content = content
 
     async def begin(self, name: str, part_bytes: int) -> str:
-        """See `PartStore.begin`."""
-        check_begin(self._uri / checked_name(name), part_bytes, self.least)
+        """See `MultipartStore.begin`."""
+        check_begin(self._uri / checked_name(name), part_bytes, self.min_part_bytes)
         fault = await self._content.meet("begin", name)
         upload = self._content.hold(self._key(name), part_bytes)
         fault.ends()
         return upload
 
     async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> UploadedPart:
-        """See `PartStore.send`."""
+        """See `MultipartStore.send`."""
         promised = crc64(data)
         fault = await self._content.meet("send", f"{checked_name(name)}#{number}")
         held = self._held(name, upload, forget=fault.forget)
-        check_part(self._uri / name, number, len(data), held.part_bytes, self.most)
+        check_part(self._uri / name, number, len(data), held.part_bytes, self.max_parts)
         arrived = fault.damaged(data)
         if crc64(arrived) != promised:
             raise Unavailable.of(f"part {number} of {self._uri / name} arrived damaged", "", "Send it again")
@@ -49,7 +49,7 @@ class MemoryMultipart:
         return UploadedPart(number, _tag(promised), promised, len(data))
 
     async def complete(self, name: str, upload: str, receipts: Sequence[UploadedPart]) -> None:
-        """See `PartStore.complete`."""
+        """See `MultipartStore.complete`."""
         ordered = in_order(self._uri / checked_name(name), receipts)
         fault = await self._content.meet("complete", name)
         try:
@@ -63,7 +63,7 @@ class MemoryMultipart:
         fault.ends()
 
     async def abort(self, name: str, upload: str) -> None:
-        """See `PartStore.abort`."""
+        """See `MultipartStore.abort`."""
         fault = await self._content.meet("abort", checked_name(name))
         self._content.uploads.pop(upload, None)
         fault.ends()

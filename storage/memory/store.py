@@ -32,17 +32,17 @@ class MemoryStore:
     Attributes:
         uri: Where it is opened.
         content: Shared by all stores of the same name, as are the `faults` in it.
-        parts: Writes large objects in parts.
+        multipart: Writes large objects in parts.
     """
 
     exclusive_create = True
-    requests = None
+    request_builder = None
 
     def __init__(self, uri: Uri, content: Content | None = None) -> None:
         self.uri = uri
         self.content = CONTENTS.setdefault(uri.bucket, Content()) if content is None else content
         self.faults = self.content.faults
-        self.parts = MemoryMultipart(uri, self.content)
+        self.multipart = MemoryMultipart(uri, self.content)
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
         """See `Store.entries`. The tag is the first 32 digits of the content's SHA-256."""

@@ -53,8 +53,8 @@ class ObstoreStore:
         self._config = config
 
     @cached_property
-    def parts(self) -> MultipartStore | None:
-        """See `Store.parts`: S3's alone. What it needs is loaded here, as most stores are only read."""
+    def multipart(self) -> MultipartStore | None:
+        """See `Store.multipart`: S3's alone. What it needs is loaded here, as most stores are only read."""
         if self.uri.scheme in AZURE:
             return None
         engine = importlib.import_module("podferry.storage.s3.multipart")
@@ -62,8 +62,8 @@ class ObstoreStore:
         return found
 
     @cached_property
-    def requests(self) -> RequestBuilder | None:
-        """See `Store.requests`. What makes them is loaded here, as not every store is read so."""
+    def request_builder(self) -> RequestBuilder | None:
+        """See `Store.request_builder`. What makes them is loaded here, as not every store is read so."""
         azure = self.uri.scheme in AZURE
         maker = importlib.import_module(
             "podferry.storage." + ("azure.get_builder" if azure else "s3.get_builder")
@@ -170,9 +170,9 @@ class ObstoreStore:
 
     async def close(self) -> None:
         """Give back the connections of uploads in parts; obstore gives back its own with the client."""
-        parts = self.__dict__.get("parts")
-        if parts is not None:
-            await parts.close()
+        multipart = self.__dict__.get("multipart")
+        if multipart is not None:
+            await multipart.close()
 
     def _key(self, name: str) -> str:
         if "\\" in name and self.uri.scheme in AZURE:

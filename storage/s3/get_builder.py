@@ -27,7 +27,7 @@ class S3GetBuilder:
         origin: Where connections go; with the bucket in the host's name where the store is opened so.
     """
 
-    asks_sums = True
+    checksum_needs_head = True
 
     def __init__(self, access: S3Access, address: Address, keys: Refreshed[Keys] | None) -> None:
         self.origin = address.origin
@@ -40,7 +40,7 @@ class S3GetBuilder:
         self._signature: Signature | None = None
 
     async def prepare(self, entries: Sequence[Entry]) -> None:
-        """See `Requests.prepare`.
+        """See `RequestBuilder.prepare`.
 
         Raises:
             CredentialsMissing: There are no keys, or the public one cannot stand in a request.
@@ -59,8 +59,8 @@ class S3GetBuilder:
             )
         self._signature = Signature(found, self._region, self._host)
 
-    def head(self, entry: Entry, start: int, length: int, method: str = "GET") -> bytes:
-        """See `Requests.head`. The range is not signed, as S3 does not ask for it.
+    def build(self, entry: Entry, start: int, length: int, method: str = "GET") -> bytes:
+        """See `RequestBuilder.build`. The range is not signed, as S3 does not ask for it.
 
         Checksums are asked for with the whole object only: with a range S3 has none to state.
 

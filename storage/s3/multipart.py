@@ -48,12 +48,12 @@ class S3Multipart:
     """Parts of objects of one bucket.
 
     Attributes:
-        least: "Amazon S3 multipart upload limits": 5 MiB.
-        most: The same: 10,000.
+        min_part_bytes: "Amazon S3 multipart upload limits": 5 MiB.
+        max_parts: The same: 10,000.
     """
 
-    least = 5 * MIB
-    most = 10_000
+    min_part_bytes = 5 * MIB
+    max_parts = 10_000
     largest = 5 << 30
     """Bytes of the largest part: the same source."""
 
@@ -64,8 +64,8 @@ class S3Multipart:
         self._keeps = True  # until the server shows that it does not
 
     async def begin(self, name: str, part_bytes: int) -> str:
-        """See `PartStore.begin`."""
-        check_begin(self._uri / checked_name(name), part_bytes, self.least)
+        """See `MultipartStore.begin`."""
+        check_begin(self._uri / checked_name(name), part_bytes, self.min_part_bytes)
         if self._keeps:
             try:
                 answer = await self._requests.send(S3Request("POST", name, {"uploads": ""}, WITH_CHECKSUM))
@@ -80,10 +80,10 @@ class S3Multipart:
         return f"{SIGNED}:{self._upload_id(name, answer)}"
 
     async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> UploadedPart:
-        """See `PartStore.send`."""
+        """See `MultipartStore.send`."""
         how, upload_id = self._named(name, upload)
         uri = self._uri / name
-        check_part(uri, number, len(data), self.largest, self.most)
+        check_part(uri, number, len(data), self.largest, self.max_parts)
         checksum = await asyncio.to_thread(crc64, data)
         headers = {CHECKSUM: _base64(checksum)} if how == KEPT else {}
         query = {"partNumber": str(number), "uploadId": upload_id}
@@ -94,7 +94,7 @@ class S3Multipart:
         return UploadedPart(number, answer.headers.get("ETag", ""), checksum, len(data))
 
     async def complete(self, name: str, upload: str, receipts: Sequence[UploadedPart]) -> None:
-        """See `PartStore.complete`."""
+        """See `MultipartStore.complete`."""
         how, upload_id = self._named(name, upload)
         ordered = in_order(self._uri / name, receipts)
         whole = whole_of(ordered)
@@ -119,7 +119,7 @@ class S3Multipart:
                 raise unknown_upload(self._uri / name, upload, "another object came of it, or none")
 
     async def abort(self, name: str, upload: str) -> None:
-        """See `PartStore.abort`."""
+        """See `MultipartStore.abort`."""
         checked_name(name)
         with suppress(NotFound):
             _, upload_id = self._named(name, upload)

@@ -36,27 +36,27 @@ async def reopen(versitygw, fresh):
 
 
 async def test_the_server_keeps_the_checksum_of_the_whole(store, data):
-    upload = await store.parts.begin("big", PART)
+    upload = await store.multipart.begin("big", PART)
     assert upload.startswith("crc64nvme:")
     receipts = await send_all(store, "big", upload, data)  # noqa: F405
-    await store.parts.complete("big", upload, receipts)
-    assert await store.parts._is_there("big", whole_of(receipts), []) is True
+    await store.multipart.complete("big", upload, receipts)
+    assert await store.multipart._is_there("big", whole_of(receipts), []) is True
     wrong = [*receipts[:2], msgspec.structs.replace(receipts[2], crc64=1)]
-    assert await store.parts._is_there("big", whole_of(wrong), []) is False
+    assert await store.multipart._is_there("big", whole_of(wrong), []) is False
 
 
 async def test_a_part_that_is_not_what_its_checksum_says_is_refused(store, data, monkeypatch):
-    upload = await store.parts.begin("big", PART)
+    upload = await store.multipart.begin("big", PART)
     monkeypatch.setattr("podferry.storage.s3.multipart.crc64", lambda _: 1)
     with pytest.raises(Unavailable, match="did not arrive as they were sent"):
-        await store.parts.send("big", upload, 1, data[0])
+        await store.multipart.send("big", upload, 1, data[0])
 
 
 async def test_a_whole_that_is_not_what_its_checksum_says_is_refused(store, data):
-    upload = await store.parts.begin("big", PART)
+    upload = await store.multipart.begin("big", PART)
     receipts = await send_all(store, "big", upload, data)  # noqa: F405
     with pytest.raises(FerryError):
-        await store.parts.complete(
+        await store.multipart.complete(
             "big", upload, [msgspec.structs.replace(receipts[0], crc64=1), *receipts[1:]]
         )
     with pytest.raises(NotFound):
@@ -64,31 +64,31 @@ async def test_a_whole_that_is_not_what_its_checksum_says_is_refused(store, data
 
 
 async def test_parts_that_the_server_does_not_hold_are_told(store, data):
-    upload = await store.parts.begin("big", PART)
+    upload = await store.multipart.begin("big", PART)
     receipts = await send_all(store, "big", upload, data)  # noqa: F405
     other = msgspec.structs.replace(receipts[0], tag='"0123456789abcdef0123456789abcdef"')
     with pytest.raises(NotFound, match="Begin it anew"):
-        await store.parts.complete("big", upload, [other, *receipts[1:]])
+        await store.multipart.complete("big", upload, [other, *receipts[1:]])
 
 
 async def test_signed_parts_are_verified_too(store, data):
-    store.parts._keeps = False
-    upload = await store.parts.begin("big", PART)
+    store.multipart._keeps = False
+    upload = await store.multipart.begin("big", PART)
     assert upload.startswith("sha256:")
     receipts = await send_all(store, "big", upload, data)  # noqa: F405
-    await store.parts.complete("big", upload, receipts)
-    await store.parts.complete("big", upload, receipts)
+    await store.multipart.complete("big", upload, receipts)
+    await store.multipart.complete("big", upload, receipts)
     assert bytes(await store.read("big")) == b"".join(data)
 
 
 async def test_wrong_credentials_and_buckets_are_told_also_of_parts(reopen, data):
     wrong = [{**KEYS, "AWS_ACCESS_KEY_ID": "other"}, {**KEYS, "AWS_SECRET_ACCESS_KEY": "other"}]
-    known = await reopen().parts.begin("big", PART)
+    known = await reopen().multipart.begin("big", PART)
     for keys in wrong:
-        parts = reopen(keys=keys).parts
+        parts = reopen(keys=keys).multipart
         with pytest.raises(AccessDenied):
             await parts.begin("big", PART)
         with pytest.raises(AccessDenied):
             await parts.send("big", known, 1, data[0])
     with pytest.raises(BucketNotFound):
-        await reopen("no-such-bucket").parts.begin("big", PART)
+        await reopen("no-such-bucket").multipart.begin("big", PART)

@@ -75,7 +75,7 @@ async def served():
 async def test_the_lane_takes_what_oss_sends(served, held):
     oss, endpoint = served
     store = open_store(Uri("oss", "bucket", "run/1"), StoreConfig(endpoint=endpoint, credentials=held))
-    client = Client(store.requests)
+    client = Client(store.request_builder)
     for name in NAMES:
         entry = Entry(name, len(DATA), "0123456789ABCDEF0123456789ABCDEF-2")
         for start, length in ((0, len(DATA)), (1000, 500)):
@@ -85,7 +85,7 @@ async def test_the_lane_takes_what_oss_sends(served, held):
             assert found is not None
             assert found.kind is ChecksumKind.CRC64XZ
             assert matches(found, memoryview(DATA))
-    assert not store.requests.asks_sums
+    assert not store.request_builder.checksum_needs_head
     assert not oss.refused
     await client.close()
     await store.close()
@@ -95,7 +95,7 @@ async def test_with_a_wrong_key_it_is_refused(served):
     oss, endpoint = served
     wrong = KEYS | {"OSS_ACCESS_KEY_SECRET": "other"}
     store = open_store(Uri("oss", "bucket"), StoreConfig(endpoint=endpoint, credentials=wrong))
-    client = Client(store.requests)
+    client = Client(store.request_builder)
     status, plain, _, _ = await client.get(Entry("a", len(DATA)), 0, len(DATA))
     assert (status, plain) == (403, False)
     assert oss.refused
@@ -105,7 +105,7 @@ async def test_with_a_wrong_key_it_is_refused(served):
 
 def test_a_bucket_is_a_host_of_its_own():
     config = StoreConfig(endpoint="https://oss-cn-hangzhou.aliyuncs.com", credentials=KEYS)
-    requests = open_store(Uri("oss", "my-bucket"), config).requests
+    requests = open_store(Uri("oss", "my-bucket"), config).request_builder
     assert (requests.origin.host, requests.origin.port, requests.origin.tls) == (
         "my-bucket.oss-cn-hangzhou.aliyuncs.com",
         443,
@@ -115,4 +115,4 @@ def test_a_bucket_is_a_host_of_its_own():
 
 def test_what_oss2_would_not_take_is_left_to_the_file_system():
     for uri, endpoint in ((Uri("oss", "b"), None), (Uri("oss", "Not A Bucket"), "https://x.aliyuncs.com")):
-        assert open_store(uri, StoreConfig(endpoint=endpoint, credentials=KEYS)).requests is None
+        assert open_store(uri, StoreConfig(endpoint=endpoint, credentials=KEYS)).request_builder is None

@@ -37,7 +37,7 @@ async def store(request, fresh):
 
 async def test_many_are_asked_for_at_once(store):
     await asyncio.gather(*(store.write(f"m/{i}", bytes([i]) * i) for i in range(40)))
-    clients = {entry: Client(store.requests) async for entry in store.entries()}
+    clients = {entry: Client(store.request_builder) async for entry in store.entries()}
     answers = await asyncio.gather(*(client.get(entry) for entry, client in clients.items()))
     for entry, (status, plain, _, body) in zip(clients, answers, strict=True):
         number = int(entry.name.rpartition("/")[2])
@@ -56,7 +56,7 @@ async def test_many_are_asked_for_at_once(store):
 async def test_a_wrong_key_is_refused(request, server, wrong, fresh):
     store = opened(request, server, fresh)
     await store.write("a", b"x")
-    client = Client(opened(request, server, fresh, **wrong).requests)
+    client = Client(opened(request, server, fresh, **wrong).request_builder)
     status, plain, _, _ = await client.get(await store.stat("a"))
     assert (status, plain) == (403, False)
     await store.close()
@@ -67,7 +67,7 @@ async def test_a_shared_access_signature_is_taken(request):
     await store.write("a", b"0123")
     signed = obstore.sign(store._store, "GET", "plain/a", timedelta(minutes=5))
     key = {"AZURE_STORAGE_ACCOUNT_KEY": "", "AZURE_STORAGE_SAS_TOKEN": signed.partition("?")[2]}
-    client = Client(opened(request, "azurite", "plain", **key).requests)
+    client = Client(opened(request, "azurite", "plain", **key).request_builder)
     status, plain, _, body = await client.get(await store.stat("a"), 1, 2)
     assert (status, plain, body) == (206, True, b"12")
     await client.close()

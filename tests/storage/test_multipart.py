@@ -48,7 +48,7 @@ async def reopen(request, kind, fresh, tmp_path, quick):
 
 def test_stores_without_parts_say_so(tmp_path):
     for uri in (Uri("memory", "m", "", (("engine", "fsspec"),)), Uri("http", "127.0.0.1:1")):
-        assert open_store(uri).parts is None
+        assert open_store(uri).multipart is None
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,6 @@ def test_stores_without_parts_say_so(tmp_path):
     ],
 )
 def test_large_objects_get_larger_parts(size, wished, expected):
-    parts = open_store(Uri("memory", "m")).parts
+    parts = open_store(Uri("memory", "m")).multipart
     assert part_bytes_for(size, wished, parts) == expected
-    assert -(-size // expected) <= parts.most
+    assert -(-size // expected) <= parts.max_parts

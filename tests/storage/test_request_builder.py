@@ -105,5 +105,5 @@ def test_no_tag_brings_lines_of_its_own(tag):
 @pytest.mark.parametrize("uri", ["file:///tmp/x", "memory://b/x", "memory://b/x?engine=fsspec"])
 async def test_what_is_no_http_has_no_requests(uri):
     store = open_store(parse_uri(uri))
-    assert store.requests is None
+    assert store.request_builder is None
     await store.close()

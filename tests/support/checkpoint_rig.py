@@ -52,7 +52,7 @@ class StrictStore(MemoryStore):
 
     def __init__(self, content: Content) -> None:
         super().__init__(parse_uri(BASE), content)
-        self.parts = StrictParts(self)
+        self.multipart = StrictParts(self)
         self.gated = ""
         self.reached, self.go = threading.Event(), threading.Event()
 

@@ -35,7 +35,7 @@ def data(part):
 
 
 async def send_all(store, name, upload, data):
-    sends = (store.parts.send(name, upload, i + 1, memoryview(item)) for i, item in enumerate(data))
+    sends = (store.multipart.send(name, upload, i + 1, memoryview(item)) for i, item in enumerate(data))
     return await asyncio.gather(*sends)
 
 
@@ -44,7 +44,7 @@ async def names(store):
 
 
 async def test_parts_make_an_object_once_they_are_complete(store, part, data):
-    upload = await store.parts.begin("d/big", part)
+    upload = await store.multipart.begin("d/big", part)
     receipts = await send_all(store, "d/big", upload, data)
     assert [receipt.number for receipt in receipts] == [1, 2, 3]
     assert [receipt.crc64 for receipt in receipts] == [crc64(item) for item in data]
@@ -53,109 +53,109 @@ async def test_parts_make_an_object_once_they_are_complete(store, part, data):
     assert await store.children() == []
     with pytest.raises(NotFound):
         await store.stat("d/big")
-    await store.parts.complete("d/big", upload, receipts)
+    await store.multipart.complete("d/big", upload, receipts)
     assert bytes(await store.read("d/big")) == b"".join(data)
     assert (await store.stat("d/big")).size == sum(map(len, data))
     assert await names(store) == ["d/big"]
 
 
 async def test_parts_may_come_in_any_order(store, part, data):
-    upload = await store.parts.begin("big", part)
-    receipts = [await store.parts.send("big", upload, i + 1, data[i]) for i in (2, 0, 1)]
-    await store.parts.complete("big", upload, receipts)
+    upload = await store.multipart.begin("big", part)
+    receipts = [await store.multipart.send("big", upload, i + 1, data[i]) for i in (2, 0, 1)]
+    await store.multipart.complete("big", upload, receipts)
     assert bytes(await store.read("big")) == b"".join(data)
 
 
 async def test_a_part_that_is_sent_again_replaces_the_first(store, part, data):
-    upload = await store.parts.begin("big", part)
-    old = [await store.parts.send("big", upload, 1, data[1]) for _ in range(2)]
+    upload = await store.multipart.begin("big", part)
+    old = [await store.multipart.send("big", upload, 1, data[1]) for _ in range(2)]
     receipts = await send_all(store, "big", upload, data)
     assert old[0].tag == old[1].tag != receipts[0].tag
-    await store.parts.complete("big", upload, receipts)
+    await store.multipart.complete("big", upload, receipts)
     assert bytes(await store.read("big")) == b"".join(data)
 
 
 @pytest.mark.parametrize("size", [1, 1000])
 async def test_one_short_part_is_enough(store, part, size):
-    upload = await store.parts.begin("small", part)
-    receipt = await store.parts.send("small", upload, 1, b"x" * size)
-    await store.parts.complete("small", upload, [receipt])
+    upload = await store.multipart.begin("small", part)
+    receipt = await store.multipart.send("small", upload, 1, b"x" * size)
+    await store.multipart.complete("small", upload, [receipt])
     assert bytes(await store.read("small")) == b"x" * size
 
 
 async def test_all_parts_may_be_whole(store, part, data):
-    upload = await store.parts.begin("even", part)
+    upload = await store.multipart.begin("even", part)
     receipts = await send_all(store, "even", upload, data[:2])
-    await store.parts.complete("even", upload, receipts)
+    await store.multipart.complete("even", upload, receipts)
     assert bytes(await store.read("even")) == b"".join(data[:2])
 
 
 async def test_a_process_that_starts_again_sends_only_what_is_missing(reopen, part, data):
     first = reopen()
-    upload = await first.parts.begin("big", part)
-    receipts = [await first.parts.send("big", upload, 2, data[1])]
+    upload = await first.multipart.begin("big", part)
+    receipts = [await first.multipart.send("big", upload, 2, data[1])]
     await first.close()
     second = reopen()
-    receipts.append(await second.parts.send("big", upload, 3, data[2]))
+    receipts.append(await second.multipart.send("big", upload, 3, data[2]))
     await second.close()
     third = reopen()
-    receipts.append(await third.parts.send("big", upload, 1, data[0]))
+    receipts.append(await third.multipart.send("big", upload, 1, data[0]))
     await third.close()
     last = reopen()
-    await last.parts.complete("big", upload, receipts)
+    await last.multipart.complete("big", upload, receipts)
     assert bytes(await last.read("big")) == b"".join(data)
 
 
 async def test_completing_again_succeeds_where_the_object_is_there(reopen, store, part, data):
-    upload = await store.parts.begin("big", part)
+    upload = await store.multipart.begin("big", part)
     receipts = await send_all(store, "big", upload, data)
-    await store.parts.complete("big", upload, receipts)
-    await store.parts.complete("big", upload, receipts)
-    await reopen().parts.complete("big", upload, receipts)
+    await store.multipart.complete("big", upload, receipts)
+    await store.multipart.complete("big", upload, receipts)
+    await reopen().multipart.complete("big", upload, receipts)
     assert bytes(await store.read("big")) == b"".join(data)
 
 
 async def test_completing_again_fails_where_another_object_is_there(store, unknown, part, data):
-    upload = await store.parts.begin("big", part)
+    upload = await store.multipart.begin("big", part)
     receipts = await send_all(store, "big", upload, data)
-    await store.parts.complete("big", upload, receipts)
+    await store.multipart.complete("big", upload, receipts)
     await store.write("big", b"x" * sum(map(len, data)))
     with pytest.raises(unknown):
-        await store.parts.complete("big", upload, receipts)
+        await store.multipart.complete("big", upload, receipts)
     await store.delete(["big"])
     with pytest.raises(unknown):
-        await store.parts.complete("big", upload, receipts)
+        await store.multipart.complete("big", upload, receipts)
 
 
 async def test_an_upload_replaces_the_object_that_is_there(store, part, data):
     await store.write("big", b"old")
-    upload = await store.parts.begin("big", part)
+    upload = await store.multipart.begin("big", part)
     receipts = await send_all(store, "big", upload, data)
     assert bytes(await store.read("big")) == b"old"
-    await store.parts.complete("big", upload, receipts)
+    await store.multipart.complete("big", upload, receipts)
     assert bytes(await store.read("big")) == b"".join(data)
 
 
 async def test_uploads_of_one_name_do_not_meet(store, part, data):
-    one, two = [await store.parts.begin("big", part) for _ in range(2)]
+    one, two = [await store.multipart.begin("big", part) for _ in range(2)]
     assert one != two
     mine = await send_all(store, "big", one, data)
     other = await send_all(store, "big", two, data[::-1][1:])
-    await store.parts.complete("big", one, mine)
+    await store.multipart.complete("big", one, mine)
     assert bytes(await store.read("big")) == b"".join(data)
-    await store.parts.complete("big", two, other)
+    await store.multipart.complete("big", two, other)
     assert bytes(await store.read("big")) == data[1] + data[0]
 
 
 async def test_what_is_aborted_is_not_known_any_more(store, unknown, part, data):
-    upload = await store.parts.begin("big", part)
+    upload = await store.multipart.begin("big", part)
     receipts = await send_all(store, "big", upload, data)
-    await store.parts.abort("big", upload)
-    await store.parts.abort("big", upload)
+    await store.multipart.abort("big", upload)
+    await store.multipart.abort("big", upload)
     with pytest.raises(unknown):
-        await store.parts.send("big", upload, 1, data[0])
+        await store.multipart.send("big", upload, 1, data[0])
     with pytest.raises(unknown):
-        await store.parts.complete("big", upload, receipts)
+        await store.multipart.complete("big", upload, receipts)
     assert await names(store) == []
 
 
@@ -174,44 +174,44 @@ async def test_what_is_aborted_is_not_known_any_more(store, unknown, part, data)
 )
 async def test_an_upload_that_nobody_began_is_not_known(store, unknown, upload):
     with pytest.raises(unknown):
-        await store.parts.send("big", upload, 1, b"x")
+        await store.multipart.send("big", upload, 1, b"x")
     with pytest.raises(unknown):
-        await store.parts.complete("big", upload, [UploadedPart(1, '"tag"', crc64(b"x"), 1)])
-    await store.parts.abort("big", upload)
+        await store.multipart.complete("big", upload, [UploadedPart(1, '"tag"', crc64(b"x"), 1)])
+    await store.multipart.abort("big", upload)
 
 
 async def test_receipts_that_are_missing_or_doubled_are_refused(store, part, data):
-    upload = await store.parts.begin("big", part)
+    upload = await store.multipart.begin("big", part)
     one, two, three = await send_all(store, "big", upload, data)
     for receipts in ([], [one, three], [two], [one, one, two, three]):
         with pytest.raises(Corrupt, match="missing or doubled"):
-            await store.parts.complete("big", upload, receipts)
+            await store.multipart.complete("big", upload, receipts)
     assert await names(store) == []
 
 
 async def test_what_does_not_fit_an_upload_is_refused(store, part):
-    upload = await store.parts.begin("big", part)
-    for number, data in ((0, b"x"), (store.parts.most + 1, b"x"), (1, b"")):
+    upload = await store.multipart.begin("big", part)
+    for number, data in ((0, b"x"), (store.multipart.max_parts + 1, b"x"), (1, b"")):
         with pytest.raises(Refused):
-            await store.parts.send("big", upload, number, data)
+            await store.multipart.send("big", upload, number, data)
     with pytest.raises(InvalidSpec):
-        await store.parts.begin("big", store.parts.least - 1)
+        await store.multipart.begin("big", store.multipart.min_part_bytes - 1)
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/../b", "/a"])
 async def test_uploads_stay_inside_the_store(store, part, name):
     with pytest.raises(InvalidSpec):
-        await store.parts.begin(name, part)
+        await store.multipart.begin(name, part)
     with pytest.raises(InvalidSpec):
-        await store.parts.send(name, "0123456789abcdef-5242880", 1, b"x")
+        await store.multipart.send(name, "0123456789abcdef-5242880", 1, b"x")
     with pytest.raises(InvalidSpec):
-        await store.parts.complete(name, "0123456789abcdef-5242880", [UploadedPart(1, "t", 0, 1)])
+        await store.multipart.complete(name, "0123456789abcdef-5242880", [UploadedPart(1, "t", 0, 1)])
 
 
 @pytest.mark.parametrize("name", ["with space/ünï+%20", "a&b=c?d#e", "~x;y@z:'\"(*)!"])
 async def test_odd_names_are_sent_in_parts(store, part, name):
-    upload = await store.parts.begin(name, part)
-    await store.parts.complete(name, upload, [await store.parts.send(name, upload, 1, b"odd")])
+    upload = await store.multipart.begin(name, part)
+    await store.multipart.complete(name, upload, [await store.multipart.send(name, upload, 1, b"odd")])
     assert bytes(await store.read(name)) == b"odd"
     assert await names(store) == [name]
 

@@ -6,13 +6,13 @@ from podferry.storage.request_builder import Origin, match_line, range_line
 class Plainly:
     """See `podferry.storage.request_builder.RequestBuilder`."""
 
-    def __init__(self, port, *, asks_sums=False):
+    def __init__(self, port, *, checksum_needs_head=False):
         self.origin = Origin("127.0.0.1", port, tls=False)
-        self.asks_sums = asks_sums
+        self.checksum_needs_head = checksum_needs_head
 
     async def prepare(self, entries):
         pass
 
-    def head(self, entry, start, length, method="GET"):
+    def build(self, entry, start, length, method="GET"):
         lines = f"Host: x\r\n{range_line(entry, start, length)}{match_line(entry.tag)}"
         return f"{method} /{entry.name} HTTP/1.1\r\n{lines}\r\n".encode()

@@ -17,19 +17,19 @@ from tests.support.store_contract import NAMES, ODD_NAMES
 class Client:
     """Speaks plain HTTP/1.1 over one connection."""
 
-    def __init__(self, requests):
-        self.requests = requests
+    def __init__(self, builder):
+        self.builder = builder
         self.streams = None
 
     async def get(self, entry, start=0, length=None, method="GET"):
         """Status of an answer, whether a lane takes it, header block and body."""
-        await self.requests.prepare([entry])
-        origin = self.requests.origin
+        await self.builder.prepare([entry])
+        origin = self.builder.origin
         if self.streams is None:
             self.streams = await asyncio.open_connection(origin.host, origin.port, ssl=origin.context())
         reader, writer = self.streams
         length = entry.size - start if length is None else length
-        writer.write(self.requests.head(entry, start, length, method))
+        writer.write(self.builder.build(entry, start, length, method))
         head = await reader.readuntil(b"\r\n\r\n")
         status = int(head.split()[1])
         fields = dict(line.lower().split(b":", 1) for line in head.split(b"\r\n")[1:] if line)
@@ -41,7 +41,7 @@ class Client:
         return status, self.plain(head, entry, start, length), head, body
 
     def plain(self, head, entry, start, length):
-        tag_field = self.requests.origin.tag_field.encode()
+        tag_field = self.builder.origin.tag_field.encode()
         try:
             return read_head(bytearray(head), len(head), entry, start, length, tag_field) is not None
         except UnexpectedResponse:
@@ -56,7 +56,7 @@ class Client:
 
 @pytest.fixture
 async def client(store):
-    client = Client(store.requests)
+    client = Client(store.request_builder)
     yield client
     await client.close()
 

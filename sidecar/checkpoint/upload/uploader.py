@@ -78,7 +78,7 @@ class Uploader:
         limit: int | None = None,
         meter: UploadCounters | None = None,
     ) -> None:
-        self._committer, self._parts, self._ledgers = committer, committer.catalogue.store.parts, ledgers
+        self._committer, self._parts, self._ledgers = committer, committer.catalogue.store.multipart, ledgers
         self._meter = meter or UploadCounters()
         # Under a cap a part is at most what goes in a second: what comes in bursts is felt by others.
         self._part_bytes = min(settings.part_bytes, max(limit or settings.part_bytes, MIB))

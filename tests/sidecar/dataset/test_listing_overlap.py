@@ -75,7 +75,7 @@ class Place:
         place = self
 
         class Listed(MemoryStore):
-            requests = Plainly(port)
+            request_builder = Plainly(port)
 
             async def entries(self, prefix=""):
                 async for entry in super().entries(prefix):

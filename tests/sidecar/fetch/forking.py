@@ -52,7 +52,7 @@ class NothingBehind:
     """A store that is reached by plain requests alone."""
 
     def __init__(self, port):
-        self.requests = Plainly(port)
+        self.request_builder = Plainly(port)
 
 
 async def prefetch(folder, port):

@@ -109,7 +109,7 @@ class Behind:
     """The store's own client: always right, unless told otherwise."""
 
     def __init__(self, requests):
-        self.requests = requests
+        self.request_builder = requests
         self.asked, self.spoilt = [], False
 
     async def read(self, name, start, length, tag, size):
@@ -148,7 +148,7 @@ def stage(tmp_path):
 class Rig:
     def __init__(self, stage, port, settings=SETTINGS):
         self.stage, self.settings = stage, settings
-        self.behind = Behind(Plainly(port, asks_sums=True))
+        self.behind = Behind(Plainly(port, checksum_needs_head=True))
         self.meter = TransferCounters()
 
     def prefetch(self):
@@ -203,12 +203,12 @@ async def test_a_range_that_is_handed_over_is_not_compared_with_the_sum_of_the_w
     """Some stores state the sum of the whole object with each range."""
 
     class Stating(Plainly):
-        asks_sums = False
+        checksum_needs_head = False
 
     objects.states_with_ranges = True
     objects.short = ("large", 3 * RANGE)
     rig = Rig(stage, port)
-    rig.behind.requests = Stating(port)
+    rig.behind.request_builder = Stating(port)
     await rig.prefetch().run()
     assert rig.held() == FILES
     assert rig.behind.asked == [("large", 3 * RANGE)]

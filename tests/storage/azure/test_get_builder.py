@@ -63,7 +63,7 @@ async def test_signatures_are_those_of_obstore(spy, monkeypatch, quick, name, ta
     seen.clear()
     now = parsedate_to_datetime(asked.headers["Date"]).timestamp()
     monkeypatch.setattr("podferry.storage.azure.get_builder.time.time", lambda: now)
-    first, sent = lines_of(store.requests.head(Entry(name, 10, tag), start, length))
+    first, sent = lines_of(store.request_builder.build(Entry(name, 10, tag), start, length))
     assert first == f"GET {asked.raw_path} HTTP/1.1"
     for field in ("Authorization", "Date", "Range", "If-Match", "x-ms-version"):
         assert sent.get(field.lower()) == asked.headers.get(field)
@@ -76,15 +76,15 @@ async def test_what_needs_no_signature_is_sent_as_it_is():
         "https://acc.blob.core.windows.net", **ACCOUNT, AZURE_STORAGE_SAS_TOKEN="?sv=1&sig=a%2Bb%3D"
     )
     await heads.prepare([entry])
-    first, sent = lines_of(heads.head(entry, 0, 10))
+    first, sent = lines_of(heads.build(entry, 0, 10))
     assert first == "GET /cont/run/a%20b?sv=1&sig=a%2Bb%3D HTTP/1.1"
     assert heads.origin == Origin("acc.blob.core.windows.net", 443, tls=True)
     assert sent["x-ms-version"]
     assert sent["if-match"] == '"t"'
-    assert lines_of(heads.head(entry, 0, 10, "HEAD"))[0].startswith("HEAD /cont")
-    _, sent = lines_of(heads_of(**ACCOUNT, AZURE_STORAGE_TOKEN="token").head(entry, 0, 9))
+    assert lines_of(heads.build(entry, 0, 10, "HEAD"))[0].startswith("HEAD /cont")
+    _, sent = lines_of(heads_of(**ACCOUNT, AZURE_STORAGE_TOKEN="token").build(entry, 0, 9))
     assert (sent["authorization"], sent["range"]) == ("Bearer token", "bytes=0-8")
-    first, sent = lines_of(heads_of(key="", **ACCOUNT, AZURE_SKIP_SIGNATURE="true").head(entry, 0, 10))
+    first, sent = lines_of(heads_of(key="", **ACCOUNT, AZURE_SKIP_SIGNATURE="true").build(entry, 0, 10))
     assert (first, "authorization" in sent) == ("GET /cont/a%20b HTTP/1.1", False)
 
 

@@ -75,7 +75,7 @@ def heads_of(uri, file_system=None, **held):
 
 def test_files_are_asked_for_as_they_lie():
     heads = heads_of(Uri("https", "data.example.com:8443", "set one"))
-    first, sent = lines_of(heads.head(ENTRY, 0, 10))
+    first, sent = lines_of(heads.build(ENTRY, 0, 10))
     assert first == "GET /set%20one/a%20b%2B%25/%C3%BC HTTP/1.1"
     assert sent["Host"] == "data.example.com:8443"
     assert sent["Accept-Encoding"] == "identity"
@@ -100,9 +100,9 @@ async def test_google_is_asked_by_its_json_api_with_the_token_of_the_moment(monk
     monkeypatch.setattr("podferry.storage.credentials.refresh.RENEW_SECONDS", 0)
     heads = heads_of(Uri("gs", "bucket", "run"), Credentials())
     with pytest.raises(CredentialsMissing, match="no token"):
-        heads.head(ENTRY, 0, 10)
+        heads.build(ENTRY, 0, 10)
     await heads.prepare([ENTRY])
-    first, sent = lines_of(heads.head(ENTRY, 0, 10))
+    first, sent = lines_of(heads.build(ENTRY, 0, 10))
     assert first == "GET /download/storage/v1/b/bucket/o/run%2Fa%20b%2B%25%2F%C3%BC?alt=media HTTP/1.1"
     assert sent["Host"] == "storage.googleapis.com"
     assert sent["Authorization"] == "Bearer first"
@@ -110,7 +110,7 @@ async def test_google_is_asked_by_its_json_api_with_the_token_of_the_moment(monk
     assert heads.origin.tag_field == "etag"
     for _ in range(2):  # the second time there is none: the last one stays
         await heads.prepare([ENTRY])
-        assert lines_of(heads.head(ENTRY, 0, 10))[1]["Authorization"] == "Bearer second"
+        assert lines_of(heads.build(ENTRY, 0, 10))[1]["Authorization"] == "Bearer second"
 
 
 async def test_without_a_token_the_engine_is_left_to_explain():

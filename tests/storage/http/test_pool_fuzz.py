@@ -278,14 +278,14 @@ def test_each_defect_in_each_form_whole_and_byte_by_byte(kind, ranged):
 class Plain:
     """How a store is asked that signs nothing."""
 
-    def __init__(self, port, asks_sums, bundle=""):
+    def __init__(self, port, checksum_needs_head, bundle=""):
         self.origin = Origin("127.0.0.1", port, tls=bool(bundle), bundle=bundle)
-        self.asks_sums = asks_sums
+        self.checksum_needs_head = checksum_needs_head
 
     async def prepare(self, entries):
         pass
 
-    def head(self, entry, start, length, method="GET"):
+    def build(self, entry, start, length, method="GET"):
         return (
             f"{method} /{entry.name} HTTP/1.1\r\nHost: x\r\n{range_line(entry, start, length)}\r\n".encode()
         )
@@ -344,7 +344,7 @@ class Server:
             await server.wait_closed()
 
 
-async def staged(folder, files, server, *, asks_sums, context=None, bundle=""):
+async def staged(folder, files, server, *, checksum_needs_head, context=None, bundle=""):
     """What a prefetch over the lane makes of a directory, and its meter."""
     store = MemoryStore(parse_uri("memory://fuzz"), Content())
     store.content.objects = dict(files)
@@ -355,7 +355,7 @@ async def staged(folder, files, server, *, asks_sums, context=None, bundle=""):
     plan = plan_fetch(manifest, stage.claim(manifest), SMALL)
     try:
         async with server.listening(context) as port:
-            source = FetchSource(Behind(store, Plain(port, asks_sums, bundle)))
+            source = FetchSource(Behind(store, Plain(port, checksum_needs_head, bundle)))
             await Fetcher(plan, source, stage, SMALL, meter=meter).run()
     finally:
         stage.close()
@@ -366,7 +366,7 @@ class Behind:
     """The store's own client: its objects have other tags than those that the server sends."""
 
     def __init__(self, store, requests):
-        self.store, self.requests = store, requests
+        self.store, self.request_builder = store, requests
 
     async def read(self, name, start, length, tag, size):
         return await self.store.read(name, start, length)
@@ -418,7 +418,9 @@ async def test_the_stage_is_the_truth_whatever_the_server_sends(
 ):
     files = {f"f{number}": truth(number, 0, size) for number, size in enumerate(sizes)}
     server = Server(files, answers, cuts)
-    found, meter = await staged(tmp_path_factory.mktemp("fuzz"), files, server, asks_sums=asks, **tls)
+    found, meter = await staged(
+        tmp_path_factory.mktemp("fuzz"), files, server, checksum_needs_head=asks, **tls
+    )
     assert found == files
     assert meter.files == len(files)
     assert meter.bytes - meter.discarded == sum(sizes)
@@ -427,7 +429,7 @@ async def test_the_stage_is_the_truth_whatever_the_server_sends(
 async def test_a_sound_server_needs_nobody_behind_it(tmp_path, tls):
     files = {f"f{number}": truth(number, 0, 600 * number) for number in range(12)}
     server = Server(files, [(good, 0), (good, 1), (good_and_closed, 0), (good_and_closed, 1)], [])
-    found, meter = await staged(tmp_path, files, server, asks_sums=False, **tls)
+    found, meter = await staged(tmp_path, files, server, checksum_needs_head=False, **tls)
     assert found == files
     assert (meter.handed_over, meter.discarded) == (0, 0)
 
@@ -441,7 +443,7 @@ async def test_what_others_do_with_its_meter_is_nothing_to_its_pace(tmp_path, mo
     )
     monkeypatch.setattr(TransferCounters, "first_byte", lambda meter, seconds: meter.take())
     files = {f"f{number}": truth(number, 0, 600) for number in range(200)}
-    await staged(tmp_path, files, Server(files, [(good, 0)], []), asks_sums=False)
+    await staged(tmp_path, files, Server(files, [(good, 0)], []), checksum_needs_head=False)
     assert all(one.jobs >= 0 and one.bytes >= 0 for one in seen)
     assert sum(one.jobs for one in seen) <= 200
     assert seen

@@ -26,8 +26,8 @@ def store(root):
 
 
 async def sent(store, name="d/big"):
-    upload = await store.parts.begin(name, PART)
-    return upload, [await store.parts.send(name, upload, i + 1, data) for i, data in enumerate(DATA)]
+    upload = await store.multipart.begin(name, PART)
+    return upload, [await store.multipart.send(name, upload, i + 1, data) for i, data in enumerate(DATA)]
 
 
 def files(root):
@@ -40,13 +40,13 @@ async def test_parts_lie_in_one_hidden_file_beside_the_target(store, root):
     assert hidden.parent == root / "d"
     assert is_temporary(hidden.name)
     assert hidden.read_bytes() == b"".join(DATA)
-    await store.parts.complete("d/big", upload, receipts)
+    await store.multipart.complete("d/big", upload, receipts)
     assert files(root) == [root / "d" / "big"]
 
 
 async def test_an_aborted_upload_leaves_no_file(store, root):
     upload, _ = await sent(store)
-    await store.parts.abort("d/big", upload)
+    await store.multipart.abort("d/big", upload)
     assert files(root) == []
 
 
@@ -54,8 +54,8 @@ async def test_a_receipt_is_given_when_the_part_is_on_the_disk(store, monkeypatc
     synced = []
     sync = os.fsync
     monkeypatch.setattr(os, "fsync", lambda file: (synced.append(os.fstat(file).st_size), sync(file)))
-    upload = await store.parts.begin("d/big", PART)
-    await store.parts.send("d/big", upload, 2, DATA[1])
+    upload = await store.multipart.begin("d/big", PART)
+    await store.multipart.send("d/big", upload, 2, DATA[1])
     assert synced == [2 * PART]
 
 
@@ -63,8 +63,8 @@ async def test_the_name_outlives_a_crash_of_the_machine(store, root, monkeypatch
     upload, receipts = await sent(store)
     synced = []
     monkeypatch.setattr(local_parts, "sync_directory", synced.append)
-    await store.parts.complete("d/big", upload, receipts)
-    await store.parts.complete("d/big", upload, receipts)
+    await store.multipart.complete("d/big", upload, receipts)
+    await store.multipart.complete("d/big", upload, receipts)
     assert synced == [root / "d"] * 2  # the one that came again may be the one that is heard
 
 
@@ -73,7 +73,7 @@ async def test_a_file_of_the_wrong_size_is_not_offered(store, root):
     (hidden,) = files(root)
     os.truncate(hidden, 2 * PART)
     with pytest.raises(Corrupt, match="2000 bytes are there; 2010 were sent"):
-        await store.parts.complete("d/big", upload, receipts)
+        await store.multipart.complete("d/big", upload, receipts)
     assert not (root / "d" / "big").exists()
 
 
@@ -82,32 +82,32 @@ async def test_an_upload_whose_file_is_gone_is_not_known(store, root):
     (hidden,) = files(root)
     hidden.unlink()
     with pytest.raises(NotFound, match="no longer known"):
-        await store.parts.send("d/big", upload, 1, DATA[0])
+        await store.multipart.send("d/big", upload, 1, DATA[0])
     with pytest.raises(NotFound, match="no longer known"):
-        await store.parts.complete("d/big", upload, receipts)
+        await store.multipart.complete("d/big", upload, receipts)
     assert files(root) == []
 
 
 async def test_what_lies_there_counts_only_with_the_same_bytes(store, root):
     upload, receipts = await sent(store)
-    await store.parts.complete("d/big", upload, receipts)
+    await store.multipart.complete("d/big", upload, receipts)
     (root / "d" / "big").write_bytes(b"".join(DATA[:2]) + b"C" * 10)
     with pytest.raises(NotFound):
-        await store.parts.complete("d/big", upload, receipts)
+        await store.multipart.complete("d/big", upload, receipts)
 
 
 async def test_an_upload_is_a_file_and_not_a_directory(store, root):
     (root / "d").mkdir(parents=True)
     with pytest.raises(InvalidSpec, match="is a directory, not a file"):
-        await store.parts.begin("d", PART)
+        await store.multipart.begin("d", PART)
     upload, receipts = await sent(store)
     (root / "d" / "big").mkdir()
     with pytest.raises(InvalidSpec, match="is a directory, not a file"):
-        await store.parts.complete("d/big", upload, receipts)
+        await store.multipart.complete("d/big", upload, receipts)
 
 
 async def test_a_missing_top_directory_is_a_missing_bucket():
-    parts = LocalStore(parse_uri("/no-such-mount/data")).parts
+    parts = LocalStore(parse_uri("/no-such-mount/data")).multipart
     upload = "0123456789abcdef-1000"
     for call in (parts.begin("a", PART), parts.send("a", upload, 1, b"x"), parts.abort("a", upload)):
         with pytest.raises(BucketNotFound, match="/no-such-mount"):
@@ -115,7 +115,7 @@ async def test_a_missing_top_directory_is_a_missing_bucket():
 
 
 async def test_a_full_disk_is_said_so_and_the_part_may_be_sent_again(store, root, monkeypatch):
-    upload = await store.parts.begin("d/big", PART)
+    upload = await store.multipart.begin("d/big", PART)
 
     def fail(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -123,14 +123,14 @@ async def test_a_full_disk_is_said_so_and_the_part_may_be_sent_again(store, root
     with monkeypatch.context() as patch:
         patch.setattr(os, "pwrite", fail)
         with pytest.raises(Unavailable, match=r"no space left at .*/d/big"):
-            await store.parts.send("d/big", upload, 1, DATA[0])
-    receipt = await store.parts.send("d/big", upload, 1, DATA[0])
-    await store.parts.complete("d/big", upload, [receipt])
+            await store.multipart.send("d/big", upload, 1, DATA[0])
+    receipt = await store.multipart.send("d/big", upload, 1, DATA[0])
+    await store.multipart.complete("d/big", upload, [receipt])
     assert (root / "d" / "big").read_bytes() == DATA[0]
 
 
 async def test_a_cancelled_part_does_not_end_before_its_thread(store, monkeypatch):
-    upload = await store.parts.begin("d/big", PART)
+    upload = await store.multipart.begin("d/big", PART)
     loop, reached, go, ended = asyncio.get_running_loop(), asyncio.Event(), threading.Event(), []
     write = os.pwrite
 
@@ -141,7 +141,7 @@ async def test_a_cancelled_part_does_not_end_before_its_thread(store, monkeypatc
         return write(*args)
 
     monkeypatch.setattr(os, "pwrite", slowly)
-    task = asyncio.create_task(store.parts.send("d/big", upload, 1, DATA[0]))
+    task = asyncio.create_task(store.multipart.send("d/big", upload, 1, DATA[0]))
     await reached.wait()
     task.cancel()
     await asyncio.sleep(0)

@@ -118,8 +118,8 @@ PART_CALLS = {
 
 
 async def begun(store):
-    upload = await store.parts.begin("a", 4)
-    return upload, await store.parts.send("a", upload, 1, b"0123")
+    upload = await store.multipart.begin("a", 4)
+    return upload, await store.multipart.send("a", upload, 1, b"0123")
 
 
 @pytest.mark.parametrize("call", PART_CALLS)
@@ -132,14 +132,14 @@ async def test_every_call_about_parts_can_fail(store, call):
         len(store.content.uploads[upload].parts),
     )
     with pytest.raises(Unavailable):
-        await PART_CALLS[call](store.parts, upload, receipt)
+        await PART_CALLS[call](store.multipart, upload, receipt)
     after = (
         dict(store.content.objects),
         list(store.content.uploads),
         len(store.content.uploads[upload].parts),
     )
     assert before == after
-    await PART_CALLS[call](store.parts, upload, receipt)
+    await PART_CALLS[call](store.multipart, upload, receipt)
 
 
 async def test_answers_about_parts_can_be_lost(store):
@@ -147,12 +147,12 @@ async def test_answers_about_parts_can_be_lost(store):
     store.faults += [Fault(call, error=Killed(), after=True) for call in PART_CALLS]
     for call in ("begin", "send", "complete"):
         with pytest.raises(Killed):
-            await PART_CALLS[call](store.parts, upload, receipt)
+            await PART_CALLS[call](store.multipart, upload, receipt)
     assert store.content.objects == {"a": b"0123"}
-    await store.parts.complete("a", upload, [receipt])
+    await store.multipart.complete("a", upload, [receipt])
     (other,) = store.content.uploads
     with pytest.raises(Killed):
-        await store.parts.abort("a", other)
+        await store.multipart.abort("a", other)
     assert store.content.uploads == {}
 
 
@@ -161,29 +161,29 @@ async def test_uploads_can_be_forgotten(store, call):
     upload, receipt = await begun(store)
     store.faults.append(Fault(call, forget=True))
     with pytest.raises(NotFound, match="Begin it anew"):
-        await PART_CALLS[call](store.parts, upload, receipt)
+        await PART_CALLS[call](store.multipart, upload, receipt)
     assert store.content.uploads == {}
 
 
 async def test_parts_can_be_damaged_and_are_told_by_their_numbers(store):
     upload, _ = await begun(store)
     store.faults.append(Fault("send", "a#2", corrupt=0))
-    await store.parts.send("a", upload, 1, b"4567")
+    await store.multipart.send("a", upload, 1, b"4567")
     with pytest.raises(Unavailable, match="arrived damaged"):
-        await store.parts.send("a", upload, 2, b"x")
-    await store.parts.send("a", upload, 2, b"x")
+        await store.multipart.send("a", upload, 2, b"x")
+    await store.multipart.send("a", upload, 2, b"x")
     assert store.content.uploads[upload].parts == {1: b"4567", 2: b"x"}
     assert store.content.calls[-3:] == [("send", "a#1"), ("send", "a#2"), ("send", "a#2")]
 
 
 async def test_a_memory_store_is_as_strict_as_a_server(store):
     upload, receipt = await begun(store)
-    short = await store.parts.send("a", upload, 1, b"012")
-    last = await store.parts.send("a", upload, 2, b"4")
+    short = await store.multipart.send("a", upload, 1, b"012")
+    last = await store.multipart.send("a", upload, 2, b"4")
     with pytest.raises(NotFound, match="part 1 is not there"):
-        await store.parts.complete("a", upload, [receipt, last])
+        await store.multipart.complete("a", upload, [receipt, last])
     with pytest.raises(InvalidSpec, match="no parts that small"):
-        await store.parts.complete("a", upload, [short, last])
+        await store.multipart.complete("a", upload, [short, last])
     with pytest.raises(NotFound):
-        await store.parts.send("b", upload, 1, b"x")
+        await store.multipart.send("b", upload, 1, b"x")
     assert store.content.objects == {}

@@ -103,7 +103,7 @@ def test_the_days_key_ends_with_the_day():
 @given(key=KEY)
 def test_keys_are_sent_as_they_are(key):
     heads = heads_of(key, held={"AWS_SKIP_SIGNATURE": "true"})
-    first, _ = lines_of(heads.head(Entry("n~+%", 3), 0, 3))
+    first, _ = lines_of(heads.build(Entry("n~+%", 3), 0, 3))
     method, path, version = first.split(" ")
     assert (method, version) == ("GET", "HTTP/1.1")
     assert module.quote(key, safe="/~") in path
@@ -112,24 +112,24 @@ def test_keys_are_sent_as_they_are(key):
 
 async def test_a_whole_object_is_asked_for_without_a_range_and_with_its_checksum():
     heads = await prepared("run")
-    first, sent = lines_of(heads.head(Entry("a/b", 10, '"tag"'), 0, 10))
+    first, sent = lines_of(heads.build(Entry("a/b", 10, '"tag"'), 0, 10))
     assert first == "GET /bucket/run/a/b HTTP/1.1"
     assert sent["host"] == "127.0.0.1:9000"
     assert sent["if-match"] == '"tag"'
     assert sent["x-amz-checksum-mode"] == "ENABLED"
     assert "SignedHeaders=host;x-amz-checksum-mode;x-amz-content-sha256;x-amz-date" in sent["authorization"]
     assert "range" not in sent
-    first, sent = lines_of(heads.head(Entry("a/b", 10, '"tag"'), 0, 10, "HEAD"))
+    first, sent = lines_of(heads.build(Entry("a/b", 10, '"tag"'), 0, 10, "HEAD"))
     assert first == "HEAD /bucket/run/a/b HTTP/1.1"
     assert sent["x-amz-checksum-mode"] == "ENABLED"
-    _, sent = lines_of(heads.head(Entry("empty", 0), 0, 0))
+    _, sent = lines_of(heads.build(Entry("empty", 0), 0, 0))
     assert not {"range", "if-match"} & set(sent)
 
 
 @pytest.mark.parametrize(("start", "length", "stated"), [(0, 9, "0-8"), (1, 9, "1-9"), (9, 1, "9-9")])
 async def test_a_range_is_asked_for_without_a_checksum(start, length, stated):
     heads = await prepared()
-    _, sent = lines_of(heads.head(Entry("a", 10), start, length))
+    _, sent = lines_of(heads.build(Entry("a", 10), start, length))
     assert sent["range"] == f"bytes={stated}"
     assert "x-amz-checksum-mode" not in sent
 
@@ -137,21 +137,21 @@ async def test_a_range_is_asked_for_without_a_checksum(start, length, stated):
 @pytest.mark.parametrize("tag", ["", "no-quotes", 'W/"weak"', '"a"\r\nEvil: 1', '"ü"'])
 async def test_a_tag_that_is_no_strong_one_is_not_sent(tag):
     heads = await prepared()
-    _, sent = lines_of(heads.head(Entry("a", 10, tag), 0, 10))
+    _, sent = lines_of(heads.build(Entry("a", 10, tag), 0, 10))
     assert "if-match" not in sent
     assert "evil" not in sent
 
 
 async def test_nothing_is_signed_without_keys():
     heads = await prepared(held={"AWS_SKIP_SIGNATURE": "true"})
-    _, sent = lines_of(heads.head(Entry("a", 10, '"t"'), 0, 10))
+    _, sent = lines_of(heads.build(Entry("a", 10, '"t"'), 0, 10))
     assert set(sent) == {"host", "user-agent", "if-match", "x-amz-checksum-mode"}
 
 
 def test_the_bucket_may_be_in_the_hosts_name():
     variables = {"AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "true", "AWS_SKIP_SIGNATURE": "true"}
     heads = heads_of("run", "https://s3.example.com", variables)
-    first, sent = lines_of(heads.head(Entry("a", 1), 0, 1))
+    first, sent = lines_of(heads.build(Entry("a", 1), 0, 1))
     assert (first, sent["host"]) == ("GET /run/a HTTP/1.1", "bucket.s3.example.com")
     assert heads.origin == Origin("bucket.s3.example.com", 443, tls=True)
 
@@ -165,11 +165,11 @@ async def test_renewed_keys_sign_what_comes_after(monkeypatch):
     monkeypatch.setattr("podferry.storage.credentials.refresh.RENEW_SECONDS", 0)
     held = dict(KEYS)
     heads = await prepared(renewed=lambda: held)
-    old = lines_of(heads.head(Entry("a", 1), 0, 1))[1]["authorization"]
+    old = lines_of(heads.build(Entry("a", 1), 0, 1))[1]["authorization"]
     held = {**KEYS, "AWS_ACCESS_KEY_ID": "newer", "AWS_SESSION_TOKEN": "token"}
-    assert lines_of(heads.head(Entry("a", 1), 0, 1))[1]["authorization"].startswith(old[:40])
+    assert lines_of(heads.build(Entry("a", 1), 0, 1))[1]["authorization"].startswith(old[:40])
     await heads.prepare([])
-    _, sent = lines_of(heads.head(Entry("a", 1), 0, 1))
+    _, sent = lines_of(heads.build(Entry("a", 1), 0, 1))
     assert "Credential=newer/" in sent["authorization"]
     assert sent["x-amz-security-token"] == "token"
 
@@ -188,12 +188,12 @@ async def test_no_key_brings_lines_of_its_own(name):
     with pytest.raises(CredentialsMissing, match="no header"):
         await heads.prepare([])
     with pytest.raises(CredentialsMissing, match="not signed"):
-        heads.head(Entry("a", 1), 0, 1)
+        heads.build(Entry("a", 1), 0, 1)
 
 
 def test_unprepared_requests_are_not_sent_unsigned():
     with pytest.raises(CredentialsMissing, match="not signed"):
-        heads_of().head(Entry("a", 1), 0, 1)
+        heads_of().build(Entry("a", 1), 0, 1)
 
 
 @pytest.fixture
@@ -222,7 +222,7 @@ async def test_ambient_keys_are_asked_for_and_outlast_a_service_that_fails(conta
     heads = await prepared(held=held)
     answers[:] = [CredentialsMissing.of("nobody answers")]
     await heads.prepare([])
-    _, sent = lines_of(heads.head(Entry("a", 1), 0, 1))
+    _, sent = lines_of(heads.build(Entry("a", 1), 0, 1))
     assert "Credential=first/" in sent["authorization"]
 
 
@@ -242,8 +242,8 @@ async def store(config, fresh_s3, quick):
 async def test_both_engines_ask_alike(config, fresh_s3, store):
     other = open_store(msgspec.structs.replace(fresh_s3, options=(("engine", "fsspec"),)), config)
     (first, sent), (first_of_other, sent_by_other) = [
-        lines_of(requests.head(Entry("a b", 10, '"t"'), 0, 5))
-        for requests in (store.requests, other.requests)
+        lines_of(requests.build(Entry("a b", 10, '"t"'), 0, 5))
+        for requests in (store.request_builder, other.request_builder)
         if await requests.prepare([]) is None
     ]
     assert first == first_of_other

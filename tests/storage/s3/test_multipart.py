@@ -107,7 +107,7 @@ async def opened(quick):
         stores.append(
             open_store(Uri("s3", "bucket", "run"), config, msgspec.structs.replace(quick, **limits))
         )
-        return stores[-1].parts
+        return stores[-1].multipart
 
     yield opened
     for store in stores:

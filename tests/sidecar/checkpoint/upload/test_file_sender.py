@@ -31,10 +31,10 @@ class Wire:
         self.bytes = 0
         self.moments = 0
         self.moment = lambda count: None
-        self._send, self._write = store.parts.send, store.write
-        store.parts.send, store.write = self.send, self.write
+        self._send, self._write = store.multipart.send, store.write
+        store.multipart.send, store.write = self.send, self.write
         for name in ("begin", "complete"):
-            setattr(store.parts, name, self.around(getattr(store.parts, name)))
+            setattr(store.multipart, name, self.around(getattr(store.multipart, name)))
 
     def passes(self):
         self.moments += 1
@@ -296,7 +296,7 @@ async def test_an_overwrite_at_any_moment_never_makes_an_object_of_other_bytes(
 ):
     rig.settings = msgspec.structs.replace(rig.settings, threads=1)
     if chunked:
-        rig.store.parts = None
+        rig.store.multipart = None
     seen = set()
     for moment in range(1, 200):
         chance = random.Random(moment)  # noqa: S311 - draws faults, no secrets

@@ -29,7 +29,7 @@ def pin(rig):
 def way(request, rig):
     """Both ways of large files."""
     if request.param == "chunks":
-        rig.store.parts = None
+        rig.store.multipart = None
     return request.param
 
 
@@ -222,7 +222,7 @@ async def test_no_more_bytes_are_in_flight_than_there_is_memory_for(rig, pin):
     flying, most = {}, []
     gate = asyncio.Event()
     rig.faults.append(Fault("*", "*/s/*", times=99, wait=gate))
-    real_send, real_write = rig.store.parts.send, rig.store.write
+    real_send, real_write = rig.store.multipart.send, rig.store.write
 
     async def counted(key, size, call):
         flying[key] = size
@@ -232,7 +232,7 @@ async def test_no_more_bytes_are_in_flight_than_there_is_memory_for(rig, pin):
         finally:
             del flying[key]
 
-    rig.store.parts.send = lambda *a: counted(a[:3:2], len(a[3]), real_send(*a))
+    rig.store.multipart.send = lambda *a: counted(a[:3:2], len(a[3]), real_send(*a))
     rig.store.write = lambda name, body, *a: counted(name, len(body), real_write(name, body, *a))
     upload = asyncio.create_task(rig.uploader().send(pin("s")))
     await rig.until(lambda: sum(flying.values()) >= 1400)

@@ -37,12 +37,12 @@ def overwrite(path, at, data, *, same_time):
 @given(st.integers(0, 5000 * GIB), st.integers(1, 64 << 20), st.integers(1, 8 << 20))
 def test_every_byte_is_in_exactly_one_part(size, wished, least):
     class Parts:
-        most = 10_000
+        max_parts = 10_000
 
-    Parts.least = least
+    Parts.min_part_bytes = least
     part_bytes = part_bytes_for(size, wished, Parts)
     one = VerifiedReader(None, FileIdentity(1, size, 1), part_bytes)
-    assert 1 <= one.count <= Parts.most
+    assert 1 <= one.count <= Parts.max_parts
     assert part_bytes >= max(least, min(wished, size))
     end = 0
     for number in {1, 2, one.count // 2, one.count - 1, one.count} & set(range(1, one.count + 1)):
