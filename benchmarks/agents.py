@@ -11,7 +11,7 @@ from pathlib import Path
 
 from serving import BUCKET
 
-from podferry.contract.api import CheckpointStatus
+from podferry.contract.status import CheckpointStatus
 from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.launch.local_agent import LaunchOptions, LocalAgent, launch
 

@@ -88,7 +88,7 @@ def _growth(less: Command, more: Command, few: Data, tiny: Data) -> Finding:
 
 
 def charging(scale: Scale, site: Site, folder: Path) -> list[Finding]:
-    """What the kernel charges for the files, against `contract.memory.charged`."""
+    """What the kernel charges for the files, against `contract.tmpfs_cost.charged`."""
     data, target = scale.sets["tiny"], folder / OURS
     with group() as place:
         if place is None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from serving import cgroups
 
-from podferry.contract.memory import charged
+from podferry.contract.tmpfs_cost import charged_bytes
 
 EVERY = 0.05
 """Seconds between two looks: a prefetch that takes seconds is seen many times."""
@@ -115,5 +115,7 @@ def still_charged(group: Path) -> int:
 
 
 def sum_of(folder: Path) -> int:
-    """What `contract.memory.charged` says of the files below a directory."""
-    return charged(Path(place, name).stat().st_size for place, _, names in os.walk(folder) for name in names)
+    """What `contract.tmpfs_cost.charged` says of the files below a directory."""
+    return charged_bytes(
+        Path(place, name).stat().st_size for place, _, names in os.walk(folder) for name in names
+    )

@@ -17,7 +17,7 @@ from string import Template
 from canned import files_below, lines
 from serving import BUCKET, KEYS, Site, packages, real_servers
 
-from podferry.webhook.certificates import renewed
+from podferry.webhook.certificates import renew_if_needed
 
 MODULES = "/usr/lib/nginx/modules"
 NEEDS = {"nginx": "nginx", f"{MODULES}/ngx_http_lua_module.so": "libnginx-mod-http-lua"}
@@ -97,7 +97,7 @@ def _configure(folder: Path, root: Path, ports: dict[str, int]) -> None:
 
 def _write_certificates(folder: Path) -> None:
     """A CA of our own and a leaf for the host."""
-    material = renewed(None, [HOST], datetime.now(UTC))
+    material = renew_if_needed(None, [HOST], datetime.now(UTC))
     (folder / "ca.pem").write_bytes(material.bundle)
     (folder / "certificate.pem").write_bytes(material.certificate)
     (folder / "key.pem").write_bytes(material.key)

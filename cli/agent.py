@@ -14,7 +14,7 @@ import uvloop
 from podferry.cli.named_options import split_named
 from podferry.contract.api import SPEC_VARIABLE
 from podferry.contract.errors import FerryError
-from podferry.contract.spec import decode_spec
+from podferry.contract.spec_json import decode_spec
 from podferry.sidecar.agent.worker import run_agent
 from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.config.directories import Directories

@@ -20,9 +20,9 @@ from podferry.cli.options import (
 )
 from podferry.cli.size_histogram import buckets, dataset_size, typical_sizes
 from podferry.contract.manifest import SUFFIX, Manifest, encode_manifest, is_manifest_name
-from podferry.contract.memory import charged
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX
+from podferry.contract.tmpfs_cost import charged_bytes
 from podferry.contract.uri import Uri
 from podferry.storage.store import StoreConfig
 
@@ -170,7 +170,7 @@ def figures(manifest: Manifest) -> dict[str, Any]:
     return {
         "sizes": typical_sizes(sizes),
         "distribution": buckets(sizes),
-        "charged": charged(sizes),
+        "charged": charged_bytes(sizes),
         "dataset_size": dataset_size(sizes),
     }
 
@@ -188,7 +188,7 @@ def described(listed: ListedDataset) -> list[tuple[str, str]]:
         ("digest", f"sha256={listed.named.digest}"),
         (
             "memory",
-            f"{format_bytes(charged(sizes))} charged when staged: whole pages, and the kernel's inodes",
+            f"{format_bytes(charged_bytes(sizes))} charged when staged: whole pages, and the kernel's inodes",
         ),
         (PREFIX + "dataset-size", f"{dataset_size(sizes)}; the reference below needs none"),
         ("reference", str(listed.reference)),

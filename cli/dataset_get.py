@@ -15,9 +15,9 @@ from typing import Any
 
 import uvloop
 
-from podferry.contract.api import AgentPhase, DatasetStatus, Status
 from podferry.contract.errors import FerryError, InvalidSpec
 from podferry.contract.quantity import format_bytes
+from podferry.contract.status import AgentPhase, DatasetStatus, Status
 from podferry.sidecar.config.directories import ensure_dir, sibling_dir
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.control.progress_bar import PrefetchBars, prefetch_bars

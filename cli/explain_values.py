@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from podferry.cli.pods import Found
-from podferry.contract.annotation_keys import DIRECTIONS, Key, known_keys, split_key
-from podferry.contract.annotations import NOTHING, read_annotations, wishes_of
+from podferry.contract.annotation_keys import DIRECTIONS, AnnotationKey, known_keys, split_key
+from podferry.contract.annotations import NONE_DECLARED, read_annotations, settings_of
 from podferry.contract.cross_validation import gang_problems
 from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.lineage import lineage_of
-from podferry.contract.memory import UNLISTED, Row, memory_sum
+from podferry.contract.memory import NONE_LISTED, Row, memory_sum
 from podferry.contract.pod_owner import kfp_inputs_of, pod_owner_of, variables_of
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX, Access, FerrySpec, Medium
@@ -90,7 +90,9 @@ class Explanation(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def explain(found: Found, declared: Mapping[str, str] = NOTHING, namespace: str | None = None) -> Explanation:
+def explain(
+    found: Found, declared: Mapping[str, str] = NONE_DECLARED, namespace: str | None = None
+) -> Explanation:
     """What the annotations of a pod mean.
 
     Args:
@@ -113,7 +115,7 @@ def explain(found: Found, declared: Mapping[str, str] = NOTHING, namespace: str 
     shown = Explanation(
         title=found.title,
         spec=spec,
-        values=tuple(_values(spec, wishes_of(annotations), variables, (lineage, why))),
+        values=tuple(_values(spec, settings_of(annotations), variables, (lineage, why))),
         variables=_known(variables),
         lineage=lineage,
         problems=(*found.problems, *gang),
@@ -127,7 +129,7 @@ def _undecided(spec: FerrySpec) -> list[str]:
     return [f"{PREFIX}{key} {AUTO}" for key in keys]
 
 
-def with_memory(shown: Explanation, listed: Mapping[str, ListedSize] = UNLISTED) -> Explanation:
+def with_memory(shown: Explanation, listed: Mapping[str, ListedSize] = NONE_LISTED) -> Explanation:
     """The memory sum added; a size that nobody says becomes a note, since the policy may say it.
 
     Args:
@@ -144,7 +146,7 @@ def with_memory(shown: Explanation, listed: Mapping[str, ListedSize] = UNLISTED)
 
 
 def _nothing(annotations: Mapping[str, str]) -> str:
-    if wishes_of(annotations):
+    if settings_of(annotations):
         return f'the pod has opted out: {PREFIX}inject is "false"'
     return f"the pod has no {PREFIX} annotation: podferry leaves it alone"
 
@@ -197,7 +199,7 @@ def _written(raw: str, variables: Variables) -> str:
     return "annotation" if expand(raw, variables) == raw else f"annotation {raw}"
 
 
-def _default(name: str, key: Key, spec: FerrySpec, wishes: Mapping[str, str]) -> tuple[str, str]:
+def _default(name: str, key: AnnotationKey, spec: FerrySpec, wishes: Mapping[str, str]) -> tuple[str, str]:
     """Value and source of a key that the pod does not set."""
     value = _text(name, spec)
     shared = key.name.rpartition("-")[2]

@@ -16,7 +16,7 @@ from podferry.contract.commit import PRIVATE
 from podferry.contract.errors import InvalidSpec, NotFound, PermanentError, Problem
 from podferry.contract.quantity import format_bytes
 from podferry.contract.suggest import did_you_mean
-from podferry.contract.tombstones import RemovalPlan, listed
+from podferry.contract.tombstones import RemovalPlan, listed_objects
 from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollector
@@ -158,7 +158,7 @@ def _removed(lineage: str, removal: RemovalPlan) -> list[GcItem]:
     left = dict(removal.objects)
     items = []
     for commit in removal.going:
-        own = [left.pop(name) for name in listed([commit]) if name in left]
+        own = [left.pop(name) for name in listed_objects([commit]) if name in left]
         items.append(GcItem(lineage, "commit", commit.sequence, len(own), sum(own), commit.checkpoint))
     return items + _item(lineage, "data of commits that are gone", left)
 

@@ -12,7 +12,8 @@ import yaml
 from podferry.contract.errors import InvalidSpec
 from podferry.webhook.inject import Decision, inject
 from podferry.webhook.patch import apply
-from podferry.webhook.policy import Policy, read_policy
+from podferry.webhook.policy import Policy
+from podferry.webhook.policy_yaml import read_policy
 from podferry.webhook.resolve import Namespace
 
 IMAGE = "podferry"

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from podferry.contract.annotation_keys import parse_endpoint, parse_region, parse_shard
+from podferry.contract.annotation_values import parse_endpoint, parse_region, parse_shard
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.reference import Reference, parse_reference
 from podferry.contract.selection import parse_globs

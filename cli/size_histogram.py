@@ -7,8 +7,9 @@ from statistics import median_low
 
 import msgspec
 
-from podferry.contract.memory import SLACK_LEAST, SLACK_PERCENT, charged
+from podferry.contract.memory import MIN_SLACK_BYTES, SLACK_PERCENT
 from podferry.contract.quantity import format_bytes, quantity_at_least
+from podferry.contract.tmpfs_cost import charged_bytes
 
 KIB = 1024
 EDGES = (4 * KIB, 64 * KIB, KIB**2, 16 * KIB**2, 256 * KIB**2, 4 * KIB**3)
@@ -44,8 +45,8 @@ def typical_sizes(sizes: Sequence[int]) -> dict[str, int]:
 
 def dataset_size(sizes: Sequence[int]) -> str:
     """The quantity to write as `dataset-size`: what the files are charged, and the volume's slack."""
-    need = charged(sizes)
-    return quantity_at_least(need + max(-(-need * SLACK_PERCENT // 100), SLACK_LEAST))
+    need = charged_bytes(sizes)
+    return quantity_at_least(need + max(-(-need * SLACK_PERCENT // 100), MIN_SLACK_BYTES))
 
 
 def _words(number: int) -> str:

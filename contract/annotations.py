@@ -14,14 +14,15 @@ from typing import Any
 
 import msgspec
 
-from podferry.contract.annotation_keys import KEYS, NAME, RESTORE_WORDS, STAMPS, known_keys, split_key
+from podferry.contract.annotation_keys import KEYS, NAME, STAMPS, known_keys, split_key
+from podferry.contract.annotation_values import RESTORE_WORDS
 from podferry.contract.cross_validation import access_of, cross_field_problems, sections_of
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.reference import Reference, parse_reference
 from podferry.contract.spec import (
     CHECKPOINT_PATH,
     FILE_MODE,
-    LONGEST_NAME,
+    MAX_DATASET_NAME_LENGTH,
     OUTPUT_PATH,
     PREFIX,
     CheckpointSpec,
@@ -36,13 +37,13 @@ from podferry.contract.spec import (
 from podferry.contract.substitution import Variables, expand
 from podferry.contract.suggest import did_you_mean
 
-NOTHING: Mapping[str, str] = MappingProxyType({})
+NONE_DECLARED: Mapping[str, str] = MappingProxyType({})
 
 
 def read_annotations(
     annotations: Mapping[str, str],
     variables: Variables | None = None,
-    declared: Mapping[str, str] = NOTHING,
+    declared: Mapping[str, str] = NONE_DECLARED,
 ) -> FerrySpec | None:
     """What a pod wishes, None where it has not opted in or has opted out.
 
@@ -54,7 +55,7 @@ def read_annotations(
     Raises:
         InvalidSpec: Everything that is wrong, in the order of the documentation's table.
     """
-    wishes = wishes_of(annotations)
+    wishes = settings_of(annotations)
     if not wishes or wishes.get("inject") == "false":
         return None
     values, problems = _values(wishes, variables or Variables(), declared)
@@ -62,7 +63,7 @@ def read_annotations(
     return _spec(values)
 
 
-def wishes_of(annotations: Mapping[str, str]) -> dict[str, str]:
+def settings_of(annotations: Mapping[str, str]) -> dict[str, str]:
     """Our annotations without the prefix and without the stamps that podferry sets itself."""
     ours = {key.removeprefix(PREFIX): text for key, text in annotations.items() if key.startswith(PREFIX)}
     return {name: text for name, text in ours.items() if name not in STAMPS}
@@ -79,7 +80,9 @@ def _unknown_key(name: str, text: str, known: Iterable[str]) -> Problem:
         remedy = f"Write {PREFIX}{key}: it is the pod's, not a dataset's"
         return Problem(f"{PREFIX}{name}: the key takes no name", repr(text), remedy)
     if "." in name and key in KEYS and not NAME.fullmatch(dataset):
-        remedy = f"Write {PREFIX}{key}.NAME, with a NAME of at most {LONGEST_NAME} of a-z, 0-9 and '-'"
+        remedy = (
+            f"Write {PREFIX}{key}.NAME, with a NAME of at most {MAX_DATASET_NAME_LENGTH} of a-z, 0-9 and '-'"
+        )
         return Problem(f"{PREFIX}{name}: {dataset!r} is no dataset's name", repr(text), remedy)
     # Compared without the prefix, which would make all of them look alike.
     remedy = did_you_mean(name, known, f"Known: {', '.join(KEYS)}")
@@ -106,7 +109,7 @@ def _values(
     return values, [problem for name in known for problem in problems.get(name, ())]
 
 
-def resolve_dataset(text: str, declared: Mapping[str, str] = NOTHING) -> Reference:
+def resolve_dataset(text: str, declared: Mapping[str, str] = NONE_DECLARED) -> Reference:
     """The reference that a text means: a URI, an absolute path, or the name of a declared dataset.
 
     Raises:

@@ -21,7 +21,7 @@ from podferry.contract.spec import (
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri, parse_uri
 
-BELONGS = {
+DEPENDENT_KEYS = {
     "dataset": tuple(key.name for key in KEYS.values() if key.named and key.name != "dataset"),
     "checkpoints": (
         "checkpoint-path",
@@ -45,7 +45,7 @@ BELONGS = {
     ),
 }
 """Keys that mean nothing without another."""
-SIDE_BY_SIDE = "Choose two directories side by side"
+SEPARATE_REMEDY = "Choose two directories side by side"
 
 
 class SpecSection(NamedTuple):
@@ -74,14 +74,14 @@ def sections_of(wishes: Mapping[str, Any]) -> list[SpecSection]:
     names = sorted({name for key, name in map(split_key, known_keys(wishes)) if key == "dataset"})
     return [
         *(_dataset(name) for name in names),
-        SpecSection("checkpoints", "checkpoint-path", CHECKPOINT_PATH, BELONGS["checkpoints"]),
-        SpecSection("outputs", "output-path", OUTPUT_PATH, BELONGS["outputs"]),
+        SpecSection("checkpoints", "checkpoint-path", CHECKPOINT_PATH, DEPENDENT_KEYS["checkpoints"]),
+        SpecSection("outputs", "output-path", OUTPUT_PATH, DEPENDENT_KEYS["outputs"]),
     ]
 
 
 def _dataset(name: str) -> SpecSection:
     end = f".{name}" if name else ""
-    keys = tuple(key + end for key in BELONGS["dataset"])
+    keys = tuple(key + end for key in DEPENDENT_KEYS["dataset"])
     return SpecSection(f"dataset{end}", f"dataset-path{end}", default_path(name), keys)
 
 
@@ -171,7 +171,7 @@ def _paths_clash(wished: list[SpecSection], values: Mapping[str, Any]) -> Iterat
         path, there = _path(values, one), _path(values, other)
         if _nested(path.split("/"), there.split("/")):
             what = f"{PREFIX}{one.path_key} and {PREFIX}{other.path_key} are the same or lie in each other"
-            yield Problem(what, f"{path} and {there}", SIDE_BY_SIDE)
+            yield Problem(what, f"{path} and {there}", SEPARATE_REMEDY)
 
 
 def _places_clash(wished: list[SpecSection], values: Mapping[str, Any]) -> Iterator[Problem]:
@@ -200,7 +200,7 @@ def _paths_in_places(
                 place = said if str(uri) in said else f"{said}: {uri}"
                 both = f"{PREFIX}{part.key} and {PREFIX}{other.path_key}"
                 what = f"{both} are the same directory or lie in each other"
-                yield Problem(what, f"{place} and {path}", SIDE_BY_SIDE)
+                yield Problem(what, f"{place} and {path}", SEPARATE_REMEDY)
 
 
 def _too_small(

@@ -46,7 +46,7 @@ class DatasetVolume(msgspec.Struct, frozen=True):
         return " ".join(filter(None, ("data volume", self.name)))
 
 
-def known_of(dataset: DatasetSpec, listed: ListedSize | None) -> tuple[int | None, int | None, str]:
+def known_size(dataset: DatasetSpec, listed: ListedSize | None) -> tuple[int | None, int | None, str]:
     """Bytes and files of a pod's part as far as anything says, and how that is said.
 
     A reference tells of the whole selection. How even its parts are depends on the largest file, which it

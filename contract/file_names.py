@@ -12,7 +12,7 @@ MAX_COMPONENT_BYTES = 255
 """Bytes of one path component: NAME_MAX of Linux and macOS."""
 MAX_NAME_BYTES = 3840
 """Bytes of a whole name: PATH_MAX of Linux is 4096, and the directory that it lies in needs its part."""
-PLAIN = re.compile(r"(?:(?!\.\.?/)[ -.0-~]+/)*(?!\.\.?\Z)[ -.0-~]+")
+PLAIN_NAME = re.compile(r"(?:(?!\.\.?/)[ -.0-~]+/)*(?!\.\.?\Z)[ -.0-~]+")
 """Names that nothing is wrong with, as most are: there may be millions, and each is looked at twice."""
 
 
@@ -22,7 +22,7 @@ def name_problem(name: str) -> Problem | None:
     A name from a store or a document is data of somebody else: it must neither leave the directory nor
     hide what it is.
     """
-    if len(name) <= MAX_COMPONENT_BYTES and PLAIN.fullmatch(name):
+    if len(name) <= MAX_COMPONENT_BYTES and PLAIN_NAME.fullmatch(name):
         return None
     parts = name.split("/")
     if name.startswith("/") or any(part in {"", ".", ".."} for part in parts):
@@ -65,7 +65,7 @@ def clashes(names: Collection[str]) -> list[Problem]:
     return [Problem("a name is both a file and a directory", ascii(name)[:200], remedy) for name in both]
 
 
-def folded(names: Iterable[str]) -> list[Problem]:
+def case_clashes(names: Iterable[str]) -> list[Problem]:
     """Names that are one file where a file system takes letters of either case for the same.
 
     Such file systems (macOS, vfat, shares of Windows) hold different Unicode forms of a letter for the same,

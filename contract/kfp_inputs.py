@@ -23,9 +23,9 @@ REFERENCE_KEY = "podferry-reference"
 """The metadata field of a dataset artifact that holds its reference."""
 DIGEST_KEYS = ("podferry-digest", "sha256", "digest")
 """Metadata fields that name an artifact's content, by preference."""
-CHANNEL = "pipelinechannel--"
+CHANNEL_PREFIX = "pipelinechannel--"
 """Prefix of the helper inputs that KFP's compiler adds for the parts of f-strings."""
-INJECTED = frozenset(
+COMPILER_INPUTS = frozenset(
     {
         *("cpu_request", "cpu_limit", "memory_request", "memory_limit"),
         *("accelerator_type", "accelerator_count", "base_image"),
@@ -35,12 +35,12 @@ INJECTED = frozenset(
 not tell trainings apart: one that gets more memory after an out-of-memory kill resumes."""
 PLACEHOLDER = re.compile(r"\{\{\$\.inputs\.parameters\['([^']*)'\]\}\}")
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-EXACT = 2**53
+MAX_EXACT_INTEGER = 2**53
 """Up to here a double is exact as an integer; KFP's numbers are doubles."""
 RUN_FOLDER = re.compile(rf".+-\d{{4}}(-\d\d){{5}}-\d{{6}}|{UUID.pattern}", re.IGNORECASE)
 """A run's folder in the pipeline root: the pipeline's name and the time under KFP's local runner, the run's
 UUID on a cluster."""
-DIGITS = 12
+HASH_DIGITS = 12
 T = TypeVar("T")
 
 
@@ -109,7 +109,7 @@ class KfpInputs(msgspec.Struct, frozen=True):
         """
         artifacts = {name: [one.identity for one in found] for name, found in self.artifacts.items()}
         text = _canonical({"parameters": self.parameters, "artifacts": artifacts})
-        return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+        return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
 
 
 class _Artifacts(msgspec.Struct):
@@ -181,7 +181,9 @@ def _run_folder(output_file: str) -> str:
 
 def _parameters(given: Mapping[str, Any], declared: Mapping[str, _Parameter]) -> dict[str, Any]:
     defaults = {name: one.default_value for name, one in declared.items()}
-    added = [name for name in given if name.startswith(CHANNEL) or name in INJECTED - declared.keys()]
+    added = [
+        name for name in given if name.startswith(CHANNEL_PREFIX) or name in COMPILER_INPUTS - declared.keys()
+    ]
     values = {name: _fill(value, given) for name, value in given.items() if name not in added}
     return {name: _plain(value) for name, value in sorted((defaults | values).items()) if value is not None}
 
@@ -199,7 +201,7 @@ def _fill(value: Any, given: Mapping[str, Any]) -> Any:
 
 def _plain(value: Any) -> Any:
     """Integers out of KFP's doubles, so that 9 and 9.0 are one value."""
-    if isinstance(value, float) and value.is_integer() and abs(value) <= EXACT:
+    if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_EXACT_INTEGER:
         return int(value)
     if isinstance(value, list):
         return [_plain(item) for item in value]

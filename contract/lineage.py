@@ -22,12 +22,12 @@ from podferry.contract.pod_owner import KFP, PodOwner
 
 MAX_LINEAGE_LENGTH = 200
 """Characters: with a checkpoint's name and its hash it stays within one path component and key limits."""
-PROGRAM = 60
-DIGITS = 12
+MAX_PROGRAM_LENGTH = 60
+HASH_DIGITS = 12
 LOCAL = "local"
-OTHER = re.compile(r"[^a-z0-9._-]")
-DOTLESS = re.compile(r"[^a-z0-9_-]")
-HASHED = re.compile(rf".*_[0-9a-f]{{{DIGITS}}}")
+NOT_ALLOWED = re.compile(r"[^a-z0-9._-]")
+NOT_ALLOWED_OR_DOT = re.compile(r"[^a-z0-9_-]")
+HASHED = re.compile(rf".*_[0-9a-f]{{{HASH_DIGITS}}}")
 PLAIN = re.compile(r"[a-z0-9_-][a-z0-9._-]*")
 INTERPRETER = re.compile(
     r"(python|pypy)[0-9.]*|bash|sh|env|accelerate|torchrun|deepspeed|uv|poetry|run|launch"
@@ -46,12 +46,12 @@ def lineage_of(origin: PodOwner) -> str:
         and not _reserved(origin)
     ):
         return text
-    return f"{text[: MAX_LINEAGE_LENGTH - DIGITS - 1]}_{_hash(identity)}"
+    return f"{text[: MAX_LINEAGE_LENGTH - HASH_DIGITS - 1]}_{_hash(identity)}"
 
 
 def local_lineage(command: Sequence[str]) -> str:
     """The lineage of a run outside Kubernetes: its program, and a hash of the whole command."""
-    return f"{LOCAL}.{_dotless(_program(command).lower())[:PROGRAM]}.{_hash(command)}"
+    return f"{LOCAL}.{_dotless(_program(command).lower())[:MAX_PROGRAM_LENGTH]}.{_hash(command)}"
 
 
 def lineage_problem(text: str) -> Problem | None:
@@ -90,11 +90,11 @@ def _reserved(origin: PodOwner) -> bool:
 
 
 def _slug(text: str) -> str:
-    return OTHER.sub("-", text.lower()) or "-"
+    return NOT_ALLOWED.sub("-", text.lower()) or "-"
 
 
 def _dotless(text: str) -> str:
-    return DOTLESS.sub("-", text.lower()) or "-"
+    return NOT_ALLOWED_OR_DOT.sub("-", text.lower()) or "-"
 
 
 def _fix(text: str) -> str:
@@ -102,7 +102,7 @@ def _fix(text: str) -> str:
 
 
 def _hash(parts: Sequence[str]) -> str:
-    return hashlib.sha256(json.dumps(list(parts)).encode()).hexdigest()[:DIGITS]
+    return hashlib.sha256(json.dumps(list(parts)).encode()).hexdigest()[:HASH_DIGITS]
 
 
 def _program(command: Sequence[str]) -> str:

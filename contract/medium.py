@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from podferry.contract.memory import Footprint, data_volume, memory_sum, unknown_size_problems
+from podferry.contract.memory import Footprint, dataset_volume_of, memory_sum, unknown_size_problems
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX, FerrySpec, Medium
 
@@ -31,7 +31,9 @@ def resolve_medium(spec: FerrySpec, bound: int, footprint: Footprint | None = No
     undecided = [dataset for dataset in spec.datasets if dataset.medium is Medium.AUTO]
     if not undecided or any(unknown_size_problems(spec)):
         return ResolvedMedium(spec)
-    largest = sorted(undecided, key=lambda one: (-data_volume(one, footprint=footprint).bytes, one.name))
+    largest = sorted(
+        undecided, key=lambda one: (-dataset_volume_of(one, footprint=footprint).bytes, one.name)
+    )
     reasons, allowed = {}, f"allowed are {format_bytes(bound)}"
     for count in range(len(largest) + 1):
         on_disk = frozenset(dataset.name for dataset in largest[:count])

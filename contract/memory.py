@@ -14,20 +14,16 @@ from types import MappingProxyType
 
 import msgspec
 
-from podferry.contract.dataset_volume import DatasetVolume, ListedSize, known_of, unknown_size
+from podferry.contract.dataset_volume import DatasetVolume, ListedSize, known_size, unknown_size
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX, CheckpointSpec, DatasetSpec, FerrySpec, Medium
+from podferry.contract.tmpfs_cost import KERNEL_BYTES_PER_FILE, max_charged_bytes
 
 MIB = 1024**2
-PAGE_BYTES = 4096
-"""Bytes that tmpfs allocates at a time on x86-64 and, in most kernels, on arm64."""
-KERNEL_BYTES_PER_FILE = 1024
-"""Kernel memory of one tmpfs file: inode, dentry, tree. Measured: 100,000 files of 1 KB are charged
-482 MiB, 390.6 in pages and 958 bytes a file."""
-UNLISTED: Mapping[str, ListedSize] = MappingProxyType({})
+NONE_LISTED: Mapping[str, ListedSize] = MappingProxyType({})
 SLACK_PERCENT = 5
-SLACK_LEAST = 16 * MIB
+MIN_SLACK_BYTES = 16 * MIB
 """Room in the data volume for directories, names under which files arrive, and the volume's own pages."""
 
 
@@ -156,24 +152,8 @@ class MemorySum(msgspec.Struct, frozen=True):
         return tuple(row for row in rows if row.bytes)
 
 
-def charged(sizes: Iterable[int], page: int = PAGE_BYTES) -> int:
-    """What files of these sizes are charged in a memory volume, file by file, in pages of so many bytes."""
-    return sum(-(-size // page) * page + KERNEL_BYTES_PER_FILE for size in sizes)
-
-
-def in_pages(sizes: Iterable[int], page: int = PAGE_BYTES) -> int:
-    """What files of these sizes take of their volume: whole pages, without the kernel's own memory."""
-    return sum(-(-size // page) * page for size in sizes)
-
-
-def charged_at_most(total: int, files: int) -> int:
-    """The most that `files` files of `total` bytes together can be charged: each ends in a started page."""
-    count = max(files, 1) if total else files
-    return total + count * (PAGE_BYTES - 1 + KERNEL_BYTES_PER_FILE)
-
-
 def memory_sum(
-    spec: FerrySpec, listed: Mapping[str, ListedSize] = UNLISTED, footprint: Footprint | None = None
+    spec: FerrySpec, listed: Mapping[str, ListedSize] = NONE_LISTED, footprint: Footprint | None = None
 ) -> MemorySum:
     """What a pod with this spec needs.
 
@@ -193,7 +173,7 @@ def memory_sum(
     busy = bool(spec.datasets or filled)
     beside = agent.outputs if len(filled) > 1 else 0
     return MemorySum(
-        data=tuple(data_volume(dataset, listed.get(dataset.name), agent) for dataset in spec.datasets),
+        data=tuple(dataset_volume_of(dataset, listed.get(dataset.name), agent) for dataset in spec.datasets),
         checkpoint_volume=kept * checkpoint,
         output_volume=_round(spec.outputs.size or 0) if spec.outputs else 0,
         shm_volume=spec.shm_size or 0,
@@ -216,7 +196,9 @@ def memory_sum(
     )
 
 
-def unknown_size_problems(spec: FerrySpec, listed: Mapping[str, ListedSize] = UNLISTED) -> Iterable[Problem]:
+def unknown_size_problems(
+    spec: FerrySpec, listed: Mapping[str, ListedSize] = NONE_LISTED
+) -> Iterable[Problem]:
     """Sizes that nobody says and the sum needs."""
     for dataset in spec.datasets:
         yield from unknown_size(dataset, listed.get(dataset.name))
@@ -228,7 +210,7 @@ def unknown_size_problems(spec: FerrySpec, listed: Mapping[str, ListedSize] = UN
         yield Problem("nothing says how large the outputs are", spec.outputs.uri, remedy)
 
 
-def data_volume(
+def dataset_volume_of(
     dataset: DatasetSpec, listed: ListedSize | None = None, footprint: Footprint | None = None
 ) -> DatasetVolume:
     """The volume of one dataset, which something sizes: `unknown_size` says nothing of it.
@@ -239,7 +221,7 @@ def data_volume(
         footprint: What the agent needs.
     """
     agent = footprint or Footprint()
-    known, count, told = known_of(dataset, listed)
+    known, count, told = known_size(dataset, listed)
     if count is None:
         assumed = known if known is not None else dataset.size or 0
         count = -(-assumed // agent.typical_file)
@@ -247,8 +229,8 @@ def data_volume(
     if dataset.size is not None:
         why = PREFIX + dataset.key("dataset-size")
         return DatasetVolume(dataset.name, dataset.medium, _round(dataset.size), files, why)
-    need = charged_at_most(known or 0, count)
-    slack = max(-(-need * SLACK_PERCENT // 100), SLACK_LEAST)
+    need = max_charged_bytes(known or 0, count)
+    slack = max(-(-need * SLACK_PERCENT // 100), MIN_SLACK_BYTES)
     why = f"{told} are charged up to {format_bytes(need)}; {format_bytes(slack)} of slack"
     return DatasetVolume(dataset.name, dataset.medium, _round(need + slack), files, why)
 

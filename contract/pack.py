@@ -21,7 +21,7 @@ from podferry.contract.versioned_json import decode_document
 FORMAT = 1
 INDEX = "podferry-pack.json"
 """The object at a dataset's root that makes it a pack."""
-UNFINISHED = ".podferry-pack"
+UNFINISHED_DIR = ".podferry-pack"
 """The directory at a pack's root that holds what a later run needs to go on; gone once the index is there."""
 
 
@@ -125,10 +125,10 @@ def is_pack(listed: Sequence[Entry], unpack: Unpack) -> bool:
     return unpack is not Unpack.NEVER and any(entry.name == INDEX for entry in listed)
 
 
-def beside(index: PackIndex, listed: Sequence[Entry]) -> list[Entry]:
+def other_objects(index: PackIndex, listed: Sequence[Entry]) -> list[Entry]:
     """The objects at a pack's root that are no part of it: files of their own."""
     own = {INDEX, *(shard.name for shard in index.shards)}
-    return [one for one in listed if one.name not in own and not one.name.startswith(UNFINISHED + "/")]
+    return [one for one in listed if one.name not in own and not one.name.startswith(UNFINISHED_DIR + "/")]
 
 
 def _measured(shard: PackShard, sizes: dict[str, int]) -> str:

@@ -24,7 +24,7 @@ NODE_NAME = "workflows.argoproj.io/node-name"
 """Argo's path of a node: `flow(0).root(0).for-loop-2(0).train(0).executor(0)`, attempts in brackets."""
 ATTEMPT = re.compile(r"\(\d+\)")
 BRACKETS = re.compile(r"\([^()]*\)")
-COMPILED = re.compile(r"root|iteration-.*|(for-loop|condition|condition-branches|exit-handler)-\d+")
+COMPILED_LEVEL = re.compile(r"root|iteration-.*|(for-loop|condition|condition-branches|exit-handler)-\d+")
 """Levels of that path that KFP's compiler made up: their numbers change when the pipeline is edited."""
 NUMBER = re.compile(r"\d{1,9}")
 PADDLE_WORKER = re.compile(r".*-worker-(\d{1,9})")
@@ -137,7 +137,7 @@ def _task(metadata: Mapping[str, Any], inputs: KfpInputs) -> str:
     if path[-1] != "executor" or len(path) < 3:
         return inputs.component
     *above, task = path[1:-1]
-    return ".".join([*(level for level in above if not COMPILED.fullmatch(level)), task])
+    return ".".join([*(level for level in above if not COMPILED_LEVEL.fullmatch(level)), task])
 
 
 def _rank(kind: str, metadata: Mapping[str, Any]) -> int | None:

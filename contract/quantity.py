@@ -11,15 +11,17 @@ from decimal import ROUND_CEILING, Decimal
 
 from podferry.contract.errors import InvalidSpec
 
-BINARY = {
+BINARY_SUFFIXES = {
     suffix: Decimal(1024) ** power for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)
 }
-DECIMAL = {suffix: Decimal(1000) ** power for power, suffix in enumerate(("k", "M", "G", "T", "P", "E"), 1)}
-FACTORS = {"": Decimal(1), "m": Decimal("0.001"), **BINARY, **DECIMAL}
+DECIMAL_SUFFIXES = {
+    suffix: Decimal(1000) ** power for power, suffix in enumerate(("k", "M", "G", "T", "P", "E"), 1)
+}
+FACTORS = {"": Decimal(1), "m": Decimal("0.001"), **BINARY_SUFFIXES, **DECIMAL_SUFFIXES}
 QUANTITY = re.compile(
     r"(?P<number>[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?)(?P<suffix>[KMGTPE]i|[mkMGTPE]?)"
 )
-LARGEST = 2**63 - 1
+MAX_BYTES = 2**63 - 1
 """Bytes: the largest integer that a Kubernetes quantity holds."""
 DURATION = re.compile(r"(?:(?P<h>\d{1,6})h)?(?:(?P<m>\d{1,6})m)?(?:(?P<s>\d{1,9})s?)?")
 
@@ -42,12 +44,12 @@ def parse_bytes(text: str) -> int:
     """A quantity as whole bytes above zero, rounded up as Kubernetes does.
 
     Raises:
-        InvalidSpec: No quantity, not above zero, or above `LARGEST`.
+        InvalidSpec: No quantity, not above zero, or above `MAX_BYTES`.
     """
     value = parse_quantity(text)
     if value <= 0:
         raise InvalidSpec.of("a size must be above zero", repr(text), "Write a size such as 14Gi")
-    if value > LARGEST:
+    if value > MAX_BYTES:
         raise InvalidSpec.of("a size is beyond what Kubernetes counts", repr(text), "Write a smaller size")
     return int(value.to_integral_value(ROUND_CEILING))
 
@@ -65,7 +67,7 @@ def format_bytes(count: int) -> str:
 def quantity_at_least(count: int) -> str:
     """The shortest round Kubernetes quantity that holds `count` bytes: what a remedy tells to write."""
     for suffix in ("Gi", "Mi", "Ki"):
-        unit = int(BINARY[suffix])
+        unit = int(BINARY_SUFFIXES[suffix])
         if count >= unit * 4 or suffix == "Ki":
             return f"{-(-count // unit)}{suffix}"
     raise AssertionError("unreachable: Ki takes every count")

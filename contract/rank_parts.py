@@ -26,7 +26,7 @@ from podferry.contract.versioned_json import decode_checksummed, encode_checksum
 FORMAT = 1
 RANKS = f"{PRIVATE}/ranks"
 PARTS = f"{PRIVATE}/parts"
-DIGITS = 32
+EPOCH_DIGITS = 32
 """Hexadecimal digits that name a generation."""
 
 
@@ -119,10 +119,10 @@ def part_name(name: str, rank: int) -> str:
 
 def epoch_of(names: Iterable[str]) -> str:
     """What names a set of members: the first 32 digits of the SHA-256 of their sorted names in JSON."""
-    return hashlib.sha256(msgspec.json.encode(sorted(names))).hexdigest()[:DIGITS]
+    return hashlib.sha256(msgspec.json.encode(sorted(names))).hexdigest()[:EPOCH_DIGITS]
 
 
-def order_of(name: str) -> tuple[str, tuple[int, ...]]:
+def series_and_position(name: str) -> tuple[str, tuple[int, ...]]:
     """Which checkpoints a name belongs with (its text but the numbers), and its place there (its numbers).
 
     A trainer may keep several kinds with counters of their own, `step-1200` and `best-3`: steps of one kind
@@ -131,7 +131,7 @@ def order_of(name: str) -> tuple[str, tuple[int, ...]]:
     return NUMBER.sub("#", name), tuple(map(int, NUMBER.findall(name)))
 
 
-def united(parts: Sequence[RankPart]) -> tuple[CommittedFile, ...]:
+def joined_files(parts: Sequence[RankPart]) -> tuple[CommittedFile, ...]:
     """The files of a checkpoint whose parts are all there, sorted by name.
 
     What all ranks that have a name wrote alike is one file; else each rank's stays, with the rank on it.
@@ -149,7 +149,7 @@ def united(parts: Sequence[RankPart]) -> tuple[CommittedFile, ...]:
     return tuple(files)
 
 
-def united_folder(name: str, files: Iterable[CommittedFile]) -> str:
+def joined_folder(name: str, files: Iterable[CommittedFile]) -> str:
     """What names a checkpoint of several ranks. No data lies there: each rank has a folder of its own."""
     tagged = [
         (file.name, file.size, file.xxh128 if file.rank is None else f"{file.rank}:{file.xxh128}")
@@ -158,7 +158,7 @@ def united_folder(name: str, files: Iterable[CommittedFile]) -> str:
     return checkpoint_folder(name, tagged)
 
 
-def encode(document: RankPart | GangMember) -> bytes:
+def encode_rank_document(document: RankPart | GangMember) -> bytes:
     """The document as indented JSON, sealed."""
     return encode_checksummed(document)
 

@@ -17,11 +17,11 @@ from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.manifest import Entry
 from podferry.contract.spec import Shard
 
-SEPARATED = re.compile(r"(?:\\.|[^\\,\s])+|\\", re.DOTALL)
+GLOB_IN_LIST = re.compile(r"(?:\\.|[^\\,\s])+|\\", re.DOTALL)
 """One glob of a list: a backslash keeps the comma or the space behind it in the name."""
-MEMBER = r"(?:\\.|[^\]\\])"
+SET_MEMBER = r"(?:\\.|[^\]\\])"
 TOKEN = re.compile(
-    rf"\\(?P<literal>.)|(?P<star>\*+)|\[(?P<but>!?+)(?P<set>(?:\]|{MEMBER}){MEMBER}*)\]|(?P<plain>.)",
+    rf"\\(?P<literal>.)|(?P<star>\*+)|\[(?P<but>!?+)(?P<set>(?:\]|{SET_MEMBER}){SET_MEMBER}*)\]|(?P<plain>.)",
     re.DOTALL,
 )
 """What a part of a name is made of. A `]` that comes first in brackets is a member of the set."""
@@ -35,7 +35,7 @@ def parse_globs(text: str) -> tuple[str, ...]:
     Raises:
         InvalidSpec: Nothing in it, or globs that mean something else than they seem to, all at once.
     """
-    globs = tuple(SEPARATED.findall(text))
+    globs = tuple(GLOB_IN_LIST.findall(text))
     if not globs:
         raise InvalidSpec.of("no glob in it", repr(text), "Write globs such as *.jpg, or leave it out")
     InvalidSpec.raise_any(problem for glob in globs if (problem := glob_problem(glob)))

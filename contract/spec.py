@@ -6,17 +6,14 @@ form that `str(parse_reference(...))` and `str(parse_uri(...))` give.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 
 import msgspec
 
 from podferry.contract.api import DATASET_VARIABLE
-from podferry.contract.errors import Corrupt, InvalidSpec, Problem
 from podferry.contract.reference import Reference, parse_reference
 from podferry.contract.uri import Uri, parse_uri
-from podferry.contract.versioned_json import decode_document
 
 FORMAT = 2
 """1 had one dataset at most, under the key `dataset`: an agent of that time must not overlook several."""
@@ -28,10 +25,10 @@ CHECKPOINT_PATH = f"{SHM}/checkpoints"
 OUTPUT_PATH = f"{SHM}/outputs"
 """The documented defaults, each a volume of its own."""
 FILE_MODE = 0o644
-LONGEST_NAME = 32
+MAX_DATASET_NAME_LENGTH = 32
 """Characters of a dataset's name: the volumes and annotations that are named after it have 63 at most."""
 DATASET_NAME = r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?"
-"""A DNS-1123 label of at most `LONGEST_NAME` characters."""
+"""A DNS-1123 label of at most `MAX_DATASET_NAME_LENGTH` characters."""
 
 Bytes = Annotated[int, msgspec.Meta(gt=0)]
 Seconds = Annotated[int, msgspec.Meta(gt=0)]
@@ -242,55 +239,3 @@ class FerrySpec(msgspec.Struct, frozen=True):
     outputs: OutputSpec | None = None
     rank: Annotated[int, msgspec.Meta(ge=0)] | None = None
     format: int = FORMAT
-
-
-class FirstFerrySpec(msgspec.Struct, frozen=True):
-    """What format 1 has in the place of `datasets`.
-
-    Attributes:
-        dataset: The one that there was.
-    """
-
-    dataset: DatasetSpec | None = None
-
-
-def encode_spec(spec: FerrySpec) -> bytes:
-    """The spec as JSON, one line."""
-    return msgspec.json.encode(spec)
-
-
-def decode_spec(data: bytes, source: str = "ferry spec") -> FerrySpec:
-    """Read a spec.
-
-    Args:
-        data: The document.
-        source: Where it came from, for messages.
-
-    Raises:
-        FormatTooNew: Written by a later podferry.
-        Corrupt: No spec, or one whose places are none.
-    """
-    spec = decode_document(data, FerrySpec, FORMAT, source)
-    if spec.format == 1:
-        dataset = decode_document(data, FirstFerrySpec, FORMAT, source).dataset
-        spec = msgspec.structs.replace(spec, datasets=(dataset,) if dataset else (), format=FORMAT)
-    parts = (*spec.datasets, spec.checkpoints, spec.outputs)
-    Corrupt.raise_any([*(problem for part in parts for problem in _unreadable(part)), *_twice(spec.datasets)])
-    return spec
-
-
-def _twice(datasets: Sequence[DatasetSpec]) -> list[Problem]:
-    names = [dataset.name for dataset in datasets]
-    return [
-        Problem("two datasets of a spec have one name", repr(name))
-        for name in sorted(set(names))
-        if names.count(name) > 1
-    ]
-
-
-def _unreadable(part: DatasetSpec | CheckpointSpec | OutputSpec | None) -> tuple[Problem, ...]:
-    try:
-        _ = part and part.parsed
-    except InvalidSpec as error:
-        return error.problems
-    return ()

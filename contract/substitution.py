@@ -15,17 +15,17 @@ from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.suggest import did_you_mean
 
 TOKEN = re.compile(r"\$\$\(|\$\((?P<name>[^()]*)\)|\$\(")
-INPUT = "inputs."
-KFP = "KFP gives it to the pods of its steps; this pod is none"
+INPUT_PREFIX = "inputs."
+KFP_SOURCE = "KFP gives it to the pods of its steps; this pod is none"
 SOURCES = {
     "namespace": "The admission request gives it",
     "job": "It is the name of the owning Job, JobSet, TrainJob or PaddleJob; in KFP use $(pipeline), $(task)",
-    "pipeline": KFP,
-    "task": KFP,
+    "pipeline": KFP_SOURCE,
+    "task": KFP_SOURCE,
     "rank": "Indexed Jobs (completionMode: Indexed), JobSets and PaddleJobs give it; a JobSet of several "
     "Jobs needs podferry.io/world besides",
     "world": "It is the value of podferry.io/world",
-    "inputs-hash": KFP,
+    "inputs-hash": KFP_SOURCE,
 }
 """Every variable but the inputs, and where its value comes from."""
 
@@ -55,8 +55,8 @@ class Variables(msgspec.Struct, frozen=True):
 
     def get(self, name: str) -> str | None:
         """The text of a variable, None where this pod has none."""
-        if name.startswith(INPUT):
-            return self.inputs.get(name.removeprefix(INPUT))
+        if name.startswith(INPUT_PREFIX):
+            return self.inputs.get(name.removeprefix(INPUT_PREFIX))
         value: str | int | None = getattr(self, name.replace("-", "_")) if name in SOURCES else None
         return None if value is None else str(value)
 
@@ -94,15 +94,15 @@ def _problem(match: re.Match[str], variables: Variables) -> Problem | None:
         return None
     if name in SOURCES:
         return Problem("the variable has no value in this pod", token, SOURCES[name])
-    if name.startswith(INPUT):
-        return _input_problem(token, name.removeprefix(INPUT), variables)
-    known = [*SOURCES, f"{INPUT}NAME"]
+    if name.startswith(INPUT_PREFIX):
+        return _input_problem(token, name.removeprefix(INPUT_PREFIX), variables)
+    known = [*SOURCES, f"{INPUT_PREFIX}NAME"]
     return Problem("unknown variable", token, did_you_mean(name, known, f"Known: {', '.join(known)}"))
 
 
 def _input_problem(token: str, name: str, variables: Variables) -> Problem:
     if not variables.inputs:
-        reason = "This step has no inputs" if variables.inputs_hash else KFP
+        reason = "This step has no inputs" if variables.inputs_hash else KFP_SOURCE
         return Problem("the variable has no value in this pod", token, reason)
     known = f"Inputs with a value: {', '.join(sorted(variables.inputs))}"
     return Problem("no input of that name has a value", token, did_you_mean(name, variables.inputs, known))

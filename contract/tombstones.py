@@ -88,11 +88,13 @@ def plan_removal(
         if commit.sequence < oldest and commit.name not in protected and commit.checkpoint not in protected
     )
     numbers = {commit.sequence for commit in going}
-    kept = listed(commit for commit in ordered if commit.sequence not in numbers)
-    return RemovalPlan(going, {name: size for name, size in listed(going).items() if name not in kept})
+    kept = listed_objects(commit for commit in ordered if commit.sequence not in numbers)
+    return RemovalPlan(
+        going, {name: size for name, size in listed_objects(going).items() if name not in kept}
+    )
 
 
-def listed(commits: Iterable[Commit]) -> dict[str, int]:
+def listed_objects(commits: Iterable[Commit]) -> dict[str, int]:
     """All data that commits list, by its name relative to the lineage, and its bytes.
 
     Records are no data, whatever a commit says.

@@ -11,7 +11,7 @@ import msgspec
 from podferry.contract.errors import Corrupt, FormatTooNew, Problem
 
 T = TypeVar("T")
-SEAL = re.compile(rb',\n "sha256": "([0-9a-f]{64})"\n}\Z')
+CHECKSUM_FIELD = re.compile(rb',\n "sha256": "([0-9a-f]{64})"\n}\Z')
 """The last field of a sealed document: the SHA-256 of all before its comma."""
 
 
@@ -65,7 +65,7 @@ def decode_checksummed(data: bytes, kind: type[T], newest: int, source: str) -> 
         FormatTooNew: Its format is above `newest`.
         Corrupt: It is no such document, or not as it was written.
     """
-    seal = SEAL.search(data)
+    seal = CHECKSUM_FIELD.search(data)
     if seal is not None and hashlib.sha256(data[: seal.start()]).hexdigest().encode() != seal[1]:
         raise _broken(source, "its bytes do not give its sha256")
     found = decode_document(data, kind, newest, source)

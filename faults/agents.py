@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from faults.ledger import Violation
-from podferry.contract.spec import encode_spec
+from podferry.contract.spec_json import encode_spec
 from podferry.sidecar.launch.local_spec import local_spec
 
 CRASH = re.compile(r"the worker ended with (-?\d+)")

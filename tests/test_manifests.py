@@ -10,7 +10,7 @@ import yaml
 
 from podferry.cli import webhook
 from podferry.contract.spec import PREFIX
-from podferry.webhook.policy import read_policy
+from podferry.webhook.policy_yaml import read_policy
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 BASE = DEPLOY / "base"

@@ -19,11 +19,10 @@ from podferry.contract.api import (
     OUTPUTS_VARIABLE,
     RESTORED_VARIABLE,
     Durability,
-    DurableCheckpoint,
     Gate,
-    Status,
 )
 from podferry.contract.errors import InvalidSpec, PermanentError, Problem, TemporaryError
+from podferry.contract.status import DurableCheckpoint, Status
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.control.progress_bar import prefetch_bars

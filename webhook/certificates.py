@@ -16,15 +16,15 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-CA_LIFE = timedelta(days=365)
-LEAF_LIFE = timedelta(days=30)
-SKEW = timedelta(minutes=5)
+CA_LIFETIME = timedelta(days=365)
+LEAF_LIFETIME = timedelta(days=30)
+MAX_CLOCK_SKEW = timedelta(minutes=5)
 """By how much clocks may differ: certificates hold from a little before they were made."""
 NAME = "podferry webhook"
-Key = ec.EllipticCurvePrivateKey
+PrivateKey = ec.EllipticCurvePrivateKey
 
 
-class Material(msgspec.Struct, frozen=True):
+class CertificateMaterial(msgspec.Struct, frozen=True):
     """What the Secret holds, all of it PEM.
 
     Attributes:
@@ -39,7 +39,9 @@ class Material(msgspec.Struct, frozen=True):
     key: bytes
 
 
-def renewed(material: Material | None, names: Sequence[str], now: datetime) -> Material:
+def renew_if_needed(
+    material: CertificateMaterial | None, names: Sequence[str], now: datetime
+) -> CertificateMaterial:
     """Material that is good at `now`; the same object where nothing has to be done.
 
     Args:
@@ -59,13 +61,13 @@ def renewed(material: Material | None, names: Sequence[str], now: datetime) -> M
     return material
 
 
-def renewal_of(material: Material) -> datetime:
+def renewal_time_of(material: CertificateMaterial) -> datetime:
     """When something of it has to be renewed."""
     authority = x509.load_pem_x509_certificates(material.bundle)[0]
     return min(map(_renewal, (authority, x509.load_pem_x509_certificate(material.certificate))))
 
 
-def _new_authority(old: list[x509.Certificate], names: Sequence[str], now: datetime) -> Material:
+def _new_authority(old: list[x509.Certificate], names: Sequence[str], now: datetime) -> CertificateMaterial:
     key = ec.generate_private_key(ec.SECP256R1())
     usage = x509.KeyUsage(
         digital_signature=True,
@@ -80,7 +82,7 @@ def _new_authority(old: list[x509.Certificate], names: Sequence[str], now: datet
     )
     subject = _name(f"{NAME} CA {now:%Y-%m-%d}")
     authority = (
-        _builder(subject, subject, key, now, CA_LIFE)
+        _builder(subject, subject, key, now, CA_LIFETIME)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(usage, critical=True)
         .sign(key, hashes.SHA256())
@@ -91,12 +93,12 @@ def _new_authority(old: list[x509.Certificate], names: Sequence[str], now: datet
 
 
 def _new_leaf(
-    authorities: list[x509.Certificate], ca_key: Key, names: Sequence[str], now: datetime
-) -> Material:
+    authorities: list[x509.Certificate], ca_key: PrivateKey, names: Sequence[str], now: datetime
+) -> CertificateMaterial:
     key = ec.generate_private_key(ec.SECP256R1())
     issuer = authorities[0]
     leaf = (
-        _builder(_name(NAME), issuer.subject, key, now, LEAF_LIFE)
+        _builder(_name(NAME), issuer.subject, key, now, LEAF_LIFETIME)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(name) for name in names]), critical=False)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
@@ -105,11 +107,11 @@ def _new_leaf(
         )
         .sign(ca_key, hashes.SHA256())
     )
-    return Material(_pem(authorities), _key_pem(ca_key), _pem([leaf]), _key_pem(key))
+    return CertificateMaterial(_pem(authorities), _key_pem(ca_key), _pem([leaf]), _key_pem(key))
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: Key, now: datetime, life: timedelta
+    subject: x509.Name, issuer: x509.Name, key: PrivateKey, now: datetime, life: timedelta
 ) -> x509.CertificateBuilder:
     public = key.public_key()
     return (
@@ -118,13 +120,15 @@ def _builder(
         .issuer_name(issuer)
         .public_key(public)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - SKEW)
+        .not_valid_before(now - MAX_CLOCK_SKEW)
         .not_valid_after(now + life)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
     )
 
 
-def _read(material: Material) -> tuple[list[x509.Certificate], Key, x509.Certificate] | None:
+def _read(
+    material: CertificateMaterial,
+) -> tuple[list[x509.Certificate], PrivateKey, x509.Certificate] | None:
     """The certificates and the CA's key, None where somebody has put something else into the Secret."""
     try:
         authorities = x509.load_pem_x509_certificates(material.bundle)
@@ -134,7 +138,7 @@ def _read(material: Material) -> tuple[list[x509.Certificate], Key, x509.Certifi
         )
     except (ValueError, TypeError):
         return None
-    if not isinstance(ca_key, Key) or ca_key.public_key() != authorities[0].public_key():
+    if not isinstance(ca_key, PrivateKey) or ca_key.public_key() != authorities[0].public_key():
         return None
     return (authorities, ca_key, leaf) if leaf_key.public_key() == leaf.public_key() else None
 
@@ -169,7 +173,7 @@ def _pem(certificates: Sequence[x509.Certificate]) -> bytes:
     return b"".join(one.public_bytes(serialization.Encoding.PEM) for one in certificates)
 
 
-def _key_pem(key: Key) -> bytes:
+def _key_pem(key: PrivateKey) -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

@@ -7,9 +7,10 @@ from typing import Any
 
 from podferry.contract.api import AGENT_VARIABLE, SPEC_VARIABLE
 from podferry.contract.errors import Problem
-from podferry.contract.spec import FerrySpec, encode_spec
+from podferry.contract.spec import FerrySpec
+from podferry.contract.spec_json import encode_spec
 from podferry.webhook.memory import gate_resources, sidecar_resources
-from podferry.webhook.pod_json import GATE, SIDECAR, literal
+from podferry.webhook.pod_json import GATE, SIDECAR, escape_dollars
 from podferry.webhook.policy import Policy
 from podferry.webhook.resolve import ResolvedInjection
 from podferry.webhook.security_context import NOBODY, RunAs, gate_context, security_context
@@ -21,8 +22,8 @@ from podferry.webhook.volumes import (
     OUTPUT_DIR,
     OUTPUT_SECRET_DIR,
     PINS_DIR,
-    data_dir,
-    data_secret_dir,
+    dataset_dir,
+    dataset_secret_dir,
     sidecar_mounts,
 )
 
@@ -42,7 +43,7 @@ def sidecar(wish: ResolvedInjection, policy: Policy, drain_seconds: int) -> dict
             "--in-pod",
             f"--port={policy.agent_port}",
             f"--grace={drain_seconds}",
-            *map(literal, arguments),
+            *map(escape_dollars, arguments),
         ],
         "env": [
             variable(SPEC_VARIABLE, encode_spec(wish.spec).decode()),
@@ -67,16 +68,16 @@ def gate(wish: ResolvedInjection, policy: Policy) -> dict[str, Any]:
 def refusing_gate(problems: Sequence[Problem], policy: Policy) -> dict[str, Any]:
     """A gate that says what is wrong and never opens: the trainer does not start."""
     text = "\n".join(map(str, problems))
-    return _gate(policy, ["wait", f"--refused={literal(text)}"], RunAs(NOBODY))
+    return _gate(policy, ["wait", f"--refused={escape_dollars(text)}"], RunAs(NOBODY))
 
 
 def _flags(spec: FerrySpec) -> Iterator[str]:
     yield f"--control-dir={CONTROL_DIR}"
     for dataset in spec.datasets:
         name = f"{dataset.name}=" if dataset.name else ""
-        yield f"--dataset-dir={name}{data_dir(dataset)}"
+        yield f"--dataset-dir={name}{dataset_dir(dataset)}"
         if dataset.access.secret:
-            yield f"--dataset-secret-dir={name}{data_secret_dir(dataset)}"
+            yield f"--dataset-secret-dir={name}{dataset_secret_dir(dataset)}"
     if spec.checkpoints:
         yield f"--checkpoint-dir={CHECKPOINT_DIR}"
         yield f"--pins-dir={PINS_DIR}"

@@ -16,27 +16,28 @@ import msgspec
 
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.pod_owner import pod_owner_of
-from podferry.contract.spec import PREFIX, encode_spec
+from podferry.contract.spec import PREFIX
+from podferry.contract.spec_json import encode_spec
 from podferry.webhook.containers import gate, refusing_gate, sidecar
-from podferry.webhook.memory import quality_warnings, raise_memory, shm_warnings
+from podferry.webhook.memory import qos_warnings, raise_memory, shm_warnings
 from podferry.webhook.patch import Draft, Path
 from podferry.webhook.pod_json import (
     GATE,
     Json,
     annotations_of,
+    container_index,
     containers_of,
     init_containers_of,
     is_controlled,
-    named,
 )
 from podferry.webhook.policy import OnInvalid, Policy
 from podferry.webhook.reinvocation import (
     INJECTED,
-    POLICY_HASH,
+    POLICY_HASH_STAMP,
     REFUSED,
-    SPEC,
-    STATUS,
-    has_traces,
+    SPEC_STAMP,
+    STATUS_STAMP,
+    is_injected,
     is_refused,
     repair,
 )
@@ -85,7 +86,7 @@ def inject(pod: Json, namespace: Namespace, policy: Policy) -> Decision:
     if is_refused(pod):
         return Decision(InjectionOutcome.REFUSED)
     try:
-        if has_traces(pod):
+        if is_injected(pod):
             spec = resolve(pod, pod_owner_of(pod, namespace.name), policy).spec
             return Decision(InjectionOutcome.INJECTED, tuple(repair(pod, spec).operations))
         return _injected(pod, resolve_injection(pod, namespace, policy), policy)
@@ -114,7 +115,7 @@ def _injected(pod: Json, wish: ResolvedInjection, policy: Policy) -> Decision:
         *shm,
         *outputs,
         *grace_warnings,
-        *quality_warnings(pod),
+        *qos_warnings(pod),
     )
     return Decision(InjectionOutcome.INJECTED, tuple(draft.operations), warnings)
 
@@ -137,7 +138,7 @@ def _trainer(draft: Draft, wish: ResolvedInjection, policy: Policy, *, shared: b
 
 
 def _stamp(draft: Draft, status: str, policy: Policy, spec: str | None = None) -> None:
-    stamps = {STATUS: status, SPEC: spec, POLICY_HASH: policy.digest}
+    stamps = {STATUS_STAMP: status, SPEC_STAMP: spec, POLICY_HASH_STAMP: policy.digest}
     for name, text in stamps.items():
         if text is not None:
             draft.set(("metadata", "annotations", name), text)
@@ -160,7 +161,7 @@ def _outputs_shared(pod: Json, wish: ResolvedInjection) -> tuple[str, ...]:
 def _refused(pod: Json, problems: Sequence[Problem], policy: Policy) -> Decision:
     if policy.on_invalid is OnInvalid.DENY or not is_controlled(pod):
         return Decision(InjectionOutcome.DENIED, problems=tuple(problems))
-    if named(init_containers_of(pod), GATE) is not None:
+    if container_index(init_containers_of(pod), GATE) is not None:
         # A second container of that name would make the pod invalid, and the reason would be lost.
         return Decision(InjectionOutcome.DENIED, problems=tuple(problems))
     draft = Draft(pod)

@@ -17,10 +17,10 @@ from podferry.webhook.resolve import Namespace
 
 def template_problems(job: Json, namespace: Namespace, policy: Policy) -> tuple[Problem, ...]:
     """What is wrong with the pods of a Job, empty where nothing is or nothing is wished."""
-    return inject(pod_of(job), namespace, policy).problems
+    return inject(pod_from_job(job), namespace, policy).problems
 
 
-def pod_of(job: Json) -> dict[str, Any]:
+def pod_from_job(job: Json) -> dict[str, Any]:
     """The first pod that the Job would make."""
     metadata, spec = job.get("metadata") or {}, job.get("spec") or {}
     template = spec.get("template") or {}

@@ -16,11 +16,11 @@ import msgspec
 
 from podferry.contract.errors import AccessDenied, FerryError, InvalidSpec, NotFound, Unavailable
 
-ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-TIMEOUT = aiohttp.ClientTimeout(total=3.0)
+SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+REQUEST_TIMEOUT = aiohttp.ClientTimeout(total=3.0)
 """Seconds: less than an admission request may take."""
 CONFLICT = 409
-ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+ADMISSION_API = "/apis/admissionregistration.k8s.io/v1"
 JSON_PATCH = "application/json-patch+json"
 
 
@@ -64,7 +64,7 @@ class Cluster(Protocol):
 class KubeClient:
     """Asks the API server as the pod's service account."""
 
-    def __init__(self, session: aiohttp.ClientSession, url: str, account: Path = ACCOUNT) -> None:
+    def __init__(self, session: aiohttp.ClientSession, url: str, account: Path = SERVICE_ACCOUNT_DIR) -> None:
         """A client.
 
         Args:
@@ -86,7 +86,7 @@ class KubeClient:
 
     async def trust(self, kind: str, name: str, bundle: str) -> bool:
         """See `Cluster`."""
-        path = f"{ADMISSION}/{kind}/{name}"
+        path = f"{ADMISSION_API}/{kind}/{name}"
         webhooks = (await self._ask("GET", path)).get("webhooks", [])
         patch = [
             {"op": "add", "path": f"/webhooks/{at}/clientConfig/caBundle", "value": bundle}
@@ -111,7 +111,7 @@ class KubeClient:
         data = None if body is None else msgspec.json.encode(body)
         try:
             async with self._session.request(
-                method, self._url + path, data=data, headers=headers, timeout=TIMEOUT
+                method, self._url + path, data=data, headers=headers, timeout=REQUEST_TIMEOUT
             ) as response:
                 text = await response.read()
                 if response.status == CONFLICT:
@@ -138,7 +138,7 @@ def in_cluster_url(environ: Mapping[str, str] = os.environ) -> str:
     return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
 
 
-def cluster_session(account: Path = ACCOUNT) -> aiohttp.ClientSession:
+def cluster_session(account: Path = SERVICE_ACCOUNT_DIR) -> aiohttp.ClientSession:
     """A session that trusts the cluster's CA."""
     context = ssl.create_default_context(cafile=account / "ca.crt")
     return aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context))

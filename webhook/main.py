@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 
-from podferry.webhook.kube import ACCOUNT, KubeClient, cluster_session, in_cluster_url
+from podferry.webhook.kube import SERVICE_ACCOUNT_DIR, KubeClient, cluster_session, in_cluster_url
 from podferry.webhook.policy_file import PolicyFile
 from podferry.webhook.rotation import Rotation
 from podferry.webhook.server import (
@@ -21,8 +21,8 @@ from podferry.webhook.server import (
     Namespaces,
     UnknownNamespaces,
     Webhook,
+    drain_requests,
     serve,
-    shutdown_delay,
 )
 
 log = structlog.get_logger(__name__)
@@ -50,7 +50,7 @@ class OwnCertificates:
     secret: str
     configuration: str
     service: str
-    account: Path = ACCOUNT
+    account: Path = SERVICE_ACCOUNT_DIR
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class WebhookConfig:
         policy: The policy's file.
         host, port: Where to listen.
         certificates: Where they come from.
-        linger: Seconds to go on serving after SIGTERM: Services take a while to send requests elsewhere.
+        shutdown_delay: Seconds to keep serving after SIGTERM: Services take a while to reroute requests.
         refresh: Seconds between two looks at the policy.
     """
 
@@ -89,7 +89,7 @@ async def run_webhook(config: WebhookConfig) -> None:
         log.info("serving", host=config.host, port=config.port, policy=policy.policy.digest)
         try:
             await _until(end, [_keep_policy(policy, config.refresh), *chores])
-            await shutdown_delay(webhook, config.shutdown_delay)
+            await drain_requests(webhook, config.shutdown_delay)
         finally:
             await runner.cleanup()
 
@@ -114,11 +114,11 @@ async def _keep_policy(policy: PolicyFile, every: float) -> None:
         policy.refresh()
 
 
-Secured = tuple[ssl.SSLContext, Namespaces, list[Coroutine[Any, Any, None]]]
+SecuredServer = tuple[ssl.SSLContext, Namespaces, list[Coroutine[Any, Any, None]]]
 
 
 @asynccontextmanager
-async def _secured(source: CertificateFiles | OwnCertificates) -> AsyncIterator[Secured]:
+async def _secured(source: CertificateFiles | OwnCertificates) -> AsyncIterator[SecuredServer]:
     """A context to serve with, where namespaces are looked up, and what keeps the certificates good."""
     if isinstance(source, CertificateFiles):
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

@@ -16,11 +16,11 @@ from podferry.webhook.volumes import quantity
 
 GATE_MEMORY = "64Mi"
 GATE_CPU = "10m"
-RUNTIME_SHM = 64 * MIB
+RUNTIME_SHM_BYTES = 64 * MIB
 """What container runtimes give without a volume."""
-KINDS = ("requests", "limits")
+RESOURCE_KINDS = ("requests", "limits")
 STORAGE = "ephemeral-storage"
-LOGS = 64 * MIB
+LOG_BYTES = 64 * MIB
 """What the agent's log takes of the disk: kubelets keep five files of 10 MiB of a container."""
 
 
@@ -37,7 +37,7 @@ def sidecar_resources(memory: MemorySum, policy: Policy, *, limited: bool = Fals
         policy: Says how much CPU.
         limited: Whether the pod limits what its containers write to the node's disk, see `disk_limited`.
     """
-    size, disk = quantity(sidecar_bytes(memory)), quantity(memory.disk + LOGS)
+    size, disk = quantity(sidecar_bytes(memory)), quantity(memory.disk + LOG_BYTES)
     requested = {STORAGE: disk} if memory.disk else {}
     limits = {STORAGE: disk} if memory.disk and limited else {}
     return {
@@ -72,7 +72,7 @@ def shm_bytes(container: Json, wished: int | None, policy: Policy) -> int:
     limit = _limit(container)
     if limit is None:
         return policy.defaults.shm_size
-    return min(policy.defaults.shm_size, max(limit // 2 // MIB * MIB, RUNTIME_SHM))
+    return min(policy.defaults.shm_size, max(limit // 2 // MIB * MIB, RUNTIME_SHM_BYTES))
 
 
 def shm_warnings(container: Json, size: int) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ def raise_memory(draft: Draft, target: int, memory: MemorySum, policy: Policy) -
     name = containers_of(draft.document)[target].get("name")
     here: Path = ("spec", "containers", target, "resources")
     before = find(draft.document, (*here, "limits", "memory"))
-    for kind in KINDS:
+    for kind in RESOURCE_KINDS:
         _raise_bytes(draft, (*here, kind, "memory"), added)
     warnings = []
     if before is not None and added < memory.trainer:
@@ -129,7 +129,7 @@ def raise_memory(draft: Draft, target: int, memory: MemorySum, policy: Policy) -
     return (*warnings, *_raise_pod_level(draft, sidecar_bytes(memory) + added, policy))
 
 
-def quality_warnings(pod: Json) -> tuple[str, ...]:
+def qos_warnings(pod: Json) -> tuple[str, ...]:
     """That the pod's quality of service falls, where it does."""
     all_of = [*containers_of(pod), *init_containers_of(pod)]
     if not all(_is_guaranteed(container) for container in all_of):
@@ -161,8 +161,10 @@ def _raise_pod_level(draft: Draft, added: int, policy: Policy) -> tuple[str, ...
     if not spec_of(draft.document).get("resources"):
         return ()
     here: Path = ("spec", "resources")
-    raised = [_raise_bytes(draft, (*here, kind, "memory"), added) for kind in KINDS]
-    raised_cpu = [_raise_cpu(draft, (*here, kind, "cpu"), policy.defaults.sidecar_cpu) for kind in KINDS]
+    raised = [_raise_bytes(draft, (*here, kind, "memory"), added) for kind in RESOURCE_KINDS]
+    raised_cpu = [
+        _raise_cpu(draft, (*here, kind, "cpu"), policy.defaults.sidecar_cpu) for kind in RESOURCE_KINDS
+    ]
     parts = [
         *([f"{format_bytes(added)} of memory"] if any(raised) else []),
         *([f"{policy.defaults.sidecar_cpu} of CPU"] if any(raised_cpu) else []),

@@ -9,7 +9,7 @@ Json = Mapping[str, Any]
 
 SIDECAR = "podferry"
 GATE = "podferry-gate"
-VOLUMES = "podferry-"
+VOLUME_PREFIX = "podferry-"
 """What the names of all our volumes begin with."""
 
 
@@ -53,22 +53,22 @@ def is_controlled(pod: Json) -> bool:
     return bool((pod.get("metadata") or {}).get("ownerReferences"))
 
 
-def named(containers: list[dict[str, Any]], name: str) -> int | None:
+def container_index(containers: list[dict[str, Any]], name: str) -> int | None:
     """The index of the container of that name."""
     return next((at for at, one in enumerate(containers) if one.get("name") == name), None)
 
 
-def our_names(pod: Json) -> Iterator[str]:
+def podferry_names(pod: Json) -> Iterator[str]:
     """Names in the pod that are ours."""
     for container in (*init_containers_of(pod), *containers_of(pod)):
         if container.get("name") in {SIDECAR, GATE}:
             yield f"container {container['name']}"
     for name in volumes_of(pod):
-        if name.startswith(VOLUMES):
+        if name.startswith(VOLUME_PREFIX):
             yield f"volume {name}"
 
 
-def literal(text: str) -> str:
+def escape_dollars(text: str) -> str:
     """A text that Kubernetes leaves as it is in `env`, `command` and `args`.
 
     Source: Kubernetes, "Define dependent environment variables": `$(NAME)` is expanded and `$$` becomes `$`.

@@ -7,7 +7,8 @@ from pathlib import Path
 import structlog
 
 from podferry.contract.errors import InvalidSpec
-from podferry.webhook.policy import Policy, read_policy
+from podferry.webhook.policy import Policy
+from podferry.webhook.policy_yaml import read_policy
 
 log = structlog.get_logger(__name__)
 

@@ -8,34 +8,35 @@ from __future__ import annotations
 
 from podferry.contract.annotation_keys import STAMPS
 from podferry.contract.errors import InvalidSpec
-from podferry.contract.spec import PREFIX, FerrySpec, encode_spec
+from podferry.contract.spec import PREFIX, FerrySpec
+from podferry.contract.spec_json import encode_spec
 from podferry.webhook.patch import Draft
 from podferry.webhook.pod_json import (
     GATE,
     SIDECAR,
     Json,
     annotations_of,
+    container_index,
     init_containers_of,
     is_controlled,
-    named,
-    our_names,
+    podferry_names,
 )
 
-STATUS, SPEC, POLICY_HASH = f"{PREFIX}status", f"{PREFIX}spec", f"{PREFIX}policy-hash"
+STATUS_STAMP, SPEC_STAMP, POLICY_HASH_STAMP = f"{PREFIX}status", f"{PREFIX}spec", f"{PREFIX}policy-hash"
 INJECTED, REFUSED = "injected", "refused"
 REMEDY = f"Remove podferry's containers and volumes and {', '.join(sorted(PREFIX + name for name in STAMPS))}"
 
 
 def is_refused(pod: Json) -> bool:
     """Whether a gate in it tells the reason already."""
-    refused = annotations_of(pod).get(STATUS) == REFUSED
+    refused = annotations_of(pod).get(STATUS_STAMP) == REFUSED
     # A bare pod was never refused: it is a copy of one, and its wishes may have been corrected.
-    return refused and is_controlled(pod) and named(init_containers_of(pod), GATE) is not None
+    return refused and is_controlled(pod) and container_index(init_containers_of(pod), GATE) is not None
 
 
-def has_traces(pod: Json) -> bool:
+def is_injected(pod: Json) -> bool:
     """Whether something in it is ours."""
-    return STATUS in annotations_of(pod) or any(our_names(pod))
+    return STATUS_STAMP in annotations_of(pod) or any(podferry_names(pod))
 
 
 def repair(pod: Json, spec: FerrySpec) -> Draft:
@@ -48,13 +49,13 @@ def repair(pod: Json, spec: FerrySpec) -> Draft:
         InvalidSpec: It was injected for other wishes, or parts of it are gone.
     """
     stamps, containers = annotations_of(pod), init_containers_of(pod)
-    sidecar, gate = named(containers, SIDECAR), named(containers, GATE)
-    if stamps.get(STATUS) != INJECTED or sidecar is None or gate is None:
+    sidecar, gate = container_index(containers, SIDECAR), container_index(containers, GATE)
+    if stamps.get(STATUS_STAMP) != INJECTED or sidecar is None or gate is None:
         what = "the pod has a part of what podferry injects, not all of it"
-        raise InvalidSpec.of(what, ", ".join(our_names(pod)) or f"{STATUS} alone", REMEDY)
-    if stamps.get(SPEC) != encode_spec(spec).decode():
+        raise InvalidSpec.of(what, ", ".join(podferry_names(pod)) or f"{STATUS_STAMP} alone", REMEDY)
+    if stamps.get(SPEC_STAMP) != encode_spec(spec).decode():
         what = "podferry was injected into the pod for other wishes than it has now"
-        raise InvalidSpec.of(what, f"{SPEC}: {stamps.get(SPEC)}", REMEDY)
+        raise InvalidSpec.of(what, f"{SPEC_STAMP}: {stamps.get(SPEC_STAMP)}", REMEDY)
     draft = Draft(pod)
     draft.set(("spec", "initContainers", sidecar, "restartPolicy"), "Always")
     return draft

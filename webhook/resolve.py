@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from podferry.contract.annotations import read_annotations, wishes_of
+from podferry.contract.annotations import read_annotations, settings_of
 from podferry.contract.cross_validation import gang_problems
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.lineage import lineage_of
@@ -82,7 +82,7 @@ class _Findings:
 
 def opted_in(pod: Json) -> bool:
     """Whether the pod opts in and not out; its wishes may still be wrong."""
-    wishes = wishes_of(annotations_of(pod))
+    wishes = settings_of(annotations_of(pod))
     return bool(wishes) and wishes.get("inject") != "false"
 
 
@@ -97,7 +97,7 @@ def resolve_injection(pod: Json, namespace: Namespace, policy: Policy) -> Resolv
     settled = found.of(resolve, pod, origin, policy) if origin else None
     spec = settled.spec if settled else None
     kind = origin.kind if origin else KFP
-    wished = spec.container if spec else wishes_of(annotations_of(pod)).get("container")
+    wished = spec.container if spec else settings_of(annotations_of(pod)).get("container")
     target = found.of(training_container_of, pod, wished, kind)
     container = containers_of(pod)[target] if target is not None else None
     runner = found.of(run_as_of, pod, container, namespace.labels) if container is not None else None

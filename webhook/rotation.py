@@ -21,18 +21,18 @@ from typing import Any
 import structlog
 
 from podferry.contract.errors import FerryError, Unavailable
-from podferry.webhook.certificates import Material, renewal_of, renewed
+from podferry.webhook.certificates import CertificateMaterial, renew_if_needed, renewal_time_of
 from podferry.webhook.kube import Cluster
 
 log = structlog.get_logger(__name__)
 
-KEYS = {"bundle": "ca.crt", "ca_key": "ca.key", "certificate": "tls.crt", "key": "tls.key"}
-"""Keys of the Secret by the fields of `Material`."""
-ATTEMPTS = 5
+SECRET_KEYS = {"bundle": "ca.crt", "ca_key": "ca.key", "certificate": "tls.crt", "key": "tls.key"}
+"""Keys of the Secret by the fields of `CertificateMaterial`."""
+MAX_CONFLICTS = 5
 """Times that a conflict is met by reading again: there are two replicas."""
-CHECK_EVERY = 60.0
+CHECK_SECONDS = 60.0
 """Seconds between two looks at the Secret: another replica may have renewed it."""
-SETTLE = 5.0
+SETTLE_SECONDS = 5.0
 """Seconds that API servers may take to see a changed configuration, before a new CA's leaf is served."""
 CONFIGURATIONS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 
@@ -41,7 +41,12 @@ class Rotation:
     """The certificates of one replica."""
 
     def __init__(
-        self, cluster: Cluster, secret: str, configuration: str, names: Sequence[str], settle: float = SETTLE
+        self,
+        cluster: Cluster,
+        secret: str,
+        configuration: str,
+        names: Sequence[str],
+        settle: float = SETTLE_SECONDS,
     ) -> None:
         """What to keep.
 
@@ -54,7 +59,7 @@ class Rotation:
         """
         self._cluster, self._secret, self._configuration = cluster, secret, configuration
         self._names, self._settle = names, settle
-        self._served: Material | None = None
+        self._served: CertificateMaterial | None = None
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
 
     async def refresh(self) -> None:
@@ -71,9 +76,9 @@ class Rotation:
             await asyncio.sleep(self._settle)
         load(self.context, material)
         self._served = material
-        log.info("certificate loaded", renewal=renewal_of(material).isoformat())
+        log.info("certificate loaded", renewal=renewal_time_of(material).isoformat())
 
-    async def keep(self, every: float = CHECK_EVERY) -> None:
+    async def keep(self, every: float = CHECK_SECONDS) -> None:
         """Rounds for ever. One that fails is told, and the certificate that is served stays."""
         while True:
             await asyncio.sleep(every)
@@ -82,22 +87,22 @@ class Rotation:
             except FerryError as error:
                 log.error("certificates not checked", problems=[str(problem) for problem in error.problems])
 
-    async def _material(self) -> Material:
-        for _ in range(ATTEMPTS):
+    async def _material(self) -> CertificateMaterial:
+        for _ in range(MAX_CONFLICTS):
             secret = await self._cluster.secret(self._secret)
             held = _decode(secret)
-            material = renewed(held, self._names, datetime.now(UTC))
+            material = renew_if_needed(held, self._names, datetime.now(UTC))
             if material == held or await self._cluster.replace_secret({**secret, "data": _encode(material)}):
                 return material
-        raise Unavailable.of(f"the Secret {self._secret} changes all the time", f"{ATTEMPTS} conflicts")
+        raise Unavailable.of(f"the Secret {self._secret} changes all the time", f"{MAX_CONFLICTS} conflicts")
 
-    async def _trust(self, material: Material) -> bool:
+    async def _trust(self, material: CertificateMaterial) -> bool:
         bundle = base64.b64encode(material.bundle).decode()
         changed = [await self._cluster.trust(kind, self._configuration, bundle) for kind in CONFIGURATIONS]
         return any(changed)
 
 
-def load(context: ssl.SSLContext, material: Material) -> None:
+def load(context: ssl.SSLContext, material: CertificateMaterial) -> None:
     """Serve a certificate from now on; connections that are open keep theirs."""
     # OpenSSL's Python interface takes files alone. They are this user's, and gone at once.
     with tempfile.TemporaryDirectory() as folder:
@@ -108,12 +113,12 @@ def load(context: ssl.SSLContext, material: Material) -> None:
         context.load_cert_chain(certificate, key)
 
 
-def _decode(secret: dict[str, Any]) -> Material | None:
+def _decode(secret: dict[str, Any]) -> CertificateMaterial | None:
     data = secret.get("data") or {}
-    if not all(name in data for name in KEYS.values()):
+    if not all(name in data for name in SECRET_KEYS.values()):
         return None
-    return Material(**{field: base64.b64decode(data[name]) for field, name in KEYS.items()})
+    return CertificateMaterial(**{field: base64.b64decode(data[name]) for field, name in SECRET_KEYS.items()})
 
 
-def _encode(material: Material) -> dict[str, str]:
-    return {name: base64.b64encode(getattr(material, field)).decode() for field, name in KEYS.items()}
+def _encode(material: CertificateMaterial) -> dict[str, str]:
+    return {name: base64.b64encode(getattr(material, field)).decode() for field, name in SECRET_KEYS.items()}

@@ -25,9 +25,9 @@ from podferry.webhook.review import AdmissionRequest, allow, decode_review, deny
 
 log = structlog.get_logger(__name__)
 
-LARGEST_REVIEW = 8 * 1024**2
+MAX_REVIEW_BYTES = 8 * 1024**2
 """Bytes: an object is 1.5 MiB at most in etcd, and a review may hold it twice."""
-REMEMBERED = 30.0
+LABEL_CACHE_SECONDS = 30.0
 """Seconds that a namespace's labels are remembered."""
 
 
@@ -56,7 +56,7 @@ class ClusterNamespaces:
     async def find(self, name: str) -> Namespace:
         """See `Namespaces`."""
         at, known = self._known.get(name, (0.0, Namespace(name)))
-        if name in self._known and self._clock() - at < REMEMBERED:
+        if name in self._known and self._clock() - at < LABEL_CACHE_SECONDS:
             return known
         try:
             known = Namespace(name, await self._cluster.namespace_labels(name))
@@ -87,7 +87,7 @@ class Webhook:
 
     def application(self) -> web.Application:
         """The routes."""
-        app = web.Application(client_max_size=LARGEST_REVIEW)
+        app = web.Application(client_max_size=MAX_REVIEW_BYTES)
         app.router.add_post("/mutate", self.mutate)
         app.router.add_post("/validate", self.validate)
         app.router.add_get("/healthz", self.healthz)
@@ -134,7 +134,7 @@ async def serve(webhook: Webhook, host: str, port: int, context: ssl.SSLContext)
     return runner
 
 
-async def shutdown_delay(webhook: Webhook, seconds: float) -> None:
+async def drain_requests(webhook: Webhook, seconds: float) -> None:
     """Say that no more requests should come, and serve those that still do until the Service knows."""
     webhook.ending = True
     await asyncio.sleep(seconds)

@@ -9,20 +9,20 @@ from podferry.contract.spec import PREFIX, FerrySpec
 from podferry.webhook.pod_json import Json, spec_of
 from podferry.webhook.policy import Policy
 
-KUBERNETES_DEFAULT = 30
+DEFAULT_GRACE_SECONDS = 30
 """Seconds, where a pod says nothing. Source: Kubernetes API, `terminationGracePeriodSeconds`."""
-TRAINER_ENDS = 15
+TRAINER_SHUTDOWN_SECONDS = 15
 """Seconds for the trainer to end in: only then the agent is told to."""
-CHECKPOINTS_LEFT = 2
+PENDING_CHECKPOINTS = 2
 """Checkpoints that may still be on their way, as many as the memory sum has room for beside those kept."""
-MARGIN = 5
+MARGIN_SECONDS = 5
 """Seconds between the agent's own deadline and the kubelet's: for its last words."""
 
 
 def own_grace(pod: Json) -> int:
     """What the pod has by itself, seconds."""
     has = spec_of(pod).get("terminationGracePeriodSeconds")
-    return KUBERNETES_DEFAULT if has is None else int(has)
+    return DEFAULT_GRACE_SECONDS if has is None else int(has)
 
 
 def grace_of(pod: Json, spec: FerrySpec, policy: Policy) -> tuple[int, tuple[str, ...]]:
@@ -35,7 +35,9 @@ def grace_of(pod: Json, spec: FerrySpec, policy: Policy) -> tuple[int, tuple[str
     if spec.grace is None and spec.checkpoints is None and spec.outputs is None:
         return own, ()
     uploads = _last_uploads(spec, policy)
-    computed = max(policy.defaults.grace, TRAINER_ENDS + sum(upload.seconds for upload in uploads))
+    computed = max(
+        policy.defaults.grace, TRAINER_SHUTDOWN_SECONDS + sum(upload.seconds for upload in uploads)
+    )
     wished = spec.grace if spec.grace is not None else computed
     bound = policy.bounds.grace
     if wished <= bound:
@@ -70,7 +72,7 @@ def _last_uploads(spec: FerrySpec, policy: Policy) -> list[_Upload]:
     rate, uploads = policy.defaults.upload_rate, []
     if spec.checkpoints and spec.checkpoints.size:
         limited = min(rate, spec.checkpoints.upload_limit or rate)
-        uploads.append(_Upload("checkpoints", CHECKPOINTS_LEFT * spec.checkpoints.size, limited))
+        uploads.append(_Upload("checkpoints", PENDING_CHECKPOINTS * spec.checkpoints.size, limited))
     if spec.outputs and spec.outputs.size:
         uploads.append(_Upload("outputs", spec.outputs.size, rate))
     return uploads
@@ -78,4 +80,4 @@ def _last_uploads(spec: FerrySpec, policy: Policy) -> list[_Upload]:
 
 def drain_seconds(grace: int) -> int:
     """What of it the agent may take."""
-    return max(grace - MARGIN, 1)
+    return max(grace - MARGIN_SECONDS, 1)

@@ -11,13 +11,13 @@ from podferry.contract.api import (
 )
 from podferry.contract.errors import Problem
 from podferry.contract.spec import FerrySpec
-from podferry.webhook.pod_json import Json, literal
+from podferry.webhook.pod_json import Json, escape_dollars
 from podferry.webhook.policy import Policy
 
 
 def variable(name: str, value: str) -> dict[str, str]:
     """An entry of `env` whose value Kubernetes leaves as it is."""
-    return {"name": name, "value": literal(value)}
+    return {"name": name, "value": escape_dollars(value)}
 
 
 def agent_url(policy: Policy) -> str:

@@ -6,10 +6,10 @@ from podferry.contract.errors import InvalidSpec
 from podferry.contract.pod_owner import KFP
 from podferry.contract.spec import PREFIX
 from podferry.contract.suggest import did_you_mean
-from podferry.webhook.pod_json import Json, annotations_of, containers_of, named
+from podferry.webhook.pod_json import Json, annotations_of, container_index, containers_of
 
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
-KFP_MAIN = "main"
+KFP_MAIN_CONTAINER = "main"
 """Where KFP runs the user's code; Argo's own containers stand beside it."""
 
 
@@ -31,13 +31,13 @@ def training_container_of(pod: Json, wished: str | None, kind: str) -> int:
     names = [container.get("name", "") for container in containers]
     listed = f"The pod has: {', '.join(names)}"
     if wished is not None:
-        at = named(containers, wished)
+        at = container_index(containers, wished)
         if at is None:
             what = f"{PREFIX}container names a container that the pod does not have"
             raise InvalidSpec.of(what, repr(wished), did_you_mean(wished, names, listed))
         return at
-    for name in (KFP_MAIN if kind == KFP else None, annotations_of(pod).get(DEFAULT_CONTAINER)):
-        at = named(containers, name) if name else None
+    for name in (KFP_MAIN_CONTAINER if kind == KFP else None, annotations_of(pod).get(DEFAULT_CONTAINER)):
+        at = container_index(containers, name) if name else None
         if at is not None:
             return at
     if len(containers) != 1:

@@ -8,41 +8,41 @@ from typing import Any
 from podferry.contract.errors import Problem
 from podferry.contract.memory import MIB, MemorySum
 from podferry.contract.spec import PREFIX, SHM, DatasetSpec, FerrySpec, Medium
-from podferry.webhook.pod_json import VOLUMES, Json, mounts_of, volumes_of
+from podferry.webhook.pod_json import VOLUME_PREFIX, Json, mounts_of, volumes_of
 
-DATA, CHECKPOINTS, OUTPUTS, CONTROL, SHARED = (
+DATASET_VOLUME, CHECKPOINT_VOLUME, OUTPUT_VOLUME, CONTROL_VOLUME, SHM_VOLUME = (
     "podferry-data",
     "podferry-checkpoints",
     "podferry-outputs",
     "podferry-control",
     "podferry-shm",
 )
-DATASET_SECRET, CHECKPOINT_SECRET, OUTPUT_SECRET = (
+DATASET_SECRET_VOLUME, CHECKPOINT_SECRET_VOLUME, OUTPUT_SECRET_VOLUME = (
     "podferry-dataset-secret",
     "podferry-checkpoints-secret",
     "podferry-outputs-secret",
 )
-FILES = "files"
+CHECKPOINT_SUBPATH = "files"
 """The part of the checkpoint volume that the trainer sees; pins lie beside it, out of reach of `rm -rf`."""
 
-HOME = "/podferry"
-CONTROL_DIR = f"{HOME}/control"
-DATA_DIR = f"{HOME}/data"
-DATASETS_DIR = f"{HOME}/datasets"
-CHECKPOINT_VOLUME_DIR = f"{HOME}/checkpoints"
-CHECKPOINT_DIR = f"{CHECKPOINT_VOLUME_DIR}/{FILES}"
+ROOT_DIR = "/podferry"
+CONTROL_DIR = f"{ROOT_DIR}/control"
+DATASET_DIR = f"{ROOT_DIR}/data"
+DATASETS_DIR = f"{ROOT_DIR}/datasets"
+CHECKPOINT_VOLUME_DIR = f"{ROOT_DIR}/checkpoints"
+CHECKPOINT_DIR = f"{CHECKPOINT_VOLUME_DIR}/{CHECKPOINT_SUBPATH}"
 PINS_DIR = f"{CHECKPOINT_VOLUME_DIR}/pins"
-MADE_DIR = f"{HOME}/made"
-OUTPUT_DIR = f"{HOME}/outputs"
-DATASET_SECRET_DIR = f"{HOME}/secrets/dataset"
-DATASET_SECRETS_DIR = f"{HOME}/secrets/datasets"
-CHECKPOINT_SECRET_DIR = f"{HOME}/secrets/checkpoints"
-OUTPUT_SECRET_DIR = f"{HOME}/secrets/outputs"
+SUBPATH_MOUNT_DIR = f"{ROOT_DIR}/made"
+OUTPUT_DIR = f"{ROOT_DIR}/outputs"
+DATASET_SECRET_DIR = f"{ROOT_DIR}/secrets/dataset"
+DATASET_SECRETS_DIR = f"{ROOT_DIR}/secrets/datasets"
+CHECKPOINT_SECRET_DIR = f"{ROOT_DIR}/secrets/checkpoints"
+OUTPUT_SECRET_DIR = f"{ROOT_DIR}/secrets/outputs"
 """Where the agent finds them in its own container."""
 
 CONTROL_BYTES = 16 * MIB
 """Journal and status are kilobytes; they are charged to what the memory sum calls resident."""
-READABLE = 0o444
+SECRET_FILE_MODE = 0o444
 """Mode of a Secret's files: the agent need not be their owner, and they are mounted nowhere else."""
 
 
@@ -51,12 +51,12 @@ def quantity(count: int) -> str:
     return f"{count // MIB}Mi" if count % MIB == 0 else str(count)
 
 
-def data_dir(dataset: DatasetSpec) -> str:
+def dataset_dir(dataset: DatasetSpec) -> str:
     """Where the agent writes a dataset."""
-    return f"{DATASETS_DIR}/{dataset.name}" if dataset.name else DATA_DIR
+    return f"{DATASETS_DIR}/{dataset.name}" if dataset.name else DATASET_DIR
 
 
-def data_secret_dir(dataset: DatasetSpec) -> str:
+def dataset_secret_dir(dataset: DatasetSpec) -> str:
     """Where the agent has a dataset's Secret."""
     return f"{DATASET_SECRETS_DIR}/{dataset.name}" if dataset.name else DATASET_SECRET_DIR
 
@@ -73,34 +73,34 @@ def volumes(spec: FerrySpec, memory: MemorySum, *, shared: bool) -> Iterator[dic
         memory: Their sizes.
         shared: Whether it gets a `/dev/shm` of its own.
     """
-    yield _memory(CONTROL, CONTROL_BYTES)
+    yield _memory(CONTROL_VOLUME, CONTROL_BYTES)
     for dataset, volume in zip(spec.datasets, memory.data, strict=True):
         make = _disk if volume.medium is Medium.DISK else _memory
-        yield make(_named(DATA, dataset), volume.bytes)
+        yield make(_named(DATASET_VOLUME, dataset), volume.bytes)
     if spec.checkpoints:
-        yield _memory(CHECKPOINTS, memory.checkpoint_volume)
+        yield _memory(CHECKPOINT_VOLUME, memory.checkpoint_volume)
     if spec.outputs:
-        yield _memory(OUTPUTS, memory.output_volume)
+        yield _memory(OUTPUT_VOLUME, memory.output_volume)
     if shared:
-        yield _memory(SHARED, memory.shm_volume)
+        yield _memory(SHM_VOLUME, memory.shm_volume)
     for name, _, wanted in _secrets(spec):
         # Optional: the agent tells that it is missing. A required one leaves the pod in Init for ever.
-        secret = {"secretName": wanted, "optional": True, "defaultMode": READABLE}
+        secret = {"secretName": wanted, "optional": True, "defaultMode": SECRET_FILE_MODE}
         yield {"name": name, "secret": secret}
 
 
 def sidecar_mounts(spec: FerrySpec) -> Iterator[dict[str, Any]]:
     """Where the agent has them."""
-    yield _mount(CONTROL, CONTROL_DIR)
+    yield _mount(CONTROL_VOLUME, CONTROL_DIR)
     for dataset in spec.datasets:
-        yield _mount(_named(DATA, dataset), data_dir(dataset))
+        yield _mount(_named(DATASET_VOLUME, dataset), dataset_dir(dataset))
     if spec.checkpoints:
-        yield _mount(CHECKPOINTS, CHECKPOINT_VOLUME_DIR)
+        yield _mount(CHECKPOINT_VOLUME, CHECKPOINT_VOLUME_DIR)
         # This mount is for the kubelet, which makes the directory before the agent looks. The agent goes
         # through the whole volume, since no hard link crosses from one mount to another.
-        yield {**_mount(CHECKPOINTS, MADE_DIR), "subPath": FILES}
+        yield {**_mount(CHECKPOINT_VOLUME, SUBPATH_MOUNT_DIR), "subPath": CHECKPOINT_SUBPATH}
     if spec.outputs:
-        yield {**_mount(OUTPUTS, OUTPUT_DIR), "readOnly": True}
+        yield {**_mount(OUTPUT_VOLUME, OUTPUT_DIR), "readOnly": True}
     for name, place, _ in _secrets(spec):
         yield {**_mount(name, place), "readOnly": True}
 
@@ -108,13 +108,13 @@ def sidecar_mounts(spec: FerrySpec) -> Iterator[dict[str, Any]]:
 def trainer_mounts(spec: FerrySpec, *, shared: bool) -> Iterator[dict[str, Any]]:
     """Where the trainer has them: the datasets read-only, the checkpoints' visible part, the outputs."""
     if shared:
-        yield _mount(SHARED, SHM)
+        yield _mount(SHM_VOLUME, SHM)
     for dataset in spec.datasets:
-        yield {**_mount(_named(DATA, dataset), dataset.path), "readOnly": True}
+        yield {**_mount(_named(DATASET_VOLUME, dataset), dataset.path), "readOnly": True}
     if spec.checkpoints:
-        yield {**_mount(CHECKPOINTS, spec.checkpoints.path), "subPath": FILES}
+        yield {**_mount(CHECKPOINT_VOLUME, spec.checkpoints.path), "subPath": CHECKPOINT_SUBPATH}
     if spec.outputs:
-        yield _mount(OUTPUTS, spec.outputs.path)
+        yield _mount(OUTPUT_VOLUME, spec.outputs.path)
 
 
 def has_shm(container: Json) -> bool:
@@ -125,7 +125,7 @@ def has_shm(container: Json) -> bool:
 def mount_problems(pod: Json, container: Json, spec: FerrySpec) -> Iterator[Problem]:
     """Mounts of the user's that ours cannot lie on, in or above."""
     for key, path in _wished(spec):
-        theirs = [one for one in mounts_of(container) if not str(one.get("name")).startswith(VOLUMES)]
+        theirs = [one for one in mounts_of(container) if not str(one.get("name")).startswith(VOLUME_PREFIX)]
         for mount in theirs:
             problem = _clash(volumes_of(pod), mount, f"{PREFIX}{key}", path)
             if problem:
@@ -144,9 +144,9 @@ def _wished(spec: FerrySpec) -> Iterator[tuple[str, str]]:
 def _secrets(spec: FerrySpec) -> Iterator[tuple[str, str, str]]:
     """(volume, where the agent has it, the Secret's name) of each direction that has one."""
     parts = (
-        *((_named(DATASET_SECRET, one), data_secret_dir(one), one) for one in spec.datasets),
-        (CHECKPOINT_SECRET, CHECKPOINT_SECRET_DIR, spec.checkpoints),
-        (OUTPUT_SECRET, OUTPUT_SECRET_DIR, spec.outputs),
+        *((_named(DATASET_SECRET_VOLUME, one), dataset_secret_dir(one), one) for one in spec.datasets),
+        (CHECKPOINT_SECRET_VOLUME, CHECKPOINT_SECRET_DIR, spec.checkpoints),
+        (OUTPUT_SECRET_VOLUME, OUTPUT_SECRET_DIR, spec.outputs),
     )
     for name, place, part in parts:
         if part and part.access.secret:

@@ -13,11 +13,12 @@ from podferry.contract.annotations import read_annotations
 from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import InvalidSpec, Problem, Refused
 from podferry.contract.manifest import Manifest
-from podferry.contract.memory import MemorySum, Row, charged, memory_sum
+from podferry.contract.memory import MemorySum, Row, memory_sum
 from podferry.contract.quantity import format_bytes, parse_bytes, quantity_at_least
 from podferry.contract.reference import reference_to
 from podferry.contract.spec import PREFIX, FerrySpec, Shard
 from podferry.contract.substitution import escape_variables
+from podferry.contract.tmpfs_cost import charged_bytes
 from podferry.sidecar.dataset.selection import Selection, part_of
 
 DESTINATION = "memory://plan/checkpoints"
@@ -124,7 +125,7 @@ def largest_part(manifest: Manifest, shards: int) -> Manifest:
         Refused: There are fewer files than pods.
     """
     parts = (part_of(manifest, Shard(rank, shards)) for rank in range(shards)) if shards > 1 else [manifest]
-    return max(parts, key=lambda part: charged(entry.size for entry in part.entries))
+    return max(parts, key=lambda part: charged_bytes(entry.size for entry in part.entries))
 
 
 def _counted(manifest: Manifest, part: Manifest, shards: int) -> str:

@@ -16,7 +16,7 @@ from podferry.contract.annotation_keys import known_keys
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.quantity import parse_bytes
 from podferry.contract.spec import PREFIX
-from podferry.contract.substitution import INPUT, TOKEN
+from podferry.contract.substitution import INPUT_PREFIX, TOKEN
 from podferry.contract.suggest import did_you_mean
 
 KFP_MEMORY = re.compile(r"\d+([EPTGMK]i?)?")
@@ -118,7 +118,9 @@ def _checked(annotations: Mapping[str, str], given: Mapping[str, Any], inputs: T
     """What the annotations' own rules say, less what follows from a value that has been refused already."""
     refused = {name.replace("_", "-") for name, value in given.items() if value is not None}
     refused -= {key.removeprefix(PREFIX) for key in annotations}
-    stand_ins = {PREFIX + name: f"$({INPUT}refused)" for name in refused if name in known_keys(refused)}
+    stand_ins = {
+        PREFIX + name: f"$({INPUT_PREFIX}refused)" for name in refused if name in known_keys(refused)
+    }
     known = replace(inputs, dynamic=(*inputs.dynamic, "refused"))
     if not annotations and not refused:
         what = "gpu_train is asked for neither a dataset nor a destination"
@@ -157,7 +159,7 @@ def _reserve(task: Any, accelerator: Any, gpus: Any, memory: Any) -> None:
 def _frozen(text: str, inputs: TaskInputs) -> bool:
     """Whether a parameter of the task changes when the data does, so that KFP's cache tells them apart."""
     used = [match["name"] or "" for match in TOKEN.finditer(text)]
-    names = [name.removeprefix(INPUT) for name in used if name.startswith(INPUT)]
+    names = [name.removeprefix(INPUT_PREFIX) for name in used if name.startswith(INPUT_PREFIX)]
     return any(
         "#sha256=" in inputs.constants.get(name, "") or inputs.carries_reference(name) for name in names
     )

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from podferry.components.training.input_refs import TaskInputs
-from podferry.contract.annotation_keys import SUBDOMAIN, split_key
+from podferry.contract.annotation_keys import split_key
+from podferry.contract.annotation_values import SUBDOMAIN
 from podferry.contract.annotations import read_annotations
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.spec import PREFIX
-from podferry.contract.substitution import INPUT, TOKEN, Variables
+from podferry.contract.substitution import INPUT_PREFIX, TOKEN, Variables
 
 LARGEST_SIZE = "7Ei"
 SAMPLES: Mapping[str, str] = MappingProxyType(
@@ -83,7 +84,7 @@ def annotation_problems(annotations: Mapping[str, str], inputs: TaskInputs) -> l
 def _sampled(name: str, text: str, inputs: TaskInputs) -> str:
     """The text, or the key's sample where it refers to what only a run knows."""
     used = {match["name"] for match in TOKEN.finditer(text)}
-    unknown = any(INPUT + one in used for one in inputs.dynamic)
+    unknown = any(INPUT_PREFIX + one in used for one in inputs.dynamic)
     key, dataset = split_key(name)
     sample = SAMPLES.get(key, text)
     return (f"{sample}-{dataset}" if dataset and key in SEVERAL else sample) if unknown else text

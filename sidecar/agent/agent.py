@@ -16,12 +16,11 @@ from podferry.contract.api import (
     MAX_WAIT_SECONDS,
     OUTPUTS_VARIABLE,
     RESTORED_VARIABLE,
-    AgentPhase,
     Durability,
     Gate,
-    Status,
 )
 from podferry.contract.errors import FerryError, Problem, TemporaryError
+from podferry.contract.status import AgentPhase, Status
 from podferry.sidecar.agent.drain_deadline import DrainDeadline
 from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.control.agent_api import AgentApi, FlushRequest, merge

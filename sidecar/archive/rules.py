@@ -17,9 +17,9 @@ import msgspec
 from podferry.contract.errors import Problem, Refused
 from podferry.contract.file_names import name_problem
 from podferry.contract.manifest import Entry
-from podferry.contract.memory import charged, in_pages
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import Unpack
+from podferry.contract.tmpfs_cost import allocated_bytes, charged_bytes
 from podferry.sidecar.staging.file_ops import PARTIAL_DIR
 from podferry.sidecar.staging.volume_capacity import Capacity
 
@@ -158,7 +158,11 @@ class SpaceBudget:
     def __init__(self, capacity: Capacity, reserved: Sequence[int] = ()) -> None:
         """Takes what there is, and the sizes of the files that will be fetched besides."""
         self._capacity = capacity
-        self._pages, self._charged, self._files = in_pages(reserved), charged(reserved), len(reserved)
+        self._pages, self._charged, self._files = (
+            allocated_bytes(reserved),
+            charged_bytes(reserved),
+            len(reserved),
+        )
         self._lock = threading.Lock()
 
     def take(self, archive: Archive, sizes: Sequence[int]) -> None:
@@ -168,8 +172,8 @@ class SpaceBudget:
             Refused: There is not enough, with what was needed so far.
         """
         with self._lock:
-            self._pages += in_pages(sizes)
-            self._charged += charged(sizes)
+            self._pages += allocated_bytes(sizes)
+            self._charged += charged_bytes(sizes)
             self._files += len(sizes)
             problems = list(self._lacking(archive))
         Refused.raise_any(problems)

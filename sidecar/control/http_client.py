@@ -19,9 +19,9 @@ from podferry.contract.api import (
     Durability,
     Gate,
     Marked,
-    Status,
 )
 from podferry.contract.errors import Unavailable
+from podferry.contract.status import Status
 
 T = TypeVar("T")
 PAUSE = 0.2

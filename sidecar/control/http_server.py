@@ -15,11 +15,11 @@ from podferry.contract.api import (
     MAX_WAIT_SECONDS,
     METRICS_PATH,
     STATUS_PATH,
-    AgentPhase,
     Durability,
     Marked,
 )
 from podferry.contract.errors import Problem
+from podferry.contract.status import AgentPhase
 from podferry.sidecar.control.agent_api import AgentApi, FlushRequest
 from podferry.sidecar.state.prometheus import exposition
 

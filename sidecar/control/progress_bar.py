@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from podferry.contract.api import Status
+from podferry.contract.status import Status
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

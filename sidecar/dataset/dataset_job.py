@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from podferry.contract.api import DatasetStatus
 from podferry.contract.dataset_volume import unknown_size
 from podferry.contract.errors import Changed, Corrupt, NotFound, Refused
-from podferry.contract.memory import data_volume
+from podferry.contract.memory import dataset_volume_of
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import DatasetSpec, Medium, Unpack
+from podferry.contract.status import DatasetStatus
 from podferry.sidecar.config.store_access import store_config
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.fit_check import PlannedDataset, surely_fits
@@ -135,7 +135,7 @@ class DatasetJob:
         spec = self.spec
         if not self._place.alone or spec.shard or spec.unpack is Unpack.ALWAYS or any(unknown_size(spec)):
             return None
-        volume, capacity = data_volume(spec), measure(self._root)
+        volume, capacity = dataset_volume_of(spec), measure(self._root)
         if not surely_fits(volume, capacity, self._settings.buffer_bytes):
             return None
         place = self._stage.ahead()
@@ -150,7 +150,7 @@ class DatasetJob:
     def _limit(self) -> int | None:
         """The volume's limit where the kubelet alone watches it: on a disk, in a pod."""
         watched = self._place.in_pod and self.spec.medium is Medium.DISK and not any(unknown_size(self.spec))
-        return data_volume(self.spec).bytes if watched else None
+        return dataset_volume_of(self.spec).bytes if watched else None
 
     async def fetch(self, *, lines: bool = True) -> None:
         """Fill the stage as planned.

@@ -13,9 +13,9 @@ import msgspec
 from podferry.contract.dataset_volume import DatasetVolume
 from podferry.contract.errors import Problem, Refused
 from podferry.contract.manifest import Entry
-from podferry.contract.memory import charged, in_pages
 from podferry.contract.quantity import format_bytes, quantity_at_least
 from podferry.contract.spec import PREFIX
+from podferry.contract.tmpfs_cost import allocated_bytes, charged_bytes
 from podferry.sidecar.fetch.plan import FetchPlan
 from podferry.sidecar.staging.volume_capacity import Capacity
 
@@ -194,12 +194,12 @@ def _wasteful(one: PlannedDataset) -> bool:
 
 def _in_pages(entries: Iterable[Entry], one: PlannedDataset) -> int:
     """What files take of their volume."""
-    return in_pages((entry.size for entry in entries), one.capacity.page_bytes)
+    return allocated_bytes((entry.size for entry in entries), one.capacity.page_bytes)
 
 
 def _charged(entries: Iterable[Entry], one: PlannedDataset) -> int:
     """What files are charged to a memory limit."""
-    return charged((entry.size for entry in entries), one.capacity.page_bytes)
+    return charged_bytes((entry.size for entry in entries), one.capacity.page_bytes)
 
 
 def _directories(entries: Iterable[Entry]) -> set[str]:

@@ -16,8 +16,8 @@ from pathlib import Path
 import msgspec
 
 from podferry.contract.manifest import Entry
-from podferry.contract.memory import PAGE_BYTES, charged
 from podferry.contract.selection import select
+from podferry.contract.tmpfs_cost import PAGE_BYTES, charged_bytes
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.selection import Selection
 from podferry.sidecar.fetch.job_queue import BATCH_JOBS, JobQueue
@@ -194,7 +194,7 @@ class _Queue:
         """Whether it is to come: what is empty needs no request, what is large is shared among processes."""
         if not 0 < entry.size <= self._largest or entry.name in self._taken:
             return False
-        self._left -= charged([entry.size], self._allowed.page_bytes)
+        self._left -= charged_bytes([entry.size], self._allowed.page_bytes)
         if self._left < 0:
             return False
         self._taken.add(entry.name)

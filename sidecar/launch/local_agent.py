@@ -18,7 +18,8 @@ from pathlib import Path
 
 from podferry.contract.api import SPEC_VARIABLE
 from podferry.contract.errors import InvalidSpec
-from podferry.contract.spec import FerrySpec, encode_spec
+from podferry.contract.spec import FerrySpec
+from podferry.contract.spec_json import encode_spec
 from podferry.sidecar.config.directories import Directories, ensure_dir, sibling_dir
 from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.launch.local_spec import local_spec

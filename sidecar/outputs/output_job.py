@@ -14,10 +14,11 @@ from datetime import UTC, datetime
 import msgspec
 import structlog
 
-from podferry.contract.api import Durability, OutputStatus
+from podferry.contract.api import Durability
 from podferry.contract.errors import FerryError, Problem, Refused
 from podferry.contract.output_record import FORMAT, OutputRecord, encode_record, record_name
 from podferry.contract.spec import PREFIX, OutputSpec
+from podferry.contract.status import OutputStatus
 from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.config.store_access import store_config
 from podferry.sidecar.outputs.scan import TICK_NS, naming

@@ -17,7 +17,7 @@ from podferry.contract.manifest import Entry, Manifest
 from podferry.contract.pack import (
     FORMAT,
     INDEX,
-    UNFINISHED,
+    UNFINISHED_DIR,
     PackedFile,
     PackIndex,
     PackShard,
@@ -42,7 +42,7 @@ BATCH = 4 << 20
 """Bytes of files that are fetched together: thousands of small ones, or half a range of a large one."""
 PREFETCH_DEPTH = 4
 CONCURRENT_SHARDS = 2
-BEGUN = f"{UNFINISHED}/begun.json"
+BEGUN = f"{UNFINISHED_DIR}/begun.json"
 
 Doc = TypeVar("Doc")
 Progress = Callable[[int, int], None]
@@ -147,7 +147,7 @@ class PackBuilder:
             measured = f"sha256={index.source}; {self._manifest.uri} has sha256={self._manifest.digest}"
             raise Refused.of(what, measured, "Choose another place, or empty it")
         check_shards(index, list(held.values()), str(self._target.uri))
-        await self._target.delete(name for name in held if name.startswith(UNFINISHED + "/"))
+        await self._target.delete(name for name in held if name.startswith(UNFINISHED_DIR + "/"))
         return PackResult(index, len(index.shards))
 
     async def _begin(self, held: dict[str, Entry], plans: Sequence[ShardPlan]) -> None:
@@ -237,7 +237,7 @@ def check_source(manifest: Manifest, target: Store) -> None:
     Raises:
         Refused: It is a pack itself, or the pack would become a part of it.
     """
-    if any(entry.name == INDEX or entry.name.startswith(UNFINISHED + "/") for entry in manifest.entries):
+    if any(entry.name == INDEX or entry.name.startswith(UNFINISHED_DIR + "/") for entry in manifest.entries):
         raise Refused.of(f"{manifest.uri} is a pack itself", INDEX, "Pack the dataset that it was made of")
     if str(target.uri).startswith(manifest.uri.rstrip("/") + "/") or str(target.uri) == manifest.uri:
         measured = f"{target.uri}, within {manifest.uri}"
@@ -245,7 +245,7 @@ def check_source(manifest: Manifest, target: Store) -> None:
 
 
 def _note(plan: ShardPlan) -> str:
-    return f"{UNFINISHED}/{plan.name}.json"
+    return f"{UNFINISHED_DIR}/{plan.name}.json"
 
 
 def _places(items: Sequence[ShardItem]) -> Iterator[tuple[ShardItem, int]]:

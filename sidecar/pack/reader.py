@@ -6,7 +6,7 @@ import msgspec
 
 from podferry.contract.errors import NotFound, Refused
 from podferry.contract.manifest import Entry, Manifest, freeze
-from podferry.contract.pack import INDEX, PackIndex, beside, check_shards, decode_index
+from podferry.contract.pack import INDEX, PackIndex, check_shards, decode_index, other_objects
 from podferry.contract.quantity import format_bytes
 from podferry.storage.store import Store
 
@@ -51,6 +51,6 @@ async def open_pack(store: Store, listed: Manifest) -> Pack:
     where = f"{listed.uri}/{INDEX}"
     index = decode_index(bytes(await store.read(INDEX, 0, entry.size, entry.tag)), where)
     check_shards(index, listed.entries, listed.uri)
-    held = freeze(listed.uri, (*index.entries, *beside(index, listed.entries)))
+    held = freeze(listed.uri, (*index.entries, *other_objects(index, listed.entries)))
     manifest = msgspec.structs.replace(held, digest=listed.digest)
     return Pack(index, {entry.name: entry for entry in listed.entries}, manifest)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TextIO
 
 from podferry.contract.errors import Corrupt, Refused
-from podferry.contract.file_names import folded
+from podferry.contract.file_names import case_clashes
 from podferry.contract.manifest import Entry, Manifest
 from podferry.sidecar.staging.file_ops import (
     NO_FILE,
@@ -147,7 +147,7 @@ class StagingDir:
     def _tell_folded(self, manifest: Manifest) -> None:
         """Refuse names that are one file here: where the case of letters does not count, as on a Mac."""
         if (self.root / PARTIAL_DIR.upper()).exists():
-            Corrupt.raise_any(folded([entry.name for entry in manifest.entries]))
+            Corrupt.raise_any(case_clashes([entry.name for entry in manifest.entries]))
 
     def _sort_out(self, manifest: Manifest, claim: OwnershipRecord, ours: frozenset[str]) -> frozenset[str]:
         """Trim what is ours and not wanted; the names of what is wanted and whole."""

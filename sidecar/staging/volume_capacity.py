@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from podferry.contract.memory import PAGE_BYTES
+from podferry.contract.tmpfs_cost import PAGE_BYTES
 
 UNLIMITED = 1 << 60
 """cgroup v1 writes 'no limit' as a number near 2^63."""

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from podferry.contract.api import DurableCheckpoint, Gate, RestoredStatus
+from podferry.contract.api import Gate
 from podferry.contract.commit import CommittedFile
+from podferry.contract.status import DurableCheckpoint, RestoredStatus
 from podferry.contract.versioned_json import decode_document
 from podferry.sidecar.runtime.file_identity import FileIdentity
 

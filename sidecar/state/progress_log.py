@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from podferry.contract.api import DatasetStatus
+from podferry.contract.status import DatasetStatus
 from podferry.sidecar.state.transfer_counters import Speed, TransferCounters
 
 LOG_EVERY = 5.0

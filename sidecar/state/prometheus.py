@@ -15,13 +15,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from podferry.contract.api import (
-    AgentPhase,
-    CheckpointStatus,
-    DatasetStatus,
-    OutputStatus,
-    Status,
-)
+from podferry.contract.status import AgentPhase, CheckpointStatus, DatasetStatus, OutputStatus, Status
 from podferry.sidecar.state.durations import SECONDS, Durations
 from podferry.sidecar.state.transfer_counters import FIRST_BYTE
 

@@ -7,7 +7,7 @@ from collections import deque
 
 import msgspec
 
-from podferry.contract.api import Transfer
+from podferry.contract.status import Transfer
 
 FIRST_BYTE = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Seconds, upper bounds of the histogram: from a server on this machine to one that is given up soon."""

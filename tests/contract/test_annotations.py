@@ -1,4 +1,4 @@
-"""Golden wishes: each `wishes/<case>.yaml` is read and compared with `wishes/<case>.expected`.
+"""Golden wishes: each `annotation_cases/<case>.yaml` is read and compared with `annotation_cases/<case>.expected`.
 
 A case holds `annotations` and, where it needs them, `variables` and `declared`. Expected is the spec as
 indented JSON, the text of the error, or the line `not opted in`. After a wanted change write them anew with
@@ -15,13 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.contract.annotation_keys import KEYS
-from podferry.contract.annotations import read_annotations, wishes_of
+from podferry.contract.annotations import read_annotations, settings_of
 from podferry.contract.errors import InvalidSpec
-from podferry.contract.spec import FerrySpec, decode_spec, encode_spec
+from podferry.contract.spec import FerrySpec
+from podferry.contract.spec_json import decode_spec, encode_spec
 from podferry.contract.substitution import Variables
 
-WISHES = Path(__file__).parent / "wishes"
-CASES = sorted(path.stem for path in WISHES.glob("*.yaml"))
+CASES_DIR = Path(__file__).parent / "annotation_cases"
+CASES = sorted(path.stem for path in CASES_DIR.glob("*.yaml"))
 PREFIX = "podferry.io/"
 NAMED = [f"{key.name}.{name}" for key in KEYS.values() if key.named for name in ("a", "b-2")]
 ANY_KEY = st.sampled_from([f"{PREFIX}{name}" for name in (*KEYS, *NAMED, "dataset.B", "grace.a", "include.")])
@@ -34,7 +35,7 @@ class Case(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_case(name: str) -> Case:
-    return msgspec.convert(yaml.safe_load((WISHES / f"{name}.yaml").read_text()), Case)
+    return msgspec.convert(yaml.safe_load((CASES_DIR / f"{name}.yaml").read_text()), Case)
 
 
 def outcome(case: Case) -> str:
@@ -49,7 +50,7 @@ def outcome(case: Case) -> str:
 
 @pytest.mark.parametrize("name", CASES)
 def test_golden_wishes(name: str) -> None:
-    expected = WISHES / f"{name}.expected"
+    expected = CASES_DIR / f"{name}.expected"
     found = outcome(read_case(name))
     if os.environ.get("PODFERRY_WRITE_GOLDEN"):
         expected.write_text(found)
@@ -58,17 +59,17 @@ def test_golden_wishes(name: str) -> None:
 
 def test_every_expectation_has_its_case() -> None:
     assert CASES
-    assert sorted(path.stem for path in WISHES.glob("*.expected")) == CASES
+    assert sorted(path.stem for path in CASES_DIR.glob("*.expected")) == CASES
 
 
 def test_golden_wishes_use_every_key() -> None:
-    used = {name for case in CASES for name in wishes_of(read_case(case).annotations)}
+    used = {name for case in CASES for name in settings_of(read_case(case).annotations)}
     assert set(KEYS) <= used
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_golden_spec_survives_its_document(name: str) -> None:
-    text = (WISHES / f"{name}.expected").read_text()
+    text = (CASES_DIR / f"{name}.expected").read_text()
     if text.startswith("{"):
         assert msgspec.json.format(encode_spec(decode_spec(text.encode())), indent=2).decode() + "\n" == text
 

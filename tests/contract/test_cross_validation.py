@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.contract.annotation_keys import KEYS
-from podferry.contract.cross_validation import BELONGS, gang_problems
+from podferry.contract.cross_validation import DEPENDENT_KEYS, gang_problems
 from podferry.contract.spec import CheckpointSpec, FerrySpec
 
 CHECKPOINTS = CheckpointSpec("s3://b/c")
@@ -35,5 +35,5 @@ def test_a_world_without_checkpoints_means_nothing(world: int, rank: int | None)
 def test_every_key_of_a_direction_belongs_to_it() -> None:
     stems = {"dataset": ("dataset-",), "checkpoints": ("checkpoint-", "checkpoints-")}
     stems["outputs"] = ("output-", "outputs-")
-    for direction, names in BELONGS.items():
+    for direction, names in DEPENDENT_KEYS.items():
         assert {name for name in KEYS if name.startswith(stems[direction])} <= set(names) <= set(KEYS)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.file_names import clashes, folded, name_problem
+from podferry.contract.file_names import case_clashes, clashes, name_problem
 
 
 @pytest.mark.parametrize(
@@ -73,13 +73,15 @@ def test_clashes_are_the_names_that_are_in_front_of_others(names: list[str]) -> 
 
 def test_what_a_folding_file_system_takes_for_one_name_is_told() -> None:
     names = ["x/B", "x/b", "X/c", "\u00e9", "e\u0301", "STRASSE", "straße"]
-    assert [problem.measured for problem in folded(names)] == [
+    assert [problem.measured for problem in case_clashes(names)] == [
         "'x/B', 'x/b'",
         r"'e\u0301', '\xe9'",
         r"'STRASSE', 'stra\xdfe'",
     ]
-    assert [problem.what for problem in folded(["A", "a/b"])] == ["a name is both a file and a directory"]
-    assert folded(["a/b", "a/c", "A/d"]) == [], "a directory may be called in two ways"
+    assert [problem.what for problem in case_clashes(["A", "a/b"])] == [
+        "a name is both a file and a directory"
+    ]
+    assert case_clashes(["a/b", "a/c", "A/d"]) == [], "a directory may be called in two ways"
 
 
 def test_a_name_that_is_no_text_may_not() -> None:

@@ -7,17 +7,7 @@ from hypothesis import strategies as st
 
 from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import InvalidSpec
-from podferry.contract.memory import (
-    KERNEL_BYTES_PER_FILE,
-    MIB,
-    PAGE_BYTES,
-    Footprint,
-    MemorySum,
-    charged,
-    charged_at_most,
-    data_volume,
-    memory_sum,
-)
+from podferry.contract.memory import MIB, Footprint, MemorySum, dataset_volume_of, memory_sum
 from podferry.contract.spec import (
     CheckpointSpec,
     DatasetSpec,
@@ -27,6 +17,7 @@ from podferry.contract.spec import (
     Shard,
     Unpack,
 )
+from podferry.contract.tmpfs_cost import KERNEL_BYTES_PER_FILE, PAGE_BYTES, charged_bytes, max_charged_bytes
 
 GIB = 1024**3
 COUNTS = st.integers(0, 2**42)
@@ -63,20 +54,20 @@ def listing(size: int, files: int) -> dict[str, ListedSize]:
 
 
 def test_pages_and_kernel_memory_of_each_file_count() -> None:
-    assert charged([]) == 0
-    assert charged([0]) == KERNEL_BYTES_PER_FILE
-    assert charged([1, PAGE_BYTES, PAGE_BYTES + 1]) == 4 * PAGE_BYTES + 3 * KERNEL_BYTES_PER_FILE
+    assert charged_bytes([]) == 0
+    assert charged_bytes([0]) == KERNEL_BYTES_PER_FILE
+    assert charged_bytes([1, PAGE_BYTES, PAGE_BYTES + 1]) == 4 * PAGE_BYTES + 3 * KERNEL_BYTES_PER_FILE
 
 
 def test_the_measured_case_is_covered_but_not_by_much() -> None:
     # 100,000 files of 1 KiB were charged 482 MiB.
-    assert 482 * MIB < charged([1024] * 100_000) < 490 * MIB
+    assert 482 * MIB < charged_bytes([1024] * 100_000) < 490 * MIB
 
 
 @given(st.lists(st.integers(0, 2**40), max_size=20))
 def test_totals_alone_bound_the_exact_sum(sizes: list[int]) -> None:
-    exact = charged(sizes)
-    bound = charged_at_most(sum(sizes), len(sizes))
+    exact = charged_bytes(sizes)
+    bound = max_charged_bytes(sum(sizes), len(sizes))
     assert exact <= bound <= exact + len(sizes) * PAGE_BYTES
 
 
@@ -97,8 +88,8 @@ def test_a_full_volume_is_met_before_the_limit(
 
 @given(DATASETS.filter(lambda dataset: dataset.size is None), COUNTS, FILES)
 def test_the_dataset_fits_its_volume_with_slack(dataset: DatasetSpec, size: int, files: int) -> None:
-    need = charged_at_most(size, files)
-    volume = data_volume(dataset, ListedSize(size, files)).bytes
+    need = max_charged_bytes(size, files)
+    volume = dataset_volume_of(dataset, ListedSize(size, files)).bytes
     assert volume >= max(need * 1.05 - 1, need + 16 * MIB)
     assert volume <= max(need * 1.05 + 1, need + 16 * MIB) + MIB
 
@@ -200,11 +191,13 @@ def test_a_pod_with_outputs_alone_pays_for_the_agent_and_for_them() -> None:
 
 def test_what_is_known_of_the_listing_goes_before_the_reference() -> None:
     frozen = DatasetSpec(f"s3://b/d#bytes={GIB}&files=9")
-    assert data_volume(DatasetSpec("s3://b/d#bytes=1&files=1"), ListedSize(GIB, 9)) == data_volume(frozen)
+    assert dataset_volume_of(
+        DatasetSpec("s3://b/d#bytes=1&files=1"), ListedSize(GIB, 9)
+    ) == dataset_volume_of(frozen)
 
 
 def test_a_size_that_the_user_wrote_is_the_volume() -> None:
-    assert data_volume(DatasetSpec("s3://b/d", size=GIB), ListedSize(5, 1)).bytes == GIB
+    assert dataset_volume_of(DatasetSpec("s3://b/d", size=GIB), ListedSize(5, 1)).bytes == GIB
 
 
 def test_a_pod_that_never_restores_keeps_no_room_for_it() -> None:
@@ -243,7 +236,7 @@ def test_several_datasets_are_added_up() -> None:
 def test_a_dataset_on_disk_costs_no_memory_but_what_is_remembered() -> None:
     spec = DatasetSpec(f"s3://b/d#bytes={GIB}&files=1000", name="large", medium=Medium.DISK)
     total = memory_sum(FerrySpec((spec,)))
-    in_memory = data_volume(msgspec.structs.replace(spec, medium=Medium.MEMORY))
+    in_memory = dataset_volume_of(msgspec.structs.replace(spec, medium=Medium.MEMORY))
     assert (total.data_volume, total.disk) == (0, in_memory.bytes)
     assert total.files == 1000 * Footprint().entry == in_memory.files - 1000 * KERNEL_BYTES_PER_FILE
     assert total.sidecar == total.files + total.buffers + total.resident == total.pod
@@ -254,8 +247,8 @@ def test_a_dataset_on_disk_costs_no_memory_but_what_is_remembered() -> None:
 def test_a_part_needs_an_even_share_with_slack(size: int, files: int, count: int) -> None:
     spec = DatasetSpec(f"s3://b/d#bytes={size}&files={files}", shard=Shard(0, count))
     part = ListedSize(-(-size // count), -(-files // count))
-    assert data_volume(spec).bytes == data_volume(spec, part).bytes
-    assert (f"an even part of {count}" in data_volume(spec).why) is (count > 1)
+    assert dataset_volume_of(spec).bytes == dataset_volume_of(spec, part).bytes
+    assert (f"an even part of {count}" in dataset_volume_of(spec).why) is (count > 1)
 
 
 def test_packed_bytes_do_not_size_what_is_unpacked() -> None:

@@ -11,15 +11,15 @@ from podferry.contract.errors import Changed, Corrupt, FormatTooNew
 from podferry.contract.manifest import Entry
 from podferry.contract.pack import (
     INDEX,
-    UNFINISHED,
+    UNFINISHED_DIR,
     PackedFile,
     PackIndex,
     PackShard,
-    beside,
     check_shards,
     decode_index,
     encode_index,
     is_pack,
+    other_objects,
 )
 from podferry.contract.spec import Unpack
 
@@ -78,8 +78,8 @@ def test_all_shards_that_differ_are_named() -> None:
 
 
 def test_what_lies_beside_is_told_from_what_is_the_packs_own() -> None:
-    names = [INDEX, "shard-00000.tar", f"{UNFINISHED}/begun.json", "README", "shard-00001.tar"]
+    names = [INDEX, "shard-00000.tar", f"{UNFINISHED_DIR}/begun.json", "README", "shard-00001.tar"]
     listed = [Entry(name, 1) for name in names]
-    assert [entry.name for entry in beside(WHOLE, listed)] == ["README", "shard-00001.tar"]
+    assert [entry.name for entry in other_objects(WHOLE, listed)] == ["README", "shard-00001.tar"]
     assert [is_pack(listed, mode) for mode in Unpack] == [mode is not Unpack.NEVER for mode in Unpack]
     assert not is_pack([Entry(f"below/{INDEX}", 1)], Unpack.AUTO)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.quantity import (
     FACTORS,
-    LARGEST,
+    MAX_BYTES,
     format_bytes,
     parse_bytes,
     parse_quantity,
@@ -41,7 +41,7 @@ def test_what_is_no_quantity_is_refused(text: str) -> None:
 @given(st.integers(1, 2**70), st.sampled_from([suffix for suffix in FACTORS if suffix != "m"]))
 def test_whole_quantities_are_their_bytes(number: int, suffix: str) -> None:
     count = number * int(FACTORS[suffix])
-    if count <= LARGEST:
+    if count <= MAX_BYTES:
         assert parse_bytes(f"{number}{suffix}") == count
     else:
         with pytest.raises(InvalidSpec, match="beyond what Kubernetes counts"):

@@ -14,14 +14,14 @@ from podferry.contract.rank_parts import (
     RankPart,
     decode_member,
     decode_part,
-    encode,
+    encode_rank_document,
     epoch_of,
+    joined_files,
+    joined_folder,
     member_name,
     member_of,
-    order_of,
     part_name,
-    united,
-    united_folder,
+    series_and_position,
 )
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -60,12 +60,12 @@ MEMBER = GangMember(
 def test_the_first_format_stays_readable(document, decode) -> None:
     data = (GOLDEN / f"{GOLDEN_NAMES[type(document)]}-v1.json").read_bytes()
     assert decode(data, "golden") == document
-    assert encode(document) == data
+    assert encode_rank_document(document) == data
 
 
 @pytest.mark.parametrize(("document", "decode"), [(PART, decode_part), (MEMBER, decode_member)])
 def test_a_later_format_is_refused_by_name(document, decode) -> None:
-    data = msgspec.json.decode(encode(document))
+    data = msgspec.json.decode(encode_rank_document(document))
     with pytest.raises(FormatTooNew, match="format 2"):
         decode(msgspec.json.encode({**data, "format": 2}), "x")
 
@@ -74,13 +74,13 @@ def test_a_later_format_is_refused_by_name(document, decode) -> None:
 def test_a_name_that_cannot_be_a_file_makes_it_corrupt(field: str) -> None:
     file = msgspec.structs.replace(PART.files[0], **{field: "../x"})
     with pytest.raises(Corrupt):
-        decode_part(encode(msgspec.structs.replace(PART, files=(file,))), "x")
+        decode_part(encode_rank_document(msgspec.structs.replace(PART, files=(file,))), "x")
 
 
 def test_a_name_cannot_be_a_file_and_a_directory() -> None:
     files = tuple(CommittedFile(name, f"f/{name}", 1, "a" * 32) for name in ("a", "a/b"))
     with pytest.raises(Corrupt, match="both a file and a directory"):
-        decode_part(encode(msgspec.structs.replace(PART, files=files)), "x")
+        decode_part(encode_rank_document(msgspec.structs.replace(PART, files=files)), "x")
 
 
 def test_the_writer_is_what_follows_the_first_dash_of_a_name() -> None:
@@ -108,12 +108,12 @@ def test_a_generation_is_a_set_of_names(one: list[str], other: list[str]) -> Non
     [("step-90", "step-100"), ("e1-s9", "e1-s10"), ("e1-s10", "e2-s1"), ("s=1-loss=0.9", "s=2-loss=0.1")],
 )
 def test_names_of_one_kind_are_ordered_by_all_their_numbers(earlier: str, later: str) -> None:
-    assert order_of(earlier)[0] == order_of(later)[0]
-    assert order_of(earlier) < order_of(later)
+    assert series_and_position(earlier)[0] == series_and_position(later)[0]
+    assert series_and_position(earlier) < series_and_position(later)
 
 
 def test_names_of_another_text_are_of_another_kind() -> None:
-    assert order_of("best-3")[0] != order_of("step-100")[0]
+    assert series_and_position("best-3")[0] != series_and_position("step-100")[0]
 
 
 def part(rank: int, **files: str) -> RankPart:
@@ -122,7 +122,7 @@ def part(rank: int, **files: str) -> RankPart:
 
 
 def test_what_ranks_wrote_alike_is_one_file_and_what_they_did_not_stays_each_ones() -> None:
-    found = united([part(1, a="1", b="x", only="z"), part(0, a="1", b="y")])
+    found = joined_files([part(1, a="1", b="x", only="z"), part(0, a="1", b="y")])
     assert [(file.name, file.object, file.rank) for file in found] == [
         ("a", "p0/a", None),
         ("b", "p0/b", 0),
@@ -136,18 +136,18 @@ CONTENTS = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xy"), max_si
 
 @given(CONTENTS, CONTENTS, CONTENTS, CONTENTS)
 def test_another_content_of_any_rank_has_another_folder(a: dict, b: dict, c: dict, d: dict) -> None:
-    one, other = (united([part(0, **x), part(1, **y)]) for x, y in ((a, b), (c, d)))
+    one, other = (joined_files([part(0, **x), part(1, **y)]) for x, y in ((a, b), (c, d)))
 
     def seen(files: tuple[CommittedFile, ...]) -> list:
         return [(file.name, file.xxh128, file.rank) for file in files]
 
-    assert (united_folder("n", one) == united_folder("n", other)) == (seen(one) == seen(other))
+    assert (joined_folder("n", one) == joined_folder("n", other)) == (seen(one) == seen(other))
 
 
 @given(CONTENTS, CONTENTS)
 def test_each_rank_finds_all_that_it_wrote(a: dict, b: dict) -> None:
     parts = [part(0, **a), part(1, **b)]
-    files = united(parts)
+    files = joined_files(parts)
     for mine in parts:
         found = {f.name: f.xxh128 for f in files if f.rank in {None, mine.rank}}
         assert {f.name: f.xxh128 for f in mine.files}.items() <= found.items()

@@ -16,10 +16,9 @@ from podferry.contract.spec import (
     OutputSpec,
     Shard,
     Unpack,
-    decode_spec,
     default_path,
-    encode_spec,
 )
+from podferry.contract.spec_json import decode_spec, encode_spec
 from podferry.contract.uri import Uri
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -183,5 +182,5 @@ def test_a_spec_that_cannot_be_is_corrupt(data: bytes) -> None:
 
 
 def test_a_later_format_is_refused_by_name() -> None:
-    with pytest.raises(FormatTooNew, match="ferryspec"):
+    with pytest.raises(FormatTooNew, match="ferry spec"):
         decode_spec(b'{"format":3}')

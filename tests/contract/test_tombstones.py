@@ -11,7 +11,7 @@ from podferry.contract.tombstones import (
     Tombstone,
     decode_tombstone,
     encode_tombstone,
-    listed,
+    listed_objects,
     plan_removal,
     tombstone_name,
 )
@@ -42,8 +42,8 @@ def test_what_stays_is_whole_and_enough(commits, whole, keep, protected):
     assert not going or len([one for one in kept if one.sequence in whole]) >= keep
     assert not going or max(going) < good[-keep]
     assert not names & {one.name for one in plan.going}
-    assert plan.objects.keys().isdisjoint(listed(kept))
-    assert plan.objects.keys() | listed(kept).keys() == listed(commits).keys()
+    assert plan.objects.keys().isdisjoint(listed_objects(kept))
+    assert plan.objects.keys() | listed_objects(kept).keys() == listed_objects(commits).keys()
     assert [one.sequence for one in plan.going] == sorted(going)
     assert plan.bytes == 10 * len(plan.objects)
 

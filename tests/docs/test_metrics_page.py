@@ -7,7 +7,7 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from podferry.contract.api import (
+from podferry.contract.status import (
     AgentPhase,
     CheckpointStatus,
     DatasetStatus,

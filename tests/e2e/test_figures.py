@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from podferry.contract.memory import in_pages
+from podferry.contract.tmpfs_cost import allocated_bytes
 from tests.e2e import install
 from tests.e2e.figures import Figures
 from tests.e2e.manifests import TRAINER, Object, container, job, pod
@@ -100,7 +100,7 @@ def test_memory_is_what_the_sum_says(site: Site, space: Space, figures: Figures,
 
 def _compared(one: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What files in memory volumes are charged, in whole pages, by who wrote them."""
-    dataset, checkpoint = in_pages([FILE] * FILES), in_pages([CHECKPOINT])
+    dataset, checkpoint = allocated_bytes([FILE] * FILES), allocated_bytes([CHECKPOINT])
     rows = {
         "sidecar: dataset and restored checkpoint": ("podferry", dataset + checkpoint),
         "trainer: checkpoint written": (TRAINER, checkpoint),

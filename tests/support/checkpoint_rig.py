@@ -13,8 +13,8 @@ from typing import Any
 
 import xxhash
 
-from podferry.contract.api import CheckpointStatus, Status
 from podferry.contract.commit import Commit, decode_commit
+from podferry.contract.status import CheckpointStatus, Status
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader

@@ -6,74 +6,80 @@ from cryptography import x509
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podferry.webhook.certificates import CA_LIFE, LEAF_LIFE, Material, renewal_of, renewed
+from podferry.webhook.certificates import (
+    CA_LIFETIME,
+    LEAF_LIFETIME,
+    CertificateMaterial,
+    renew_if_needed,
+    renewal_time_of,
+)
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 NAMES = ["podferry-webhook.podferry.svc"]
 
 
-def bundle(material: Material) -> list[x509.Certificate]:
+def bundle(material: CertificateMaterial) -> list[x509.Certificate]:
     return x509.load_pem_x509_certificates(material.bundle)
 
 
-def leaf(material: Material) -> x509.Certificate:
+def leaf(material: CertificateMaterial) -> x509.Certificate:
     return x509.load_pem_x509_certificate(material.certificate)
 
 
 @pytest.fixture(scope="module")
-def fresh() -> Material:
-    return renewed(None, NAMES, NOW)
+def fresh() -> CertificateMaterial:
+    return renew_if_needed(None, NAMES, NOW)
 
 
-def test_the_first(fresh: Material) -> None:
+def test_the_first(fresh: CertificateMaterial) -> None:
     (authority,) = bundle(fresh)
     leaf(fresh).verify_directly_issued_by(authority)
     names = leaf(fresh).extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.DNSName) == NAMES
-    assert leaf(fresh).not_valid_after_utc == NOW + LEAF_LIFE
-    assert authority.not_valid_after_utc == NOW + CA_LIFE
+    assert leaf(fresh).not_valid_after_utc == NOW + LEAF_LIFETIME
+    assert authority.not_valid_after_utc == NOW + CA_LIFETIME
 
 
-def test_nothing_to_do(fresh: Material) -> None:
-    assert renewed(fresh, NAMES, NOW + LEAF_LIFE / 2) is fresh
+def test_nothing_to_do(fresh: CertificateMaterial) -> None:
+    assert renew_if_needed(fresh, NAMES, NOW + LEAF_LIFETIME / 2) is fresh
 
 
-def test_a_leaf_is_renewed_by_the_same_authority(fresh: Material) -> None:
-    later = renewed(fresh, NAMES, renewal_of(fresh))
+def test_a_leaf_is_renewed_by_the_same_authority(fresh: CertificateMaterial) -> None:
+    later = renew_if_needed(fresh, NAMES, renewal_time_of(fresh))
     assert (later.bundle, later.ca_key) == (fresh.bundle, fresh.ca_key)
     assert leaf(later).not_valid_after_utc > leaf(fresh).not_valid_after_utc
 
 
-def test_a_new_authority_is_trusted_beside_the_old_one(fresh: Material) -> None:
-    later = renewed(fresh, NAMES, NOW + CA_LIFE * 2 / 3)
+def test_a_new_authority_is_trusted_beside_the_old_one(fresh: CertificateMaterial) -> None:
+    later = renew_if_needed(fresh, NAMES, NOW + CA_LIFETIME * 2 / 3)
     new, old = bundle(later)
     assert old == bundle(fresh)[0]
     leaf(later).verify_directly_issued_by(new)
-    end = renewed(later, NAMES, NOW + CA_LIFE + timedelta(seconds=1))
+    end = renew_if_needed(later, NAMES, NOW + CA_LIFETIME + timedelta(seconds=1))
     assert bundle(end) == [new]
 
 
-def test_an_authority_that_has_ended_is_trusted_no_longer(fresh: Material) -> None:
-    end = NOW + CA_LIFE + timedelta(seconds=1)
-    later = renewed(None, NAMES, end)
+def test_an_authority_that_has_ended_is_trusted_no_longer(fresh: CertificateMaterial) -> None:
+    end = NOW + CA_LIFETIME + timedelta(seconds=1)
+    later = renew_if_needed(None, NAMES, end)
     both = msgspec.structs.replace(later, bundle=later.bundle + fresh.bundle)
-    assert renewed(both, NAMES, end - timedelta(seconds=60)) is both
-    assert renewed(both, NAMES, end) == later
+    assert renew_if_needed(both, NAMES, end - timedelta(seconds=60)) is both
+    assert renew_if_needed(both, NAMES, end) == later
 
 
-def test_other_names_need_another_leaf(fresh: Material) -> None:
-    assert bundle(renewed(fresh, ["other.svc"], NOW)) == bundle(fresh)
+def test_other_names_need_another_leaf(fresh: CertificateMaterial) -> None:
+    assert bundle(renew_if_needed(fresh, ["other.svc"], NOW)) == bundle(fresh)
 
 
 @pytest.mark.parametrize("field", ["bundle", "ca_key", "certificate", "key"])
 @pytest.mark.parametrize("value", [b"", b"rubbish", None])
-def test_what_cannot_be_used_is_replaced(fresh: Material, field: str, value: bytes | None) -> None:
-    other = renewed(None, NAMES, NOW)
+def test_what_cannot_be_used_is_replaced(fresh: CertificateMaterial, field: str, value: bytes | None) -> None:
+    other = renew_if_needed(None, NAMES, NOW)
     broken = msgspec.structs.replace(fresh, **{field: getattr(other, field) if value is None else value})
-    mended = renewed(broken, NAMES, NOW)
+    mended = renew_if_needed(broken, NAMES, NOW)
     assert mended != broken
     leaf(mended).verify_directly_issued_by(bundle(mended)[0])
-    assert renewed(mended, NAMES, NOW) is mended
+    assert renew_if_needed(mended, NAMES, NOW) is mended
 
 
 @settings(max_examples=20, deadline=None)
@@ -81,14 +87,14 @@ def test_what_cannot_be_used_is_replaced(fresh: Material, field: str, value: byt
 def test_at_any_time_the_leaf_is_good_and_trusted_before_and_after(days: list[int]) -> None:
     """Who looks at least every 20 days never serves a leaf that the bundle before does not trust, but where
     the authority itself is new."""
-    now, material = NOW, renewed(None, NAMES, NOW)
+    now, material = NOW, renew_if_needed(None, NAMES, NOW)
     for step in days:
         now += timedelta(days=step)
-        before, material = material, renewed(material, NAMES, now)
+        before, material = material, renew_if_needed(material, NAMES, now)
         assert leaf(material).not_valid_before_utc <= now < leaf(material).not_valid_after_utc
         assert any(issued(before, authority) for authority in bundle(material))
         assert all(authority.not_valid_after_utc > now for authority in bundle(material))
 
 
-def issued(material: Material, authority: x509.Certificate) -> bool:
+def issued(material: CertificateMaterial, authority: x509.Certificate) -> bool:
     return leaf(material).issuer == authority.subject

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.spec import LONGEST_NAME, PREFIX
+from podferry.contract.spec import MAX_DATASET_NAME_LENGTH, PREFIX
 from podferry.webhook.inject import InjectionOutcome, inject
 from podferry.webhook.patch import apply
 from podferry.webhook.policy import Bounds, Policy
@@ -14,7 +14,7 @@ from podferry.webhook.resolve import Namespace
 
 LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 POLICY = Policy(image="registry.example.com/podferry:1", bounds=Bounds(sidecar_memory=16 * 1024**3))
-ANY = st.sampled_from(["", "a", "a-2", "2", "train", "x" * LONGEST_NAME])
+ANY = st.sampled_from(["", "a", "a-2", "2", "train", "x" * MAX_DATASET_NAME_LENGTH])
 SIZES = st.integers(1, 8 * 1024)
 MEDIA = st.sampled_from(["memory", "disk", "auto"])
 WISHES = st.dictionaries(ANY, st.tuples(SIZES, MEDIA, st.booleans()), min_size=1, max_size=5)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.spec import decode_spec
+from podferry.contract.spec_json import decode_spec
 from podferry.webhook.inject import InjectionOutcome, inject
 from podferry.webhook.patch import apply
-from podferry.webhook.pod_json import literal
+from podferry.webhook.pod_json import escape_dollars
 from podferry.webhook.policy import Policy
 from podferry.webhook.resolve import Namespace
 
@@ -99,7 +99,7 @@ def test_the_namespace_is_the_requests(wishing: Callable[..., Pod]) -> None:
 def test_the_agent_gets_the_spec_that_the_stamp_shows(injected: Pod) -> None:
     stamp = injected["metadata"]["annotations"]["podferry.io/spec"]
     env = {one["name"]: one["value"] for one in injected["spec"]["initContainers"][0]["env"]}
-    assert env["PODFERRY_SPEC"] == literal(stamp)
+    assert env["PODFERRY_SPEC"] == escape_dollars(stamp)
 
 
 JUNK = st.recursive(

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from podferry.webhook.job_templates import pod_of, template_problems
+from podferry.webhook.job_templates import pod_from_job, template_problems
 from podferry.webhook.policy import Policy
 from podferry.webhook.resolve import Namespace
 
@@ -39,6 +39,6 @@ def test_what_the_job_gives_its_pods_is_known(wishing: Callable[..., Any], polic
 
 def test_an_owner_above_the_job_stays(wishing: Callable[..., Any]) -> None:
     made = job(wishing())
-    assert pod_of(made)["metadata"]["ownerReferences"][0]["name"] == "digits"
+    assert pod_from_job(made)["metadata"]["ownerReferences"][0]["name"] == "digits"
     made["metadata"]["ownerReferences"] = [{"kind": "JobSet", "name": "set", "controller": True}]
-    assert pod_of(made)["metadata"]["ownerReferences"][0]["name"] == "set"
+    assert pod_from_job(made)["metadata"]["ownerReferences"][0]["name"] == "set"

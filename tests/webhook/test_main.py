@@ -16,7 +16,7 @@ import pytest
 from aiohttp import web
 
 from podferry.contract.errors import InvalidSpec, NotFound
-from podferry.webhook.certificates import renewed
+from podferry.webhook.certificates import renew_if_needed
 from podferry.webhook.main import CertificateFiles, OwnCertificates, WebhookConfig, run_webhook
 from podferry.webhook.rotation import load
 from tests.support.memory_cluster import MemoryCluster
@@ -42,7 +42,7 @@ def policy_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[CertificateFiles, ssl.SSLContext]:
-    material = renewed(None, ["localhost"], datetime.now(UTC))
+    material = renew_if_needed(None, ["localhost"], datetime.now(UTC))
     (tmp_path / "tls.crt").write_bytes(material.certificate)
     (tmp_path / "tls.key").write_bytes(material.key)
     trusting = ssl.create_default_context(cadata=material.bundle.decode())
@@ -52,7 +52,7 @@ def files(tmp_path: Path) -> tuple[CertificateFiles, ssl.SSLContext]:
 @pytest.fixture
 async def kubernetes(api: Any, account: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     """An API server with TLS of its own, found as in a pod."""
-    material = renewed(None, ["localhost"], datetime.now(UTC))
+    material = renew_if_needed(None, ["localhost"], datetime.now(UTC))
     (account / "ca.crt").write_bytes(material.bundle)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     load(context, material)

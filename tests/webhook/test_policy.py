@@ -3,8 +3,9 @@ from pathlib import Path
 import pytest
 
 from podferry.contract.errors import InvalidSpec
-from podferry.webhook.policy import AllowedLocations, Bounds, Defaults, OnInvalid, Policy, read_policy
+from podferry.webhook.policy import AllowedLocations, Bounds, Defaults, OnInvalid, Policy
 from podferry.webhook.policy_file import PolicyFile
+from podferry.webhook.policy_yaml import read_policy
 
 SHORT = "apiVersion: podferry.io/v1alpha1\nkind: InjectionPolicy\nimage: podferry:1\n"
 FULL = f"""{SHORT}

@@ -13,17 +13,17 @@ import jsonpatch
 import pytest
 
 from podferry.contract.errors import Unavailable
-from podferry.webhook.certificates import Material, renewed
+from podferry.webhook.certificates import CertificateMaterial, renew_if_needed
 from podferry.webhook.kube import Cluster
 from podferry.webhook.policy import Policy
 from podferry.webhook.rotation import CONFIGURATIONS, Rotation, load
 from podferry.webhook.server import (
-    REMEMBERED,
+    LABEL_CACHE_SECONDS,
     ClusterNamespaces,
     UnknownNamespaces,
     Webhook,
+    drain_requests,
     serve,
-    shutdown_delay,
 )
 from tests.support.memory_cluster import MemoryCluster
 
@@ -168,7 +168,7 @@ async def test_health(client: aiohttp.ClientSession, url: str, webhook: Webhook)
             return response.status
 
     assert [await status(path) for path in ("/healthz", "/readyz", "/other")] == [200, 200, 404]
-    await shutdown_delay(webhook, 0.0)
+    await drain_requests(webhook, 0.0)
     assert [await status(path) for path in ("/healthz", "/readyz")] == [200, 503]
 
 
@@ -222,9 +222,9 @@ async def test_labels_are_remembered_for_a_while(cluster: MemoryCluster) -> None
     assert (await namespaces.find("team")).labels == {"a": "1"}
     cluster.namespaces["team"] = {"a": "2"}
     assert (await namespaces.find("team")).labels == {"a": "1"}
-    now = REMEMBERED
+    now = LABEL_CACHE_SECONDS
     assert (await namespaces.find("team")).labels == {"a": "2"}
-    now, cluster.failure = 2 * REMEMBERED, Unavailable.of("no answer")
+    now, cluster.failure = 2 * LABEL_CACHE_SECONDS, Unavailable.of("no answer")
     assert (await namespaces.find("team")).labels == {"a": "2"}
     assert (await namespaces.find("other")).labels == {}
 
@@ -301,7 +301,7 @@ async def test_a_secret_that_changes_all_the_time(cluster: MemoryCluster, rotati
 
 def test_loading_leaves_nothing_behind(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    material: Material = renewed(None, NAMES, datetime.now(UTC))
+    material: CertificateMaterial = renew_if_needed(None, NAMES, datetime.now(UTC))
     load(ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), material)
     assert list(tmp_path.iterdir()) == []
 

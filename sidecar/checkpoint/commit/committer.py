@@ -38,7 +38,7 @@ from podferry.contract.commit import (
 from podferry.contract.errors import AlreadyExists, Fenced, FerryError, NotFound
 from podferry.contract.rank_parts import FORMAT as MEMBER_FORMAT
 from podferry.contract.rank_parts import GangMember, decode_member
-from podferry.contract.rank_parts import encode as encode_member
+from podferry.contract.rank_parts import encode_rank_document as encode_member
 from podferry.sidecar.checkpoint.commit.agent_identity import AGENTS_PREFIX, AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_log import (
     CommitLog,

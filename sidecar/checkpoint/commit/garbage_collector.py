@@ -41,7 +41,7 @@ from podferry.contract.tombstones import (
     RemovalPlan,
     Tombstone,
     encode_tombstone,
-    listed,
+    listed_objects,
     plan_removal,
     tombstone_name,
 )
@@ -147,7 +147,7 @@ class GarbageCollector:
     async def referenced(self, *, parts: bool) -> set[str]:
         """The data that commits list; with `parts` also what parts of ranks name."""
         held = await self._held() if parts else set()
-        return held.union(listed(await self.commits()))
+        return held.union(listed_objects(await self.commits()))
 
     async def _sweep(self, objects: dict[str, int], *, parts: bool) -> dict[str, int]:
         if not objects:

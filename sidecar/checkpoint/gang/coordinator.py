@@ -38,7 +38,14 @@ import structlog
 
 from podferry.contract.commit import Commit, CommittedFile, step_of
 from podferry.contract.errors import FerryError, Problem, Refused, Superseded
-from podferry.contract.rank_parts import FORMAT, RankPart, epoch_of, order_of, united, united_folder
+from podferry.contract.rank_parts import (
+    FORMAT,
+    RankPart,
+    epoch_of,
+    joined_files,
+    joined_folder,
+    series_and_position,
+)
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.gang.join_rules import (
@@ -84,7 +91,7 @@ class GangCoordinator:
         """Complete what is complete, before this agent announces itself and chooses what to restore."""
         generation = epoch_of(await self._members.names())
         committed = []
-        for name in sorted(await self._shares.names(), key=order_of):
+        for name in sorted(await self._shares.names(), key=series_and_position):
             parts = await self._shares.of(name)
             if not missing_ranks(parts, self._world, generation):
                 committed.append(await self._commit(name, parts, generation))
@@ -178,7 +185,7 @@ class GangCoordinator:
         async with self._lock:
             generation = await self._members.refresh()
             await self._committer.log.look(self._members.own.base)
-            for name in sorted(self._offered, key=order_of):
+            for name in sorted(self._offered, key=series_and_position):
                 await self._advance(self._offered[name], generation)
             # Kept until here: an error on the way must not swallow what has been found before it.
             commits, self._commits = self._commits, []
@@ -224,7 +231,7 @@ class GangCoordinator:
         The parts have been read before: see the module's docstring.
         """
         ordered = [parts[rank] for rank in range(self._world)]
-        files, base = united(ordered), min(part.base for part in ordered)
+        files, base = joined_files(ordered), min(part.base for part in ordered)
 
         async def check() -> None:
             await self._committer.log.look(base)
@@ -235,7 +242,7 @@ class GangCoordinator:
                 raise Superseded.of(f"{name} is not committed", "a rank has begun anew since it was written")
 
         try:
-            commit = await self._committer.commit(name, united_folder(name, files), files, check=check)
+            commit = await self._committer.commit(name, joined_folder(name, files), files, check=check)
         except Superseded as error:
             log.info("parts that are all there come too late", name=name, reason=str(error))
             return None
@@ -276,7 +283,7 @@ class GangCoordinator:
 
     async def _began_anew(self, name: str, files: tuple[CommittedFile, ...], changed: float) -> bool:
         """Whether what is offered cannot be of the same attempt as what this life has offered before."""
-        kind, place = order_of(name)
+        kind, place = series_and_position(name)
         highest, then = self._latest.get(kind, (place, changed))
         # An older agent of this rank may have replaced the one that is there.
         before = filter(None, (await self._shares.read(name, self._rank), self._offered.get(name)))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from podferry.contract.commit import Commit, CommittedFile, step_of
 from podferry.contract.errors import Problem
-from podferry.contract.rank_parts import RankPart, order_of
+from podferry.contract.rank_parts import RankPart, series_and_position
 
 
 def no_step_problem(name: str) -> Problem | None:
@@ -41,9 +41,9 @@ def missing_ranks(parts: Mapping[int, RankPart], world: int, generation: str) ->
 
 def newer(commits: Mapping[int, Commit], name: str, base: int) -> Commit | None:
     """The commit after `base` of the same step or a later one, None where there is none."""
-    kind, place = order_of(name)
+    kind, place = series_and_position(name)
     for number, commit in commits.items():
-        other = order_of(commit.name)
+        other = series_and_position(commit.name)
         if number > base and other[0] == kind and other[1] >= place:
             return commit
     return None

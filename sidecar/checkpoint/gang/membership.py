@@ -16,7 +16,7 @@ from podferry.contract.rank_parts import (
     GangMember,
     MembershipView,
     decode_member,
-    encode,
+    encode_rank_document,
     epoch_of,
     member_name,
     member_of,
@@ -128,7 +128,7 @@ class Membership:
             if not self.own.views or self.own.views[-1].generation != generation:
                 views = (*self.own.views, MembershipView(self._seen_by(), generation))[-VIEWS:]
                 self.own = msgspec.structs.replace(self.own, views=views)
-                await self._store.write(self._path(self.name), encode(self.own))
+                await self._store.write(self._path(self.name), encode_rank_document(self.own))
             self._latest = max(self._latest, self._clock())
             await self._give_way(names)
             return generation
@@ -159,7 +159,7 @@ class Membership:
         now = datetime.fromtimestamp(self._clock(), UTC)
         own = GangMember(FORMAT, self._writer, now, self._commits.last, before, self.own.views)
         name = member_name(self._rank, self._writer, life)
-        await self._store.write(self._path(name), encode(own))
+        await self._store.write(self._path(name), encode_rank_document(own))
         self.name, self.own = name, own
 
     async def _give_way(self, names: list[str]) -> None:

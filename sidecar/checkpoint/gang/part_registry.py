@@ -9,7 +9,14 @@ import structlog
 
 from podferry.contract.commit import Commit
 from podferry.contract.errors import Changed, Corrupt, NotFound
-from podferry.contract.rank_parts import PARTS, RankPart, decode_part, encode, order_of, part_name
+from podferry.contract.rank_parts import (
+    PARTS,
+    RankPart,
+    decode_part,
+    encode_rank_document,
+    part_name,
+    series_and_position,
+)
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 
 log = structlog.get_logger(__name__)
@@ -51,16 +58,16 @@ class PartRegistry:
 
     async def write(self, part: RankPart) -> None:
         """Write a rank's part in place of the one before."""
-        await self._store.write(self._path(part_name(part.name, part.rank)), encode(part))
+        await self._store.write(self._path(part_name(part.name, part.rank)), encode_rank_document(part))
 
     async def sweep(self, commit: Commit) -> None:
         """Remove the parts that a commit has made real, or too late: they keep data from being removed.
 
         A part that another agent writes at this moment may go with them; its writer looks after it.
         """
-        kind, place = order_of(commit.name)
+        kind, place = series_and_position(commit.name)
         for name in await self.names():
-            other = order_of(name)
+            other = series_and_position(name)
             if other[0] == kind and other[1] <= place:
                 parts = (await self.of(name)).values()
                 late = [part for part in parts if part.base < commit.sequence]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import structlog
 
-from podferry.contract.api import CheckpointStatus, RestoredStatus
 from podferry.contract.commit import Commit
 from podferry.contract.errors import Problem, Refused
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import CheckpointSpec
+from podferry.contract.status import CheckpointStatus, RestoredStatus
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.committer import Committer

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 
-from podferry.contract.api import CheckpointStatus, Durability
+from podferry.contract.api import Durability
 from podferry.contract.errors import Fenced, FerryError, PermanentError, Problem
+from podferry.contract.status import CheckpointStatus
 from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.pipeline.upload_queue import UploadQueue
 from podferry.sidecar.state.agent_state import AgentState

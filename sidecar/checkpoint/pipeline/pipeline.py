@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
-from podferry.contract.api import CheckpointStatus, Durability, Marked
+from podferry.contract.api import Durability, Marked
 from podferry.contract.commit import Commit
 from podferry.contract.errors import Changed, Refused
+from podferry.contract.status import CheckpointStatus
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.detector import gather
 from podferry.sidecar.checkpoint.gang.join_rules import no_step_problem

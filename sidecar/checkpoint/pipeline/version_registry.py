@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterable
 
 import structlog
 
-from podferry.contract.api import CheckpointStatus, DurableCheckpoint
 from podferry.contract.commit import Commit, step_of
+from podferry.contract.status import CheckpointStatus, DurableCheckpoint
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.pipeline.upload_queue import UploadQueue
 from podferry.sidecar.state.durations import Durations

@@ -17,7 +17,7 @@ import msgspec
 from podferry.contract.commit import Commit, CommittedFile
 from podferry.contract.errors import Changed, Corrupt, FerryError, Refused, TemporaryError
 from podferry.contract.manifest import Entry
-from podferry.contract.memory import in_pages
+from podferry.contract.tmpfs_cost import allocated_bytes
 from podferry.sidecar.checkpoint.restore.verified_staging import FILES, VerifiedStaging, committed_checksum
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.fetch.fetcher import Fetcher
@@ -64,7 +64,9 @@ def bytes_to_restore(commit: Commit, target: Path, aside: Path, rank: int | None
     """
     files = for_rank(commit, rank).files
     places = (target, aside / FILES)
-    return in_pages(file.size for file in files if not any((place / file.name).exists() for place in places))
+    return allocated_bytes(
+        file.size for file in files if not any((place / file.name).exists() for place in places)
+    )
 
 
 class CommitDownloader:

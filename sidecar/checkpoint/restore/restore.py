@@ -10,9 +10,9 @@ from pathlib import Path
 
 import structlog
 
-from podferry.contract.api import RestoredStatus
 from podferry.contract.commit import Commit
 from podferry.contract.errors import Changed, Corrupt, FerryError, NotFound
+from podferry.contract.status import RestoredStatus
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri, parse_uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader

@@ -14,10 +14,10 @@ import msgspec
 import pytest
 
 from podferry.contract.agent_notes import NOTES, decode_note
-from podferry.contract.api import AgentPhase
 from podferry.contract.commit import commit_name
 from podferry.contract.errors import Unavailable
 from podferry.contract.spec import CheckpointSpec, Completion, DatasetSpec, FerrySpec
+from podferry.contract.status import AgentPhase
 from podferry.sidecar.agent.agent import MAX_RESTARTS, Agent
 from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.config.directories import Directories

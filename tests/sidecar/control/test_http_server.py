@@ -12,18 +12,9 @@ from urllib.request import urlopen
 import msgspec
 import pytest
 
-from podferry.contract.api import (
-    METRICS_PATH,
-    AgentPhase,
-    CheckpointStatus,
-    DatasetStatus,
-    Durability,
-    DurableCheckpoint,
-    Gate,
-    Marked,
-    Status,
-)
+from podferry.contract.api import METRICS_PATH, Durability, Gate, Marked
 from podferry.contract.errors import InvalidSpec, Problem, Refused, Unavailable
+from podferry.contract.status import AgentPhase, CheckpointStatus, DatasetStatus, DurableCheckpoint, Status
 from podferry.sidecar.control import http_client as client_module
 from podferry.sidecar.control import prestop_command as drain
 from podferry.sidecar.control.agent_api import AgentApi, FlushRequest

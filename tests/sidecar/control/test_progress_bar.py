@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from podferry.contract.api import AgentPhase, DatasetStatus, Status
+from podferry.contract.status import AgentPhase, DatasetStatus, Status
 from podferry.sidecar.control.progress_bar import bar, prefetch_bars
 
 MANY = [

@@ -5,9 +5,9 @@ import itertools
 
 import pytest
 
-from podferry.contract.api import Status
 from podferry.contract.errors import PermanentError, Refused, TemporaryError, Unavailable
 from podferry.contract.spec import DatasetSpec, FerrySpec, Medium
+from podferry.contract.status import Status
 from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.config.directories import Directories
 from podferry.sidecar.config.tuning import PrefetchSettings

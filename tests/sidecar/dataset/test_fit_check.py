@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from podferry.contract.errors import Refused
 from podferry.contract.manifest import Entry, freeze
-from podferry.contract.memory import KERNEL_BYTES_PER_FILE, PAGE_BYTES
 from podferry.contract.quantity import parse_bytes
+from podferry.contract.tmpfs_cost import KERNEL_BYTES_PER_FILE, PAGE_BYTES
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.fit_check import PlannedDataset, fit_problems, refuse_unless_fits
 from podferry.sidecar.fetch.plan import plan_fetch

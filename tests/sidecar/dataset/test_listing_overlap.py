@@ -11,9 +11,9 @@ from aiohttp import web
 
 from podferry.contract.errors import Changed, Corrupt, Refused, Unavailable
 from podferry.contract.manifest import Entry
-from podferry.contract.memory import KERNEL_BYTES_PER_FILE
 from podferry.contract.reference import Reference, reference_to
 from podferry.contract.spec import DatasetSpec, Shard, Unpack
+from podferry.contract.tmpfs_cost import KERNEL_BYTES_PER_FILE
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset import dataset_job as dataset_module

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from podferry.contract.errors import Changed, Corrupt, NotFound, Refused, Unavailable
 from podferry.contract.manifest import Entry, freeze
-from podferry.contract.pack import INDEX, UNFINISHED, PackedFile, decode_index, encode_index
+from podferry.contract.pack import INDEX, UNFINISHED_DIR, PackedFile, decode_index, encode_index
 from podferry.contract.spec import Unpack
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
@@ -375,7 +375,7 @@ async def test_a_selection_of_members_fetches_only_their_ranges(site):
 async def test_what_lies_beside_the_shards_is_a_file_of_its_own(site):
     await site.pack()
     site.target.objects["d/README"] = b"read me"
-    site.target.objects[f"d/{UNFINISHED}/begun.json"] = b"{}"
+    site.target.objects[f"d/{UNFINISHED_DIR}/begun.json"] = b"{}"
     await site.unpack()
     assert site.rest == ["README"]
     site.target.objects["d/large"] = b"of the same name"

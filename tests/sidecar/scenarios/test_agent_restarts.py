@@ -13,9 +13,9 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from podferry.contract.api import AgentPhase
 from podferry.contract.errors import AccessDenied, FerryError, Unavailable
 from podferry.contract.spec import CheckpointSpec, FerrySpec
+from podferry.contract.status import AgentPhase
 from podferry.sidecar.agent.agent import Agent
 from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointJob
 from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointPipeline

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from podferry.contract.memory import PAGE_BYTES
+from podferry.contract.tmpfs_cost import PAGE_BYTES
 from podferry.sidecar.staging import volume_capacity as module
 from podferry.sidecar.staging.volume_capacity import (
     file_system_of,

@@ -1,7 +1,8 @@
 import pytest
 
-from podferry.contract.api import DurableCheckpoint, Gate, RestoredStatus
+from podferry.contract.api import Gate
 from podferry.contract.errors import Corrupt, FormatTooNew
+from podferry.contract.status import DurableCheckpoint, RestoredStatus
 from podferry.sidecar.runtime.file_identity import FileIdentity
 from podferry.sidecar.state.journal import Journal, JournalRecord
 

@@ -4,7 +4,7 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from podferry.contract.api import DatasetStatus
+from podferry.contract.status import DatasetStatus
 from podferry.sidecar.state import progress_log as module
 from podferry.sidecar.state.progress_log import ProgressLog, line
 

@@ -2,7 +2,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.api import DatasetStatus
+from podferry.contract.status import DatasetStatus
 from podferry.sidecar.state.transfer_counters import FIRST_BYTE, Speed, TransferCounters
 
 

@@ -22,7 +22,7 @@ from podferry.contract.errors import (
     NotFound,
     Unavailable,
 )
-from podferry.contract.rank_parts import RankPart, encode
+from podferry.contract.rank_parts import RankPart, encode_rank_document
 from podferry.contract.tombstones import Tombstone, encode_tombstone, tombstone_name
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
@@ -43,7 +43,7 @@ class Death(BaseException):
 def part(*objects):
     """A rank's part that names these."""
     files = tuple(CommittedFile(text, text, 1, "0" * 32) for text in objects)
-    return encode(RankPart(1, "run", "s5", 5, 0, 2, "w", "0-w", "", 4, "s5-00", files, WHEN))
+    return encode_rank_document(RankPart(1, "run", "s5", 5, 0, 2, "w", "0-w", "", 4, "s5-00", files, WHEN))
 
 
 class Place:

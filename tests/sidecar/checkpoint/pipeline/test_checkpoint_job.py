@@ -3,9 +3,9 @@ import asyncio
 import msgspec
 import pytest
 
-from podferry.contract.api import CheckpointStatus, Status
 from podferry.contract.errors import AccessDenied, NotFound, Refused
 from podferry.contract.spec import CheckpointSpec, FerrySpec
+from podferry.contract.status import CheckpointStatus, Status
 from podferry.sidecar.checkpoint.pipeline import checkpoint_job as checkpoints
 from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointJob
 from podferry.sidecar.config.agent_config import AgentConfig

@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from podferry.contract.api import CheckpointStatus, Status
 from podferry.contract.commit import Commit, CommittedFile
+from podferry.contract.status import CheckpointStatus, Status
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.committer import Committer

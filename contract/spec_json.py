@@ -1,0 +1,63 @@
+"""The ferry spec as JSON, and the reading of older formats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from podferry.contract.errors import Corrupt, InvalidSpec, Problem
+from podferry.contract.spec import FORMAT, CheckpointSpec, DatasetSpec, FerrySpec, OutputSpec
+from podferry.contract.versioned_json import decode_document
+
+
+class FerrySpecV1(msgspec.Struct, frozen=True):
+    """What format 1 has in the place of `datasets`.
+
+    Attributes:
+        dataset: The one that there was.
+    """
+
+    dataset: DatasetSpec | None = None
+
+
+def encode_spec(spec: FerrySpec) -> bytes:
+    """The spec as JSON, one line."""
+    return msgspec.json.encode(spec)
+
+
+def decode_spec(data: bytes, source: str = "ferry spec") -> FerrySpec:
+    """Read a spec.
+
+    Args:
+        data: The document.
+        source: Where it came from, for messages.
+
+    Raises:
+        FormatTooNew: Written by a later podferry.
+        Corrupt: No spec, or one whose places are none.
+    """
+    spec = decode_document(data, FerrySpec, FORMAT, source)
+    if spec.format == 1:
+        dataset = decode_document(data, FerrySpecV1, FORMAT, source).dataset
+        spec = msgspec.structs.replace(spec, datasets=(dataset,) if dataset else (), format=FORMAT)
+    parts = (*spec.datasets, spec.checkpoints, spec.outputs)
+    Corrupt.raise_any([*(problem for part in parts for problem in _unreadable(part)), *_twice(spec.datasets)])
+    return spec
+
+
+def _twice(datasets: Sequence[DatasetSpec]) -> list[Problem]:
+    names = [dataset.name for dataset in datasets]
+    return [
+        Problem("two datasets of a spec have one name", repr(name))
+        for name in sorted(set(names))
+        if names.count(name) > 1
+    ]
+
+
+def _unreadable(part: DatasetSpec | CheckpointSpec | OutputSpec | None) -> tuple[Problem, ...]:
+    try:
+        _ = part and part.parsed
+    except InvalidSpec as error:
+        return error.problems
+    return ()
