@@ -1,4 +1,4 @@
-"""Golden wishes: each `annotation_cases/<case>.yaml` is read and compared with `annotation_cases/<case>.expected`.
+"""Golden annotations: each `annotation_cases/<case>.yaml` is read and compared with `<case>.expected`.
 
 A case holds `annotations` and, where it needs them, `variables` and `declared`. Expected is the spec as
 indented JSON, the text of the error, or the line `not opted in`. After a wanted change write them anew with
