@@ -29,7 +29,8 @@ from typing import Any
 
 import pytest
 
-from podferry.contract.spec import CheckpointSpec, DatasetSpec, FerrySpec, OutputSpec, encode_spec
+from podferry.contract.spec import CheckpointSpec, DatasetSpec, FerrySpec, OutputSpec
+from podferry.contract.spec_json import encode_spec
 
 WRITTEN = Path(__file__).parents[2] / "data" / "written-by-0.1.0.tar.gz"
 LINEAGE = "golden.run"
