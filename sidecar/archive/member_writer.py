@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import tarfile
 import zipfile
 import zlib
@@ -11,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from podferry.contract.errors import Corrupt, FerryError, Problem, Refused
+from podferry.contract.errors import Corrupt, FerryError, Problem
 from podferry.contract.manifest import Entry
-from podferry.contract.quantity import format_bytes
 from podferry.sidecar.archive.decompress import ZstdError
 from podferry.sidecar.archive.rules import Archive, SpaceBudget, member_problem
+from podferry.sidecar.staging.file_ops import write_refused
 from podferry.sidecar.staging.staging_dir import StagingDir
 
 CHUNK = 1 << 18
@@ -81,12 +79,8 @@ class MemberWriter:
         try:
             yield
         except OSError as error:
-            what = f"{ascii(name)[:200]} of the archive {self.archive.name} cannot be written to the stage"
-            if error.errno != errno.ENOSPC:
-                raise Refused.of(what, str(error), "Check the volume and its permissions") from error
-            left = os.statvfs(self._stage.root)
-            free = f"{format_bytes(left.f_bavail * left.f_frsize)} and {left.f_favail:,} inodes are free"
-            raise Refused.of(f"{what}: the volume is full", free, "Give it a larger volume") from error
+            member = f"{ascii(name)[:200]} of the archive {self.archive.name}"
+            raise write_refused(self._stage.root, member, error) from error
 
 
 @contextmanager

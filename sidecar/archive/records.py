@@ -19,6 +19,7 @@ from podferry.contract.errors import Corrupt, FormatTooNew
 from podferry.contract.manifest import Entry, Manifest
 from podferry.contract.versioned_json import decode_document
 from podferry.sidecar.archive.rules import Archive
+from podferry.sidecar.runtime.atomic_file import replace_file
 
 FORMAT = 1
 DIRECTORY = "unpacked"
@@ -87,10 +88,8 @@ class UnpackRecords:
         """
         record = UnpackRecord(archive.entry, tuple(members))
         path = self._directory / f"{xxhash.xxh3_128_hexdigest(archive.name.encode())}.json"
-        aside = path.with_suffix(".tmp")
         self._directory.mkdir(parents=True, exist_ok=True)
-        aside.write_bytes(msgspec.json.encode(record))
-        aside.replace(path)
+        replace_file(path, msgspec.json.encode(record))
         self._held[path] = record
 
     def _paths(self) -> Iterator[Path]:

@@ -7,13 +7,10 @@ which the client's workers take it; where there is no lane, they take it from th
 from __future__ import annotations
 
 import asyncio
-import errno
-import os
 from collections.abc import Iterator
 from typing import Any
 
-from podferry.contract.errors import Refused, TemporaryError
-from podferry.contract.quantity import format_bytes
+from podferry.contract.errors import TemporaryError
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.fetch.fallback_client import IN_A_THREAD, RetryingReader
 from podferry.sidecar.fetch.job_queue import JobQueue
@@ -26,6 +23,7 @@ from podferry.sidecar.fetch.worker_handle import WorkerHandle, start_message, wo
 from podferry.sidecar.fetch.worker_protocol import JobResult
 from podferry.sidecar.runtime.byte_semaphore import ByteSemaphore
 from podferry.sidecar.runtime.concurrency import gather_all
+from podferry.sidecar.staging.file_ops import write_refused
 from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.state.transfer_counters import TransferCounters
 from podferry.storage.checksum.checksums import Checksum
@@ -133,14 +131,14 @@ class Fetcher:
         try:
             await lane.run()
         except OSError as error:
-            name = lane.failed.entry.name if lane.failed is not None else ""
-            raise self._unwritten(name, error) from error
+            name = lane.failed.entry.name if lane.failed is not None else "a file"
+            raise write_refused(self._stage.root, name, error) from error
 
     async def _elsewhere(self, process: WorkerHandle) -> None:
         try:
             await process.run()
         except OSError as error:
-            raise self._unwritten(error.filename or "", error) from error
+            raise write_refused(self._stage.root, error.filename or "a file", error) from error
 
     def _settled(self, job: Job, outcome: JobResult) -> None:
         if isinstance(job, ObjectJob):
@@ -250,7 +248,7 @@ class Fetcher:
         try:
             await self._keep(item, await self._client.right(item))
         except OSError as error:
-            raise self._unwritten(item.entry.name, error) from error
+            raise write_refused(self._stage.root, item.entry.name, error) from error
         finally:
             self._budget.give(item.length)
 
@@ -268,13 +266,3 @@ class Fetcher:
             await asyncio.to_thread(self._stage.write, path, data, 0)
             self._stage.admit(path, job.file)
             self._whole_landed(job)
-
-    def _unwritten(self, name: str, error: OSError) -> Refused:
-        name = name or "a file"
-        if error.errno != errno.ENOSPC:
-            remedy = "Check the volume and its permissions"
-            return Refused.of(f"{name} cannot be written to the stage", str(error), remedy)
-        left = os.statvfs(self._stage.root)
-        free = f"{format_bytes(left.f_bavail * left.f_frsize)} and {left.f_favail:,} inodes are free"
-        what = f"the volume was full while {name} was being written: somebody else writes there"
-        return Refused.of(what, free, "Give it a volume of its own, or a larger one")

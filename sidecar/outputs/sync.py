@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from podferry.contract.errors import Changed, FerryError, Problem, TemporaryError
 from podferry.sidecar.outputs.scan import CHUNK_BYTES, OutputScan, StableReader, naming, scan_outputs
-from podferry.sidecar.runtime.concurrency import attempts, for_each_limited
+from podferry.sidecar.runtime.concurrency import for_each_limited, retry
 from podferry.sidecar.runtime.file_identity import FileIdentity
 from podferry.storage.store import Store
 
@@ -133,6 +133,4 @@ class OutputSync:
                 await self._write(name, reading)
 
     async def _write(self, name: str, reading: StableReader) -> None:
-        async for attempt in attempts(self._attempts):
-            with attempt:
-                await self._connect().write(name, reading.body())
+        await retry(self._attempts, lambda: self._connect().write(name, reading.body()))

@@ -32,7 +32,7 @@ from podferry.sidecar.fetch.byte_stream import MAX_READ_BYTES, ByteStream
 from podferry.sidecar.fetch.range_reader import RangeReader
 from podferry.sidecar.fetch.stream_feeder import feed
 from podferry.sidecar.pack.shard_layout import END, ShardItem, ShardPlan, Sums, batches, layout
-from podferry.sidecar.runtime.concurrency import attempts, for_each_limited, gather_all
+from podferry.sidecar.runtime.concurrency import for_each_limited, gather_all, retry
 from podferry.storage.listing.dataset import Dataset
 from podferry.storage.store import Store
 
@@ -188,9 +188,7 @@ class PackBuilder:
             return None
 
     async def _pack(self, plan: ShardPlan) -> None:
-        async for attempt in attempts(self._settings.attempts):
-            with attempt:
-                sums = await self._write(plan)
+        sums = await retry(self._settings.attempts, lambda: self._write(plan))
         members = zip(plan.entries, plan.offsets, sums.members, strict=True)
         files = tuple(PackedFile(entry.name, offset, entry.size, digest) for entry, offset, digest in members)
         written = await self._target.stat(plan.name)

@@ -7,19 +7,19 @@ pod's part fetch what they lack and no more, and every file is compared with its
 from __future__ import annotations
 
 import asyncio
-import errno
 from collections.abc import Collection, Iterator
 
 import msgspec
 import xxhash
 
-from podferry.contract.errors import Corrupt, Refused
+from podferry.contract.errors import Corrupt
 from podferry.contract.manifest import Entry
 from podferry.contract.pack import PackedFile, PackIndex, PackShard
 from podferry.sidecar.fetch.range_reader import FetchContext, RangeReader
 from podferry.sidecar.pack.reader import Pack
 from podferry.sidecar.runtime.concurrency import gather_all
 from podferry.sidecar.runtime.file_digest import digest_of
+from podferry.sidecar.staging.file_ops import write_refused
 
 WASTE = 1 << 18
 """Bytes between two files that are fetched with them, rather than by another request: what a connection of
@@ -126,7 +126,8 @@ class PackExtractor:
             try:
                 await (self._cut(span, data) if span.whole else self._grow(span, data))
             except OSError as error:
-                raise self._unwritten(span, error) from error
+                name = f"files of the shard {span.shard}"
+                raise write_refused(self._stage.root, name, error) from error
             finally:
                 self._ranges.give(span.length)
 
@@ -169,12 +170,6 @@ class PackExtractor:
                 raise _corrupt(file.name, span.shard)
         self._stage.admit(path, Entry(file.name, file.size))
         self._progress(1, 0)
-
-    def _unwritten(self, span: MemberSpan, error: OSError) -> Refused:
-        what = f"files of the shard {span.shard} cannot be written to the stage"
-        if error.errno == errno.ENOSPC:
-            return Refused.of(f"{what}: the volume is full", str(error), "Give it a larger volume")
-        return Refused.of(what, str(error), "Check the volume and its permissions")
 
 
 def _damaged(span: MemberSpan, data: memoryview) -> Iterator[str]:

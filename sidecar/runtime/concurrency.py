@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import TypeVar
 
 from podferry.contract.errors import FerryError, PermanentError, Refused, TemporaryError
-
-if TYPE_CHECKING:
-    import stamina
 
 T = TypeVar("T")
 
@@ -27,28 +24,25 @@ async def gather_all(work: Iterable[Coroutine[object, object, None]]) -> None:
     raise first  # out of the handler: its own cause, such as a vendor's exception, must stay
 
 
-def attempts(count: int) -> AsyncIterator[stamina.Attempt]:
-    """So many tries of one request, with pauses, where it fails for a reason that may pass."""
-    import stamina  # noqa: PLC0415 - most requests succeed, and what starts often must start quickly
+async def retry(attempts: int, operation: Callable[[], Coroutine[object, object, T]]) -> T:
+    """Await `operation()`, up to `attempts` times with growing pauses while it raises `TemporaryError`.
 
-    return stamina.retry_context(on=TemporaryError, attempts=count, timeout=None)
-
-
-async def retry(count: int, work: Callable[[], Coroutine[object, object, T]]) -> T:
-    """What `work` returns, where it fails for a reason that may pass only after so many tries.
-
-    The machinery of retrying costs as much as a small file: only what has failed once pays for it.
+    stamina costs as much as a small file: only an operation that has failed once pays for it.
     """
     try:
-        return await work()
+        return await operation()
     except TemporaryError as error:
         failure: TemporaryError | None = error
-    async for attempt in attempts(count):
+    import stamina  # noqa: PLC0415 - most requests succeed, and what starts often must start quickly
+
+    async for attempt in stamina.retry_context(on=TemporaryError, attempts=attempts, timeout=None):
         with attempt:
             if failure is not None:
-                first, failure = failure, None
-                raise first
-            return await work()
+                try:
+                    raise failure
+                finally:
+                    failure = None  # its traceback holds the data of the first attempt
+            return await operation()
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
+
+from podferry.contract.errors import Refused
+from podferry.contract.quantity import format_bytes
 
 PARTIAL_DIR = ".podferry-partial"
 """Where files grow, on the stage's own file system; gone when the stage is whole."""
@@ -52,6 +56,17 @@ def umask_now() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
+
+
+def write_refused(root: Path, name: str, error: OSError) -> Refused:
+    """The error to raise when `name` could not be written to the stage at `root`."""
+    if error.errno != errno.ENOSPC:
+        remedy = "Check the volume and its permissions"
+        return Refused.of(f"{name} cannot be written to the stage", str(error), remedy)
+    volume = os.statvfs(root)
+    free = f"{format_bytes(volume.f_bavail * volume.f_frsize)} and {volume.f_favail:,} inodes are free"
+    what = f"the volume was full while {name} was being written: something else may be writing to it"
+    return Refused.of(what, free, "Give the dataset a larger volume, or one of its own")
 
 
 def write_all(descriptor: int, data: memoryview, start: int) -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from podferry.contract.errors import Corrupt
 from podferry.contract.versioned_json import decode_document
+from podferry.sidecar.runtime.atomic_file import replace_file
 
 FORMAT = 1
 
@@ -40,9 +41,7 @@ def read_ownership(claims: Path) -> OwnershipRecord:
 
 def write_ownership(claims: Path, claim: OwnershipRecord) -> None:
     """Put a claim in the place of the one before."""
-    aside = claims / "claim.tmp"
-    aside.write_bytes(msgspec.json.encode(claim))
-    aside.replace(claims / "claim")
+    replace_file(claims / "claim", msgspec.json.encode(claim))
 
 
 def boot_id() -> str:

@@ -15,6 +15,7 @@ from podferry.contract.api import Gate
 from podferry.contract.commit import CommittedFile
 from podferry.contract.status import DurableCheckpoint, RestoredStatus
 from podferry.contract.versioned_json import decode_document
+from podferry.sidecar.runtime.atomic_file import replace_file
 from podferry.sidecar.runtime.file_identity import FileIdentity
 
 FORMAT = 1
@@ -91,6 +92,4 @@ class Journal:
 
     def save(self) -> None:
         """Replace the file. Durable against a kill of the process, not of the node: pods live in memory."""
-        aside = self._path.with_suffix(".tmp")
-        aside.write_bytes(msgspec.json.encode(self.record))
-        aside.replace(self._path)
+        replace_file(self._path, msgspec.json.encode(self.record))

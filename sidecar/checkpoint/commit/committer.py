@@ -47,7 +47,7 @@ from podferry.sidecar.checkpoint.commit.commit_log import (
     observed_sequence,
 )
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
-from podferry.sidecar.runtime.concurrency import attempts
+from podferry.sidecar.runtime.concurrency import retry
 from podferry.storage.store import Body, WriteMode
 
 log = structlog.get_logger(__name__)
@@ -282,9 +282,9 @@ class Committer:
         """The commit of this content that stands under this number; None where another's does."""
         name = self.path(commit_name(commit.sequence))
         try:
-            async for attempt in attempts(self._attempts):
-                with attempt:
-                    await self._store.write(name, encode_commit(commit), WriteMode.CREATE)
+            await retry(
+                self._attempts, lambda: self._store.write(name, encode_commit(commit), WriteMode.CREATE)
+            )
         except AlreadyExists:
             pass
         else:

@@ -14,7 +14,7 @@ from podferry.contract.errors import Changed, Corrupt, NotFound, Problem
 from podferry.contract.manifest import Entry
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.runtime.byte_semaphore import ByteSemaphore
-from podferry.sidecar.runtime.concurrency import attempts
+from podferry.sidecar.runtime.concurrency import retry
 from podferry.storage.store import Store
 
 SETTINGS = PrefetchSettings()
@@ -79,13 +79,12 @@ class ContentVerifier:
         length = min(self._settings.range_bytes, entry.size - start)
         await self._budget.take(length)
         try:
-            async for attempt in attempts(self._settings.attempts):
-                with attempt:
-                    return await self._store.read(entry.name, start, length, entry.tag)
+            return await retry(
+                self._settings.attempts, lambda: self._store.read(entry.name, start, length, entry.tag)
+            )
         except BaseException:  # a cancellation too: the room is given back
             self._budget.give(length)
             raise
-        raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _drop(self, ahead: deque[asyncio.Task[memoryview]]) -> None:
         for task in ahead:

@@ -28,9 +28,9 @@ from podferry.sidecar.checkpoint.upload.upload_journal import (
 from podferry.sidecar.checkpoint.upload.verified_reader import Fingerprint, VerifiedReader
 from podferry.sidecar.config.tuning import CheckpointSettings
 from podferry.sidecar.runtime.byte_semaphore import ByteSemaphore
-from podferry.sidecar.runtime.concurrency import attempts, for_each_limited
+from podferry.sidecar.runtime.concurrency import for_each_limited, retry
 from podferry.sidecar.state.upload_counters import UploadCounters
-from podferry.storage.multipart import MultipartStore
+from podferry.storage.multipart import MultipartStore, UploadedPart
 
 log = structlog.get_logger(__name__)
 
@@ -106,18 +106,20 @@ class FileSender:
         job.ledger.note(FileSent(job.file.name))
 
     async def _in_one(self, job: FileUpload) -> None:
+        async def send() -> None:
+            await self._committer.write(job.target, await self._read(job, 1))
+
         async with self._room(COPIES * job.file.size):
-            async for attempt in attempts(self._settings.attempts):
-                with attempt:
-                    await self._committer.write(job.target, await self._read(job, 1))
+            await retry(self._settings.attempts, send)
         self._meter.add(job.file.size)
 
     async def _in_chunks(self, job: FileUpload) -> None:
+        async def send() -> None:
+            body = job.reading.body(Fingerprint(job.file.xxh128, job.file.parts))
+            await self._committer.write(job.target, self._paced(body))
+
         async with self._room(COPIES * job.file.part_bytes):
-            async for attempt in attempts(self._settings.attempts):
-                with attempt:
-                    body = job.reading.body(Fingerprint(job.file.xxh128, job.file.parts))
-                    await self._committer.write(job.target, self._paced(body))
+            await retry(self._settings.attempts, send)
         self._meter.add(job.file.size)
 
     def _paced(self, body: Iterator[bytes]) -> Iterator[bytes]:
@@ -143,25 +145,26 @@ class FileSender:
         file, ledger = job.file, job.ledger
         name = self._committer.path(job.target)
         if file.name not in ledger.uploads:
-            async for attempt in attempts(self._settings.attempts):
-                with attempt:
-                    ledger.note(UploadStarted(file.name, await parts.begin(name, file.part_bytes)))
+            upload = await retry(self._settings.attempts, lambda: parts.begin(name, file.part_bytes))
+            ledger.note(UploadStarted(file.name, upload))
         missing = ledger.missing(file)
         await for_each_limited(
             missing, lambda number: self._part(job, parts, number), self._settings.parts_in_flight
         )
-        async for attempt in attempts(self._settings.attempts):
-            with attempt:
-                await parts.complete(name, ledger.uploads[file.name], ledger.receipts(file.name))
+        await retry(
+            self._settings.attempts,
+            lambda: parts.complete(name, ledger.uploads[file.name], ledger.receipts(file.name)),
+        )
 
     async def _part(self, job: FileUpload, parts: MultipartStore, number: int) -> None:
         name, upload = self._committer.path(job.target), job.ledger.uploads[job.file.name]
         _, length = job.reading.span(number)
+
+        async def send() -> UploadedPart:
+            return await parts.send(name, upload, number, await self._read(job, number))
+
         async with self._room(length):
-            async for attempt in attempts(self._settings.attempts):
-                with attempt:
-                    receipt = await parts.send(name, upload, number, await self._read(job, number))
-                    job.ledger.note(PartSent(job.file.name, receipt))
+            job.ledger.note(PartSent(job.file.name, await retry(self._settings.attempts, send)))
         self._meter.add(length)
 
     async def _read(self, job: FileUpload, number: int) -> bytes:
