@@ -38,7 +38,7 @@ BETTER = {
 }
 """What is banned, and what to write instead."""
 BANNED = re.compile(
-    r"(?<![\w])(?:" + "|".join(f"(?:{words})" for words in BETTER) + r")(?![\w])", re.IGNORECASE
+    r"(?<![\w-])(?:" + "|".join(f"(?:{words})" for words in BETTER) + r")(?![\w-])", re.IGNORECASE
 )
 IN_NAMES = re.compile(r"wish|(?<![a-z])(?:anew|aside|beside|told|tell|lacking)(?![a-z])", re.IGNORECASE)
 
