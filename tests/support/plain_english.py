@@ -40,7 +40,7 @@ BETTER = {
 BANNED = re.compile(
     r"(?<![\w-])(?:" + "|".join(f"(?:{words})" for words in BETTER) + r")(?![\w-])", re.IGNORECASE
 )
-IN_NAMES = re.compile(r"wish|(?<![a-z])(?:anew|aside|beside|told|tell|lacking)(?![a-z])", re.IGNORECASE)
+IN_NAMES = re.compile(r"wish|(?<![a-z-])(?:anew|aside|beside|told|tell|lacking)(?![a-z-])", re.IGNORECASE)
 
 
 def findings(text: str) -> Iterator[tuple[int, str, str]]:
