@@ -55,9 +55,9 @@ class Agent:
     def __init__(self, config: AgentConfig) -> None:
         self._config = config
         self._journal = Journal(config.places.control)
-        self._journal.record.starts += 1
+        self._journal.agent.starts += 1
         self._journal.save()
-        self.state = AgentState(Status(starts=self._journal.record.starts, started_at=time.time()))
+        self.state = AgentState(Status(starts=self._journal.agent.starts, started_at=time.time()))
         self._timings = Durations()
         self.answers = AgentApi(self.state, self._timings)
         self.answers.flush = self._flush
@@ -66,7 +66,7 @@ class Agent:
         self._checkpoints: CheckpointJob | None = None
         self._outputs: OutputJob | None = None
         self._ferry: CheckpointPipeline | None = None
-        self._durable = self._drained_all = self._journal.record.gate is None
+        self._durable = self._drained_all = self._journal.agent.gate is None
         self._make_works()
 
     async def work(self) -> None:
@@ -79,7 +79,7 @@ class Agent:
             await self._work()
         except Exception as error:
             # Whatever it is: a pod that waits in Init for ever is worse than one that fails with a traceback.
-            if self._journal.record.gate is not None or self._journal.record.starts < MAX_RESTARTS:
+            if self._journal.agent.gate is not None or self._journal.agent.starts < MAX_RESTARTS:
                 raise
             log.exception("the agent fails again and again")
             what = f"podferry's agent failed {MAX_RESTARTS} times before the gate opened"
@@ -119,7 +119,7 @@ class Agent:
         if spec.outputs is not None:
             from podferry.sidecar.outputs.output_job import OutputJob  # noqa: PLC0415
 
-            writer = self._journal.record.writer
+            writer = self._journal.agent.writer
             self._outputs = OutputJob(spec.outputs, self._config, self.state, writer)
 
     async def _begin_ferrying(self) -> None:
@@ -134,7 +134,7 @@ class Agent:
 
     async def _prepare(self) -> None:
         # Once the gate has opened, data is neither fetched nor trimmed again: the trainer is reading it.
-        if self._journal.record.gate is not None:
+        if self._journal.agent.gate is not None:
             return
         await self._plan_all([work.plan for work in self._works()])
         if self._checkpoints is not None:
@@ -157,7 +157,7 @@ class Agent:
         A server that is silent takes an attempt's whole time-out: none is begun that would end too late. Once
         the gate has opened, training goes on meanwhile: patience has no end then.
         """
-        trained = self._journal.record.gate is not None
+        trained = self._journal.agent.gate is not None
         started = began = time.monotonic()
 
         def in_time(error: Exception) -> bool:
@@ -171,13 +171,13 @@ class Agent:
                 await step()
 
     def _open_gate(self) -> None:
-        gate = self._journal.record.gate
+        gate = self._journal.agent.gate
         if gate is None:
             summary = "\n".join(work.summary() for work in self._works())
             gate = Gate(open=True, environment=self._environment(), summary=summary)
-            self._journal.record.gate = gate
+            self._journal.agent.gate = gate
             self._journal.save()
-        log.info("gate open", start=self._journal.record.starts)
+        log.info("gate open", start=self._journal.agent.starts)
         self.state.open_gate(gate)
 
     def _environment(self) -> dict[str, str]:
@@ -213,7 +213,7 @@ class Agent:
 
     async def _at_work(self, seconds: float) -> bool:
         """Wait until this worker has found its way back, where training runs already; whether it has."""
-        if self._journal.record.gate is None:
+        if self._journal.agent.gate is None:
             return True
         await self.state.wait_for(lambda: self.state.status.stage in AT_WORK, seconds)
         return self.state.gate().open

@@ -33,21 +33,21 @@ class DrainDeadline:
         self, journal: Journal, grace: float, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self._journal, self._grace, self._monotonic = journal, grace, monotonic
-        if journal.record.drain_until is not None and not self.left():
+        if journal.agent.drain_until is not None and not self.left():
             # An earlier end was none: the container alone was started again.
-            journal.record.drain_until, journal.record.newest_first = None, False
+            journal.agent.drain_until, journal.agent.newest_first = None, False
         self.handover: Handover | None = None
 
     def left(self) -> float:
         """Seconds that are left of the grace: all of it before the end has begun."""
-        until = self._journal.record.drain_until
+        until = self._journal.agent.drain_until
         return self._grace if until is None else max(until - self._monotonic(), 0.0)
 
     async def begin(self) -> None:
         """Start the clock, once, and tell the next agent to wait."""
-        if self._journal.record.drain_until is not None:
+        if self._journal.agent.drain_until is not None:
             return
-        self._journal.record.drain_until = self._monotonic() + self._grace
+        self._journal.agent.drain_until = self._monotonic() + self._grace
         self._journal.save()
         if self.handover is not None:
             await self.handover.tell(DrainPhase.DRAINING, self._grace)

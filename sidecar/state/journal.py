@@ -1,7 +1,7 @@
-"""What a restarted worker must know: whether the gate has opened, what is durable, who it is.
+"""What a restarted worker must know, in one small JSON document.
 
-One small JSON document that is replaced as a whole, so that a kill at any moment leaves the old one or the
-new one.
+It is replaced atomically: a kill at any moment leaves the old document or the new one. The document is flat;
+in memory it is two records, the agent's and that of its checkpoints, which have one owner each.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import uuid
 from pathlib import Path
 
 import msgspec
+from msgspec import field
 
 from podferry.contract.api import Gate
 from podferry.contract.commit import CommittedFile
@@ -23,13 +24,13 @@ Files = tuple[tuple[str, FileIdentity], ...]
 
 
 class PublishedPart(msgspec.Struct, frozen=True):
-    """A rank's part that has been sent and waits for the other ranks' parts.
+    """A rank's part that is sent and waits for the other ranks' parts.
 
     Attributes:
         files: As the trainer wrote them.
-        completed_at: When they were found whole, seconds since the epoch.
-        changed_at: When the newest of them was last changed, seconds since the epoch.
-        folder: Where they lie at the destination.
+        completed_at: When they were found complete, seconds since the epoch.
+        changed_at: The newest modification time among them, seconds since the epoch.
+        folder: Their folder at the destination, relative to the lineage.
         sent: The same files, as a commit lists them.
     """
 
@@ -40,43 +41,51 @@ class PublishedPart(msgspec.Struct, frozen=True):
     sent: tuple[CommittedFile, ...]
 
 
-class JournalRecord(msgspec.Struct):
-    """The journal's content.
+class AgentRecord(msgspec.Struct):
+    """The agent itself.
 
     Attributes:
-        gate: What the open gate said; set once, before anybody is let through.
-        handled: The files of each checkpoint whose present version is durable or was restored.
-        durable: What this agent made durable.
-        left_out: What lay there before this agent and is older than what is committed: never uploaded.
-        restored: What training resumed from.
-        starts: How often a worker has started.
-        writer: Names this agent at the destination, for as long as its pod lives.
-        placed: The sequence that each pin's checkpoint got, by the pin's number: what lies between two of
-            them must get a number between theirs.
-        offered: Parts that wait for other ranks', by the checkpoint's name.
-        marks: What the trainer has called whole, by the checkpoint's name.
-        newest_first: The pod ends: the newest checkpoint goes first. A worker that starts again must know:
-            what is committed before an older one decides on that one's number.
-        drain_until: When the drain must have ended, on the machine's monotonic clock; None before it begins.
+        gate: The open gate's answer; set once, before any trainer is let through.
+        starts: Number of worker starts.
+        writer: The agent's id at the destination, for as long as its pod lives.
+        newest_first: The pod is ending: the newest checkpoint is sent first. A restarted worker must know,
+            because what is committed before an older checkpoint decides that one's number.
+        drain_until: Deadline of the drain on the machine's monotonic clock; None before it begins.
     """
 
     gate: Gate | None = None
-    handled: dict[str, Files] = {}
-    durable: list[DurableCheckpoint] = []
-    left_out: dict[str, Files] = {}
-    restored: RestoredStatus | None = None
     starts: int = 0
     writer: str = ""
-    placed: dict[int, int] = {}
-    offered: dict[str, PublishedPart] = {}
-    marks: dict[str, Files] = {}
     newest_first: bool = False
     drain_until: float | None = None
     format: int = FORMAT
 
 
+class CheckpointRecord(msgspec.Struct):
+    """The checkpoints; only `VersionRegistry` writes it.
+
+    Attributes:
+        settled: The files of each checkpoint's newest durable or restored version, by its name.
+        durable: What this agent committed, by sequence.
+        ignored: What was there before this agent and is older than the newest commit: never uploaded.
+        restored: What training resumed from.
+        sequences: The commit's sequence of each hold, by the hold's number: a checkpoint between two of them
+            must get a sequence between theirs.
+        published: Parts that wait for other ranks' parts, by the checkpoint's name.
+        marks: The files of each version that the trainer marked complete, by the checkpoint's name.
+    """
+
+    settled: dict[str, Files] = field(default_factory=dict, name="handled")
+    durable: list[DurableCheckpoint] = []
+    ignored: dict[str, Files] = field(default_factory=dict, name="left_out")
+    restored: RestoredStatus | None = None
+    sequences: dict[int, int] = field(default_factory=dict, name="placed")
+    published: dict[str, PublishedPart] = field(default_factory=dict, name="offered")
+    marks: dict[str, Files] = {}
+
+
 class Journal:
-    """The record on disk.
+    """Both records and their file.
 
     Raises:
         Corrupt, FormatTooNew: The file is not what this agent wrote.
@@ -85,11 +94,14 @@ class Journal:
     def __init__(self, control: Path) -> None:
         control.mkdir(parents=True, exist_ok=True)
         self._path = control / "journal.json"
-        self.record = JournalRecord()
+        self.agent, self.checkpoints = AgentRecord(), CheckpointRecord()
         if self._path.exists():
-            self.record = decode_document(self._path.read_bytes(), JournalRecord, FORMAT, str(self._path))
-        self.record.writer = self.record.writer or uuid.uuid4().hex
+            data, source = self._path.read_bytes(), str(self._path)
+            self.agent = decode_document(data, AgentRecord, FORMAT, source)
+            self.checkpoints = decode_document(data, CheckpointRecord, FORMAT, source)
+        self.agent.writer = self.agent.writer or uuid.uuid4().hex
 
     def save(self) -> None:
-        """Replace the file. Durable against a kill of the process, not of the node: pods live in memory."""
-        replace_file(self._path, msgspec.json.encode(self.record))
+        """Replace the file. Survives a kill of the process, not of the node: pods live in memory."""
+        agent, checkpoints = msgspec.json.encode(self.agent), msgspec.json.encode(self.checkpoints)
+        replace_file(self._path, agent[:-1] + b"," + checkpoints[1:])  # one flat object of both

@@ -167,10 +167,10 @@ class Rig:
         """A worker's ferry over what lies there now; needs a running loop."""
         status = CheckpointStatus(uri=BASE, path=str(self.root), lineage=LINEAGE)
         committer, meter, journal = self.committer(store=store), UploadCounters(), Journal(self.control)
-        journal.record.writer = "one"
+        journal.agent.writer = "one"
         gear = Dependencies(
             Detector(self.root, open_watch(self.root, self.settings, polling=self.polling), self.settings),
-            HardlinkHolds(self.pins, after=max(journal.record.placed, default=0)),
+            HardlinkHolds(self.pins, after=max(journal.checkpoints.sequences, default=0)),
             self.uploader(store=store, meter=meter),
             committer,
             journal,

@@ -58,14 +58,14 @@ class CheckpointJob:
         assert lineage is not None  # noqa: S101
         self._spec, self._config, self._journal, self._state = spec, config, journal, state
         self._root, self._pins, self._lineage = places.checkpoints, places.pins, lineage
-        self._author = AgentIdentity(journal.record.writer, config.spec.world, config.run, config.spec.rank)
+        self._author = AgentIdentity(journal.agent.writer, config.spec.world, config.run, config.spec.rank)
         self._aside = places.pins.parent / "restoring"
         self._committer: Committer | None = None
         self._gang: GangCoordinator | None = None
         self._source: RestoreSource | None = None
         self._watch: Watch | None = None
         self._restored_names: list[str] = []
-        self.restored: RestoredStatus | None = journal.record.restored
+        self.restored: RestoredStatus | None = journal.checkpoints.restored
         self.handover: Handover | None = None
         state.status.checkpoints = CheckpointStatus(uri=spec.uri, path=spec.path, lineage=lineage)
 
@@ -154,13 +154,13 @@ class CheckpointJob:
             await self._gang.announce()  # a worker that starts again finds its pod's announcement
         # A worker that starts again needs no answer here: its pod trains, and its store may be away.
         newest = None
-        if self._journal.record.gate is None:
+        if self._journal.agent.gate is None:
             newest = await anext(committer.catalogue.newest_first(self._lineage), None)
         ledgers = UploadJournals(self._config.places.control / "uploads")
         limit = self._spec.upload_limit
         gear = Dependencies(
             self._detector(),
-            HardlinkHolds(self._pins, self._notes(), max(self._journal.record.placed, default=0)),
+            HardlinkHolds(self._pins, self._notes(), max(self._journal.checkpoints.sequences, default=0)),
             Uploader(committer, ledgers, settings, limit, meter),
             committer,
             self._journal,
@@ -169,7 +169,7 @@ class CheckpointJob:
             self._gang,
             self._retention(committer),
         )
-        self._journal.record.restored = self.restored
+        self._journal.checkpoints.restored = self.restored
         ferry = CheckpointPipeline(gear, self._state, settings, self._spec.keep_local)
         ferry.mark_restored(self._restored_names)
         if newest is not None:

@@ -48,7 +48,7 @@ class GangPublisher:
         )
         async with self._lock:
             await self._submit(candidate.name, part)
-            self._journal.record.offered[candidate.name] = part
+            self._journal.checkpoints.published[candidate.name] = part
             self._journal.save()
 
     async def _submit(self, name: str, part: PublishedPart) -> None:
@@ -66,7 +66,7 @@ class GangPublisher:
                 known = known or await self._offer_again()
                 await self._look()
             except Fenced as error:
-                for name in self._journal.record.offered:
+                for name in self._journal.checkpoints.published:
                     self._progress.failed(name, error)
                 self._progress.tell()
                 return
@@ -78,13 +78,13 @@ class GangPublisher:
         """Tell the gang what an earlier worker has offered; done once."""
         # Meanwhile the trainer may have written another version: it must stay the last one.
         async with self._lock:
-            for name, part in list(self._journal.record.offered.items()):
+            for name, part in list(self._journal.checkpoints.published.items()):
                 try:
                     await self._submit(name, part)
                 except Changed as error:
                     log.warning("what was sent has been removed: it is looked at again", reason=str(error))
                     self._book.forget(Candidate(name, part.files))
-                    del self._journal.record.offered[name]
+                    del self._journal.checkpoints.published[name]
         return True
 
     async def _look(self) -> None:
@@ -98,16 +98,16 @@ class GangPublisher:
         self._progress.tell()
 
     def _joined(self, commit: Commit) -> None:
-        part = self._journal.record.offered.get(commit.name)
+        part = self._journal.checkpoints.published.get(commit.name)
         held = {(file.name, file.size, file.xxh128) for file in commit.files}
         # Another version may have been offered since.
         if part is not None and held.issuperset((file.name, file.size, file.xxh128) for file in part.sent):
-            del self._journal.record.offered[commit.name]
+            del self._journal.checkpoints.published[commit.name]
             self._book.committed(Candidate(commit.name, part.files), commit, part.completed_at)
 
     def _give_up(self) -> None:
         """Let parts go where a newer checkpoint is committed; of one that is lost without it, say so."""
-        offered = self._journal.record.offered
+        offered = self._journal.checkpoints.published
         for name in [name for name in offered if self._gang.superseded(name)]:
             lost = self._gang.lost(name)
             if lost is not None:

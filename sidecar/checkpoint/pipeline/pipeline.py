@@ -52,14 +52,14 @@ class CheckpointPipeline:
         journal, held = gear.journal, gear.pins.adopt()
         # Versions are told apart by these times: a clock that was set back must not make an old one newer.
         times = [pinned.completed_at for pinned in held]
-        times += [done.completed_at for done in journal.record.durable]
-        times += [part.completed_at for part in journal.record.offered.values()]
+        times += [done.completed_at for done in journal.checkpoints.durable]
+        times += [part.completed_at for part in journal.checkpoints.published.values()]
         self._now = now = MonotonicClock(now, max(times, default=0.0))
-        gear.detector.marks.update(journal.record.marks)
-        self._line = UploadQueue(held, newest_first=journal.record.newest_first)
+        gear.detector.marks.update(journal.checkpoints.marks)
+        self._line = UploadQueue(held, newest_first=journal.agent.newest_first)
         self._book = VersionRegistry(journal, self._status, self._line, gear.timings, self._relieve, now)
         self._progress = DurabilityTracker(
-            state, gear.detector, self._line, journal.record.offered, gear.meter, now
+            state, gear.detector, self._line, journal.checkpoints.published, gear.meter, now
         )
         self._room = VolumePressure(gear.detector, settings, keep_local)
         self._offers = (
@@ -82,7 +82,7 @@ class CheckpointPipeline:
     async def mark(self, checkpoint: str) -> Marked:
         """Take the trainer's word that a checkpoint is whole as it lies there."""
         answer = await self._detector.mark(checkpoint)
-        self._gear.journal.record.marks = dict(self._detector.marks)
+        self._gear.journal.checkpoints.marks = dict(self._detector.marks)
         self._gear.journal.save()
         return answer
 
@@ -96,7 +96,7 @@ class CheckpointPipeline:
         """
         self._progress.final |= final
         if ending and not self._line.newest_first:
-            self._line.newest_first = self._gear.journal.record.newest_first = True
+            self._line.newest_first = self._gear.journal.agent.newest_first = True
             self._gear.journal.save()
             self._delivery.overtake()
         return await self._progress.durable(seconds)

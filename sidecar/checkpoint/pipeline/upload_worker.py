@@ -45,7 +45,8 @@ class UploadWorker:
         offers: GangPublisher | None,
         retry_after: float,
     ) -> None:
-        self._gear, self._record = gear, gear.journal.record
+        self._gear, self._record = gear, gear.journal.checkpoints
+        self._writer = gear.journal.agent.writer
         self._line, self._book, self._progress = line, book, progress
         self._offers = offers
         self._retry_after = retry_after
@@ -147,7 +148,7 @@ class UploadWorker:
 
     async def _commit(self, pinned: HeldCheckpoint, shipment: UploadResult) -> Commit:
         """Commit between the older ones, which may still wait, and the newer ones, which may have gone."""
-        newer = [at for number, at in self._record.placed.items() if number > pinned.number]
+        newer = [at for number, at in self._record.sequences.items() if number > pinned.number]
         return await self._gear.committer.commit(
             pinned.candidate.name,
             shipment.folder,
@@ -159,8 +160,10 @@ class UploadWorker:
 
     def _place(self, pinned: HeldCheckpoint, commit: Commit) -> None:
         """Remember its number while an older one waits; one that others gave says nothing of ages."""
-        if commit.writer != self._record.writer:
+        if commit.writer != self._writer:
             return
         oldest = min((held.number for held in self._line.held()), default=pinned.number)
-        self._record.placed = {number: at for number, at in self._record.placed.items() if number > oldest}
-        self._record.placed[pinned.number] = commit.sequence
+        self._record.sequences = {
+            number: at for number, at in self._record.sequences.items() if number > oldest
+        }
+        self._record.sequences[pinned.number] = commit.sequence

@@ -44,9 +44,9 @@ class VersionRegistry:
     ) -> None:
         self._journal, self._status, self._line = journal, status, line
         self._timings, self._relieve, self._now = timings, relieve, now
-        record = journal.record
-        offered = {name: one.files for name, one in record.offered.items()}
-        known = record.left_out | record.handled | offered
+        record = journal.checkpoints
+        offered = {name: one.files for name, one in record.published.items()}
+        known = record.ignored | record.settled | offered
         self.handled = {name: Candidate(name, files) for name, files in known.items()}
         self.handled.update((held.candidate.name, held.candidate) for held in line.held())
         status.durable = list(record.durable)
@@ -54,7 +54,7 @@ class VersionRegistry:
 
     def durable(self) -> dict[str, Candidate]:
         """The last durable or restored version of each name."""
-        return {name: Candidate(name, files) for name, files in self._journal.record.handled.items()}
+        return {name: Candidate(name, files) for name, files in self._journal.checkpoints.settled.items()}
 
     def mark_restored(self, present: Iterable[Candidate], names: Iterable[str]) -> None:
         """Take what was restored as it lies there now: it needs no upload.
@@ -85,7 +85,7 @@ class VersionRegistry:
             if candidate.changed_ns / 1e9 < made and not later and name not in self.handled:
                 log.info("left as it lies: older than the newest commit", name=name)
                 self.handled[name] = candidate
-                self._journal.record.left_out[name] = candidate.files
+                self._journal.checkpoints.ignored[name] = candidate.files
         self._journal.save()
 
     def committed(self, candidate: Candidate, commit: Commit, completed_at: float) -> None:
@@ -109,7 +109,7 @@ class VersionRegistry:
             seconds=round(seconds, 3),
         )
         self._timings.durable(seconds)
-        for known in (self._status.durable, self._journal.record.durable):
+        for known in (self._status.durable, self._journal.checkpoints.durable):
             _enter(known, done)
         self._remember(candidate)
         self._journal.save()
@@ -126,16 +126,16 @@ class VersionRegistry:
         Args:
             names: What lies there.
         """
-        record, held = self._journal.record, {pinned.candidate.name for pinned in self._line.held()}
-        wanted = held.union(names, record.offered)
-        for name in [name for name in record.handled if name not in wanted]:
-            del record.handled[name]
-        wanted |= record.left_out.keys()
+        record, held = self._journal.checkpoints, {pinned.candidate.name for pinned in self._line.held()}
+        wanted = held.union(names, record.published)
+        for name in [name for name in record.settled if name not in wanted]:
+            del record.settled[name]
+        wanted |= record.ignored.keys()
         for name in [name for name in self.handled if name not in wanted]:
             del self.handled[name]
 
     def _remember(self, candidate: Candidate) -> None:
-        self._journal.record.handled[candidate.name] = candidate.files
+        self._journal.checkpoints.settled[candidate.name] = candidate.files
         if not self._line.waits(candidate.name):
             self.handled[candidate.name] = candidate
 

@@ -39,12 +39,12 @@ async def test_the_clock_starts_once_and_outlives_the_worker(tmp_path: Path) -> 
 async def test_an_end_that_is_long_over_does_not_shorten_the_next(tmp_path: Path) -> None:
     clock, journal = Clock(), Journal(tmp_path)
     await DrainDeadline(journal, GRACE, clock).begin()
-    journal.record.newest_first = True
+    journal.agent.newest_first = True
     journal.save()
     clock.now += GRACE + 1
     journal = Journal(tmp_path)
     assert DrainDeadline(journal, GRACE, clock).left() == GRACE
-    assert not journal.record.newest_first
+    assert not journal.agent.newest_first
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ async def test_a_part_that_was_given_up_is_not_called_durable(rig):
     async with rank_zero(rig) as ferry:
         await asyncio.sleep(0.1)
         rig.write("step-100.bin", b"1" * BIG)
-        await rig.until(lambda: ferry._gear.journal.record.offered)
+        await rig.until(lambda: ferry._gear.journal.checkpoints.published)
         again = gang(rig, 1, "w1-again")
         await again.announce()
         await rig.until(lambda: "step-100" in ferry._gear.gang._given_up)
@@ -76,7 +76,7 @@ async def test_a_part_that_was_given_up_is_not_called_durable(rig):
         assert "begun anew" in str(answer.problems[0])
         assert rig.store.commits() == []
         rig.write("step-110.bin", b"2" * BIG)
-        await rig.until(lambda: "step-110" in ferry._gear.journal.record.offered)
+        await rig.until(lambda: "step-110" in ferry._gear.journal.checkpoints.published)
         await part(again, 110)
         await rig.until(rig.store.commits)
         assert (await ferry.durable(5, final=True)).durable
@@ -109,7 +109,7 @@ def offers(tmp_path):
     book = SimpleNamespace(committed=lambda *taken_in: taken.append(taken_in))
     slow = SlowGang()
     made = GangPublisher(slow, Journal(tmp_path), book, SimpleNamespace(failures={}), None)
-    return SimpleNamespace(offers=made, gang=slow, taken=taken, offered=made._journal.record.offered)
+    return SimpleNamespace(offers=made, gang=slow, taken=taken, offered=made._journal.checkpoints.published)
 
 
 @pytest.mark.parametrize("first", ["the earlier worker's", "the trainer's"])

@@ -84,7 +84,7 @@ async def test_without_room_an_older_one_is_left_out_and_that_is_said(rig):
         rig.write("step-1.bin", b"1" * 100)
         await rig.committed(1)
         # As if the record of the room had been lost: number 1 is taken by a newer one.
-        ferry._gear.journal.record.placed = {99: 1}
+        ferry._gear.journal.checkpoints.sequences = {99: 1}
         with capture_logs() as logs:
             rig.write("step-2.bin", b"2" * 100)
             assert (await ferry.durable(8)).durable
