@@ -26,6 +26,7 @@ from podferry.contract.commit import Commit
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.control.progress_bar import bar
 from podferry.sidecar.runtime.log_setup import configure_logs
 from podferry.storage.store import StoreConfig
@@ -55,7 +56,7 @@ def ls(uri: str, lineage: str | None, output: str, **access: Any) -> int:
     """Print all lineages and their newest commits, or the commits of one."""
     words = [lineage] if lineage else []
     chosen, found = run(_histories(place(uri), words, config_of(**access)))
-    one = len(chosen.lineages) == 1 and (bool(words) or str(chosen.catalogue.store.uri) != str(place(uri)))
+    one = len(chosen.lineages) == 1 and (bool(words) or str(chosen.destination.uri) != str(place(uri)))
     if output == "json":
         printing.show_json([_as_json(known, whole=one) for known in found])
     elif one:
@@ -87,7 +88,7 @@ def show(uri: str, words: tuple[str, ...], output: str, **access: Any) -> int:
     printing.show_table(heads, list(_file_rows(commit)), right=("size", "bytes", "rank"))
     moved = [file for file in commit.files if not file.object.startswith(f"{commit.checkpoint}/")]
     for file in moved:
-        printing.say(f"{file.name} lies at {where / commit.lineage / file.object}")
+        printing.say(f"{file.name} lies at {where.uri_of(file.object)}")
     return 0
 
 
@@ -120,26 +121,26 @@ async def _histories(
     async with selected(uri, words, config) as chosen:
         single_one = len(chosen.lineages) == 1
         limit = None if single_one else 1
-        return chosen, [await history(chosen.catalogue, lineage, limit) for lineage in chosen.lineages]
+        return chosen, [await history(reader, limit) for reader in chosen.readers]
 
 
-async def _shown(uri: Uri, words: tuple[str, ...], config: StoreConfig) -> tuple[Commit, Uri]:
+async def _shown(uri: Uri, words: tuple[str, ...], config: StoreConfig) -> tuple[Commit, LineageStore]:
     async with selected(uri, words, config) as chosen:
-        wanted = only(chosen)
-        known = await history(chosen.catalogue, single(chosen), None if wanted else 1)
-        return find(known, wanted), chosen.catalogue.store.uri
+        wanted, reader = only(chosen), single(chosen)
+        known = await history(reader, None if wanted else 1)
+        return find(known, wanted), reader.store
 
 
 async def _verified(uri: Uri, words: list[str], config: StoreConfig, *, deep: bool) -> list[CommitVerdict]:
     async with selected(uri, words, config) as chosen:
         _nothing_left(chosen)
         with bar("verifying") as told:
-            return await verify_lineages(chosen.catalogue, chosen.lineages, deep=deep, told=told)
+            return await verify_lineages(chosen.readers, deep=deep, told=told)
 
 
 def _nothing_left(chosen: SelectedLineages) -> None:
     if chosen.rest:
-        where = f"{chosen.catalogue.store.uri / chosen.lineages[0]} is a lineage itself"
+        where = f"{chosen.readers[0].store.uri} is a lineage itself"
         raise InvalidSpec.of(f"{chosen.rest[0]!r} is no lineage", where, "Leave it out")
 
 
@@ -196,9 +197,9 @@ def _as_json(known: LineageHistory, *, whole: bool) -> dict[str, Any]:
     return {"lineage": known.lineage, "newest": known.newest, **commits, "problems": problems}
 
 
-def _described(commit: Commit, where: Uri) -> list[tuple[str, str]]:
+def _described(commit: Commit, where: LineageStore) -> list[tuple[str, str]]:
     return [
-        ("checkpoint", str(where / commit.lineage / commit.checkpoint)),
+        ("checkpoint", str(where.uri_of(commit.checkpoint))),
         ("name", commit.name),
         ("lineage", commit.lineage),
         ("sequence", str(commit.sequence)),

@@ -20,8 +20,9 @@ from podferry.contract.tombstones import RemovalPlan, listed_objects
 from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollector
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.commit.orphans import Orphans, active_agents, find_orphans, remove_orphans
-from podferry.storage.store import StoreConfig
+from podferry.storage.store import Store, StoreConfig
 
 HEADS = ("lineage", "what", "sequence", "objects", "size", "name")
 FIGURES = ("sequence", "objects", "size")
@@ -91,8 +92,8 @@ def command(uri: str, lineages: tuple[str, ...], output: str, **options: Any) ->
 
 
 async def _sweep_all(uri: Uri, words: Sequence[str], wish: GcOptions, config: StoreConfig) -> list[Swept]:
-    async with _chosen(uri, words, config, uncommitted=wish.uncommitted) as (catalogue, lineages):
-        return [await _sweep(GarbageCollector(catalogue, lineage), wish) for lineage in lineages]
+    async with _chosen(uri, words, config, uncommitted=wish.uncommitted) as readers:
+        return [await _sweep(GarbageCollector(reader), wish) for reader in readers]
 
 
 async def _sweep(remover: GarbageCollector, wish: GcOptions) -> Swept:
@@ -122,35 +123,35 @@ async def _sweep_uncommitted(
     data = {name: size for name, size in found.data.items() if name not in told}
     swept.items += _left_over(remover.lineage, Orphans(data, found.records))
     if not wish.force:
-        swept.problems += await active_agents(remover.catalogue.store, remover.lineage)
+        swept.problems += await active_agents(remover.reader.store)
 
 
 @asynccontextmanager
 async def _chosen(
     uri: Uri, words: Sequence[str], config: StoreConfig, *, uncommitted: bool
-) -> AsyncIterator[tuple[CommitReader, list[str]]]:
+) -> AsyncIterator[list[CommitReader]]:
     """The lineages that are named, else all; those without a commit count where `uncommitted` is wanted."""
     async with selected(uri, (), config) as chosen:
-        catalogue, known = chosen.catalogue, list(chosen.lineages)
-        if str(catalogue.store.uri) == str(uri):
-            known = await _begun(catalogue) if uncommitted else known
+        destination, known = chosen.destination, list(chosen.lineages)
+        if str(destination.uri) == str(uri):
+            known = await _begun(destination) if uncommitted else known
         elif words:
             where = f"{uri} is a lineage itself"
             raise InvalidSpec.of(f"unexpected: {' '.join(words)}", where, "Leave it out")
         names = [word.strip("/") for word in words] or known
-        where = f"{len(known)} below {catalogue.store.uri}"
+        where = f"{len(known)} below {destination.uri}"
         NotFound.raise_any(
             Problem(f"there is no lineage {name!r}", where, did_you_mean(name, known))
             for name in names
             if name not in known
         )
-        yield catalogue, list(dict.fromkeys(names))
+        yield [CommitReader(LineageStore(destination, name)) for name in dict.fromkeys(names)]
 
 
-async def _begun(catalogue: CommitReader) -> list[str]:
+async def _begun(destination: Store) -> list[str]:
     """Lineages in which an agent has been at work, whether or not it has committed."""
-    folders = [name[:-1] for name in await catalogue.store.children() if name.endswith("/")]
-    return [name for name in folders if f"{PRIVATE}/" in await catalogue.store.children(name)]
+    folders = [name[:-1] for name in await destination.children() if name.endswith("/")]
+    return [name for name in folders if f"{PRIVATE}/" in await destination.children(name)]
 
 
 def _removed(lineage: str, removal: RemovalPlan) -> list[GcItem]:

@@ -13,9 +13,10 @@ from podferry.contract.commit import Commit
 from podferry.contract.errors import FerryError, InvalidSpec, NotFound, PermanentError, Problem
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri
-from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader, committed_lineages
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.storage.listing.suggestions import nearest_prefixes
-from podferry.storage.store import StoreConfig
+from podferry.storage.store import Store, StoreConfig
 
 MAX_NAMES_SHOWN = 5
 """Names that a message lists."""
@@ -26,14 +27,19 @@ class SelectedLineages:
     """What was asked for.
 
     Attributes:
-        catalogue: The destination.
-        lineages: Of it, at least one.
+        destination: The store that holds them.
+        lineages: Their names, at least one.
         rest: The arguments that no lineage took.
     """
 
-    catalogue: CommitReader
+    destination: Store
     lineages: tuple[str, ...]
     rest: tuple[str, ...] = ()
+
+    @property
+    def readers(self) -> list[CommitReader]:
+        """A reader of each lineage's commits."""
+        return [CommitReader(LineageStore(self.destination, lineage)) for lineage in self.lineages]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,33 +80,31 @@ async def selected(uri: Uri, words: Sequence[str], config: StoreConfig) -> Async
         NotFound: There is no such lineage, or none at all; it names the nearest.
     """
     async with opened(uri, config) as store:
-        own = CommitReader(store)
-        if words and await own.sequences(_segment(words[0])):
-            yield SelectedLineages(own, (_segment(words[0]),), tuple(words[1:]))
+        if words and await CommitReader(LineageStore(store, _segment(words[0]))).sequences():
+            yield SelectedLineages(store, (_segment(words[0]),), tuple(words[1:]))
             return
-        below = tuple(await own.lineages())
+        below = tuple(await committed_lineages(store))
         if below and not words:
-            yield SelectedLineages(own, below)
+            yield SelectedLineages(store, below)
             return
-    async with opened(uri.parent, config) as store:
-        above = CommitReader(store)
-        if uri.name and await above.sequences(uri.name):
+    async with opened(uri.parent, config) as above:
+        if uri.name and await CommitReader(LineageStore(above, uri.name)).sequences():
             yield SelectedLineages(above, (uri.name,), tuple(words))
             return
     raise await _none(uri, words, below, config)
 
 
-async def history(catalogue: CommitReader, lineage: str, limit: int | None = None) -> LineageHistory:
+async def history(reader: CommitReader, limit: int | None = None) -> LineageHistory:
     """The commits of a lineage, at most `limit` of the newest."""
-    sequences = await catalogue.sequences(lineage)
+    sequences = await reader.sequences()
     commits: list[Commit] = []
     problems: dict[int, tuple[Problem, ...]] = {}
     for number in reversed(sequences[-limit:] if limit else sequences):
         try:
-            commits.append(await catalogue.read(lineage, number))
+            commits.append(await reader.read(number))
         except PermanentError as error:
             problems[number] = error.problems
-    return LineageHistory(lineage, tuple(sequences), tuple(commits), problems)
+    return LineageHistory(reader.lineage, tuple(sequences), tuple(commits), problems)
 
 
 def find(known: LineageHistory, wanted: str | None) -> Commit:
@@ -124,8 +128,8 @@ def find(known: LineageHistory, wanted: str | None) -> Commit:
     raise NotFound(Problem(f"there is no checkpoint {wanted!r}", measured, remedy), *known.flat)
 
 
-def single(chosen: SelectedLineages) -> str:
-    """The lineage, where there is one to choose from.
+def single(chosen: SelectedLineages) -> CommitReader:
+    """Of the lineage, where there is one to choose from.
 
     Raises:
         InvalidSpec: There are several.
@@ -133,10 +137,10 @@ def single(chosen: SelectedLineages) -> str:
     if len(chosen.lineages) > 1:
         raise InvalidSpec.of(
             "which lineage is not said",
-            f"{len(chosen.lineages)} below {chosen.catalogue.store.uri}",
+            f"{len(chosen.lineages)} below {chosen.destination.uri}",
             _listing("Add one of", chosen.lineages),
         )
-    return chosen.lineages[0]
+    return chosen.readers[0]
 
 
 def at_most(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -157,7 +161,7 @@ def only(chosen: SelectedLineages) -> str | None:
         InvalidSpec: There are several.
     """
     if len(chosen.rest) > 1:
-        where = f"{chosen.catalogue.store.uri / chosen.lineages[0]} is a lineage itself"
+        where = f"{chosen.readers[0].store.uri} is a lineage itself"
         raise InvalidSpec.of("one checkpoint at a time", f"{' '.join(chosen.rest)}; {where}", "Name one")
     return chosen.rest[0] if chosen.rest else None
 

@@ -68,10 +68,10 @@ async def _restored(
     uri: Uri, words: tuple[str, ...], target: Path, rank: int | None, config: StoreConfig
 ) -> tuple[Commit, float]:
     async with selected(uri, words, config) as chosen:
-        wanted, lineage = only(chosen), single(chosen)
+        wanted, reader = only(chosen), single(chosen)
         # A name means its newest version, as `show` has it: nothing else is brought in its place.
-        name = find(await history(chosen.catalogue, lineage), wanted).checkpoint if wanted else None
-        source = RestoreSource(chosen.catalogue, lineage, name)
+        name = find(await history(reader), wanted).checkpoint if wanted else None
+        source = RestoreSource(reader, name)
         with _kept(target), bar("restoring") as told:
             found = await restore(source, target, target / ASIDE, rank, told)
         assert found is not None  # noqa: S101 - a checkpoint is required, so that its absence has raised

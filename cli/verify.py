@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from podferry.cli.lineage_args import LineageHistory, history
@@ -46,8 +46,7 @@ class CommitVerdict:
 
 
 async def verify_lineages(
-    catalogue: CommitReader,
-    lineages: Sequence[str],
+    readers: Sequence[CommitReader],
     *,
     deep: bool,
     told: Callable[[int, int], None] = lambda done, total: None,
@@ -55,8 +54,7 @@ async def verify_lineages(
     """Check every commit of these lineages, newest first.
 
     Args:
-        catalogue: The destination.
-        lineages: Of it.
+        readers: One of each lineage.
         deep: Read all bytes too, each once, many ranges at a time.
         told: Is told how many bytes have been read, of how many.
 
@@ -67,11 +65,12 @@ async def verify_lineages(
 
     async def judged(bare: CommitVerdict) -> CommitVerdict:
         async with slots:
-            return await _judged(catalogue, bare)
+            return await _judged(known[bare.lineage], bare)
 
-    bare = [one for lineage in lineages for one in _bare(await history(catalogue, lineage))]
+    known = {reader.lineage: reader for reader in readers}
+    bare = [one for reader in readers for one in _bare(await history(reader))]
     verdicts = await asyncio.gather(*map(judged, bare))
-    return await _examined(catalogue, verdicts, told) if deep else verdicts
+    return await _examined(known, verdicts, told) if deep else verdicts
 
 
 def _bare(known: LineageHistory) -> Iterator[CommitVerdict]:
@@ -82,13 +81,13 @@ def _bare(known: LineageHistory) -> Iterator[CommitVerdict]:
         yield CommitVerdict(known.lineage, number, number == known.sequences[-1], read.get(number), problems)
 
 
-async def _judged(catalogue: CommitReader, bare: CommitVerdict) -> CommitVerdict:
+async def _judged(reader: CommitReader, bare: CommitVerdict) -> CommitVerdict:
     """The same with what is missing or of the wrong size."""
-    return bare if bare.commit is None else _with(bare, await catalogue.flaws(bare.commit))
+    return bare if bare.commit is None else _with(bare, await reader.flaws(bare.commit))
 
 
 async def _examined(
-    catalogue: CommitReader, verdicts: list[CommitVerdict], told: Callable[[int, int], None]
+    readers: Mapping[str, CommitReader], verdicts: list[CommitVerdict], told: Callable[[int, int], None]
 ) -> list[CommitVerdict]:
     """The same with what is wrong with the bytes of those that look whole."""
     files = {content: file for verdict in verdicts for content, file in _contents(verdict).items()}
@@ -99,8 +98,10 @@ async def _examined(
         done += count
         told(done, total)
 
-    examiner = ContentVerifier(catalogue.store, came)
-    found = await asyncio.gather(*(examiner.flaw(content[0], file) for content, file in files.items()))
+    examiner = ContentVerifier(came)
+    found = await asyncio.gather(
+        *(examiner.flaw(readers[content[0]].store, file) for content, file in files.items())
+    )
     flaws = dict(zip(files, found, strict=True))
     return [
         _with(verdict, filter(None, (flaws[content] for content in _contents(verdict))))

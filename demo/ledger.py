@@ -10,6 +10,7 @@ from demo.failure import DemoError
 from podferry.contract.commit import Commit
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
 
@@ -42,16 +43,17 @@ class Ledger:
         return found
 
     async def _commits(self, lineage: str) -> list[Commit]:
-        catalogue = CommitReader(open_store(self._uri, self._config))
+        store = open_store(self._uri, self._config)
         try:
-            found = [commit async for commit in catalogue.newest_first(lineage)]
+            reader = CommitReader(LineageStore(store, lineage))
+            found = [commit async for commit in reader.newest_first()]
         finally:
-            await catalogue.store.close()
+            await store.close()
         return found[::-1]
 
     async def _count(self, lineage: str) -> int:
-        catalogue = CommitReader(open_store(self._uri, self._config))
+        store = open_store(self._uri, self._config)
         try:
-            return len(await catalogue.sequences(lineage))
+            return len(await CommitReader(LineageStore(store, lineage)).sequences())
         finally:
-            await catalogue.store.close()
+            await store.close()

@@ -96,8 +96,7 @@ def _removes_the_last() -> None:
     async def commit(self: Committer, *given: Any, **more: Any) -> Any:
         made = await create(self, *given, **more)
         if made.sequence > 1:
-            name = self.path(commit_name(made.sequence - 1))
-            await self.catalogue.store.delete([name])
+            await self.reader.store.delete([commit_name(made.sequence - 1)])
         return made
 
     Committer.commit = commit  # type: ignore[method-assign]

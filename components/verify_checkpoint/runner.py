@@ -18,6 +18,7 @@ from podferry.contract.lineage import lineage_problem
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.commit.verify import ContentVerifier
 from podferry.storage.factory import open_store
 from podferry.storage.store import Store, StoreConfig
@@ -133,8 +134,7 @@ class Verification:
     def __init__(self, store: Store, question: Question) -> None:
         self._store = store
         self._question = question
-        self._catalogue = CommitReader(store)
-        self._examiner = ContentVerifier(store)
+        self._examiner = ContentVerifier()
         self._slots = asyncio.Semaphore(CONCURRENCY)
 
     async def run(self) -> list[Verified]:
@@ -146,7 +146,11 @@ class Verification:
         self._show(traces, flaws)
         Unsafe.raise_any(problems)
         return [
-            Verified(trace.lineage, str(self._place(trace.lineage, trace.commit.checkpoint)), trace.commit)
+            Verified(
+                trace.lineage,
+                str(LineageStore(self._store, trace.lineage).uri_of(trace.commit.checkpoint)),
+                trace.commit,
+            )
             for trace in traces
             if trace.commit is not None
         ]
@@ -166,43 +170,43 @@ class Verification:
 
     async def _trace(self, lineage: str) -> Trace:
         async with self._slots:
-            writer = await self._writer(lineage)
-            sequences = await self._catalogue.sequences(lineage)
+            store = LineageStore(self._store, lineage)
+            writer, reader = await self._writer(store), CommitReader(store)
+            sequences = await reader.sequences()
             if not sequences:
                 return Trace(lineage, writer)
             try:
-                return Trace(lineage, writer, await self._catalogue.read(lineage, sequences[-1]))
+                return Trace(lineage, writer, await reader.read(sequences[-1]))
             except (Corrupt, NotFound, FormatTooNew) as error:
                 why = error.problems[0]
                 what = f"{lineage}: its newest commit cannot be read: {why.what}"
                 return Trace(lineage, writer, None, Problem(what, why.measured, why.remedy))
 
-    async def _writer(self, lineage: str) -> str | None:
+    async def _writer(self, store: LineageStore) -> str | None:
         try:
-            return msgspec.json.decode(await self._store.read(f"{lineage}/{WRITER}"), type=_Writer).run
+            return msgspec.json.decode(await store.read(WRITER), type=_Writer).run
         except (NotFound, msgspec.MsgspecError):
             return None  # A note for people: the commits are the truth.
 
     async def _problems(self, trace: Trace) -> list[Problem]:
         if trace.problem is not None:
             return [trace.problem]
-        commit, question = trace.commit, self._question
+        commit, question, store = trace.commit, self._question, LineageStore(self._store, trace.lineage)
         if commit is None:
             remedy = "Look at the log of the training's podferry container: nothing was uploaded"
-            where = str(self._place(trace.lineage))
-            return [Problem(f"{trace.lineage} has no committed checkpoint", where, remedy)]
+            return [Problem(f"{trace.lineage} has no committed checkpoint", str(store.uri), remedy)]
         if question.of_the_run and commit.run not in question.runs:
             measured = f"{commit.name} of run {commit.run or 'none'}, {commit.created:%Y-%m-%d %H:%M:%S %Z}"
             remedy = f"This run uploaded nothing. Where nothing was left to train: {OTHERWISE}"
             return [Problem(f"{trace.lineage}: its newest checkpoint is another run's", measured, remedy)]
         async with self._slots:
-            flaws = await self._catalogue.flaws(commit)
+            flaws = await CommitReader(store).flaws(commit)
             if not flaws and question.full:
-                looked = (self._examiner.flaw(commit.lineage, file) for file in commit.files)
+                looked = (self._examiner.flaw(store, file) for file in commit.files)
                 flaws = [flaw for flaw in await asyncio.gather(*looked) if flaw is not None]
         return [
             Problem(
-                f"{trace.lineage}/{commit.checkpoint}: {flaw.what}",
+                f"{store.path(commit.checkpoint)}: {flaw.what}",
                 flaw.measured,
                 flaw.remedy or "Restore the object, or train on from an earlier checkpoint",
             )
@@ -217,9 +221,6 @@ class Verification:
         what = "no lineage at the destination" if self._question.any_run else "this run trained no lineage"
         remedy = f"Check the destination; where the training came from KFP's cache: {OTHERWISE}"
         return Problem(what, measured, remedy)
-
-    def _place(self, lineage: str, checkpoint: str = "") -> object:
-        return self._store.uri / f"{lineage}/{checkpoint}"
 
     def _show(self, traces: Iterable[Trace], flaws: Iterable[list[Problem]]) -> None:
         columns = ("lineage", "newest checkpoint", "step", "commit", "files", "size", "verdict")

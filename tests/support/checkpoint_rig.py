@@ -19,6 +19,7 @@ from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.committer import Committer
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.detect.watcher import open_watch
 from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
@@ -155,8 +156,8 @@ class Rig:
 
     def committer(self, writer: str = "one", store: MemoryStore | None = None) -> Committer:
         """A committer of its own."""
-        catalogue = CommitReader(store or self.store)
-        return Committer(catalogue, LINEAGE, AgentIdentity(writer), lambda: datetime.now(UTC))
+        reader = CommitReader(LineageStore(store or self.store, LINEAGE))
+        return Committer(reader, AgentIdentity(writer), lambda: datetime.now(UTC))
 
     def uploader(self, writer: str = "one", store: MemoryStore | None = None, **wishes: Any) -> Shipper:
         """An uploader of its own, as a worker that starts again has one."""
@@ -224,7 +225,9 @@ class Rig:
         target = self.base / f"target-{len(list(self.base.iterdir()))}"
         target.mkdir()
         found = await restore(
-            RestoreSource(CommitReader(self.store), LINEAGE, required=False), target, self.base / "restoring"
+            RestoreSource(CommitReader(LineageStore(self.store, LINEAGE)), required=False),
+            target,
+            self.base / "restoring",
         )
         if found is None:
             return None

@@ -80,11 +80,10 @@ class CommitLog:
             thousands of either.
     """
 
-    def __init__(self, catalogue: CommitReader, lineage: str) -> None:
+    def __init__(self, reader: CommitReader) -> None:
         self.numbers: set[int] = set()
         self.known: dict[int, Commit] = {}
-        self._catalogue = catalogue
-        self._lineage = lineage
+        self._reader = reader
         self._last = 0
 
     @property
@@ -104,7 +103,7 @@ class CommitLog:
             FormatTooNew: A later podferry commits here.
             TemporaryError: The store did not answer.
         """
-        numbers = await self._catalogue.sequences(self._lineage)
+        numbers = await self._reader.sequences()
         self.numbers = set(numbers)
         self._last = max([self._last, *numbers])
         self.known = {number: self.known[number] for number in numbers if number in self.known}
@@ -120,7 +119,7 @@ class CommitLog:
         self.numbers.add(number)
         self._last = max(self._last, number)
         try:
-            commit = await self._catalogue.read(self._lineage, number)
+            commit = await self._reader.read(number)
         except (Corrupt, NotFound) as error:
             log.warning("a number is taken by no commit", sequence=number, reason=str(error))
             self.known.pop(number, None)

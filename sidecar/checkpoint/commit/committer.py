@@ -64,16 +64,14 @@ class Committer:
 
     def __init__(
         self,
-        catalogue: CommitReader,
-        lineage: str,
+        reader: CommitReader,
         author: AgentIdentity,
         now: Callable[[], datetime],
         attempts: int = 3,
     ) -> None:
-        self.catalogue = catalogue
-        self.log = CommitLog(catalogue, lineage)
-        self._store = catalogue.store
-        self._lineage = lineage
+        self.reader = reader
+        self.log = CommitLog(reader)
+        self._store = reader.store
         self._author = author
         self._now = now
         self._attempts = attempts
@@ -85,18 +83,9 @@ class Committer:
         self._folders: set[str] | None = None
 
     @property
-    def lineage(self) -> str:
-        """Whose commits."""
-        return self._lineage
-
-    @property
     def writer(self) -> str:
         """The agent that commits."""
         return self._author.writer
-
-    def path(self, name: str) -> str:
-        """A name of the lineage as the store knows it."""
-        return f"{self._lineage}/{name}"
 
     async def write(self, name: str, body: Body) -> None:
         """Write an object of the lineage.
@@ -106,7 +95,7 @@ class Committer:
         """
         if self._fenced is not None:
             raise self._fenced
-        await self._store.write(self.path(name), body)
+        await self._store.write(name, body)
 
     async def earlier(self, name: str, folder: str) -> Commit | None:
         """The commit that already made this very content real, if any: it is not committed again.
@@ -116,13 +105,13 @@ class Committer:
         newest then.
         """
         if self._folders is None:
-            self._folders = {name.rstrip("/") for name in await self._store.children(self._lineage)}
+            self._folders = {name.rstrip("/") for name in await self._store.children()}
         if folder not in self._folders:
             return None
-        async for commit in self.catalogue.newest_first(self._lineage):
+        async for commit in self.reader.newest_first():
             if commit.checkpoint == folder:
                 # Somebody may have removed its objects since: then it is sent and committed anew.
-                return None if await self.catalogue.flaws(commit) else commit
+                return None if await self.reader.flaws(commit) else commit
             if commit.name == name:
                 return None
         return None
@@ -134,7 +123,7 @@ class Committer:
             AccessDenied, BucketNotFound: It does not.
         """
         note = {"writer": self._author.writer, "since": self._now(), "run": self._author.run}
-        await self._store.write(self.path(f"{PRIVATE}/writer.json"), msgspec.json.encode(note))
+        await self._store.write(f"{PRIVATE}/writer.json", msgspec.json.encode(note))
 
     async def commit(
         self,
@@ -196,7 +185,7 @@ class Committer:
             return
         if self._base is None:
             self._base = await self._begin()
-        if not self._store.exclusive_create:
+        if not self._store.destination.exclusive_create:
             self.log.known.pop(self._newest, None)  # it may have been replaced
         await self.log.look(self._base, self._settled)
         commits = list(self.log.known.values())
@@ -230,9 +219,9 @@ class Committer:
 
         So what it has committed itself is found without reading what is older than it.
         """
-        name = self.path(f"{AGENTS_PREFIX}/{self._author.writer}.json")
+        name = f"{AGENTS_PREFIX}/{self._author.writer}.json"
         try:
-            return decode_member(bytes(await self._store.read(name)), f"{self._store.uri / name}").base
+            return (await self._store.load(name, decode_member)).base
         except NotFound:
             await self.log.look()
             member = GangMember(MEMBER_FORMAT, self._author.writer, self._now(), self.log.last)
@@ -243,7 +232,7 @@ class Committer:
         run = f" of run {other.run}" if other.run else ""
         log.error("another agent has taken over", writer=other.writer, run=other.run, sequence=other.sequence)
         return Fenced.of(
-            f"another agent commits to {self._lineage} in place of this one",
+            f"another agent commits to {self._store.lineage} in place of this one",
             f"{other.writer}{run} has created commit {other.sequence}, {other.name}, at {other.created}",
             "End this pod, or the other one; trainings that run side by side need a lineage each",
         )
@@ -265,7 +254,7 @@ class Committer:
         return Commit(
             format=FORMAT,
             sequence=number,
-            lineage=self._lineage,
+            lineage=self._store.lineage,
             checkpoint=folder,
             name=name,
             step=step_of(name),
@@ -280,7 +269,7 @@ class Committer:
 
     async def _create(self, commit: Commit) -> Commit | None:
         """The commit of this content that stands under this number; None where another's does."""
-        name = self.path(commit_name(commit.sequence))
+        name = commit_name(commit.sequence)
         try:
             await retry(
                 self._attempts, lambda: self._store.write(name, encode_commit(commit), WriteMode.CREATE)
@@ -288,7 +277,7 @@ class Committer:
         except AlreadyExists:
             pass
         else:
-            if self._store.exclusive_create:
+            if self._store.destination.exclusive_create:
                 return commit
         # Ours, where the answer was lost, in this try or in an earlier one that had another time on it.
         found = await self.log.read(commit.sequence)
@@ -297,6 +286,6 @@ class Committer:
 
     async def _hint(self, commit: Commit) -> None:
         try:
-            await self._store.write(self.path(LATEST), encode_commit(commit))
+            await self._store.write(LATEST, encode_commit(commit))
         except FerryError as error:
             log.warning("latest.json was not updated; commits are the truth", reason=str(error))

@@ -59,10 +59,10 @@ CONCURRENT_READS = 8
 class GarbageCollector:
     """Removes from one lineage. What it has read of commits it keeps: they never change."""
 
-    def __init__(self, catalogue: CommitReader, lineage: str) -> None:
-        self.catalogue = catalogue
-        self.lineage = lineage
-        self._store = catalogue.store
+    def __init__(self, reader: CommitReader) -> None:
+        self.reader = reader
+        self.lineage = reader.lineage
+        self._store = reader.store
         self._name = uuid.uuid4().hex
         self._known: dict[int, Commit] = {}
         self._whole: set[int] = set()
@@ -79,7 +79,7 @@ class GarbageCollector:
             Corrupt, FormatTooNew: One cannot be read, and may list anything.
         """
         for _ in range(CONCURRENT_CHECKS):
-            numbers = await self.catalogue.sequences(self.lineage)
+            numbers = await self.reader.sequences()
             try:
                 await self._read(number for number in numbers if number not in self._known)
             except NotFound:
@@ -123,16 +123,16 @@ class GarbageCollector:
         plan = (await look()).within(first)
         self._settled |= plan.objects
         await self._write_down({})
-        await self._store.delete(self._path(commit_name(commit.sequence)) for commit in plan.going)
+        await self._store.delete(commit_name(commit.sequence) for commit in plan.going)
         gone = await self._sweep(self._settled, parts=parts)
         # Forgotten first: if the answer to this is lost, others may write under these names again.
         self._settled = {}
-        await self._store.delete([self._path(tombstone_name(self._name))])
+        await self._store.delete([tombstone_name(self._name)])
         return RemovalPlan(plan.going, gone)
 
     async def unfinished(self) -> dict[str, int]:
         """What removers that were killed have left: names that nothing lists, and their bytes."""
-        records = await read_tombstones(self._store, self.lineage)
+        records = await read_tombstones(self._store)
         settled = {name: size for record in records for name, size in record.settled.items()}
         if not settled:
             return {}
@@ -154,12 +154,12 @@ class GarbageCollector:
             return {}
         referenced = await self.referenced(parts=parts)
         gone = {name: size for name, size in objects.items() if name not in referenced}
-        await self._store.delete(self._path(name) for name in gone)
+        await self._store.delete(gone)
         return gone
 
     async def _write_down(self, planned: dict[str, int]) -> None:
         removing = Tombstone(FORMAT, self._name, planned, self._settled)
-        await self._store.write(self._path(tombstone_name(self._name)), encode_tombstone(removing))
+        await self._store.write(tombstone_name(self._name), encode_tombstone(removing))
 
     async def _newest_whole(self, commits: list[Commit], keep: int) -> set[int]:
         """The newest `keep` whole ones; the very newest is looked at each time, the others once."""
@@ -168,35 +168,31 @@ class GarbageCollector:
             if len(found) == keep:
                 break
             trusted = bool(found) and commit.sequence in self._whole
-            if trusted or not await self.catalogue.flaws(commit):
+            if trusted or not await self.reader.flaws(commit):
                 found.add(commit.sequence)
         self._whole = found
         return found
 
     async def _read(self, numbers: Iterable[int]) -> None:
         async def one(number: int) -> None:
-            self._known[number] = await self.catalogue.read(self.lineage, number)
+            self._known[number] = await self.reader.read(number)
 
         await for_each_limited(tuple(numbers), one, CONCURRENT_READS)
 
     async def _held(self) -> set[str]:
         """Every object that a rank's part names."""
         found: set[str] = set()
-        async for entry in self._store.entries(self._path(PARTS)):
+        async for entry in self._store.entries(PARTS):
             try:
-                data = await self._store.read(entry.name)
+                part = await self._store.load(entry.name, decode_part)
             except NotFound:
                 continue  # replaced by its commit, which is looked at after this
-            part = decode_part(bytes(data), str(self._store.uri / entry.name))
             found.update(file.object for file in part.files)
         return found
 
     async def _stands(self, name: str) -> bool:
         try:
-            await self._store.stat(self._path(name))
+            await self._store.stat(name)
         except NotFound:
             return False
         return True
-
-    def _path(self, name: str) -> str:
-        return f"{self.lineage}/{name}"

@@ -24,7 +24,7 @@ from podferry.contract.agent_notes import (
 )
 from podferry.contract.errors import FerryError, Problem
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
-from podferry.storage.store import Store
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 
 log = structlog.get_logger(__name__)
 
@@ -38,16 +38,13 @@ class Handover:
     """The notes of one lineage.
 
     Args:
-        store: The destination.
-        lineage: Whose notes.
+        store: The lineage's.
         author: Who writes and is not waited for.
         now: The agent's clock, with its zone.
     """
 
-    def __init__(
-        self, store: Store, lineage: str, author: AgentIdentity, now: Callable[[], datetime]
-    ) -> None:
-        self._store, self._lineage, self._author, self._now = store, lineage, author, now
+    def __init__(self, store: LineageStore, author: AgentIdentity, now: Callable[[], datetime]) -> None:
+        self._store, self._author, self._now = store, author, now
 
     async def tell(
         self,
@@ -70,7 +67,7 @@ class Handover:
             run=author.run,
         )
         try:
-            await self._store.write(self._path(author.writer), encode_note(note))
+            await self._store.write(note_name(author.writer), encode_note(note))
         except FerryError as error:
             log.warning("the note about the end could not be left", reason=str(error))
 
@@ -102,24 +99,20 @@ class Handover:
         """Note that agents which say that they drain have ended: nobody else waits for them again."""
         for note in (note for note in found if note.phase is DrainPhase.DRAINING):
             ended = msgspec.structs.replace(note, phase=DrainPhase.ENDED, seconds=0.0)
-            await self._store.write(self._path(note.writer), encode_note(ended))
+            await self._store.write(note_name(note.writer), encode_note(ended))
 
     async def _others(self) -> list[AgentNote]:
-        names = await self._store.children(f"{self._lineage}/{NOTES}")
+        names = await self._store.children(NOTES)
         own = note_name(self._author.writer).rpartition("/")[2]
         found = [await self._read(name) for name in names if name != own and not name.endswith("/")]
         return [note for note in found if note is not None]
 
     async def _read(self, name: str) -> AgentNote | None:
-        path = f"{self._lineage}/{NOTES}/{name}"
         try:
-            return decode_note(bytes(await self._store.read(path)), str(self._store.uri / path))
+            return await self._store.load(f"{NOTES}/{name}", decode_note)
         except FerryError as error:
             log.warning("passing over a note", reason=str(error))
             return None
-
-    def _path(self, writer: str) -> str:
-        return f"{self._lineage}/{note_name(writer)}"
 
 
 def _longest(notes: Sequence[AgentNote]) -> float:

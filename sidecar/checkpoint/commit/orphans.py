@@ -20,7 +20,7 @@ from podferry.contract.rank_parts import PARTS, RANKS, member_of
 from podferry.contract.tombstones import RemovalPlan
 from podferry.sidecar.checkpoint.commit.agent_identity import AGENTS_PREFIX
 from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollector
-from podferry.storage.store import Store
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 
 WRITER = f"{PRIVATE}/writer.json"
 KEPT = (f"{COMMITS}/", LATEST, WRITER)
@@ -62,14 +62,11 @@ def plan_orphans(names: Mapping[str, int], referenced: Collection[str]) -> Orpha
 
 async def find_orphans(remover: GarbageCollector) -> Orphans:
     """What is left over in a lineage; raises as `GarbageCollector.commits` does."""
-    start = f"{remover.lineage}/"
-    names = {
-        entry.name[len(start) :]: entry.size
-        async for entry in remover.catalogue.store.entries(remover.lineage)
-    }
+    store = remover.reader.store
+    names = {entry.name: entry.size async for entry in store.entries()}
     # After the list: what was committed meanwhile counts as committed.
     found = plan_orphans(names, await remover.referenced(parts=False))
-    last = await _read(remover.catalogue.store, f"{start}{WRITER}")
+    last = await _read(store, WRITER)
     if last is not None:
         # With it goes the knowledge that nobody is at work.
         found.records.pop(note_name(last.writer), None)
@@ -87,11 +84,11 @@ async def remove_orphans(remover: GarbageCollector, *, force: bool) -> Orphans:
         Refused: One may be.
         Corrupt, FormatTooNew: A commit cannot be read, and may list anything.
     """
-    store, lineage = remover.catalogue.store, remover.lineage
+    store = remover.reader.store
 
     async def calm() -> None:
         if not force:
-            Refused.raise_any(await active_agents(store, lineage))
+            Refused.raise_any(await active_agents(store))
 
     async def look() -> RemovalPlan:
         await calm()
@@ -102,45 +99,44 @@ async def remove_orphans(remover: GarbageCollector, *, force: bool) -> Orphans:
     await calm()
     # Parts first: none may outlive the announcements that it was written under.
     ordered = sorted(records, key=lambda name: not name.startswith(f"{PARTS}/"))
-    await store.delete(f"{lineage}/{name}" for name in ordered)
+    await store.delete(ordered)
     return Orphans(gone.objects, records)
 
 
-async def active_agents(store: Store, lineage: str) -> list[Problem]:
+async def active_agents(store: LineageStore) -> list[Problem]:
     """Agents that have announced themselves there and have not said that they ended."""
     announced = {}
-    if note := await _read(store, f"{lineage}/{WRITER}"):
+    if note := await _read(store, WRITER):
         announced[note.writer] = f"since {note.since}"
-    for name in await store.children(f"{lineage}/{AGENTS_PREFIX}"):
+    for name in await store.children(AGENTS_PREFIX):
         announced.setdefault(name.removesuffix(".json"), "which has committed")
-    for name in await store.children(f"{lineage}/{RANKS}"):
+    for name in await store.children(RANKS):
         if member := member_of(name):
             announced.setdefault(member[2], f"rank {member[0]}")
     remedy = "See that no pod or process trains there, then add --force"
     return [
         Problem(
-            f"an agent may be at work on {lineage}",
+            f"an agent may be at work on {store.lineage}",
             f"{writer}, {how}, has left no note that it ended",
             remedy,
         )
         for writer, how in announced.items()
-        if not await _ended(store, lineage, writer)
+        if not await _ended(store, writer)
     ]
 
 
-async def _read(store: Store, name: str) -> _Announced | None:
+async def _read(store: LineageStore, name: str) -> _Announced | None:
     try:
         return msgspec.json.decode(await store.read(name), type=_Announced)
     except NotFound:
         return None
     except msgspec.MsgspecError as error:
-        raise Corrupt.of(f"{store.uri / name} is no announcement", str(error)) from error
+        raise Corrupt.of(f"{store.uri_of(name)} is no announcement", str(error)) from error
 
 
-async def _ended(store: Store, lineage: str, writer: str) -> bool:
-    name = f"{lineage}/{note_name(writer)}"
+async def _ended(store: LineageStore, writer: str) -> bool:
     try:
-        return decode_note(bytes(await store.read(name)), str(store.uri / name)).phase is DrainPhase.ENDED
+        return (await store.load(note_name(writer), decode_note)).phase is DrainPhase.ENDED
     except NotFound:
         return False
 

@@ -18,16 +18,13 @@ class Retention:
     """Keeps the newest commits of an agent's lineage. A failure is logged: removal is not durability.
 
     Args:
-        catalogue: The destination.
-        lineage: The agent's own.
+        reader: Of the agent's own lineage.
         keep: How many whole commits stay, from 1.
         protect: Names or folders of checkpoints that stay besides, such as what training resumed from.
     """
 
-    def __init__(
-        self, catalogue: CommitReader, lineage: str, keep: int, protect: Collection[str] = ()
-    ) -> None:
-        self._remover = GarbageCollector(catalogue, lineage)
+    def __init__(self, reader: CommitReader, keep: int, protect: Collection[str] = ()) -> None:
+        self._remover = GarbageCollector(reader)
         self._keep = keep
         self._protect = protect
         self._finished = False

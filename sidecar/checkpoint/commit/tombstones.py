@@ -8,26 +8,25 @@ from podferry.contract.tombstones import (
     Tombstone,
     decode_tombstone,
 )
-from podferry.storage.store import Store
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 
 
-async def read_tombstones(store: Store, lineage: str) -> list[Tombstone]:
+async def read_tombstones(store: LineageStore) -> list[Tombstone]:
     """The records of all removals under way, or killed.
 
     Raises:
         Corrupt, FormatTooNew: One cannot be read.
     """
     found = []
-    for name in await store.children(f"{lineage}/{TOMBSTONES}"):
-        path = f"{lineage}/{TOMBSTONES}/{name}"
+    for name in await store.children(TOMBSTONES):
         try:
-            found.append(decode_tombstone(bytes(await store.read(path)), str(store.uri / path)))
+            found.append(await store.load(f"{TOMBSTONES}/{name}", decode_tombstone))
         except NotFound:
             continue  # that removal has just ended
     return found
 
 
-async def names_being_removed(store: Store, lineage: str) -> set[str]:
+async def names_being_removed(store: LineageStore) -> set[str]:
     """Names that nobody may write under now: they may be deleted at any moment.
 
     To be asked after the commits have been looked at, and before the first byte is sent.
@@ -35,8 +34,4 @@ async def names_being_removed(store: Store, lineage: str) -> set[str]:
     Raises:
         Corrupt, FormatTooNew: A record cannot be read.
     """
-    return {
-        name
-        for record in await read_tombstones(store, lineage)
-        for name in {**record.planned, **record.settled}
-    }
+    return {name for record in await read_tombstones(store) for name in {**record.planned, **record.settled}}

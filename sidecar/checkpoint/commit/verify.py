@@ -12,10 +12,10 @@ import xxhash
 from podferry.contract.commit import CommittedFile
 from podferry.contract.errors import Changed, Corrupt, NotFound, Problem
 from podferry.contract.manifest import Entry
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.runtime.byte_semaphore import ByteSemaphore
 from podferry.sidecar.runtime.concurrency import retry
-from podferry.storage.store import Store
 
 SETTINGS = PrefetchSettings()
 PREFETCH_DEPTH = SETTINGS.buffer_bytes // SETTINGS.range_bytes
@@ -27,34 +27,31 @@ class ContentVerifier:
 
     def __init__(
         self,
-        store: Store,
         came: Callable[[int], None] = lambda count: None,
         settings: PrefetchSettings = SETTINGS,
     ) -> None:
-        self._store = store
         self._came = came
         self._settings = settings
         self._budget = ByteSemaphore(settings.buffer_bytes)
         self._files = asyncio.Semaphore(settings.in_flight)
 
-    async def flaw(self, lineage: str, file: CommittedFile) -> Problem | None:
+    async def flaw(self, store: LineageStore, file: CommittedFile) -> Problem | None:
         """What is wrong with the bytes of a file, None where they are those that were committed.
 
         Raises:
             AccessDenied, TemporaryError: The store cannot be asked.
         """
-        name = f"{lineage}/{file.object}"
         try:
             async with self._files:
-                found = await self._digest(await self._store.stat(name))
+                found = await self._digest(store, await store.stat(file.object))
         except (NotFound, Corrupt, Changed) as error:
             return error.problems[0]
         if found == file.xxh128:
             return None
-        measured = f"xxh128 {found}, the commit says {file.xxh128}; {self._store.uri / name}"
+        measured = f"xxh128 {found}, the commit says {file.xxh128}; {store.uri_of(file.object)}"
         return Problem(f"{file.name} is damaged", measured)
 
-    async def _digest(self, entry: Entry) -> str:
+    async def _digest(self, store: LineageStore, entry: Entry) -> str:
         """The sum of an object, range after range, while later ones are on their way."""
         digest = xxhash.xxh3_128()
         starts = iter(range(0, entry.size, self._settings.range_bytes))
@@ -62,7 +59,7 @@ class ContentVerifier:
         try:
             while True:
                 more = islice(starts, PREFETCH_DEPTH - len(ahead))
-                ahead.extend(asyncio.create_task(self._range(entry, start)) for start in more)
+                ahead.extend(asyncio.create_task(self._range(store, entry, start)) for start in more)
                 if not ahead:
                     return digest.hexdigest()
                 data = await ahead.popleft()
@@ -74,13 +71,13 @@ class ContentVerifier:
         finally:
             await self._drop(ahead)
 
-    async def _range(self, entry: Entry, start: int) -> memoryview:
+    async def _range(self, store: LineageStore, entry: Entry, start: int) -> memoryview:
         """One range; its share of the budget is the caller's to give back."""
         length = min(self._settings.range_bytes, entry.size - start)
         await self._budget.take(length)
         try:
             return await retry(
-                self._settings.attempts, lambda: self._store.read(entry.name, start, length, entry.tag)
+                self._settings.attempts, lambda: store.read(entry.name, start, length, entry.tag)
             )
         except BaseException:  # a cancellation too: the room is given back
             self._budget.give(length)

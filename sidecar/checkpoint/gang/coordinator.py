@@ -57,7 +57,6 @@ from podferry.sidecar.checkpoint.gang.join_rules import (
 )
 from podferry.sidecar.checkpoint.gang.membership import Membership
 from podferry.sidecar.checkpoint.gang.part_registry import PartRegistry
-from podferry.storage.store import Store
 
 log = structlog.get_logger(__name__)
 
@@ -68,17 +67,15 @@ class GangCoordinator:
     def __init__(
         self,
         committer: Committer,
-        store: Store,
-        lineage: str,
         author: AgentIdentity,
         world: int,
         clock: Callable[[], float],
     ) -> None:
         assert author.rank is not None  # noqa: S101 - the plan refuses several pods that have no rank
-        self._committer, self._lineage, self._world, self._clock = committer, lineage, world, clock
+        self._committer, self._world, self._clock = committer, world, clock
         self._rank, self._writer = author.rank, author.writer
-        self._shares = PartRegistry(committer.catalogue, lineage)
-        self._members = Membership(store, lineage, author.rank, author.writer, committer.log, clock)
+        self._shares = PartRegistry(committer.reader)
+        self._members = Membership(committer.reader.store, author.rank, author.writer, committer.log, clock)
         self._offered: dict[str, RankPart] = {}
         self._given_up: dict[str, Problem] = {}
         self._lacked: dict[str, list[int]] = {}
@@ -158,7 +155,7 @@ class GangCoordinator:
         own = self._members.own
         part = RankPart(
             format=FORMAT,
-            lineage=self._lineage,
+            lineage=self._committer.reader.lineage,
             name=name,
             step=step_of(name),
             rank=self._rank,

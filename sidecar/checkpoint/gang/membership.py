@@ -22,7 +22,7 @@ from podferry.contract.rank_parts import (
     member_of,
 )
 from podferry.sidecar.checkpoint.commit.commit_log import CommitLog
-from podferry.storage.store import Store
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 
 log = structlog.get_logger(__name__)
 
@@ -69,8 +69,7 @@ class Membership:
 
     def __init__(
         self,
-        store: Store,
-        lineage: str,
+        store: LineageStore,
         rank: int,
         writer: str,
         commits: CommitLog,
@@ -79,7 +78,7 @@ class Membership:
         self.name = ""
         self.own = GangMember(FORMAT, writer, datetime.fromtimestamp(0, UTC), 0)
         self._store, self._commits, self._clock = store, commits, clock
-        self._lineage, self._rank, self._writer = lineage, rank, writer
+        self._rank, self._writer = rank, writer
         self._latest = 0.0
         self._settled_with: set[str] = set()
         self._fenced: Fenced | None = None
@@ -87,7 +86,7 @@ class Membership:
 
     async def names(self) -> list[str]:
         """All names that are there now."""
-        found = await self._store.children(f"{self._lineage}/{RANKS}")
+        found = await self._store.children(RANKS)
         return [name for name in found if member_of(name) is not None]
 
     async def announce(self) -> None:
@@ -149,11 +148,10 @@ class Membership:
         return (rank, writer) == (self._rank, self._writer)
 
     def _path(self, name: str) -> str:
-        return f"{self._lineage}/{RANKS}/{name}"
+        return f"{RANKS}/{name}"
 
     async def _read(self, name: str) -> GangMember:
-        path = self._path(name)
-        return decode_member(bytes(await self._store.read(path)), f"{self._store.uri / path}")
+        return await self._store.load(self._path(name), decode_member)
 
     async def _begin(self, life: int, before: tuple[str, ...]) -> None:
         now = datetime.fromtimestamp(self._clock(), UTC)
@@ -182,7 +180,7 @@ class Membership:
     def _fence(self, rival: GangMember) -> Fenced:
         log.error("another agent has taken over", writer=rival.writer, rank=self._rank)
         return Fenced.of(
-            f"another agent writes as rank {self._rank} of {self._lineage} in place of this one",
+            f"another agent writes as rank {self._rank} of {self._store.lineage} in place of this one",
             f"{rival.writer} has been there since {rival.created}",
             "End this pod, or the other one; trainings that run side by side need a lineage each",
         )

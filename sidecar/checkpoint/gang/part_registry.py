@@ -25,16 +25,16 @@ log = structlog.get_logger(__name__)
 class PartRegistry:
     """The parts of one lineage."""
 
-    def __init__(self, catalogue: CommitReader, lineage: str) -> None:
-        self._catalogue, self._store, self._lineage = catalogue, catalogue.store, lineage
+    def __init__(self, reader: CommitReader) -> None:
+        self._reader, self._store = reader, reader.store
 
     async def names(self) -> list[str]:
         """The checkpoints that have parts."""
-        return [folder.rstrip("/") for folder in await self._store.children(self._path(PARTS))]
+        return [folder.rstrip("/") for folder in await self._store.children(PARTS)]
 
     async def of(self, name: str) -> dict[int, RankPart]:
         """The parts of a checkpoint that are there and can be read, by rank."""
-        children = await self._store.children(self._path(f"{PARTS}/{name}"))
+        children = await self._store.children(f"{PARTS}/{name}")
         texts = [text.removesuffix(".json") for text in children]
         ranks = [int(text) for text in texts if text.isdecimal()]
         found = await asyncio.gather(*(self.read(name, rank) for rank in ranks))
@@ -46,19 +46,18 @@ class PartRegistry:
         Raises:
             FormatTooNew: A later podferry wrote it.
         """
-        path = self._path(part_name(name, rank))
         try:
-            part = decode_part(bytes(await self._store.read(path)), f"{self._store.uri / path}")
+            part = await self._store.load(part_name(name, rank), decode_part)
         except NotFound:
             return None
         except Corrupt as error:
             log.warning("a part cannot be read", name=name, rank=rank, reason=str(error))
             return None
-        return part if (part.lineage, part.name, part.rank) == (self._lineage, name, rank) else None
+        return part if (part.lineage, part.name, part.rank) == (self._store.lineage, name, rank) else None
 
     async def write(self, part: RankPart) -> None:
         """Write a rank's part in place of the one before."""
-        await self._store.write(self._path(part_name(part.name, part.rank)), encode_rank_document(part))
+        await self._store.write(part_name(part.name, part.rank), encode_rank_document(part))
 
     async def sweep(self, commit: Commit) -> None:
         """Remove the parts that a commit has made real, or too late: they keep data from being removed.
@@ -71,7 +70,7 @@ class PartRegistry:
             if other[0] == kind and other[1] <= place:
                 parts = (await self.of(name)).values()
                 late = [part for part in parts if part.base < commit.sequence]
-                await self._store.delete(self._path(part_name(name, part.rank)) for part in late)
+                await self._store.delete(part_name(name, part.rank) for part in late)
 
     async def check_references(self, part: RankPart) -> None:
         """Whether what a part refers to is still listed: it stays then.
@@ -84,12 +83,9 @@ class PartRegistry:
         referred = {file.object for file in part.files if not file.object.startswith(f"{part.folder}/")}
         if not referred:
             return
-        async for commit in self._catalogue.newest_first(self._lineage):
+        async for commit in self._reader.newest_first():
             referred -= {file.object for file in commit.files}
             if not referred:
                 return
         await self.write(msgspec.structs.replace(part, generation=""))
         raise Changed.of("data that a checkpoint refers to has been removed", ", ".join(sorted(referred)[:5]))
-
-    def _path(self, name: str) -> str:
-        return f"{self._lineage}/{name}"

@@ -18,6 +18,7 @@ from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.commit.handover import Handover
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.commit.retention import Retention
 from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.detect.watcher import Watch, open_watch
@@ -77,15 +78,13 @@ class CheckpointJob:
         """
         if self._committer is None:
             access = store_config(self._spec.access, self._config.checkpoint_secret)
-            catalogue = CommitReader(open_store(self._spec.parsed, access))
+            store = LineageStore(open_store(self._spec.parsed, access), self._lineage)
             attempts = self._config.settings.checkpoint.attempts
-            self._committer = Committer(catalogue, self._lineage, self._author, _now, attempts)
-            self.handover = Handover(catalogue.store, self._lineage, self._author, _now)
+            self._committer = Committer(CommitReader(store), self._author, _now, attempts)
+            self.handover = Handover(store, self._author, _now)
             if self._gang_wished:
                 self._gang = GangCoordinator(
                     self._committer,
-                    catalogue.store,
-                    self._lineage,
                     self._author,
                     self._author.world,
                     time.time,
@@ -106,7 +105,7 @@ class CheckpointJob:
         access = store_config(self._spec.access, self._config.checkpoint_secret)
         committer = self.connect()
         await committer.announce()
-        self._source = await restore_source_of(self._spec.restore, committer.catalogue, self._lineage, access)
+        self._source = await restore_source_of(self._spec.restore, committer.reader, access)
         commits = await self._source.commits() if self._source else []
         if commits:
             self._refuse_unless_fits(commits[0])
@@ -155,7 +154,7 @@ class CheckpointJob:
         # A worker that starts again needs no answer here: its pod trains, and its store may be away.
         newest = None
         if self._journal.agent.gate is None:
-            newest = await anext(committer.catalogue.newest_first(self._lineage), None)
+            newest = await anext(committer.reader.newest_first(), None)
         ledgers = UploadJournals(self._config.places.control / "uploads")
         limit = self._spec.upload_limit
         gear = Dependencies(
@@ -194,7 +193,7 @@ class CheckpointJob:
         if keep is None or (self._gang_wished and self._author.rank):
             return None
         protect = [restored.checkpoint] if restored is not None else []
-        return Retention(committer.catalogue, self._lineage, keep, protect)
+        return Retention(committer.reader, keep, protect)
 
     def _notes(self) -> Path | None:
         """In a pod beside the journal. Elsewhere pins outlive the agent, and so must their notes."""
@@ -206,11 +205,11 @@ class CheckpointJob:
         if self._watch is not None:
             self._watch.close()
         if self._committer is not None:
-            await self._committer.catalogue.store.close()
+            await self._committer.reader.store.destination.close()
 
     def summary(self) -> str:
         """One line for people."""
-        place = f"{self._spec.uri}/{self._lineage}"
+        place = self._spec.parsed / self._lineage
         if self.restored is None:
             return f"checkpoints: to {place}; training starts anew"
         found = f"resuming from {self.restored.name} (commit {self.restored.sequence})"

@@ -18,6 +18,7 @@ from podferry.contract.commit import Commit, CommittedFile
 from podferry.contract.errors import Changed, Corrupt, FerryError, Refused, TemporaryError
 from podferry.contract.manifest import Entry
 from podferry.contract.tmpfs_cost import allocated_bytes
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.restore.verified_staging import FILES, VerifiedStaging, committed_checksum
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.fetch.fetcher import Fetcher
@@ -26,7 +27,6 @@ from podferry.sidecar.fetch.plan import FetchPlan, plan_fetch
 from podferry.sidecar.fetch.source import FetchSource, Progress
 from podferry.sidecar.runtime.concurrency import for_each_limited
 from podferry.sidecar.runtime.file_digest import digest_of
-from podferry.storage.store import Store
 
 OnProgress = Callable[[int, int], None]
 """Is told how many bytes are there, of how many."""
@@ -70,17 +70,17 @@ def bytes_to_restore(commit: Commit, target: Path, aside: Path, rank: int | None
 
 
 class CommitDownloader:
-    """Brings commits of one destination.
+    """Brings commits of one lineage.
 
     Attributes:
-        store: The destination.
+        store: The lineage's.
         told: Is told the progress of the commit in hand.
         settings: How much is in flight.
     """
 
     def __init__(
         self,
-        store: Store,
+        store: LineageStore,
         told: OnProgress = lambda done, total: None,
         settings: PrefetchSettings = SETTINGS,
     ) -> None:
@@ -106,7 +106,7 @@ class CommitDownloader:
         standing = await asyncio.to_thread(_standing, target, commit.files)
         missing = [file for file in commit.files if file.name not in standing]
         if missing:
-            stage = VerifiedStaging(aside, commit.files, self.store.uri / commit.lineage)
+            stage = VerifiedStaging(aside, commit.files, self.store.uri)
             try:
                 await self._fill(stage, commit, standing)
             finally:
@@ -139,7 +139,8 @@ class CommitDownloader:
         came(0, 0)
         wanted = {entry.name for entry in plan.files}
         objects = await self._objects(commit, [file for file in commit.files if file.name in wanted])
-        return FetchSource(self.store, lambda file: objects[file.name], committed_checksum), came
+        source = FetchSource(self.store.destination, lambda file: objects[file.name], committed_checksum)
+        return source, came
 
     async def _objects(self, commit: Commit, files: Iterable[CommittedFile]) -> dict[str, Entry]:
         """What lies at the destination, by the name that it has in the checkpoint directory.
@@ -150,12 +151,12 @@ class CommitDownloader:
         found: dict[str, Entry] = {}
 
         async def look(file: CommittedFile) -> None:
-            entry = await self.store.stat(f"{commit.lineage}/{file.object}")
+            entry = await self.store.stat(file.object)
             if entry.size != file.size:
                 # Its first bytes may be those that were committed; `Catalogue.flaws` calls it damaged too.
                 measured = f"{entry.size} bytes, the commit says {file.size}"
-                raise Corrupt.of(f"{self.store.uri / entry.name} has the wrong size", measured)
-            found[file.name] = entry
+                raise Corrupt.of(f"{self.store.uri_of(entry.name)} has the wrong size", measured)
+            found[file.name] = msgspec.structs.replace(entry, name=self.store.path(entry.name))
 
         await for_each_limited(tuple(files), look, self.settings.in_flight)
         return found

@@ -15,7 +15,8 @@ from podferry.contract.errors import Changed, Corrupt, FerryError, NotFound
 from podferry.contract.status import RestoredStatus
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri, parse_uri
-from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader, committed_lineages
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.detect.pointer_files import is_pointer
 from podferry.sidecar.checkpoint.restore.downloader import CommitDownloader, OnProgress, for_rank
 from podferry.storage.factory import open_store
@@ -33,14 +34,12 @@ class RestoreSource:
     """Where to restore from.
 
     Attributes:
-        catalogue: The destination, this lineage's own or another one's.
-        lineage: Whose commits.
+        reader: Of the lineage: this agent's own, or another one.
         name: The checkpoint wanted, None for the newest.
         required: Whether it is an error that there is none.
     """
 
-    catalogue: CommitReader
-    lineage: str
+    reader: CommitReader
     name: str | None = None
     required: bool = True
 
@@ -51,11 +50,11 @@ class RestoreSource:
             NotFound: There is none, and one is required.
             FormatTooNew: The newest was written by a later podferry.
         """
-        found = [commit async for commit in self.catalogue.newest_first(self.lineage)]
+        found = [commit async for commit in self.reader.newest_first()]
         wanted = [commit for commit in found if self.name in {None, commit.name, commit.checkpoint}]
         if wanted or not self.required:
             return wanted
-        place = self.catalogue.store.uri / self.lineage
+        place = self.reader.store.uri
         if not found:
             raise NotFound.of(
                 "there is no checkpoint to restore", f"no commit below {place}", await self._near()
@@ -67,14 +66,12 @@ class RestoreSource:
         )
 
     async def _near(self) -> str:
-        lineages = await self.catalogue.lineages()
+        lineages = await committed_lineages(self.reader.store.destination)
         known = f"Lineages there: {', '.join(lineages[:5])}" if lineages else "Nothing is committed there yet"
-        return did_you_mean(self.lineage, lineages, known)
+        return did_you_mean(self.reader.lineage, lineages, known)
 
 
-async def restore_source_of(
-    wish: str, own: CommitReader, lineage: str, config: StoreConfig
-) -> RestoreSource | None:
+async def restore_source_of(wish: str, own: CommitReader, config: StoreConfig) -> RestoreSource | None:
     """What a `restore` annotation means, None for `never`.
 
     `auto` is the newest of the own lineage, if any; `latest` insists on one; a name is a checkpoint of the
@@ -83,21 +80,25 @@ async def restore_source_of(
     if wish == NEVER:
         return None
     if wish in {AUTO, LATEST}:
-        return RestoreSource(own, lineage, required=wish == LATEST)
+        return RestoreSource(own, required=wish == LATEST)
     if "://" not in wish and not wish.startswith("/"):
-        return RestoreSource(own, lineage, name=wish)
+        return RestoreSource(own, name=wish)
     return await _elsewhere(parse_uri(wish), config)
 
 
 async def _elsewhere(uri: Uri, config: StoreConfig) -> RestoreSource:
     """`…/<lineage>` where commits lie below it, else `…/<lineage>/<checkpoint>`."""
-    source = RestoreSource(CommitReader(open_store(uri.parent, config)), uri.name)
-    if await source.catalogue.sequences(uri.name) or not uri.parent.name:
+    lineage = LineageStore(open_store(uri.parent, config), uri.name)
+    source = RestoreSource(CommitReader(lineage))
+    if await source.reader.sequences() or not uri.parent.name:
         return source
-    above = RestoreSource(CommitReader(open_store(uri.parent.parent, config)), uri.parent.name, uri.name)
-    unused = source if await above.catalogue.sequences(above.lineage) else above
-    await unused.catalogue.store.close()
-    return above if unused is source else source
+    above = LineageStore(open_store(uri.parent.parent, config), uri.parent.name)
+    checkpoint = RestoreSource(CommitReader(above), uri.name)
+    if await checkpoint.reader.sequences():
+        await lineage.destination.close()
+        return checkpoint
+    await above.destination.close()
+    return source
 
 
 def restored_status(commit: Commit, seconds: float) -> RestoredStatus:
@@ -144,7 +145,7 @@ async def restore(
         TemporaryError: The store did not answer.
     """
     problems: list[FerryError] = []
-    bringer = CommitDownloader(source.catalogue.store, told)
+    bringer = CommitDownloader(source.reader.store, told)
     for commit in await source.commits():
         started = time.monotonic()
         chosen = for_rank(commit, rank)

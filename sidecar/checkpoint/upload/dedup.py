@@ -24,7 +24,7 @@ class DedupIndex:
     """
 
     def __init__(self, committer: Committer) -> None:
-        self._committer, self._catalogue = committer, committer.catalogue
+        self._committer, self._reader = committer, committer.reader
         self._newest: Commit | None = None
 
     async def known(self) -> dict[tuple[int, str], str]:
@@ -59,11 +59,11 @@ class DedupIndex:
         """Take the newest commit in: the committer's, or before it has one, that at the destination."""
         newest = self._committer.log.last
         if not newest:
-            newest = max(await self._catalogue.sequences(self._committer.lineage), default=0)
+            newest = max(await self._reader.sequences(), default=0)
         if not newest:
             self._newest = None
         elif self._newest is None or self._newest.sequence != newest:
-            self._newest = await self._catalogue.read(self._committer.lineage, newest)
+            self._newest = await self._reader.read(newest)
 
     async def stands(self, name: str, size: int) -> bool:
         """Whether an object of this lineage is there with that size; what cannot be seen is not relied on.
@@ -72,7 +72,7 @@ class DedupIndex:
             TemporaryError: The store did not answer.
         """
         try:
-            found = await self._catalogue.store.stat(self._committer.path(name))
+            found = await self._reader.store.stat(name)
         except PermanentError:
             return False
         return found.size == size

@@ -143,7 +143,7 @@ class FileSender:
 
     async def _missing_parts(self, job: FileUpload, parts: MultipartStore) -> None:
         file, ledger = job.file, job.ledger
-        name = self._committer.path(job.target)
+        name = self._committer.reader.store.path(job.target)
         if file.name not in ledger.uploads:
             upload = await retry(self._settings.attempts, lambda: parts.begin(name, file.part_bytes))
             ledger.note(UploadStarted(file.name, upload))
@@ -157,7 +157,7 @@ class FileSender:
         )
 
     async def _part(self, job: FileUpload, parts: MultipartStore, number: int) -> None:
-        name, upload = self._committer.path(job.target), job.ledger.uploads[job.file.name]
+        name, upload = self._committer.reader.store.path(job.target), job.ledger.uploads[job.file.name]
         _, length = job.reading.span(number)
 
         async def send() -> UploadedPart:

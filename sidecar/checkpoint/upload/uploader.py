@@ -78,7 +78,8 @@ class Uploader:
         limit: int | None = None,
         meter: UploadCounters | None = None,
     ) -> None:
-        self._committer, self._parts, self._ledgers = committer, committer.catalogue.store.multipart, ledgers
+        self._committer, self._ledgers = committer, ledgers
+        self._parts = committer.reader.store.destination.multipart
         self._meter = meter or UploadCounters()
         # Under a cap a part is at most what goes in a second: what comes in bursts is felt by others.
         self._part_bytes = min(settings.part_bytes, max(limit or settings.part_bytes, MIB))
@@ -135,7 +136,7 @@ class Uploader:
             if self._parts is None:
                 break
             try:
-                await self._parts.abort(self._committer.path(ledger.plan.target(file)), upload)
+                await self._parts.abort(self._committer.reader.store.path(ledger.plan.target(file)), upload)
             except FerryError as error:
                 log.info("an unfinished upload stays at the destination", file=file, reason=str(error))
         ledger.remove()
@@ -172,8 +173,7 @@ class Uploader:
 
     async def _busy(self, folder: str) -> bool:
         """Whether somebody is just removing what lies in a folder."""
-        committer = self._committer
-        removed = await names_being_removed(committer.catalogue.store, committer.lineage)
+        removed = await names_being_removed(self._committer.reader.store)
         return any(name.startswith(f"{folder}/") for name in removed)
 
     async def _planned(self, pinned: HeldCheckpoint, name: str, identity: FileIdentity) -> PlannedFile:

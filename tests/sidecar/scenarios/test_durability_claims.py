@@ -206,7 +206,7 @@ async def test_an_upload_keeps_clear_of_a_removal_that_began_before_it_looked(ri
         async def meanwhile(name, folder):
             nonlocal removing
             if removing is None:
-                removing = asyncio.create_task(GarbageCollector(committer.catalogue, "run").remove(1))
+                removing = asyncio.create_task(GarbageCollector(committer.reader).remove(1))
                 await rig.until(lambda: steps(rig) == [2])
             return await earlier(name, folder)
 

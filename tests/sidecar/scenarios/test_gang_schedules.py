@@ -23,6 +23,7 @@ from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.committer import Committer
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
 from podferry.storage.memory.store import Content, MemoryStore
 from podferry.storage.store import WriteMode
@@ -99,8 +100,10 @@ class Pod:
     def start_worker(self):
         self.store = Turns(self.world.content)
         author = AgentIdentity(self.writer, self.world.size, rank=self.rank)
-        committer = Committer(CommitReader(self.store), LINEAGE, author, self.world.now, attempts=2)
-        self.gang = GangCoordinator(committer, self.store, LINEAGE, author, self.world.size, self.clock)
+        committer = Committer(
+            CommitReader(LineageStore(self.store, LINEAGE)), author, self.world.now, attempts=2
+        )
+        self.gang = GangCoordinator(committer, author, self.world.size, self.clock)
         self.unsent = list(self.saved)
         self.tasks = {}
         self.announced = False
@@ -127,7 +130,7 @@ class Pod:
         self.announced = True
         if not self.ready:
             newest = None
-            async for commit in CommitReader(self.store).newest_first(LINEAGE):
+            async for commit in CommitReader(LineageStore(self.store, LINEAGE)).newest_first():
                 newest = commit
                 break
             self.step = newest.step if newest else 0

@@ -4,7 +4,12 @@ from structlog.testing import capture_logs
 
 from podferry.contract.commit import CommittedFile
 from podferry.contract.errors import Corrupt, FormatTooNew, Unavailable
-from podferry.sidecar.checkpoint.commit.commit_reader import CONCURRENT_READS
+from podferry.sidecar.checkpoint.commit.commit_reader import (
+    CONCURRENT_READS,
+    CommitReader,
+    committed_lineages,
+)
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.storage.memory.store import Fault
 
 KEY = "base/run/.podferry/commits/{:012d}.json"
@@ -12,13 +17,13 @@ KEY = "base/run/.podferry/commits/{:012d}.json"
 
 @pytest.fixture
 async def three(rig):
-    """A catalogue of three commits of one file each."""
+    """A reader of three commits of one file each."""
     committer = rig.committer()
     for number in (1, 2, 3):
         await committer.write(f"e{number}-00/w", b"%d" % number)
         file = CommittedFile("w", f"e{number}-00/w", 1, "0" * 64)
         await committer.commit(f"e{number}", f"e{number}-00", (file,))
-    return committer.catalogue
+    return committer.reader
 
 
 @pytest.fixture
@@ -28,16 +33,16 @@ def rig(rig, monkeypatch):
     return rig
 
 
-async def names(catalogue):
-    return [commit.name async for commit in catalogue.newest_first("run")]
+async def names(reader):
+    return [commit.name async for commit in reader.newest_first()]
 
 
 async def test_lineages_are_those_with_commits(three, rig):
     rig.content.objects["base/other/e1-00/w"] = b"data without a commit"
     rig.content.objects["base/file"] = b""
-    assert await three.lineages() == ["run"]
-    assert await three.sequences("run") == [1, 2, 3]
-    assert await three.sequences("other") == []
+    assert await committed_lineages(rig.store) == ["run"]
+    assert await three.sequences() == [1, 2, 3]
+    assert await CommitReader(LineageStore(rig.store, "other")).sequences() == []
 
 
 async def test_commits_come_newest_first(three):
@@ -60,7 +65,7 @@ async def test_one_bad_answer_hides_no_commit(three, rig):
 async def test_a_copy_of_another_place_is_corrupt(three, rig):
     rig.content.objects[KEY.format(4)] = rig.content.objects[KEY.format(3)]
     with pytest.raises(Corrupt, match="another place"):
-        await three.read("run", 4)
+        await three.read(4)
 
 
 async def test_what_a_later_podferry_wrote_is_not_passed_over(three, rig):
@@ -76,7 +81,7 @@ async def test_a_store_that_does_not_answer_is_not_damage(three, rig):
 
 
 async def test_flaws_are_what_is_missing_or_of_another_size(three, rig):
-    commit = await three.read("run", 1)
+    commit = await three.read(1)
     assert await three.flaws(commit) == []
     files = (commit.files[0], CommittedFile("v", "e1-00/v", 1, "0" * 64))
     rig.content.objects["base/run/e1-00/w"] = b"longer"
@@ -92,7 +97,7 @@ async def test_gaps_are_passed_without_a_word(three, rig):
 
 
 async def test_files_of_several_ranks_are_told_apart(three, rig):
-    commit = await three.read("run", 1)
+    commit = await three.read(1)
     files = tuple(CommittedFile("w", f"part-{rank}/w", 1, str(rank) * 32, rank) for rank in (0, 1))
     rig.content.objects["base/run/part-0/w"] = b"1"
     found = await three.flaws(msgspec.structs.replace(commit, files=files))

@@ -11,6 +11,7 @@ from podferry.contract.errors import AccessDenied, Fenced, NotFound, Superseded,
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.committer import Committer
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.storage.memory.store import Fault
 from podferry.storage.store import WriteMode
 
@@ -29,7 +30,7 @@ async def put(committer, number, content=b"1", **order):
 def ranked(rig, writer, rank):
     """A committer of a rank."""
     author = AgentIdentity(writer, rank=rank)
-    return Committer(CommitReader(rig.store), "run", author, lambda: datetime.now(UTC))
+    return Committer(CommitReader(LineageStore(rig.store, "run")), author, lambda: datetime.now(UTC))
 
 
 def numbers(rig):

@@ -27,6 +27,7 @@ from podferry.contract.tombstones import Tombstone, encode_tombstone, tombstone_
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.garbage_collector import CONCURRENT_CHECKS, GarbageCollector
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.commit.retention import Retention
 from podferry.sidecar.checkpoint.commit.tombstones import names_being_removed, read_tombstones
 from podferry.storage.memory.store import Content, Fault, MemoryStore
@@ -51,7 +52,7 @@ class Place:
 
     def __init__(self, store=None):
         self.store = store or MemoryStore(parse_uri("memory://remote/base"), Content())
-        self.catalogue = CommitReader(self.store)
+        self.reader = CommitReader(LineageStore(self.store, "run"))
         self.objects = self.store.content.objects
         self.faults = self.store.faults
         self.given_up: set[str] = set()
@@ -68,7 +69,7 @@ class Place:
         return made
 
     def remover(self):
-        return GarbageCollector(self.catalogue, "run")
+        return GarbageCollector(self.reader)
 
     @property
     def names(self):
@@ -224,9 +225,9 @@ async def test_a_kill_leaves_whole_commits_and_the_next_one_clears_up(place, cal
         assert skip >= {"write": 2, "delete": 8}[call]
     place.faults.clear()
     for number in place.sequences:
-        assert not await place.catalogue.flaws(await place.catalogue.read("run", number))
+        assert not await place.reader.flaws(await place.reader.read(number))
     assert 4 in place.sequences
-    retention = Retention(place.catalogue, "run", 1)
+    retention = Retention(place.reader, 1)
     await retention.after_commit(place.put(5, "e/w"))
     assert (place.sequences, place.data) == ([5], {"e/w"})
 
@@ -235,7 +236,7 @@ async def test_a_kill_leaves_whole_commits_and_the_next_one_clears_up(place, cal
 @pytest.mark.parametrize(("call", "skip", "after"), KILLS)
 async def test_a_failure_is_told_and_made_up_for_after_the_next_commit(place, call, skip, after, error):
     place.faults.append(Fault(call, skip=skip, error=error, after=after))
-    retention = Retention(place.catalogue, "run", 1)
+    retention = Retention(place.reader, 1)
     with capture_logs() as logs:
         await retention.after_commit(place.put(5, "e/w"))
     struck = sum(done == call for done, _ in place.store.content.calls) > skip
@@ -258,7 +259,7 @@ async def test_what_has_gone_may_be_uploaded_again_although_the_answer_was_lost(
 
 
 async def test_what_was_resumed_from_stays(place):
-    retention = Retention(place.catalogue, "run", 1, {"s2-00"})
+    retention = Retention(place.reader, 1, {"s2-00"})
     with capture_logs() as logs:
         await retention.after_commit(place.put(5, "e/w"))
     assert (place.sequences, place.data) == ([2, 5], {"b/w", "e/w"})
@@ -272,16 +273,16 @@ async def test_only_what_was_settled_is_finished(place):
     assert await place.remover().unfinished() == {"x/settled": 1}
     assert await place.remover().finish() == {"x/settled": 1}
     assert place.data == {"a/w", "a/frozen", "b/w", "c/w", "d/w", "x/planned"}
-    assert await names_being_removed(place.store, "run") == {"x/planned", "x/settled", "x/gone", "d/w"}
+    assert await names_being_removed(place.reader.store) == {"x/planned", "x/settled", "x/gone", "d/w"}
 
 
 async def test_a_record_that_ends_while_it_is_read_is_none(place):
     place.objects[f"base/run/{tombstone_name('one')}"] = encode_tombstone(Tombstone(1, "one", {}, {}))
     place.faults.append(Fault("read", error=NotFound.of("no")))
-    assert await read_tombstones(place.store, "run") == []
+    assert await read_tombstones(place.reader.store) == []
     place.objects[f"base/run/{tombstone_name('one')}"] = b"{"
     with pytest.raises(Corrupt):
-        await names_being_removed(place.store, "run")
+        await names_being_removed(place.reader.store)
 
 
 # Several at once: every store call waits for its turn, and a schedule says whose turn it is.
@@ -327,7 +328,7 @@ async def upload(place, writer, name, files):
         commits = await place.remover().commits()
         if any(commit.checkpoint.startswith(folder) for commit in commits):
             return
-        taken = await names_being_removed(place.store, "run")
+        taken = await names_being_removed(place.reader.store)
         clear = all(f"{folder}/{one}" not in taken for one in files)
         target = folder if clear else f"{folder}-{writer}{turn}"
         before = commits[-1].files if commits else ()

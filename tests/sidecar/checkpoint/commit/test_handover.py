@@ -14,6 +14,7 @@ from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit import handover as module
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.handover import Handover
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.storage.memory.store import Content, Fault, MemoryStore
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -26,7 +27,7 @@ def store() -> MemoryStore:
 
 
 def notes(store: MemoryStore, writer: str) -> Handover:
-    return Handover(store, "run", AgentIdentity(writer), lambda: AT)
+    return Handover(LineageStore(store, "run"), AgentIdentity(writer), lambda: AT)
 
 
 @pytest.fixture

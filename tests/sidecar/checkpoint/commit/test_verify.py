@@ -8,6 +8,7 @@ import xxhash
 from podferry.contract.commit import CommittedFile
 from podferry.contract.errors import Unavailable
 from podferry.contract.uri import parse_uri
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.commit.verify import ContentVerifier
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.storage.memory.store import Content, Fault, MemoryStore
@@ -51,14 +52,16 @@ def committed(name):
     return CommittedFile(name, f"e-1/{name}", len(FILES[name]), xxhash.xxh3_128_hexdigest(FILES[name]))
 
 
-async def flaws(examiner):
-    found = await asyncio.gather(*(examiner.flaw("run", committed(name)) for name in FILES))
+async def flaws(store, examiner):
+    found = await asyncio.gather(
+        *(examiner.flaw(LineageStore(store, "run"), committed(name)) for name in FILES)
+    )
     return {name: flaw.what for name, flaw in zip(FILES, found, strict=True) if flaw}
 
 
 async def test_whole_files_have_no_flaw_and_one_bound(store):
     came, counting = [], Counting(store.uri, store.content)
-    assert await flaws(ContentVerifier(counting, came.append, SMALL)) == {}
+    assert await flaws(counting, ContentVerifier(came.append, SMALL)) == {}
     assert 3 * RANGE < counting.most <= SMALL.buffer_bytes
     assert sum(came) == sum(map(len, FILES.values()))
 
@@ -69,7 +72,7 @@ async def test_each_damage_is_told_and_the_others_are_examined(store):
     del objects["base/run/e-1/many"]
     objects["base/run/e-1/more"] = FILES["more"][:-1]
     objects["base/run/e-1/empty"] = b"x"
-    found = await flaws(ContentVerifier(store, settings=SMALL))
+    found = await flaws(store, ContentVerifier(settings=SMALL))
     assert found == {
         "empty": "empty is damaged",
         "one": "one is damaged",
@@ -90,13 +93,13 @@ async def test_a_failure_gives_back_what_waits_behind_it(store):
             return await super().read(name, start, length, tag, size)
 
     failing = Failing(store.uri, store.content)
-    examiner = ContentVerifier(failing, settings=SMALL)
+    examiner, run = ContentVerifier(settings=SMALL), LineageStore(failing, "run")
     for _ in range(3):
         with pytest.raises(Unavailable):
-            await examiner.flaw("run", committed("more"))
+            await examiner.flaw(run, committed("more"))
     failing.most = 0
     async with asyncio.timeout(10):
-        assert await examiner.flaw("run", committed("many")) is None
+        assert await examiner.flaw(run, committed("many")) is None
     assert failing.most == 4 * RANGE
 
 
@@ -106,13 +109,15 @@ async def test_a_file_that_changes_meanwhile_is_told(store):
             self.content.objects[f"base/{name}"] = b"x" * len(self.content.objects[f"base/{name}"])
             return await super().read(name, start, length, tag, size)
 
-    examiner = ContentVerifier(Changing(store.uri, store.content), settings=SMALL)
-    flaw = await examiner.flaw("run", committed("many"))
+    changing = LineageStore(Changing(store.uri, store.content), "run")
+    flaw = await ContentVerifier(settings=SMALL).flaw(changing, committed("many"))
     assert "no longer the object" in flaw.what
     async with asyncio.timeout(10):
-        assert await ContentVerifier(store, settings=SMALL).flaw("run", committed("one")) is None
+        assert (
+            await ContentVerifier(settings=SMALL).flaw(LineageStore(store, "run"), committed("one")) is None
+        )
 
 
 async def test_a_range_is_tried_again(store):
     store.faults.append(Fault("read", "*many", skip=3, error=Unavailable.of("reset")))
-    assert await flaws(ContentVerifier(store, settings=SMALL)) == {}
+    assert await flaws(store, ContentVerifier(settings=SMALL)) == {}

@@ -12,6 +12,7 @@ from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.committer import Committer
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
 from podferry.sidecar.checkpoint.gang.membership import seen_at, takes_over
 from podferry.storage.memory.store import Content, Fault, MemoryStore
@@ -36,7 +37,10 @@ def site(quick_retries):
 def committer(site, rank, writer, world=2):
     author = AgentIdentity(writer, world, rank=rank)
     made = Committer(
-        CommitReader(site.store), "run", author, lambda: datetime.fromtimestamp(site.time, UTC), 2
+        CommitReader(LineageStore(site.store, "run")),
+        author,
+        lambda: datetime.fromtimestamp(site.time, UTC),
+        2,
     )
     return made, author
 
@@ -44,7 +48,7 @@ def committer(site, rank, writer, world=2):
 def quiet(site, rank, writer=None, world=2):
     """An agent that has not announced itself."""
     made, author = committer(site, rank, writer or f"w{rank}", world)
-    return GangCoordinator(made, site.store, "run", author, world, lambda: site.time)
+    return GangCoordinator(made, author, world, lambda: site.time)
 
 
 async def join(site, rank, writer=None, world=2):

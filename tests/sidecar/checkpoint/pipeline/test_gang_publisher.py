@@ -17,6 +17,7 @@ from podferry.contract.status import CheckpointStatus, Status
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.committer import Committer
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
 from podferry.sidecar.checkpoint.pipeline.gang_publisher import GangPublisher
@@ -30,8 +31,8 @@ BIG = 8 * 1024
 
 def gang(rig, rank, writer):
     author = AgentIdentity(writer, 2, rank=rank)
-    committer = Committer(CommitReader(rig.store), "run", author, lambda: datetime.now(UTC))
-    return GangCoordinator(committer, rig.store, "run", author, 2, time.time)
+    committer = Committer(CommitReader(LineageStore(rig.store, "run")), author, lambda: datetime.now(UTC))
+    return GangCoordinator(committer, author, 2, time.time)
 
 
 @asynccontextmanager

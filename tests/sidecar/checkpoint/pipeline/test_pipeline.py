@@ -18,6 +18,7 @@ from structlog.testing import capture_logs
 from podferry.contract.errors import AccessDenied, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.detect import format_checks as structure
 from podferry.storage.local.store import LocalStore
 from podferry.storage.memory.store import Fault
@@ -133,13 +134,13 @@ async def test_a_worker_that_is_killed_between_data_and_commit_is_completed_by_t
     worker.kill()
     assert await worker.wait() == -signal.SIGKILL
     store = LocalStore(parse_uri(f"file://{any_rig.base}/remote"))
-    catalogue = CommitReader(store)
+    reader = CommitReader(LineageStore(store, "run"))
     assert [data.read_bytes() for data in (any_rig.base / "remote").rglob("epoch-1.bin")] == [ONE]
-    assert await catalogue.sequences("run") == []
+    assert await reader.sequences() == []
     path.unlink()
     async with any_rig.running(store) as ferry:
         assert (await ferry.durable(5)).last.name == "epoch-1"
-    assert await catalogue.flaws(await catalogue.read("run", 1)) == []
+    assert await reader.flaws(await reader.read(1)) == []
 
 
 async def test_what_was_overwritten_in_place_while_no_worker_ran_is_no_mixture(any_rig):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.restore.downloader import CommitDownloader
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.storage.local.store import LocalStore
@@ -66,9 +67,9 @@ def restore(uri, lineage, target, aside, dies_at=None, spared=frozenset()):
     if dies_at is not None:
         arm(dies_at)
     store = Recording(parse_uri(uri))
-    commit = asyncio.run(CommitReader(store).read(lineage, 1))
+    commit = asyncio.run(CommitReader(LineageStore(store, lineage)).read(1))
     store.names = ()
-    asyncio.run(CommitDownloader(store, settings=SMALL).bring(commit, target, aside))
+    asyncio.run(CommitDownloader(LineageStore(store, lineage), settings=SMALL).bring(commit, target, aside))
     again = [file.name for file in commit.files if f"{lineage}/{file.object}" in store.names]
     assert not spared & set(again), f"fetched again: {again}"
 
@@ -92,7 +93,7 @@ def arm(left: int) -> None:
 
 def contents(uri: str, lineage: str) -> dict[str, bytes]:
     store = LocalStore(parse_uri(uri))
-    commit = asyncio.run(CommitReader(store).read(lineage, 1))
+    commit = asyncio.run(CommitReader(LineageStore(store, lineage)).read(1))
     root = Path("/", store.uri.key, lineage)
     return {file.name: (root / file.object).read_bytes() for file in commit.files}
 

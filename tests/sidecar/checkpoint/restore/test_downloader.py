@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from podferry.contract.commit import FORMAT, Commit, CommittedFile, commit_name, encode_commit
 from podferry.contract.errors import Changed, Corrupt, NotFound, Refused, Unavailable
 from podferry.contract.uri import parse_uri
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.restore.downloader import CommitDownloader, bytes_to_restore, for_rank
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.storage.local.store import LocalStore
@@ -71,7 +72,7 @@ async def interrupted(store, commit, places):
     store.faults.append(down)
     one_by_one = msgspec.structs.replace(SMALL, in_flight=1)
     with pytest.raises(Unavailable):
-        await CommitDownloader(store, settings=one_by_one).bring(commit, *places)
+        await CommitDownloader(LineageStore(store, "run"), settings=one_by_one).bring(commit, *places)
     return down
 
 
@@ -98,7 +99,9 @@ async def test_files_come_in_ranges_within_one_bound(store, commit, places):
 
     told = []
     counting = Counting(store.uri, store.content)
-    bringer = CommitDownloader(counting, lambda done, total: told.append((done, total)), SMALL)
+    bringer = CommitDownloader(
+        LineageStore(counting, "run"), lambda done, total: told.append((done, total)), SMALL
+    )
     await bringer.bring(commit, *places)
     assert held(places[0]) == FILES
     assert len(reads(store)) == 12
@@ -112,28 +115,28 @@ async def test_files_come_in_ranges_within_one_bound(store, commit, places):
 async def test_a_byte_that_differs_brings_nothing(store, commit, places, name, at):
     damage(store, name, at)
     with pytest.raises(Corrupt, match=f"{name} is damaged.*xxh128"):
-        await CommitDownloader(store, settings=SMALL).bring(commit, *places)
+        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).bring(commit, *places)
     assert held(places[0]) == {}
 
 
 @pytest.mark.parametrize("name", ["one", "many"])
 async def test_a_wire_that_lies_once_costs_one_range(store, commit, places, name):
     store.faults.append(Fault("read", f"*{name}", skip=4 * (name == "many"), corrupt=17))
-    await CommitDownloader(store, settings=SMALL).bring(commit, *places)
+    await CommitDownloader(LineageStore(store, "run"), settings=SMALL).bring(commit, *places)
     assert held(places[0]) == FILES
 
 
 async def test_a_wire_that_always_lies_brings_nothing(store, commit, places):
     store.faults.append(Fault("read", "*many", times=999, corrupt=17))
     with pytest.raises(Corrupt, match="many is damaged"):
-        await CommitDownloader(store, settings=SMALL).bring(commit, *places)
+        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).bring(commit, *places)
     assert held(places[0]) == {}
 
 
 async def test_no_byte_moves_where_an_object_is_missing(store, commit, places):
     await store.delete([f"run/{commit.files[0].object}"])
     with pytest.raises(NotFound):
-        await CommitDownloader(store, settings=SMALL).bring(commit, *places)
+        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).bring(commit, *places)
     assert reads(store) == []
 
 
@@ -145,13 +148,15 @@ async def test_an_object_that_changes_meanwhile_is_noticed(store, commit, places
             return await super().read(name, start, length, tag, size)
 
     with pytest.raises(Changed):
-        await CommitDownloader(Changing(store.uri, store.content), settings=SMALL).bring(commit, *places)
+        await CommitDownloader(LineageStore(Changing(store.uri, store.content), "run"), settings=SMALL).bring(
+            commit, *places
+        )
     assert held(places[0]) == {}
 
 
 async def test_ranges_are_tried_again_by_themselves(store, commit, places):
     store.faults.append(Fault("read", "*many", skip=4, error=Unavailable.of("reset")))
-    await CommitDownloader(store, settings=SMALL).bring(commit, *places)
+    await CommitDownloader(LineageStore(store, "run"), settings=SMALL).bring(commit, *places)
     assert len(reads(store)) == 13
 
 
@@ -162,7 +167,9 @@ async def test_the_next_call_goes_on_from_what_is_whole(store, commit, places):
     store.faults.remove(down)
     store.content.calls.clear()
     told = []
-    await CommitDownloader(store, lambda done, total: told.append(done), SMALL).bring(commit, *places)
+    await CommitDownloader(LineageStore(store, "run"), lambda done, total: told.append(done), SMALL).bring(
+        commit, *places
+    )
     assert held(places[0]) == FILES
     assert [name.rpartition("/")[2] for name in reads(store)] == ["latest"]
     assert told[0] == commit.bytes - 1
@@ -175,7 +182,7 @@ async def test_what_waits_aside_for_another_commit_makes_room(store, commit, pla
     other = msgspec.structs.replace(COMMIT, files=(file,))
     seen = []
     told = lambda done, total: seen.append(held(places[1] / "files"))  # noqa: E731
-    await CommitDownloader(store, told, SMALL).bring(other, *places)
+    await CommitDownloader(LineageStore(store, "run"), told, SMALL).bring(other, *places)
     assert seen[0] == {}
     assert held(places[0]) == {"other": b"xyz"}
 
@@ -187,7 +194,9 @@ async def test_a_file_aside_that_is_not_the_commits_is_fetched(store, commit, pl
     newer = listed("e/one", b"2")
     store.content.objects[f"base/run/{newer.object}"] = b"2"
     files = tuple(newer if file.name == newer.name else file for file in commit.files)
-    await CommitDownloader(store, settings=SMALL).bring(msgspec.structs.replace(COMMIT, files=files), *places)
+    await CommitDownloader(LineageStore(store, "run"), settings=SMALL).bring(
+        msgspec.structs.replace(COMMIT, files=files), *places
+    )
     assert held(places[0]) == {**FILES, "e/one": b"2"}
 
 
@@ -197,11 +206,11 @@ async def test_a_directory_that_cannot_be_written_is_a_sentence(store, commit, p
 
     monkeypatch.setattr(Path, "rename", failing)
     with pytest.raises(Refused, match=r"cannot be written .*Read-only"):
-        await CommitDownloader(store, settings=SMALL).bring(commit, *places)
+        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).bring(commit, *places)
     monkeypatch.undo()
     (places[1].parent / "file").write_bytes(b"")
     with pytest.raises(Refused, match="cannot be made"):
-        await CommitDownloader(store, settings=SMALL).bring(
+        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).bring(
             commit, places[0], places[1].parent / "file" / "aside"
         )
 

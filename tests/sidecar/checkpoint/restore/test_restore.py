@@ -9,6 +9,7 @@ from podferry.contract.commit import CommittedFile, commit_name, encode_commit
 from podferry.contract.errors import Changed, FormatTooNew, NotFound, Refused, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.detect.detector import gather
 from podferry.sidecar.checkpoint.restore.restore import (
     RestoreSource,
@@ -46,8 +47,8 @@ def bring(rig, target, tmp_path):
     """Restore what a wish means to the target; the name of what came."""
 
     async def bring(wish="auto", lineage="run"):
-        own = CommitReader(MemoryStore(parse_uri("memory://rig/base"), rig.content))
-        source = await restore_source_of(wish, own, lineage, StoreConfig())
+        own = CommitReader(LineageStore(MemoryStore(parse_uri("memory://rig/base"), rig.content), lineage))
+        source = await restore_source_of(wish, own, StoreConfig())
         found = await restore(source, target, tmp_path / "aside") if source else None
         return found[0].name if found else None
 
@@ -216,7 +217,7 @@ async def test_an_object_that_changes_is_looked_at_once_more(
 ):
     store = Rewriting(parse_uri("memory://rig/base"), rig.content)
     store.times, store.content_changes = times, content_changes
-    found = await restore(RestoreSource(CommitReader(store), "run"), target, tmp_path / "aside")
+    found = await restore(RestoreSource(CommitReader(LineageStore(store, "run"))), target, tmp_path / "aside")
     assert found[0].name == name
     assert not (tmp_path / "aside").exists()
 
@@ -243,7 +244,7 @@ async def test_a_rank_gets_its_own_files_and_what_stands_in_is_told(rig, target,
     await with_ranks(rig)
     with capture_logs() as logs:
         commit, seconds = await restore(
-            RestoreSource(CommitReader(rig.store), "run"), target, tmp_path / "aside", rank
+            RestoreSource(CommitReader(LineageStore(rig.store, "run"))), target, tmp_path / "aside", rank
         )
     assert (target / "state.bin").read_bytes() == data
     assert (target / "all.bin").read_bytes() == b"shared"
@@ -256,7 +257,7 @@ async def test_a_rank_gets_its_own_files_and_what_stands_in_is_told(rig, target,
 async def test_a_damaged_file_of_another_rank_does_not_matter(rig, target, tmp_path):
     await with_ranks(rig)
     DAMAGES["missing"](rig.content.objects, "base/run/gang-0/0/state.bin")
-    source = RestoreSource(CommitReader(rig.store), "run")
+    source = RestoreSource(CommitReader(LineageStore(rig.store, "run")))
     assert (await restore(source, target, tmp_path / "aside", 1))[0].name == "gang"
 
 
@@ -310,7 +311,7 @@ async def test_a_pointer_is_no_part_of_the_path(rig, files, path):
 @pytest.mark.parametrize("damage", ["missing", "truncated", "appended to"])
 async def test_what_restore_passes_over_verify_calls_damaged(rig, bring, damage):
     DAMAGES[damage](rig.content.objects, key(rig, "last.bin"))
-    assert await CommitReader(rig.store).flaws(rig.store.commits()[-1])
+    assert await CommitReader(LineageStore(rig.store, "run")).flaws(rig.store.commits()[-1])
     assert await bring() == "epoch-2"
 
 
@@ -324,5 +325,5 @@ async def test_a_source_of_several_versions_of_a_name_gives_the_newest_first(rig
     uploader, pins = rig.uploader(), HardlinkHolds(rig.pins)
     rig.write("last.bin", b"4" * 3000)
     await uploader.upload(pins.pin(gather(rig.root)[1]["last"], rig.root, 1.0))
-    source = RestoreSource(CommitReader(rig.store), "run", name="last")
+    source = RestoreSource(CommitReader(LineageStore(rig.store, "run")), name="last")
     assert [commit.sequence for commit in await source.commits()] == [4, 3]
