@@ -1,17 +1,17 @@
-# One word for each thing that this project does. Needs Python 3.11 or later and make, nothing else by hand.
+# One target per task. Needs Python 3.11 or later and make; everything else is installed.
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 ROOMS = contract storage sidecar webhook trainer components cli pipelines
-# A stamp per extra: setting up again costs nothing until the requirements change.
+# A stamp per extra: setup is skipped until the requirements change.
 STAMP = $(VENV)/.installed-
 INSTALLED = build/installed
 WRITERS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/podferry/writers
 
 .PHONY: help demo test check test-servers test-writers test-cluster e2e faults kills fetches cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint installed typing clean
 
-help: ## say what there is
+help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1|\2/' | column -t -s '|'
 
 $(BIN)/python:
@@ -28,52 +28,53 @@ demo: $(STAMP)demo ## run the main job on an embedded object store; ends with a 
 test: $(STAMP)test ## run the tests
 	$(BIN)/pytest --numprocesses auto --dist loadfile
 
-typing: # type checkers run no import hooks: they get the namespace as links
+typing: # type checkers run no import hooks: give them the namespace as links
 	@mkdir -p build/typing/podferry
 	@for room in $(ROOMS); do ln -sfn ../../../$$room build/typing/podferry/$$room; done
 
-check: $(STAMP)test $(STAMP)check typing ## check format, lint, types, layers
+check: $(STAMP)test $(STAMP)check typing ## check format, lint, types, layers and English
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy $(ROOMS:%=-p podferry.%) -p demo -p faults
 	PYTHONPATH=build/typing $(BIN)/lint-imports
+	$(BIN)/python -m tests.support.plain_english
 
-test-servers: $(STAMP)servers ## run the contract suite on real servers, which are installed and started
+test-servers: $(STAMP)servers ## run the contract suite on real servers, which it installs and starts
 	$(BIN)/pytest -m servers tests/servers
 
-test-cluster: $(STAMP)test ## try the harness that starts a real Kubernetes
+test-cluster: $(STAMP)test ## test the harness that starts a real Kubernetes
 	$(BIN)/pytest -m cluster tests/cluster
 
-test-writers: $(STAMP)test $(WRITERS)/.installed ## let the real libraries write checkpoints, stopped at every call
+test-writers: $(STAMP)test $(WRITERS)/.installed ## have the real libraries write checkpoints, stopped at every call
 	PODFERRY_WRITERS_REQUIRED=1 PODFERRY_WRITERS_PYTHON=$(WRITERS)/bin/python $(BIN)/pytest -m writers tests/writers
 
-# A stamp in an interpreter of their own: large, and nothing that podferry needs.
+# In an environment of their own: large, and nothing that podferry needs.
 $(WRITERS)/.installed: tests/writers/requirements.txt
 	$(PYTHON) -m venv $(WRITERS)
 	DS_BUILD_OPS=0 $(WRITERS)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
-e2e: $(STAMP)servers ## run the whole flow on a real Kubernetes, with a real S3 server
+e2e: $(STAMP)servers ## run everything on a real Kubernetes with a real S3 server
 	$(BIN)/pytest -m e2e $(ONLY) tests/e2e
 
-cluster: $(BIN)/python ## start a real Kubernetes, or find it running
+cluster: $(BIN)/python ## start a real Kubernetes unless it is running
 	$(BIN)/python -m tests.cluster up
 
-cluster-down: $(BIN)/python ## end it and all that it left
+cluster-down: $(BIN)/python ## stop it and remove what it left
 	$(BIN)/python -m tests.cluster down
 
-faults: $(STAMP)test ## harm the agent with N random faults from seed SEED on; PROVE=1 shows that it would be seen
+faults: $(STAMP)test ## inject N random faults, starting at seed SEED; PROVE=1 checks that failures are detected
 	$(BIN)/python -m faults $(if $(PROVE),--prove,--seed $(or $(SEED),1) --n $(or $(N),30)) $(if $(ONLY),--writers $(ONLY))
 
-kills: $(STAMP)test ## kill -9 the worker at N random moments of its uploads; PROVE=1 shows that it would be seen
+kills: $(STAMP)test ## kill -9 the worker at N random moments of its uploads; PROVE=1 checks that losses are detected
 	$(BIN)/python -m faults.kills $(if $(PROVE),--prove,--seed $(or $(SEED),1) --n $(or $(N),10))
 
-fetches: $(STAMP)test ## prefetch N times through random faults of the store
+fetches: $(STAMP)test ## prefetch N times from a store with random faults
 	$(BIN)/python -m faults.fetches --seed $(or $(SEED),1) --n $(or $(N),20)
 
-bench: bench-prefetch bench-epoch bench-checkpoint ## run the comparisons; SHORT=1 shows that they run
+bench: bench-prefetch bench-epoch bench-checkpoint ## run the comparisons; SHORT=1 only checks that they run
 
-# What is timed is installed as its users install it: a wheel in an environment of its own.
+# Benchmarks time what users install: a wheel in its own environment.
 installed: $(BIN)/python
 	$(PYTHON) -m venv $(INSTALLED)
 	$(INSTALLED)/bin/python -m pip install --quiet --disable-pip-version-check .
@@ -90,5 +91,5 @@ bench-epoch: $(STAMP)bench installed
 bench-checkpoint: $(STAMP)bench
 	$(BIN)/python benchmarks/checkpoint.py $(if $(SHORT),--short)
 
-clean: ## remove what was built
+clean: ## remove everything that was built
 	rm -rf build dist $(VENV) *.egg-info
