@@ -88,7 +88,7 @@ class _Keys:
         self._access = access
 
     def __call__(self) -> S3Credential:
-        key, secret, token = self._access.keys()
+        key, secret, token = self._access.credentials()
         again = datetime.now(UTC) + timedelta(seconds=RENEW_SECONDS)
         return {
             "access_key_id": key,

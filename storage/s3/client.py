@@ -19,8 +19,9 @@ from podferry.contract.errors import FerryError, TemporaryError
 from podferry.storage.errors.translate import translate
 from podferry.storage.errors.vendor_fields import CODE
 from podferry.storage.limits import KIB, Limits
-from podferry.storage.s3.crt_signer import UNSIGNED, CrtSigner
+from podferry.storage.s3.credentials import S3CredentialsProvider
 from podferry.storage.s3.endpoint import S3Access
+from podferry.storage.s3.sigv4 import UNSIGNED_PAYLOAD, SigV4Signer, canonical_query
 
 Buffer = bytes | memoryview
 SLICE = 256 * KIB
@@ -82,11 +83,12 @@ class S3RequestError(Exception):
 class S3Client:
     """A client of one bucket; its connections are opened at the first request."""
 
-    def __init__(self, access: S3Access, signer: CrtSigner, limits: Limits) -> None:
+    def __init__(self, access: S3Access, credentials: S3CredentialsProvider, limits: Limits) -> None:
         self.place = access.place
         self._url = access.bucket_url
         self._prefix = access.uri.key
-        self._signer = signer
+        self._region = access.region
+        self._credentials = credentials
         self._limits = limits
         self._session: aiohttp.ClientSession | None = None
         proxies = getproxies()  # as obstore's client does
@@ -123,8 +125,7 @@ class S3Client:
 
     async def _once(self, request: S3Request) -> S3Response:
         url = self._address(request)
-        payload = await asyncio.to_thread(_digest, request.body) if request.signed else UNSIGNED
-        headers = await self._signer.sign(request.method, url, request.headers, payload)
+        headers = await asyncio.to_thread(self._signed_headers, request, url)
         sent = self._opened().request(
             request.method,
             URL(url, encoded=True),
@@ -140,8 +141,18 @@ class S3Client:
 
     def _address(self, request: S3Request) -> str:
         key = "/".join(part for part in (self._prefix, request.name) if part)
-        query = "&".join(f"{name}={quote(value, safe='')}" for name, value in request.query.items())
+        query = canonical_query(request.query)
         return f"{self._url}/{quote(key, safe='/~')}{'?' + query if query else ''}"
+
+    def _signed_headers(self, request: S3Request, url: str) -> Mapping[str, str]:
+        """All headers of a request. Blocks: for credentials, and for the hash of a large body."""
+        credentials = self._credentials.load()
+        if credentials is None:
+            return request.headers
+        payload = hashlib.sha256(request.body).hexdigest() if request.signed else UNSIGNED_PAYLOAD
+        parts = urlsplit(url)
+        signer = SigV4Signer(credentials, self._region, parts.netloc)
+        return signer.sign(request.method, parts.path, parts.query, request.headers, payload)
 
     def _timeout(self, request: S3Request) -> aiohttp.ClientTimeout:
         limits = self._limits
@@ -194,7 +205,3 @@ def _checked(status: int, answer: S3Response) -> S3Response:
         return answer
     code = CODE.search(answer.text)
     raise S3RequestError(0 if status < 300 else status, code[1] if code else "")
-
-
-def _digest(body: Buffer) -> str:
-    return hashlib.sha256(body).hexdigest()

@@ -15,6 +15,7 @@ from podferry.contract.uri import Uri
 from podferry.storage.credentials.endpoints import VENDORS, checked_endpoint
 from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, names_for
 from podferry.storage.errors.translate import StoreLocation, make
+from podferry.storage.s3.sigv4 import S3Credentials
 from podferry.storage.store import StoreConfig
 
 
@@ -47,14 +48,15 @@ class S3Access(msgspec.Struct, frozen=True):
     held: Mapping[str, str]
     renewed: Callable[[], Mapping[str, str]] | None = None
 
-    def keys(self) -> tuple[str, str, str | None]:
-        """Key, secret and token as they are now; as they were where they cannot be read or are none."""
+    def credentials(self) -> S3Credentials:
+        """The configured keys as they are now; those of the start if they cannot be read again."""
         held = self.held
         if self.renewed is not None:
             with suppress(FerryError, OSError):
                 found = self.renewed()
                 held = found if aws_source(found) is AwsSource.KEYS else held
-        return held["AWS_ACCESS_KEY_ID"], held["AWS_SECRET_ACCESS_KEY"], held.get("AWS_SESSION_TOKEN")
+        token = held.get("AWS_SESSION_TOKEN")
+        return S3Credentials(held["AWS_ACCESS_KEY_ID"], held["AWS_SECRET_ACCESS_KEY"], token)
 
     @property
     def place(self) -> StoreLocation:

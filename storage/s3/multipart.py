@@ -30,7 +30,7 @@ from podferry.storage.limits import MIB, Limits
 from podferry.storage.multipart import UploadedPart, check_begin, check_part, in_order, unknown_upload
 from podferry.storage.object_names import checked_name
 from podferry.storage.s3.client import S3Client, S3Request, S3Response, refusal
-from podferry.storage.s3.crt_signer import CrtSigner, signer_for
+from podferry.storage.s3.credentials import S3CredentialsProvider, credentials_provider
 from podferry.storage.s3.endpoint import S3Access, s3_access
 from podferry.storage.store import StoreConfig
 
@@ -57,8 +57,8 @@ class S3Multipart:
     largest = 5 << 30
     """Bytes of the largest part: the same source."""
 
-    def __init__(self, access: S3Access, signer: CrtSigner, limits: Limits) -> None:
-        self._requests = S3Client(access, signer, limits)
+    def __init__(self, access: S3Access, credentials: S3CredentialsProvider, limits: Limits) -> None:
+        self._requests = S3Client(access, credentials, limits)
         self._uri = access.uri
         self._limits = limits
         self._keeps = True  # until the server shows that it does not
@@ -197,10 +197,10 @@ class S3Multipart:
 
 
 def s3_multipart(uri: Uri, config: StoreConfig, limits: Limits) -> S3Multipart | None:
-    """Parts of the S3 store of a URI; None where requests could not be signed as obstore signs them."""
+    """Multipart uploads to the S3 store of a URI, or None if only obstore finds its credentials."""
     access = s3_access(uri, config)
-    signer = signer_for(access)
-    return None if signer is None else S3Multipart(access, signer, limits)
+    credentials = credentials_provider(access)
+    return None if credentials is None else S3Multipart(access, credentials, limits)
 
 
 def completion(receipts: Sequence[UploadedPart], *, checksums: bool) -> bytes:

@@ -1,10 +1,7 @@
 """Requests to S3: signed as Amazon's library signs, with the keys of the moment."""
 
 import asyncio
-from datetime import UTC, datetime
 
-import awscrt.auth
-import awscrt.http
 import msgspec
 import pytest
 from hypothesis import given
@@ -16,16 +13,15 @@ from podferry.contract.uri import Uri
 from podferry.storage.factory import open_store
 from podferry.storage.request_builder import Origin
 from podferry.storage.s3 import get_builder as module
-from podferry.storage.s3.crt_signer import CrtSigner
+from podferry.storage.s3.credentials import S3CredentialsProvider
 from podferry.storage.s3.endpoint import s3_access
 from podferry.storage.s3.get_builder import get_builder_for
-from podferry.storage.s3.sigv4 import NOTHING, Keys, Signature
+from podferry.storage.s3.sigv4 import S3Credentials
 from podferry.storage.store import StoreConfig
 from tests.support.request_builder_contract import *  # noqa: F403
 
 KEYS = {"AWS_ACCESS_KEY_ID": "key-of-tests", "AWS_SECRET_ACCESS_KEY": "secret-of-tests"}
 ENDPOINT = "http://127.0.0.1:9000"
-NOW = 1_790_000_000
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=40)
 PARTS = ["a b", "+", "%", "%2B", "~", "", "ü", "日本", "&=", "."]
 KEY = st.one_of(TEXT, st.lists(st.sampled_from(PARTS)).map("/".join))
@@ -48,56 +44,6 @@ async def prepared(*arguments, **options):
     heads = heads_of(*arguments, **options)
     await heads.prepare([])
     return heads
-
-
-def by_amazon(method, path, host, keys, region, checksums, now):
-    """The `Authorization` that Amazon's library gives to the same request."""
-    listed = [("Host", host)] + ([("x-amz-checksum-mode", "ENABLED")] if checksums else [])
-    request = awscrt.http.HttpRequest(method, path, awscrt.http.HttpHeaders(listed))
-    config = awscrt.auth.AwsSigningConfig(
-        algorithm=awscrt.auth.AwsSigningAlgorithm.V4,
-        signature_type=awscrt.auth.AwsSignatureType.HTTP_REQUEST_HEADERS,
-        credentials_provider=awscrt.auth.AwsCredentialsProvider.new_static(*keys),
-        region=region,
-        service="s3",
-        date=datetime.fromtimestamp(now, UTC),
-        use_double_uri_encode=False,
-        should_normalize_uri_path=False,
-        signed_body_value=NOTHING,
-        signed_body_header_type=awscrt.auth.AwsSignedBodyHeaderType.X_AMZ_CONTENT_SHA_256,
-    )
-    awscrt.auth.aws_sign_request(request, config).result()
-    return {name.lower(): value for name, value in request.headers}
-
-
-def signed_by(sent):
-    return {name: sent[name] for name in sent if name == "authorization" or name.startswith("x-amz-")}
-
-
-@given(
-    key=KEY,
-    token=st.none() | st.just("a/session+token=="),
-    region=st.sampled_from(["us-east-1", "bj", "cn-north-1"]),
-    checksums=st.booleans(),
-    method=st.sampled_from(["GET", "HEAD"]),
-    now=st.integers(0, 4_000_000_000),
-)
-def test_signatures_are_those_of_amazons_library(key, token, region, checksums, method, now):
-    keys = Keys("key-of-tests", "secret/of+tests", token)
-    path = "/bucket/" + module.quote(key, safe="/~")
-    signature = Signature(keys, region, "127.0.0.1:9000", lambda: now)
-    _, sent = lines_of(f"GET / HTTP/1.1\r\n{signature.lines(method, path, checksums)}\r\n".encode())
-    expected = by_amazon(method, path, "127.0.0.1:9000", keys, region, checksums, now)
-    assert sent == signed_by(expected)
-
-
-def test_the_days_key_ends_with_the_day():
-    keys, now = Keys("key", "secret", None), [NOW // 86400 * 86400 - 1]
-    signature = Signature(keys, "bj", "host", lambda: now[0])
-    for seconds in (0, 1, 86400):
-        now[0] += seconds
-        _, sent = lines_of(f"GET / HTTP/1.1\r\n{signature.lines('GET', '/a', False)}\r\n".encode())
-        assert sent == signed_by(by_amazon("GET", "/a", "host", keys, "bj", False, now[0]))
 
 
 @given(key=KEY)
@@ -208,7 +154,7 @@ def container(monkeypatch):
             raise answers[0]
         return answers[0]
 
-    monkeypatch.setattr(CrtSigner, "keys", keys)
+    monkeypatch.setattr(S3CredentialsProvider, "load", keys)
     monkeypatch.setattr("podferry.storage.credentials.refresh.RENEW_SECONDS", 0)
     return held, answers
 
@@ -218,7 +164,7 @@ async def test_ambient_keys_are_asked_for_and_outlast_a_service_that_fails(conta
     answers[:] = [CredentialsMissing.of("nobody answers")]
     with pytest.raises(CredentialsMissing):
         await prepared(held=held)
-    answers[:] = [Keys("first", "secret", "token")]
+    answers[:] = [S3Credentials("first", "secret", "token")]
     heads = await prepared(held=held)
     answers[:] = [CredentialsMissing.of("nobody answers")]
     await heads.prepare([])

@@ -22,9 +22,10 @@ from podferry.contract.uri import Uri
 from podferry.storage.checksum.checksums import crc64, whole_of
 from podferry.storage.factory import open_store
 from podferry.storage.multipart import UploadedPart
-from podferry.storage.s3.crt_signer import UNSIGNED, signer_for
+from podferry.storage.s3.credentials import credentials_provider
 from podferry.storage.s3.endpoint import s3_access
 from podferry.storage.s3.multipart import completion, tag_of
+from podferry.storage.s3.sigv4 import UNSIGNED_PAYLOAD
 from podferry.storage.store import StoreConfig
 
 KEYS = {"AWS_ACCESS_KEY_ID": "key-of-tests", "AWS_SECRET_ACCESS_KEY": "secret-of-tests"}
@@ -143,7 +144,7 @@ async def test_checksums_go_with_every_part_and_no_body_is_signed(server, parts)
     ((send, body),) = server.of("send")
     assert body == DATA
     assert dict(send.query) == {"partNumber": "1", "uploadId": "id&1"}
-    assert send.headers["x-amz-content-sha256"] == UNSIGNED
+    assert send.headers["x-amz-content-sha256"] == UNSIGNED_PAYLOAD
     assert CHECKSUM in re.search("SignedHeaders=([^,]+)", send.headers["Authorization"])[1]
     ((complete, body),) = server.of("complete")
     assert complete.headers[CHECKSUM] == send.headers[CHECKSUM]
@@ -189,7 +190,7 @@ async def test_an_upload_keeps_its_way_over_a_restart(server, parts, served, ope
     await again.send("a", "crc64nvme:id&1", 1, DATA)
     signed, kept = [request for request, _ in server.of("send")]
     assert CHECKSUM not in signed.headers
-    assert signed.headers["x-amz-content-sha256"] != UNSIGNED
+    assert signed.headers["x-amz-content-sha256"] != UNSIGNED_PAYLOAD
     assert CHECKSUM in kept.headers
 
 
@@ -495,7 +496,7 @@ async def test_credentials_that_cannot_be_had_are_missing(served, opened, bare):
 def test_nothing_is_sent_in_parts_where_other_credentials_would_be_found(bare, held, environ, same):
     for name, value in environ.items():
         bare.setenv(name, value)
-    assert (signer_for(access(held)) is not None) is same
+    assert (credentials_provider(access(held)) is not None) is same
 
 
 def test_an_object_of_several_parts_has_amazons_tag():

@@ -1,0 +1,74 @@
+"""Finds the credentials that sign our own S3 requests: configured keys, or ambient ones.
+
+Ambient ones are found by awscrt, Amazon's own library, imported at the first use. It reads the environment of
+the process, as obstore does only where it is told nothing: `credentials_provider` returns a provider only if
+both find the same credentials.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from functools import cached_property
+from typing import Any
+
+from podferry.contract.errors import CredentialsMissing
+from podferry.storage.credentials.ambient import AMBIENT
+from podferry.storage.credentials.sources import AwsSource, aws_source, config_from_environment
+from podferry.storage.errors.translate import make
+from podferry.storage.s3.endpoint import S3Access
+from podferry.storage.s3.sigv4 import S3Credentials
+
+CRT_VARIABLES = {
+    AwsSource.WEB_IDENTITY: ("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN", "AWS_ROLE_SESSION_NAME"),
+    AwsSource.CONTAINER: tuple(AMBIENT[AwsSource.CONTAINER]),
+    AwsSource.METADATA: (),
+}
+"""The variables that awscrt reads from the environment of the process, by the source of the credentials."""
+
+
+class S3CredentialsProvider:
+    """Loads the credentials of one store."""
+
+    def __init__(self, access: S3Access) -> None:
+        self._access = access
+
+    def load(self) -> S3Credentials | None:
+        """The credentials to sign with now, or None for anonymous access. Blocks.
+
+        Ambient ones are cached by awscrt, which asks their service for new ones shortly before they expire.
+
+        Raises:
+            CredentialsMissing: None were found.
+        """
+        if self._access.source is AwsSource.ANONYMOUS:
+            return None
+        if self._access.source is AwsSource.KEYS:
+            return self._access.credentials()
+        try:
+            found = self._ambient.get_credentials().result()
+        except importlib.import_module("awscrt.exceptions").AwsCrtError as error:
+            missing = make("credentials", self._access.place, evidence=str(error.name))
+            raise CredentialsMissing(*missing.problems) from error
+        return S3Credentials(found.access_key_id, found.secret_access_key, found.session_token)
+
+    @cached_property
+    def _ambient(self) -> Any:
+        return importlib.import_module("awscrt.auth").AwsCredentialsProvider.new_default_chain()
+
+
+def credentials_provider(access: S3Access) -> S3CredentialsProvider | None:
+    """The provider of the credentials that obstore uses, or None if awscrt would find other ones.
+
+    awscrt looks into the environment of the process, but a store's configuration may come from a Secret.
+    """
+    configured = access.source in (AwsSource.ANONYMOUS, AwsSource.KEYS)
+    return S3CredentialsProvider(access) if configured or _crt_finds_the_same(access) else None
+
+
+def _crt_finds_the_same(access: S3Access) -> bool:
+    read = CRT_VARIABLES[access.source]
+    if any(name in access.held for name in AMBIENT[access.source] if name not in read):
+        return False
+    same = all(access.held.get(name) == (os.environ.get(name) or None) for name in read)
+    return same and aws_source(config_from_environment(os.environ).credentials) is access.source
