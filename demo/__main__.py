@@ -1,4 +1,4 @@
-"""`python -m demo`, from the repository's root: parses what it is told, runs, reports, gives the verdict."""
+"""`python -m demo`, from the repository's root: parses its arguments, runs the demo, reports the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run of the flow as it is heard, and the hand that kills its training."""
+"""One run of the flow, from the events that it prints, and the kill of its training."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from demo.failure import DemoError
-from demo.flow import Flow, Heard, StepBegan, StepEnded
+from demo.flow import Flow, FlowEvent, StepBegan, StepEnded
 from demo.ledger import Ledger
 from podferry.pipelines.digits_events import Began, Left, Opened, Saved, Trained
 
@@ -21,7 +21,7 @@ PATIENCE = 60.0
 
 @dataclass(slots=True)
 class Span:
-    """Something that took a while. Seconds since the epoch; `ended` is None while it goes on."""
+    """Something that took a while. Seconds since the epoch; `ended` is None until it has ended."""
 
     name: str
     began: float
@@ -48,7 +48,7 @@ class Killed:
 
 @dataclass(slots=True)
 class Attempt:
-    """What is known of a run of the flow.
+    """What a run of the flow has reported.
 
     Attributes:
         number: 1, 2.
@@ -58,7 +58,7 @@ class Attempt:
         opened: When and with what training started.
         saved: Checkpoints in the order of writing.
         left: The end of training.
-        killed: How it was killed, None where it was not.
+        killed: How it was killed, or None.
         killed_at: When, seconds since the epoch.
     """
 
@@ -73,27 +73,27 @@ class Attempt:
     killed: Killed | None = None
     killed_at: float = 0.0
 
-    def hear(self, at: float, told: Heard) -> None:
-        """Take down what the flow tells."""
-        match told:
+    def record(self, at: float, event: FlowEvent) -> None:
+        """Record an event of the flow."""
+        match event:
             case StepBegan(name):
                 self.steps.append(Span(name, at))
             case StepEnded(name, succeeded):
                 step = next(step for step in reversed(self.steps) if step.name == name)
                 step.ended, step.succeeded = at, succeeded
             case Opened():
-                self.opened = told
+                self.opened = event
             case Began():
-                self.epochs.append(Span(str(told.epoch), told.at))
+                self.epochs.append(Span(str(event.epoch), event.at))
             case Trained():
-                self.epochs[-1].ended = told.at
+                self.epochs[-1].ended = event.at
             case Saved():
-                self.saved.append(told)
+                self.saved.append(event)
             case Left():
-                self.left = told
+                self.left = event
 
     def step(self, name: str) -> Span | None:
-        """The step of that name, None where it was not reached."""
+        """The step of that name, or None if it was not reached."""
         return next((step for step in self.steps if step.name == name), None)
 
     @property
@@ -104,12 +104,12 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """When to kill.
+    """When to kill training.
 
     Attributes:
-        epoch: In this one.
-        durable: Not before that many checkpoints are durable.
-        ledger: Tells how many are.
+        epoch: During this one.
+        durable: Not before this many checkpoints are durable.
+        ledger: Counts them.
     """
 
     epoch: int
@@ -139,15 +139,17 @@ class Kill:
         return attempt.killed
 
 
-def follow(attempt: Attempt, flow: Flow, kill: Kill | None, show: Callable[[Heard | Killed], None]) -> None:
-    """Listen to a flow until it has ended; kill its training on the way where that is asked for.
+def follow(
+    attempt: Attempt, flow: Flow, kill: Kill | None, show: Callable[[FlowEvent | Killed], None]
+) -> None:
+    """Follow a flow until it has ended; kill its training on the way if asked to.
 
     Raises:
         DemoError: See `Kill.strike`.
     """
-    for at, told in flow.heard():
-        attempt.hear(at, told)
-        show(told)
-        if kill is not None and isinstance(told, Began) and told.epoch == kill.epoch:
+    for at, event in flow.events():
+        attempt.record(at, event)
+        show(event)
+        if kill is not None and isinstance(event, Began) and event.epoch == kill.epoch:
             show(kill.strike(attempt))
     attempt.ended = time.time()

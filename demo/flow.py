@@ -1,4 +1,4 @@
-"""The flow, run by KFP's local runner in a process of its own: what it prints is heard line by line."""
+"""The flow, run by KFP's local runner in its own process: its output is parsed line by line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from podferry.pipelines.digits_events import AnyEvent, read_event
 COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 BEGAN = re.compile(rb"Executing task '([^']+)'")
 ENDED = re.compile(rb"Task '([^']+)' finished with status (\w+)")
-"""What kfp.local says before and after a step (kfp/local/task_dispatcher.py of kfp 2.17)."""
+"""What kfp.local prints before and after a step (kfp/local/task_dispatcher.py of kfp 2.17)."""
 
 
 class Arguments(msgspec.Struct, frozen=True):
@@ -53,11 +53,11 @@ class StepEnded:
     succeeded: bool
 
 
-Heard = AnyEvent | StepBegan | StepEnded
+FlowEvent = AnyEvent | StepBegan | StepEnded
 
 
-def understand(line: bytes) -> Heard | None:
-    """What a line of the flow's output tells, None where it is other text."""
+def parse_line(line: bytes) -> FlowEvent | None:
+    """The event in a line of the flow's output, or None for other text."""
     plain = COLOUR.sub(b"", line)
     if began := BEGAN.search(plain):
         return StepBegan(began[1].decode())
@@ -73,18 +73,18 @@ class Flow:
         self._process = process
         self._log = log
 
-    def heard(self) -> Iterator[tuple[float, Heard]]:
-        """What the flow tells and when it came, until the last process of it has ended.
+    def events(self) -> Iterator[tuple[float, FlowEvent]]:
+        """The events of the flow, each with its time, until its last process has ended.
 
-        The agents of its steps hold the same pipe: the last line comes when they have drained, too.
+        The agents of its steps hold the same pipe, so the last line comes after they have drained.
         """
         assert self._process.stdout is not None  # noqa: S101 - it was started with a pipe
         with self._log.open("wb", buffering=0) as log:
             for line in self._process.stdout:
                 log.write(line)
-                told = understand(line)
-                if told is not None:
-                    yield time.time(), told
+                event = parse_line(line)
+                if event is not None:
+                    yield time.time(), event
 
     def code(self) -> int:
         """The exit code: 0 where every step has succeeded."""

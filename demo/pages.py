@@ -84,14 +84,14 @@ def account(story: Story) -> list[Event]:
                 events.append(Event(step.ended - start, text, "" if step.succeeded else "bad"))
         if attempt.opened is not None:
             opened = attempt.opened
-            whence = f"resumes from {opened.restored}" if opened.restored else "starts anew"
+            whence = f"resumes from {opened.restored}" if opened.restored else "starts from the beginning"
             text = f"The gate opens: {opened.files:,} files are in memory. Training {whence}."
             events.append(Event(opened.at - start, text, "good" if opened.restored else ""))
         if attempt.killed is not None:
             killed = attempt.killed
             text = f"SIGKILL in epoch {killed.epoch}. {killed.durable} checkpoints are durable."
             if killed.held > NOTEWORTHY:
-                text += f" Training had been stopped for {killed.held:.1f} s until so many were."
+                text += f" Training had been stopped for {killed.held:.1f} s until enough were."
             events.append(Event(attempt.killed_at - start, text, "bad"))
             drained = f"The agent has drained: {len(story.first)} checkpoints are durable."
             events.append(Event(attempt.ended - start, drained, "good"))

@@ -46,7 +46,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Words beside or below what they name; `kind` picks their colour."""
+    """Text next to or below what it names; `kind` picks their colour."""
 
     x: float
     y: float
@@ -193,7 +193,7 @@ def _steps(attempt: Attempt, canvas: Canvas) -> Iterator[Bar]:
 
 
 def _training(attempt: Attempt, canvas: Canvas) -> Iterator[Bar]:
-    """What restore and prefetch brought before the gate opened, and the epochs behind it."""
+    """Restore and prefetch before the gate opened, and the epochs after it."""
     opened = attempt.opened
     if opened is not None:
         fetched = opened.at - opened.prefetch

@@ -69,7 +69,7 @@ class Report(msgspec.Struct, frozen=True):
         epochs: Trained in both attempts together.
         accuracy: Share of the test images that are named correctly, 0 to 1.
         checkpoints_durable: Commits at the destination.
-        resumed_from: The checkpoint that the second attempt went on from, None where it started anew.
+        resumed_from: The checkpoint that the second attempt resumed from, or None.
         killed_at: The epoch that ran when training was killed.
         blocked_s: Seconds that training stood still for checkpoints in both attempts: writing them to
             memory, and waiting at the end until the last was durable.
@@ -93,7 +93,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def report(story: Story) -> Report:
-    """The values of a story that was told to its end."""
+    """The values of a completed story."""
     first, second = story.attempts
     prefetch = first.opened.prefetch if first.opened else 0.0
     return Report(

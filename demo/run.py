@@ -10,7 +10,7 @@ from pathlib import Path
 
 from demo.attempt import NOTEWORTHY, Attempt, Kill, Killed, follow
 from demo.failure import DemoError
-from demo.flow import Arguments, Heard, StepBegan, StepEnded, running
+from demo.flow import Arguments, FlowEvent, StepBegan, StepEnded, running
 from demo.images import Picture, pictures, put
 from demo.ledger import Ledger
 from demo.results import DURABLE_BEFORE, Plan, Story
@@ -52,7 +52,7 @@ def run(plan: Plan, build: Path, screen: Screen) -> Story:
     """Do all of it; the store is gone when this returns.
 
     Raises:
-        DemoError: A part cannot go on.
+        DemoError: A part failed.
         FerryError: The store's.
     """
     began = time.time()
@@ -61,10 +61,10 @@ def run(plan: Plan, build: Path, screen: Screen) -> Story:
     screen.step(1, "An object store")
     with object_store() as url:
         screen.say(f"moto serves S3 at {url}")
-        return _tell(Scene(plan, build, environment(url), screen), began)
+        return _play(Scene(plan, build, environment(url), screen), began)
 
 
-def _tell(scene: Scene, began: float) -> Story:
+def _play(scene: Scene, began: float) -> Story:
     objects = pictures(scene.plan.images)
     put_began, put_ended = _put(scene, objects)
     scene.screen.step(3, "The flow dataset → cache → train → verify, and a kill in the middle of training")
@@ -113,7 +113,7 @@ def _commits(scene: Scene, attempt: Attempt) -> list[Commit]:
 
 
 def _attempt(scene: Scene, number: int, kill: Kill | None) -> tuple[Attempt, int]:
-    """Run the flow once; what was heard, and its exit code."""
+    """Run the flow once; its events and its exit code."""
     arguments = Arguments(DATASET, CHECKPOINTS, scene.plan.epochs)
     log = scene.build / f"attempt-{number}.log"
     attempt = Attempt(number, time.time())
@@ -121,17 +121,17 @@ def _attempt(scene: Scene, number: int, kill: Kill | None) -> tuple[Attempt, int
         scene.screen.bar("starting KFP's local runner", scene.plan.epochs) as bar,
         running(arguments, scene.build / "kfp", log, {**scene.environ, **ONE_THREAD}) as flow,
     ):
-        follow(attempt, flow, kill, _teller(scene.screen, bar, attempt))
+        follow(attempt, flow, kill, _event_printer(scene.screen, bar, attempt))
         code = flow.code()
     _say_end(scene.screen, attempt, code, log)
     return attempt, code
 
 
-def _teller(screen: Screen, bar: Bar, attempt: Attempt) -> Callable[[Heard | Killed], None]:
-    """Says what is heard, as it is heard."""
+def _event_printer(screen: Screen, bar: Bar, attempt: Attempt) -> Callable[[FlowEvent | Killed], None]:
+    """Prints each event as it comes."""
 
-    def tell(told: Heard | Killed) -> None:
-        match told:
+    def show(event: FlowEvent | Killed) -> None:
+        match event:
             case StepBegan(name):
                 bar.note(name)
             case StepEnded(name, succeeded):
@@ -139,23 +139,25 @@ def _teller(screen: Screen, bar: Bar, attempt: Attempt) -> Callable[[Heard | Kil
                 took = f"{step.ended - step.began:.1f} s" if step and step.ended else ""
                 screen.say(f"{'✓' if succeeded else '✗'} {name}  {took}", "" if succeeded else "red")
             case Opened():
-                screen.say(f"gate open: {told.files:,} files in memory after {told.prefetch:.1f} s")
-                if told.restored:
-                    screen.say(f"resuming from {told.restored}", "bold green")
+                screen.say(f"gate open: {event.files:,} files in memory after {event.prefetch:.1f} s")
+                if event.restored:
+                    screen.say(f"resuming from {event.restored}", "bold green")
             case Trained():
-                bar.at(told.epoch, f"epoch {told.epoch}, loss {told.loss:.3f}")
+                bar.at(event.epoch, f"epoch {event.epoch}, loss {event.loss:.3f}")
             case Left():
-                screen.say(f"all durable; accuracy {told.accuracy:.1%}, waited {told.blocked:.1f} s")
+                screen.say(f"all durable; accuracy {event.accuracy:.1%}, waited {event.blocked:.1f} s")
             case Killed(pid, epoch, durable, held):
                 text = f"SIGKILL to process {pid}, which trains epoch {epoch}; {durable} checkpoints durable"
                 screen.say(text, "bold red")
                 if held > NOTEWORTHY:
-                    screen.say(f"it had been stopped for {held:.1f} s until so many were durable", "dim")
+                    screen.say(
+                        f"it had been stopped for {held:.1f} s until enough checkpoints were durable", "dim"
+                    )
                 bar.note("the agent drains")
             case _:
                 pass
 
-    return tell
+    return show
 
 
 def _say_end(screen: Screen, attempt: Attempt, code: int, log: Path) -> None:

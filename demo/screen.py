@@ -1,4 +1,4 @@
-"""What the demo says while it goes on: progress bars on a terminal, plain lines elsewhere."""
+"""What the demo prints while it runs: progress bars on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Bar:
         self._progress.advance(self._task, count)
 
     def note(self, text: str) -> None:
-        """What goes on now."""
+        """The current step."""
         self._progress.update(self._task, description=text)
 
     def at(self, done: int, note: str) -> None:
@@ -51,7 +51,7 @@ class Screen:
 
     @contextmanager
     def bar(self, text: str, total: int | None = None) -> Iterator[Bar]:
-        """A bar that goes when the block ends; without a total it only shows that something goes on."""
+        """A bar that disappears when the block ends; without a total it only shows activity."""
         columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
         shown = columns if total is not None else columns[:2]
         quiet = not self._console.is_terminal

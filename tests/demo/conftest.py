@@ -55,32 +55,32 @@ def opened(at, restored=None, epoch=0, files=100, pid=42):
 def train(attempt, first, last):
     for epoch in range(first, last + 1):
         at = START + 10 * epoch - 7
-        attempt.hear(at, Began(at=at, epoch=epoch))
-        attempt.hear(at, Trained(at=at + 5, epoch=epoch, loss=0.1))
-        attempt.hear(at, Saved(at=at + 6, name=f"epoch-{epoch:02d}", blocked=0.25))
+        attempt.record(at, Began(at=at, epoch=epoch))
+        attempt.record(at, Trained(at=at + 5, epoch=epoch, loss=0.1))
+        attempt.record(at, Saved(at=at + 6, name=f"epoch-{epoch:02d}", blocked=0.25))
 
 
 def killed_attempt():
     attempt = Attempt(1, START)
-    attempt.hear(START, StepBegan("train"))
-    attempt.hear(START + 2.5, opened(START + 2.5))
+    attempt.record(START, StepBegan("train"))
+    attempt.record(START + 2.5, opened(START + 2.5))
     train(attempt, 1, 4)
-    attempt.hear(START + 42, Began(at=START + 42, epoch=5))
+    attempt.record(START + 42, Began(at=START + 42, epoch=5))
     attempt.killed, attempt.killed_at = Killed(42, 5, 3, 0.5), START + 43
-    attempt.hear(START + 44, StepEnded("train", succeeded=False))
+    attempt.record(START + 44, StepEnded("train", succeeded=False))
     attempt.ended = START + 45
     return attempt
 
 
 def resumed_attempt():
     attempt = Attempt(2, START + 46)
-    attempt.hear(START + 46, StepBegan("train"))
-    attempt.hear(START + 49, opened(START + 49, "epoch-04", 4))
+    attempt.record(START + 46, StepBegan("train"))
+    attempt.record(START + 49, opened(START + 49, "epoch-04", 4))
     train(attempt, 5, 8)
-    attempt.hear(START + 90, Left(at=START + 90, blocked=1.5, accuracy=0.95))
-    attempt.hear(START + 91, StepEnded("train", succeeded=True))
-    attempt.hear(START + 91, StepBegan("verify-checkpoint"))
-    attempt.hear(START + 92, StepEnded("verify-checkpoint", succeeded=True))
+    attempt.record(START + 90, Left(at=START + 90, blocked=1.5, accuracy=0.95))
+    attempt.record(START + 91, StepEnded("train", succeeded=True))
+    attempt.record(START + 91, StepBegan("verify-checkpoint"))
+    attempt.record(START + 92, StepEnded("verify-checkpoint", succeeded=True))
     attempt.ended = START + 92
     return attempt
 

@@ -1,11 +1,11 @@
 import pytest
 
-from demo.flow import StepBegan, StepEnded, understand
+from demo.flow import StepBegan, StepEnded, parse_line
 from podferry.pipelines.digits_events import Began, Left, Opened, Saved, Trained
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "event"),
     [
         (b"02:03:05.587 - INFO - Executing task \x1b[96m'train'\x1b[0m\n", StepBegan("train")),
         (
@@ -20,8 +20,8 @@ from podferry.pipelines.digits_events import Began, Left, Opened, Saved, Trained
         (b'{"digits":"trained","epoch":4,"loss":0.25,"at":1.5}\n', Trained(at=1.5, epoch=4, loss=0.25)),
     ],
 )
-def test_what_a_line_tells(line, told):
-    assert understand(line) == told
+def test_the_event_of_a_line(line, event):
+    assert parse_line(line) == event
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,8 @@ def test_what_a_line_tells(line, told):
         b'{"name": "epoch-01", "event": "checkpoint durable"}\n',
     ],
 )
-def test_other_lines_tell_nothing(line):
-    assert understand(line) is None
+def test_other_lines_are_no_events(line):
+    assert parse_line(line) is None
 
 
 def test_attempt_takes_down_what_it_hears(story):

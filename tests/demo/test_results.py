@@ -127,7 +127,7 @@ def too_inaccurate(story, make_opened, make_commit):
 def test_each_broken_promise_is_told(story, make_opened, make_commit, change, sentence):
     changed = change(story, make_opened, make_commit)
     found = report(changed)
-    assert any(sentence in told for told in broken_promises(changed, found))
+    assert any(sentence in event for event in broken_promises(changed, found))
     page = render(changed, found, IMITATED)
     assert "not as promised" in page
     assert "all as promised" not in page
