@@ -94,7 +94,7 @@ def agent(
         "upload_limit": limit,
     }
     with _errors_to(log):
-        embedded = launch(options, ["benchmark"], LaunchOptions(grace=grace))
+        embedded = launch(options, ["benchmark"], LaunchOptions(grace_seconds=grace))
     try:
         try:
             wait_at_gate(embedded)
@@ -104,7 +104,7 @@ def agent(
         _be_nice(worker, nice)
         yield Agent(embedded, checkpoints, held / folder.name / LINEAGE, log, worker)
     finally:
-        embedded.end()
+        embedded.stop()
 
 
 def wait_at_gate(embedded: LocalAgent) -> None:
@@ -127,7 +127,7 @@ def staged(uri: str, stage: Path, endpoint: str) -> Iterator[LocalAgent]:
         wait_at_gate(embedded)
         yield embedded
     finally:
-        embedded.end()
+        embedded.stop()
 
 
 @contextmanager

@@ -92,22 +92,22 @@ def parse(options: Mapping[str, Any]) -> AgentConfig:
         InvalidWish, Corrupt, FormatTooNew: Everything that is wrong.
     """
     spec = decode_spec(options["spec"].encode(), SPEC_VARIABLE)
-    places = Directories(
+    directories = Directories(
         control=options["control_dir"],
         datasets=dict(options["dataset_dir"]),
-        claims=dict(options["claim_dir"]),
+        ownership=dict(options["claim_dir"]),
         checkpoints=options["checkpoint_dir"],
-        pins=options["pins_dir"],
+        holds=options["pins_dir"],
         outputs=options["output_dir"],
         temporary=options["temporary"],
-        in_pod=options["in_pod"],
     )
     return AgentConfig(
         spec=spec,
-        places=places,
+        directories=directories,
         dataset_secrets=dict(options["dataset_secret_dir"]),
         checkpoint_secret=options["checkpoint_secret_dir"],
         output_secret=options["output_secret_dir"],
-        settings=Tuning(grace=options["grace"], polling=options["polling"]),
-        run=options["run_id"],
+        tuning=Tuning(grace_seconds=options["grace"], polling=options["polling"]),
+        run_id=options["run_id"],
+        in_pod=options["in_pod"],
     )

@@ -17,7 +17,7 @@ from podferry.contract.reference import Reference, parse_reference
 from podferry.contract.selection import parse_globs
 from podferry.contract.spec import Access
 from podferry.contract.uri import Uri, escape, parse_uri
-from podferry.sidecar.config.rank_env import shard_text
+from podferry.sidecar.config.rank_env import resolve_shard
 from podferry.sidecar.config.store_access import store_config
 from podferry.storage.factory import open_store
 from podferry.storage.store import Store, StoreConfig
@@ -65,7 +65,7 @@ def selection_options(*, shard: bool = True) -> Callable[[Verb], Verb]:
         click.option("--exclude", type=globs, multiple=True, help="Not these files."),
     ]
     if shard:
-        part = Parsed("RANK/COUNT", lambda text: parse_shard(shard_text(text, os.environ)))
+        part = Parsed("RANK/COUNT", lambda text: parse_shard(resolve_shard(text, os.environ)))
         options.append(click.option("--shard", type=part, help="A part; auto takes the launcher's."))
 
     def adding(verb: Verb) -> Verb:

@@ -139,7 +139,7 @@ def _durable(agent: LocalAgent, timeout: float, code: int) -> Durability:
         return agent.client.durable(timeout, final=True, exit_code=code)
     except _Stopped:
         _handle(signal.SIG_IGN)  # what is left takes no time
-        agent.leave()
+        agent.detach()
         return agent.client.durable(0, final=True, exit_code=code)
     finally:
         _handle(signal.SIG_IGN)
@@ -157,9 +157,9 @@ def _ending(agent: LocalAgent) -> Iterator[None]:
     finally:
         _handle(_stop)
         try:
-            agent.end()
+            agent.stop()
         except _Stopped:
-            agent.leave()
+            agent.detach()
         _handle(signal.SIG_IGN)
 
 

@@ -35,11 +35,11 @@ def agent(
         given["lineage"] = kfp_lineage(command)
     run = run or kfp_run(command)
     # On a terminal a bar shows the progress.
-    started = launch(given, command, LaunchOptions(polling=polling, run=run, quiet=sys.stderr.isatty()))
+    started = launch(given, command, LaunchOptions(polling=polling, run_id=run, quiet=sys.stderr.isatty()))
     try:
         yield started.client
     finally:
-        started.end()
+        started.stop()
 
 
 def kfp_run(command: Sequence[str]) -> str | None:

@@ -54,14 +54,14 @@ class Agent:
 
     def __init__(self, config: AgentConfig) -> None:
         self._config = config
-        self._journal = Journal(config.places.control)
+        self._journal = Journal(config.directories.control)
         self._journal.agent.starts += 1
         self._journal.save()
         self.state = AgentState(Status(starts=self._journal.agent.starts, started_at=time.time()))
         self._timings = Durations()
         self.answers = AgentApi(self.state, self._timings)
         self.answers.flush = self._flush
-        self._ending = DrainDeadline(self._journal, config.settings.grace)
+        self._ending = DrainDeadline(self._journal, config.tuning.grace_seconds)
         self._datasets: DatasetsJob | None = None
         self._checkpoints: CheckpointJob | None = None
         self._outputs: OutputJob | None = None
@@ -163,7 +163,9 @@ class Agent:
         def in_time(error: Exception) -> bool:
             now = time.monotonic()
             ends = now + (now - began) - started
-            return isinstance(error, TemporaryError) and (trained or ends <= self._config.settings.patience)
+            return isinstance(error, TemporaryError) and (
+                trained or ends <= self._config.tuning.startup_timeout
+            )
 
         async for attempt in stamina.retry_context(on=in_time, attempts=None, timeout=None):
             with attempt:
@@ -252,11 +254,11 @@ class Agent:
 
     def clean(self) -> None:
         """Remove directories made for this agent alone, but for those that hold what is not durable."""
-        places = self._config.places
-        kept = [] if self._durable else [places.checkpoints, places.pins]
+        directories = self._config.directories
+        kept = [] if self._durable else [directories.checkpoints, directories.holds]
         if not self._drained_all or (self._outputs is not None and self._outputs.left_behind):
-            kept.append(places.outputs)
-        for folder in places.temporary:
+            kept.append(directories.outputs)
+        for folder in directories.temporary:
             if any(place is not None and place.is_relative_to(folder) for place in kept):
                 log.warning("left in place: not everything in it is durable", directory=str(folder))
             else:

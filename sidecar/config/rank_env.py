@@ -1,4 +1,4 @@
-"""Which part of a dataset a process on this machine has, by what its launcher tells it in the environment."""
+"""Finds a local process's shard of a dataset in the environment that its launcher sets."""
 
 from __future__ import annotations
 
@@ -7,36 +7,39 @@ from collections.abc import Mapping
 from podferry.contract.errors import InvalidSpec
 
 AUTO = "auto"
-PAIRS = (
+RANK_AND_COUNT = (
     ("RANK", "WORLD_SIZE"),
     ("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM"),
     ("PET_NODE_RANK", "PET_NNODES"),
 )
-"""(rank, how many) as launchers name them: torchrun's processes, Paddle's, and torchrun's own options, which
-Kubeflow Trainer sets in each pod before torchrun runs. A process is less than its pod, so it goes first."""
-INDEX = "JOB_COMPLETION_INDEX"
-"""Number of a pod of an Indexed Job, as those of a JobSet are. Source: Kubernetes, "Job", completion mode."""
+"""Variables of launchers: torchrun's processes, Paddle's, and torchrun's own options, which Kubeflow Trainer
+sets in each pod before torchrun runs. A process is smaller than its pod, so its variables come first."""
+COMPLETION_INDEX = "JOB_COMPLETION_INDEX"
+"""Number of a pod of an Indexed Job or a JobSet. Source: Kubernetes, "Job", completion mode."""
 
 
-def shard_text(text: str, environ: Mapping[str, str], world: str | None = None) -> str:
-    """A shard as the annotation has it; `auto` becomes this process's.
+def resolve_shard(text: str, environ: Mapping[str, str], world: str | None = None) -> str:
+    """The annotation's text of a shard: `auto` becomes this process's shard.
 
     Args:
-        text: `RANK/COUNT`, which stays, or `auto`.
+        text: `RANK/COUNT`, which is returned unchanged, or `auto`.
         environ: The environment.
-        world: How many pods there are, where the user says; a Job tells its pods their number alone.
+        world: How many pods there are, if the user says so; a Job sets only their number.
 
     Raises:
-        InvalidSpec: `auto`, and nothing says which of how many this is.
+        InvalidSpec: `auto`, but the environment does not say which shard of how many this is.
     """
     if text != AUTO:
         return text
-    for rank, count in PAIRS:
+    for rank, count in RANK_AND_COUNT:
         if environ.get(rank) and environ.get(count):
             return f"{environ[rank]}/{environ[count]}"
-    if environ.get(INDEX) and world:
-        return f"{environ[INDEX]}/{world}"
-    looked = [*(f"{rank} and {count}" for rank, count in PAIRS), f"{INDEX} with a world"]
-    measured = f"looked for {', '.join(looked)}"
-    remedy = "Start it by a launcher that sets them, or write the shard: 0/4"
-    raise InvalidSpec.of("shard is auto, and nothing says which part this is", measured, remedy)
+    if environ.get(COMPLETION_INDEX) and world:
+        return f"{environ[COMPLETION_INDEX]}/{world}"
+    variables = [
+        *(f"{rank} and {count}" for rank, count in RANK_AND_COUNT),
+        f"{COMPLETION_INDEX} with a world",
+    ]
+    measured = f"looked for {', '.join(variables)}"
+    remedy = "Use a launcher that sets them, or write the shard: 0/4"
+    raise InvalidSpec.of("shard is auto, but nothing says which shard this is", measured, remedy)

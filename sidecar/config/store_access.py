@@ -1,4 +1,4 @@
-"""How to reach a store: what the spec says, with the credentials of a Secret or of the environment."""
+"""Builds a store's configuration: access settings of the spec, credentials of a Secret or the environment."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ def store_config(access: Access, secret_dir: Path | None) -> StoreConfig:
     """The configuration of a store.
 
     Args:
-        access: Endpoint and region, where the spec names them.
-        secret_dir: A mounted Secret, which then stands alone; None for the environment.
+        access: Endpoint and region, if the spec names them.
+        secret_dir: A mounted Secret, used instead of the environment; None for the environment.
 
     Raises:
-        CredentialsMissing, InvalidWish: The Secret is missing, or what is there cannot be read.
+        CredentialsMissing, InvalidSpec: The Secret is missing, or the credentials cannot be read.
     """
-    held = config_from_directory(secret_dir) if secret_dir else config_from_environment(os.environ)
-    return msgspec.structs.replace(
-        held, endpoint=access.endpoint or held.endpoint, region=access.region or held.region
-    )
+    config = config_from_directory(secret_dir) if secret_dir else config_from_environment(os.environ)
+    endpoint, region = access.endpoint or config.endpoint, access.region or config.region
+    return msgspec.structs.replace(config, endpoint=endpoint, region=region)

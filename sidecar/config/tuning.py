@@ -1,4 +1,4 @@
-"""The agent's settings: parsed once, frozen, each with its unit and its reason."""
+"""Tuning parameters of the agent: frozen, each with its unit and its reason."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ MIB = 1 << 20
 
 
 class PrefetchSettings(msgspec.Struct, frozen=True):
-    """How the dataset is fetched.
+    """How a dataset is fetched.
 
     Attributes:
-        in_flight: Requests at once. Small objects are bound by latency: 64 requests of 20 ms give 3,200
-            objects a second, near what one core can handle.
-        range_bytes: One request of a large object. Large enough to amortise the first byte, small enough to
-            spread four files over eight connections.
-        buffer_bytes: Bytes in flight, part of the memory sum, which counts them twice: an engine holds the
-            chunks of a body and, once it is complete, their join.
-        attempts: Times that one range is asked for, on top of the engine's own retries.
-        verify: Compare what comes with the checksums that the store states.
-        processes: That fetch at once; None for one a core, up to three.
+        in_flight: Concurrent requests. Latency bounds small objects: 64 requests of 20 ms give 3,200 objects
+            a second, near what one core can handle.
+        range_bytes: Size of one request for a large object. Large enough to amortise the first byte, small
+            enough to spread four files over eight connections.
+        buffer_bytes: Bytes in flight. The memory sum counts them twice: an engine holds the chunks of a body
+            and, once it is complete, their join.
+        attempts: Per range, on top of the engine's own retries.
+        verify: Compare received bytes with the store's checksums.
+        processes: Number of fetching processes; None for one per core, up to three.
     """
 
     in_flight: int = 64
@@ -68,17 +68,17 @@ class CheckpointSettings(msgspec.Struct, frozen=True):
 
 
 class Tuning(msgspec.Struct, frozen=True):
-    """All of them.
+    """All parameters.
 
     Attributes:
-        grace: Seconds that a drain may take; Kubernetes' own default is 30.
-        patience: Seconds that a store may not answer before the agent refuses: a wrong endpoint is to be
-            told within a minute of the pod's creation, and a crowded node takes long to start a container.
-        polling: Scan in intervals even where inotify works.
+        grace_seconds: For a drain; Kubernetes' own default is 30.
+        startup_timeout: Seconds that a store may not answer before the agent fails: a user should see a wrong
+            endpoint within a minute of the pod's creation, and a crowded node starts a container slowly.
+        polling: Scan at intervals even if inotify works.
     """
 
     prefetch: PrefetchSettings = PrefetchSettings()
     checkpoint: CheckpointSettings = CheckpointSettings()
-    grace: float = 30.0
-    patience: float = 40.0
+    grace_seconds: float = 30.0
+    startup_timeout: float = 40.0
     polling: bool = False

@@ -24,19 +24,19 @@ class DatasetsJob:
     """
 
     def __init__(self, config: AgentConfig, state: AgentState) -> None:
-        places, secrets = config.places, config.dataset_secrets
-        self._in_pod = places.in_pod
+        directories, secrets = config.directories, config.dataset_secrets
+        self._in_pod = config.in_pod
         self._works = [
             DatasetJob(
                 spec,
                 DatasetPlacement(
-                    places.datasets[spec.name],
-                    places.claim(spec.name),
+                    directories.datasets[spec.name],
+                    directories.ownership_of(spec.name),
                     secrets.get(spec.name),
-                    in_pod=places.in_pod,
+                    in_pod=config.in_pod,
                     alone=len(config.spec.datasets) == 1,
                 ),
-                config.settings.prefetch,
+                config.tuning.prefetch,
                 state.changed,
             )
             for spec in config.spec.datasets

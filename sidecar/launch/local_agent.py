@@ -1,7 +1,8 @@
-"""Starts the agent as a child: what `podferry run` and `ferry` share. Pods have it as a sidecar instead.
+"""Starts an agent as a child process, for `podferry run` and `ferry`. Pods have it as a sidecar instead.
 
-The child is a process of its own so that it outlives a trainer that is killed, and makes what was whole
-durable. It ends when this process does: its standard input is a pipe whose other end nobody else holds.
+The child is a separate process so that it outlives a trainer that is killed, and makes the complete
+checkpoints durable. It ends with this process: its standard input is a pipe whose other end only this process
+holds.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from podferry.sidecar.config.directories import Directories, ensure_dir, sibling
 from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.launch.local_spec import local_spec
 
-MEMORY = Path("/dev/shm")  # noqa: S108 - where memory is on Linux; the directory below it is the user's own
-GRACE = 30.0
-"""Seconds that the agent may drain once this process has gone."""
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - memory on Linux; the directory below it belongs to the user
+GRACE_SECONDS = 30.0
+"""For the agent's drain after this process has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,37 +35,36 @@ class LaunchOptions:
     """How to start an agent.
 
     Attributes:
-        grace: Seconds that a drain may take.
-        polling: Scan in intervals even where inotify works.
-        run: KFP's run id, None outside KFP.
-        quiet: Log warnings only: somebody else shows the progress.
+        grace_seconds: For a drain.
+        polling: Scan at intervals even if inotify works.
+        run_id: KFP's run id; None outside KFP.
+        quiet: Log warnings only: the caller shows the progress.
     """
 
-    grace: float = GRACE
+    grace_seconds: float = GRACE_SECONDS
     polling: bool = False
-    run: str | None = None
+    run_id: str | None = None
     quiet: bool = False
 
 
 class LocalAgent:
     """An agent that this process has started."""
 
-    def __init__(self, process: subprocess.Popen[bytes], url: str, places: Directories) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], url: str) -> None:
         self.process = process
         self.url = url
-        self.places = places
         self.client = AgentClient(url)
-        self._left = False
+        self._detached = False
 
-    def leave(self) -> None:
-        """Leave it to itself: it drains within its grace, and ends."""
-        self._left = True
+    def detach(self) -> None:
+        """Do not wait for it: it drains within its grace period, and exits."""
+        self._detached = True
 
-    def end(self, timeout: float = GRACE + 15.0) -> None:
-        """Tell it to drain and end, and wait; one that does not end is killed."""
-        assert self.process.stdin is not None  # noqa: S101 - it was started with a pipe
-        self.process.stdin.close()
-        if self._left:
+    def stop(self, timeout: float = GRACE_SECONDS + 15.0) -> None:
+        """Let it drain and exit, and wait unless detached; kill it after `timeout` seconds."""
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        if self._detached:
             return
         try:
             self.process.wait(timeout)
@@ -74,85 +74,85 @@ class LocalAgent:
 
 
 def private_base() -> Path:
-    """A new directory of this user alone, in memory where there is some."""
-    root = MEMORY if os.access(MEMORY, os.W_OK) else Path(tempfile.gettempdir())
+    """A new directory for this user only, in memory if possible."""
+    root = SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
     return Path(tempfile.mkdtemp(prefix=f"podferry-{os.getuid()}-", dir=root))
 
 
 def local_directories(spec: FerrySpec, base: Path) -> Directories:
-    """The directories of a run on this machine; those that the user named are made below existing ones.
+    """The directories of a local run; those that the user named are created if their parent exists.
 
     Raises:
-        InvalidSpec: A directory's parent does not exist, which is rather a slip than a wish, or it cannot
-            be made or written.
+        InvalidSpec: A directory's parent does not exist, which is probably a typo, or the directory cannot be
+            created or written.
     """
     datasets = {dataset.name: Path(dataset.path) for dataset in spec.datasets}
     checkpoints = Path(spec.checkpoints.path) if spec.checkpoints else None
     outputs = Path(spec.outputs.path) if spec.outputs else None
-    named = [path for path in (*datasets.values(), checkpoints, outputs) if path is not None]
-    InvalidSpec.raise_any(filter(None, map(ensure_dir, named)))
+    required = [path for path in (*datasets.values(), checkpoints, outputs) if path is not None]
+    InvalidSpec.raise_any(filter(None, map(ensure_dir, required)))
     own = sibling_dir(checkpoints) if checkpoints else None
     return Directories(
         control=base / "control",
         datasets=datasets,
-        claims={name: sibling_dir(path) for name, path in datasets.items()},
+        ownership={name: sibling_dir(path) for name, path in datasets.items()},
         checkpoints=checkpoints,
-        pins=own / "pins" if own else None,
+        holds=own / "pins" if own else None,
         outputs=outputs,
         temporary=(base, *([own] if own else [])),
     )
 
 
 def launch(
-    options: Mapping[str, object],
+    settings: Mapping[str, object],
     command: Sequence[str],
-    how: LaunchOptions = LaunchOptions(),
+    options: LaunchOptions = LaunchOptions(),
 ) -> LocalAgent:
     """Start an agent for a command on this machine.
 
+    Args:
+        settings: See `local_spec`.
+        command: What runs: names the lineage unless the settings do.
+        options: How to start the agent.
+
     Raises:
-        InvalidSpec: Everything that is wrong with the options.
+        InvalidSpec: Everything that is wrong with the settings.
     """
     base = private_base()
     try:
-        spec = local_spec(options, command, base)
-        places = local_directories(spec, base)
+        spec = local_spec(settings, command, base)
+        directories = local_directories(spec, base)
     except BaseException:
         shutil.rmtree(base)
         raise
     with socket.create_server(("127.0.0.1", 0)) as listener:
         environment = {**os.environ, SPEC_VARIABLE: encode_spec(spec).decode()}
-        arguments = [*_flags(places, how), "--until-stdin-closes", "--listen-fd", str(listener.fileno())]
+        flags = [*_flags(directories, options), "--until-stdin-closes", "--listen-fd", str(listener.fileno())]
         process = subprocess.Popen(
-            [sys.executable, "-m", "podferry.cli.main", "agent", *arguments],
+            [sys.executable, "-m", "podferry.cli.main", "agent", *flags],
             stdin=subprocess.PIPE,
             env=environment,
             pass_fds=[listener.fileno()],
             start_new_session=True,
         )
         port = listener.getsockname()[1]
-    return LocalAgent(process, f"http://127.0.0.1:{port}", places)
+    return LocalAgent(process, f"http://127.0.0.1:{port}")
 
 
-def _flags(places: Directories, how: LaunchOptions) -> list[str]:
-    named = {
-        "--control-dir": places.control,
-        "--checkpoint-dir": places.checkpoints,
-        "--pins-dir": places.pins,
-        "--output-dir": places.outputs,
-        "--run-id": how.run,
-        "--grace": how.grace,
+def _flags(directories: Directories, options: LaunchOptions) -> list[str]:
+    values = {
+        "--control-dir": directories.control,
+        "--checkpoint-dir": directories.checkpoints,
+        "--pins-dir": directories.holds,
+        "--output-dir": directories.outputs,
+        "--run-id": options.run_id,
+        "--grace": options.grace_seconds,
     }
-    flags = [text for flag, value in named.items() if value is not None for text in (flag, str(value))]
-    for flag, folders in (("--dataset-dir", places.datasets), ("--claim-dir", places.claims)):
-        flags += [f"{flag}={_named(name, folder)}" for name, folder in folders.items()]
-    flags += [text for folder in places.temporary for text in ("--temporary-dir", str(folder))]
-    return [
-        *flags,
-        *(["--polling"] if how.polling else []),
-        *(["--log-level", "warning"] if how.quiet else []),
-    ]
-
-
-def _named(name: str, folder: Path) -> str:
-    return f"{name}={folder}" if name else str(folder)
+    flags = [text for flag, value in values.items() if value is not None for text in (flag, str(value))]
+    by_dataset = {"--dataset-dir": directories.datasets, "--claim-dir": directories.ownership}
+    for flag, paths in by_dataset.items():
+        flags += [f"{flag}={name}={path}" if name else f"{flag}={path}" for name, path in paths.items()]
+    flags += [text for path in directories.temporary for text in ("--temporary-dir", str(path))]
+    if options.polling:
+        flags.append("--polling")
+    return [*flags, "--log-level", "warning"] if options.quiet else flags

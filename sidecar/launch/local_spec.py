@@ -1,4 +1,4 @@
-"""What is asked for on this machine, as options or keywords, becomes a spec by the annotations' own rules."""
+"""Reads a spec from options or keywords on this machine, by the rules of the annotations."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.lineage import local_lineage
 from podferry.contract.spec import PREFIX, FerrySpec
 from podferry.contract.substitution import escape_variables
-from podferry.sidecar.config.rank_env import shard_text
+from podferry.sidecar.config.rank_env import resolve_shard
 
-PARTS = {"dataset": "dataset-path", "checkpoints": "checkpoint-path", "outputs": "output-path"}
-"""Which key names the directory of which."""
-OPTION = re.compile(re.escape(PREFIX) + r"([a-z-]+)(?:\.([a-z0-9-]+))?")
+PATH_KEYS = {"dataset": "dataset-path", "checkpoints": "checkpoint-path", "outputs": "output-path"}
+"""Key of a source or destination -> key of its local directory."""
+ANNOTATION_KEY = re.compile(re.escape(PREFIX) + r"([a-z-]+)(?:\.([a-z0-9-]+))?")
 """An annotation's key in a message."""
 
 
-def settings(options: Mapping[str, object]) -> dict[str, str]:
-    """Keyword arguments as annotations without the prefix; those that are None are left out.
+def annotations_of(settings: Mapping[str, object]) -> dict[str, str]:
+    """Keyword arguments as annotations without the prefix; leaves out those that are None.
 
     Args:
-        options: The annotations' keys with `_` for `-`. A mapping holds values by the datasets' names, where
-            the empty name is that of the dataset that has none; a list of globs becomes their text.
+        settings: Annotation keys with `_` for `-`. A mapping holds values by dataset name, empty for the
+            unnamed dataset; a list of globs becomes lines.
     """
-    named = {
+    values = {
         f"{name}.{dataset}".rstrip("."): one
-        for name, value in options.items()
+        for name, value in settings.items()
         for dataset, one in (value if isinstance(value, Mapping) else {"": value}).items()
     }
-    texts = {name.replace("_", "-"): _text(value) for name, value in named.items()}
+    texts = {name.replace("_", "-"): _text(value) for name, value in values.items()}
     return {name: text for name, text in texts.items() if text is not None}
 
 
@@ -42,71 +42,71 @@ def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def local_spec(options: Mapping[str, object], command: Sequence[str], base: Path) -> FerrySpec:
+def local_spec(settings: Mapping[str, object], command: Sequence[str], base: Path) -> FerrySpec:
     """The spec of a run on this machine.
 
     Args:
-        options: See `settings`; paths may be relative, and a shard may be `auto`.
-        command: What runs: names the lineage where the options do not.
-        base: Directory for what the options do not place.
+        settings: See `annotations_of`; paths may be relative, and a shard may be `auto`.
+        command: What runs: names the lineage unless the settings do.
+        base: Parent of the directories that the settings do not name.
 
     Raises:
-        InvalidSpec: Everything that is wrong, named as options.
+        InvalidSpec: Everything that is wrong, in terms of options.
     """
-    given = settings(options)
-    # An unset variable in a script would else mean the present directory.
-    empty = [name for name, text in given.items() if not text.strip()]
+    texts = annotations_of(settings)
+    # Otherwise an unset variable in a script would mean the current directory.
+    empty = [name for name, text in texts.items() if not text.strip()]
     InvalidSpec.raise_any(
         Problem(f"{_option(name)} is empty", remedy="Give it a value, or leave it out") for name in empty
     )
-    given |= _placed(given, base)
-    shards = {name: text for name, text in given.items() if name.partition(".")[0] == "shard"}
-    given |= {name: shard_text(text, os.environ, given.get("world")) for name, text in shards.items()}
-    if given.get("restore", "").startswith((".", "~")):
-        given["restore"] = _absolute(given["restore"])
-    if "checkpoints" in given or "outputs" in given:
-        given.setdefault("lineage", local_lineage(command))
+    texts |= _absolute_paths(texts, base)
+    shards = {name: text for name, text in texts.items() if name.partition(".")[0] == "shard"}
+    texts |= {name: resolve_shard(text, os.environ, texts.get("world")) for name, text in shards.items()}
+    if texts.get("restore", "").startswith((".", "~")):
+        texts["restore"] = _absolute(texts["restore"])
+    if "checkpoints" in texts or "outputs" in texts:
+        texts.setdefault("lineage", local_lineage(command))
     try:
-        spec = read_annotations({PREFIX + name: escape_variables(text) for name, text in given.items()})
+        spec = read_annotations({PREFIX + name: escape_variables(text) for name, text in texts.items()})
     except InvalidSpec as error:
-        raise InvalidSpec(*map(_as_option, error.problems)) from None
+        raise InvalidSpec(*map(_name_options, error.problems)) from None
     if spec is None:
         remedy = "Give --dataset, --checkpoints, --outputs, or several of them"
         raise InvalidSpec.of("neither a dataset nor a destination is given", remedy=remedy)
     return spec
 
 
-def _placed(given: Mapping[str, str], base: Path) -> dict[str, str]:
-    """Places and paths as absolute ones, each part's path below `base` where there is none."""
-    placed = {}
-    for key, text in given.items():
+def _absolute_paths(texts: Mapping[str, str], base: Path) -> dict[str, str]:
+    """Absolute locations and local directories; a directory that is not given is below `base`."""
+    paths = {}
+    for key, text in texts.items():
         part, dot, name = key.partition(".")
-        if part in PARTS:
-            placed[key] = _absolute(text)
-            placed.setdefault(f"{PARTS[part]}{dot}{name}", str(base / key))
-        elif part in PARTS.values():
-            placed[key] = _absolute(text)
-    return placed
+        if part in PATH_KEYS:
+            paths[key] = _absolute(text)
+            paths.setdefault(f"{PATH_KEYS[part]}{dot}{name}", str(base / key))
+        elif part in PATH_KEYS.values():
+            paths[key] = _absolute(text)
+    return paths
 
 
-def _absolute(place: str) -> str:
-    """A path of local files may be relative on a command line; a URI is left as it is."""
-    if "://" in place:
-        return place
-    path = Path(place).expanduser().absolute()
+def _absolute(location: str) -> str:
+    """Local paths may be relative on a command line; a URI is returned unchanged."""
+    if "://" in location:
+        return location
+    path = Path(location).expanduser().absolute()
     return str(path.resolve() if ".." in path.parts else path)
 
 
-def _as_option(problem: Problem) -> Problem:
-    what, remedy = (OPTION.sub(_spelled, text) for text in (problem.what, problem.remedy))
+def _name_options(problem: Problem) -> Problem:
+    """A problem that names options instead of annotations."""
+    what, remedy = (
+        ANNOTATION_KEY.sub(lambda match: _option(match[0].removeprefix(PREFIX)), text)
+        for text in (problem.what, problem.remedy)
+    )
     return Problem(what, problem.measured, remedy)
 
 
-def _spelled(match: re.Match[str]) -> str:
-    return _option(match[0].removeprefix(PREFIX))
-
-
 def _option(key: str) -> str:
-    """A key as an option: that of one dataset begins its value with the dataset's name."""
+    """The option for a key; for one dataset, its value starts with the dataset's name."""
     option, _, name = key.partition(".")
     return f"--{option} {name}=" if name else f"--{option}"

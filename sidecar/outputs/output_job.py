@@ -55,13 +55,13 @@ class OutputJob:
     """
 
     def __init__(self, spec: OutputSpec, config: AgentConfig, state: AgentState, writer: str) -> None:
-        root, lineage = config.places.outputs, config.spec.lineage
+        root, lineage = config.directories.outputs, config.spec.lineage
         # The entry point resolves both wherever there are outputs.
         assert root is not None and lineage is not None  # noqa: PT018, S101
         self._spec, self._config, self._state = spec, config, state
         self._root, self._lineage, self._writer = root, lineage, writer
         self._store: Store | None = None
-        self._uploader = OutputSync(root, self._connect, config.settings.checkpoint.attempts)
+        self._uploader = OutputSync(root, self._connect, config.tuning.checkpoint.attempts)
         self._flushing: asyncio.Task[None] | None = None
         self._exit_code: int | None = None
         self.status = OutputStatus(uri=spec.uri, path=spec.path)
@@ -184,7 +184,7 @@ class OutputJob:
         """What is not there while the last upload is under way."""
         last, there = self._uploader.last, self._uploader.there()
         left = [name for name in last.seen.files if name not in there]
-        remedy = f"Raise {PREFIX}grace" if self._config.places.in_pod else "Raise --durable-timeout"
+        remedy = f"Raise {PREFIX}grace" if self._config.in_pod else "Raise --durable-timeout"
         named = f"{len(left)} of {len(last.seen.files)} files: {naming(left)}" if left else ""
         problem = Problem("the last upload of the outputs has not ended", named, remedy)
         return Durability(False, (_shown(left),), (problem, *last.failures()))
@@ -203,7 +203,7 @@ class OutputJob:
             format=FORMAT,
             lineage=self._lineage,
             writer=self._writer,
-            run=self._config.run,
+            run=self._config.run_id,
             rank=spec.rank,
             files=len(there),
             bytes=sum(there.values()),

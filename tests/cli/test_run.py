@@ -181,7 +181,7 @@ def test_a_directory_that_cannot_be_made_is_named(command: list[str], tmp_path: 
     for path, why in ((tmp_path / "file", "File exists"), (tmp_path / "no" / "such", "mkdir -p")):
         done = run([*command[:at], "--checkpoint-path", str(path), *command[at:], "1"])
         assert done.returncode == 78
-        assert f"the directory {path} cannot be made" in done.stderr
+        assert f"the directory {path} cannot be created" in done.stderr
         assert why in done.stderr
 
 

@@ -53,14 +53,14 @@ class CheckpointJob:
     def __init__(
         self, spec: CheckpointSpec, config: AgentConfig, journal: Journal, state: AgentState
     ) -> None:
-        places, lineage = config.places, config.spec.lineage
+        directories, lineage = config.directories, config.spec.lineage
         # The entry point resolves all three wherever there are checkpoints.
-        assert places.checkpoints is not None and places.pins is not None  # noqa: PT018, S101
+        assert directories.checkpoints is not None and directories.holds is not None  # noqa: PT018, S101
         assert lineage is not None  # noqa: S101
         self._spec, self._config, self._journal, self._state = spec, config, journal, state
-        self._root, self._pins, self._lineage = places.checkpoints, places.pins, lineage
-        self._author = AgentIdentity(journal.agent.writer, config.spec.world, config.run, config.spec.rank)
-        self._aside = places.pins.parent / "restoring"
+        self._root, self._pins, self._lineage = directories.checkpoints, directories.holds, lineage
+        self._author = AgentIdentity(journal.agent.writer, config.spec.world, config.run_id, config.spec.rank)
+        self._aside = directories.holds.parent / "restoring"
         self._committer: Committer | None = None
         self._gang: GangCoordinator | None = None
         self._source: RestoreSource | None = None
@@ -79,7 +79,7 @@ class CheckpointJob:
         if self._committer is None:
             access = store_config(self._spec.access, self._config.checkpoint_secret)
             store = LineageStore(open_store(self._spec.parsed, access), self._lineage)
-            attempts = self._config.settings.checkpoint.attempts
+            attempts = self._config.tuning.checkpoint.attempts
             self._committer = Committer(CommitReader(store), self._author, _now, attempts)
             self.handover = Handover(store, self._author, _now)
             if self._gang_wished:
@@ -148,14 +148,14 @@ class CheckpointJob:
 
     async def ferry(self, timings: Durations) -> CheckpointPipeline:
         """What makes new checkpoints durable from now on."""
-        settings, committer, meter = self._config.settings.checkpoint, self.connect(), UploadCounters()
+        settings, committer, meter = self._config.tuning.checkpoint, self.connect(), UploadCounters()
         if self._gang is not None:
             await self._gang.announce()  # a worker that starts again finds its pod's announcement
         # A worker that starts again needs no answer here: its pod trains, and its store may be away.
         newest = None
         if self._journal.agent.gate is None:
             newest = await anext(committer.reader.newest_first(), None)
-        ledgers = UploadJournals(self._config.places.control / "uploads")
+        ledgers = UploadJournals(self._config.directories.control / "uploads")
         limit = self._spec.upload_limit
         gear = Dependencies(
             self._detector(),
@@ -176,7 +176,7 @@ class CheckpointJob:
         return ferry
 
     def _detector(self) -> Detector:
-        settings = self._config.settings
+        settings = self._config.tuning
         self._watch = open_watch(self._root, settings.checkpoint, polling=settings.polling)
         return Detector(
             self._root,
@@ -197,8 +197,7 @@ class CheckpointJob:
 
     def _notes(self) -> Path | None:
         """In a pod beside the journal. Elsewhere pins outlive the agent, and so must their notes."""
-        places = self._config.places
-        return places.control / "pins" if places.in_pod else None
+        return self._config.directories.control / "pins" if self._config.in_pod else None
 
     async def close(self) -> None:
         """Give back the connections and the watch."""

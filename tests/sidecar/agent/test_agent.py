@@ -26,8 +26,8 @@ from podferry.sidecar.control.agent_api import FlushRequest
 from podferry.sidecar.dataset.dataset_job import DatasetJob
 
 QUICK = Tuning(
-    grace=10,
-    patience=0.5,
+    grace_seconds=10,
+    startup_timeout=0.5,
     checkpoint=CheckpointSettings(quiet_seconds=0.01, quiet_seconds_no_close=0.02, poll_seconds=0.01),
 )
 Running = Callable[..., AbstractAsyncContextManager[Agent]]
@@ -49,21 +49,20 @@ def config(tmp_path: Path, remote: Path) -> Callable[..., AgentConfig]:
     """A configuration over directories that exist; keywords replace parts of the spec."""
 
     def make(**changes: Any) -> AgentConfig:
-        places = Directories(
+        directories = Directories(
             control=tmp_path / "control",
             datasets={"": tmp_path / "stage"},
             checkpoints=tmp_path / "checkpoints",
-            pins=tmp_path / "pins",
-            in_pod=True,
+            holds=tmp_path / "pins",
         )
         for name in ("stage", "checkpoints"):
             (tmp_path / name).mkdir(exist_ok=True)
         spec = FerrySpec(
             datasets=(DatasetSpec(f"file://{remote}", str(tmp_path / "stage")),),
-            checkpoints=CheckpointSpec(f"file://{tmp_path}/destination", str(places.checkpoints)),
+            checkpoints=CheckpointSpec(f"file://{tmp_path}/destination", str(directories.checkpoints)),
             lineage="team.job.digits",
         )
-        return AgentConfig(msgspec.structs.replace(spec, **changes), places, settings=QUICK)
+        return AgentConfig(msgspec.structs.replace(spec, **changes), directories, tuning=QUICK, in_pod=True)
 
     return make
 
@@ -190,7 +189,7 @@ async def test_a_drain_names_what_it_could_not_make_durable_also_after_the_grace
     config: Callable[..., AgentConfig], running: Running, tmp_path: Path
 ) -> None:
     spec = CheckpointSpec(f"file://{tmp_path}/destination", complete=Completion.MARKED)
-    short = msgspec.structs.replace(QUICK, grace=0.0)
+    short = msgspec.structs.replace(QUICK, grace_seconds=0.0)
     async with running(replace(config(checkpoints=spec), settings=short)) as agent:
         await settled(agent)
         (tmp_path / "checkpoints" / "last.bin").write_bytes(b"nobody marks it")
@@ -278,7 +277,7 @@ async def test_bad_input_is_refused_in_a_sentence(
     said: list[str],
 ) -> None:
     good = config()
-    spoiled = AgentConfig(spoil(good.spec, tmp_path, remote), good.places, settings=QUICK)
+    spoiled = AgentConfig(spoil(good.spec, tmp_path, remote), good.directories, tuning=QUICK, in_pod=True)
     async with running(spoiled) as agent:
         assert await settled(agent) is AgentPhase.REFUSED
         text = "\n".join(map(str, agent.state.gate().problems))
@@ -292,7 +291,7 @@ async def test_all_problems_come_at_once(
 ) -> None:
     good = config()
     spec = _no_checkpoint_directory(_nothing_there(good.spec, tmp_path, remote), tmp_path, remote)
-    async with running(AgentConfig(spec, good.places, settings=QUICK)) as agent:
+    async with running(AgentConfig(spec, good.directories, tuning=QUICK, in_pod=True)) as agent:
         assert await settled(agent) is AgentPhase.REFUSED
         assert len(agent.state.gate().problems) == 2
 
@@ -301,7 +300,7 @@ async def test_a_missing_secret_is_named(
     config: Callable[..., AgentConfig], running: Running, tmp_path: Path
 ) -> None:
     good = config()
-    lost = AgentConfig(good.spec, good.places, dataset_secrets={"": tmp_path / "nowhere"}, settings=QUICK)
+    lost = AgentConfig(good.spec, good.directories, dataset_secrets={"": tmp_path / "nowhere"}, tuning=QUICK, in_pod=True)
     async with running(lost) as agent:
         assert await settled(agent) is AgentPhase.REFUSED
         assert "the Secret mounted at" in str(agent.state.gate().problems[0])
@@ -315,7 +314,7 @@ async def test_a_store_that_never_answers_is_refused_as_temporary(
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     good = config()
     spec = bringing(FerrySpec(datasets=good.spec.datasets), "s3://bucket/x")
-    async with running(AgentConfig(spec, good.places, settings=QUICK)) as agent:
+    async with running(AgentConfig(spec, good.directories, tuning=QUICK, in_pod=True)) as agent:
         assert await settled(agent) is AgentPhase.REFUSED
         assert agent.state.gate().retryable
         assert "127.0.0.1:1" in str(agent.state.gate().problems[0])

@@ -41,12 +41,12 @@ def rig(contents, tmp_path):
     for stage in stages.values():
         stage.mkdir()
 
-    def make(**places):
+    def make(**options):
         specs = tuple(
             DatasetSpec(f"memory://{bucket}/d", str(stages[name]), name=name)
             for name, bucket in contents[1].items()
         )
-        config = AgentConfig(FerrySpec(specs), Directories(tmp_path / "control", datasets=stages, **places))
+        config = AgentConfig(FerrySpec(specs), Directories(tmp_path / "control", datasets=stages), **options)
         state = AgentState(Status())
         return DatasetsJob(config, state), state
 

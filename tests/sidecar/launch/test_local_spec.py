@@ -1,4 +1,4 @@
-"""What is asked for on a command line, or by keywords, as a spec."""
+"""Settings from a command line or keywords, as a spec."""
 
 from pathlib import Path
 
@@ -6,15 +6,15 @@ import pytest
 
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.spec import Shard
-from podferry.sidecar.config.rank_env import shard_text
+from podferry.sidecar.config.rank_env import resolve_shard
 from podferry.sidecar.launch.local_spec import local_spec
 
 
-def spec(**options):
-    return local_spec(options, ["train.py"], Path("/base"))
+def spec(**settings):
+    return local_spec(settings, ["train.py"], Path("/base"))
 
 
-def test_a_mapping_brings_several_datasets_each_with_its_own_wishes():
+def test_a_mapping_gives_several_datasets_each_with_its_own_settings():
     made = spec(
         dataset={"": "/data", "test": "s3://b/t"},
         include={"test": ["*.jpg", "a b.png"], "": "*.png"},
@@ -26,12 +26,12 @@ def test_a_mapping_brings_several_datasets_each_with_its_own_wishes():
     assert made.datasets[1].file_mode == 0o600
 
 
-def test_named_datasets_without_a_path_lie_side_by_side():
+def test_named_datasets_without_a_path_get_sibling_directories():
     made = spec(dataset={"a": "/x", "b": "/y"})
     assert [one.path for one in made.datasets] == ["/base/dataset.a", "/base/dataset.b"]
 
 
-def test_nothing_is_asked_for_by_none_and_by_an_empty_list():
+def test_none_and_an_empty_list_set_nothing():
     assert spec(dataset="/data", include=[], exclude=None).datasets[0].include == ()
 
 
@@ -40,7 +40,7 @@ def test_a_path_may_go_up(tmp_path, monkeypatch):
     assert spec(dataset="/data", dataset_path="../stage").datasets[0].path == str(tmp_path.parent / "stage")
 
 
-def test_what_is_wrong_is_named_as_the_option_that_it_is():
+def test_problems_name_options():
     with pytest.raises(InvalidSpec) as caught:
         spec(dataset={"": "/data", "test": "/t"}, shard={"test": "3/3"}, unpack="sometimes")
     text = str(caught.value)
@@ -59,15 +59,15 @@ LAUNCHERS = [
 
 
 @pytest.mark.parametrize(("environ", "world", "text"), LAUNCHERS)
-def test_a_launcher_tells_the_part(environ, world, text):
-    assert shard_text("auto", environ, world) == text
-    assert shard_text("1/3", environ, world) == "1/3"
+def test_the_launchers_environment_gives_the_shard(environ, world, text):
+    assert resolve_shard("auto", environ, world) == text
+    assert resolve_shard("1/3", environ, world) == "1/3"
 
 
 @pytest.mark.parametrize("environ", [{}, {"RANK": "3"}, {"JOB_COMPLETION_INDEX": "2"}])
-def test_auto_without_a_launcher_is_told(environ):
-    with pytest.raises(InvalidSpec, match="nothing says which part this is"):
-        shard_text("auto", environ)
+def test_auto_without_a_launcher_is_invalid(environ):
+    with pytest.raises(InvalidSpec, match="nothing says which shard this is"):
+        resolve_shard("auto", environ)
 
 
 def test_auto_reads_the_environment(monkeypatch):

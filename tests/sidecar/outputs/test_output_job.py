@@ -43,7 +43,7 @@ class Site:
         """One life of a worker."""
         spec = OutputSpec(f"memory://{self.bucket}/runs", str(self.root), every=every)
         wished = FerrySpec(outputs=spec, lineage="team.job.digits", world=world, rank=rank)
-        config = AgentConfig(wished, Directories(self.base / "control", outputs=self.root), run="run-1")
+        config = AgentConfig(wished, Directories(self.base / "control", outputs=self.root), run_id="run-1")
         return OutputJob(spec, config, self.state, "w" * 32)
 
     def write(self, name: str, data: bytes, *, age: float = 3600.0) -> Path:

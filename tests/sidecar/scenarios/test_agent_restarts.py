@@ -25,8 +25,8 @@ from podferry.sidecar.config.tuning import CheckpointSettings, Tuning
 from podferry.sidecar.control.agent_api import FlushRequest
 
 QUICK = Tuning(
-    grace=10,
-    patience=0.5,
+    grace_seconds=10,
+    startup_timeout=0.5,
     checkpoint=CheckpointSettings(quiet_seconds=0.01, quiet_seconds_no_close=0.02, poll_seconds=0.01),
 )
 Running = Callable[..., AbstractAsyncContextManager[Agent]]
@@ -39,14 +39,14 @@ def config(tmp_path: Path) -> Callable[[], AgentConfig]:
     def make() -> AgentConfig:
         checkpoints = tmp_path / "checkpoints"
         checkpoints.mkdir(exist_ok=True)
-        places = Directories(
-            control=tmp_path / "control", checkpoints=checkpoints, pins=tmp_path / "pins", in_pod=True
+        directories = Directories(
+            control=tmp_path / "control", checkpoints=checkpoints, holds=tmp_path / "pins"
         )
         spec = FerrySpec(
             checkpoints=CheckpointSpec(f"file://{tmp_path}/destination", str(checkpoints)),
             lineage="team.job.digits",
         )
-        return AgentConfig(spec, places, settings=QUICK)
+        return AgentConfig(spec, directories, tuning=QUICK, in_pod=True)
 
     return make
 
@@ -95,7 +95,7 @@ async def test_a_worker_that_starts_again_waits_for_a_store_that_does_not_answer
         await settled(agent)
     (tmp_path / "checkpoints" / "epoch-1.bin").write_bytes(b"one")
     monkeypatch.setattr(CheckpointJob, "ferry", failing(Unavailable.of("no route"), 3))
-    impatient = msgspec.structs.replace(QUICK, patience=0.0)
+    impatient = msgspec.structs.replace(QUICK, startup_timeout=0.0)
     async with running(replace(config(), settings=impatient)) as agent:
         assert await settled(agent) is AgentPhase.OPEN
         assert agent.answers.flush is not None
@@ -116,7 +116,7 @@ async def test_a_worker_that_starts_again_and_is_refused_says_that_nothing_is_kn
     written.write_bytes(b"one")
     monkeypatch.setattr(CheckpointJob, "ferry", failing(AccessDenied.of("the key has gone"), 1))
     given = config()
-    given = replace(given, places=replace(given.places, temporary=(tmp_path / "checkpoints",)))
+    given = replace(given, directories=replace(given.directories, temporary=(tmp_path / "checkpoints",)))
     async with running(given) as agent:
         assert await settled(agent) is AgentPhase.REFUSED
         assert agent.answers.flush is not None
@@ -140,8 +140,8 @@ async def test_directories_stay_where_the_drain_had_no_time_to_look(
     written = tmp_path / "checkpoints" / "epoch-1.bin"
     written.write_bytes(b"one")
     given = config()
-    given = replace(given, places=replace(given.places, temporary=(tmp_path / "checkpoints",)))
-    given = replace(given, settings=msgspec.structs.replace(QUICK, grace=0.0))
+    given = replace(given, directories=replace(given.directories, temporary=(tmp_path / "checkpoints",)))
+    given = replace(given, tuning=msgspec.structs.replace(QUICK, grace_seconds=0.0))
     agent = Agent(given)
     await agent.drain()
     agent.clean()

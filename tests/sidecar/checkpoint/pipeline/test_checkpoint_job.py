@@ -25,9 +25,9 @@ def work(any_rig, monkeypatch):
 
     def make(**changes):
         spec = msgspec.structs.replace(CheckpointSpec("memory://rig/base", "/seen"), **changes)
-        places = Directories(any_rig.control, checkpoints=any_rig.root, pins=any_rig.pins)
-        settings = Tuning(checkpoint=any_rig.settings, polling=any_rig.polling)
-        config = AgentConfig(FerrySpec(checkpoints=spec, lineage="run"), places, settings=settings)
+        directories = Directories(any_rig.control, checkpoints=any_rig.root, holds=any_rig.pins)
+        tuning = Tuning(checkpoint=any_rig.settings, polling=any_rig.polling)
+        config = AgentConfig(FerrySpec(checkpoints=spec, lineage="run"), directories, tuning=tuning)
         return CheckpointJob(spec, config, Journal(any_rig.control), AgentState(Status()))
 
     return make
