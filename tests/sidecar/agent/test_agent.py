@@ -190,7 +190,7 @@ async def test_a_drain_names_what_it_could_not_make_durable_also_after_the_grace
 ) -> None:
     spec = CheckpointSpec(f"file://{tmp_path}/destination", complete=Completion.MARKED)
     short = msgspec.structs.replace(QUICK, grace_seconds=0.0)
-    async with running(replace(config(checkpoints=spec), settings=short)) as agent:
+    async with running(replace(config(checkpoints=spec), tuning=short)) as agent:
         await settled(agent)
         (tmp_path / "checkpoints" / "last.bin").write_bytes(b"nobody marks it")
         await agent.drain()
@@ -300,7 +300,9 @@ async def test_a_missing_secret_is_named(
     config: Callable[..., AgentConfig], running: Running, tmp_path: Path
 ) -> None:
     good = config()
-    lost = AgentConfig(good.spec, good.directories, dataset_secrets={"": tmp_path / "nowhere"}, tuning=QUICK, in_pod=True)
+    lost = AgentConfig(
+        good.spec, good.directories, dataset_secrets={"": tmp_path / "nowhere"}, tuning=QUICK, in_pod=True
+    )
     async with running(lost) as agent:
         assert await settled(agent) is AgentPhase.REFUSED
         assert "the Secret mounted at" in str(agent.state.gate().problems[0])

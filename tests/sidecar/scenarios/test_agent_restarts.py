@@ -96,7 +96,7 @@ async def test_a_worker_that_starts_again_waits_for_a_store_that_does_not_answer
     (tmp_path / "checkpoints" / "epoch-1.bin").write_bytes(b"one")
     monkeypatch.setattr(CheckpointJob, "ferry", failing(Unavailable.of("no route"), 3))
     impatient = msgspec.structs.replace(QUICK, startup_timeout=0.0)
-    async with running(replace(config(), settings=impatient)) as agent:
+    async with running(replace(config(), tuning=impatient)) as agent:
         assert await settled(agent) is AgentPhase.OPEN
         assert agent.answers.flush is not None
         assert (await agent.answers.flush(20, FlushRequest())).durable
