@@ -1,4 +1,4 @@
-"""Bodies of writes: cut into parts, and read in a thread where reading may block."""
+"""The body of a write: split into parts, and read in a thread if reading may block."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ def as_bytes(body: Body) -> bytes:
 
 
 def parts_of(body: Body, size: int) -> Iterator[bytes]:
-    """The body in parts of exactly `size` bytes, the last one shorter; none where the body is empty."""
+    """Split the body into parts of exactly `size` bytes, the last one shorter; an empty body has none."""
     chunks = (body,) if isinstance(body, bytes | bytearray | memoryview) else body
-    held = bytearray()
+    part = bytearray()
     for chunk in chunks:
-        view = memoryview(chunk)
-        while view:
-            taken = size - len(held)
-            held += view[:taken]
-            view = view[taken:]
-            if len(held) == size:
-                yield bytes(held)
-                held.clear()
-    if held:
-        yield bytes(held)
+        rest = memoryview(chunk)
+        while rest:
+            missing = size - len(part)
+            part += rest[:missing]
+            rest = rest[missing:]
+            if len(part) == size:
+                yield bytes(part)
+                part.clear()
+    if part:
+        yield bytes(part)
 
 
 class BodySource:
-    """A body on its way into an engine, in parts.
+    """A body that an engine uploads in parts.
 
     Engines may wrap what a body raises; `failure` keeps the original, which the caller must get.
     """
 
-    def __init__(self, body: Body, size: int, largest: int) -> None:
+    def __init__(self, body: Body, part_bytes: int, max_bytes: int) -> None:
         self.failure: BaseException | None = None
-        self._parts = parts_of(body, size)
-        self._size = size
-        self._left = largest // size
+        self._parts = parts_of(body, part_bytes)
+        self._part_bytes = part_bytes
+        self._parts_left = max_bytes // part_bytes
         self._stopped = False
 
     def stop(self) -> None:
-        """Let the next part fail, so that the engine abandons the upload."""
+        """Make the next part fail, so that the engine abandons the upload."""
         self._stopped = True
 
     def next_part(self) -> bytes:
-        """The next part, empty at the end. Blocks while the body does."""
+        """The next part, or empty at the end. Blocks while the body does."""
         try:
             return self._next_part()
         except BaseException as error:
@@ -61,22 +61,22 @@ class BodySource:
         if self._stopped:
             raise InterruptedError("the upload was cancelled")
         part = next(self._parts, b"")
-        self._left -= 1
-        if part and self._left < 0:
+        self._parts_left -= 1
+        if part and self._parts_left < 0:
             raise Refused.of(
                 "an object is larger than an upload in parts can be",
-                f"more than {self._size} bytes in each part",
+                f"more than {self._part_bytes} bytes in each part",
                 "Write it as several files",
             )
         return part
 
-    async def begin(self) -> bytes | None:
-        """The whole body, where it fits into less than a part; else None and `stream` has it all."""
+    async def read_small(self) -> bytes | None:
+        """The complete body if it is shorter than one part; otherwise None, and `stream` yields all of it."""
         first = await asyncio.to_thread(self.next_part)
-        if len(first) < self._size:
+        if len(first) < self._part_bytes:
             return first
         self._parts = chain((first,), self._parts)
-        self._left += 1
+        self._parts_left += 1
         return None
 
     async def stream(self) -> AsyncIterator[bytes]:

@@ -208,8 +208,8 @@ class _Waiting(JobQueue):
         super().__init__(requests, iter(()), lambda job, why: None)
         self._queue, self._landing = queue, landing
 
-    async def lot(self) -> Sequence[Job]:
-        """See `Work.lot`."""
+    async def next_batch(self) -> Sequence[Job]:
+        """See `JobSource.next_batch`."""
         while entries := await self._queue.take():
             jobs = [
                 ObjectJob(number, entry, Entry(str(number), entry.size, entry.tag), self._landing)

@@ -131,7 +131,7 @@ class Fetcher:
         try:
             await lane.run()
         except OSError as error:
-            name = lane.failed.entry.name if lane.failed is not None else "a file"
+            name = lane.failed_job.entry.name if lane.failed_job is not None else "a file"
             raise write_refused(self._stage.root, name, error) from error
 
     async def _elsewhere(self, process: WorkerHandle) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from podferry.contract.errors import FerryError
-from podferry.storage.http.connection import GetJob, body_of
+from podferry.storage.http.connection import GetJob, body_bytes
 from podferry.storage.http.response_head import UnexpectedResponse
 from podferry.storage.request_builder import Origin, RequestBuilder
 
@@ -37,11 +37,11 @@ class JobQueue:
 
     @property
     def origin(self) -> Origin:
-        """See `Work.origin`."""
+        """See `JobSource.origin`."""
         return self._origin
 
-    async def lot(self) -> Sequence[GetJob]:
-        """See `Work.lot`."""
+    async def next_batch(self) -> Sequence[GetJob]:
+        """See `JobSource.next_batch`."""
         while jobs := self._take():
             if await self.prepared(jobs):
                 return jobs
@@ -64,7 +64,7 @@ class JobQueue:
         count = 0
         for job in self._jobs:
             taken.append(job)
-            count += body_of(job)
+            count += body_bytes(job)
             if len(taken) >= BATCH_JOBS or count >= BATCH_BYTES:
                 break
         return taken
@@ -74,9 +74,9 @@ class JobQueue:
             self._refused(job, UnexpectedResponse(why))
 
     def request(self, job: GetJob) -> bytes:
-        """See `Work.request`."""
-        return self._requests.build(job.entry, job.start, job.length, "HEAD" if job.bodiless else "GET")
+        """See `JobSource.request`."""
+        return self._requests.build(job.entry, job.start, job.length, "HEAD" if job.head_only else "GET")
 
-    def refused(self, job: GetJob, why: UnexpectedResponse) -> None:
-        """See `Work.refused`."""
-        self._refused(job, why)
+    def fall_back(self, job: GetJob, reason: UnexpectedResponse) -> None:
+        """See `JobSource.fall_back`."""
+        self._refused(job, reason)

@@ -73,7 +73,7 @@ class ObjectJob:
         "sum",
     )
     start = 0
-    bodiless = False
+    head_only = False
 
     def __init__(
         self, number: int, entry: Entry, file: Entry, landing: ChunkSink, wanted: Checksum | None = None
@@ -85,13 +85,13 @@ class ObjectJob:
         self._states = landing.verify and wanted is None
         self.sum = wanted
 
-    def begin(self, head: ResponseHead) -> None:
+    def receive_head(self, head: ResponseHead) -> None:
         """See `podferry.storage.http.connection.GetJob`."""
         self._path = None
         if self._states:
-            self.sum = response_checksum(head.raw, self.entry) if head.states else None
+            self.sum = response_checksum(head.raw, self.entry) if head.may_have_checksum else None
 
-    def take(self, data: memoryview, offset: int) -> None:
+    def receive_body(self, data: memoryview, offset: int) -> None:
         """See `podferry.storage.http.connection.GetJob`."""
         if len(data) == self.length:
             if self.sum is not None and not matches(self.sum, data):
@@ -131,7 +131,7 @@ class RangeJob:
     """
 
     __slots__ = ("_crc", "_landing", "entry", "kind", "length", "number", "path", "start", "sum")
-    bodiless = False
+    head_only = False
 
     def __init__(
         self,
@@ -148,14 +148,14 @@ class RangeJob:
         self._crc = 0
         self.sum: Checksum | None = None
 
-    def begin(self, head: ResponseHead) -> None:
+    def receive_head(self, head: ResponseHead) -> None:
         """See `podferry.storage.http.connection.GetJob`."""
         self._crc = 0
-        if self.kind is None and self._landing.ranges_state and head.states:
+        if self.kind is None and self._landing.ranges_state and head.may_have_checksum:
             self.sum = response_checksum(head.raw, self.entry)
             self.kind = range_kind(self.sum) if self.sum is not None else None
 
-    def take(self, data: memoryview, offset: int) -> None:
+    def receive_body(self, data: memoryview, offset: int) -> None:
         """See `podferry.storage.http.connection.GetJob`."""
         self._landing.stage.write(self.path, data, self.start + offset)
         if self.kind is not None:
@@ -177,15 +177,15 @@ class HeadJob:
 
     __slots__ = ("entry", "length", "number", "sum")
     start = 0
-    bodiless = True
+    head_only = True
 
     def __init__(self, number: int, entry: Entry) -> None:
         self.number, self.entry, self.length = number, entry, entry.size
         self.sum: Checksum | None = None
 
-    def begin(self, head: ResponseHead) -> None:
+    def receive_head(self, head: ResponseHead) -> None:
         """See `podferry.storage.http.connection.GetJob`."""
-        self.sum = response_checksum(head.raw, self.entry) if head.states else None
+        self.sum = response_checksum(head.raw, self.entry) if head.may_have_checksum else None
 
-    def take(self, data: memoryview, offset: int) -> None:
+    def receive_body(self, data: memoryview, offset: int) -> None:
         """See `podferry.storage.http.connection.GetJob`: never, as there is no body."""

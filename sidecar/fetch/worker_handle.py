@@ -98,7 +98,7 @@ class WorkerHandle:
 
     async def _feed(self, writer: asyncio.StreamWriter) -> None:
         put(writer, self._begin)
-        while jobs := await self._lots.lot():
+        while jobs := await self._lots.next_batch():
             taken = [job for job in jobs if isinstance(job, ObjectJob | RangeJob)]
             self._jobs |= {(job.number, job.start): job for job in taken}
             put(writer, JobBatch([self._errand(job) for job in taken]))
@@ -142,13 +142,13 @@ class WorkerHandle:
         if outcome.sum is not None:
             job.sum = outcome.sum
         if outcome.refused:
-            self._lots.refused(job, UnexpectedResponse(outcome.refused))
+            self._lots.fall_back(job, UnexpectedResponse(outcome.refused))
         else:
             self._settled(job, outcome)
 
     def _give_back(self) -> None:
         for job in self._jobs.values():
-            self._lots.refused(job, UnexpectedResponse("the process that had it has ended"))
+            self._lots.fall_back(job, UnexpectedResponse("the process that had it has ended"))
         self._jobs.clear()
 
 

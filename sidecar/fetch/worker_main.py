@@ -53,7 +53,7 @@ class RemoteJobs:
         """See `Work.origin`."""
         return self._origin
 
-    async def lot(self) -> Sequence[GetJob]:
+    async def next_batch(self) -> Sequence[GetJob]:
         """See `Work.lot`. As much as the agent gives: it knows what is left."""
         # A lane that gives up stops asking, perhaps in the middle of a frame: who asks next gets all of it.
         self._coming = self._coming or asyncio.ensure_future(get(self._reader, JobBatch))
@@ -77,16 +77,16 @@ class RemoteJobs:
         assert isinstance(job, ObjectJob | RangeJob)  # noqa: S101 - there are no others here
         return self._requests[job.number, job.start]
 
-    def refused(self, job: GetJob, why: UnexpectedResponse) -> None:
+    def fall_back(self, job: GetJob, why: UnexpectedResponse) -> None:
         """See `Work.refused`."""
         assert isinstance(job, ObjectJob | RangeJob)  # noqa: S101 - as above
         self._done(JobResult(job.number, job.start, None, job.sum, str(why)))
 
     async def give_back(self, report: Callable[[], None]) -> None:
         """The lane has given up: what still comes is for the agent."""
-        while jobs := await self.lot():
+        while jobs := await self.next_batch():
             for job in jobs:
-                self.refused(job, UnexpectedResponse("the lane has ended"))
+                self.fall_back(job, UnexpectedResponse("the lane has ended"))
             report()
 
     def _whole(self, job: ObjectJob) -> None:
@@ -116,8 +116,8 @@ async def main(end: socket.socket, parent: int) -> None:
         outcomes, errands.outcomes = errands.outcomes, []
         if outcomes or last:
             failed = (failure.errno or 0, failure.strerror or str(failure)) if failure else None
-            name = lane.failed.entry.name if lane.failed else ""
-            put(writer, WorkerReport(outcomes, meter.take(), failed, name, last, lane.wanted))
+            name = lane.failed_job.entry.name if lane.failed_job else ""
+            put(writer, WorkerReport(outcomes, meter.take(), failed, name, last, lane.target_connections))
 
     async def tell() -> None:
         while True:

@@ -1,9 +1,9 @@
-"""How many connections a lane needs, from what it sees while it works. Pure.
+"""Decides how many connections a pool needs, from samples of its own progress. Pure.
 
-A loop that is busy has enough of them: more would only wait for the processor. One that waits needs as many
-more as it waits: with 8 connections and a tenth of a core in use, 80 keep the core busy, whether the time
-goes into the first byte or into a slow connection. Where more connections bring no more bytes, the link or
-the server is the limit, and they are given back.
+A loop that is busy has enough of them: more would only wait for the processor. A loop that waits needs more
+in proportion: if 8 connections use a tenth of a core, 80 keep the core busy, whether the time goes into the
+first byte or into a slow connection. If more connections do not transfer more, the link or the server is the
+limit, and they are closed again.
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ from __future__ import annotations
 import msgspec
 
 INITIAL_CONNECTIONS = 8
-"""Connections to begin with: they fill a core where the server is near."""
-BUSY = 0.85
-"""Share of a core in use from which more connections bring nothing."""
-STEP = 8
-"""The most that one look multiplies them by: the first answers of a cold server say little."""
-GAIN = 1.1
-"""How much faster it must go after there are more of them, to keep them: less is noise."""
-PATIENCE = 3
-"""Looks after growing until the gain is judged: what is under way must come first."""
-CALM, LONG_CALM = 64, 1024
-"""Looks until it is tried again with more: two seconds where more brought nothing, which one burst before may
-have made so, and half a minute where the server asked for less."""
+"""They fill a core if the server is near."""
+BUSY_SHARE = 0.85
+"""Share of a core from which more connections gain nothing."""
+MAX_GROWTH = 8
+"""Largest factor of one step: the first responses of a cold server say little."""
+MIN_SPEEDUP = 1.1
+"""How much faster the transfer must be to keep the added connections: less is noise."""
+TRIAL_SAMPLES = 3
+"""Samples until added connections are judged: their first requests must complete."""
+HOLD_SAMPLES, RATE_LIMITED_HOLD_SAMPLES = 64, 1024
+"""Samples until growth is tried again: two seconds after it gained nothing, which a burst just before may
+explain, and half a minute after the server asked for less."""
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """What was seen since the look before.
+    """Progress of a pool: totals, or what `-` leaves between two of them.
 
     Attributes:
-        seconds: How long that is.
-        cpu: Seconds that this thread ran, or was ready to: on a machine that others use too, or with a limit
-            of its own, it is as busy as it can be while it waits for a processor.
-        bytes: That came.
-        jobs: That were finished.
+        seconds: Time.
+        cpu: Seconds that this thread ran or was ready to run: on a shared machine, or under a CPU limit, it
+            is fully busy while it waits for a processor.
+        bytes: Received.
+        jobs: Completed.
     """
 
     seconds: float
@@ -41,70 +41,71 @@ class Sample(msgspec.Struct, frozen=True):
     bytes: int
     jobs: int
 
+    def __sub__(self, before: Sample) -> Sample:
+        return Sample(
+            self.seconds - before.seconds,
+            self.cpu - before.cpu,
+            self.bytes - before.bytes,
+            self.jobs - before.jobs,
+        )
+
 
 class ConcurrencyController:
-    """Decides after each look.
+    """Adapts the number of connections after each sample.
 
     Attributes:
-        connections: As many as there should be.
+        connections: The target.
 
     Args:
-        most: Connections that memory and the work allow.
-        first: Connections to begin with.
+        max_connections: What memory and the work allow.
+        initial: Connections to start with.
     """
 
-    def __init__(self, most: int, first: int = INITIAL_CONNECTIONS) -> None:
-        self._most = max(1, most)
-        self.connections = min(first, self._most)
-        self._before: tuple[int, float] | None = None
-        self._since = 0
-        self._begun = False
-        self._ceiling, self._calm = self._most, 0
+    def __init__(self, max_connections: int, initial: int = INITIAL_CONNECTIONS) -> None:
+        self._max = max(1, max_connections)
+        self.connections = min(initial, self._max)
+        self._before_trial: tuple[int, float] | None = None
+        self._trial_samples = 0
+        self._warmed_up = False
+        self._ceiling, self._hold = self._max, 0
 
-    def look(self, seen: Sample) -> int:
-        """How many connections there should be from now on."""
-        if seen.seconds <= 0 or not (seen.jobs or seen.bytes):
-            return self.connections
-        if not self._begun:  # most of this look went into connecting, and says nothing of what comes
-            self._begun = True
-            return self.connections
-        self._calm -= 1
-        if self._calm <= 0:
-            self._ceiling = self._most
-        if self._before is not None:
-            self._judge(seen)
-            return self.connections
-        busy = seen.cpu / seen.seconds
-        if busy < BUSY and self.connections < self._ceiling:
-            self._grow(seen, max(busy, 1 / STEP))
-        return self.connections
+    def update(self, sample: Sample) -> None:
+        """Set `connections` to what the sample suggests."""
+        if sample.seconds <= 0 or not (sample.jobs or sample.bytes):
+            return
+        if not self._warmed_up:  # most of the first sample went into connecting: not representative
+            self._warmed_up = True
+            return
+        self._hold -= 1
+        if self._hold <= 0:
+            self._ceiling = self._max
+        if self._before_trial is not None:
+            self._judge_trial(sample, *self._before_trial)
+            return
+        busy = sample.cpu / sample.seconds
+        if busy < BUSY_SHARE and self.connections < self._ceiling:
+            self._start_trial(sample, max(busy, 1 / MAX_GROWTH))
 
-    def slow_down(self) -> int:
-        """The server asks for less: half of them, and no more than that for a while."""
+    def slow_down(self) -> None:
+        """The server is rate limiting: halve the target and do not exceed it for a while."""
         self.connections = max(1, self.connections // 2)
-        self._before = None
-        self._stay(LONG_CALM)
-        return self.connections
+        self._before_trial = None
+        self._ceiling, self._hold = self.connections, RATE_LIMITED_HOLD_SAMPLES
 
-    def _stay(self, looks: int) -> None:
-        self._ceiling, self._calm = self.connections, looks
-
-    def _grow(self, seen: Sample, busy: float) -> None:
-        self._before, self._since = (self.connections, _rate(seen)), 0
+    def _start_trial(self, sample: Sample, busy: float) -> None:
+        self._before_trial, self._trial_samples = (self.connections, _rate(sample)), 0
         self.connections = min(max(self.connections + 1, int(self.connections / busy)), self._ceiling)
 
-    def _judge(self, seen: Sample) -> None:
-        """Whether growing has paid; what did not is taken back for a while."""
-        assert self._before is not None  # noqa: S101 - only after growing
-        fewer, rate = self._before
-        self._since += 1
-        if _rate(seen) >= GAIN * rate:
-            self._before = None
-        elif self._since >= PATIENCE:
-            self.connections, self._before = fewer, None
-            self._stay(CALM)
+    def _judge_trial(self, sample: Sample, connections_before: int, rate_before: float) -> None:
+        """End the trial once growth has paid off, or has failed to and is undone."""
+        self._trial_samples += 1
+        if _rate(sample) >= MIN_SPEEDUP * rate_before:
+            self._before_trial = None
+        elif self._trial_samples >= TRIAL_SAMPLES:
+            self.connections, self._before_trial = connections_before, None
+            self._ceiling, self._hold = connections_before, HOLD_SAMPLES
 
 
-def _rate(seen: Sample) -> float:
-    """Bytes a second; an object counts as some too, so that empty ones are not nothing."""
-    return (seen.bytes + 4096 * seen.jobs) / seen.seconds
+def _rate(sample: Sample) -> float:
+    """Bytes per second; each object counts as 4 KiB more, so that empty ones count."""
+    return (sample.bytes + 4096 * sample.jobs) / sample.seconds

@@ -1,8 +1,8 @@
-"""One keep-alive connection of the lean lane: a request out, its answer into a buffer, and on.
+"""One keep-alive connection of the pool: sends a request, receives the response into a buffer, and repeats.
 
-The buffer belongs to the connection and is reused, so nothing is allocated for a body. What does not fit
-is given on in pieces while it comes. No task and no future stands behind a request: that is where the time
-of general clients goes.
+The buffer belongs to the connection and is reused, so nothing is allocated for a body. A body that does not
+fit is passed on in chunks as it arrives. There is no task and no future per request: that is where general
+clients spend their time.
 """
 
 from __future__ import annotations
@@ -14,52 +14,54 @@ from podferry.contract.manifest import Entry
 from podferry.storage.http.response_head import ResponseHead, UnexpectedResponse, read_head
 
 BUFFER_BYTES = 256 * 1024
-"""Bytes of a connection's buffer: a small object with its head, or one piece of a large one, which stays in
-the processor's cache between the network and the file."""
-TURN = 4 * BUFFER_BYTES
-"""Bytes of one object that are read before it is the turn of others: else the loop comes round ten times a
-second, and processes that help wait for their work."""
+"""Holds a small object with its head, or one chunk of a large one, which stays in the processor's cache
+between the network and the file."""
+FAIR_SHARE_BYTES = 4 * BUFFER_BYTES
+"""Bytes of one object that are read before other connections get a turn: otherwise the loop comes round ten
+times a second, and worker processes wait for their jobs."""
 
 
 class GetJob(Protocol):
     """A range of an object, and where its bytes go.
 
+    Calls: 1. `receive_head`, 2. `receive_body` until the range is complete. A retry starts with 1.
+
     Attributes:
         entry: The object.
         start, length: The range, bytes; at least one.
-        bodiless: Only the head is asked for, that of the whole object.
+        head_only: Whether to request the head of the complete object instead.
     """
 
     entry: Entry
     start: int
     length: int
-    bodiless: bool
+    head_only: bool
 
-    def begin(self, head: ResponseHead) -> None:
-        """The answer begins."""
+    def receive_head(self, head: ResponseHead) -> None:
+        """A response starts."""
 
-    def take(self, data: memoryview, offset: int) -> None:
-        """Bytes of the range, `offset` from its start, in order. The buffer is used again afterwards.
+    def receive_body(self, data: memoryview, offset: int) -> None:
+        """Write bytes of the range, `offset` from its start, in order. The buffer is reused afterwards.
 
         Raises:
-            UnexpectedResponse: With these the range is complete, and is not what the head says of it.
-            OSError: They cannot be kept.
+            UnexpectedResponse: The range is complete and does not match its checksum.
+            OSError: The bytes cannot be written.
         """
 
 
-def body_of(job: GetJob) -> int:
-    """Bytes that an answer to a job brings."""
-    return 0 if job.bodiless else job.length
+def body_bytes(job: GetJob) -> int:
+    """Length of the response body."""
+    return 0 if job.head_only else job.length
 
 
 class PoolCounters(Protocol):
-    """What a lane counts; plain numbers, since it bumps them for each object.
+    """What a pool counts; plain numbers, because it increments them for each object.
 
     Attributes:
-        jobs, bytes: That it has carried, counted by whoever drives the connections.
-        discarded: Bytes of what it could not carry to the end.
-        handed_over: Jobs that it gave back.
-        connections: That are open.
+        jobs, bytes: Completed jobs and received bytes, counted by the owner of the connections.
+        discarded: Bytes of responses that did not complete.
+        handed_over: Jobs that fell back to the store's own client.
+        connections: Open ones.
     """
 
     jobs: int
@@ -69,158 +71,157 @@ class PoolCounters(Protocol):
     connections: int
 
     def first_byte(self, seconds: float) -> None:
-        """An answer has begun, so long after it was asked for."""
+        """A response started, this long after its request."""
 
 
 class ConnectionOwner(Protocol):
-    """Who has the connections."""
+    """Schedules jobs on connections."""
 
-    meter: PoolCounters
+    counters: PoolCounters
     tag_field: bytes
 
     def opened(self, connection: Connection) -> None:
-        """A connection is there, and idle."""
+        """A connection is open and idle."""
 
-    def next(self, connection: Connection) -> tuple[GetJob, bytes] | None:
-        """The next job with its request; None where there is none now: then it is called again, or closed."""
+    def next_request(self, connection: Connection) -> tuple[GetJob, bytes] | None:
+        """The next job and its request. None: call `Connection.start_next` later, or it has been closed."""
 
-    def came(self, count: int) -> None:
-        """So many bytes of bodies have come."""
+    def received(self, count: int) -> None:
+        """`count` bytes of bodies were received."""
 
-    def finished(self) -> None:
-        """A job is done."""
+    def completed(self) -> None:
+        """A job is complete."""
 
-    def refused(self, job: GetJob, why: UnexpectedResponse) -> None:
-        """A job is for somebody else; its connection is closed."""
+    def fall_back(self, job: GetJob, reason: UnexpectedResponse) -> None:
+        """A job is for the store's own client; its connection is closed."""
 
-    def broken(self, job: GetJob | None, error: Exception) -> None:
-        """A job's bytes cannot be kept, or it could not be sent; its connection is closed."""
+    def failed(self, job: GetJob | None, error: Exception) -> None:
+        """A job's bytes cannot be written, or it could not be sent; its connection is closed."""
 
-    def lost(self, connection: Connection, job: GetJob | None, *, fresh: bool) -> None:
-        """The connection has ended; `fresh` says that nothing of an answer to the job had come."""
+    def closed(self, connection: Connection, job: GetJob | None, *, unanswered: bool) -> None:
+        """The connection has closed; `unanswered`: before the response to `job` started."""
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Carries one job after another.
+    """Runs one job after another.
 
     Attributes:
-        moved: Grows whenever bytes come: a look that finds it unchanged finds a stall.
-        job: What is under way.
+        reads: Number of reads; unchanged between two checks, the connection has stalled.
+        job: The current one.
     """
 
-    def __init__(self, driver: ConnectionOwner, loop: asyncio.AbstractEventLoop) -> None:
-        self._driver, self._now, self._soon = driver, loop.time, loop.call_soon
+    def __init__(self, owner: ConnectionOwner, loop: asyncio.AbstractEventLoop) -> None:
+        self._owner, self._now, self._call_soon = owner, loop.time, loop.call_soon
         self._buffer = bytearray(BUFFER_BYTES)
         self._view = memoryview(self._buffer)
         self._transport: asyncio.Transport | None = None
         self._head: ResponseHead | None = None
-        self._filled = self._taken = 0
+        self._filled = self._written = 0
         self._sent_at = 0.0
         self.job: GetJob | None = None
-        self.moved = 0
+        self.reads = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See `asyncio.BaseProtocol`."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's own class, with the same methods
-        self._driver.opened(self)
+        self._owner.opened(self)
         try:
-            self.pull()
+            self.start_next()
         except Exception as error:  # noqa: BLE001 - as in `buffer_updated`
-            self._driver.broken(self._drop(), error)
+            self._owner.failed(self._close(), error)
 
-    def pull(self) -> None:
-        """Begin the next job, where there is one."""
-        found = self._driver.next(self)
+    def start_next(self) -> None:
+        """Send the next request, if there is one."""
+        found = self._owner.next_request(self)
         if found is None:
             return
-        assert self._transport is not None  # noqa: S101 - nobody pulls before there is a transport
+        assert self._transport is not None  # noqa: S101 - it is only called on an open connection
         self.job, request = found
-        self._head, self._filled, self._taken = None, 0, 0
+        self._head, self._filled, self._written = None, 0, 0
         self._sent_at = self._now()
         self._transport.write(request)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """See `asyncio.BufferedProtocol`. Never empty: a full buffer has been given on."""
+        """See `asyncio.BufferedProtocol`. Never empty: a full buffer has been passed on."""
         return self._view[self._filled :]
 
     def buffer_updated(self, nbytes: int) -> None:
         """See `asyncio.BufferedProtocol`."""
-        self.moved += 1
+        self.reads += 1
         self._filled += nbytes
         job = self.job
-        if job is None:  # bytes that nobody asked for
+        if job is None:  # bytes without a request
             self.abort()
             return
         try:
-            head = self._head or self._begin(job)
+            head = self._head or self._read_head(job)
             if head is not None:
-                self._go_on(job, head)
-        except UnexpectedResponse as why:
-            self._drop()
-            self._driver.refused(job, why)
-        except Exception as error:  # noqa: BLE001 - the loop would only log it, and go on
-            self._drop()
-            self._driver.broken(job, error)
+                self._pass_on(job, head)
+        except UnexpectedResponse as reason:
+            self._close()
+            self._owner.fall_back(job, reason)
+        except Exception as error:  # noqa: BLE001 - the loop would only log it and continue
+            self._close()
+            self._owner.failed(job, error)
 
-    def _begin(self, job: GetJob) -> ResponseHead | None:
-        """Read the head, once all of it is there."""
+    def _read_head(self, job: GetJob) -> ResponseHead | None:
         if self._filled and self._sent_at:
-            self._driver.meter.first_byte(self._now() - self._sent_at)
+            self._owner.counters.first_byte(self._now() - self._sent_at)
             self._sent_at = 0.0
-        head = read_head(self._buffer, self._filled, job.entry, job.start, job.length, self._driver.tag_field)
+        head = read_head(self._buffer, self._filled, job.entry, job.start, job.length, self._owner.tag_field)
         if head is not None:
             self._head = head
-            job.begin(head)
+            job.receive_head(head)
         return head
 
-    def _go_on(self, job: GetJob, head: ResponseHead) -> None:
-        """Give on what has come: all of a small body at once, a large one whenever the buffer is full."""
-        first = 0 if self._taken else head.body
-        have = self._filled - first
-        left = body_of(job) - self._taken
-        if have > left:
-            raise UnexpectedResponse(f"{have - left} bytes more than were asked for")
-        if have < left and self._filled < BUFFER_BYTES:
+    def _pass_on(self, job: GetJob, head: ResponseHead) -> None:
+        """Pass on the body: a small one at once, a large one whenever the buffer is full."""
+        first = 0 if self._written else head.body_offset
+        available = self._filled - first
+        missing = body_bytes(job) - self._written
+        if available > missing:
+            raise UnexpectedResponse(f"{available - missing} bytes more than were requested")
+        if available < missing and self._filled < BUFFER_BYTES:
             return
-        if have:
-            job.take(self._view[first : self._filled], self._taken)
-            self._driver.came(have)
-        self._taken += have
+        if available:
+            job.receive_body(self._view[first : self._filled], self._written)
+            self._owner.received(available)
+        self._written += available
         self._filled = 0
-        if have == left:
-            self._finish(head)
-        elif self._taken % TURN < have:
-            self._let_others()
+        if available == missing:
+            self._complete(head)
+        elif self._written % FAIR_SHARE_BYTES < available:
+            self._yield_turn()
 
-    def _let_others(self) -> None:
-        """Read on after the others of this loop: libuv reads up to 32 times in a row."""
+    def _yield_turn(self) -> None:
+        """Read on after the other connections of this loop: libuv reads up to 32 times in a row."""
         if self._transport is not None:
             self._transport.pause_reading()
-            self._soon(self._read_on)
+            self._call_soon(self._resume_reading)
 
-    def _read_on(self) -> None:
+    def _resume_reading(self) -> None:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
 
-    def _finish(self, head: ResponseHead) -> None:
+    def _complete(self, head: ResponseHead) -> None:
         self.job = None
-        self._driver.finished()
-        if head.last:
+        self._owner.completed()
+        if head.closes:
             self.abort()
         else:
-            self.pull()
+            self.start_next()
 
-    def stalled(self) -> None:
-        """Nothing has come for too long."""
-        job = self._drop()
+    def abort_stalled(self) -> None:
+        """Close, because nothing has been received for too long."""
+        job = self._close()
         if job is not None:
-            self._driver.refused(job, UnexpectedResponse("nothing came for too long"))
+            self._owner.fall_back(job, UnexpectedResponse("nothing was received for too long"))
 
-    def _drop(self) -> GetJob | None:
-        """Close at once; the job that was under way."""
+    def _close(self) -> GetJob | None:
+        """Close at once and return the current job."""
         job, self.job = self.job, None
         if job is not None:
-            self._driver.meter.discarded += self._taken
+            self._owner.counters.discarded += self._written
         self.abort()
         return job
 
@@ -231,5 +232,5 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.BaseProtocol`."""
-        job = self._drop()
-        self._driver.lost(self, job, fresh=not self._filled and self._head is None)
+        job = self._close()
+        self._owner.closed(self, job, unanswered=not self._filled and self._head is None)

@@ -1,4 +1,4 @@
-"""Opens the lane's connections, to one of the store's addresses after the other."""
+"""Opens a pool's connections in the background, to each of the store's addresses in turn."""
 
 from __future__ import annotations
 
@@ -11,26 +11,58 @@ from typing import Any
 from podferry.storage.limits import LIMITS
 from podferry.storage.request_builder import Origin
 
+REDIAL_SECONDS = 0.5
+"""How long a connection that could not be opened still counts as pending."""
+
 
 class Dialer:
-    """Connects to one origin. Its name is looked up once: a large store answers with several addresses."""
+    """Connects to one origin. Its name is resolved once: a large store answers with several addresses.
 
-    def __init__(self, origin: Origin) -> None:
-        self._origin = origin
+    Args:
+        origin: Where to connect to.
+        make_protocol: Called for each connection.
+        on_failure: Called when one could not be opened.
+
+    Attributes:
+        tasks: The connections that are being opened.
+    """
+
+    def __init__(
+        self,
+        origin: Origin,
+        make_protocol: Callable[[], asyncio.BaseProtocol],
+        on_failure: Callable[[], None],
+    ) -> None:
+        self._origin, self._make_protocol, self._on_failure = origin, make_protocol, on_failure
         self._tls: dict[str, Any] = {}
         if origin.tls:
             self._tls = {"ssl": origin.context(), "server_hostname": origin.host}
         self._addresses: Iterator[str] | None = None
+        self.tasks: set[asyncio.Task[None]] = set()
 
-    async def dial(self, protocol: Callable[[], asyncio.BaseProtocol]) -> None:
-        """Open a connection and give it to a protocol.
+    def start(self) -> None:
+        """Open a connection in the background."""
+        task = asyncio.create_task(self._run())
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def _run(self) -> None:
+        try:
+            await self.dial()
+        except OSError:  # includes TimeoutError and certificate errors
+            self._on_failure()
+            await asyncio.sleep(REDIAL_SECONDS)
+
+    async def dial(self) -> None:
+        """Open a connection and wait until it is open.
 
         Raises:
-            OSError: The name is not known, nobody answers there, or its certificate is not trusted.
+            OSError: The name is unknown, nothing answers there, or its certificate is not trusted.
         """
         loop = asyncio.get_running_loop()
         if self._addresses is None:
             found = await loop.getaddrinfo(self._origin.host, self._origin.port, type=socket.SOCK_STREAM)
             self._addresses = cycle(dict.fromkeys(str(address[0]) for *_, address in found))
         async with asyncio.timeout(LIMITS.connect_seconds):
-            await loop.create_connection(protocol, next(self._addresses), self._origin.port, **self._tls)
+            address = next(self._addresses)
+            await loop.create_connection(self._make_protocol, address, self._origin.port, **self._tls)

@@ -1,4 +1,4 @@
-"""Which request fetches an object where none is signed: from web servers, or with a token."""
+"""Builds unsigned GET requests: for web servers, or with a token."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class PlainRequest(msgspec.Struct, frozen=True):
 
     Attributes:
         address: Where they go.
-        path: Path and query of a name, encoded as they are sent.
-        lines: Header lines that each request has, with their ends.
-        matches: Whether the store heeds `If-Match` with a listing's tag.
+        path: Encodes the path and query of a name.
+        lines: Header lines of each request, with their line ends.
+        matches: Whether the store honors `If-Match` with a listing's tag.
         checksum_needs_head: See `podferry.storage.request_builder.RequestBuilder`.
-        token: Further header lines, such as those with a token, that change meanwhile.
+        token: Further header lines that expire, such as those with a token.
     """
 
     address: Address
@@ -36,7 +36,7 @@ class PlainGetBuilder:
     """See `podferry.storage.request_builder.RequestBuilder`.
 
     Attributes:
-        origin: Where connections go.
+        origin: Where to connect to.
         checksum_needs_head: See `podferry.storage.request_builder.RequestBuilder`.
     """
 
@@ -48,7 +48,7 @@ class PlainGetBuilder:
 
     async def prepare(self, entries: Sequence[Entry]) -> None:
         """See `RequestBuilder.prepare`."""
-        del entries  # one token is for them all
+        del entries  # one token serves all of them
         if self._plain.token is not None:
             await self._plain.token.renew()
 
@@ -56,12 +56,12 @@ class PlainGetBuilder:
         """See `RequestBuilder.build`.
 
         Raises:
-            CredentialsMissing: Nothing has been prepared.
+            CredentialsMissing: `prepare` has not been called.
         """
         token = self._plain.token.held if self._plain.token else ""
         if token is None:
             raise CredentialsMissing.of("requests have no token yet", "", "Prepare them first")
-        matched = match_line(entry.tag) if self._plain.matches else ""
-        ranged = range_line(entry, start, length)
-        text = f"{method} {self._plain.path(entry.name)} {self._lines}{ranged}{matched}{token}\r\n"
+        match_header = match_line(entry.tag) if self._plain.matches else ""
+        range_header = range_line(entry, start, length)
+        text = f"{method} {self._plain.path(entry.name)} {self._lines}{range_header}{match_header}{token}\r\n"
         return text.encode("ascii")

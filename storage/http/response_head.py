@@ -1,9 +1,9 @@
-"""Reads the head of a response, and takes only what is plain beyond doubt.
+"""Parses the head of a plain response and refuses every other.
 
-A lean lane may refuse what it does not know: whatever is unusual is given to the store's own client. So this
-is no HTTP parser: it knows one shape of answer (RFC 9112, sections 4 to 6) and names the first thing that
-is otherwise. A server sends the same fields in the same order each time, so the last head's shape is kept,
-and reads the next one in half of the time; what is taken does not depend on it.
+The pool may refuse what it does not know, because the store's own client takes what it refuses. So this is
+not an HTTP parser: it accepts one shape of response (RFC 9112, sections 4 to 6) and names the first
+deviation. A server sends the same fields in the same order each time, so the shape of the last head is
+cached, which halves the time to parse the next; the cache does not change what is accepted.
 """
 
 from __future__ import annotations
@@ -15,171 +15,175 @@ import msgspec
 from podferry.contract.manifest import Entry
 
 MAX_HEAD_BYTES = 16 * 1024
-"""Bytes of a head; nginx and S3 keep theirs below 8 KiB."""
-END = b"\r\n\r\n"
-PARTIAL = b"HTTP/1.1 206"
-PLAIN = frozenset({b"HTTP/1.1 200", PARTIAL})
-SLOW = frozenset({b"HTTP/1.1 429", b"HTTP/1.1 503"})
+"""nginx and S3 keep their heads below 8 KiB."""
+HEAD_END = b"\r\n\r\n"
+PARTIAL_CONTENT = b"HTTP/1.1 206"
+ACCEPTED = frozenset({b"HTTP/1.1 200", PARTIAL_CONTENT})
+RATE_LIMITED = frozenset({b"HTTP/1.1 429", b"HTTP/1.1 503"})
 """RFC 6585, section 4, and S3's SlowDown."""
-LENGTH, RANGE = b"content-length", b"content-range"
-CODING, CONNECTION = b"content-encoding", b"connection"
-MATTER = frozenset({LENGTH, RANGE, CODING, CONNECTION})
-"""Fields that say how an answer is to be read; coming twice they may contradict themselves."""
-STORED = frozenset({b"identity", b"", b"aws-chunked"})
-"""Codings of bytes that come as they lie there: S3 keeps what their uploader declared of the way."""
-TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-"""A field's name, RFC 9110, 5.6.2."""
+CONTENT_LENGTH, CONTENT_RANGE = b"content-length", b"content-range"
+CONTENT_ENCODING, CONNECTION = b"content-encoding", b"connection"
+FRAMING_FIELDS = frozenset({CONTENT_LENGTH, CONTENT_RANGE, CONTENT_ENCODING, CONNECTION})
+"""Fields that decide how the body is read; a repeated one may contradict itself."""
+UNENCODED = frozenset({b"identity", b"", b"aws-chunked"})
+"""Encodings whose body is the stored bytes: S3 repeats what the uploader declared about its own transfer."""
+FIELD_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""RFC 9110, section 5.6.2."""
 
 
 class UnexpectedResponse(Exception):
-    """The answer is none that the lane takes.
+    """The response is not one that the pool accepts.
 
     Attributes:
-        slow: Whether the server asks for fewer requests.
+        rate_limited: Whether the server asks for fewer requests.
     """
 
-    def __init__(self, why: str, *, slow: bool = False) -> None:
-        super().__init__(why)
-        self.slow = slow
+    def __init__(self, reason: str, *, rate_limited: bool = False) -> None:
+        super().__init__(reason)
+        self.rate_limited = rate_limited
 
 
 class ResponseHead(msgspec.Struct, frozen=True, gc=False):
-    """A plain answer to what was asked.
+    """An accepted response to a request.
 
     Attributes:
-        body: Offset of the first byte behind the head.
-        raw: The head as it came, without the empty line that ends it.
-        last: Whether the server closes the connection behind this answer.
-        states: Whether a field may state a checksum: see `podferry.storage.checksum.response_header`.
+        body_offset: Offset of the first byte after the head.
+        raw: The head, without the empty line that ends it.
+        closes: Whether the server closes the connection after this response.
+        may_have_checksum: Whether a field may state one: see `podferry.storage.checksum.response_header`.
     """
 
-    body: int
+    body_offset: int
     raw: bytes
-    last: bool
-    states: bool
+    closes: bool
+    may_have_checksum: bool
 
 
 class HeadShape(msgspec.Struct, frozen=True):
-    """What heads of one kind have in common.
+    """What heads of one server have in common.
 
     Attributes:
-        pattern: All lines of a head; its groups are what differs and matters, empty where it is missing:
-            length, range and tag.
+        pattern: Matches the complete head; its groups `length`, `range` and `tag` are the values that vary
+            and matter, empty if the field is missing.
         partial: Whether the status is 206.
-        last: See `ResponseHead`, as `states`.
+        closes, may_have_checksum: See `ResponseHead`.
     """
 
     pattern: re.Pattern[bytes]
     partial: bool
-    last: bool
-    states: bool
+    closes: bool
+    may_have_checksum: bool
 
 
-_shapes: dict[bytes, HeadShape] = {}
-"""The last head's, by `tag_field`."""
+_last_shapes: dict[bytes, HeadShape] = {}
+"""By `tag_field`."""
 
 
 def read_head(
-    received: bytearray, count: int, entry: Entry, start: int, length: int, tag_field: bytes = b"etag"
+    buffer: bytearray, filled: int, entry: Entry, start: int, length: int, tag_field: bytes = b"etag"
 ) -> ResponseHead | None:
-    """The head of an answer, None while it is not all there.
+    """Parse the head of a response, or return None while it is incomplete.
 
     Args:
-        received: Holds the answer from its first byte on.
-        count: How many bytes of it have come.
-        entry: What was asked for.
-        start: Of the range that was asked for, bytes.
-        length: Of it; all of the object counts as no range.
+        buffer: Holds the response from its first byte on.
+        filled: Bytes of it that have been received.
+        entry: The requested object.
+        start: Of the requested range, bytes.
+        length: Of that range; a request for the complete object has no `Range`.
         tag_field: See `podferry.storage.request_builder.Origin`.
 
     Raises:
-        UnexpectedResponse: It is not the plain answer to that.
+        UnexpectedResponse: It is not the plain response to that request.
     """
-    end = received.find(END, 0, count)
-    if end > MAX_HEAD_BYTES or (end < 0 and count > MAX_HEAD_BYTES):
+    end = buffer.find(HEAD_END, 0, filled)
+    if end > MAX_HEAD_BYTES or (end < 0 and filled > MAX_HEAD_BYTES):
         raise UnexpectedResponse(f"a head of more than {MAX_HEAD_BYTES} bytes")
     if end < 0:
         return None
-    raw = bytes(received[:end])
-    # What ends a line for one reader alone makes two of one.
+    raw = bytes(buffer[:end])
+    # A lone CR or LF ends a line for some readers only: they would see other fields.
     if not raw.count(b"\r") == raw.count(b"\n") == raw.count(b"\r\n") or b"\0" in raw:
-        raise UnexpectedResponse(f"the head {_shown(raw)}")
-    shape = _shapes.get(tag_field)
-    found = shape.pattern.fullmatch(raw) if shape is not None else None
-    if shape is None or found is None:
-        shape = _shapes[tag_field] = _shape(raw, tag_field)
-        found = shape.pattern.fullmatch(raw)
-        assert found is not None  # noqa: S101 - it was made of this head
-    stated, ranged, tag = found.group("length", "range", "tag")
-    if stated != b"%d" % length:
-        raise UnexpectedResponse(f"Content-Length {_shown(stated) or 'missing'}, {length} were asked for")
-    _check_range(shape, ranged, entry, start, length)
+        raise UnexpectedResponse(f"the head {_printable(raw)}")
+    shape = _last_shapes.get(tag_field)
+    match = shape.pattern.fullmatch(raw) if shape is not None else None
+    if shape is None or match is None:
+        shape = _last_shapes[tag_field] = _parse_shape(raw, tag_field)
+        match = shape.pattern.fullmatch(raw)
+        assert match is not None  # noqa: S101 - the pattern was made from this head
+    content_length, content_range, tag = match.group("length", "range", "tag")
+    if content_length != b"%d" % length:
+        raise UnexpectedResponse(
+            f"Content-Length {_printable(content_length) or 'missing'}, {length} were requested"
+        )
+    _check_range(shape, content_range, entry, start, length)
     if tag_field and tag.strip(b'"') != entry.tag.strip('"').encode() and entry.tag:
-        raise UnexpectedResponse(f"the tag {_shown(tag) or 'missing'}, {entry.tag} was listed")
-    return ResponseHead(end + len(END), raw, shape.last, shape.states)
+        raise UnexpectedResponse(f"the tag {_printable(tag) or 'missing'}, {entry.tag} was listed")
+    return ResponseHead(end + len(HEAD_END), raw, shape.closes, shape.may_have_checksum)
 
 
-def _check_range(shape: HeadShape, found: bytes, entry: Entry, start: int, length: int) -> None:
+def _check_range(shape: HeadShape, content_range: bytes, entry: Entry, start: int, length: int) -> None:
     if start == 0 and length == entry.size:
         if shape.partial:
-            raise UnexpectedResponse("a part of what was asked for whole")
+            raise UnexpectedResponse("206 to a request for the complete object")
         return
-    wanted = b"bytes %d-%d/%d" % (start, start + length - 1, entry.size)
-    if not shape.partial or found != wanted:
+    expected = b"bytes %d-%d/%d" % (start, start + length - 1, entry.size)
+    if not shape.partial or content_range != expected:
         raise UnexpectedResponse(
-            f"Content-Range {_shown(found) or 'missing'}, {wanted.decode()} was asked for"
+            f"Content-Range {_printable(content_range) or 'missing'}, {expected.decode()} was requested"
         )
 
 
-def _shape(raw: bytes, tag_field: bytes) -> HeadShape:
-    """Read a head line by line; heads of its shape need not be read so again.
+def _parse_shape(raw: bytes, tag_field: bytes) -> HeadShape:
+    """Parse a head line by line; later heads of its shape need not be.
 
     Raises:
         UnexpectedResponse: It is not plain.
     """
     status, *lines = raw.split(b"\r\n")
-    if status[:12] not in PLAIN or status[12:13] not in {b" ", b""}:
-        raise UnexpectedResponse(_shown(status) or "an empty status line", slow=status[:12] in SLOW)
-    groups = {LENGTH: b"length", RANGE: b"range", tag_field: b"tag"}
+    if status[:12] not in ACCEPTED or status[12:13] not in {b" ", b""}:
+        reason = _printable(status) or "an empty status line"
+        raise UnexpectedResponse(reason, rate_limited=status[:12] in RATE_LIMITED)
+    groups = {CONTENT_LENGTH: b"length", CONTENT_RANGE: b"range", tag_field: b"tag"}
     fields: dict[bytes, bytes] = {}
-    pattern = [re.escape(status)]
+    patterns = [re.escape(status)]
     for line in lines:
-        name, value = _field(line)
-        if name in fields and (name in MATTER or name == tag_field):
-            raise UnexpectedResponse(f"{_shown(name)} twice")
+        name, value = _parse_field(line)
+        if name in fields and (name in FRAMING_FIELDS or name == tag_field):
+            raise UnexpectedResponse(f"{_printable(name)} twice")
         fields[name] = value
-        pattern.append(_pattern(line, groups.pop(name, b""), whole=name in MATTER))
+        patterns.append(_line_pattern(line, groups.pop(name, b""), fixed=name in FRAMING_FIELDS))
     if b"transfer-encoding" in fields:
         raise UnexpectedResponse("a transfer coding")
-    if fields.get(CODING, b"").lower() not in STORED:
-        raise UnexpectedResponse(f"Content-Encoding {_shown(fields[CODING])}")
+    if fields.get(CONTENT_ENCODING, b"").lower() not in UNENCODED:
+        raise UnexpectedResponse(f"Content-Encoding {_printable(fields[CONTENT_ENCODING])}")
     missing = b"".join(b"(?P<%s>)" % group for group in groups.values())
-    states = any(name.startswith(b"x-") or name == b"content-md5" for name in fields)
-    last = fields.get(CONNECTION, b"").lower() == b"close"
-    return HeadShape(re.compile(rb"\r\n".join(pattern) + missing), status.startswith(PARTIAL), last, states)
+    may_have_checksum = any(name.startswith(b"x-") or name == b"content-md5" for name in fields)
+    closes = fields.get(CONNECTION, b"").lower() == b"close"
+    pattern = re.compile(rb"\r\n".join(patterns) + missing)
+    return HeadShape(pattern, status.startswith(PARTIAL_CONTENT), closes, may_have_checksum)
 
 
-def _field(line: bytes) -> tuple[bytes, bytes]:
+def _parse_field(line: bytes) -> tuple[bytes, bytes]:
     """A field's name in lower case, and its value."""
     name, colon, value = line.partition(b":")
-    if not colon or not TOKEN.fullmatch(name):
-        raise UnexpectedResponse(f"the line {_shown(line)}")
+    if not colon or not FIELD_NAME.fullmatch(name):
+        raise UnexpectedResponse(f"the line {_printable(line)}")
     return name.lower(), value.strip(b" \t")
 
 
-def _pattern(line: bytes, group: bytes, *, whole: bool) -> bytes:
-    """What lines like this look like.
+def _line_pattern(line: bytes, group: bytes, *, fixed: bool) -> bytes:
+    """Match lines like `line`.
 
     Args:
         line: One of them.
-        group: What its value becomes, if anything.
-        whole: Otherwise, whether the value belongs to the shape: it decides how the answer is read.
+        group: Name of the group that captures the value, or empty.
+        fixed: Without a group: whether the value is part of the shape, as it decides how the body is read.
     """
-    if whole and not group:
+    if fixed and not group:
         return re.escape(line)
     name = re.escape(line.partition(b":")[0])
     return name + (rb":[ \t]*+(?P<%s>[^\r]*+)" % group if group else rb":[^\r]*+")
 
 
-def _shown(text: bytes) -> str:
+def _printable(text: bytes) -> str:
     return repr(text[:80].decode("latin-1"))[1:-1]

@@ -149,7 +149,7 @@ class ObstoreStore:
             await self._create(name, key, await asyncio.to_thread(as_bytes, body))
             return
         source = BodySource(body, self._limits.part_bytes, self._limits.largest_object)
-        small = await source.begin()
+        small = await source.read_small()
         upload = asyncio.ensure_future(self._upload(key, small, source))
         try:
             await _finished(upload, source)

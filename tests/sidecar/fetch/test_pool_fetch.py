@@ -337,13 +337,13 @@ async def test_a_lot_that_was_given_up_half_read_is_read_whole():
     frame = msgspec.msgpack.encode(JobBatch([errand]))
     frame = len(frame).to_bytes(4, "big") + frame
     reader.feed_data(frame[:10])
-    first = asyncio.create_task(errands.lot())
+    first = asyncio.create_task(errands.next_batch())
     await asyncio.sleep(0)
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first
     reader.feed_data(frame[10:])
-    assert [job.number for job in await asyncio.wait_for(errands.lot(), 10)] == [1]
+    assert [job.number for job in await asyncio.wait_for(errands.next_batch(), 10)] == [1]
 
 
 def test_two_processes_never_grow_the_same_file(stage, monkeypatch):

@@ -3,28 +3,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.storage.http.concurrency import (
-    CALM,
+    HOLD_SAMPLES,
     INITIAL_CONNECTIONS,
-    LONG_CALM,
-    PATIENCE,
+    RATE_LIMITED_HOLD_SAMPLES,
+    TRIAL_SAMPLES,
     ConcurrencyController,
     Sample,
 )
 
-MOST = 400
+MAX_CONNECTIONS = 400
 
 
-def looks(pace, rate, cpu_of, count=40, seconds=0.03):
-    """What a pace comes to where `rate` tells the jobs a second of so many connections."""
+def settled(controller, rate, cpu_of, count=40, seconds=0.03):
+    """The target after some samples; `rate` maps connections to jobs per second."""
     for _ in range(count):
-        jobs = rate(pace.connections) * seconds
-        pace.look(Sample(seconds, min(cpu_of(jobs), seconds), int(jobs * 30_000), int(jobs)))
-    return pace.connections
+        jobs = rate(controller.connections) * seconds
+        controller.update(Sample(seconds, min(cpu_of(jobs), seconds), int(jobs * 30_000), int(jobs)))
+    return controller.connections
 
 
 def test_a_near_server_needs_few():
     assert (
-        looks(ConcurrencyController(MOST), lambda count: 15_000, lambda jobs: jobs * 70e-6)
+        settled(ConcurrencyController(MAX_CONNECTIONS), lambda count: 15_000, lambda jobs: jobs * 70e-6)
         == INITIAL_CONNECTIONS
     )
 
@@ -32,7 +32,7 @@ def test_a_near_server_needs_few():
 @pytest.mark.parametrize("latency", [0.02, 0.1])
 def test_a_distant_one_gets_as_many_as_keep_a_core_busy(latency):
     cost = 70e-6
-    found = looks(
+    found = settled(
         ConcurrencyController(2000), lambda count: min(count / latency, 0.95 / cost), lambda jobs: jobs * cost
     )
     assert 0.7 * latency / cost <= found <= 1.7 * latency / cost
@@ -40,54 +40,66 @@ def test_a_distant_one_gets_as_many_as_keep_a_core_busy(latency):
 
 def test_what_brings_no_more_bytes_is_taken_back():
     """The link is full with 20: more of them only queue there."""
-    found = looks(ConcurrencyController(MOST), lambda count: 50 * min(count, 20), lambda jobs: jobs * 70e-6)
+    found = settled(
+        ConcurrencyController(MAX_CONNECTIONS), lambda count: 50 * min(count, 20), lambda jobs: jobs * 70e-6
+    )
     assert found <= 8 * 20
 
 
 def test_a_gain_that_comes_late_is_waited_for():
-    pace = ConcurrencyController(MOST)
-    pace.look(Sample(0.03, 0.003, 10_000, 1))
-    assert pace.connections == INITIAL_CONNECTIONS, "the first look is of connecting"
-    pace.look(Sample(0.03, 0.003, 80_000, 8))
-    grown = pace.connections
+    controller = ConcurrencyController(MAX_CONNECTIONS)
+    controller.update(Sample(0.03, 0.003, 10_000, 1))
+    assert controller.connections == INITIAL_CONNECTIONS, "the first sample is of connecting"
+    controller.update(Sample(0.03, 0.003, 80_000, 8))
+    grown = controller.connections
     assert grown > INITIAL_CONNECTIONS
-    for _ in range(PATIENCE - 1):
-        pace.look(Sample(0.03, 0.003, 80_000, 8))
-    assert pace.connections == grown
-    pace.look(Sample(0.03, 0.003, 800_000, 80))
-    assert pace.connections == grown
+    for _ in range(TRIAL_SAMPLES - 1):
+        controller.update(Sample(0.03, 0.003, 80_000, 8))
+    assert controller.connections == grown
+    controller.update(Sample(0.03, 0.003, 800_000, 80))
+    assert controller.connections == grown
 
 
 def test_a_server_that_asks_for_less_gets_less_for_long():
-    pace = ConcurrencyController(MOST, first=64)
-    assert pace.slow_down() == 32
-    assert looks(pace, lambda count: count / 0.02, lambda jobs: jobs * 70e-6, LONG_CALM) == 32
-    assert looks(pace, lambda count: count / 0.02, lambda jobs: jobs * 70e-6) > 32, "then it is tried again"
+    controller = ConcurrencyController(MAX_CONNECTIONS, initial=64)
+    controller.slow_down()
+    assert controller.connections == 32
+    assert (
+        settled(controller, lambda count: count / 0.02, lambda jobs: jobs * 70e-6, RATE_LIMITED_HOLD_SAMPLES)
+        == 32
+    )
+    assert settled(controller, lambda count: count / 0.02, lambda jobs: jobs * 70e-6) > 32, (
+        "then it is tried again"
+    )
 
 
 def test_what_one_burst_made_look_useless_is_tried_again():
-    pace = ConcurrencyController(MOST)
-    for jobs in (1, 800, *[80] * PATIENCE):
-        pace.look(Sample(0.03, 0.003, 10_000 * jobs, jobs))
-    assert pace.connections == INITIAL_CONNECTIONS
+    controller = ConcurrencyController(MAX_CONNECTIONS)
+    for jobs in (1, 800, *[80] * TRIAL_SAMPLES):
+        controller.update(Sample(0.03, 0.003, 10_000 * jobs, jobs))
+    assert controller.connections == INITIAL_CONNECTIONS
     assert (
-        looks(pace, lambda count: count / 0.02, lambda jobs: jobs * 70e-6, CALM // 2) == INITIAL_CONNECTIONS
+        settled(controller, lambda count: count / 0.02, lambda jobs: jobs * 70e-6, HOLD_SAMPLES // 2)
+        == INITIAL_CONNECTIONS
     )
-    assert looks(pace, lambda count: count / 0.02, lambda jobs: jobs * 70e-6, CALM) > INITIAL_CONNECTIONS
+    assert (
+        settled(controller, lambda count: count / 0.02, lambda jobs: jobs * 70e-6, HOLD_SAMPLES)
+        > INITIAL_CONNECTIONS
+    )
 
 
 @given(
-    most=st.integers(1, 600),
-    seen=st.lists(
+    limit=st.integers(1, 600),
+    samples=st.lists(
         st.tuples(
             st.floats(0, 10), st.floats(0, 10), st.integers(0, 1 << 40), st.integers(0, 10**6), st.booleans()
         )
     ),
 )
-def test_there_is_always_one_and_never_too_many(most, seen):
-    pace = ConcurrencyController(most)
-    for seconds, cpu, count, jobs, slow in seen:
-        pace.look(Sample(seconds, cpu, count, jobs))
+def test_there_is_always_one_and_never_too_many(limit, samples):
+    controller = ConcurrencyController(limit)
+    for seconds, cpu, count, jobs, slow in samples:
+        controller.update(Sample(seconds, cpu, count, jobs))
         if slow:
-            pace.slow_down()
-        assert 1 <= pace.connections <= most
+            controller.slow_down()
+        assert 1 <= controller.connections <= limit

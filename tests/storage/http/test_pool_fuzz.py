@@ -28,9 +28,9 @@ from podferry.sidecar.fetch.plan import plan_fetch
 from podferry.sidecar.fetch.source import FetchSource
 from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.state.transfer_counters import TransferCounters
-from podferry.storage.http import pool as http_lane
+from podferry.storage.http import dialer, pool
 from podferry.storage.http.concurrency import ConcurrencyController
-from podferry.storage.http.connection import BUFFER_BYTES, TURN, Connection
+from podferry.storage.http.connection import BUFFER_BYTES, FAIR_SHARE_BYTES, Connection
 from podferry.storage.http.pool import JobSource
 from podferry.storage.http.response_head import UnexpectedResponse, read_head
 from podferry.storage.memory.store import Content, MemoryStore
@@ -50,7 +50,7 @@ TRIES = 20
 class Collecting:
     """A job that keeps what it is given, and insists on its order."""
 
-    bodiless = False
+    head_only = False
 
     def __init__(self, number, size, start, length):
         self.number, self.start, self.length = number, start, length
@@ -59,11 +59,11 @@ class Collecting:
         self.got = bytearray()
         self.ends = []
 
-    def begin(self, head):
+    def receive_head(self, head):
         assert head.raw.startswith(b"HTTP/1.1 20")
         self.got.clear()
 
-    def take(self, data, offset):
+    def receive_body(self, data, offset):
         assert offset == len(self.got)
         self.got += data
         assert len(self.got) <= self.length
@@ -75,14 +75,14 @@ class Driver:
     tag_field = b"etag"
 
     def __init__(self, jobs):
-        self.meter = TransferCounters()
+        self.counters = TransferCounters()
         self.left = deque(jobs)
         self.under_way = None
 
     def opened(self, connection):
         pass
 
-    def next(self, connection):
+    def next_request(self, connection):
         assert self.under_way is None
         if not self.left:
             return None
@@ -94,27 +94,27 @@ class Driver:
         job.ends.append(how)
         self.under_way = None
 
-    def came(self, count):
-        self.meter.bytes += count
+    def received(self, count):
+        self.counters.bytes += count
 
-    def finished(self):
+    def completed(self):
         self._end("done", self.under_way)
 
-    def refused(self, job, why):
-        assert str(why)
-        self._end("refused", job)
+    def fall_back(self, job, reason):
+        assert str(reason)
+        self._end("fell back", job)
 
-    def broken(self, job, error):
+    def failed(self, job, error):
         raise AssertionError from error
 
-    def lost(self, connection, job, *, fresh):
+    def closed(self, connection, job, *, unanswered):
         if job is None:
             return
-        if fresh:
+        if unanswered:
             self.under_way = None
             self.left.appendleft(job)
         else:
-            self._end("refused", job)
+            self._end("fell back", job)
 
 
 class Wire(asyncio.Transport):
@@ -181,7 +181,7 @@ def served(jobs, answers, cuts):
             answer = kind(Asked(job.truth, job.start, job.entry.size, whole), number)
             fed(connection, wire, answer.data, cuts)
             if answer.then == "hold" or (wire.requests == asked_before and answer.then == "keep"):
-                connection.stalled()
+                connection.abort_stalled()
             elif answer.then != "keep":
                 break
         wire.closed = True
@@ -236,9 +236,9 @@ def test_what_is_done_is_the_truth_and_each_job_ends_once(jobs, answers, cuts):
         if "done" in job.ends:
             assert job.got == job.truth
         else:
-            assert job.ends == ["refused"] or job in driver.left
+            assert job.ends == ["fell back"] or job in driver.left
     taken = sum(job.length for job in jobs if "done" in job.ends)
-    assert driver.meter.bytes - driver.meter.discarded == taken
+    assert driver.counters.bytes - driver.counters.discarded == taken
 
 
 @pytest.mark.parametrize(
@@ -268,8 +268,8 @@ def test_each_defect_in_each_form_whole_and_byte_by_byte(kind, ranged):
             jobs = [Collecting(n, 60, 20 * ranged, 30 if ranged else 60) for n in range(3)]
             served(jobs, [(kind, number), (UNSTATED[0], 0)], cuts)
             for job in jobs:
-                assert job.ends in (["done"], ["refused"]), (kind.__name__, number)
-                assert job.ends == ["refused"] or job.got == job.truth, (kind.__name__, number)
+                assert job.ends in (["done"], ["fell back"]), (kind.__name__, number)
+                assert job.ends == ["fell back"] or job.got == job.truth, (kind.__name__, number)
 
 
 # The same answers from a server that plays them, to a prefetch with a sound store behind it.
@@ -374,8 +374,8 @@ class Behind:
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(http_lane, "STALL", 0.1)
-    monkeypatch.setattr(http_lane, "REDIAL", 0.01)
+    monkeypatch.setattr(pool, "STALL_SECONDS", 0.1)
+    monkeypatch.setattr(dialer, "REDIAL_SECONDS", 0.01)
 
 
 @pytest.fixture(scope="session")
@@ -436,26 +436,26 @@ async def test_a_sound_server_needs_nobody_behind_it(tmp_path, tls):
 
 async def test_what_others_do_with_its_meter_is_nothing_to_its_pace(tmp_path, monkeypatch):
     """One that helps empties its meter with each report, and the agent's counts the helpers' work, too."""
-    seen, look = [], http_lane.ConcurrencyController.look
-    monkeypatch.setattr(http_lane, "TICK", 0.001)
+    samples, update = [], ConcurrencyController.update
+    monkeypatch.setattr(pool, "SAMPLE_SECONDS", 0.001)
     monkeypatch.setattr(
-        http_lane.ConcurrencyController, "look", lambda pace, this: seen.append(this) or look(pace, this)
+        ConcurrencyController, "update", lambda self, sample: samples.append(sample) or update(self, sample)
     )
     monkeypatch.setattr(TransferCounters, "first_byte", lambda meter, seconds: meter.take())
     files = {f"f{number}": truth(number, 0, 600) for number in range(200)}
     await staged(tmp_path, files, Server(files, [(good, 0)], []), checksum_needs_head=False)
-    assert all(one.jobs >= 0 and one.bytes >= 0 for one in seen)
-    assert sum(one.jobs for one in seen) <= 200
-    assert seen
+    assert all(one.jobs >= 0 and one.bytes >= 0 for one in samples)
+    assert sum(one.jobs for one in samples) <= 200
+    assert samples
 
 
 def paused():
     """A connection that has paused in a large body, its wire, what its loop does next, and bytes so far."""
     later, wire, loop = [], Wire(), Loop()
     loop.call_soon = later.append
-    connection = Connection(Driver([Collecting(1, 2 * TURN, 0, 2 * TURN)]), loop)
+    connection = Connection(Driver([Collecting(1, 2 * FAIR_SHARE_BYTES, 0, 2 * FAIR_SHARE_BYTES)]), loop)
     connection.connection_made(wire)
-    data = good(Asked(truth(1, 0, 2 * TURN), 0, 2 * TURN, whole=True), 0).data
+    data = good(Asked(truth(1, 0, 2 * FAIR_SHARE_BYTES), 0, 2 * FAIR_SHARE_BYTES, whole=True), 0).data
     given = 0
     while not wire.paused:
         room = connection.get_buffer(-1)
@@ -468,7 +468,7 @@ def paused():
 def test_a_large_body_takes_turns_with_others():
     """Else a loop comes round ten times a second: processes that help wait for their work meanwhile."""
     _, wire, later, given = paused()
-    assert TURN <= given <= TURN + 2 * BUFFER_BYTES
+    assert FAIR_SHARE_BYTES <= given <= FAIR_SHARE_BYTES + 2 * BUFFER_BYTES
     later.pop()()
     assert not wire.paused
 
@@ -500,27 +500,25 @@ class Distant(JobSource):
 
     origin = Origin("127.0.0.1", 1, tls=False)
 
-    async def lot(self):
+    async def next_batch(self):
         return [Collecting(number, 8 << 20, 0, 8 << 20) for number in range(4)]
 
-    def refused(self, job, why):
+    def fall_back(self, job, reason):
         pass
 
 
 async def test_all_connections_are_opened_at_once_however_long_each_takes(monkeypatch):
     dialled, enough = [], asyncio.Event()
 
-    async def dial(self, factory):
+    async def dial(self):
         dialled.append(1)
         if len(dialled) == 64:
             enough.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(http_lane.Dialer, "dial", dial)
-    monkeypatch.setattr(
-        http_lane, "ConcurrencyController", lambda most: ConcurrencyController(most, first=64)
-    )
-    run = asyncio.create_task(http_lane.ConnectionPool(Distant(), 64, TransferCounters()).run())
+    monkeypatch.setattr(dialer.Dialer, "dial", dial)
+    monkeypatch.setattr(pool, "ConcurrencyController", lambda limit: ConcurrencyController(limit, initial=64))
+    run = asyncio.create_task(pool.ConnectionPool(Distant(), 64, TransferCounters()).run())
     await asyncio.wait_for(enough.wait(), 20)
     run.cancel()
     with suppress(asyncio.CancelledError):
