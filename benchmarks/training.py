@@ -50,7 +50,7 @@ def hand_over(agent: str, outbox: Path, checkpoints: Path) -> None:
 
     for path in outbox.iterdir():
         path.rename(checkpoints / path.name)
-    answer = AgentClient(agent).durable(600, final=True)
+    answer = AgentClient(agent).wait_durable(600, final=True)
     if not answer.durable:
         sys.exit(f"not durable: {answer}")
 

@@ -27,7 +27,7 @@ from podferry.contract.errors import InvalidSpec
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
-from podferry.sidecar.control.progress_bar import bar
+from podferry.sidecar.control.progress_bar import progress_bar
 from podferry.sidecar.runtime.log_setup import configure_logs
 from podferry.storage.store import StoreConfig
 
@@ -134,7 +134,7 @@ async def _shown(uri: Uri, words: tuple[str, ...], config: StoreConfig) -> tuple
 async def _verified(uri: Uri, words: list[str], config: StoreConfig, *, deep: bool) -> list[CommitVerdict]:
     async with selected(uri, words, config) as chosen:
         _nothing_left(chosen)
-        with bar("verifying") as told:
+        with progress_bar("verifying") as told:
             return await verify_lineages(chosen.readers, deep=deep, told=told)
 
 

@@ -112,4 +112,4 @@ async def _show(work: DatasetJob, bars: PrefetchBars) -> None:
     while True:
         work.report.refresh()
         bars.show(status)
-        await asyncio.sleep(bars.every)
+        await asyncio.sleep(bars.poll_seconds)

@@ -20,7 +20,7 @@ from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.restore.restore import RestoreSource, restore, restored_status
 from podferry.sidecar.checkpoint.restore.verified_staging import FILES
-from podferry.sidecar.control.progress_bar import bar
+from podferry.sidecar.control.progress_bar import progress_bar
 from podferry.storage.store import StoreConfig
 
 ASIDE = ".podferry-restoring"
@@ -72,7 +72,7 @@ async def _restored(
         # A name means its newest version, as `show` has it: nothing else is brought in its place.
         name = find(await history(reader), wanted).checkpoint if wanted else None
         source = RestoreSource(reader, name)
-        with _kept(target), bar("restoring") as told:
+        with _kept(target), progress_bar("restoring") as told:
             found = await restore(source, target, target / ASIDE, rank, told)
         assert found is not None  # noqa: S101 - a checkpoint is required, so that its absence has raised
         return found

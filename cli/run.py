@@ -136,11 +136,11 @@ def _durable(agent: LocalAgent, timeout: float, code: int) -> Durability:
     """Wait for durability; SIGINT or SIGTERM ends the wait, and the agent goes on by itself for its grace."""
     _handle(_stop)
     try:
-        return agent.client.durable(timeout, final=True, exit_code=code)
+        return agent.client.wait_durable(timeout, final=True, exit_code=code)
     except _Stopped:
         _handle(signal.SIG_IGN)  # what is left takes no time
         agent.detach()
-        return agent.client.durable(0, final=True, exit_code=code)
+        return agent.client.wait_durable(0, final=True, exit_code=code)
     finally:
         _handle(signal.SIG_IGN)
 
@@ -166,7 +166,7 @@ def _ending(agent: LocalAgent) -> Iterator[None]:
 def wait_at_gate(client: AgentClient) -> Gate:
     """Wait until the gate is open or refused; a terminal shows the prefetch."""
     with prefetch_bars() as bars:
-        for gate in client.gates(bars.every):
+        for gate in client.poll_gate(bars.poll_seconds):
             if gate.open or gate.problems:
                 return gate
             bars.show(client.status())

@@ -34,7 +34,7 @@ class Transfer(msgspec.Struct):
         connections: Open now.
         jobs: Ranges that the lean lane carried.
         first_bytes: Answers by the time to their first byte: within each bound of
-            `podferry.sidecar.state.transfer_counters.FIRST_BYTE` and, last, beyond.
+            `podferry.sidecar.state.transfer_counters.FIRST_BYTE_BUCKETS` and, last, beyond.
         first_byte_seconds: The sum of these times.
     """
 

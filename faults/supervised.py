@@ -46,7 +46,7 @@ class Supervised:
     def opens(self) -> bool:
         """Wait until its gate has opened or is refused; whether it has opened."""
         with contextlib.suppress(Unavailable):
-            for gate in self._client.gates():
+            for gate in self._client.poll_gate():
                 if gate.open or gate.problems:
                     return gate.open
         return False
@@ -54,7 +54,7 @@ class Supervised:
     def durable(self, seconds: float) -> bool:
         """Wait until all that was saved is durable; whether it is."""
         with contextlib.suppress(Unavailable):
-            return self._client.durable(seconds, final=True).durable
+            return self._client.wait_durable(seconds, final=True).durable
         return False
 
     def end(self) -> None:

@@ -78,7 +78,7 @@ class Ferry:
         Raises:
             NotDurableError: It is not, with the reasons.
         """
-        answer = self._client.durable(timeout, final=final)
+        answer = self._client.wait_durable(timeout, final=final)
         if not answer.durable:
             raise NotDurableError(*_reasons(answer, timeout))
         return answer.last
@@ -138,7 +138,7 @@ def ferry(
         try:
             yield found
         except BaseException:  # whatever ended training, Ctrl-C too: what is whole must not be lost
-            client.durable(durable_timeout, final=not injected)
+            client.wait_durable(durable_timeout, final=not injected)
             raise
         found.wait_durable(durable_timeout, final=not injected)
 
@@ -180,7 +180,7 @@ def _path(gate: Gate, variable: str) -> Path | None:
 
 def _wait(client: AgentClient) -> Gate:
     with prefetch_bars() as bars:
-        for gate in client.gates(bars.every):
+        for gate in client.poll_gate(bars.poll_seconds):
             if gate.open:
                 return gate
             if gate.problems:

@@ -36,5 +36,5 @@ def mark(client: AgentClient, checkpoint: int | str) -> None:
     Raises:
         NotFound, Refused, Unavailable: See `checkpoint_done`.
     """
-    answer = client.done(str(checkpoint))
+    answer = client.mark_done(str(checkpoint))
     (NotFound if answer.checkpoint is None else Refused).raise_any(answer.problems)

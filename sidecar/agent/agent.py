@@ -58,9 +58,9 @@ class Agent:
         self._journal.agent.starts += 1
         self._journal.save()
         self.state = AgentState(Status(starts=self._journal.agent.starts, started_at=time.time()))
-        self._timings = Durations()
-        self.answers = AgentApi(self.state, self._timings)
-        self.answers.flush = self._flush
+        self._durations = Durations()
+        self.api = AgentApi(self.state, self._durations)
+        self.api.flush = self._flush
         self._ending = DrainDeadline(self._journal, config.tuning.grace_seconds)
         self._datasets: DatasetsJob | None = None
         self._checkpoints: CheckpointJob | None = None
@@ -83,7 +83,7 @@ class Agent:
                 raise
             log.exception("the agent fails again and again")
             what = f"podferry's agent failed {MAX_RESTARTS} times before the gate opened"
-            self.state.refuse(
+            self.state.fail(
                 TemporaryError.of(what, repr(error), "Look at the log of the sidecar, and report it")
             )
 
@@ -97,7 +97,7 @@ class Agent:
                 await self._patiently(self._begin_ferrying)
         except FerryError as error:
             log.error("refused", problems=[str(problem) for problem in error.problems])
-            self.state.refuse(error)
+            self.state.fail(error)
             return
         self._open_gate()
         await gather_all(work.run() for work in (self._ferry, self._outputs) if work is not None)
@@ -111,7 +111,7 @@ class Agent:
         spec = self._config.spec
         if spec.datasets:
             self._datasets = DatasetsJob(self._config, self.state)
-            self.answers.refresh = self._datasets.refresh
+            self.api.refresh = self._datasets.refresh
         if spec.checkpoints is not None:
             from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointJob  # noqa: PLC0415
 
@@ -124,9 +124,9 @@ class Agent:
 
     async def _begin_ferrying(self) -> None:
         assert self._checkpoints is not None  # noqa: S101 - only called where there are checkpoints
-        self._ferry = await self._checkpoints.ferry(self._timings)
+        self._ferry = await self._checkpoints.ferry(self._durations)
         self._ending.handover = self._checkpoints.handover
-        self.answers.mark = self._ferry.mark
+        self.api.mark = self._ferry.mark
 
     def _works(self) -> list[DatasetsJob | CheckpointJob | OutputJob]:
         works = (self._datasets, self._checkpoints, self._outputs)
@@ -138,10 +138,10 @@ class Agent:
             return
         await self._plan_all([work.plan for work in self._works()])
         if self._checkpoints is not None:
-            self.state.enter(AgentPhase.RESTORING)
+            self.state.transition(AgentPhase.RESTORING)
             await self._patiently(self._checkpoints.restore)
         if self._datasets is not None:
-            self.state.enter(AgentPhase.PREFETCHING)
+            self.state.transition(AgentPhase.PREFETCHING)
             await self._datasets.fetch()
 
     async def _plan_all(self, steps: list[Step]) -> None:
@@ -194,17 +194,17 @@ class Agent:
                 seen[RESTORED_VARIABLE] = f"{spec.checkpoints.path}/{self._checkpoints.restored.path}"
         return seen
 
-    async def _flush(self, seconds: float, wish: FlushRequest) -> Durability:
+    async def _flush(self, seconds: float, request: FlushRequest) -> Durability:
         """Wait for durability; the first who says that the pod ends starts the drain's clock."""
         if not await self._at_work(seconds):
             return self._unknown()
-        if wish.ending and self.state.gate().open:
+        if request.ending and self.state.gate().open:
             await self._ending.begin()
         answers = []
         if self._ferry is not None:
-            answers.append(self._ferry.durable(seconds, final=wish.final, ending=wish.ending))
-        if self._outputs is not None and (wish.final or wish.ending):
-            answers.append(self._outputs.flush(seconds, wish.exit_code))
+            answers.append(self._ferry.durable(seconds, final=request.final, ending=request.ending))
+        if self._outputs is not None and (request.final or request.ending):
+            answers.append(self._outputs.flush(seconds, request.exit_code))
         return merge(await asyncio.gather(*answers))
 
     def _unknown(self) -> Durability:
@@ -225,13 +225,13 @@ class Agent:
         back = await self._at_work(self._ending.left())
         if self.state.gate().open:
             await self._ending.begin()
-            self.state.enter(AgentPhase.DRAINING)
+            self.state.transition(AgentPhase.DRAINING)
             answers = await asyncio.gather(*self._drains())
             self._drained_all = True
             await self._ending.conclude(merge(answers))
         elif not back:
             await self._ending.conclude(self._unknown())
-        self.state.enter(AgentPhase.ENDED)
+        self.state.transition(AgentPhase.ENDED)
 
     def _drains(self) -> Iterator[Coroutine[Any, Any, Durability]]:
         if self._ferry is not None:

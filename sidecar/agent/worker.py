@@ -44,7 +44,7 @@ async def run_agent(
         end.set()
     _when_told(end, parent)
     agent = Agent(config)
-    runner = await serve(agent.answers, listener)
+    runner = await serve(agent.api, listener)
     work = asyncio.create_task(agent.work())
     tasks: list[asyncio.Task[Any]] = [work]
     steps: tuple[Callable[[], Coroutine[Any, Any, Any]], ...] = (end.wait, agent.drain)

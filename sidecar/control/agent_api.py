@@ -1,4 +1,4 @@
-"""What the agent can be asked, whoever serves it (`podferry.sidecar.control.http_server`)."""
+"""What the agent's API offers, independent of HTTP (`podferry.sidecar.control.http_server`)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from podferry.sidecar.state.durations import Durations
 
 @dataclass(frozen=True, slots=True)
 class FlushRequest:
-    """What is known where durability is asked for.
+    """What the caller of a flush knows.
 
     Attributes:
-        final: Nobody writes any more.
-        ending: The pod ends: the newest goes first.
-        exit_code: What the trainer ended with, where it is known.
+        final: Nothing writes any more.
+        ending: The pod is ending: the newest checkpoint goes first.
+        exit_code: Of the trainer, if known.
     """
 
     final: bool = False
@@ -29,7 +29,7 @@ class FlushRequest:
 class Flush(Protocol):
     """Waits for durability, see `podferry.sidecar.agent.agent.Agent`."""
 
-    def __call__(self, seconds: float, wish: FlushRequest) -> Awaitable[Durability]:
+    def __call__(self, seconds: float, request: FlushRequest) -> Awaitable[Durability]:
         """At most `seconds`."""
 
 
@@ -39,30 +39,29 @@ Mark = Callable[[str], Awaitable[Marked]]
 
 
 class AgentApi:
-    """Where the answers are.
+    """State and callbacks of the API.
 
     Attributes:
         state: The gate and the status.
-        timings: What the status does not tell.
-        refresh: Brings the status up to date before it is told: what changes by itself, as a volume's
-            fullness.
-        flush, mark: Set once there is something to wait for and to mark.
+        durations: Histograms that the status does not have.
+        refresh: Called before each response; updates values that change without an event, such as free space.
+        flush, mark: Set once there is something to flush and to mark.
     """
 
-    def __init__(self, state: AgentState, timings: Durations) -> None:
-        self.state, self.timings = state, timings
+    def __init__(self, state: AgentState, durations: Durations) -> None:
+        self.state, self.durations = state, durations
         self.refresh: Callable[[], object] = lambda: None
         self.flush: Flush | None = None
         self.mark: Mark | None = None
 
 
 def merge(answers: Sequence[Durability]) -> Durability:
-    """The answers of several parts of an agent as one."""
-    open_ones = [answer for answer in answers if not answer.durable]
+    """One answer from those of several jobs."""
+    pending = [answer for answer in answers if not answer.durable]
     return Durability(
-        durable=not open_ones,
-        pending=tuple(name for answer in open_ones for name in answer.pending),
-        problems=tuple(problem for answer in open_ones for problem in answer.problems),
-        hopeless=bool(open_ones) and all(answer.hopeless for answer in open_ones),
+        durable=not pending,
+        pending=tuple(name for answer in pending for name in answer.pending),
+        problems=tuple(problem for answer in pending for problem in answer.problems),
+        hopeless=bool(pending) and all(answer.hopeless for answer in pending),
         last=next((answer.last for answer in answers if answer.last is not None), None),
     )

@@ -19,7 +19,7 @@ def main(arguments: list[str]) -> int:
     if not options.agent:
         done.error(NO_AGENT)
     try:
-        answer = AgentClient(options.agent).done(options.step)
+        answer = AgentClient(options.agent).mark_done(options.step)
     except Unavailable as error:
         sys.stderr.write(f"podferry: {error}\n")
         return 1

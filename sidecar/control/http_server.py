@@ -1,4 +1,4 @@
-"""The agent's HTTP API: a thin shell over its state. Contract: `podferry.contract.api`."""
+"""Serves the agent's API over HTTP. Contract: `podferry.contract.api`."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ from podferry.contract.status import AgentPhase
 from podferry.sidecar.control.agent_api import AgentApi, FlushRequest
 from podferry.sidecar.state.prometheus import exposition
 
-NOT_YET = Problem("there is nothing to mark", "the gate has not opened, or the pod has no checkpoints")
-FINAL_STAGES = frozenset({AgentPhase.REFUSED, AgentPhase.ENDED})
+NOTHING_TO_MARK = Problem(
+    "there is nothing to mark", "the gate has not opened, or the pod has no checkpoints"
+)
+FINAL_PHASES = frozenset({AgentPhase.REFUSED, AgentPhase.ENDED})
 
 
-def _answer(document: msgspec.Struct) -> web.Response:
+def _json(document: msgspec.Struct) -> web.Response:
     return web.Response(body=msgspec.json.encode(document), content_type="application/json")
 
 
-def _wait(request: web.Request) -> float:
+def _wait_seconds(request: web.Request) -> float:
     try:
         seconds = float(request.query.get("wait", "0"))
     except ValueError:
@@ -39,7 +41,7 @@ def _wait(request: web.Request) -> float:
     return min(max(seconds, 0.0), MAX_WAIT_SECONDS)
 
 
-def _wish(request: web.Request) -> FlushRequest:
+def _flush_request(request: web.Request) -> FlushRequest:
     exit_code = request.query.get("exit")
     try:
         code = None if exit_code is None else int(exit_code)
@@ -52,52 +54,52 @@ def _wish(request: web.Request) -> FlushRequest:
 class ApiServer:
     """The handlers."""
 
-    def __init__(self, answers: AgentApi) -> None:
-        self._answers, self._state = answers, answers.state
+    def __init__(self, api: AgentApi) -> None:
+        self._api, self._state = api, api.state
 
     async def status(self, _: web.Request) -> web.Response:
-        """Everything."""
-        self._answers.refresh()
-        return _answer(self._state.status)
+        """The status."""
+        self._api.refresh()
+        return _json(self._state.status)
 
     async def gate(self, request: web.Request) -> web.Response:
-        """Whether training may start; waits until that is settled."""
+        """Whether training may start; waits until that is decided."""
 
-        def settled() -> bool:
-            return self._state.gate().open or self._state.status.stage in FINAL_STAGES
+        def decided() -> bool:
+            return self._state.gate().open or self._state.status.stage in FINAL_PHASES
 
-        await self._state.wait_for(settled, _wait(request))
-        self._answers.refresh()
-        return _answer(self._state.gate())
+        await self._state.wait_for(decided, _wait_seconds(request))
+        self._api.refresh()
+        return _json(self._state.gate())
 
     async def durable(self, request: web.Request) -> web.Response:
-        """Whether all checkpoints of now are durable; waits for it."""
-        if self._answers.flush is None:
-            return _answer(Durability(durable=True))
-        return _answer(await self._answers.flush(_wait(request), _wish(request)))
+        """Whether everything that exists now is durable; waits for it."""
+        if self._api.flush is None:
+            return _json(Durability(durable=True))
+        return _json(await self._api.flush(_wait_seconds(request), _flush_request(request)))
 
     async def done(self, request: web.Request) -> web.Response:
-        """A checkpoint is whole: the trainer says so."""
-        if self._answers.mark is None:
-            return _answer(Marked(problems=(NOT_YET,)))
-        return _answer(await self._answers.mark(request.query.get("checkpoint", "")))
+        """Marks a checkpoint as complete."""
+        if self._api.mark is None:
+            return _json(Marked(problems=(NOTHING_TO_MARK,)))
+        return _json(await self._api.mark(request.query.get("checkpoint", "")))
 
     async def metrics(self, _: web.Request) -> web.Response:
-        """For Prometheus."""
-        self._answers.refresh()
-        text = exposition(self._state.status, self._answers.timings)
+        """Metrics for Prometheus."""
+        self._api.refresh()
+        text = exposition(self._state.status, self._api.durations)
         return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
-async def serve(answers: AgentApi, listener: socket.socket) -> web.AppRunner:
-    """Serve on a bound socket; the caller cleans the runner up."""
-    api = ApiServer(answers)
+async def serve(api: AgentApi, listener: socket.socket) -> web.AppRunner:
+    """Serve on a bound socket; the caller cleans up the runner."""
+    server = ApiServer(api)
     app = web.Application()
-    app.router.add_get(STATUS_PATH, api.status)
-    app.router.add_get(GATE_PATH, api.gate)
-    app.router.add_post(DURABLE_PATH, api.durable)
-    app.router.add_post(DONE_PATH, api.done)
-    app.router.add_get(METRICS_PATH, api.metrics)
+    app.router.add_get(STATUS_PATH, server.status)
+    app.router.add_get(GATE_PATH, server.gate)
+    app.router.add_post(DURABLE_PATH, server.durable)
+    app.router.add_post(DONE_PATH, server.done)
+    app.router.add_get(METRICS_PATH, server.metrics)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.SockSite(runner, listener).start()

@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> int:
     if not options.agent:
         parser.error(NO_AGENT)
     try:
-        AgentClient(options.agent).durable(0, ending=True)
+        AgentClient(options.agent).wait_durable(0, ending=True)
     except Unavailable as error:
         sys.stderr.write(f"podferry: {error}\n")
         return 1

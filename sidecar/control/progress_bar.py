@@ -1,4 +1,4 @@
-"""Bars for what takes long, on a terminal; elsewhere nothing. Everything goes to standard error."""
+"""Progress bars on standard error, only if that is a terminal."""
 
 from __future__ import annotations
 
@@ -12,53 +12,61 @@ from podferry.contract.status import Status
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-REFRESH = 0.2
-"""Seconds between two looks at the progress where it is shown."""
-SELDOM = 10.0
-"""Seconds between two looks where it is not: the answer comes all the same when there is one."""
-STAGE = "/"
-"""Stands for the row of the agent's stage: no dataset is called so."""
+REFRESH_SECONDS = 0.2
+"""Between two updates of the bars."""
+POLL_SECONDS = 10.0
+"""Between two checks without a terminal: a response that ends the wait comes at once all the same."""
+PHASE_ROW = "/"
+"""Key of the row that shows the agent's phase: no dataset has this name."""
 
 
 @contextmanager
-def bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Shows how many bytes of how many are done; it is gone at the end."""
+def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
+    """Yield a callback for bytes done and their total; the bar disappears at the end."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
     with _progress() as progress:
-        task = progress.add_task(what, total=None)
+        task = progress.add_task(description, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 @contextmanager
 def prefetch_bars() -> Iterator[PrefetchBars]:
-    """Shows the prefetch, a bar for each dataset; they are gone at the end."""
+    """Show the prefetch, one bar per dataset; the bars disappear at the end."""
     if not sys.stderr.isatty():
-        yield PrefetchBars(None)
+        yield PrefetchBars()
         return
     with _progress() as progress:
-        yield PrefetchBars(progress)
+        yield TerminalBars(progress)
 
 
 class PrefetchBars:
-    """What a terminal shows while the gate is shut.
+    """Shows nothing: there is no terminal.
 
     Attributes:
-        every: Seconds after which there may be something new to show.
+        poll_seconds: How often to call `show`.
     """
 
-    def __init__(self, progress: Progress | None) -> None:
+    poll_seconds = POLL_SECONDS
+
+    def show(self, status: Status) -> None:
+        """Update the bars."""
+
+
+class TerminalBars(PrefetchBars):
+    """Shows the phase until datasets are listed, then their progress."""
+
+    poll_seconds = REFRESH_SECONDS
+
+    def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self.every = SELDOM if progress is None else REFRESH
         self._tasks: dict[str, TaskID] = {}
 
     def show(self, status: Status) -> None:
-        """Bring the bars up to date."""
-        if self._progress is None:
-            return
+        """Update the bars."""
         listed = [one for one in status.datasets if one.files]
-        self._progress.update(self._task(STAGE), description=status.stage.value, visible=not listed)
+        self._progress.update(self._task(PHASE_ROW), description=status.stage.value, visible=not listed)
         for one in listed:
             files = f"{one.files_done:,} of {one.files:,} files"
             self._progress.update(
@@ -69,14 +77,13 @@ class PrefetchBars:
             )
 
     def _task(self, name: str) -> TaskID:
-        assert self._progress is not None  # noqa: S101 - `show` has asked
         if name not in self._tasks:
             self._tasks[name] = self._progress.add_task("", total=None)
         return self._tasks[name]
 
 
 def _progress() -> Progress:
-    # Loaded here: only a terminal needs it.
+    # Imported here: only a terminal needs it.
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import (  # noqa: PLC0415
         BarColumn,

@@ -1,4 +1,4 @@
-"""The last words of a container, where Kubernetes looks for them."""
+"""Writes a container's termination message, which Kubernetes shows in the pod's status."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 TERMINATION_LOG = Path("/dev/termination-log")
 MAX_MESSAGE_BYTES = 4096
-"""Bytes of a termination message that Kubernetes keeps."""
+"""Kubernetes keeps this much of a termination message."""
 
 
-def leave_message(text: str, place: Path = TERMINATION_LOG) -> None:
-    """Leave a message, cut to what is kept. Kubernetes makes the file; elsewhere none is wanted."""
+def leave_message(text: str, path: Path = TERMINATION_LOG) -> None:
+    """Write a message if Kubernetes has created the file; longer ones are truncated."""
     try:
-        if place.exists():
-            place.write_bytes(text.encode()[:MAX_MESSAGE_BYTES])
+        if path.exists():
+            path.write_bytes(text.encode()[:MAX_MESSAGE_BYTES])
     except OSError as error:
-        sys.stderr.write(f"{place} cannot be written: {error}\n")
+        sys.stderr.write(f"{path} cannot be written: {error}\n")

@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
 
 def wait(client: AgentClient) -> Gate:
     """Return the gate once it is open or refused; report progress meanwhile."""
-    for gate in client.gates(REPORT_SECONDS):
+    for gate in client.poll_gate(REPORT_SECONDS):
         if gate.open or gate.problems:
             return gate
         sys.stderr.write(gate.summary + "\n")

@@ -164,10 +164,10 @@ class DatasetJob:
         assert self._plan and self._dataset and self._contents  # noqa: PT018, S101 - `plan` comes first
         self._came_ahead = frozenset()  # from here on it is as good as what comes now
         store, stage, settings = self._dataset.store, self._stage, self._settings
-        source, meter = FetchSource(store), self.report.meter
+        source, meter = FetchSource(store), self.report.counters
         way = FetchContext(store, stage, settings, self._advance)
         try:
-            async with self.report.telling(lines=lines):
+            async with self.report.reporting(log_progress=lines):
                 rest = await self._contents.unpack(self._plan, way)
                 await Fetcher(rest, source, stage, settings, meter=meter).run()
         except (Changed, NotFound, Corrupt) as error:
@@ -176,8 +176,8 @@ class DatasetJob:
             raise await since_frozen(error, self._dataset.source, self._access()) from error
 
     def _advance(self, files: int, count: int) -> None:
-        self.report.meter.files += files
-        self.report.meter.bytes += count
+        self.report.counters.files += files
+        self.report.counters.bytes += count
 
     def abandon(self) -> None:
         """Nothing is to be fetched after all: remove what has come. Another agent's stage stays."""

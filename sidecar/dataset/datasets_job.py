@@ -37,7 +37,7 @@ class DatasetsJob:
                     alone=len(config.spec.datasets) == 1,
                 ),
                 config.tuning.prefetch,
-                state.changed,
+                state.notify,
             )
             for spec in config.spec.datasets
         ]

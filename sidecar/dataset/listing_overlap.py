@@ -138,9 +138,9 @@ class ListingOverlap:
 
     async def _run(self, requests: RequestBuilder) -> None:
         most = max(1, self._settings.buffer_bytes // BUFFER_BYTES)
-        meter = self._report.meter
+        meter = self._report.counters
         handed_over = meter.handed_over
-        self._report.begin()
+        self._report.start()
         try:
             await ConnectionPool(_Waiting(requests, self._queue, self._landing), most, meter).run()
         except Exception as error:  # noqa: BLE001 - whatever it is, what is left comes as planned
@@ -151,7 +151,7 @@ class ListingOverlap:
 
     def _landed(self, job: ObjectJob) -> None:
         self._came[job.entry.name] = job
-        self._report.meter.files += 1
+        self._report.counters.files += 1
 
 
 class _Queue:

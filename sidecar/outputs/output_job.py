@@ -177,7 +177,7 @@ class OutputJob:
         if problems and problems != self.status.problems:
             log.warning("outputs left behind", problems=[str(problem) for problem in problems])
         self.status.problems = problems
-        self._state.changed()
+        self._state.notify()
         return last
 
     def _unended(self) -> Durability:

@@ -1,4 +1,4 @@
 """What the agent knows and remembers: status, journal, counters, metrics.
 
-Values and their files alone; whoever changes them is above.
+Values and their files only; the packages above change them.
 """

@@ -1,4 +1,4 @@
-"""What the agent knows about itself, and who waits for it to change."""
+"""The agent's status and gate, and the tasks that wait for them to change."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from podferry.contract.status import AgentPhase, Status
 
 
 class AgentState:
-    """The agent's status; every change of it goes through `changed`, which wakes the waiters."""
+    """The agent's status. Each change is followed by a `notify`."""
 
     def __init__(self, status: Status) -> None:
         self.status = status
         self._opened: Gate | None = None
-        self._wakers: set[asyncio.Event] = set()
+        self._waiters: set[asyncio.Event] = set()
 
-    def changed(self) -> None:
-        """Wake everybody who waits for a condition."""
-        for waker in self._wakers:
-            waker.set()
+    def notify(self) -> None:
+        """Wake all tasks that wait for a condition."""
+        for waiter in self._waiters:
+            waiter.set()
 
-    def enter(self, stage: AgentPhase) -> None:
-        """Go on to a stage."""
-        self.status.stage = stage
-        self.changed()
+    def transition(self, phase: AgentPhase) -> None:
+        """Enter a phase."""
+        self.status.stage = phase
+        self.notify()
 
-    def refuse(self, error: FerryError) -> None:
-        """Say why training will never start."""
+    def fail(self, error: FerryError) -> None:
+        """Record why training will never start."""
         self.status.problems = error.problems
         self.status.retryable = isinstance(error, TemporaryError)
-        self.enter(AgentPhase.REFUSED)
+        self.transition(AgentPhase.REFUSED)
 
     def open_gate(self, gate: Gate) -> None:
         """Let training start."""
         self._opened = gate
-        self.enter(AgentPhase.OPEN)
+        self.transition(AgentPhase.OPEN)
 
     def gate(self) -> Gate:
-        """The gate as it is now."""
+        """The current gate."""
         if self.status.stage is AgentPhase.REFUSED:
             return Gate(open=False, problems=self.status.problems, retryable=self.status.retryable)
         return self._opened or Gate(open=False, summary=f"{self.status.stage}: {self._progress()}")
@@ -55,16 +55,16 @@ class AgentState:
         return f"{files}, {format_bytes(done)} of {format_bytes(total)}"
 
     async def wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Wait until `condition` holds, at most `seconds`; whether it does."""
-        waker = asyncio.Event()
-        self._wakers.add(waker)
+        """Wait until `condition` holds, at most `seconds`; return whether it does."""
+        waiter = asyncio.Event()
+        self._waiters.add(waiter)
         try:
             async with asyncio.timeout(seconds):
                 while not condition():
-                    await waker.wait()
-                    waker.clear()
+                    await waiter.wait()
+                    waiter.clear()
         except TimeoutError:
             pass
         finally:
-            self._wakers.discard(waker)
+            self._waiters.discard(waiter)
         return condition()

@@ -1,4 +1,4 @@
-"""Tells how far a prefetch is: in the status whenever it is asked for, and in the log every few seconds."""
+"""Progress of a prefetch: in the status whenever it is read, and in the log every few seconds."""
 
 from __future__ import annotations
 
@@ -10,107 +10,108 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from podferry.contract.status import DatasetStatus
-from podferry.sidecar.state.transfer_counters import Speed, TransferCounters
+from podferry.sidecar.state.transfer_counters import RateMeter, TransferCounters
 
-LOG_EVERY = 5.0
-"""Seconds between two lines: a prefetch of an hour leaves 720, and a stall is seen at once."""
+LOG_SECONDS = 5.0
+"""Between two log lines: a prefetch of an hour logs 720, and a stall shows at once."""
 
 
 class ProgressLog:
-    """Keeps one dataset's status true.
+    """Keeps one dataset's status current.
 
     Args:
-        status: What is told.
-        stage: The directory that is filled.
+        status: What to update.
+        directory: The staging directory.
         now: A clock, seconds.
 
     Attributes:
-        meter: What the prefetch bumps.
+        counters: What the prefetch increments.
     """
 
-    def __init__(self, status: DatasetStatus, stage: Path, now: Callable[[], float] = time.monotonic) -> None:
-        self.meter = status.transfer = TransferCounters()
-        self._status, self._stage, self._now = status, stage, now
-        self._kept = (0, 0)
-        self._speed = Speed()
-        self._began: float | None = None
-        self._spent = 0.0
+    def __init__(
+        self, status: DatasetStatus, directory: Path, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.counters = status.transfer = TransferCounters()
+        self._status, self._directory, self._now = status, directory, now
+        self._kept_files = self._kept_bytes = 0
+        self._rate_meter = RateMeter()
+        self._started_at: float | None = None
+        self._active_seconds = 0.0
 
-    def begin(self) -> None:
-        """Bytes are on their way, or soon will be."""
-        if self._began is None:
-            self._began = self._now()
+    def start(self) -> None:
+        """Bytes are arriving, or will soon."""
+        if self._started_at is None:
+            self._started_at = self._now()
 
     def pause(self) -> None:
-        """No more bytes are on their way for now."""
-        if self._began is not None:
-            self._spent += self._now() - self._began
-            self._began = None
+        """No more bytes are arriving for now."""
+        if self._started_at is not None:
+            self._active_seconds += self._now() - self._started_at
+            self._started_at = None
 
-    def planned(self, files: int, count: int) -> None:
-        """So many files and bytes are there already; `files` and `bytes` of the status are the plan's.
+    def planned(self, done_files: int, done_bytes: int) -> None:
+        """Set what exists already; the status has the totals of the plan.
 
-        The meter goes on counting where a prefetch is tried again: what it has, the plan finds there.
+        Counters keep counting when a prefetch is retried, and the plan finds what they have counted.
         """
-        self._status.files_done, self._status.bytes_done = files, count
-        self._kept = (files - self.meter.files, count - (self.meter.bytes - self.meter.discarded))
+        self._status.files_done, self._status.bytes_done = done_files, done_bytes
+        self._kept_files = done_files - self.counters.files
+        self._kept_bytes = done_bytes - (self.counters.bytes - self.counters.discarded)
 
     def refresh(self) -> None:
-        """Bring the status up to date: as far as it is, how fast, how full the volume is."""
-        with suppress(OSError):  # there is no stage yet, or no more
-            volume = os.statvfs(self._stage)
+        """Update the status: progress, rate, and how full the volume is."""
+        with suppress(OSError):  # the directory does not exist yet, or no longer
+            volume = os.statvfs(self._directory)
             self._status.volume_bytes = volume.f_blocks * volume.f_frsize
             self._status.volume_free = volume.f_bavail * volume.f_frsize
-        if self._began is not None and self._status.files:
-            self._advance(self._now())
+        if self._started_at is not None and self._status.files:
+            self._update_progress(self._now())
 
-    def _advance(self, now: float) -> None:
-        status, meter = self._status, self.meter
-        files, count = self._kept
-        status.files_done = files + meter.files
-        status.bytes_done = min(count + meter.bytes - meter.discarded, status.bytes)
-        status.rate = self._speed.rate(now, meter.bytes)
-        left = status.bytes - status.bytes_done
-        status.eta = left / status.rate if status.rate else None
+    def _update_progress(self, now: float) -> None:
+        status, counters = self._status, self.counters
+        status.files_done = self._kept_files + counters.files
+        status.bytes_done = min(self._kept_bytes + counters.bytes - counters.discarded, status.bytes)
+        status.rate = self._rate_meter.rate(now, counters.bytes)
+        status.eta = (status.bytes - status.bytes_done) / status.rate if status.rate else None
 
     @asynccontextmanager
-    async def telling(self, *, lines: bool = True) -> AsyncIterator[None]:
-        """For the time of a prefetch, with the figures of the whole at its end.
+    async def reporting(self, *, log_progress: bool = True) -> AsyncIterator[None]:
+        """Update the status during a prefetch; at its end, to the totals.
 
         Args:
-            lines: Log a line every few seconds.
+            log_progress: Also log a line every few seconds.
         """
-        self.begin()
+        self.start()
         self.refresh()
-        task = asyncio.create_task(self._tell()) if lines else None
+        task = asyncio.create_task(self._log()) if log_progress else None
         try:
             yield
         finally:
             if task is not None:
                 task.cancel()
-            self._end()
+            self._finish()
 
-    def _end(self) -> None:
-        """The rate is from here on that of the whole prefetch."""
+    def _finish(self) -> None:
+        """From now on, the rate is the average of the prefetch."""
         self.refresh()
         self.pause()
-        self._status.seconds = self._spent
-        self._status.rate = self.meter.bytes / self._spent if self._spent else 0.0
+        self._status.seconds = self._active_seconds
+        self._status.rate = self.counters.bytes / self._active_seconds if self._active_seconds else 0.0
         self._status.eta = None
 
-    async def _tell(self) -> None:
-        await asyncio.sleep(LOG_EVERY)
-        import structlog  # noqa: PLC0415 - loaded here: where it takes no time nothing is logged
+    async def _log(self) -> None:
+        await asyncio.sleep(LOG_SECONDS)
+        import structlog  # noqa: PLC0415 - a short prefetch logs nothing and need not load it
 
         log = structlog.get_logger(__name__)
         while True:
             self.refresh()
-            log.info("prefetching", **line(self._status))
-            await asyncio.sleep(LOG_EVERY)
+            log.info("prefetching", **log_fields(self._status))
+            await asyncio.sleep(LOG_SECONDS)
 
 
-def line(status: DatasetStatus) -> dict[str, str | float | None]:
-    """A status as the fields of one line of a log: bytes, and seconds."""
+def log_fields(status: DatasetStatus) -> dict[str, str | float | None]:
+    """A status as the fields of a log line: bytes, and seconds."""
     named = {"dataset": status.name} if status.name else {}
     why = {"why_handed_over": status.transfer.why} if status.transfer.why else {}
     return {

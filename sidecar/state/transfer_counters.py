@@ -1,4 +1,4 @@
-"""What a prefetch counts. Plain numbers: the hot path bumps them, and whoever looks reads them."""
+"""Counters of a prefetch: plain numbers that the hot path increments."""
 
 from __future__ import annotations
 
@@ -9,68 +9,68 @@ import msgspec
 
 from podferry.contract.status import Transfer
 
-FIRST_BYTE = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Seconds, upper bounds of the histogram: from a server on this machine to one that is given up soon."""
-WINDOW = 5.0
-"""Seconds that a rate looks back: long enough to be steady, short enough to tell a stall."""
+FIRST_BYTE_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Upper bounds in seconds: from a server on this machine to one about to be given up."""
+WINDOW_SECONDS = 5.0
+"""Time over which a rate is measured: long enough to be steady, short enough to show a stall."""
+MAX_SAMPLES = 50
+"""Samples in a window."""
 
 
-def _none() -> list[int]:
-    return [0] * (len(FIRST_BYTE) + 1)
+def _zeros() -> list[int]:
+    return [0] * (len(FIRST_BYTE_BUCKETS) + 1)
 
 
 class TransferCounters(Transfer):
-    """Counts one dataset's prefetch, for one thread. It is the status's own record: nothing is copied.
+    """Counts one dataset's prefetch in one thread. It is part of the status: nothing is copied.
 
-    A process that helps has a meter of its own and sends what `take` gives; the other end does `add`.
+    A worker process has counters of its own and sends what `take` returns; the agent adds it with `add`.
     """
 
-    first_bytes: list[int] = msgspec.field(default_factory=_none)
+    first_bytes: list[int] = msgspec.field(default_factory=_zeros)
 
     def first_byte(self, seconds: float) -> None:
-        """An answer has begun, so long after it was asked for."""
-        self.first_bytes[bisect_left(FIRST_BYTE, seconds)] += 1
+        """Count a response whose first byte came `seconds` after its request."""
+        self.first_bytes[bisect_left(FIRST_BYTE_BUCKETS, seconds)] += 1
         self.first_byte_seconds += seconds
 
     def take(self) -> TransferCounters:
-        """What was counted since the last call; of `connections`, how many more there are."""
+        """What was counted since the last call; for `connections`, the change."""
         taken = TransferCounters(**msgspec.structs.asdict(self))
-        for name in SUMMED:
+        for name in SUMMED_FIELDS:
             setattr(self, name, 0)
-        self.first_bytes = _none()
+        self.first_bytes = _zeros()
         return taken
 
     def add(self, other: Transfer) -> None:
-        """Count what another has counted."""
-        for name in SUMMED:
+        """Add the counts of another process."""
+        for name in SUMMED_FIELDS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for index, count in enumerate(other.first_bytes):
             self.first_bytes[index] += count
 
 
-SUMMED = tuple(name for name in TransferCounters.__struct_fields__ if name not in {"first_bytes", "why"})
-"""All numbers but the histogram."""
+SUMMED_FIELDS = tuple(
+    name for name in TransferCounters.__struct_fields__ if name not in {"first_bytes", "why"}
+)
+"""All numbers except the histogram."""
 
 
-class Speed:
-    """How fast a count grows, over the last seconds."""
+class RateMeter:
+    """Measures how fast a count grows, over the last seconds."""
 
-    def __init__(self, window: float = WINDOW) -> None:
+    def __init__(self, window: float = WINDOW_SECONDS) -> None:
         self._window = window
-        self._seen: deque[tuple[float, int]] = deque()
+        self._samples: deque[tuple[float, int]] = deque()
 
     def rate(self, now: float, count: int) -> float:
-        """Note a count, and tell how much it grows a second; 0 until it was seen twice.
+        """Record a count and return its growth per second; 0 until two samples exist.
 
-        Looks back as far as the window, or as far as there was a look; many looks in little time are thinned.
+        Samples that follow each other quickly are thinned out to `MAX_SAMPLES` per window.
         """
-        while len(self._seen) > 1 and self._seen[1][0] <= now - self._window:
-            self._seen.popleft()
-        if not self._seen or now - self._seen[-1][0] >= self._window / SAMPLES:
-            self._seen.append((now, count))
-        since, before = self._seen[0]
-        return (count - before) / (now - since) if now > since else 0.0
-
-
-SAMPLES = 50
-"""Looks that a window keeps at most."""
+        while len(self._samples) > 1 and self._samples[1][0] <= now - self._window:
+            self._samples.popleft()
+        if not self._samples or now - self._samples[-1][0] >= self._window / MAX_SAMPLES:
+            self._samples.append((now, count))
+        start, start_count = self._samples[0]
+        return (count - start_count) / (now - start) if now > start else 0.0

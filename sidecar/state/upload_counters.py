@@ -1,4 +1,4 @@
-"""What uploads count."""
+"""Counters of uploads."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 Clock = Callable[[], float]
-"""Seconds, never going back."""
+"""Monotonic seconds."""
 
 
 @dataclass(slots=True)
 class UploadCounters:
-    """What uploads have moved; the values may be read at any time.
+    """Bytes that uploads have moved; may be read at any time.
 
     Attributes:
-        sent: Bytes sent, those that were sent again included.
-        referenced: Bytes not sent, since an earlier commit has them.
-        rate: Bytes a second of the upload in progress, or of the last one.
+        sent: Bytes sent, including those sent again.
+        referenced: Bytes not sent, because an earlier commit has them.
+        rate: Bytes per second of the current or last upload.
         clock: For tests.
     """
 
@@ -25,16 +25,16 @@ class UploadCounters:
     referenced: int = 0
     rate: float = 0.0
     clock: Clock = time.monotonic
-    _since: float = field(default=0.0, repr=False)
-    _before: int = field(default=0, repr=False)
+    _started_at: float = field(default=0.0, repr=False)
+    _sent_at_start: int = field(default=0, repr=False)
 
     def begin(self) -> None:
-        """An upload begins."""
-        self._since, self._before = self.clock(), self.sent
+        """Start to measure the rate of an upload."""
+        self._started_at, self._sent_at_start = self.clock(), self.sent
 
     def add(self, count: int) -> None:
-        """So many bytes have arrived."""
+        """Count bytes that the store has received."""
         self.sent += count
-        seconds = self.clock() - self._since
+        seconds = self.clock() - self._started_at
         if seconds > 0:
-            self.rate = (self.sent - self._before) / seconds
+            self.rate = (self.sent - self._sent_at_start) / seconds

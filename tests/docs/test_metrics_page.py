@@ -1,4 +1,4 @@
-"""The page of metrics names every metric that the agent has, and no other."""
+"""docs/metrics.md lists every metric of the agent, and no other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAME = re.compile(r"`(podferry_\w+)")
 
 
 def names() -> set[str]:
-    """Of all metrics, as they stand in the exposition; counters end in `_total`."""
+    """Of all metrics, as in the exposition; counters end in `_total`."""
     last = DurableCheckpoint("step-1", 1, 1, 1, 1.0, 1.0)
     checkpoints = CheckpointStatus("s3://b", "/c", "digits", durable=[last])
     status = Status(
@@ -31,15 +31,15 @@ def names() -> set[str]:
     )
     families = text_string_to_metric_families(exposition(status, Durations()).decode())
     found = {family.name + ("_total" if family.type == "counter" else "") for family in families}
-    # The client's own companion of a histogram.
+    # The client adds these to each histogram.
     return {name for name in found if not name.endswith("_created")}
 
 
-def test_the_table_is_the_codes() -> None:
+def test_the_table_lists_every_metric() -> None:
     rows = [line.split("|")[1] for line in PAGE.read_text().splitlines() if line.startswith("| `podferry_")]
     assert {name for row in rows for name in NAME.findall(row)} == names()
 
 
-def test_every_stage_is_explained() -> None:
+def test_every_phase_is_listed() -> None:
     text = PAGE.read_text()
-    assert [stage for stage in AgentPhase if f"`{stage.value}`" not in text] == []
+    assert [phase for phase in AgentPhase if f"`{phase.value}`" not in text] == []

@@ -76,7 +76,7 @@ class DurabilityTracker:
         flawed = [one for one in self._detector.waiting.values() if self.final or one.measured]
         room = [self.room] if self.room else []
         self._status.problems = [*failed, *flawed, *self.awaited, *room]
-        self._state.changed()
+        self._state.notify()
 
     async def durable(self, seconds: float) -> Durability:
         """Wait until all that lies in the directory now is durable, at most `seconds`."""

@@ -108,7 +108,7 @@ class VersionRegistry:
             bytes=commit.bytes,
             seconds=round(seconds, 3),
         )
-        self._timings.durable(seconds)
+        self._timings.observe(seconds)
         for known in (self._status.durable, self._journal.checkpoints.durable):
             _enter(known, done)
         self._remember(candidate)

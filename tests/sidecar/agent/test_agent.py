@@ -93,8 +93,8 @@ async def settled(agent: Agent) -> AgentPhase:
 
 
 async def flush(agent: Agent) -> None:
-    assert agent.answers.flush is not None
-    assert (await agent.answers.flush(20, FlushRequest())).durable
+    assert agent.api.flush is not None
+    assert (await agent.api.flush(20, FlushRequest())).durable
 
 
 def names(folder: Path) -> list[str]:
@@ -381,8 +381,8 @@ async def test_a_worker_that_starts_again_calls_nothing_durable_before_it_has_lo
         await settled(agent)
     (tmp_path / "checkpoints" / "epoch-1.bin").write_bytes(b"one")
     restarted = Agent(config())
-    assert restarted.answers.flush is not None
-    answer = await restarted.answers.flush(0, FlushRequest(final=True))
+    assert restarted.api.flush is not None
+    answer = await restarted.api.flush(0, FlushRequest(final=True))
     assert not answer.durable
     assert "has not looked yet" in answer.problems[0].what
     await restarted.close()

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from podferry.contract.status import AgentPhase, DatasetStatus, Status
-from podferry.sidecar.control.progress_bar import bar, prefetch_bars
+from podferry.sidecar.control.progress_bar import prefetch_bars, progress_bar
 
 MANY = [
     DatasetStatus("s3://b/d", "/d", files=8, bytes=4_000_000, files_done=2, bytes_done=1_000_000),
@@ -15,7 +15,7 @@ MANY = [
 
 
 class Terminal:
-    """Stands in for standard error.
+    """Replaces standard error.
 
     Attributes:
         shown: What was written there by the end.
@@ -26,7 +26,7 @@ class Terminal:
 
 @pytest.fixture
 def terminal(monkeypatch):
-    """A terminal for the time of a block: pytest puts its own streams in place just before a test."""
+    """A terminal for a block: pytest installs its own streams just before a test."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
 
@@ -44,15 +44,15 @@ def terminal(monkeypatch):
 
 
 def _read(leader):
-    """All that was written: the kernel passes it on a moment later, and piece by piece."""
-    with suppress(OSError):  # EIO stands for the end
+    """Everything that was written: the kernel delivers it with a delay, in pieces."""
+    with suppress(OSError):  # EIO is the end
         while part := os.read(leader, 1 << 16):
             yield part
 
 
-def test_a_terminal_is_shown_how_far_it_is(terminal):
-    with terminal() as found, bar("restoring") as told:
-        told(1_000_000, 4_000_000)
+def test_a_terminal_shows_the_progress(terminal):
+    with terminal() as found, progress_bar("restoring") as on_progress:
+        on_progress(1_000_000, 4_000_000)
     assert "restoring" in found.shown
     assert "1.0/4.0 MB" in found.shown
 
@@ -61,24 +61,24 @@ def test_each_dataset_has_a_bar(terminal):
     with terminal() as found, prefetch_bars() as bars:
         bars.show(Status(AgentPhase.PLANNING, [DatasetStatus("s3://b/d", "/d")]))
         bars.show(Status(AgentPhase.PREFETCHING, MANY))
-        assert bars.every < 1
+        assert bars.poll_seconds < 1
     shown = found.shown
     assert "2 of 8 files" in shown
     assert "1.0/4.0 MB" in shown
     assert "val: 0 of 1 files" in shown
-    assert "planning" not in shown.rpartition("2 of 8 files")[2], "what is listed takes the stage's place"
+    assert "planning" not in shown.rpartition("2 of 8 files")[2], "bars replace the phase"
 
 
-def test_before_anything_is_listed_the_stage_is_shown(terminal):
+def test_the_phase_is_shown_until_a_dataset_is_listed(terminal):
     with terminal() as found, prefetch_bars() as bars:
         bars.show(Status(AgentPhase.PLANNING))
     assert "planning" in found.shown
 
 
-def test_elsewhere_nothing_is_shown(capsys):
-    with bar("restoring") as told:
-        told(1, 4)
+def test_without_a_terminal_nothing_is_shown(capsys):
+    with progress_bar("restoring") as on_progress:
+        on_progress(1, 4)
     with prefetch_bars() as bars:
         bars.show(Status(AgentPhase.PREFETCHING, MANY))
-        assert bars.every > 1
+        assert bars.poll_seconds > 1
     assert capsys.readouterr() == ("", "")

@@ -1,4 +1,4 @@
-"""The gate: its exit codes, its message, how little it loads."""
+"""`podferry wait`: its exit codes, its message, how little it loads."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ import pytest
 
 from podferry.contract.api import Gate
 from podferry.contract.errors import Problem, Unavailable
-from podferry.sidecar.control import wait_command as gate
+from podferry.sidecar.control import wait_command
 from podferry.sidecar.control.http_client import AgentClient
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, *gates: Gate) -> None:
-    def asked(_: AgentClient, __: float) -> Iterator[Gate]:
+    def poll(_: AgentClient, __: float) -> Iterator[Gate]:
         yield from gates
 
-    monkeypatch.setattr(AgentClient, "gates", asked)
+    monkeypatch.setattr(AgentClient, "poll_gate", poll)
 
 
 @pytest.fixture
 def message(tmp_path: Path) -> Path:
-    """The file that Kubernetes makes for a termination message."""
+    """The file that Kubernetes creates for a termination message."""
     path = tmp_path / "termination-log"
     path.touch()
     return path
 
 
 def run(message: Path) -> int:
-    return gate.main(["--agent", "http://127.0.0.1:1", "--termination-log", str(message)])
+    return wait_command.main(["--agent", "http://127.0.0.1:1", "--termination-log", str(message)])
 
 
-def test_open_gate_exits_0_and_says_what_is_there(
+def test_open_gate_exits_0_and_prints_the_summary(
     monkeypatch: pytest.MonkeyPatch, message: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answers(monkeypatch, Gate(open=False, summary="prefetching: 1 of 2"), Gate(open=True, summary="2 files"))
@@ -57,7 +57,7 @@ def test_what_may_work_later_exits_1(monkeypatch: pytest.MonkeyPatch, message: P
     assert run(message) == 1
 
 
-def test_a_long_message_is_cut_to_what_kubernetes_keeps(
+def test_a_long_message_is_truncated_to_what_kubernetes_keeps(
     monkeypatch: pytest.MonkeyPatch, message: Path
 ) -> None:
     answers(monkeypatch, Gate(open=False, problems=(Problem("x" * 9000),)))
@@ -69,23 +69,26 @@ def test_an_absent_agent_ends_with_a_sentence(monkeypatch: pytest.MonkeyPatch, m
     def silent(_: AgentClient, __: float) -> Iterator[Gate]:
         raise Unavailable.of("the podferry agent does not answer")
 
-    monkeypatch.setattr(AgentClient, "gates", silent)
+    monkeypatch.setattr(AgentClient, "poll_gate", silent)
     assert run(message) == 1
     assert "does not answer" in message.read_text()
 
 
-def test_no_agent_is_told(monkeypatch: pytest.MonkeyPatch, message: Path) -> None:
+def test_a_missing_agent_is_an_error(monkeypatch: pytest.MonkeyPatch, message: Path) -> None:
     monkeypatch.delenv("PODFERRY_AGENT", raising=False)
-    assert gate.main(["--termination-log", str(message)]) == 78
+    assert wait_command.main(["--termination-log", str(message)]) == 78
     assert "PODFERRY_AGENT" in message.read_text()
 
 
-def test_an_invalid_wish_ends_it_at_once_without_an_agent(message: Path) -> None:
-    assert gate.main(["--refused", "podferry.io/datset: unknown", "--termination-log", str(message)]) == 78
+def test_invalid_settings_fail_at_once_without_an_agent(message: Path) -> None:
+    assert (
+        wait_command.main(["--refused", "podferry.io/datset: unknown", "--termination-log", str(message)])
+        == 78
+    )
     assert message.read_text() == "podferry: podferry.io/datset: unknown"
 
 
-def test_the_gate_loads_no_heavy_module() -> None:
+def test_wait_loads_no_heavy_module() -> None:
     listing = (
         "import sys; from podferry.cli.main import main\n"
         "try: main(['wait', '--help'])\nexcept SystemExit: pass\n"

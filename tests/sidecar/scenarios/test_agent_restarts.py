@@ -98,8 +98,8 @@ async def test_a_worker_that_starts_again_waits_for_a_store_that_does_not_answer
     impatient = msgspec.structs.replace(QUICK, startup_timeout=0.0)
     async with running(replace(config(), tuning=impatient)) as agent:
         assert await settled(agent) is AgentPhase.OPEN
-        assert agent.answers.flush is not None
-        assert (await agent.answers.flush(20, FlushRequest())).durable
+        assert agent.api.flush is not None
+        assert (await agent.api.flush(20, FlushRequest())).durable
     commits = tmp_path / "destination/team.job.digits/.podferry/commits"
     assert [path.name for path in commits.iterdir()] == ["000000000001.json"]
 
@@ -119,8 +119,8 @@ async def test_a_worker_that_starts_again_and_is_refused_says_that_nothing_is_kn
     given = replace(given, directories=replace(given.directories, temporary=(tmp_path / "checkpoints",)))
     async with running(given) as agent:
         assert await settled(agent) is AgentPhase.REFUSED
-        assert agent.answers.flush is not None
-        answer = await agent.answers.flush(5, FlushRequest(final=True))
+        assert agent.api.flush is not None
+        answer = await agent.api.flush(5, FlushRequest(final=True))
         assert (answer.durable, answer.hopeless) == (False, True)
         assert "the key has gone" in str(answer.problems[0])
         with capture_logs() as logs:
@@ -128,7 +128,7 @@ async def test_a_worker_that_starts_again_and_is_refused_says_that_nothing_is_kn
         agent.clean()
     assert written.exists()
     assert [line["event"] for line in logs if line["log_level"] == "error"] == ["not durable at the end"]
-    answer = await agent.answers.flush(0, FlushRequest(final=True))
+    answer = await agent.api.flush(0, FlushRequest(final=True))
     assert not answer.durable
 
 

@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 
 from podferry.contract.status import DatasetStatus
 from podferry.sidecar.state import progress_log as module
-from podferry.sidecar.state.progress_log import ProgressLog, line
+from podferry.sidecar.state.progress_log import ProgressLog, log_fields
 
 TOTAL = 1000
 
@@ -29,93 +29,93 @@ def status(tmp_path):
 
 
 @pytest.fixture
-def report(status, tmp_path, clock):
+def progress(status, tmp_path, clock):
     made = ProgressLog(status, tmp_path, clock)
     made.planned(2, 200)
     return made
 
 
-def counts(report, files, count, discarded=0):
-    report.meter.files += files
-    report.meter.bytes += count
-    report.meter.discarded += discarded
+def counts(progress, files, count, discarded=0):
+    progress.counters.files += files
+    progress.counters.bytes += count
+    progress.counters.discarded += discarded
 
 
-async def test_what_is_kept_and_what_has_come_is_done(report, status, clock):
-    async with report.telling(lines=False):
-        counts(report, 1, 110, discarded=10)
+async def test_kept_and_fetched_files_are_done(progress, status, clock):
+    async with progress.reporting(log_progress=False):
+        counts(progress, 1, 110, discarded=10)
         clock.now += 2
-        report.refresh()
+        progress.refresh()
         assert (status.files_done, status.bytes_done) == (3, 300)
         assert (status.rate, status.eta) == (55.0, 700 / 55)
-        counts(report, 7, 700)
+        counts(progress, 7, 700)
         clock.now += 2
     assert (status.files_done, status.bytes_done, status.eta) == (10, TOTAL, None)
     assert (status.seconds, status.rate) == (4.0, 810 / 4)
     clock.now += 100
-    report.refresh()
-    assert status.rate == 810 / 4, "what is over goes on telling how fast it was"
+    progress.refresh()
+    assert status.rate == 810 / 4, "a finished prefetch keeps its average rate"
 
 
-async def test_a_prefetch_that_is_tried_again_counts_what_the_first_has_brought_once(report, status, clock):
+async def test_a_retried_prefetch_counts_what_the_first_attempt_fetched_once(progress, status, clock):
     async def fails():
-        async with report.telling(lines=False):
-            counts(report, 3, 300)
+        async with progress.reporting(log_progress=False):
+            counts(progress, 3, 300)
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         await fails()
-    report.planned(5, 500)
-    async with report.telling(lines=False):
-        counts(report, 5, 500)
+    progress.planned(5, 500)
+    async with progress.reporting(log_progress=False):
+        counts(progress, 5, 500)
     assert (status.files_done, status.bytes_done) == (10, TOTAL)
 
 
-async def test_what_comes_before_there_is_a_plan_counts_as_having_come(report, status, clock):
-    report.begin()
-    counts(report, 4, 400)
+async def test_what_was_fetched_before_the_plan_counts(progress, status, clock):
+    progress.start()
+    counts(progress, 4, 400)
     clock.now += 2
-    report.pause()
+    progress.pause()
     clock.now += 100  # a checkpoint is restored
-    report.planned(4, 400)
-    async with report.telling(lines=False):
-        counts(report, 6, 600)
+    progress.planned(4, 400)
+    async with progress.reporting(log_progress=False):
+        counts(progress, 6, 600)
         clock.now += 2
     assert (status.files_done, status.bytes_done) == (10, TOTAL)
     assert (status.seconds, status.rate) == (4.0, TOTAL / 4)
 
 
-async def test_no_more_is_told_than_there_is(report, status):
-    """A store that sends more than was listed must not make a bar run over its end."""
-    async with report.telling(lines=False):
-        counts(report, 1, 5000)
+async def test_progress_never_exceeds_the_total(progress, status):
+    """A store that sends more than was listed must not push a progress bar beyond its end."""
+    async with progress.reporting(log_progress=False):
+        counts(progress, 1, 5000)
     assert status.bytes_done == TOTAL
 
 
-async def test_a_stall_has_no_end_in_sight(report, status, clock):
-    async with report.telling(lines=False):
+async def test_a_stall_has_no_eta(progress, status, clock):
+    async with progress.reporting(log_progress=False):
         clock.now += 60
-        report.refresh()
+        progress.refresh()
         assert (status.rate, status.eta) == (0.0, None)
 
 
-def test_how_full_the_volume_is_is_told_at_any_time(report, status):
-    report.refresh()
+def test_refresh_reads_how_full_the_volume_is(progress, status):
+    progress.refresh()
     assert 0 < status.volume_free <= status.volume_bytes
-    assert status.bytes_done == 200, "before it begins, the plan's figures stand"
+    assert status.bytes_done == 200, "before the prefetch starts, the status has the figures of the plan"
 
 
-def test_a_stage_that_is_not_there_tells_nothing(status, tmp_path):
+def test_a_missing_directory_leaves_the_volume_unknown(status, tmp_path):
     ProgressLog(status, tmp_path / "absent").refresh()
     assert status.volume_bytes == 0
 
 
-async def test_a_line_is_logged_now_and_then(report, monkeypatch):
-    monkeypatch.setattr(module, "LOG_EVERY", 0.0)
+async def test_a_line_is_logged_every_few_seconds(progress, monkeypatch):
+    monkeypatch.setattr(module, "LOG_SECONDS", 0.0)
     structlog.reset_defaults()
     with capture_logs() as logged:
-        async with report.telling():
-            counts(report, 1, 100)
+        async with progress.reporting():
+            counts(progress, 1, 100)
             async with asyncio.timeout(5):
                 while len(logged) < 2:  # noqa: ASYNC110 - of a log, which sets no event
                     await asyncio.sleep(0)
@@ -135,9 +135,9 @@ async def test_a_line_is_logged_now_and_then(report, monkeypatch):
     }
 
 
-def test_a_line_of_the_dataset_without_a_name_has_none(status):
+def test_the_unnamed_dataset_is_not_named_in_the_log(status):
     status.name = ""
     status.rate, status.eta = 12.6, 3.14159
-    told = line(status)
-    assert "dataset" not in told
-    assert (told["bytes_per_second"], told["eta"]) == (13, 3.1)
+    fields = log_fields(status)
+    assert "dataset" not in fields
+    assert (fields["bytes_per_second"], fields["eta"]) == (13, 3.1)
