@@ -81,7 +81,7 @@ def test_a_torn_checkpoint_at_the_end_fails_a_run_that_succeeded(command: list[s
     )
     done = run([*command[:-1], "-c", torn])
     assert done.returncode == 74, done.stderr
-    assert "epoch-1 is not whole" in done.stderr
+    assert "epoch-1 is not complete" in done.stderr
     assert "zip directory is not written" in done.stderr
     assert not (tmp_path / "destination/t/.podferry/commits").exists()
 

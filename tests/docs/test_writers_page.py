@@ -1,4 +1,4 @@
-"""The page of writers says just what the table in the code says."""
+"""`docs/writers.md` matches the table of framework rules in the code."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from pathlib import Path
 
 from podferry.sidecar.checkpoint.detect.framework_rules import (
     FRAMEWORK_RULES,
-    IGNORED,
-    UNFINISHED,
+    IGNORED_NAMES,
+    UNFINISHED_NAMES,
     FrameworkRule,
 )
 from podferry.sidecar.config.tuning import CheckpointSettings
 
 PAGE = Path(__file__).parents[2] / "docs" / "writers.md"
 HEADS = (
-    "| writer | recognised by | comes last | without it | besides | alone | real library tried | source |",
+    "| framework | recognised by | written last | without it | notes | detects torn | tested with | source |",
     "|---|---|---|---|---|---|---|---|",
 )
 
@@ -23,18 +23,18 @@ def names(patterns: tuple[str, ...], otherwise: str) -> str:
     return ", ".join(f"`{pattern}`" for pattern in patterns) or otherwise
 
 
-def row(writer: FrameworkRule) -> str:
-    itself = "itself" if writer.signs else "the last close"
-    last = itself if writer.last == writer.signs else names(writer.last, "nothing to rely on")
+def row(rule: FrameworkRule) -> str:
+    itself = "itself" if rule.recognised_by else "the last close"
+    same = rule.written_last == rule.recognised_by
     cells = (
-        writer.name,
-        names(writer.signs, "any name"),
-        last,
-        "not whole" if last == itself else writer.without,
-        writer.besides,
-        "yes" if writer.alone else "no",
-        writer.tried,
-        writer.source or "none",
+        rule.name,
+        names(rule.recognised_by, "any name"),
+        itself if same else names(rule.written_last, "nothing reliable"),
+        "incomplete" if same or rule.blocking else "complete after the long pause",
+        rule.notes,
+        "yes" if rule.detects_torn else "no",
+        rule.tested_with,
+        rule.source or "none",
     )
     return f"| {' | '.join(cells)} |"
 
@@ -43,23 +43,21 @@ def table() -> str:
     return "\n".join([*HEADS, *map(row, FRAMEWORK_RULES)])
 
 
-def left_out() -> str:
-    known = [(name, why) for name, why in UNFINISHED.items() if not name.endswith("[0-9a-f]")]
-    return "\n".join(f"| `{name}` | {why} |" for name, why in [*known, *IGNORED.items()])
+def ignored_names() -> str:
+    known = [(name, why) for name, why in UNFINISHED_NAMES.items() if not name.endswith("[0-9a-f]")]
+    return "\n".join(f"| `{name}` | {why} |" for name, why in [*known, *IGNORED_NAMES.items()])
 
 
-def test_the_table_is_the_codes() -> None:
+def test_the_frameworks_match_the_code() -> None:
     assert table() in PAGE.read_text(), f"write this into {PAGE.name}:\n{table()}"
 
 
-def test_what_is_no_part_of_a_checkpoint_is_the_codes() -> None:
-    assert left_out() in PAGE.read_text(), f"write this into {PAGE.name}:\n{left_out()}"
+def test_the_ignored_names_match_the_code() -> None:
+    assert ignored_names() in PAGE.read_text(), f"write this into {PAGE.name}:\n{ignored_names()}"
 
 
-def test_the_pauses_are_the_settings() -> None:
-    pauses = CheckpointSettings()
+def test_the_pauses_match_the_settings() -> None:
+    settings = CheckpointSettings()
+    short, long = settings.quiet_seconds, settings.quiet_seconds_no_close
     text = " ".join(PAGE.read_text().split())
-    assert (
-        f"The short pause is {pauses.quiet_seconds:g} s, the long one {pauses.quiet_seconds_no_close:g} s"
-        in text
-    )
+    assert f"The short pause is {short:g} s, the long pause {long:g} s" in text

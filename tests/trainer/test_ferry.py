@@ -95,7 +95,7 @@ def test_an_exception_passes_and_what_was_whole_is_durable(tmp_path: Path) -> No
 
 
 def test_leaving_the_block_raises_where_the_last_is_torn(tmp_path: Path) -> None:
-    with pytest.raises(NotDurableError, match="epoch-1 is not whole"):
+    with pytest.raises(NotDurableError, match="epoch-1 is not complete"):
         train(tmp_path, "epoch-1.npz", b"PK\3\4 torn")
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from tracer import Held, Moment, Trace
 
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
-from podferry.sidecar.checkpoint.detect.detector import Detector, gather
-from podferry.sidecar.checkpoint.detect.pointer_tracker import data
+from podferry.sidecar.checkpoint.detect.detector import Detector, scan_checkpoints
 from podferry.sidecar.checkpoint.detect.watcher import PollingWatch
 from podferry.sidecar.config.tuning import CheckpointSettings
 
@@ -68,7 +67,7 @@ class Replay:
 
     def content(self, candidate: Candidate) -> Content:
         """A checkpoint's data as it lies there now."""
-        return frozenset((name, self.lying[name].data) for name in data(candidate) if name in self.lying)
+        return frozenset((name, self.lying[name].data) for name in candidate.data_files if name in self.lying)
 
     def versions(self) -> dict[str, dict[Content, int]]:
         """The whole versions of each checkpoint, with the moment at which the program said that it was saved.
@@ -79,7 +78,7 @@ class Replay:
         found: dict[str, dict[Content, int]] = {}
         for number, (moment, _) in enumerate(self.moments()):
             last = number == len(self.trace.moments) - 1
-            for name, candidate in gather(self.root)[1].items():
+            for name, candidate in scan_checkpoints(self.root)[1].items():
                 if moment.saved == name or (name not in named and (moment.saved or last)):
                     found.setdefault(name, {}).setdefault(self.content(candidate), number)
         return found
@@ -92,7 +91,7 @@ class Replay:
         whole, found = self.versions(), []
         for number, (moment, _) in enumerate(self.moments()):
             detector = Detector(self.root, PollingWatch(SETTINGS), SETTINGS, **rule)
-            for candidate in await detector.look({}, set(), final=True):
+            for candidate in await detector.scan({}, set(), final=True):
                 content, versions = self.content(candidate), whole.get(candidate.name, {})
                 removed = any(content < version and then < number for version, then in versions.items())
                 if content not in versions and not removed:
@@ -113,7 +112,7 @@ class Replay:
         for moment, closed in self.moments():
             for pause, told in ((BETWEEN_CALLS, closed), (0.0, set()), (AFTERWARDS, set())):
                 clock[0] += pause
-                for candidate in await detector.look(handled, told, final=False):
+                for candidate in await detector.scan(handled, told, final=False):
                     handled[candidate.name] = candidate
                     contents[candidate.name] = self.content(candidate)
                     if contents[candidate.name] not in whole.get(candidate.name, {}):
@@ -123,5 +122,5 @@ class Replay:
             if moment.saved in detector.present and contents.get(moment.saved) != self.content(
                 detector.present[moment.saved]
             ):
-                missed.add(f"{moment.saved}: {detector.waiting.get(moment.saved)}")
+                missed.add(f"{moment.saved}: {detector.not_ready.get(moment.saved)}")
         return wrong, missed

@@ -22,7 +22,7 @@ class Case:
     """A program that writes as one row of the table says."""
 
     program: str
-    writer: str
+    framework: str
     modules: tuple[str, ...] = ()
 
 
@@ -71,14 +71,14 @@ def replayed(tmp_path):
     return lay
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.program}-{case.writer}")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.program}-{case.framework}")
 async def test_nothing_is_taken_for_whole_too_early(case, traced, replayed):
-    writer = next(writer for writer in FRAMEWORK_RULES if writer.name == case.writer)
+    rule = next(rule for rule in FRAMEWORK_RULES if rule.name == case.framework)
     replay = replayed(traced(case.program, *case.modules))
     wrong, missed = await replay.offered()
     assert (wrong, missed) == ([], set())
     torn = await replay.torn()
-    if writer.alone:
+    if rule.detects_torn:
         assert torn == []
     else:  # the rules cannot tell: the pause is what protects
         assert torn != []
@@ -104,7 +104,7 @@ async def test_each_pod_of_a_gang_has_its_part(traced, replayed):
 
 
 def test_every_writer_has_a_case():
-    assert {case.writer for case in CASES} == {writer.name for writer in FRAMEWORK_RULES}
+    assert {case.framework for case in CASES} == {rule.name for rule in FRAMEWORK_RULES}
 
 
 def other_mount(path):

@@ -1,4 +1,4 @@
 """Which files form a checkpoint, and whether it is complete.
 
-Decisions are made from the files alone: no store, no upload.
+Decided from the files alone: no store, no upload.
 """

@@ -1,15 +1,15 @@
-"""Which files form a checkpoint, and when it is whole. Pure rules over names.
+"""Which files form a checkpoint, and whether their names show that it is incomplete. Pure.
 
-A checkpoint is what lies under one name at the top of the checkpoint directory: a directory with all in it,
-or the files that share a stem (`epoch-3.pdparams` and `epoch-3.pdopt`), with the pointer that names it. It
-is whole when
+A checkpoint is one name at the top of the checkpoint directory: a directory with its contents, or the files
+that share a stem (`epoch-3.pdparams` and `epoch-3.pdopt`), plus the pointer file that names it. It is
+complete when
 
-* none of its names says that it is unfinished,
-* what its writer leaves last is there (`podferry.sidecar.checkpoint.detect.framework_rules`),
-* every file has been quiet for a while after its last close, and
-* every file whose format can tell says that it is whole (`podferry.sidecar.checkpoint.detect.format_checks`).
+* none of its names is that of an unfinished file,
+* the file that its framework writes last exists (`podferry.sidecar.checkpoint.detect.framework_rules`),
+* every file has been quiet for a while since its last close, and
+* every file whose format shows its end is complete (`podferry.sidecar.checkpoint.detect.format_checks`).
 
-Where the trainer marks it, the mark stands for the second and the third.
+A mark by the trainer replaces the second and third condition.
 """
 
 from __future__ import annotations
@@ -23,20 +23,19 @@ from types import MappingProxyType
 
 from podferry.contract.commit import HASH_DIGITS
 from podferry.contract.file_names import name_problem
-from podferry.sidecar.checkpoint.detect.change_tracker import SeenFile
-from podferry.sidecar.checkpoint.detect.framework_rules import AT_THE_TOP_ONLY, IGNORED, UNFINISHED, Without
+from podferry.sidecar.checkpoint.detect.change_tracker import TrackedFile
+from podferry.sidecar.checkpoint.detect.framework_rules import IGNORED_NAMES, TOP_LEVEL_ONLY, UNFINISHED_NAMES
 from podferry.sidecar.checkpoint.detect.missing_files import missing_files
-from podferry.sidecar.checkpoint.detect.pointer_files import named
-from podferry.sidecar.runtime.file_identity import FileIdentity
+from podferry.sidecar.checkpoint.detect.pointer_files import find_checkpoint_name, is_pointer
+from podferry.sidecar.runtime.file_identity import FileIdentity, Files
 
-NEVER, PAUSE = Without.NEVER, Without.PAUSE
-NO_TEXTS: Mapping[str, str] = MappingProxyType({})
-SHARDED = re.compile(r"(?P<stem>.+?)(?:-\d{5}-of-\d{5}|\.(?:safetensors|bin)\.index)")
+NO_POINTERS: Mapping[str, str] = MappingProxyType({})
+SHARD_STEM = re.compile(r"(?P<stem>.+?)(?:-\d{5}-of-\d{5}|\.(?:safetensors|bin)\.index)")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A checkpoint as it lies in the directory.
+    """A checkpoint in the directory, complete or not.
 
     Attributes:
         name: The directory's name or the files' common stem.
@@ -44,7 +43,7 @@ class Candidate:
     """
 
     name: str
-    files: tuple[tuple[str, FileIdentity], ...]
+    files: Files
 
     @property
     def bytes(self) -> int:
@@ -56,10 +55,15 @@ class Candidate:
         """The time of its last change, nanoseconds since the epoch."""
         return max(identity.mtime_ns for _, identity in self.files)
 
-    def within(self, other: Candidate | None) -> bool:
-        """Whether every file of this one is in `other` as it is.
+    @property
+    def data_files(self) -> dict[str, FileIdentity]:
+        """The files without the pointers, which come and go."""
+        return {name: identity for name, identity in self.files if not is_pointer(name, identity.size)}
 
-        A checkpoint that lost files is not a new version of itself: it is being removed, or was thinned out.
+    def is_subset_of(self, other: Candidate | None) -> bool:
+        """Whether `other` has every file of this one, unchanged.
+
+        A checkpoint that lost files is not a new version of itself: it is being deleted, or was pruned.
         """
         return other is not None and set(self.files) <= set(other.files)
 
@@ -72,15 +76,15 @@ def candidate_name(name: str) -> str:
     top, slash, _ = name.partition("/")
     if slash:
         return top
-    sharded = SHARDED.fullmatch(Path(top).stem)
+    sharded = SHARD_STEM.fullmatch(Path(top).stem)
     return sharded["stem"] if sharded else Path(top).stem
 
 
-def unfinished(name: str) -> bool:
-    """Whether a relative name says of itself that it is not done."""
+def is_unfinished(name: str) -> bool:
+    """Whether a relative name is that of an unfinished file."""
     top, *rest = name.split("/")
-    below = [pattern for pattern in UNFINISHED if pattern not in AT_THE_TOP_ONLY]
-    return _matches(top, UNFINISHED) or any(_matches(part, below) for part in rest)
+    below = [pattern for pattern in UNFINISHED_NAMES if pattern not in TOP_LEVEL_ONLY]
+    return _matches(top, UNFINISHED_NAMES) or any(_matches(part, below) for part in rest)
 
 
 def _matches(part: str, patterns: Iterable[str]) -> bool:
@@ -88,34 +92,34 @@ def _matches(part: str, patterns: Iterable[str]) -> bool:
 
 
 def candidates(
-    files: Mapping[str, FileIdentity], texts: Mapping[str, str] = NO_TEXTS
+    files: Mapping[str, FileIdentity], pointers: Mapping[str, str] = NO_POINTERS
 ) -> dict[str, Candidate]:
-    """The checkpoints that files form, by name. What is unfinished or left out is part of none.
+    """The checkpoints that files form, by name. Unfinished and ignored files belong to none.
 
     Args:
-        files: What lies in the directory.
-        texts: What stands in the pointers among them: each belongs to the checkpoint that it names, and one
-            that names nothing that lies there to none.
+        files: All files in the directory.
+        pointers: The texts of the pointer files among them. Each belongs to the checkpoint that it names; one
+            that names a missing checkpoint belongs to none.
     """
-    lying = [
+    relevant = [
         name
         for name in sorted(files)
-        if name not in IGNORED and not _matches(name.partition("/")[0], UNFINISHED)
+        if name not in IGNORED_NAMES and not _matches(name.partition("/")[0], UNFINISHED_NAMES)
     ]
-    others = {candidate_name(name) for name in lying if name not in texts}
-    owner = {name: named(text, others) for name, text in texts.items()}
+    names = {candidate_name(name) for name in relevant if name not in pointers}
+    owners = {pointer: find_checkpoint_name(text, names) for pointer, text in pointers.items()}
     groups: dict[str, list[tuple[str, FileIdentity]]] = {}
-    for name in lying:
-        group = owner[name] if name in owner else candidate_name(name)
+    for name in relevant:
+        group = owners[name] if name in owners else candidate_name(name)
         if group is not None:
             groups.setdefault(group, []).append((name, files[name]))
-    return {name: Candidate(name, tuple(held)) for name, held in groups.items()}
+    return {name: Candidate(name, tuple(members)) for name, members in groups.items()}
 
 
-def unfit(candidate: Candidate) -> str | None:
-    """Why a candidate cannot be committed by the names that it has, None where it can."""
+def uncommittable_reason(candidate: Candidate) -> str | None:
+    """Why a candidate's names prevent a commit, or None."""
     for name, _ in candidate.files:
-        if unfinished(name):
+        if is_unfinished(name):
             return f"{name} is named like an unfinished file"
         problem = name_problem(f"{candidate.name}-{'0' * HASH_DIGITS}/{name}")
         if problem is not None:
@@ -123,24 +127,22 @@ def unfit(candidate: Candidate) -> str | None:
     return None
 
 
-def unready(candidate: Candidate, *, gang: bool = False) -> str | None:
-    """Why a candidate cannot be whole by the names that it has, None where it may be.
+def incomplete_reason(candidate: Candidate, *, gang: bool = False) -> str | None:
+    """Why a candidate's names show that it is incomplete, or None.
 
     Args:
-        candidate: What lies there.
+        candidate: The checkpoint.
         gang: This pod has only its part of it, and is not the coordinator's.
     """
-    missing = (
-        lack.reason for lack in missing_files(dict(candidate.files), gang=gang) if lack.without is NEVER
-    )
-    return unfit(candidate) or next(missing, None)
+    missing = (file.reason for file in missing_files(dict(candidate.files), gang=gang) if file.blocking)
+    return uncommittable_reason(candidate) or next(missing, None)
 
 
 def needs_long_quiet(candidate: Candidate, *, gang: bool = False) -> bool:
-    """Whether its writer may go on after a longer pause than between two of its files."""
-    return any(lack.without is PAUSE for lack in missing_files(dict(candidate.files), gang=gang))
+    """Whether its framework may resume writing after a longer pause than between two files."""
+    return any(not file.blocking for file in missing_files(dict(candidate.files), gang=gang))
 
 
-def quiet_since(files: Iterable[SeenFile], closed_seconds: float, unclosed_seconds: float) -> float:
-    """When the last of the files will have been quiet long enough, on the clock of `SeenFile.since`."""
-    return max(seen.since + (closed_seconds if seen.closed else unclosed_seconds) for seen in files)
+def ready_at(files: Iterable[TrackedFile], closed_seconds: float, unclosed_seconds: float) -> float:
+    """When all files will have been quiet long enough, on the clock of `TrackedFile.since`."""
+    return max(file.since + (closed_seconds if file.closed else unclosed_seconds) for file in files)

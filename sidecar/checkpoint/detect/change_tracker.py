@@ -1,6 +1,6 @@
-"""What lies in the checkpoint directory, and since when it has been so.
+"""Tracks since when each file has been unchanged, and how long each checkpoint took to write.
 
-The scan is the shell; `ChangeTracker.update` is pure but for what it remembers.
+Fed by scans; does no I/O.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from podferry.sidecar.runtime.file_identity import FileIdentity, Files
 
 
 @dataclass(frozen=True, slots=True)
-class SeenFile:
-    """A file as it was last seen.
+class TrackedFile:
+    """A file as of the last scan.
 
     Attributes:
         identity: Inode, size, mtime.
         since: When this identity was first seen, by a monotonic clock in seconds.
-        closed: Whether it was seen closed, or moved in, in this identity.
+        closed: Whether it was closed after writing, or moved in, with this identity.
     """
 
     identity: FileIdentity
@@ -27,13 +27,13 @@ class SeenFile:
 
 
 class ChangeTracker:
-    """Remembers since when each file has been as it is."""
+    """Tracks since when each file has been unchanged."""
 
     def __init__(self) -> None:
-        self.files: dict[str, SeenFile] = {}
+        self.files: dict[str, TrackedFile] = {}
 
     def update(self, found: dict[str, FileIdentity], closed: set[str], now: float) -> None:
-        """Take in a scan.
+        """Record a scan.
 
         Args:
             found: The files as they are now.
@@ -41,59 +41,57 @@ class ChangeTracker:
             now: A monotonic clock, seconds.
         """
         self.files = {
-            name: self._seen(name, identity, name in closed, now) for name, identity in found.items()
+            name: self._tracked(name, identity, name in closed, now) for name, identity in found.items()
         }
 
-    def _seen(self, name: str, identity: FileIdentity, closed: bool, now: float) -> SeenFile:
-        before = self.files.get(name)
-        if before is None or before.identity != identity:
-            return SeenFile(identity, now, closed)
-        if closed:
-            # Closed once more without a visible change: it may have been written within one clock tick.
-            return SeenFile(identity, now, closed=True)
-        return before
+    def _tracked(self, name: str, identity: FileIdentity, closed: bool, now: float) -> TrackedFile:
+        previous = self.files.get(name)
+        # A second close without a visible change counts too: the write may fall within one clock tick.
+        if previous is None or previous.identity != identity or closed:
+            return TrackedFile(identity, now, closed)
+        return previous
 
 
 class WriteTimes:
-    """When the writing of each checkpoint began and when it last went on, by the files' times.
+    """When the first and the last write of each checkpoint happened, by the files' times.
 
-    A file's own time counts where it lies since the look before: a copy may carry the time of its original.
+    A file's own time counts if it falls after the previous scan: a copy may carry the time of its original.
     """
 
     def __init__(self) -> None:
-        self._looked = 0.0
+        self._last_scan = 0.0
         self._spans: dict[str, tuple[float, float]] = {}
-        self._whole: set[str] = set()
-        self._seen: dict[str, Files] = {}
+        self._complete: set[str] = set()
+        self._known: dict[str, Files] = {}
 
     def update(self, present: Mapping[str, Files], now: float) -> None:
-        """Take in a look.
+        """Record a scan.
 
         Args:
             present: The files of each checkpoint, by its name.
-            now: Seconds since the epoch, when the look began.
+            now: Seconds since the epoch, when the scan began.
         """
         self._spans = {name: span for name, span in self._spans.items() if name in present}
-        self._whole &= present.keys()
+        self._complete &= present.keys()
         for name, files in present.items():
-            fresh = set(files) - set(self._seen.get(name, ()))
-            if fresh:
-                times = [self._time(identity, now) for _, identity in fresh]
-                begun = name in self._spans and name not in self._whole
-                first = self._spans[name][0] if begun else min(times)
+            changed = set(files) - set(self._known.get(name, ()))
+            if changed:
+                times = [self._write_time(identity, now) for _, identity in changed]
+                same_version = name in self._spans and name not in self._complete
+                first = self._spans[name][0] if same_version else min(times)
                 self._spans[name] = (first, max(times))
-                self._whole.discard(name)
-        self._seen, self._looked = dict(present), now
+                self._complete.discard(name)
+        self._known, self._last_scan = dict(present), now
 
-    def _time(self, identity: FileIdentity, now: float) -> float:
+    def _write_time(self, identity: FileIdentity, now: float) -> float:
         changed = identity.mtime_ns / 1e9
-        return changed if self._looked <= changed <= now else now
+        return changed if self._last_scan <= changed <= now else now
 
-    def end(self, name: str) -> None:
-        """The present version is whole: the next change begins another one."""
-        self._whole.add(name)
+    def mark_complete(self, name: str) -> None:
+        """The next change to this checkpoint starts a new version."""
+        self._complete.add(name)
 
     def seconds(self, name: str) -> float:
-        """From the first to the last change of the present version, 0.0 for an unknown one."""
+        """From the first to the last write of the current version, 0.0 if unknown."""
         first, last = self._spans.get(name, (0.0, 0.0))
         return last - first

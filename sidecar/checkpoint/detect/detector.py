@@ -1,4 +1,4 @@
-"""Finds checkpoints that have become whole since the last look."""
+"""Finds checkpoints that have become complete since the last scan."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ from podferry.contract.spec import Completion
 from podferry.sidecar.checkpoint.detect.candidate import (
     Candidate,
     candidates,
+    incomplete_reason,
     needs_long_quiet,
-    quiet_since,
-    unfit,
-    unready,
+    ready_at,
+    uncommittable_reason,
 )
 from podferry.sidecar.checkpoint.detect.change_tracker import ChangeTracker, WriteTimes
-from podferry.sidecar.checkpoint.detect.explicit_marks import CompletionMarks, not_found, resolve
-from podferry.sidecar.checkpoint.detect.format_checks import check, defect, missing_shards
-from podferry.sidecar.checkpoint.detect.history import History, history_of, missed, shortened
+from podferry.sidecar.checkpoint.detect.completion_marks import CompletionMarks, not_found, resolve
+from podferry.sidecar.checkpoint.detect.format_checks import check_format, missing_shards
+from podferry.sidecar.checkpoint.detect.history import History, history_of, missing_sticky_file, shrunk_files
 from podferry.sidecar.checkpoint.detect.pointer_files import POINTERS, is_pointer, is_text, read_small
-from podferry.sidecar.checkpoint.detect.pointer_tracker import PointerTracker, data
+from podferry.sidecar.checkpoint.detect.pointer_tracker import PointerTracker
 from podferry.sidecar.checkpoint.detect.watcher import Watch
 from podferry.sidecar.config.tuning import CheckpointSettings
 from podferry.sidecar.runtime.file_identity import FileIdentity, Files, scan
 
 MARK_IT = "Mark it with `podferry checkpoint done`, or leave podferry.io/complete at its default"
-IF_WHOLE = (
-    "If it is whole, mark it with `podferry checkpoint done`; write such files aside and rename them when "
-    "they are done"
+RENAME_OR_MARK = (
+    "If it is complete, mark it with `podferry checkpoint done`; write such files under a temporary name and "
+    "rename them when they are done"
 )
-IDLE = 3600.0
-"""Seconds to wait where nothing is due; the watch cuts it to its own interval."""
+IDLE_SECONDS = 3600.0
+"""To wait if nothing is due; the watch cuts it to its own interval."""
 
 
-def gather(root: Path) -> tuple[dict[str, FileIdentity], dict[str, Candidate]]:
+def scan_checkpoints(root: Path) -> tuple[dict[str, FileIdentity], dict[str, Candidate]]:
     """The files below `root`, and the checkpoints that they form."""
-    found = scan(root)
-    small = [name for name in POINTERS if name in found and is_pointer(name, found[name].size)]
+    files = scan(root)
+    small = [name for name in POINTERS if name in files and is_pointer(name, files[name].size)]
     texts = {name: text for name, text in read_small(root, small).items() if is_text(text)}
-    return found, candidates(found, texts)
+    return files, candidates(files, texts)
 
 
 def moved_in(path: Path) -> bool:
-    """Whether a file was renamed, or given its times, after its last byte was written.
+    """Whether a file was renamed, or its times were set, after its last write.
 
-    Writing sets both times at once. What is overwritten in place may be linked besides, as pins are, and
-    each link that comes or goes looks the same.
+    A write sets both times at once. A file that is overwritten in place may have hard links, and each added
+    or removed link looks the same as a rename.
     """
     try:
         stat = path.stat(follow_symlinks=False)
@@ -59,18 +59,18 @@ def moved_in(path: Path) -> bool:
 
 
 class Detector:
-    """Looks at the checkpoint directory.
+    """Scans the checkpoint directory.
 
     Attributes:
-        present: Every candidate as it lay there at the last look, whole or not, by name.
-        waiting: Why each that is not whole is not, by name.
+        present: Every candidate as of the last scan, complete or not, by name.
+        not_ready: Why each incomplete candidate is not complete, by name.
 
     Args:
         root: The directory.
-        watch: Tells when to look.
+        watch: Hints when to scan.
         settings: How long files must be quiet.
         monotonic: A clock, seconds.
-        completion: Whether a checkpoint must be marked to count as whole.
+        completion: Whether a checkpoint must be marked to be complete.
         gang: Other pods have the other parts of each checkpoint, and this one is not the coordinator's.
     """
 
@@ -86,169 +86,173 @@ class Detector:
     ) -> None:
         self.root = root
         self.present: dict[str, Candidate] = {}
-        self.waiting: dict[str, Problem] = {}
+        self.not_ready: dict[str, Problem] = {}
         self._watch = watch
         self._settings = settings
         self._monotonic = monotonic
         self._tracker = ChangeTracker()
-        self._shrunk: dict[str, float] = {}
-        self._pointed = PointerTracker(root)
+        self._shrunk_at: dict[str, float] = {}
+        self._pointers = PointerTracker(root)
         self._times = WriteTimes()
         self._marks = CompletionMarks()
         self._completion = completion
         self._gang = gang
-        self._due = IDLE
+        self._due_seconds = IDLE_SECONDS
 
-    async def hint(self) -> set[str]:
-        """Wait until a look is worth while; what was closed since the last call, by name."""
-        closed = await self._watch.wait(self._due)
+    async def wait_for_change(self) -> set[str]:
+        """Wait until a scan is worthwhile; the names of files closed since the last call."""
+        closed = await self._watch.wait(self._due_seconds)
         return {path.relative_to(self.root).as_posix() for path in closed}
 
     def wake(self) -> None:
-        """End the present `hint`."""
+        """End the current `wait_for_change`."""
         self._watch.wake()
 
-    async def look(self, handled: dict[str, Candidate], closed: set[str], *, final: bool) -> list[Candidate]:
-        """The checkpoints that are whole now and differ from what was handled under their names.
+    async def scan(self, settled: dict[str, Candidate], closed: set[str], *, final: bool) -> list[Candidate]:
+        """The complete checkpoints that differ from the settled version of their name.
 
         Args:
-            handled: What needs no upload any more, by name.
-            closed: What `hint` told.
-            final: Nobody writes any more: what has a sound structure is whole without being quiet.
+            settled: Versions that need no upload any more, by name.
+            closed: The result of `wait_for_change`.
+            final: Nothing writes any more: candidates need not be quiet.
 
         Returns:
-            Oldest first, by the time of their last change. Each has the pointers that named it while it lay
-            there, also where they have moved on: `texts` tells what stood in them.
+            In the order of their last change, oldest first. Each includes the pointers that named it, even if
+            they have moved on: see `pointer_texts`.
         """
         now, epoch = self._monotonic(), time.time()
-        found, present = await asyncio.to_thread(gather, self.root)
-        self._tracker.update(found, closed, now)
-        self._note_shrunk(present, now)
-        self._times.update({name: tuple(data(held).items()) for name, held in present.items()}, epoch)
+        files, present = await asyncio.to_thread(scan_checkpoints, self.root)
+        self._tracker.update(files, closed, now)
+        self._track_shrinking(present, now)
+        self._times.update({name: tuple(one.data_files.items()) for name, one in present.items()}, epoch)
         self._marks.keep(present.keys())
-        await asyncio.to_thread(self._pointed.read, self._tracker.files, present, None if final else now)
-        self._due = IDLE
-        fresh = [candidate for name, candidate in present.items() if not candidate.within(handled.get(name))]
-        fresh.sort(key=lambda candidate: candidate.changed_ns)
-        reasons = await self._reasons(fresh, handled, now, final=final)
-        # Both at once and only now: others read them while this look is under way.
-        self.present = present
-        self.waiting = {name: problem for name, problem in reasons.items() if problem is not None}
-        whole = [candidate for candidate in fresh if candidate.name not in self.waiting]
-        for candidate in whole:
-            self._times.end(candidate.name)
-        return [self._pointed.completed(candidate) for candidate in whole]
+        await asyncio.to_thread(self._pointers.update, self._tracker.files, present, None if final else now)
+        self._due_seconds = IDLE_SECONDS
+        new = [one for name, one in present.items() if not one.is_subset_of(settled.get(name))]
+        new.sort(key=lambda candidate: candidate.changed_ns)
+        not_ready = await self._check_all(new, settled, now, final=final)
+        # Both together and only now: others read them during this scan.
+        self.present, self.not_ready = present, not_ready
+        complete = [candidate for candidate in new if candidate.name not in not_ready]
+        for candidate in complete:
+            self._times.mark_complete(candidate.name)
+        return [self._pointers.with_moved_pointers(candidate) for candidate in complete]
 
-    def texts(self, candidate: Candidate) -> dict[str, bytes]:
-        """What stood in those of a candidate's pointers that were read in the identity that it has."""
-        return self._pointed.texts(candidate)
+    def pointer_texts(self, candidate: Candidate) -> dict[str, bytes]:
+        """The contents of a candidate's pointers, if read with the identity that the candidate has."""
+        return self._pointers.texts(candidate)
 
-    def written(self, candidate: Candidate) -> float:
-        """Seconds from the first to the last change that was seen of a checkpoint: what its writing took."""
+    def write_seconds(self, candidate: Candidate) -> float:
+        """Seconds from the first to the last observed write of a checkpoint."""
         return self._times.seconds(candidate.name)
 
     @property
     def marks(self) -> dict[str, Files]:
-        """The versions that were marked, by name: a worker that starts again needs them."""
+        """The marked versions, by name: a restarted worker needs them."""
         return self._marks.files
 
     async def mark(self, name_or_step: str) -> Marked:
-        """Take a checkpoint for whole as it lies there now.
+        """Mark a checkpoint complete in its current version.
 
         Args:
-            name_or_step: Its name, as it lies in the directory, or its step, of which the newest is meant.
+            name_or_step: Its name in the directory, or its step, which selects the newest of that step.
 
         Returns:
-            What was marked. With problems it was not, and must be marked again once they are gone.
+            The marked checkpoint. With problems it was not marked: fix them and mark it again.
         """
-        _, present = await asyncio.to_thread(gather, self.root)
+        _, present = await asyncio.to_thread(scan_checkpoints, self.root)
         candidate = resolve(name_or_step, present)
         if candidate is None:
             return Marked(problems=(not_found(name_or_step, present.keys()),))
-        reason = unfit(candidate) or await asyncio.to_thread(self._flaw, candidate)
+        reason = uncommittable_reason(candidate) or await asyncio.to_thread(self._format_defect, candidate)
         if reason is not None:
-            return Marked(candidate.name, (Problem(f"{candidate.name} is not whole", reason),))
+            return Marked(candidate.name, (Problem(f"{candidate.name} is not complete", reason),))
         self._marks.mark(candidate)
         self.wake()
         return Marked(candidate.name)
 
-    async def _reasons(
-        self, fresh: list[Candidate], handled: dict[str, Candidate], now: float, *, final: bool
-    ) -> dict[str, Problem | None]:
-        """Why each is not whole yet, None where it is.
+    async def _check_all(
+        self, new: list[Candidate], settled: dict[str, Candidate], now: float, *, final: bool
+    ) -> dict[str, Problem]:
+        """Why each is not complete yet; complete ones have no entry.
 
-        None overtakes an older one that only has to be quiet for a while longer: commits come in the order
-        of the last changes, so that the newest is never followed by an older one.
+        No checkpoint overtakes an older one that only has to stay quiet for longer: commits follow the order
+        of the last changes, so that the newest commit is never followed by an older one.
         """
-        reasons: dict[str, Problem | None] = {}
-        older: Candidate | None = None
-        taken = list(handled.values())
-        for candidate in fresh:
-            marked = self._marks.holds(candidate)
+        not_ready: dict[str, Problem] = {}
+        oldest_active: Candidate | None = None
+        accepted = list(settled.values())
+        for candidate in new:
+            name, marked = candidate.name, self._marks.is_marked(candidate)
             if self._completion is Completion.MARKED and not marked:
-                # It may never be: nothing waits for it.
-                reasons[candidate.name] = Problem(f"{candidate.name} has not been marked", remedy=MARK_IT)
+                # It may never be marked, so newer ones do not wait for it.
+                not_ready[name] = Problem(f"{name} has not been marked", remedy=MARK_IT)
                 continue
-            quiet = final or marked or self._quiet(candidate, now)
-            if older is None and not quiet:
-                older = candidate
+            quiet = final or marked or self._is_quiet(candidate, now)
+            if oldest_active is None and not quiet:
+                oldest_active = candidate
             if not quiet:
-                reasons[candidate.name] = Problem(f"{candidate.name} is still being written")
-            elif older is not None:
-                reasons[candidate.name] = Problem(f"{candidate.name} waits for {older.name}, which is older")
+                problem: Problem | None = Problem(f"{name} is still being written")
+            elif oldest_active is not None:
+                problem = Problem(f"{name} waits for {oldest_active.name}, which is older")
             else:
-                problem = await self._flawed(candidate, marked=marked)
+                problem = await self._check_content(candidate, marked=marked)
                 if problem is None and not marked:
-                    problem = await self._doubt(candidate, history_of(candidate, taken, fresh))
-                if problem is None:
-                    taken.append(candidate)
-                reasons[candidate.name] = problem
-        return reasons
+                    problem = await self._check_plausibility(candidate, history_of(candidate, accepted, new))
+            if problem is None:
+                accepted.append(candidate)
+            else:
+                not_ready[name] = problem
+        return not_ready
 
-    def _note_shrunk(self, present: dict[str, Candidate], now: float) -> None:
-        """Remember since when a checkpoint has lost no more files: what is being removed looks quiet.
+    def _track_shrinking(self, present: dict[str, Candidate], now: float) -> None:
+        """Record when a checkpoint last lost a file: one that is being deleted looks quiet.
 
-        A pointer that moves on to the next checkpoint takes nothing from this one.
+        A pointer that moves on to the next checkpoint does not count.
         """
-        self._shrunk = {name: since for name, since in self._shrunk.items() if name in present}
-        for name, before in self.present.items():
-            if name in present and data(before).keys() - dict(present[name].files).keys():
-                self._shrunk[name] = now
+        self._shrunk_at = {name: at for name, at in self._shrunk_at.items() if name in present}
+        for name, previous in self.present.items():
+            if name in present and previous.data_files.keys() - dict(present[name].files).keys():
+                self._shrunk_at[name] = now
 
-    def _quiet(self, candidate: Candidate, now: float) -> bool:
-        seen = [self._tracker.files[name] for name, _ in candidate.files]
+    def _is_quiet(self, candidate: Candidate, now: float) -> bool:
+        files = [self._tracker.files[name] for name, _ in candidate.files]
         short, long = self._settings.quiet_seconds, self._settings.quiet_seconds_no_close
-        ready, longest = quiet_since(seen, short, long), quiet_since(seen, long, long)
-        if ready <= now < longest and needs_long_quiet(candidate, gang=self._gang):
-            ready = longest
-        ready = max(ready, self._shrunk.get(candidate.name, float("-inf")) + long)
+        ready, latest = ready_at(files, short, long), ready_at(files, long, long)
+        if ready <= now < latest and needs_long_quiet(candidate, gang=self._gang):
+            ready = latest
+        ready = max(ready, self._shrunk_at.get(candidate.name, float("-inf")) + long)
         if ready > now:
-            self._due = min(self._due, ready - now)
+            self._due_seconds = min(self._due_seconds, ready - now)
         return ready <= now
 
-    async def _flawed(self, candidate: Candidate, *, marked: bool) -> Problem | None:
-        names = unfit(candidate) if marked else unready(candidate, gang=self._gang)
-        reason = names or await asyncio.to_thread(self._flaw, candidate)
-        return Problem(f"{candidate.name} is not whole", reason) if reason is not None else None
+    async def _check_content(self, candidate: Candidate, *, marked: bool) -> Problem | None:
+        """Names, unless marked, and formats."""
+        names = uncommittable_reason(candidate) if marked else incomplete_reason(candidate, gang=self._gang)
+        reason = names or await asyncio.to_thread(self._format_defect, candidate)
+        return Problem(f"{candidate.name} is not complete", reason) if reason is not None else None
 
-    async def _doubt(self, candidate: Candidate, known: History) -> Problem | None:
-        """What those before it in its series say against a checkpoint that seems whole."""
-        reason = missed(candidate, known, gang=self._gang)
-        reason = reason or await asyncio.to_thread(self._short, candidate, known)
-        return Problem(f"{candidate.name} may not be whole", reason, IF_WHOLE) if reason is not None else None
+    async def _check_plausibility(self, candidate: Candidate, history: History) -> Problem | None:
+        """What earlier checkpoints of its series show against a checkpoint that seems complete."""
+        reason = missing_sticky_file(candidate, history, gang=self._gang)
+        reason = reason or await asyncio.to_thread(self._torn_file, candidate, history)
+        if reason is None:
+            return None
+        return Problem(f"{candidate.name} may not be complete", reason, RENAME_OR_MARK)
 
-    def _short(self, candidate: Candidate, known: History) -> str | None:
-        written = {identity.inode for one in known.before for _, identity in one.files}
-        for name, sizes in shortened(candidate, known):
-            path, again = self.root / name, dict(candidate.files)[name].inode in written
-            if not check(path).certain and (again or not moved_in(path)):
-                return f"{sizes}, and its format cannot tell whether it is whole"
+    def _torn_file(self, candidate: Candidate, history: History) -> str | None:
+        identities = dict(candidate.files)
+        known_inodes = {identity.inode for one in history.earlier for _, identity in one.files}
+        for name, sizes in shrunk_files(candidate, history):
+            path, overwritten = self.root / name, identities[name].inode in known_inodes
+            if not check_format(path).conclusive and (overwritten or not moved_in(path)):
+                return f"{sizes}, and its format does not show whether it is complete"
         return None
 
-    def _flaw(self, candidate: Candidate) -> str | None:
+    def _format_defect(self, candidate: Candidate) -> str | None:
         names = [name for name, _ in candidate.files]
         for name in names:
-            reason = defect(self.root / name)
+            reason = check_format(self.root / name).defect
             if reason is not None:
                 return f"{name}: {reason}"
         return missing_shards(self.root, names)

@@ -1,7 +1,7 @@
-"""How each known writer leaves a checkpoint behind: one table of names, printed as `docs/writers.md`.
+"""How each training framework writes a checkpoint: one table of file names, printed in `docs/writers.md`.
 
-A pattern is a relative name in which `…` stands for one place, the same in all patterns of a row and possibly
-the top, `<>` for such a place of that form, `*` for a part of a name, `#` for digits.
+A pattern is a relative name. `…` stands for a path prefix, the same in all patterns of a rule and possibly
+empty; `<>` for a prefix of that form; `*` for part of a name; `#` for digits.
 """
 
 from __future__ import annotations
@@ -9,246 +9,241 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 
-UNFINISHED: Mapping[str, str] = {
-    "*.tmp": "torch DCP's .metadata.tmp, and the usual habit of writing aside and renaming",
-    "*.tmp.*": "Lightning and TensorFlow habits: a random suffix after .tmp",
+UNFINISHED_NAMES: Mapping[str, str] = {
+    "*.tmp": "torch DCP's .metadata.tmp, and the common write-then-rename idiom",
+    "*.tmp.*": "Lightning and TensorFlow: a random suffix after .tmp",
     "*.tmp" + "[0-9a-f]" * 32: "TensorFlow's atomic writes: `checkpoint`, saved_model.pb (file_io.py)",
     "*.partial": "download and copy tools",
     "*.part": "download and copy tools",
     "*.incomplete": "huggingface_hub",
     "*.orbax-checkpoint-tmp*": "Orbax renames the directory at the end",
-    "*.__lock": "tensorstore, below Orbax: a file before it is renamed",
-    "*.tempstate*": "TensorFlow's Saver: a bundle before it is renamed",
-    ".tmp*": "Rust's tempfile: safetensors' sibling temporary (ran: 0.8.0 writes .tmpqowx2b)",
-    ".*": "hidden at the top: editors, copy tools",
+    "*.__lock": "tensorstore, used by Orbax: a file before its rename",
+    "*.tempstate*": "TensorFlow's Saver: a bundle before its rename",
+    ".tmp*": "Rust's tempfile: safetensors' temporary file in the same directory (0.8.0 writes .tmpqowx2b)",
+    ".*": "hidden files at the top: editors, copy tools",
     "tmp*": "tempfile's names, at the top only",
     "*_temp": "TensorFlow's shards before they are merged (functional_saver.py), at the top only",
 }
-"""Names of unfinished files and directories, each with who uses it."""
-IGNORED: Mapping[str, str] = {
-    "zero_to_fp32.py": "DeepSpeed copies this program of its own to the top at every save",
+"""Name patterns of unfinished files and directories, each with its origin."""
+IGNORED_NAMES: Mapping[str, str] = {
+    "zero_to_fp32.py": "DeepSpeed copies this script of its own to the top at every save",
     "zero_to_torch.py": "the same, since 0.19",
 }
-"""Names at the top that are no checkpoints and belong to none."""
-AT_THE_TOP_ONLY = frozenset({".*", "tmp*", "*_temp"})
-
-
-class Without(StrEnum):
-    """What a checkpoint is as long as that is missing which its writer leaves last."""
-
-    NEVER = "not whole"
-    PAUSE = "whole after the long pause"
+"""Names at the top that belong to no checkpoint."""
+TOP_LEVEL_ONLY = frozenset({".*", "tmp*", "*_temp"})
 
 
 @dataclass(frozen=True)
 class FrameworkRule:
-    """One writer's habit.
+    """How one framework writes a checkpoint.
 
     Attributes:
-        name: Who writes so.
-        signs: By which names it is recognised.
-        last: What it leaves last; nothing that could be relied on where empty.
-        without: What holds until that is there.
-        ordered: An overwrite leaves the old one until the end, so it must be no older than the signs.
-        led: Only the coordinator's pod gets it: on the others its absence tells nothing.
-        counted: The signs are shards that say how many they are.
-        kept: Where one of a series has what comes last, the next one has it too.
-        besides: What else decides.
-        alone: Whether all this tells a torn checkpoint without the pause; the pause alone protects otherwise.
-        source: Where the order was read.
-        tried: The release that wrote for the tests, or what was imitated.
+        name: The framework.
+        recognised_by: Patterns of its files.
+        written_last: Patterns of what it writes last; empty if nothing can be relied on.
+        blocking: The checkpoint is incomplete until `written_last` exists; otherwise until the long pause
+        ends.
+        last_is_newest: An overwrite keeps the old `written_last` until the end, so it must not be older than
+            the recognised files.
+        coordinator_only: Only the coordinator's pod gets `written_last`; other pods do not wait for it.
+        numbered_shards: The recognised files are shards whose names carry their number and count.
+        sticky: If one checkpoint of a series has `written_last`, the next one must have it too.
+        notes: What else decides.
+        detects_torn: Names and formats alone detect a torn checkpoint at every moment. Otherwise the pause
+            protects.
+        source: The code that defines the order of writes.
+        tested_with: The release that the tests run, or what they imitate.
     """
 
     name: str
-    signs: tuple[str, ...]
-    last: tuple[str, ...] = ()
-    without: Without = Without.PAUSE
-    ordered: bool = False
-    led: bool = False
-    counted: bool = False
-    kept: bool = False
-    besides: str = ""
-    alone: bool = False
+    recognised_by: tuple[str, ...]
+    written_last: tuple[str, ...] = ()
+    blocking: bool = False
+    last_is_newest: bool = False
+    coordinator_only: bool = False
+    numbered_shards: bool = False
+    sticky: bool = False
+    notes: str = ""
+    detects_torn: bool = False
     source: str = ""
-    tried: str = ""
+    tested_with: str = ""
 
     @property
-    def ends(self) -> bool:
-        """Whether what it leaves last tells that other files are done, rather than only itself."""
-        return any("/" in pattern or pattern not in self.signs for pattern in self.last)
+    def confirms_others(self) -> bool:
+        """Whether `written_last` shows that other files are complete, not only itself."""
+        return any("/" in pattern or pattern not in self.recognised_by for pattern in self.written_last)
 
     @cached_property
-    def patterns(self) -> tuple[tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]]:
-        """The signs and what comes last, compiled; group 1 is the place."""
-        return tuple(map(_pattern, self.signs)), tuple(map(_pattern, self.last))
+    def compiled(self) -> tuple[tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]]:
+        """`recognised_by` and `written_last` as expressions; group 1 is the prefix."""
+        return tuple(map(_compile, self.recognised_by)), tuple(map(_compile, self.written_last))
 
 
-def _pattern(text: str) -> re.Pattern[str]:
-    spelled = re.escape(text).replace("…/", "(?:(.*)/|)").replace("…", "(.*)")
-    spelled = spelled.replace("<", "(").replace(">", ")")
-    return re.compile(spelled.replace(r"\*", "[^/]*").replace(r"\#", r"\d+"))
+def _compile(pattern: str) -> re.Pattern[str]:
+    text = re.escape(pattern).replace("…/", "(?:(.*)/|)").replace("…", "(.*)")
+    text = text.replace("<", "(").replace(">", ")")
+    return re.compile(text.replace(r"\*", "[^/]*").replace(r"\#", r"\d+"))
 
 
 FRAMEWORK_RULES: tuple[FrameworkRule, ...] = (
     FrameworkRule(
         name="torch DCP",
-        signs=("…/*.distcp",),
-        last=("…/.metadata", "…/__#.metadata"),
-        without=Without.NEVER,
-        ordered=True,
-        led=True,
-        besides="`.metadata.tmp` is renamed; rank 0's shards (`__0_#`) need it on every pod",
-        alone=True,
+        recognised_by=("…/*.distcp",),
+        written_last=("…/.metadata", "…/__#.metadata"),
+        blocking=True,
+        last_is_newest=True,
+        coordinator_only=True,
+        notes="renamed from `.metadata.tmp`; every pod that holds rank 0's shards (`__0_#`) must have it",
+        detects_torn=True,
         source="torch/distributed/checkpoint/filesystem.py, `finish`",
-        tried="torch 2.15.0, two ranks, in one directory and in one each",
+        tested_with="torch 2.15.0, two ranks, in one directory and in one each",
     ),
     FrameworkRule(
         name="TensorFlow Saver",
-        signs=("….data-#-of-#", "…_temp/part-#-of-#.*"),
-        last=("….index",),
-        without=Without.NEVER,
-        ordered=True,
-        counted=True,
-        besides="the index is written in place: its table must have its end",
-        alone=True,
+        recognised_by=("….data-#-of-#", "…_temp/part-#-of-#.*"),
+        written_last=("….index",),
+        blocking=True,
+        last_is_newest=True,
+        numbered_shards=True,
+        notes="the index is written in place: it must end with the end marker of its table",
+        detects_torn=True,
         source="tensorflow/core/util/tensor_bundle/tensor_bundle.cc, `MergeBundles`",
-        tried="tensorflow 2.21.0, CheckpointManager",
+        tested_with="tensorflow 2.21.0, CheckpointManager",
     ),
     FrameworkRule(
         name="TensorFlow SavedModel",
-        signs=("…/variables/variables.*",),
-        last=("…/saved_model.pb",),
-        without=Without.NEVER,
-        ordered=True,
-        besides="`fingerprint.pb` follows: the short pause covers it",
+        recognised_by=("…/variables/variables.*",),
+        written_last=("…/saved_model.pb",),
+        blocking=True,
+        last_is_newest=True,
+        notes="`fingerprint.pb` follows: the short pause covers it",
         source="tensorflow/python/saved_model/save.py, `save_and_return_nodes`",
-        tried="tensorflow 2.21.0",
+        tested_with="tensorflow 2.21.0",
     ),
     FrameworkRule(
         name="Hugging Face Trainer",
-        signs=(
+        recognised_by=(
             "<checkpoint-#>/training_args.bin",
             "<checkpoint-#>/optimizer.pt",
             "<checkpoint-#>/scheduler.pt",
         ),
-        last=("<checkpoint-#>/trainer_state.json",),
-        without=Without.NEVER,
-        ordered=True,
-        besides="JSON and zip are whole; before the first sign the pause protects",
+        written_last=("<checkpoint-#>/trainer_state.json",),
+        blocking=True,
+        last_is_newest=True,
+        notes="JSON and zip files show their end; until the first recognised file exists, the pause protects",
         source="transformers/trainer.py, `_save_checkpoint`",
-        tried="transformers 5.23.0",
+        tested_with="transformers 5.23.0",
     ),
     FrameworkRule(
         name="Hugging Face Trainer, several processes",
-        signs=("<checkpoint-#>/rng_state_#.pth",),
-        besides="no barrier follows: any rank's file may come after `trainer_state.json`",
+        recognised_by=("<checkpoint-#>/rng_state_#.pth",),
+        notes="no barrier follows: any rank's file may come after `trainer_state.json`",
         source="transformers/trainer.py, `_save_rng_state`",
-        tried="imitated",
+        tested_with="imitated",
     ),
     FrameworkRule(
         name="Hugging Face save_pretrained",
-        signs=("…/config.json", "…/adapter_config.json"),
-        last=("…/trainer_state.json",),
-        besides="the configuration comes first, nothing says that all weights are there",
+        recognised_by=("…/config.json", "…/adapter_config.json"),
+        written_last=("…/trainer_state.json",),
+        notes="the configuration is written first; nothing shows that all weights exist",
         source="transformers/modeling_utils.py, `save_pretrained`",
-        tried="transformers 5.23.0",
+        tested_with="transformers 5.23.0",
     ),
     FrameworkRule(
         name="safetensors, sharded",
-        signs=("…-#-of-#.safetensors", "…-#-of-#.bin"),
-        last=("….safetensors.index.json", "….bin.index.json"),
-        counted=True,
-        besides="all shards by their numbers, and all that the index lists; an overwrite looks whole between",
+        recognised_by=("…-#-of-#.safetensors", "…-#-of-#.bin"),
+        written_last=("….safetensors.index.json", "….bin.index.json"),
+        numbered_shards=True,
+        notes="all numbered shards and all files in the index must exist; a partial overwrite looks complete",
         source="transformers/modeling_utils.py, `save_pretrained`",
-        tried="transformers 5.23.0, safetensors 0.8.0",
+        tested_with="transformers 5.23.0, safetensors 0.8.0",
     ),
     FrameworkRule(
         name="safetensors, single",
-        signs=("….safetensors",),
-        last=("….safetensors",),
-        besides="the header's offsets match the size; 0.8 writes `.tmp…` aside and renames it",
-        alone=True,
+        recognised_by=("….safetensors",),
+        written_last=("….safetensors",),
+        notes="the header's offsets must match the size; 0.8 writes `.tmp…` and renames it",
+        detects_torn=True,
         source="safetensors/src/tensor.rs, `serialize_to_file`",
-        tried="safetensors 0.8.0",
+        tested_with="safetensors 0.8.0",
     ),
     FrameworkRule(
         name="Accelerate save_state",
-        signs=("…/optimizer.bin", "…/optimizer_#.bin"),
-        last=("…/random_states_#.pkl",),
-        besides="zip is whole; registered objects follow the random states",
+        recognised_by=("…/optimizer.bin", "…/optimizer_#.bin"),
+        written_last=("…/random_states_#.pkl",),
+        notes="zip files show their end; registered objects follow the random states",
         source="accelerate/checkpointing.py, `save_accelerator_state`",
-        tried="accelerate 1.15.0",
+        tested_with="accelerate 1.15.0",
     ),
     FrameworkRule(
         name="Orbax",
-        signs=("…/_CHECKPOINT_METADATA",),
-        last=("…/_CHECKPOINT_METADATA",),
-        besides="`STEP.orbax-checkpoint-tmp` is renamed with all in it",
-        alone=True,
+        recognised_by=("…/_CHECKPOINT_METADATA",),
+        written_last=("…/_CHECKPOINT_METADATA",),
+        notes="the complete `STEP.orbax-checkpoint-tmp` directory is renamed",
+        detects_torn=True,
         source="orbax/checkpoint/_src/path/atomicity.py, `finalize`",
-        tried="orbax-checkpoint 0.12.8, asynchronous",
+        tested_with="orbax-checkpoint 0.12.8, asynchronous",
     ),
     FrameworkRule(
         name="DeepSpeed",
-        signs=("…/*/*_model_states.pt", "…/*/*_optim_states.pt"),
-        besides="zip is whole; rank 0 writes `latest` before the barrier, so other ranks may go on",
+        recognised_by=("…/*/*_model_states.pt", "…/*/*_optim_states.pt"),
+        notes="zip files show their end; rank 0 writes `latest` before the barrier: others may still write",
         source="deepspeed/runtime/engine.py, `save_checkpoint`",
-        tried="deepspeed 0.19.8, ZeRO 1 on one rank, without a GPU",
+        tested_with="deepspeed 0.19.8, ZeRO 1 on one rank, without a GPU",
     ),
     FrameworkRule(
         name="Megatron-LM",
-        signs=("…/iter_#/*.distcp", "…/iter_#/common.pt", "…/iter_#/mp_rank_*/*.pt"),
-        besides="as torch DCP in its format `torch_dist`; the tokenizer's files follow the tracker",
+        recognised_by=("…/iter_#/*.distcp", "…/iter_#/common.pt", "…/iter_#/mp_rank_*/*.pt"),
+        notes="same as torch DCP in its format `torch_dist`; the tokenizer's files follow the tracker",
         source="megatron/training/checkpointing.py, `save_checkpoint`",
-        tried="megatron-core 0.16.1, without a GPU; tracker and tokenizer imitated",
+        tested_with="megatron-core 0.16.1, without a GPU; tracker and tokenizer imitated",
     ),
     FrameworkRule(
         name="Paddle",
-        signs=("….pdparams",),
-        last=("….pdopt",),
-        kept=True,
-        besides="pickles have their end; where the one before had a `.pdopt`, this one is not whole without",
+        recognised_by=("….pdparams",),
+        written_last=("….pdopt",),
+        sticky=True,
+        notes="pickles show their end; if the previous checkpoint had a `.pdopt`, this one needs it too",
         source="paddle/framework/io.py, `save`",
-        tried="paddlepaddle 3.3.1",
+        tested_with="paddlepaddle 3.3.1",
     ),
     FrameworkRule(
         name="Lightning",
-        signs=("….ckpt",),
-        last=("….ckpt",),
-        besides="zip is whole; moved in from TMPDIR, a copy where that is another mount",
-        alone=True,
+        recognised_by=("….ckpt",),
+        written_last=("….ckpt",),
+        notes="zip files show their end; moved from TMPDIR, or copied if that is another mount",
+        detects_torn=True,
         source="lightning/fabric/utilities/cloud_io.py, `_atomic_save`",
-        tried="lightning 2.6.6, both mounts",
+        tested_with="lightning 2.6.6, both mounts",
     ),
     FrameworkRule(
         name="torch.save, Keras archives, savez",
-        signs=("….pt", "….pth", "….keras", "….npz"),
-        last=("….pt", "….pth", "….keras", "….npz"),
-        besides="zip is whole: its directory at the end is written last; torch's older format cannot tell",
-        alone=True,
+        recognised_by=("….pt", "….pth", "….keras", "….npz"),
+        written_last=("….pt", "….pth", "….keras", "….npz"),
+        notes="zip files end with a directory, written last; torch's older format does not show its end",
+        detects_torn=True,
         source="torch/serialization.py, `_open_zipfile_writer_file`",
-        tried="torch 2.15.0, keras 3.15.1",
+        tested_with="torch 2.15.0, keras 3.15.1",
     ),
     FrameworkRule(
         name="any other",
-        signs=(),
-        besides="then quiet for the short pause; where no close was seen, for the long one",
-        tried="imitated",
+        recognised_by=(),
+        notes="the short pause applies; the long one if no close was seen",
+        tested_with="imitated",
     ),
 )
-"""Every writer that is told apart. A checkpoint may show the signs of several: all of their rules hold."""
-KNOWN = re.compile(
+"""All known frameworks. A checkpoint may match several rules: all of them apply."""
+KNOWN_NAMES = re.compile(
     "|".join(
         sorted(
             {
-                _pattern(text.rpartition("/")[2]).pattern
-                for row in FRAMEWORK_RULES
-                for text in row.signs + row.last
+                _compile(pattern.rpartition("/")[2]).pattern
+                for rule in FRAMEWORK_RULES
+                for pattern in rule.recognised_by + rule.written_last
             }
         )
     )
 )
-"""The last parts of all names in the table: most files of a large checkpoint have none of them."""
+"""Matches the last path component of every name in the table: most files of a large checkpoint match none."""

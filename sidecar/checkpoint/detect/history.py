@@ -1,6 +1,7 @@
-"""What those before it in its series say of a checkpoint. Pure, over names, sizes and times.
+"""What earlier checkpoints of the same series show about a new one. Pure, over names, sizes and times.
 
-A series is what has the same name but for its digits: `step-100` and `step-200`, and the versions of `last`.
+A series is all checkpoints whose names differ only in digits: `step-100` and `step-200`, and the versions of
+`last`.
 """
 
 from __future__ import annotations
@@ -12,89 +13,96 @@ from dataclasses import dataclass
 
 from podferry.contract.quantity import format_bytes
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
-from podferry.sidecar.checkpoint.detect.missing_files import ended, missing_files
+from podferry.sidecar.checkpoint.detect.missing_files import confirmed_files, missing_files
 from podferry.sidecar.runtime.file_identity import FileIdentity
 
 DIGITS = re.compile(r"\d+")
-SHORT = 0.9
-"""Below this share of the one before it, a file may be torn."""
-NEAR = 4096
-"""Bytes by which whole files of one series differ where their tensors are the same: what describes them."""
+MIN_SIZE_SHARE = 0.9
+"""Below this share of the previous size, a file may be torn."""
+SAME_SIZE_BYTES = 4096
+"""Complete files of one series with the same tensors differ by up to this many bytes: their metadata."""
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What else there is of a checkpoint's series.
+    """The other checkpoints of a series.
 
     Attributes:
-        before: What was taken for whole, newest first.
-        beside: What lies there now, whole or not.
+        earlier: Accepted as complete, newest first.
+        concurrent: Present in the directory, complete or not.
     """
 
-    before: tuple[Candidate, ...]
-    beside: tuple[Candidate, ...] = ()
+    earlier: tuple[Candidate, ...]
+    concurrent: tuple[Candidate, ...] = ()
 
 
 def series_of(name: str) -> str:
-    """What the names of one series have in common."""
+    """What all names of a series have in common."""
     return DIGITS.sub("#", name)
 
 
-def history_of(candidate: Candidate, taken: Iterable[Candidate], present: Iterable[Candidate]) -> History:
+def history_of(candidate: Candidate, accepted: Iterable[Candidate], present: Iterable[Candidate]) -> History:
     """The rest of a checkpoint's series.
 
     Args:
         candidate: The checkpoint.
-        taken: What was taken for whole, in any order; earlier versions of the same name are among it.
-        present: What lies there now.
+        accepted: Checkpoints accepted as complete, in any order, including earlier versions of this name.
+        present: Checkpoints in the directory.
     """
-    own = series_of(candidate.name)
-    before = [one for one in taken if series_of(one.name) == own and one.changed_ns <= candidate.changed_ns]
-    before.sort(key=lambda one: one.changed_ns, reverse=True)
-    beside = (one for one in present if series_of(one.name) == own and one.name != candidate.name)
-    return History(tuple(before), tuple(beside))
+    series = series_of(candidate.name)
+    earlier = [
+        other
+        for other in accepted
+        if series_of(other.name) == series and other.changed_ns <= candidate.changed_ns
+    ]
+    earlier.sort(key=lambda other: other.changed_ns, reverse=True)
+    concurrent = (
+        other for other in present if series_of(other.name) == series and other.name != candidate.name
+    )
+    return History(tuple(earlier), tuple(concurrent))
 
 
-def shortened(candidate: Candidate, known: History) -> Iterator[tuple[str, str]]:
-    """Which files of a checkpoint are clearly shorter than those before them, each with the sizes in words.
+def shrunk_files(candidate: Candidate, history: History) -> Iterator[tuple[str, str]]:
+    """The files that are clearly smaller than those of the previous checkpoint, with both sizes in words.
 
-    What was there before the writer's end mark came is left out. Two of the same new size show that it is
-    meant: a writer that is killed leaves any size.
-
-    Args:
-        candidate: The checkpoint.
-        known: The rest of its series.
+    Files that their framework's last file confirms are left out. Two files of the same new size show that it
+    is intended: a killed writer leaves a random size.
     """
     files = dict(candidate.files)
-    before = [dict(_pairs(candidate, one)) for one in known.before]
-    beside = [dict(_pairs(candidate, one)) for one in known.beside]
-    for name in files.keys() - ended(files):
+    earlier = [dict(_counterparts(candidate, other)) for other in history.earlier]
+    concurrent = [dict(_counterparts(candidate, other)) for other in history.concurrent]
+    for name in files.keys() - confirmed_files(files):
         size = files[name].size
-        sizes = [found[name].size for found in before if name in found]
-        others = [found[name].size for found in beside if name in found]
-        if clearly_shorter(size, sizes) and not any(abs(other - size) <= NEAR for other in sizes + others):
-            yield name, f"{name} has {format_bytes(size)}, the one before had {format_bytes(sizes[0])}"
+        earlier_sizes = [found[name].size for found in earlier if name in found]
+        sizes = earlier_sizes + [found[name].size for found in concurrent if name in found]
+        if clearly_shorter(size, earlier_sizes) and not any(
+            abs(other - size) <= SAME_SIZE_BYTES for other in sizes
+        ):
+            yield (
+                name,
+                f"{name} is {format_bytes(size)}, the previous one was {format_bytes(earlier_sizes[0])}",
+            )
 
 
-def clearly_shorter(size: int, before: list[int]) -> bool:
-    """Whether a size is far from those before it, newest first, in bytes."""
-    if not before or size >= before[0] - NEAR:
+def clearly_shorter(size: int, earlier: list[int]) -> bool:
+    """Whether a size is far below the earlier ones, newest first, in bytes."""
+    if not earlier or size >= earlier[0] - SAME_SIZE_BYTES:
         return False
-    even = len(before) > 1 and abs(before[0] - before[1]) <= NEAR
-    return even or size < SHORT * before[0]
+    constant = len(earlier) > 1 and abs(earlier[0] - earlier[1]) <= SAME_SIZE_BYTES
+    return constant or size < MIN_SIZE_SHARE * earlier[0]
 
 
-def _pairs(candidate: Candidate, other: Candidate) -> Iterator[tuple[str, FileIdentity]]:
-    """The files of another of the series that stand where this one's do, by this one's names.
+def _counterparts(candidate: Candidate, other: Candidate) -> Iterator[tuple[str, FileIdentity]]:
+    """The files of another checkpoint of the series that correspond to this one's, by this one's names.
 
-    Several that differ in digits alone, as ranks' do, are paired in their order where both have as many.
+    Names that differ only in digits, such as those of ranks, are paired in order if both have equally many.
     """
     theirs = _by_series(other)
     for key, names in _by_series(candidate).items():
         found = theirs.get(key, [])
         if len(found) == len(names):
-            held = dict(other.files)
-            yield from ((name, held[twin]) for name, twin in zip(names, found, strict=True))
+            identities = dict(other.files)
+            yield from ((name, identities[twin]) for name, twin in zip(names, found, strict=True))
 
 
 def _by_series(candidate: Candidate) -> Mapping[str, list[str]]:
@@ -106,12 +114,12 @@ def _by_series(candidate: Candidate) -> Mapping[str, list[str]]:
     return found
 
 
-def missed(candidate: Candidate, known: History, *, gang: bool) -> str | None:
-    """Why a checkpoint lacks what the one before it had last, where its writer keeps to that."""
-    if not known.before:
+def missing_sticky_file(candidate: Candidate, history: History, *, gang: bool) -> str | None:
+    """Why a checkpoint lacks a file of a sticky rule that the previous one had, or None."""
+    if not history.earlier:
         return None
-    had = {series_of(name) for name, _ in known.before[0].files}
-    for lack in missing_files(dict(candidate.files), gang=gang):
-        if lack.kept and series_of(lack.kept) in had:
-            return f"{lack.reason}, and {known.before[0].name} had one"
+    previous = {series_of(name) for name, _ in history.earlier[0].files}
+    for missing in missing_files(dict(candidate.files), gang=gang):
+        if missing.sticky_name and series_of(missing.sticky_name) in previous:
+            return f"{missing.reason}, and {history.earlier[0].name} had one"
     return None

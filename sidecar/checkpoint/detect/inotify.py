@@ -1,8 +1,9 @@
 """Raw inotify: which files below a directory were closed after writing or moved in.
 
-Libraries hide what is needed here: a close after writing, a directory's creation, and the queue's overflow.
-Events are hints. A file can be written before its new directory is watched, a directory that is moved in
-brings no events of its children, and stores through a mapping bring none at all: scans tell the truth.
+Libraries hide what podferry needs: closes after writing, new directories, and queue overflows. Events are
+only
+hints: a file may be written before its new directory is watched, a directory that is moved in reports no
+events for its children, and writes through a memory mapping report none at all. Scans are authoritative.
 Numbers and layout: inotify(7), <sys/inotify.h>.
 """
 
@@ -19,7 +20,7 @@ from podferry.sidecar.runtime.file_identity import scan
 CLOSE_WRITE, MOVED_TO, CREATE, ISDIR = 0x8, 0x80, 0x100, 0x4000_0000
 Q_OVERFLOW, IGNORED = 0x4000, 0x8000
 ONLYDIR, DONT_FOLLOW = 0x0100_0000, 0x0200_0000
-WATCHED = CLOSE_WRITE | MOVED_TO | CREATE | ONLYDIR | DONT_FOLLOW
+WATCH_MASK = CLOSE_WRITE | MOVED_TO | CREATE | ONLYDIR | DONT_FOLLOW
 HEADER = struct.Struct("iIII")
 BUFFER_BYTES = 1 << 18
 
@@ -28,7 +29,7 @@ class Inotify:
     """An inotify instance over a directory tree.
 
     Raises:
-        OSError: No instance is to be had (EMFILE: 128 a user by default) or the system has no inotify.
+        OSError: No instance is available (EMFILE: 128 per user by default), or the system has no inotify.
     """
 
     def __init__(self, root: Path) -> None:
@@ -47,29 +48,29 @@ class Inotify:
             raise
 
     def watch(self, directory: Path) -> None:
-        """Watch a directory and all below it; one that has gone meanwhile is passed over."""
-        number = self._libc.inotify_add_watch(self.fd, os.fsencode(directory), WATCHED)
-        if number < 0:
+        """Watch a directory and everything below it; subdirectories that have been removed are skipped."""
+        descriptor = self._libc.inotify_add_watch(self.fd, os.fsencode(directory), WATCH_MASK)
+        if descriptor < 0:
             error = OSError(ctypes.get_errno(), "inotify_add_watch", str(directory))
             if directory != self.root and isinstance(error, FileNotFoundError | NotADirectoryError):
                 return
             raise error
-        self._directories[number] = directory
-        for child in self._children(directory):
+        self._directories[descriptor] = directory
+        for child in self._subdirectories(directory):
             self.watch(child)
 
     def refresh(self) -> None:
-        """Watch the whole tree anew, as far as it can be: what cannot be watched is left to scans."""
+        """Watch the entire tree again as far as possible; scans cover the rest."""
         with contextlib.suppress(OSError):
             self.watch(self.root)
 
     @property
-    def rooted(self) -> bool:
-        """Whether the root is watched: a trainer may remove it and make it again."""
+    def watches_root(self) -> bool:
+        """Whether the root is watched: a trainer may delete and recreate it."""
         return self.root in self._directories.values()
 
     @staticmethod
-    def _children(directory: Path) -> list[Path]:
+    def _subdirectories(directory: Path) -> list[Path]:
         try:
             with os.scandir(directory) as found:
                 return [Path(child.path) for child in found if child.is_dir(follow_symlinks=False)]
@@ -77,7 +78,7 @@ class Inotify:
             return []
 
     def read(self) -> tuple[set[Path], bool]:
-        """Files closed or moved in since the last call, and whether events were lost or cannot come."""
+        """Files closed or moved in since the last call, and whether events were lost or are missing."""
         closed: set[Path] = set()
         lost = False
         while True:
@@ -85,24 +86,24 @@ class Inotify:
                 data = os.read(self.fd, BUFFER_BYTES)
             except BlockingIOError:
                 return closed, lost
-            lost |= self._take(data, closed)
+            lost |= self._parse(data, closed)
 
-    def _take(self, data: bytes, closed: set[Path]) -> bool:
-        """Sort one buffer of events into `closed`; whether some are missing."""
+    def _parse(self, data: bytes, closed: set[Path]) -> bool:
+        """Add the files in one buffer of events to `closed`; returns whether events were lost."""
         lost, offset = False, 0
         while offset < len(data):
-            number, mask, _, length = HEADER.unpack_from(data, offset)
+            descriptor, mask, _, length = HEADER.unpack_from(data, offset)
             name = data[offset + HEADER.size : offset + HEADER.size + length].rstrip(b"\0")
             offset += HEADER.size + length
             lost |= bool(mask & Q_OVERFLOW)
             if mask & IGNORED:
-                self._directories.pop(number, None)
-            elif number in self._directories:
-                lost |= not self._event(mask, self._directories[number] / os.fsdecode(name), closed)
+                self._directories.pop(descriptor, None)
+            elif descriptor in self._directories:
+                lost |= not self._handle(mask, self._directories[descriptor] / os.fsdecode(name), closed)
         return lost
 
-    def _event(self, mask: int, path: Path, closed: set[Path]) -> bool:
-        """Take in one event; False where a new directory cannot be watched (ENOSPC: too many watches)."""
+    def _handle(self, mask: int, path: Path, closed: set[Path]) -> bool:
+        """Handle one event; False if a new directory cannot be watched (ENOSPC: too many watches)."""
         if not mask & ISDIR:
             if mask & (CLOSE_WRITE | MOVED_TO):
                 closed.add(path)
@@ -113,10 +114,10 @@ class Inotify:
         except OSError:
             return False
         finally:
-            if mask & MOVED_TO:  # its children bring no events: they were written where they came from
+            if mask & MOVED_TO:  # its children report no events: they were written at their old place
                 closed.update(path / name for name in scan(path))
         return True
 
     def close(self) -> None:
-        """Give the instance back."""
+        """Release the instance."""
         os.close(self.fd)

@@ -1,7 +1,7 @@
-"""Whether a pickle ends where its file does: its opcodes are walked, nothing in it is ever loaded.
+"""Whether a pickle is complete, by walking its opcodes; nothing in it is ever loaded.
 
-An opcode's argument has a fixed length, a length of its own before it, or ends with its line, so that
-gigabytes of tensors are passed over unread. Source: pickletools.py of the standard library.
+An opcode's argument has a fixed length, a length prefix, or ends with its line, so gigabytes of tensors are
+skipped unread. Source: pickletools.py of the standard library.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import BinaryIO
 
 NO_END = "its pickle has no end yet"
 MAX_OPCODES = 2_000_000
-"""Opcodes that are looked at, which takes a second or two. Beyond them the last byte alone tells."""
-LINE = 1 << 16
-"""Bytes of an argument that are read at once; longer ones are passed over where their length is known."""
-COUNTS = {
+"""Opcodes to walk, which takes a second or two. After that, only the last byte decides."""
+READ_BYTES = 1 << 16
+"""Arguments up to this length are read; longer ones of known length are skipped."""
+LENGTH_FORMATS = {
     pickletools.TAKEN_FROM_ARGUMENT1: struct.Struct("<B"),
     pickletools.TAKEN_FROM_ARGUMENT4: struct.Struct("<i"),
     pickletools.TAKEN_FROM_ARGUMENT4U: struct.Struct("<I"),
@@ -26,80 +26,80 @@ COUNTS = {
 }
 OPCODES = {opcode.code.encode("latin-1"): opcode for opcode in pickletools.opcodes}
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
-"""Those that a pickle names at its very start; an older one just begins."""
+"""Those with a protocol header; older pickles have none."""
 TORCH_MAGIC = bytes.fromhex("8a0a6cfc9c46f9206aa85019")
-"""In the first pickle of torch's older format, which raw numbers follow. Source: torch/serialization.py."""
-HEAD = 32
-"""Bytes at the start that hold it, whatever the protocol."""
+"""In the first pickle of torch's older format, followed by raw numbers. Source: torch/serialization.py."""
+HEAD_BYTES = 32
+"""Bytes at the start that contain it, in every protocol."""
 
 
-class CannotTell(Exception):
-    """What lies there may be whole or not: its format does not say."""
+class Inconclusive(Exception):
+    """The file's format does not show whether it is complete."""
 
 
 def pickle_defect(path: Path) -> str | None:
-    """Why a file of pickles, one after the other, cannot be whole; None where it is.
+    """Why a file of one or more pickles is incomplete, or None if it is complete.
 
     Raises:
-        CannotTell: It is no pickle, or something else follows or lies in it.
+        Inconclusive: It is not a pickle, or contains something else inside or after it.
         OSError: It cannot be read.
     """
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
-        if TORCH_MAGIC in file.read(HEAD):
-            raise CannotTell
+        if TORCH_MAGIC in file.read(HEAD_BYTES):
+            raise Inconclusive
         file.seek(0)
         try:
-            return None if _walk(file, size) or _stops(file) else NO_END
+            return None if _walk_to_end(file, size) or _ends_with_stop(file) else NO_END
         except EOFError:
             return NO_END if size else "it is empty"
 
 
 def numbered_pickle_defect(path: Path) -> str | None:
-    """The same, where anything that does not begin as a pickle does may be of another format.
+    """The same for suffixes of many formats: only a protocol header identifies a pickle.
 
     Raises:
-        CannotTell, OSError: See `pickle_defect`.
+        Inconclusive, OSError: See `pickle_defect`.
     """
     with path.open("rb") as file:
-        if not _numbered(file.read(2)):
-            raise CannotTell
+        if not _has_protocol_header(file.read(2)):
+            raise Inconclusive
     return pickle_defect(path)
 
 
 def joblib_defect(path: Path) -> str | None:
-    """Joblib puts raw arrays into its pickle, which cannot be walked; its last byte is a pickle's still.
+    """Joblib puts raw arrays into its pickle, which prevents a walk; its last byte is still a pickle's.
 
     Source: joblib/numpy_pickle.py (`NumpyPickler.save`).
 
     Raises:
-        CannotTell: The last byte is right, which chance may do, or the file is compressed.
+        Inconclusive: The last byte is right, possibly by chance, or the file is compressed.
         OSError: It cannot be read.
     """
     with path.open("rb") as file:
         head = file.read(2)
         if not head:
             return "it is empty"
-        if _numbered(head) and not _stops(file):
+        if _has_protocol_header(head) and not _ends_with_stop(file):
             return NO_END
-    raise CannotTell
+    raise Inconclusive
 
 
-def _numbered(head: bytes) -> bool:
+def _has_protocol_header(head: bytes) -> bool:
     return len(head) == 2 and head[:1] == pickle.PROTO and head[1] in PROTOCOLS
 
 
-def _stops(file: BinaryIO) -> bool:
+def _ends_with_stop(file: BinaryIO) -> bool:
     file.seek(-1, os.SEEK_END)
     return file.read() == pickle.STOP
 
 
-def _walk(file: BinaryIO, size: int) -> bool:
-    """Whether the last pickle was walked to its end; False where that is too far.
+def _walk_to_end(file: BinaryIO, size: int) -> bool:
+    """Whether the walk reached the end of the last pickle; False after `MAX_OPCODES`.
 
     Raises:
-        EOFError: The file ends before a pickle does.
-        CannotTell: An opcode is unknown to the pickle's protocol.
+        EOFError: The file ends inside a pickle.
+        Inconclusive: An opcode does not belong to the pickle's protocol.
     """
     protocol = 1
     for _ in range(MAX_OPCODES):
@@ -107,64 +107,62 @@ def _walk(file: BinaryIO, size: int) -> bool:
         if not code:
             raise EOFError
         if code == pickle.PROTO:
-            protocol = _protocol(file)
+            protocol = _read_protocol(file)
         elif code == pickle.STOP:
-            if not _another(file):
+            if not _another_follows(file):
                 return True
         elif code not in OPCODES or OPCODES[code].proto > protocol:
-            raise CannotTell
+            raise Inconclusive
         else:
-            _pass_over(file, OPCODES[code].arg, size)
+            _skip_argument(file, OPCODES[code].arg, size)
     return False
 
 
-def _protocol(file: BinaryIO) -> int:
+def _read_protocol(file: BinaryIO) -> int:
     number = file.read(1)
     if not number:
         raise EOFError
     if number[0] not in PROTOCOLS:
-        raise CannotTell
+        raise Inconclusive
     return number[0]
 
 
-def _another(file: BinaryIO) -> bool:
-    """Whether another pickle follows; what else follows cannot tell."""
+def _another_follows(file: BinaryIO) -> bool:
+    """Whether another pickle follows; any other content is inconclusive."""
     code = file.read(1)
     if code:
         file.seek(-1, os.SEEK_CUR)
         if code != pickle.PROTO:
-            raise CannotTell
+            raise Inconclusive
     return bool(code)
 
 
-def _pass_over(file: BinaryIO, argument: pickletools.ArgumentDescriptor | None, size: int) -> None:
-    """Go behind an argument, at most behind the end of the file."""
+def _skip_argument(file: BinaryIO, argument: pickletools.ArgumentDescriptor | None, size: int) -> None:
+    """Move past an argument, at most past the end of the file."""
     if argument is None:
         return
     if argument.n == pickletools.UP_TO_NEWLINE:
         for _ in range(2 if argument is pickletools.stringnl_noescape_pair else 1):
-            _pass_line(file)
+            _skip_line(file)
         return
-    count = argument.n if argument.n >= 0 else _count(file, COUNTS[argument.n])
-    if count <= LINE:
-        file.read(count)  # several times as fast as a seek
+    length = argument.n if argument.n >= 0 else _read_length(file, LENGTH_FORMATS[argument.n])
+    if length <= READ_BYTES:
+        file.read(length)  # several times faster than a seek
     else:
-        file.seek(min(count, size), os.SEEK_CUR)
+        file.seek(min(length, size), os.SEEK_CUR)
 
 
-def _count(file: BinaryIO, form: struct.Struct) -> int:
-    head = file.read(form.size)
-    if len(head) < form.size:
+def _read_length(file: BinaryIO, form: struct.Struct) -> int:
+    data = file.read(form.size)
+    if len(data) < form.size:
         raise EOFError
-    count: int = form.unpack(head)[0]
-    if count < 0:
-        raise CannotTell
-    return count
+    length: int = form.unpack(data)[0]
+    if length < 0:
+        raise Inconclusive
+    return length
 
 
-def _pass_line(file: BinaryIO) -> None:
-    piece = file.readline(LINE)
-    while not piece.endswith(b"\n"):
+def _skip_line(file: BinaryIO) -> None:
+    while not (piece := file.readline(READ_BYTES)).endswith(b"\n"):
         if not piece:
             raise EOFError
-        piece = file.readline(LINE)

@@ -1,7 +1,7 @@
-"""Pointers: small files at the top by which a trainer remembers which checkpoint is its newest.
+"""Pointer files: small files at the top in which a trainer records its newest checkpoint.
 
-A pointer alone is no checkpoint: restored by itself it names what is not there. It belongs to the checkpoint
-that it names, so that both are committed and come back together.
+A pointer is not a checkpoint: restored alone, it names something missing. It belongs to the checkpoint that
+it names, so that both are committed and restored together.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ POINTERS: Mapping[str, str] = {
     "checkpoint": "TensorFlow's Saver: `model_checkpoint_path`, first",
     "last_checkpoint": "fvcore and detectron2: a file's name",
 }
-"""Names of pointer files, each with who writes it and what is in it."""
+"""Names of pointer files, each with its framework and content."""
 
 POINTER_BYTES = 4096
-"""A file up to this size may be a pointer."""
+"""Maximum size of a pointer file."""
 TOKEN = re.compile(r"""[^\s"':/]+""")
 
 
 def is_pointer(name: str, size: int) -> bool:
-    """Whether a file of that name and size, in bytes, is a pointer and no data."""
+    """Whether a file of that name and size in bytes is a pointer, not data."""
     return name in POINTERS and size <= POINTER_BYTES
 
 
 def read_small(root: Path, names: Iterable[str]) -> dict[str, str]:
-    """The texts of files below `root`, by name; those that have gone or cannot be read are left out."""
+    """The texts of files below `root`, by name; files that cannot be read are left out."""
     texts = {}
     for name in names:
         try:
@@ -40,15 +40,15 @@ def read_small(root: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def is_text(text: str) -> bool:
-    """Whether what was read is text: a small checkpoint that is called like a pointer is none."""
+    """Whether a file's content is text: a small checkpoint with the name of a pointer is not."""
     return "\ufffd" not in text and "\0" not in text
 
 
 def read_links(root: Path) -> dict[str, str]:
-    """What the symbolic links at the top of `root` point to, by name.
+    """The targets of the symbolic links at the top of `root`, by name.
 
-    A link is no file of any checkpoint, since a store has none: it says which one its trainer calls the last.
-    Lightning with `save_last="link"` makes `last.ckpt` so.
+    A link is not part of any checkpoint, since stores have no links, but it may name the trainer's last one:
+    Lightning with `save_last="link"` creates such a `last.ckpt`.
     """
     found = {}
     for path in sorted(root.iterdir()) if root.is_dir() else ():
@@ -59,14 +59,14 @@ def read_links(root: Path) -> dict[str, str]:
     return found
 
 
-def named(text: str, names: Collection[str]) -> str | None:
-    """The first of `names` that a pointer's text names, None where there is none.
+def find_checkpoint_name(text: str, names: Collection[str]) -> str | None:
+    """The first of `names` in a pointer's text, or None.
 
-    A name may be followed by a suffix (`model_0001.pth`), since a checkpoint is called by its stem.
+    A suffix may follow the name (`model_0001.pth`), since a checkpoint is named by its stem.
     """
     for token in TOKEN.findall(text):
-        spelled = (token, Path(token).stem, f"iter_{int(token):07d}" if token.isdecimal() else token)
-        found = next((name for name in spelled if name in names), None)
+        spellings = (token, Path(token).stem, f"iter_{int(token):07d}" if token.isdecimal() else token)
+        found = next((name for name in spellings if name in names), None)
         if found is not None:
             return found
     return None

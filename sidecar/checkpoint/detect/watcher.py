@@ -1,7 +1,8 @@
-"""When to look at the checkpoint directory again, and what was closed there.
+"""When to scan the checkpoint directory again, and what was closed in it.
 
-Two full modes with one interface: inotify, and polling where there is none or its instances have run out.
-Neither decides anything: `podferry.sidecar.checkpoint.detect.change_tracker` looks at the files themselves.
+Two implementations of one interface: inotify, and polling if inotify or its instances are not available.
+Neither decides anything: scans look at the files themselves
+(`podferry.sidecar.checkpoint.detect.change_tracker`).
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from podferry.sidecar.config.tuning import CheckpointSettings
 log = structlog.get_logger(__name__)
 
 
-async def _set_within(event: asyncio.Event, seconds: float) -> None:
-    """Wait for an event, at most so long, and clear it."""
+async def _wait_and_clear(event: asyncio.Event, seconds: float) -> None:
+    """Wait for an event, at most `seconds`, and clear it."""
     try:
         async with asyncio.timeout(seconds):
             await event.wait()
@@ -35,37 +36,37 @@ class Watch(Protocol):
         """Files closed since the last call; returns at the first hint, at the latest after `seconds`."""
 
     def wake(self) -> None:
-        """End the present or the next `wait` at once."""
+        """End the current or the next `wait` at once."""
 
     def close(self) -> None:
         """End the watch."""
 
 
 class InotifyWatch:
-    """Hints by inotify; `seconds` are cut to the interval of full scans."""
+    """Hints by inotify; a wait lasts at most the interval between full scans."""
 
     def __init__(self, root: Path, settings: CheckpointSettings) -> None:
         self._inotify = Inotify(root)
-        self._rescan = settings.rescan_seconds
+        self._max_seconds = settings.rescan_seconds
         self._ready = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._listen()
 
     def _listen(self) -> None:
-        self._loop.add_reader(self._inotify.fd, self._readable)
+        self._loop.add_reader(self._inotify.fd, self._on_readable)
 
-    def _readable(self) -> None:
-        # The descriptor stays readable until `wait` reads it: listening on would spin the loop meanwhile.
+    def _on_readable(self) -> None:
+        # The descriptor stays readable until `wait` reads it: a registered reader would spin the loop.
         self._loop.remove_reader(self._inotify.fd)
         self._ready.set()
 
     async def wait(self, seconds: float) -> set[Path]:
         """See `Watch.wait`."""
-        await _set_within(self._ready, min(seconds, self._rescan))
+        await _wait_and_clear(self._ready, min(seconds, self._max_seconds))
         closed, lost = self._inotify.read()
         if lost:
             log.warning("inotify lost events or watches: scanning everything")
-        if lost or not self._inotify.rooted:
+        if lost or not self._inotify.watches_root:
             self._inotify.refresh()
         self._listen()
         return closed
@@ -81,15 +82,15 @@ class InotifyWatch:
 
 
 class PollingWatch:
-    """No hints: the time for the next scan."""
+    """No hints, only intervals between scans."""
 
     def __init__(self, settings: CheckpointSettings) -> None:
-        self._interval = settings.poll_seconds
+        self._max_seconds = settings.poll_seconds
         self._woken = asyncio.Event()
 
     async def wait(self, seconds: float) -> set[Path]:
         """See `Watch.wait`."""
-        await _set_within(self._woken, min(seconds, self._interval))
+        await _wait_and_clear(self._woken, min(seconds, self._max_seconds))
         return set()
 
     def wake(self) -> None:
@@ -101,7 +102,7 @@ class PollingWatch:
 
 
 def open_watch(root: Path, settings: CheckpointSettings, *, polling: bool) -> Watch:
-    """The best watch that is to be had; it says so where that is polling although inotify was wanted."""
+    """An inotify watch, or a polling one if requested or, with a warning, if inotify is not available."""
     if polling:
         return PollingWatch(settings)
     try:

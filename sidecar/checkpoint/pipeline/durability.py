@@ -60,7 +60,7 @@ class DurabilityTracker:
         """Bring the status up to date and wake those who wait."""
         held = self._line.held()
         sizes = dict(self.unheld)
-        sizes |= {name: self._detector.present[name].bytes for name in self._detector.waiting}
+        sizes |= {name: self._detector.present[name].bytes for name in self._detector.not_ready}
         sizes |= {name: sum(seen.size for _, seen in one.files) for name, one in self._offered.items()}
         sizes |= {pinned.candidate.name: pinned.candidate.bytes for pinned in held}
         whole = [pinned.completed_at for pinned in held]
@@ -73,7 +73,7 @@ class DurabilityTracker:
         self._status.upload_rate = self._meter.rate
         failed = [problem for name in sorted(sizes) for problem in self._failed(name)]
         # One that is merely being written has nothing measured: it needs no telling before the end.
-        flawed = [one for one in self._detector.waiting.values() if self.final or one.measured]
+        flawed = [one for one in self._detector.not_ready.values() if self.final or one.measured]
         room = [self.room] if self.room else []
         self._status.problems = [*failed, *flawed, *self.awaited, *room]
         self._state.notify()
@@ -103,7 +103,7 @@ class DurabilityTracker:
         return not left or self._hopeless(left)
 
     def _hopeless(self, names: set[str]) -> bool:
-        flawed = set(self._detector.waiting) if self.final else set()
+        flawed = set(self._detector.not_ready) if self.final else set()
         return bool(names) and names <= flawed | self._refused()
 
     def _refused(self) -> set[str]:
@@ -126,7 +126,7 @@ class DurabilityTracker:
         )
 
     def _problems(self, name: str) -> Iterable[Problem]:
-        waiting = self._detector.waiting.get(name)
+        waiting = self._detector.not_ready.get(name)
         if waiting is None and name in self._offered and name not in self.failures:
             return self.awaited
         return self._failed(name) or ((waiting,) if waiting else ())

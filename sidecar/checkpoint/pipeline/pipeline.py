@@ -18,7 +18,7 @@ from podferry.contract.commit import Commit
 from podferry.contract.errors import Changed, Refused
 from podferry.contract.status import CheckpointStatus
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
-from podferry.sidecar.checkpoint.detect.detector import gather
+from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.gang.join_rules import no_step_problem
 from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
 from podferry.sidecar.checkpoint.pipeline.durability import DurabilityTracker
@@ -73,11 +73,11 @@ class CheckpointPipeline:
 
     def mark_restored(self, names: Iterable[str]) -> None:
         """Take what was restored as it lies there now: it needs no upload."""
-        self._book.mark_restored(gather(self._detector.root)[1].values(), names)
+        self._book.mark_restored(scan_checkpoints(self._detector.root)[1].values(), names)
 
     def leave_out_older(self, newest: Commit) -> None:
         """Let be what lay there before this agent and is older than the newest commit."""
-        self._book.leave_out(gather(self._detector.root)[1].values(), newest)
+        self._book.leave_out(scan_checkpoints(self._detector.root)[1].values(), newest)
 
     async def mark(self, checkpoint: str) -> Marked:
         """Take the trainer's word that a checkpoint is whole as it lies there."""
@@ -113,7 +113,7 @@ class CheckpointPipeline:
         closed: set[str] = set()
         while True:
             asked, judged = self._progress.asked, set(self._progress.unheld)
-            found = await self._detector.look(self._book.handled, closed, final=self._progress.final)
+            found = await self._detector.scan(self._book.handled, closed, final=self._progress.final)
             unheld = {name: size for name, size in self._progress.unheld.items() if name not in judged}
             self._progress.unheld = unheld | {candidate.name: candidate.bytes for candidate in found}
             for candidate in found:
@@ -123,7 +123,7 @@ class CheckpointPipeline:
             self._book.keep(self._detector.present)
             self._relieve()
             self._progress.tell()
-            closed = await self._detector.hint()
+            closed = await self._detector.wait_for_change()
 
     def _relieve(self) -> None:
         names = [done.name for done in self._status.durable]
@@ -133,7 +133,7 @@ class CheckpointPipeline:
         """Pin and queue, an older version of the same name gives way; whether no other look is needed."""
         problem = no_step_problem(candidate.name) if self._offers is not None else None
         if problem is not None:
-            self._detector.waiting[candidate.name] = problem
+            self._detector.not_ready[candidate.name] = problem
             return True
         try:
             pinned = self._pin(candidate)
@@ -143,13 +143,13 @@ class CheckpointPipeline:
             return False
         except Refused as error:
             log.warning("a checkpoint cannot be held", reason=str(error))
-            self._detector.waiting[candidate.name] = error.problems[0]
+            self._detector.not_ready[candidate.name] = error.problems[0]
             return True
         for older in self._line.add(pinned):
             log.info("a queued checkpoint was replaced by a newer version", name=candidate.name)
             await self._delivery.release(older)
         self._book.handled[candidate.name] = candidate
-        self._status.write_seconds = self._detector.written(candidate)
+        self._status.write_seconds = self._detector.write_seconds(candidate)
         if self._line.newest_first:
             self._delivery.overtake()
         return True
@@ -160,7 +160,7 @@ class CheckpointPipeline:
         Raises:
             Changed, Refused: See `Pins.pin`.
         """
-        pins, root, texts = self._gear.pins, self._detector.root, self._detector.texts(candidate)
+        pins, root, texts = self._gear.pins, self._detector.root, self._detector.pointer_texts(candidate)
         data = tuple((name, identity) for name, identity in candidate.files if name not in texts)
         pinned = pins.pin(Candidate(candidate.name, data), root, self._now())
         if not texts:

@@ -53,7 +53,7 @@ class VolumePressure:
 
     def _free(self, durable: Mapping[str, Candidate], order: Sequence[str]) -> None:
         root, present = self._detector.root, self._detector.present
-        unchanged = {name: one for name, one in present.items() if one.within(durable.get(name))}
+        unchanged = {name: one for name, one in present.items() if one.is_subset_of(durable.get(name))}
         # By the last commit of each name: a name that is written again and again is as old as its newest.
         names = list(dict.fromkeys(reversed(order)))[::-1]
         for candidate in evictable(names, unchanged, self._keep, pointers(root, present)):

@@ -300,7 +300,7 @@ async def test_what_waits_to_be_pinned_is_not_called_durable(rig):
         )
         rig.replace("last.bin", b"3" * BIG)
         rig.replace("next.bin", b"4" * BIG)
-        await rig.until(lambda: "next" in ferry._detector.waiting)
+        await rig.until(lambda: "next" in ferry._detector.not_ready)
         flush = asyncio.create_task(ferry.durable(5))
         await rig.until(lambda: ferry._progress.looked)
         final = asyncio.create_task(ferry.durable(5, final=True))  # both are whole at once

@@ -4,13 +4,13 @@ from podferry.sidecar.checkpoint.detect.candidate import (
     Candidate,
     candidate_name,
     candidates,
+    incomplete_reason,
+    is_unfinished,
     needs_long_quiet,
-    quiet_since,
-    unfinished,
-    unready,
+    ready_at,
 )
-from podferry.sidecar.checkpoint.detect.change_tracker import SeenFile
-from podferry.sidecar.checkpoint.detect.framework_rules import UNFINISHED
+from podferry.sidecar.checkpoint.detect.change_tracker import TrackedFile
+from podferry.sidecar.checkpoint.detect.framework_rules import UNFINISHED_NAMES
 from podferry.sidecar.runtime.file_identity import FileIdentity
 
 
@@ -40,9 +40,9 @@ EXAMPLES = {
 }
 
 
-@pytest.mark.parametrize("pattern", UNFINISHED)
+@pytest.mark.parametrize("pattern", UNFINISHED_NAMES)
 def test_every_unfinished_name_has_an_example(pattern):
-    assert all(unfinished(name) for name in EXAMPLES[pattern])
+    assert all(is_unfinished(name) for name in EXAMPLES[pattern])
     assert not any(name in candidates(seen(*EXAMPLES[pattern])) for name in EXAMPLES[pattern])
 
 
@@ -51,7 +51,7 @@ def test_every_unfinished_name_has_an_example(pattern):
     ["last.pt", "step/.metadata", "step/tmp/w", "step/weights_temp/w", "temperature.pt", "a.parts", "5/d/0"],
 )
 def test_finished_names(name):
-    assert not unfinished(name)
+    assert not is_unfinished(name)
 
 
 @pytest.mark.parametrize(
@@ -101,45 +101,48 @@ def test_a_pointer_belongs_to_what_it_names_and_alone_is_no_checkpoint():
         (of("a", **{"bad\nname": 1}), "control characters"),
         (of("a", **{"w\udcff": 1}), "not UTF-8"),
         (of("n" * 250, w=1), "longer than 255 bytes"),
-        (of("checkpoint-5", **{"optimizer.pt": 1, "model.safetensors": 1}), "trainer_state.json is not yet"),
+        (
+            of("checkpoint-5", **{"optimizer.pt": 1, "model.safetensors": 1}),
+            "trainer_state.json does not yet",
+        ),
         (of("checkpoint-5", **{"optimizer.pt": 1, "trainer_state.json": 1}), None),
         (of("checkpoint-5", **{"weights.bin": 1}), None),
         (of("final", **{"training_args.bin": 1}), None),
-        (of("step", **{"__0_0.distcp": 5}), "step/.metadata is not yet"),
+        (of("step", **{"__0_0.distcp": 5}), "step/.metadata does not yet"),
         (of("step", **{"__0_0.distcp": 5, ".metadata": 4}), ".metadata is older than step/__0_0.distcp"),
         (of("step", **{"__0_0.distcp": 5, ".metadata": 5}), None),
         (of("step", **{"__1_0.distcp": 5, "__1.metadata": 6}), None),
         (of("checkpoint-5", **{"optimizer.bin": 1, "model.safetensors": 1}), None),  # Accelerate's
         (of("checkpoint-5", **{"optimizer.pt": 2, "trainer_state.json": 1}), "is older than"),
-        (of("e", **{"variables/variables.index": 1}), "e/saved_model.pb is not yet"),
+        (of("e", **{"variables/variables.index": 1}), "e/saved_model.pb does not yet"),
         (of("e", **{"variables/variables.index": 1, "saved_model.pb": 1}), None),
         (of("e", **{"variables/variables.index": 2, "saved_model.pb": 1}), "is older than"),
-        (of("e", **{"c.data-00000-of-00001": 1}), "e/c.index is not yet"),
+        (of("e", **{"c.data-00000-of-00001": 1}), "e/c.index does not yet"),
         (of("e", **{"c.data-00000-of-00001": 1, "c.index": 1}), None),
         (
             of("e", **{"c.data-00000-of-00002": 1, "c.index": 1}),
-            "1 of 2 shards e/c.data-*-of-00002 are there",
+            "1 of 2 shards e/c.data-*-of-00002 exist",
         ),
-        (of("e", **{"c_temp/part-00000-of-00001.index": 1}), "e/c.index is not yet"),
-        (of("e", **{"m-00001-of-00002.safetensors": 1}), "1 of 2 shards e/m-*-of-00002.safetensors are"),
+        (of("e", **{"c_temp/part-00000-of-00001.index": 1}), "e/c.index does not yet"),
+        (of("e", **{"m-00001-of-00002.safetensors": 1}), "1 of 2 shards e/m-*-of-00002.safetensors exist"),
         (of("e", **{"m-00001-of-00001.safetensors": 1}), None),
     ],
 )
 def test_names_tell_that_a_candidate_is_not_whole(candidate, reason):
-    found = unready(candidate)
+    found = incomplete_reason(candidate)
     assert found is None if reason is None else reason in found
 
 
 def test_a_part_of_a_gang_may_lack_what_only_the_coordinator_has():
     part, led = of("step", **{"__1_0.distcp": 5}), of("step", **{"__0_0.distcp": 5, "__1_0.distcp": 5})
-    assert "not yet" in unready(part)
-    assert unready(part, gang=True) is None
+    assert "does not yet" in incomplete_reason(part)
+    assert incomplete_reason(part, gang=True) is None
     assert needs_long_quiet(part, gang=True)
-    assert "not yet" in unready(led, gang=True)
+    assert "does not yet" in incomplete_reason(led, gang=True)
     stale = of("step", **{"__1_0.distcp": 5, ".metadata": 4})
-    assert "is older than" in unready(stale, gang=True)
+    assert "is older than" in incomplete_reason(stale, gang=True)
     shards = of("step", **{"m-00001-of-00002.safetensors": 5})
-    assert unready(shards, gang=True) is None
+    assert incomplete_reason(shards, gang=True) is None
 
 
 @pytest.mark.parametrize(
@@ -165,21 +168,21 @@ def test_a_part_of_a_gang_may_lack_what_only_the_coordinator_has():
 def test_a_writer_that_may_go_on_is_given_longer(names, long):
     files = tuple((name, FileIdentity(1, 1, 1)) for name in names)
     candidate = Candidate("x", files)
-    assert unready(candidate) is None
+    assert incomplete_reason(candidate) is None
     assert needs_long_quiet(candidate) is long
 
 
 def test_a_part_of_a_candidate_lies_within_it():
     whole, part = of("a", x=1, y=1), of("a", x=1)
-    assert part.within(whole)
-    assert whole.within(whole)
-    assert not whole.within(part)
-    assert not of("a", x=2).within(whole)
-    assert not part.within(None)
+    assert part.is_subset_of(whole)
+    assert whole.is_subset_of(whole)
+    assert not whole.is_subset_of(part)
+    assert not of("a", x=2).is_subset_of(whole)
+    assert not part.is_subset_of(None)
 
 
 def test_quiet_is_when_the_last_file_is():
     identity = FileIdentity(1, 1, 1)
-    files = [SeenFile(identity, 10.0, closed=True), SeenFile(identity, 8.0, closed=False)]
-    assert quiet_since(files, 1.0, 5.0) == 13.0
-    assert quiet_since(files[:1], 1.0, 5.0) == 11.0
+    files = [TrackedFile(identity, 10.0, closed=True), TrackedFile(identity, 8.0, closed=False)]
+    assert ready_at(files, 1.0, 5.0) == 13.0
+    assert ready_at(files[:1], 1.0, 5.0) == 11.0

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.sidecar.checkpoint.detect.change_tracker import ChangeTracker, SeenFile
+from podferry.sidecar.checkpoint.detect.change_tracker import ChangeTracker, TrackedFile
 from podferry.sidecar.runtime.file_identity import FileIdentity, scan
 
 A, B = FileIdentity(1, 10, 100), FileIdentity(1, 10, 200)
@@ -38,10 +38,10 @@ def test_a_directory_that_may_not_be_read_is_not_left_out_in_silence(tmp_path, m
 @pytest.mark.parametrize(
     ("found", "closed", "expected"),
     [
-        (A, False, SeenFile(A, 1.0, closed=False)),
-        (A, True, SeenFile(A, 2.0, closed=True)),
-        (B, False, SeenFile(B, 2.0, closed=False)),
-        (B, True, SeenFile(B, 2.0, closed=True)),
+        (A, False, TrackedFile(A, 1.0, closed=False)),
+        (A, True, TrackedFile(A, 2.0, closed=True)),
+        (B, False, TrackedFile(B, 2.0, closed=False)),
+        (B, True, TrackedFile(B, 2.0, closed=True)),
     ],
 )
 def test_a_file_is_as_old_as_its_last_change_or_close(found, closed, expected):
@@ -55,9 +55,9 @@ def test_a_close_holds_until_the_next_change():
     tracker = ChangeTracker()
     tracker.update({"w": A}, {"w"}, 1.0)
     tracker.update({"w": A}, set(), 2.0)
-    assert tracker.files["w"] == SeenFile(A, 1.0, closed=True)
+    assert tracker.files["w"] == TrackedFile(A, 1.0, closed=True)
     tracker.update({"w": B}, set(), 3.0)
-    assert tracker.files["w"] == SeenFile(B, 3.0, closed=False)
+    assert tracker.files["w"] == TrackedFile(B, 3.0, closed=False)
 
 
 @given(

@@ -8,7 +8,7 @@ import pytest
 
 from podferry.contract.api import Marked
 from podferry.contract.spec import Completion
-from podferry.sidecar.checkpoint.detect.detector import IDLE, Detector, gather
+from podferry.sidecar.checkpoint.detect.detector import IDLE_SECONDS, Detector, scan_checkpoints
 from podferry.sidecar.checkpoint.detect.pointer_files import POINTER_BYTES
 from podferry.sidecar.checkpoint.detect.watcher import PollingWatch
 from podferry.sidecar.config.tuning import CheckpointSettings
@@ -20,18 +20,18 @@ class Bench:
     """A detector with a clock that is set by hand."""
 
     def __init__(self, root, **rule):
-        self.root, self.now, self.handled = root, 100.0, {}
+        self.root, self.now, self.settled = root, 100.0, {}
         self.detector = Detector(root, PollingWatch(SETTINGS), SETTINGS, lambda: self.now, **rule)
 
     def write(self, name, data=b"1"):
         (self.root / name).parent.mkdir(parents=True, exist_ok=True)
         (self.root / name).write_bytes(data)
 
-    async def look(self, *closed, after=0.0, final=False, handle=True):
+    async def scan(self, *closed, after=0.0, final=False, settle=True):
         self.now += after
-        found = await self.detector.look(self.handled, set(closed), final=final)
-        if handle:
-            self.handled.update({candidate.name: candidate for candidate in found})
+        found = await self.detector.scan(self.settled, set(closed), final=final)
+        if settle:
+            self.settled.update({candidate.name: candidate for candidate in found})
         return [candidate.name for candidate in found]
 
 
@@ -42,105 +42,105 @@ def bench(tmp_path):
 
 async def test_what_was_closed_is_whole_after_the_short_pause(bench):
     bench.write("a.bin")
-    assert await bench.look("a.bin") == []
-    assert bench.detector.waiting["a"].what == "a is still being written"
-    assert await bench.look(after=0.9) == []
-    assert bench.detector._due == pytest.approx(0.1)
-    assert await bench.look(after=0.1) == ["a"]
-    assert (bench.detector.waiting, bench.detector._due) == ({}, IDLE)
-    assert await bench.look(after=60) == []
+    assert await bench.scan("a.bin") == []
+    assert bench.detector.not_ready["a"].what == "a is still being written"
+    assert await bench.scan(after=0.9) == []
+    assert bench.detector._due_seconds == pytest.approx(0.1)
+    assert await bench.scan(after=0.1) == ["a"]
+    assert (bench.detector.not_ready, bench.detector._due_seconds) == ({}, IDLE_SECONDS)
+    assert await bench.scan(after=60) == []
 
 
 async def test_what_nobody_saw_closed_waits_longer(bench):
     bench.write("a.bin")
-    assert await bench.look() == []
-    assert await bench.look(after=4.9) == []
-    assert await bench.look(after=0.1) == ["a"]
+    assert await bench.scan() == []
+    assert await bench.scan(after=4.9) == []
+    assert await bench.scan(after=0.1) == ["a"]
 
 
 async def test_a_change_starts_the_pause_anew(bench):
     bench.write("a.bin")
-    await bench.look("a.bin")
+    await bench.scan("a.bin")
     bench.write("a.bin", b"22")
-    assert await bench.look(after=1.0) == []
-    assert await bench.look(after=4.9) == []
-    assert await bench.look(after=0.1) == ["a"]
+    assert await bench.scan(after=1.0) == []
+    assert await bench.scan(after=4.9) == []
+    assert await bench.scan(after=0.1) == ["a"]
 
 
 async def test_every_file_of_a_candidate_must_be_quiet(bench):
     bench.write("a/1.bin")
-    await bench.look("a/1.bin")
+    await bench.scan("a/1.bin")
     bench.write("a/2.bin")
-    assert await bench.look("a/2.bin", after=0.9) == []
-    assert await bench.look(after=0.9) == []
-    assert await bench.look(after=0.1) == ["a"]
+    assert await bench.scan("a/2.bin", after=0.9) == []
+    assert await bench.scan(after=0.9) == []
+    assert await bench.scan(after=0.1) == ["a"]
 
 
 async def test_at_the_end_nothing_need_be_quiet_but_all_of_it_whole(bench):
     bench.write("a.bin")
     bench.write("b.json", b"{")
-    assert await bench.look(final=True) == ["a"]
-    assert list(bench.detector.waiting) == ["b"]
-    assert "no whole JSON" in bench.detector.waiting["b"].measured
+    assert await bench.scan(final=True) == ["a"]
+    assert list(bench.detector.not_ready) == ["b"]
+    assert "not a complete JSON" in bench.detector.not_ready["b"].measured
 
 
 async def test_another_version_is_found_and_the_same_is_not(bench):
     bench.write("a.bin")
-    assert await bench.look(final=True) == ["a"]
-    assert await bench.look(final=True) == []
+    assert await bench.scan(final=True) == ["a"]
+    assert await bench.scan(final=True) == []
     bench.write("a.bin", b"22")
-    assert await bench.look(final=True) == ["a"]
+    assert await bench.scan(final=True) == ["a"]
 
 
 async def test_the_oldest_change_comes_first(bench):
     for number, name in enumerate("cab"):
         bench.write(f"{name}.bin")
         os.utime(bench.root / f"{name}.bin", ns=(0, number))
-    assert await bench.look(final=True) == ["c", "a", "b"]
+    assert await bench.scan(final=True) == ["c", "a", "b"]
 
 
 async def test_what_lost_files_is_no_new_version(bench):
     for name in "xyz":
         bench.write(f"a/{name}.bin")
-    assert await bench.look(final=True) == ["a"]
+    assert await bench.scan(final=True) == ["a"]
     (bench.root / "a" / "x.bin").unlink()
-    assert await bench.look(after=60) == []
-    assert bench.detector.waiting == {}
+    assert await bench.scan(after=60) == []
+    assert bench.detector.not_ready == {}
     bench.write("a/z.bin", b"22")
-    assert await bench.look(after=60) == []
-    assert await bench.look(after=5) == ["a"]
+    assert await bench.scan(after=60) == []
+    assert await bench.scan(after=5) == ["a"]
 
 
 async def test_what_is_being_removed_before_it_was_handled_is_not_quiet(bench):
     for name in "xyz":
         bench.write(f"a/{name}.bin")
-    await bench.look()
+    await bench.scan()
     (bench.root / "a" / "x.bin").unlink()
-    assert await bench.look(after=5) == []
+    assert await bench.scan(after=5) == []
     (bench.root / "a" / "y.bin").unlink()
-    assert await bench.look(after=4.9) == []
+    assert await bench.scan(after=4.9) == []
     shutil.rmtree(bench.root / "a")
-    assert await bench.look(after=60) == []
-    assert bench.detector.waiting == {}
+    assert await bench.scan(after=60) == []
+    assert bench.detector.not_ready == {}
 
 
 async def test_a_shard_that_is_missing_holds_the_checkpoint_back(bench):
     bench.write("a/m.index.json", json.dumps({"weight_map": {"w": "m-1.bin", "v": "m-2.bin"}}).encode())
     bench.write("a/m-1.bin")
-    assert await bench.look(final=True) == []
-    assert "a/m-2.bin, which is not there" in str(bench.detector.waiting["a"])
+    assert await bench.scan(final=True) == []
+    assert "a/m-2.bin, which is missing" in str(bench.detector.not_ready["a"])
     bench.write("a/m-2.bin")
-    assert await bench.look(final=True) == ["a"]
+    assert await bench.scan(final=True) == ["a"]
 
 
 async def test_a_trainers_state_comes_last(bench):
     bench.write("checkpoint-5/model.bin")
     bench.write("checkpoint-5/optimizer.pt", b"\x80pickle")
-    await bench.look()
-    assert await bench.look(after=60) == []
+    await bench.scan()
+    assert await bench.scan(after=60) == []
     bench.write("checkpoint-5/trainer_state.json", b"{}")
-    await bench.look("checkpoint-5/trainer_state.json")
-    assert await bench.look(after=1) == ["checkpoint-5"]
+    await bench.scan("checkpoint-5/trainer_state.json")
+    assert await bench.scan(after=1) == ["checkpoint-5"]
 
 
 async def test_what_goes_while_it_is_looked_at_is_no_error(bench, monkeypatch):
@@ -148,14 +148,14 @@ async def test_what_goes_while_it_is_looked_at_is_no_error(bench, monkeypatch):
     bench.write("b.json", b"{}")
 
     def and_remove(root):
-        found = gather(root)
+        found = scan_checkpoints(root)
         shutil.rmtree(root / "a", ignore_errors=True)
         (root / "b.json").unlink(missing_ok=True)
         return found
 
-    monkeypatch.setattr("podferry.sidecar.checkpoint.detect.detector.gather", and_remove)
-    assert await bench.look(final=True) == []
-    assert "cannot be read" in bench.detector.waiting["a"].measured
+    monkeypatch.setattr("podferry.sidecar.checkpoint.detect.detector.scan_checkpoints", and_remove)
+    assert await bench.scan(final=True) == []
+    assert "cannot be read" in bench.detector.not_ready["a"].measured
 
 
 async def test_a_hint_names_files_relative_to_the_directory(tmp_path):
@@ -163,27 +163,27 @@ async def test_a_hint_names_files_relative_to_the_directory(tmp_path):
         async def wait(self, seconds):
             return {tmp_path / "a" / "b.bin"}
 
-    assert await Detector(tmp_path, Told(SETTINGS), SETTINGS).hint() == {"a/b.bin"}
+    assert await Detector(tmp_path, Told(SETTINGS), SETTINGS).wait_for_change() == {"a/b.bin"}
 
 
 async def test_a_wake_ends_the_hint(bench):
     bench.detector.wake()
     async with asyncio.timeout(5):
-        assert await bench.detector.hint() == set()
+        assert await bench.detector.wait_for_change() == set()
 
 
 async def test_none_overtakes_an_older_one_that_only_has_to_be_quiet(bench):
     for number, name in enumerate(("old.bin", "new.bin", "torn.json")):
         bench.write(name, b"{")
         os.utime(bench.root / name, ns=(0, number))
-    await bench.look("new.bin", "torn.json")
-    assert await bench.look(after=1) == []
-    assert "waits for old, which is older" in bench.detector.waiting["new"].what
-    assert bench.detector._due == pytest.approx(4)
-    assert await bench.look(after=4) == ["old", "new"]
+    await bench.scan("new.bin", "torn.json")
+    assert await bench.scan(after=1) == []
+    assert "waits for old, which is older" in bench.detector.not_ready["new"].what
+    assert bench.detector._due_seconds == pytest.approx(4)
+    assert await bench.scan(after=4) == ["old", "new"]
     bench.write("newest.bin")
-    await bench.look("newest.bin")
-    assert await bench.look(after=1) == ["newest"]  # what is torn does not hold it back
+    await bench.scan("newest.bin")
+    assert await bench.scan(after=1) == ["newest"]  # what is torn does not hold it back
 
 
 async def test_a_pointer_that_moves_on_takes_no_file_from_the_one_before(bench):
@@ -192,23 +192,23 @@ async def test_a_pointer_that_moves_on_takes_no_file_from_the_one_before(bench):
         bench.write("latest", b"epoch-%d" % number)
         os.utime(bench.root / f"epoch-{number}.bin", ns=(0, 2 * number))
         os.utime(bench.root / "latest", ns=(0, 2 * number + 1))
-        found = await bench.look(f"epoch-{number}.bin", "latest", after=0.7)
+        found = await bench.scan(f"epoch-{number}.bin", "latest", after=0.7)
         assert found == ([f"epoch-{number - 2}"] if number > 2 else [])
         for name in found:
-            assert bench.detector.texts(bench.handled[name]) == {"latest": name.encode()}
+            assert bench.detector.pointer_texts(bench.settled[name]) == {"latest": name.encode()}
     (bench.root / "latest").unlink()
-    assert await bench.look(after=60) == ["epoch-3", "epoch-4"]
-    assert bench.detector.texts(bench.handled["epoch-3"]) == {}
-    assert await bench.look(after=60) == []
+    assert await bench.scan(after=60) == ["epoch-3", "epoch-4"]
+    assert bench.detector.pointer_texts(bench.settled["epoch-3"]) == {}
+    assert await bench.scan(after=60) == []
 
 
 async def test_a_pointer_that_nobody_saw_closed_is_read_at_the_next_look(bench):
     bench.write("a.bin")
     bench.write("latest", b"a")
-    await bench.look()
-    assert bench.detector._pointed.held == {"a": {}}
-    await bench.look(after=0.5)
-    assert bench.detector._pointed.held["a"]["latest"].text == b"a"
+    await bench.scan()
+    assert bench.detector._pointers.pointers == {"a": {}}
+    await bench.scan(after=0.5)
+    assert bench.detector._pointers.pointers["a"]["latest"].text == b"a"
 
 
 async def test_a_pointer_that_changes_while_it_is_looked_at_is_not_taken(bench, monkeypatch):
@@ -216,74 +216,74 @@ async def test_a_pointer_that_changes_while_it_is_looked_at_is_not_taken(bench, 
     bench.write("latest", b"a")
 
     def and_move(root):
-        found = gather(root)
+        found = scan_checkpoints(root)
         bench.write("latest", b"a is no longer it")
         return found
 
-    monkeypatch.setattr("podferry.sidecar.checkpoint.detect.detector.gather", and_move)
-    await bench.look("latest")
-    assert bench.detector._pointed.held == {"a": {}}
+    monkeypatch.setattr("podferry.sidecar.checkpoint.detect.detector.scan_checkpoints", and_move)
+    await bench.scan("latest")
+    assert bench.detector._pointers.pointers == {"a": {}}
 
 
 async def test_a_large_file_that_is_called_like_a_pointer_is_data(bench):
     bench.write("a.bin")
     bench.write("latest", b"a")
-    await bench.look()
+    await bench.scan()
     bench.write("latest", b"a" * (POINTER_BYTES + 1))
-    assert await bench.look(after=60) == ["a"]
-    assert await bench.look(after=60) == ["latest"]
+    assert await bench.scan(after=60) == ["a"]
+    assert await bench.scan(after=60) == ["latest"]
 
 
 async def test_a_writer_that_may_go_on_is_waited_for_longer(bench):
     bench.write("epoch-1.pdparams", pickle.dumps({"w": 1}))
-    await bench.look("epoch-1.pdparams")
-    assert await bench.look(after=4.9) == []
+    await bench.scan("epoch-1.pdparams")
+    assert await bench.scan(after=4.9) == []
     bench.write("epoch-1.pdopt", pickle.dumps({}))
-    await bench.look("epoch-1.pdopt")
-    assert await bench.look(after=1) == ["epoch-1"]
+    await bench.scan("epoch-1.pdopt")
+    assert await bench.scan(after=1) == ["epoch-1"]
 
 
 async def test_a_rank_without_the_coordinator_has_its_part_when_it_is_quiet(tmp_path):
     gang = Bench(tmp_path, gang=True)
     gang.write("step-1/__1_0.distcp")
-    await gang.look("step-1/__1_0.distcp")
-    assert await gang.look(after=4.9) == []
-    assert await gang.look(after=0.1) == ["step-1"]
+    await gang.scan("step-1/__1_0.distcp")
+    assert await gang.scan(after=4.9) == []
+    assert await gang.scan(after=0.1) == ["step-1"]
 
 
 async def test_what_was_marked_is_whole_at_once(bench):
     bench.write("a-5/w.bin")
-    await bench.look()
-    assert await bench.look() == []
+    await bench.scan()
+    assert await bench.scan() == []
     assert await bench.detector.mark("a-5") == Marked("a-5")
-    assert await bench.look() == ["a-5"]
+    assert await bench.scan() == ["a-5"]
 
 
 async def test_a_mark_holds_for_the_version_that_lay_there(bench):
     bench.write("a-5/w.bin")
     await bench.detector.mark("5")
     bench.write("a-5/v.bin")
-    assert await bench.look() == []
+    assert await bench.scan() == []
     (bench.root / "a-5" / "v.bin").unlink()
-    assert await bench.look() == ["a-5"]
+    assert await bench.scan() == ["a-5"]
     shutil.rmtree(bench.root / "a-5")
-    await bench.look()
+    await bench.scan()
     assert bench.detector.marks == {}
 
 
 async def test_a_pointer_that_moves_on_leaves_the_mark(bench):
     bench.write("a-5/w.bin")
     bench.write("latest", b"a-5")
-    await bench.look("latest")
+    await bench.scan("latest")
     assert await bench.detector.mark("a-5") == Marked("a-5")
     bench.write("latest", b"a-6")
-    assert "a-5" in await bench.look()
+    assert "a-5" in await bench.scan()
 
 
 async def test_what_is_torn_cannot_be_marked(bench):
     bench.write("a-5/w.json", b"{")
     marked = await bench.detector.mark("a-5")
-    assert (marked.checkpoint, marked.problems[0].what) == ("a-5", "a-5 is not whole")
+    assert (marked.checkpoint, marked.problems[0].what) == ("a-5", "a-5 is not complete")
     assert bench.detector.marks == {}
     bench.write("a-5/w.json", b"{}")
     bench.write("a-5/w.tmp")
@@ -302,11 +302,11 @@ async def test_marked_alone_means_never_before(tmp_path):
     bench = Bench(tmp_path, completion=Completion.MARKED)
     bench.write("a-5.bin")
     bench.write("b-6.bin")
-    assert await bench.look(after=60) == []
-    assert await bench.look(after=60, final=True) == []
-    assert "checkpoint done" in bench.detector.waiting["a-5"].remedy
+    assert await bench.scan(after=60) == []
+    assert await bench.scan(after=60, final=True) == []
+    assert "checkpoint done" in bench.detector.not_ready["a-5"].remedy
     await bench.detector.mark("b-6.bin")
-    assert await bench.look() == ["b-6"]  # one that is never marked holds no other back
+    assert await bench.scan() == ["b-6"]  # one that is never marked holds no other back
 
 
 async def test_a_marked_checkpoint_that_tears_is_held_back(tmp_path):
@@ -316,9 +316,9 @@ async def test_a_marked_checkpoint_that_tears_is_held_back(tmp_path):
     data = json.dumps({"weight_map": {"w": "gone.bin"}}).encode()
     identity = (bench.root / "a.index.json").stat()
     bench.write("a.index.json", data)
-    bench.detector.marks["a.index"] = gather(bench.root)[1]["a.index"].files
+    bench.detector.marks["a.index"] = scan_checkpoints(bench.root)[1]["a.index"].files
     assert identity.st_size != len(data)
-    assert await bench.look() == []
+    assert await bench.scan() == []
 
 
 async def test_marks_survive_the_worker(tmp_path):
@@ -327,7 +327,7 @@ async def test_marks_survive_the_worker(tmp_path):
     await bench.detector.mark("a-5")
     again = Bench(tmp_path, completion=Completion.MARKED)
     again.detector.marks.update(bench.detector.marks)
-    assert await again.look() == ["a-5"]
+    assert await again.scan() == ["a-5"]
 
 
 async def test_writing_takes_from_the_first_change_to_the_last(bench, monkeypatch):
@@ -338,17 +338,17 @@ async def test_writing_takes_from_the_first_change_to_the_last(bench, monkeypatc
         bench.write(name, str(mtime).encode())
         os.utime(bench.root / name, (mtime, mtime))
         clock[0] = max(clock[0], mtime)
-        return await bench.look(final=final)
+        return await bench.scan(final=final)
 
     await write("a/1", 1001)
     await write("a/2", 1004)
     await write("a/copied", 5)
-    assert bench.detector.written(bench.detector.present["a"]) == 3.0
+    assert bench.detector.write_seconds(bench.detector.present["a"]) == 3.0
     await write("a/3", 1007, final=True)
-    assert bench.detector.written(bench.detector.present["a"]) == 6.0
+    assert bench.detector.write_seconds(bench.detector.present["a"]) == 6.0
     await write("a/3", 1020)
     await write("a/3", 1021)
-    assert bench.detector.written(bench.detector.present["a"]) == 1.0
+    assert bench.detector.write_seconds(bench.detector.present["a"]) == 1.0
 
 
 async def written(bench, *sizes, name="step-{}.raw"):
@@ -357,7 +357,7 @@ async def written(bench, *sizes, name="step-{}.raw"):
     for number, size in enumerate(sizes):
         bench.write(name.format(number), bytes(size))
         os.utime(bench.root / name.format(number), ns=(0, number))
-        found += await bench.look(final=True)
+        found += await bench.scan(final=True)
     return found
 
 
@@ -370,14 +370,15 @@ def unmoved(monkeypatch):
 @pytest.mark.usefixtures("unmoved")
 async def test_what_is_clearly_shorter_than_the_one_before_is_not_offered(bench):
     assert await written(bench, 100_000, 89_999) == ["step-0"]
-    problem = bench.detector.waiting["step-1"]
-    assert problem.what == "step-1 may not be whole"
+    problem = bench.detector.not_ready["step-1"]
+    assert problem.what == "step-1 may not be complete"
     assert problem.measured == (
-        "step-1.raw has 87.9 KiB, the one before had 97.7 KiB, and its format cannot tell whether it is whole"
+        "step-1.raw is 87.9 KiB, the previous one was 97.7 KiB, "
+        "and its format does not show whether it is complete"
     )
     assert "podferry checkpoint done" in problem.remedy
     assert await bench.detector.mark("step-1") == Marked("step-1")
-    assert await bench.look() == ["step-1"]
+    assert await bench.scan() == ["step-1"]
 
 
 @pytest.mark.usefixtures("unmoved")
@@ -385,14 +386,14 @@ async def test_what_lies_there_at_the_first_look_is_compared_too(bench):
     for number, size in enumerate((100_000, 50_000, 100_000)):
         bench.write(f"step-{number}.raw", bytes(size))
         os.utime(bench.root / f"step-{number}.raw", ns=(0, number))
-    assert await bench.look(final=True) == ["step-0", "step-2"]
+    assert await bench.scan(final=True) == ["step-0", "step-2"]
 
 
 @pytest.mark.usefixtures("unmoved")
 async def test_a_format_that_can_tell_may_shrink(bench):
     for number, size in enumerate((100_000, 10)):
         bench.write(f"step-{number}.pkl", pickle.dumps(bytes(size)))
-        assert await bench.look(final=True) == [f"step-{number}"]
+        assert await bench.scan(final=True) == [f"step-{number}"]
 
 
 @pytest.mark.usefixtures("unmoved")
@@ -405,7 +406,7 @@ async def test_what_was_moved_in_may_shrink(bench):
     bench.write("step-1.tmp", bytes(5))
     os.utime(bench.root / "step-1.tmp", ns=(0, 1))
     (bench.root / "step-1.tmp").rename(bench.root / "step-1.raw")
-    assert await bench.look(final=True) == ["step-1"]
+    assert await bench.scan(final=True) == ["step-1"]
 
 
 async def test_what_was_overwritten_in_place_was_not_moved_in(bench):
@@ -413,21 +414,21 @@ async def test_what_was_overwritten_in_place_was_not_moved_in(bench):
     bench.write("step-0.raw", bytes(5))
     os.link(bench.root / "step-0.raw", bench.root / ".pin")  # as a pin, it looks as if it were moved in
     os.utime(bench.root / "step-0.raw", ns=(0, 1))
-    assert await bench.look(final=True) == []
+    assert await bench.scan(final=True) == []
 
 
 async def test_parameters_wait_for_what_the_step_before_had_beside_them(bench):
     for name in ("step_1.pdparams", "step_1.pdopt", "step_2.pdparams"):
         bench.write(name, pickle.dumps({}))
         os.utime(bench.root / name, ns=(0, int(name[5])))
-    assert await bench.look(final=True) == ["step_1"]
-    measured = bench.detector.waiting["step_2"].measured
-    assert measured == "step_2.pdparams is there, step_2.pdopt is not yet, and step_1 had one"
+    assert await bench.scan(final=True) == ["step_1"]
+    measured = bench.detector.not_ready["step_2"].measured
+    assert measured == "step_2.pdparams exists, step_2.pdopt does not yet, and step_1 had one"
     bench.write("step_2.pdopt", pickle.dumps({}))
-    assert await bench.look(final=True) == ["step_2"]
+    assert await bench.scan(final=True) == ["step_2"]
 
 
 async def test_parameters_alone_are_whole_where_those_before_were_alone(bench):
     for number in range(2):
         bench.write(f"step_{number}.pdparams", pickle.dumps({}))
-        assert await bench.look(final=True) == [f"step_{number}"]
+        assert await bench.scan(final=True) == [f"step_{number}"]

@@ -14,14 +14,18 @@ from hypothesis import strategies as st
 from safetensors.numpy import save, save_file
 
 from podferry.sidecar.checkpoint.detect.format_checks import (
-    CANNOT_TELL,
     FORMAT_CHECKS,
+    INCONCLUSIVE,
     TABLE_END,
-    check,
-    defect,
+    check_format,
     missing_shards,
 )
-from podferry.sidecar.checkpoint.detect.pickle_check import COUNTS
+from podferry.sidecar.checkpoint.detect.pickle_check import LENGTH_FORMATS
+
+
+def defect(path):
+    return check_format(path).defect
+
 
 LEGACY_TORCH = (
     b"".join(pickle.dumps(part, 2) for part in (0x1950A86A20F9469CFC6C, 1001, {"a": 1}, {"w": 2}, ["0"]))
@@ -159,7 +163,7 @@ def nestings():
 
 def check_cuts(path, data, lengths):
     path.write_bytes(data)
-    assert check(path) == (None, True)
+    assert check_format(path) == (None, True)
     for length in sorted(lengths, reverse=True):
         os.truncate(path, length)
         assert defect(path) is not None, length
@@ -201,7 +205,7 @@ def test_large_arguments_are_passed_over_unread(tmp_path):
         file.truncate(len(head) + (1 << 40))
         file.seek(0, 2)
         file.write(b".")
-    assert check(path) == (None, True)
+    assert check_format(path) == (None, True)
     with path.open("r+b") as file:
         file.truncate(1 << 40)
     assert defect(path) == "its pickle has no end yet"
@@ -214,7 +218,7 @@ def test_beyond_a_number_of_opcodes_the_last_byte_tells(tmp_path, monkeypatch):
     path = tmp_path / "w.pkl"
     data = pickle.dumps(list(range(5000)))
     path.write_bytes(data)
-    assert check(path) == (None, True)
+    assert check_format(path) == (None, True)
     path.write_bytes(data[:-1])
     assert defect(path) == "its pickle has no end yet"
 
@@ -222,7 +226,7 @@ def test_beyond_a_number_of_opcodes_the_last_byte_tells(tmp_path, monkeypatch):
 def test_every_argument_of_every_opcode_can_be_passed_over():
     """A new Python may bring an argument of another kind."""
     kinds = {opcode.arg.n for opcode in pickletools.opcodes if opcode.arg is not None}
-    assert all(kind >= 0 or kind == pickletools.UP_TO_NEWLINE or kind in COUNTS for kind in kinds)
+    assert all(kind >= 0 or kind == pickletools.UP_TO_NEWLINE or kind in LENGTH_FORMATS for kind in kinds)
     pairs = [opcode.arg for opcode in pickletools.opcodes if opcode.arg and "pair" in opcode.arg.name]
     assert set(pairs) == {pickletools.stringnl_noescape_pair}
 
@@ -233,7 +237,7 @@ def test_nothing_in_a_pickle_is_loaded(tmp_path):
             return (tmp_path / "sprung").touch, ()
 
     (tmp_path / "w.pkl").write_bytes(pickle.dumps(Trap()))
-    assert check(tmp_path / "w.pkl") == (None, True)
+    assert check_format(tmp_path / "w.pkl") == (None, True)
     assert not (tmp_path / "sprung").exists()
 
 
@@ -241,7 +245,7 @@ def test_nothing_in_a_pickle_is_loaded(tmp_path):
 def test_a_pickle_of_joblibs_ends_as_a_pickle_does(tmp_path, compress):
     path = tmp_path / "w.joblib"
     joblib.dump(ARRAYS, path, compress=compress)
-    assert check(path) == CANNOT_TELL
+    assert check_format(path) == INCONCLUSIVE
     data = path.read_bytes()
     path.write_bytes(data[: data.index(data[-40:]) + 39])
     assert (defect(path) is None) == bool(compress)
@@ -254,7 +258,7 @@ def test_an_index_of_tensorflow_has_its_mark_at_the_end(tmp_path):
     (tmp_path / "c[1].data-00000-of-00001").touch()
     for data in (b"", b"12", b"the table" + TABLE_END[:-1]):
         path.write_bytes(data)
-        assert defect(path) == "its table has no end yet"
+        assert defect(path) == "its table has no end marker yet"
     path.write_bytes(b"the table" + TABLE_END)
     assert defect(path) is None
 

@@ -1,25 +1,25 @@
 import pytest
 
-from podferry.sidecar.checkpoint.detect.framework_rules import FRAMEWORK_RULES, KNOWN, Without
+from podferry.sidecar.checkpoint.detect.framework_rules import FRAMEWORK_RULES, KNOWN_NAMES
 
 
-@pytest.mark.parametrize("writer", FRAMEWORK_RULES, ids=lambda writer: writer.name)
-def test_every_row_is_whole(writer):
-    signs, last = writer.patterns
-    assert all(pattern.groups == 1 for pattern in (*signs, *last))
-    assert writer.besides
-    assert writer.tried
-    assert writer.source or not writer.signs
-    assert writer.last or writer.without is Without.PAUSE
-    assert writer.last or not writer.ordered
+@pytest.mark.parametrize("rule", FRAMEWORK_RULES, ids=lambda rule: rule.name)
+def test_every_rule_is_filled_in(rule):
+    recognised_by, written_last = rule.compiled
+    assert all(pattern.groups == 1 for pattern in (*recognised_by, *written_last))
+    assert rule.notes
+    assert rule.tested_with
+    assert rule.source or not rule.recognised_by
+    assert rule.written_last or not rule.blocking
+    assert rule.written_last or not rule.last_is_newest
 
 
 def test_names_are_unique():
-    assert len({writer.name for writer in FRAMEWORK_RULES}) == len(FRAMEWORK_RULES)
+    assert len({rule.name for rule in FRAMEWORK_RULES}) == len(FRAMEWORK_RULES)
 
 
 @pytest.mark.parametrize(
-    ("name", "writers"),
+    ("name", "frameworks"),
     [
         ("step/__0_0.distcp", {"torch DCP"}),
         ("__0_0.distcp", {"torch DCP"}),
@@ -32,7 +32,9 @@ def test_names_are_unique():
         ("a.raw", set()),
     ],
 )
-def test_names_are_recognised(name, writers):
-    found = {w.name for w in FRAMEWORK_RULES if any(pattern.fullmatch(name) for pattern in w.patterns[0])}
-    assert found == writers
-    assert bool(KNOWN.fullmatch(name.rpartition("/")[2])) >= bool(found)
+def test_names_are_recognised(name, frameworks):
+    found = {
+        rule.name for rule in FRAMEWORK_RULES if any(pattern.fullmatch(name) for pattern in rule.compiled[0])
+    }
+    assert found == frameworks
+    assert bool(KNOWN_NAMES.fullmatch(name.rpartition("/")[2])) >= bool(found)

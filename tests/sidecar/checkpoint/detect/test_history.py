@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.detector import moved_in
 from podferry.sidecar.checkpoint.detect.history import (
-    NEAR,
+    SAME_SIZE_BYTES,
     History,
     clearly_shorter,
     history_of,
-    missed,
+    missing_sticky_file,
     series_of,
-    shortened,
+    shrunk_files,
 )
 from podferry.sidecar.runtime.file_identity import FileIdentity
 
@@ -31,7 +31,7 @@ def raw(step, size, at=None):
 
 
 def short(candidate, before=(), beside=()):
-    return [name for name, _ in shortened(candidate, history_of(candidate, before, beside))]
+    return [name for name, _ in shrunk_files(candidate, history_of(candidate, before, beside))]
 
 
 def test_a_series_is_the_name_without_its_digits():
@@ -46,10 +46,10 @@ def test_a_series_is_the_name_without_its_digits():
         (9 * MIB, [10 * MIB], False),
         (9 * MIB - 1, [10 * MIB], True),
         (11 * MIB, [10 * MIB], False),
-        (10, [NEAR], False),
-        (10 * MIB - NEAR, [10 * MIB, 10 * MIB + NEAR], False),
-        (10 * MIB - NEAR - 1, [10 * MIB, 10 * MIB + NEAR], True),
-        (10 * MIB - NEAR - 1, [10 * MIB, 10 * MIB + NEAR + 1], False),
+        (10, [SAME_SIZE_BYTES], False),
+        (10 * MIB - SAME_SIZE_BYTES, [10 * MIB, 10 * MIB + SAME_SIZE_BYTES], False),
+        (10 * MIB - SAME_SIZE_BYTES - 1, [10 * MIB, 10 * MIB + SAME_SIZE_BYTES], True),
+        (10 * MIB - SAME_SIZE_BYTES - 1, [10 * MIB, 10 * MIB + SAME_SIZE_BYTES + 1], False),
         (9 * MIB, [5 * MIB, 10 * MIB], False),
     ],
 )
@@ -59,7 +59,7 @@ def test_clearly_shorter(size, before, expected):
 
 @given(st.integers(0, 1 << 40), st.lists(st.integers(0, 1 << 40), max_size=4))
 def test_what_is_no_shorter_than_the_one_before_is_never_in_doubt(size, before):
-    assert not (clearly_shorter(size, before) and size >= before[0] - NEAR)
+    assert not (clearly_shorter(size, before) and size >= before[0] - SAME_SIZE_BYTES)
 
 
 def test_a_file_is_compared_with_the_newest_before_it():
@@ -114,12 +114,12 @@ def test_a_file_that_tells_its_own_end_tells_no_others():
 def test_what_the_one_before_had_last_is_waited_for():
     both = of("e-1", 1, **{"e-1.pdparams": 1, "e-1.pdopt": 1})
     alone = of("e-2", 2, **{"e-2.pdparams": 1})
-    assert missed(alone, History((both,)), gang=False) == (
-        "e-2.pdparams is there, e-2.pdopt is not yet, and e-1 had one"
+    assert missing_sticky_file(alone, History((both,)), gang=False) == (
+        "e-2.pdparams exists, e-2.pdopt does not yet, and e-1 had one"
     )
-    assert missed(alone, History((alone,)), gang=False) is None
-    assert missed(alone, History(()), gang=False) is None
-    assert missed(both, History((both,)), gang=False) is None
+    assert missing_sticky_file(alone, History((alone,)), gang=False) is None
+    assert missing_sticky_file(alone, History(()), gang=False) is None
+    assert missing_sticky_file(both, History((both,)), gang=False) is None
 
 
 def test_a_file_that_was_renamed_shows_it(tmp_path):

@@ -80,7 +80,7 @@ def test_a_directory_that_has_gone_again_is_passed_over(watched):
     number = next(iter(watched._directories))
     data = event(number, CREATE | ISDIR, b"gone") + event(number, inotify.MOVED_TO | ISDIR, b"gone")
     closed = set()
-    assert watched._take(data, closed) is False
+    assert watched._parse(data, closed) is False
     assert closed == set()
 
 
@@ -88,26 +88,26 @@ def test_an_overflow_is_told_and_what_came_before_it_kept(watched):
     number = next(iter(watched._directories))
     closed = set()
     data = event(number, CLOSE_WRITE, b"w") + event(-1, Q_OVERFLOW) + event(999, CLOSE_WRITE, b"x")
-    assert watched._take(data, closed) is True
+    assert watched._parse(data, closed) is True
     assert closed == {watched.root / "w"}
 
 
 def test_a_removed_root_is_watched_again_once_it_is_back(watched):
     watched.root.rmdir()
     watched.read()
-    assert not watched.rooted
+    assert not watched.watches_root
     watched.refresh()
-    assert not watched.rooted
+    assert not watched.watches_root
     watched.root.mkdir()
     watched.refresh()
     (watched.root / "w").write_bytes(b"1")
-    assert (watched.rooted, watched.read()[0]) == (True, {watched.root / "w"})
+    assert (watched.watches_root, watched.read()[0]) == (True, {watched.root / "w"})
 
 
 def test_events_of_a_watch_that_ended_are_ignored(watched):
     number = next(iter(watched._directories))
     closed = set()
-    assert not watched._take(event(number, IGNORED) + event(number, CLOSE_WRITE, b"w"), closed)
+    assert not watched._parse(event(number, IGNORED) + event(number, CLOSE_WRITE, b"w"), closed)
     assert closed == set()
 
 

@@ -1,6 +1,11 @@
 import pytest
 
-from podferry.sidecar.checkpoint.detect.pointer_files import POINTER_BYTES, named, read_links, read_small
+from podferry.sidecar.checkpoint.detect.pointer_files import (
+    POINTER_BYTES,
+    find_checkpoint_name,
+    read_links,
+    read_small,
+)
 
 
 @pytest.mark.parametrize(
@@ -19,7 +24,7 @@ from podferry.sidecar.checkpoint.detect.pointer_files import POINTER_BYTES, name
 )
 def test_a_pointer_names_one_checkpoint(text, name):
     names = {"global_step2", "iter_0001000", "ckpt-1", "ckpt-2", "model_0001"}
-    assert named(text, names) == name
+    assert find_checkpoint_name(text, names) == name
 
 
 def test_small_files_are_read_as_far_as_they_can_be(tmp_path):

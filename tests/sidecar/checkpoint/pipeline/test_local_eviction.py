@@ -3,7 +3,7 @@ import shutil
 import pytest
 
 from podferry.sidecar.checkpoint.detect.candidate import candidates
-from podferry.sidecar.checkpoint.detect.detector import gather
+from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.pipeline.local_eviction import evict, evictable, pointers
 from podferry.sidecar.runtime.file_identity import FileIdentity
 
@@ -43,7 +43,7 @@ def test_pointers_are_small_files_at_the_top(tmp_path):
     (tmp_path / "e1.json").write_text("itself")
     (tmp_path / "e1.pt").write_text("x")
     (tmp_path / "big.bin").write_bytes(b"b" * 5000)
-    text = pointers(tmp_path, gather(tmp_path)[1])
+    text = pointers(tmp_path, scan_checkpoints(tmp_path)[1])
     assert sorted(text.split()) == ["best", "step"]
 
 
@@ -51,7 +51,7 @@ def test_freeing_removes_what_was_seen_and_nothing_else(tmp_path):
     for name in ("a/w", "a/deep/v", "b/w"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"1")
-    found = gather(tmp_path)[1]
+    found = scan_checkpoints(tmp_path)[1]
     (tmp_path / "a" / "foreign").write_bytes(b"f")
     assert evict(tmp_path, found["a"])
     assert evict(tmp_path, found["b"])
@@ -63,7 +63,7 @@ def test_what_changed_since_it_was_seen_is_not_touched(tmp_path, change):
     (tmp_path / "a").mkdir()
     for name in ("v", "w"):
         (tmp_path / "a" / name).write_bytes(b"1")
-    found = gather(tmp_path)[1]["a"]
+    found = scan_checkpoints(tmp_path)[1]["a"]
     if change == "overwritten":
         (tmp_path / "a" / "w").write_bytes(b"newer")
     elif change == "removed":

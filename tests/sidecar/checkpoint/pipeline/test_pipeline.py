@@ -19,7 +19,7 @@ from podferry.contract.errors import AccessDenied, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
-from podferry.sidecar.checkpoint.detect import format_checks as structure
+from podferry.sidecar.checkpoint.detect import format_checks
 from podferry.storage.local.store import LocalStore
 from podferry.storage.memory.store import Fault
 
@@ -280,7 +280,7 @@ async def test_checkpoints_that_come_faster_than_they_settle_each_have_their_poi
             await rig.until(
                 lambda name=name, seen=seen: any(
                     found.identity.mtime_ns == seen
-                    for found in ferry._detector._pointed.held.get(name, {}).values()
+                    for found in ferry._detector._pointers.pointers.get(name, {}).values()
                 )
             )
         await rig.until(lambda: len(rig.store.commits()) == 5)
@@ -391,13 +391,13 @@ async def test_a_look_under_way_does_not_make_what_waits_look_durable(rig, monke
         assert go.wait(10)
         return "it is torn"
 
-    monkeypatch.setitem(structure.FORMAT_CHECKS, ".torn", slow)
+    monkeypatch.setitem(format_checks.FORMAT_CHECKS, ".torn", slow)
     rig.store.gated = "epoch-1"
     async with rig.running() as ferry:
         rig.write("epoch-1.bin", ONE)
         await rig.until(rig.store.reached.is_set)
         rig.write("epoch-2.torn", TWO)
-        await rig.until(lambda: "epoch-2" in ferry._detector.waiting and looking.is_set())
+        await rig.until(lambda: "epoch-2" in ferry._detector.not_ready and looking.is_set())
         flush = asyncio.create_task(ferry.durable(0.3))
         await rig.until(lambda: ferry._progress.looked >= 1)
         go.clear()

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from structlog.testing import capture_logs
 
-from podferry.sidecar.checkpoint.detect.detector import gather
+from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.pipeline.volume_pressure import VolumePressure
 from podferry.sidecar.config.tuning import CheckpointSettings
 
@@ -23,7 +23,7 @@ class Volume:
     def save(self, *names: str) -> None:
         for name in names:
             (self.root / name).write_bytes(b"c" * SIZE)
-        self.looks.present = gather(self.root)[1]
+        self.looks.present = scan_checkpoints(self.root)[1]
 
     def usage(self, _: Path) -> SimpleNamespace:
         used = sum(path.stat().st_size for path in self.root.rglob("*") if path.is_file())

@@ -9,7 +9,7 @@ import xxhash
 
 from podferry.contract.commit import checkpoint_folder
 from podferry.contract.errors import BucketNotFound, Changed, NotFound, Unavailable
-from podferry.sidecar.checkpoint.detect.detector import gather
+from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.upload import verified_reader as module
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds
 from podferry.sidecar.checkpoint.upload.verified_reader import VerifiedReader
@@ -76,7 +76,7 @@ def pin(rig):
     def pin(sizes=SIZES):
         for name, size in sizes.items():
             rig.write(name, os.urandom(size))
-        return HardlinkHolds(rig.pins).pin(gather(rig.root)[1]["s"], rig.root, 1.0)
+        return HardlinkHolds(rig.pins).pin(scan_checkpoints(rig.root)[1]["s"], rig.root, 1.0)
 
     return pin
 

@@ -4,7 +4,7 @@ import shutil
 import pytest
 
 from podferry.contract.errors import Changed, Refused
-from podferry.sidecar.checkpoint.detect.detector import gather
+from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds
 from podferry.sidecar.runtime.file_identity import FileIdentity, scan
 
@@ -27,7 +27,7 @@ def contents(pinned):
 
 
 def step(root):
-    return gather(root)[1]["step"]
+    return scan_checkpoints(root)[1]["step"]
 
 
 def no_links(*_, **__):

@@ -6,7 +6,7 @@ import pytest
 
 from podferry.contract.errors import AccessDenied, Changed, FormatTooNew, Unavailable
 from podferry.contract.memory import Footprint
-from podferry.sidecar.checkpoint.detect.detector import gather
+from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.upload import file_sender as sending
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds
 from podferry.sidecar.config.tuning import MIB, CheckpointSettings
@@ -22,7 +22,7 @@ def uploader(rig):
 @pytest.fixture
 def pin(rig):
     pins = HardlinkHolds(rig.pins)
-    return lambda name: pins.pin(gather(rig.root)[1][name], rig.root, 1.0)
+    return lambda name: pins.pin(scan_checkpoints(rig.root)[1][name], rig.root, 1.0)
 
 
 @pytest.fixture(params=["parts", "chunks"])

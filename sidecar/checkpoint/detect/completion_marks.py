@@ -1,0 +1,53 @@
+"""Which versions of checkpoints the trainer has marked complete."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from podferry.contract.commit import step_of
+from podferry.contract.errors import Problem
+from podferry.contract.suggest import did_you_mean
+from podferry.sidecar.checkpoint.detect.candidate import Candidate, candidate_name
+from podferry.sidecar.runtime.file_identity import Files
+
+
+def resolve(name_or_step: str, present: Mapping[str, Candidate]) -> Candidate | None:
+    """The checkpoint with that name or that file, else the newest of that step."""
+    found = present.get(name_or_step) or present.get(candidate_name(name_or_step.rstrip("/")))
+    if found is None and name_or_step.isdecimal():
+        of_step = [candidate for name, candidate in present.items() if step_of(name) == int(name_or_step)]
+        found = max(of_step, key=lambda candidate: candidate.changed_ns, default=None)
+    return found
+
+
+def not_found(name_or_step: str, names: Collection[str]) -> Problem:
+    """The problem that no checkpoint has this name or step, with those that exist."""
+    measured = f"there are {', '.join(sorted(names))}" if names else "there is none"
+    remedy = "Mark it after it is written, by its name in the checkpoint directory or by its step"
+    return Problem(
+        f"no checkpoint is called {name_or_step!r}", measured, did_you_mean(name_or_step, names, remedy)
+    )
+
+
+class CompletionMarks:
+    """The marks, by checkpoint.
+
+    Attributes:
+        files: The marked version of each checkpoint: its files without pointers. Saved and loaded as it is.
+    """
+
+    def __init__(self) -> None:
+        self.files: dict[str, Files] = {}
+
+    def mark(self, candidate: Candidate) -> None:
+        """Mark a checkpoint complete in its current version."""
+        self.files[candidate.name] = tuple(candidate.data_files.items())
+
+    def is_marked(self, candidate: Candidate) -> bool:
+        """Whether exactly this version is marked: a changed or added file needs another mark."""
+        return dict(self.files.get(candidate.name, ())) == candidate.data_files
+
+    def keep(self, names: Collection[str]) -> None:
+        """Drop the marks of all other checkpoints."""
+        for name in self.files.keys() - set(names):
+            del self.files[name]
