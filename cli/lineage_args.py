@@ -15,7 +15,7 @@ from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader, committed_lineages
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
-from podferry.storage.listing.suggestions import nearest_prefixes
+from podferry.storage.listing.suggestions import suggested_prefixes
 from podferry.storage.store import Store, StoreConfig
 
 MAX_NAMES_SHOWN = 5
@@ -179,7 +179,7 @@ async def _none(uri: Uri, words: Sequence[str], below: Sequence[str], config: St
     if words and below:
         remedy = did_you_mean(_segment(words[0]), below, _listing("There are", below))
         return NotFound.of(f"there is no lineage {words[0]!r}", f"{len(below)} below {uri}", remedy)
-    near = [one for one in await nearest_prefixes(uri, config) if one != str(uri)]
+    near = [one for one in await suggested_prefixes(uri, config) if one != str(uri)]
     remedy = f"Did you mean {' or '.join(near)}?" if near else ""
     return NotFound.of("there is no checkpoint", f"no commit below {uri}", remedy)
 

@@ -39,12 +39,12 @@ def open_store(uri: Uri, config: StoreConfig = StoreConfig(), limits: Limits = L
 def _default_engine(uri: Uri) -> str:
     if uri.scheme in ("file", "memory"):
         return {"file": "local"}.get(uri.scheme, uri.scheme)
-    return "obstore" if uri.scheme in uri_schemes.SCHEMES else "fsspec"
+    return "obstore" if uri.scheme in uri_schemes.OBSTORE_SCHEMES else "fsspec"
 
 
 def _obstore(uri: Uri, config: StoreConfig, limits: Limits) -> Store:
-    if uri.scheme not in uri_schemes.SCHEMES:
-        known = ", ".join(uri_schemes.SCHEMES)
+    if uri.scheme not in uri_schemes.OBSTORE_SCHEMES:
+        known = ", ".join(uri_schemes.OBSTORE_SCHEMES)
         raise InvalidSpec.of(
             f"the engine obstore does not open {uri.scheme}://",
             str(uri),

@@ -1,4 +1,4 @@
-"""How long a store may keep its caller waiting, and how much memory a transfer may hold."""
+"""Timeouts of store calls, and the memory that a transfer may use."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ MIB = 1024 * KIB
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """Bounds of every engine: no call hangs.
+    """Bounds of every engine, so that no call hangs.
 
-    The longest that a call waits for a store that does not answer is `retry_seconds + stall_seconds`: a
-    retry is begun only within the former.
+    A call waits at most `retry_seconds + stall_seconds` for a store that does not respond: a retry starts
+    only within the former.
 
     Attributes:
-        connect_seconds: For one connection to open. A reachable endpoint answers within a round trip.
+        connect_seconds: To open one connection. A reachable endpoint responds within a round trip.
         stall_seconds: Without a byte in either direction before a request counts as lost.
         request_seconds: For one request with its body: 16 MiB at a poor 0.1 MiB/s.
         retries: How often the engine repeats a request that may be repeated, with exponential back-off.
-        retry_seconds: After this long since the first try none is begun any more.
-        metadata_seconds: For a cloud's metadata service to accept a connection: it is next door or absent.
-        part_bytes: Size of a part of a chunked upload. S3 takes 10,000 parts, so an object may reach
-            `largest_object`; `podferry.storage.multipart.part_bytes_for` gives larger parts where the size is
-            known before. A part is what is sent again after a failure, and one checksum, one signature and
-            one request in its size: above 8 MiB these cost nothing beside the bytes.
-        parts_at_once: Parts of one upload in flight. A write of any size holds about twice as many, with
-            the parts that are being filled and copied (131 MiB were seen for 768 MiB with 4 of 16 MiB).
-        parallel_calls: Threads for engines that block.
+        retry_seconds: Since the first attempt; no retry starts later.
+        metadata_seconds: For a cloud's metadata service to accept a connection: it is close by or absent.
+        part_bytes: Of a chunked upload. S3 takes 10,000 parts, so an object can have `max_object_bytes`;
+            `podferry.storage.multipart.part_bytes_for` returns larger parts if the size is known in advance.
+            A part is repeated as one, and has one checksum, one signature and one request: from 8 MiB on
+            these cost nothing compared with the bytes.
+        concurrent_parts: In flight for one upload. A write of any size holds about twice as many in memory,
+            with those being filled and copied (131 MiB were measured for 768 MiB with 4 of 16 MiB).
+        worker_threads: For engines whose calls block.
     """
 
     connect_seconds: float = 5.0
@@ -37,12 +37,12 @@ class Limits(msgspec.Struct, frozen=True):
     retry_seconds: float = 20.0
     metadata_seconds: float = 2.0
     part_bytes: int = 16 * MIB
-    parts_at_once: int = 4
-    parallel_calls: int = 16
+    concurrent_parts: int = 4
+    worker_threads: int = 16
 
     @property
-    def largest_object(self) -> int:
-        """Bytes that a chunked upload can hold: S3's limit of 10,000 parts."""
+    def max_object_bytes(self) -> int:
+        """Bytes of the largest chunked upload: S3 takes 10,000 parts."""
         return 10_000 * self.part_bytes
 
 

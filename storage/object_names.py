@@ -8,7 +8,7 @@ import secrets
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.file_names import name_problem
 
-TEMPORARY = re.compile(r"\.podferry-[0-9a-f]{16}\.tmp")
+TEMPORARY_NAME = re.compile(r"\.podferry-[0-9a-f]{16}\.tmp")
 
 
 def checked_name(name: str) -> str:
@@ -41,4 +41,4 @@ def temporary_name(name: str, token: str = "") -> str:
 
 def is_temporary(name: str) -> bool:
     """Whether the name is one that `temporary_name` gives."""
-    return TEMPORARY.fullmatch(name.rpartition("/")[2]) is not None
+    return TEMPORARY_NAME.fullmatch(name.rpartition("/")[2]) is not None

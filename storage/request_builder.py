@@ -21,9 +21,9 @@ import msgspec
 
 from podferry.contract.manifest import Entry
 
-PORTS = {"http": 80, "https": 443}
-AGENT = "User-Agent: podferry\r\n"
-HOST = re.compile(r"[A-Za-z0-9.:_-]+")
+DEFAULT_PORTS = {"http": 80, "https": 443}
+USER_AGENT_LINE = "User-Agent: podferry\r\n"
+PLAIN_HOST = re.compile(r"[A-Za-z0-9.:_-]+")
 """Of names and addresses that need no encoding of their own."""
 
 
@@ -34,7 +34,7 @@ class Origin(msgspec.Struct, frozen=True):
         host: Name or address; that of IPv6 without brackets.
         port: Of TCP.
         tls: Whether HTTP is spoken over TLS.
-        bundle: A file of certificates that stands in place of the system's; empty for those.
+        ca_bundle: A file of certificates that stands in place of the system's; empty for those.
         tag_field: The field of an answer's head that repeats an entry's tag, in lower case, quotation marks
             aside; empty where none does. Not every server heeds `If-Match`.
     """
@@ -42,12 +42,12 @@ class Origin(msgspec.Struct, frozen=True):
     host: str
     port: int
     tls: bool
-    bundle: str = ""
+    ca_bundle: str = ""
     tag_field: str = "etag"
 
-    def context(self) -> ssl.SSLContext | None:
+    def ssl_context(self) -> ssl.SSLContext | None:
         """What TLS is spoken with: the certificates that the store's own engine trusts; None without TLS."""
-        return trusted(self.bundle) if self.tls else None
+        return tls_context(self.ca_bundle) if self.tls else None
 
 
 class RequestBuilder(Protocol):
@@ -92,23 +92,23 @@ class Address(msgspec.Struct, frozen=True):
     path: str
 
 
-def request_address(url: str, bundle: str = "") -> Address | None:
+def request_address(url: str, ca_bundle: str = "") -> Address | None:
     """Where requests below a URL go; None where only the engine knows: a proxy, a password, an odd name.
 
     Args:
         url: Of the service, or of a bucket there.
-        bundle: See `Origin`.
+        ca_bundle: See `Origin`.
     """
     split = urlsplit(url)
     host = split.hostname or ""
-    if split.scheme not in PORTS or "@" in split.netloc or not HOST.fullmatch(host):
+    if split.scheme not in DEFAULT_PORTS or "@" in split.netloc or not PLAIN_HOST.fullmatch(host):
         return None
-    if split.query or split.fragment or not fits(split.path) or " " in split.path:
+    if split.query or split.fragment or not is_printable_ascii(split.path) or " " in split.path:
         return None
     if _is_proxied(split.scheme, host):
         return None
-    usual = PORTS[split.scheme]
-    origin = Origin(host, split.port or usual, split.scheme == "https", bundle)
+    usual = DEFAULT_PORTS[split.scheme]
+    origin = Origin(host, split.port or usual, split.scheme == "https", ca_bundle)
     named = f"[{host}]" if ":" in host else host
     port = "" if origin.port == usual else f":{origin.port}"
     return Address(origin, named + port, split.path.rstrip("/"))
@@ -126,18 +126,18 @@ def _is_proxied(scheme: str, host: str) -> bool:
 
 
 @functools.cache
-def trusted(bundle: str = "") -> ssl.SSLContext:
+def tls_context(ca_bundle: str = "") -> ssl.SSLContext:
     """Certificates of the system, or of `SSL_CERT_FILE` and `SSL_CERT_DIR`, as the engines find them.
 
     Args:
-        bundle: A file of certificates that stands in their place.
+        ca_bundle: A file of certificates that stands in their location.
     """
-    context = ssl.create_default_context(cafile=bundle or None)
+    context = ssl.create_default_context(cafile=ca_bundle or None)
     context.set_alpn_protocols(["http/1.1"])
     return context
 
 
-def fits(text: str) -> bool:
+def is_printable_ascii(text: str) -> bool:
     """Whether a text can stand in a request as it is: nothing in it ends a line."""
     return text.isascii() and text.isprintable()
 
@@ -149,6 +149,6 @@ def range_line(entry: Entry, start: int, length: int) -> str:
     return f"Range: bytes={start}-{start + length - 1}\r\n"
 
 
-def match_line(tag: str) -> str:
+def if_match_line(tag: str) -> str:
     """The `If-Match` line of a strong ETag; empty for any other, which no server would find equal."""
-    return f"If-Match: {tag}\r\n" if tag.startswith('"') and fits(tag) else ""
+    return f"If-Match: {tag}\r\n" if tag.startswith('"') and is_printable_ascii(tag) else ""

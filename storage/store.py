@@ -23,7 +23,7 @@ from podferry.contract.uri import Uri
 from podferry.storage.multipart import MultipartStore
 from podferry.storage.request_builder import RequestBuilder
 
-NOTHING: Mapping[str, str] = MappingProxyType({})
+NO_CREDENTIALS: Mapping[str, str] = MappingProxyType({})
 
 Body = bytes | Iterable[bytes]
 """What is written: one buffer, or chunks that are read once, in order, while they are sent."""
@@ -47,13 +47,13 @@ class StoreConfig(msgspec.Struct, frozen=True):
         region: The vendor's name of the region.
         credentials: What a Secret or the environment holds, under its usual names
             (`AWS_ACCESS_KEY_ID`, `AZURE_STORAGE_ACCOUNT_KEY`, …). Never printed.
-        renewed: Reads them anew, where they may be exchanged meanwhile, as a Secret's are.
+        reload_credentials: Reads them anew, where they may be exchanged meanwhile, as a Secret's are.
     """
 
     endpoint: str | None = None
     region: str | None = None
-    credentials: Mapping[str, str] = NOTHING
-    renewed: Callable[[], Mapping[str, str]] | None = None
+    credentials: Mapping[str, str] = NO_CREDENTIALS
+    reload_credentials: Callable[[], Mapping[str, str]] | None = None
 
     def __repr__(self) -> str:
         held = ", ".join(sorted(self.credentials)) or "none"
@@ -61,7 +61,7 @@ class StoreConfig(msgspec.Struct, frozen=True):
 
 
 class Store(Protocol):
-    """A place that holds objects."""
+    """A location that holds objects."""
 
     @property
     def uri(self) -> Uri:

@@ -32,7 +32,7 @@ from podferry.sidecar.fetch.source import FetchSource
 from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.staging.volume_capacity import measure
 from podferry.sidecar.state.progress_log import ProgressLog
-from podferry.storage.listing.by_directory import ignore
+from podferry.storage.listing.by_directory import ignore_entry
 from podferry.storage.listing.dataset import check_frozen
 from podferry.storage.store import StoreConfig
 
@@ -118,7 +118,7 @@ class DatasetJob:
         """List and select; where there is room for whatever is listed, files come already."""
         selection = Selection(self.spec.include, self.spec.exclude)
         self._ahead = self._ahead or self._begin_ahead(selection)
-        seen = self._ahead.listed if self._ahead else ignore
+        seen = self._ahead.listed if self._ahead else ignore_entry
         try:
             opened = await open_selected(
                 self.spec.parsed.uri, selection, self._access(), self.spec.unpack, seen

@@ -15,7 +15,7 @@ from podferry.contract.selection import select, shard_of
 from podferry.contract.spec import Shard, Unpack
 from podferry.contract.uri import Uri
 from podferry.sidecar.pack.reader import Pack, open_pack
-from podferry.storage.listing.by_directory import OnEntry, ignore
+from podferry.storage.listing.by_directory import OnEntry, ignore_entry
 from podferry.storage.listing.dataset import changed_since, open_listing
 from podferry.storage.store import Store, StoreConfig
 
@@ -103,7 +103,7 @@ async def open_selected(
     selection: Selection,
     config: StoreConfig,
     unpack: Unpack = Unpack.NEVER,
-    seen: OnEntry = ignore,
+    seen: OnEntry = ignore_entry,
 ) -> SelectedDataset:
     """Open and list a dataset, and select from it.
 

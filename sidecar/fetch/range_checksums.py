@@ -11,11 +11,11 @@ import msgspec
 from podferry.contract.errors import Corrupt
 from podferry.sidecar.runtime.file_digest import add_file
 from podferry.storage.checksum.checksums import (
-    CRCS,
-    LENGTHS,
+    CRC_KINDS,
+    DIGEST_BYTES,
     Checksum,
     ChecksumKind,
-    combine,
+    combine_crcs,
     range_kind,
     running_checksum,
 )
@@ -84,7 +84,7 @@ class RangeChecksums:
     def found(self) -> Checksum:
         """What the file adds up to now, once all has come."""
         if self._found is None:
-            value = self._combined() if self.wanted.kind in CRCS else self._hashed()
+            value = self._combined() if self.wanted.kind in CRC_KINDS else self._hashed()
             self._found = Checksum(self.wanted.kind, value)
         return self._found
 
@@ -117,8 +117,8 @@ class RangeChecksums:
     def _combined(self) -> bytes:
         value = 0
         for _, one in sorted(self._ranges.items()):
-            value = combine(self._kind, value, one.crc, one.length) if one.length else value
-        return value.to_bytes(LENGTHS[self._kind], "big")
+            value = combine_crcs(self._kind, value, one.crc, one.length) if one.length else value
+        return value.to_bytes(DIGEST_BYTES[self._kind], "big")
 
     def _hashed(self) -> bytes:
         whole = running_checksum(self.wanted.kind)

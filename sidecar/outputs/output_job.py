@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 PAUSE = 0.5
 """Seconds between two rounds at the end, while files still change or the store does not answer."""
-GENTLE = msgspec.structs.replace(LIMITS, parts_at_once=1)
+GENTLE = msgspec.structs.replace(LIMITS, concurrent_parts=1)
 """Outputs go out beside checkpoints, which come first, and within the memory that the sum has for them."""
 TICK = 1.2 * TICK_NS / 1e9
 """Seconds before the first of them. What was written before is certain then, and not sent once more."""

@@ -9,11 +9,11 @@ import msgspec
 from podferry.contract.errors import CredentialsMissing
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.endpoints import checked_endpoint
-from podferry.storage.credentials.sources import is_true, names_for
-from podferry.storage.errors.translate import StoreLocation, make
+from podferry.storage.credentials.sources import is_true, variable_names
+from podferry.storage.errors.translate import StoreLocation, store_error
 from podferry.storage.store import StoreConfig
 
-AZURE = ("az", "abfs", "abfss", "azure")
+AZURE_SCHEMES = ("az", "abfs", "abfss", "azure")
 
 
 class AzureAccess(msgspec.Struct, frozen=True):
@@ -24,17 +24,17 @@ class AzureAccess(msgspec.Struct, frozen=True):
         endpoint: Of the account.
         account: Its name.
         options: What shows who asks, by obstore's names; `skip_signature` where nothing does.
-        place: For errors.
+        location: For errors.
     """
 
     uri: Uri
     endpoint: str
     account: str
     options: Mapping[str, str | bool]
-    place: StoreLocation
+    location: StoreLocation
 
     def __repr__(self) -> str:
-        return f"AzureAccess({self.place!r}, options of: {', '.join(sorted(self.options))})"
+        return f"AzureAccess({self.location!r}, options of: {', '.join(sorted(self.options))})"
 
 
 def azure_access(uri: Uri, config: StoreConfig) -> AzureAccess:
@@ -48,25 +48,25 @@ def azure_access(uri: Uri, config: StoreConfig) -> AzureAccess:
     account = held.get("AZURE_STORAGE_ACCOUNT_NAME", "")
     named = config.endpoint or held.get("AZURE_STORAGE_ENDPOINT") or held.get("AZURE_ENDPOINT")
     endpoint = checked_endpoint(named or f"https://{account or 'ACCOUNT'}.blob.core.windows.net")
-    place = StoreLocation(uri, endpoint, names_for(config.credentials, "AZURE_"))
+    location = StoreLocation(uri, endpoint, variable_names(config.credentials, "AZURE_"))
     options = _options(held)
     if not account or not options:
-        raise _missing(place, account)
-    return AzureAccess(uri, endpoint, account, options, place)
+        raise _missing(location, account)
+    return AzureAccess(uri, endpoint, account, options, location)
 
 
-def _missing(place: StoreLocation, account: str) -> CredentialsMissing:
+def _missing(location: StoreLocation, account: str) -> CredentialsMissing:
     if account:
-        error = make("credentials", place)
+        error = store_error("credentials", location)
         return CredentialsMissing(*error.problems)
     return CredentialsMissing.of(
-        f"no storage account is named for {place.uri}",
-        f"read: {', '.join(place.credentials) or 'nothing'}",
+        f"no storage account is named for {location.uri}",
+        f"read: {', '.join(location.credentials) or 'nothing'}",
         "Set AZURE_STORAGE_ACCOUNT_NAME, or AZURE_STORAGE_CONNECTION_STRING",
     )
 
 
-OPTIONS = {
+OBSTORE_OPTIONS = {
     "AZURE_STORAGE_ACCOUNT_KEY": "account_key",
     "AZURE_STORAGE_SAS_TOKEN": "sas_key",
     "AZURE_STORAGE_TOKEN": "token",
@@ -82,7 +82,7 @@ OPTIONS = {
 def _options(held: Mapping[str, str]) -> dict[str, str | bool]:
     if is_true(held.get("AZURE_SKIP_SIGNATURE", "")):
         return {"skip_signature": True}
-    return {option: held[name] for name, option in OPTIONS.items() if held.get(name)}
+    return {option: held[name] for name, option in OBSTORE_OPTIONS.items() if held.get(name)}
 
 
 def _connection_string(held: Mapping[str, str]) -> dict[str, str]:

@@ -19,16 +19,16 @@ from podferry.storage.azure.endpoint import AzureAccess
 from podferry.storage.http.get_builder import PlainGetBuilder, PlainRequest
 from podferry.storage.object_names import join
 from podferry.storage.request_builder import (
-    AGENT,
+    USER_AGENT_LINE,
     Address,
     RequestBuilder,
-    fits,
-    match_line,
+    if_match_line,
+    is_printable_ascii,
     range_line,
     request_address,
 )
 
-VERSION = "2023-11-03"
+API_VERSION = "2023-11-03"
 """Of the service's API: the one that obstore asks for."""
 
 
@@ -46,7 +46,7 @@ class AzureGetBuilder:
     def __init__(self, access: AzureAccess, address: Address, key: bytes) -> None:
         self.origin = address.origin
         self._above = _above(access, address)
-        self._lines = f" HTTP/1.1\r\nHost: {address.host}\r\n{AGENT}x-ms-version: {VERSION}\r\n"
+        self._lines = f" HTTP/1.1\r\nHost: {address.host}\r\n{USER_AGENT_LINE}x-ms-version: {API_VERSION}\r\n"
         self._account = access.account
         self._key = hmac.new(key, digestmod="sha256")
 
@@ -56,12 +56,12 @@ class AzureGetBuilder:
     def build(self, entry: Entry, start: int, length: int, method: str = "GET") -> bytes:
         """See `RequestBuilder.build`."""
         path = self._above + quote(entry.name)
-        ranged, matched = range_line(entry, start, length), match_line(entry.tag)
+        ranged, matched = range_line(entry, start, length), if_match_line(entry.tag)
         date = formatdate(time.time(), usegmt=True)
         # Of the fields that the signature names, those without a value are there as empty lines.
         text = f"{method}\n\n\n\n\n\n{date}\n\n{_value(matched)}\n\n\n{_value(ranged)}\n"
         signature = self._key.copy()
-        signature.update(f"{text}x-ms-version:{VERSION}\n/{self._account}{path}".encode())
+        signature.update(f"{text}x-ms-version:{API_VERSION}\n/{self._account}{path}".encode())
         signed = base64.b64encode(signature.digest()).decode()
         lines = f"{ranged}{matched}Date: {date}\r\nAuthorization: SharedKey {self._account}:{signed}\r\n"
         return f"{method} {path}{self._lines}{lines}\r\n".encode("ascii")
@@ -78,7 +78,7 @@ def _above(access: AzureAccess, address: Address) -> str:
 def get_builder_for(access: AzureAccess) -> RequestBuilder | None:
     """How blobs of a store are asked for, None where only obstore can."""
     address = request_address(access.endpoint)
-    if address is None or len(access.options) != 1 or not fits(access.account):
+    if address is None or len(access.options) != 1 or not is_printable_ascii(access.account):
         return None
     ((kind, value),) = access.options.items()
     if kind == "account_key":
@@ -99,7 +99,7 @@ def _decoded(key: str) -> bytes | None:
 
 
 def _plain(access: AzureAccess, address: Address, line: str = "", query: str = "") -> RequestBuilder | None:
-    if not fits(line.removesuffix("\r\n") + query) or " " in query:
+    if not is_printable_ascii(line.removesuffix("\r\n") + query) or " " in query:
         return None
     above = _above(access, address)
 
@@ -107,5 +107,5 @@ def _plain(access: AzureAccess, address: Address, line: str = "", query: str = "
         return f"{above}{quote(name)}{query}"
 
     return PlainGetBuilder(
-        PlainRequest(address, path, f"x-ms-version: {VERSION}\r\n{line}", checksum_needs_head=True)
+        PlainRequest(address, path, f"x-ms-version: {API_VERSION}\r\n{line}", checksum_needs_head=True)
     )

@@ -40,7 +40,7 @@ class ChecksumKind(enum.StrEnum):
     """XXH3-128, podferry's own: of commits and packs."""
 
 
-LENGTHS = {
+DIGEST_BYTES = {
     ChecksumKind.CRC64NVME: 8,
     ChecksumKind.CRC32C: 4,
     ChecksumKind.CRC32: 4,
@@ -51,7 +51,7 @@ LENGTHS = {
     ChecksumKind.XXH128: 16,
 }
 """Bytes of each sum."""
-CRCS = frozenset({ChecksumKind.CRC64NVME, ChecksumKind.CRC32C, ChecksumKind.CRC32, ChecksumKind.CRC64XZ})
+CRC_KINDS = frozenset({ChecksumKind.CRC64NVME, ChecksumKind.CRC32C, ChecksumKind.CRC32, ChecksumKind.CRC64XZ})
 """Kinds whose sums of the pieces make the sum of the whole, in whatever order the pieces come."""
 
 
@@ -96,13 +96,13 @@ def running_checksum(kind: ChecksumKind) -> RunningChecksum:
     """A sum of nothing yet."""
     if kind is ChecksumKind.XXH128:
         return xxhash.xxh3_128()
-    return _RunningCrc(kind) if kind in CRCS else hashlib.new(kind, usedforsecurity=False)
+    return _RunningCrc(kind) if kind in CRC_KINDS else hashlib.new(kind, usedforsecurity=False)
 
 
 def checksum_of(kind: ChecksumKind, data: Buffer) -> Checksum:
     """The sum of a whole object, in one piece."""
-    if kind in CRCS:
-        return Checksum(kind, crc(kind, data).to_bytes(LENGTHS[kind], "big"))
+    if kind in CRC_KINDS:
+        return Checksum(kind, crc(kind, data).to_bytes(DIGEST_BYTES[kind], "big"))
     digest = running_checksum(kind)
     digest.update(data)
     return Checksum(kind, digest.digest())
@@ -115,7 +115,7 @@ def matches(wanted: Checksum, data: Buffer) -> bool:
 
 def range_kind(wanted: Checksum) -> ChecksumKind:
     """How ranges of an object with this sum are summed: of a hash, only to know them again."""
-    return wanted.kind if wanted.kind in CRCS else ChecksumKind.CRC64NVME
+    return wanted.kind if wanted.kind in CRC_KINDS else ChecksumKind.CRC64NVME
 
 
 def crc(kind: ChecksumKind, data: Buffer, before: int = 0) -> int:
@@ -123,7 +123,7 @@ def crc(kind: ChecksumKind, data: Buffer, before: int = 0) -> int:
     return int(_computing(kind)(data, before))
 
 
-def combine(kind: ChecksumKind, first: int, second: int, second_length: int) -> int:
+def combine_crcs(kind: ChecksumKind, first: int, second: int, second_length: int) -> int:
     """The CRC of two pieces in a row, from the CRC of each and the bytes of the second."""
     return int(_combining(kind)(first, second, second_length))
 
@@ -133,16 +133,16 @@ def crc64(data: Buffer, before: int = 0) -> int:
     return crc(ChecksumKind.CRC64NVME, data, before)
 
 
-def whole_of(receipts: Iterable[UploadedPart]) -> ObjectChecksum:
+def object_checksum(receipts: Iterable[UploadedPart]) -> ObjectChecksum:
     """Size and checksum of the object whose parts these are, in their order."""
     size, joined = 0, 0
     for receipt in receipts:
-        joined = combine(ChecksumKind.CRC64NVME, joined, receipt.crc64, receipt.size)
+        joined = combine_crcs(ChecksumKind.CRC64NVME, joined, receipt.crc64, receipt.size)
         size += receipt.size
     return ObjectChecksum(size, joined)
 
 
-def computable(kind: ChecksumKind) -> bool:
+def is_computable(kind: ChecksumKind) -> bool:
     """Whether this Python can compute such a sum."""
     return kind is not ChecksumKind.CRC64XZ or _xz().crc64xz() is not None
 
@@ -150,7 +150,7 @@ def computable(kind: ChecksumKind) -> bool:
 class _RunningCrc:
     def __init__(self, kind: ChecksumKind) -> None:
         self._compute = _computing(kind)
-        self._length = LENGTHS[kind]
+        self._length = DIGEST_BYTES[kind]
         self._value = 0
 
     def update(self, data: Buffer, /) -> None:
@@ -163,7 +163,7 @@ class _RunningCrc:
 @lru_cache
 def _computing(kind: ChecksumKind) -> Callable[[Buffer, int], int]:
     found = _xz().crc64xz() if kind is ChecksumKind.CRC64XZ else getattr(_awscrt(), kind)
-    assert found is not None, f"{kind} is asked for where it is not `computable`"  # noqa: S101
+    assert found is not None, f"{kind} is asked for where it is not `is_computable`"  # noqa: S101
     return found  # type: ignore[no-any-return]
 
 

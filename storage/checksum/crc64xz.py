@@ -11,17 +11,17 @@ import importlib
 from collections.abc import Callable
 from functools import lru_cache
 
-COPIED = 1 << 18
+COPY_BYTES = 1 << 18
 """Bytes that are handed to the library at a time: they stay in the processor's cache after the copy."""
 POLYNOMIAL = 0xC96C5795D7870F42
 """ECMA-182's, bits reversed: bit 63 is the coefficient of 1, bit 0 that of x to the 63rd."""
 ONE = 1 << 63
 
-Computing = Callable[[bytes | bytearray | memoryview, int], int]
+CrcFunction = Callable[[bytes | bytearray | memoryview, int], int]
 
 
 @lru_cache(maxsize=1)
-def crc64xz() -> Computing | None:
+def crc64xz() -> CrcFunction | None:
     """The function of data and the CRC before it, None where there is none."""
     try:
         library = ctypes.CDLL(importlib.import_module("_lzma").__file__)
@@ -33,8 +33,8 @@ def crc64xz() -> Computing | None:
 
     def compute(data: bytes | bytearray | memoryview, before: int) -> int:
         view = memoryview(data)
-        for start in range(0, len(view), COPIED):
-            piece = bytes(view[start : start + COPIED])
+        for start in range(0, len(view), COPY_BYTES):
+            piece = bytes(view[start : start + COPY_BYTES])
             before = function(piece, len(piece), before)
         return before
 

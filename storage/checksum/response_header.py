@@ -25,21 +25,21 @@ import re
 
 from podferry.contract.manifest import Entry
 from podferry.storage.checksum.checksums import (
-    LENGTHS,
+    DIGEST_BYTES,
     Checksum,
     ChecksumKind,
-    computable,
+    is_computable,
 )
 
-FIELDS = re.compile(
+CHECKSUM_FIELDS = re.compile(
     rb"\r\n(etag|content-(?:range|md5|encoding)|x-(?:amz|goog|oss)-[a-z0-9-]+|x-ms-blob-content-md5)"
     rb":[ \t]*([^\r]*)",
     re.IGNORECASE,
 )
 """A pass over the head costs a fifth of a small file's fetch: it is made only where it may find something."""
-USUAL = b"\r\nx-amz-checksum-crc64nvme: "
+CRC64NVME_LINE = b"\r\nx-amz-checksum-crc64nvme: "
 """As Amazon writes what it keeps of every object since December 2024: found without the pass."""
-AMZ = tuple(
+AMZ_FIELDS = tuple(
     (f"x-amz-checksum-{kind}".encode(), kind)
     for kind in (
         ChecksumKind.CRC64NVME,
@@ -49,11 +49,11 @@ AMZ = tuple(
         ChecksumKind.SHA1,
     )
 )
-GOOG = ((b"crc32c", ChecksumKind.CRC32C), (b"md5", ChecksumKind.MD5))
+GOOG_HASHES = ((b"crc32c", ChecksumKind.CRC32C), (b"md5", ChecksumKind.MD5))
 MD5_HEX = re.compile(rb"[0-9a-fA-F]{32}")
-DIGITS = 20
+MAX_UINT64_DIGITS = 20
 """Of the largest number that 64 bits hold."""
-PLAIN = (b"", b"aes256")
+MD5_ETAG_ENCRYPTIONS = (b"", b"aes256")
 """Encryption with the store's own key, or none: the ETag is the MD5 of what was sent."""
 
 Fields = dict[bytes, bytes]
@@ -68,8 +68,8 @@ def response_checksum(head: bytes, entry: Entry) -> Checksum | None:
         entry: The object, as it was listed.
     """
     status = head[9:12]
-    at = head.find(USUAL)
-    if at >= 0 and status == b"200" and (usual := _usual(head, at + len(USUAL))):
+    at = head.find(CRC64NVME_LINE)
+    if at >= 0 and status == b"200" and (usual := _usual(head, at + len(CRC64NVME_LINE))):
         return usual
     lowered = head.lower()
     if b"\r\nx-" not in lowered and b"\r\ncontent-md5" not in lowered:
@@ -89,7 +89,7 @@ def _usual(head: bytes, start: int) -> Checksum | None:
 
 def _fields(head: bytes) -> Fields:
     fields: Fields = {}
-    for name, value in FIELDS.findall(head):
+    for name, value in CHECKSUM_FIELDS.findall(head):
         known = name.lower()
         fields[known] = fields[known] + b"," + value if known in fields else value
     return fields
@@ -106,7 +106,7 @@ def _anyway(fields: Fields, *more: bytes) -> Checksum | None:
 def _amz(fields: Fields) -> Checksum | None:
     if fields.get(b"x-amz-checksum-type", b"").upper() == b"COMPOSITE":
         return None
-    said = (_base64(kind, fields[name]) for name, kind in AMZ if name in fields)
+    said = (_base64(kind, fields[name]) for name, kind in AMZ_FIELDS if name in fields)
     return next(filter(None, said), None)
 
 
@@ -115,7 +115,7 @@ def _goog(fields: Fields) -> Checksum | None:
         return None
     parts = [part.partition(b"=") for part in fields[b"x-goog-hash"].split(b",")]
     said = {name.strip(): value for name, _, value in parts}
-    return next(filter(None, (_base64(kind, said.get(name, b"")) for name, kind in GOOG)), None)
+    return next(filter(None, (_base64(kind, said.get(name, b"")) for name, kind in GOOG_HASHES)), None)
 
 
 def _unpacked(fields: Fields) -> bool:
@@ -126,7 +126,12 @@ def _unpacked(fields: Fields) -> bool:
 
 def _oss(fields: Fields) -> Checksum | None:
     text = fields.get(b"x-oss-hash-crc64ecma", b"").strip()
-    if not text.isdigit() or len(text) > DIGITS or int(text) >> 64 or not computable(ChecksumKind.CRC64XZ):
+    if (
+        not text.isdigit()
+        or len(text) > MAX_UINT64_DIGITS
+        or int(text) >> 64
+        or not is_computable(ChecksumKind.CRC64XZ)
+    ):
         return None
     return Checksum(ChecksumKind.CRC64XZ, int(text).to_bytes(8, "big"))
 
@@ -141,10 +146,13 @@ def _etag(fields: Fields) -> Checksum | None:
 def _etag_is_md5(fields: Fields) -> bool:
     if any(name.startswith(b"x-oss-") for name in fields):
         sealed = fields.get(b"x-oss-server-side-encryption", b"")
-        return fields.get(b"x-oss-object-type", b"").lower() == b"normal" and sealed.lower() in PLAIN
+        return (
+            fields.get(b"x-oss-object-type", b"").lower() == b"normal"
+            and sealed.lower() in MD5_ETAG_ENCRYPTIONS
+        )
     return (
         any(name.startswith(b"x-amz-") for name in fields)
-        and fields.get(b"x-amz-server-side-encryption", b"").lower() in PLAIN
+        and fields.get(b"x-amz-server-side-encryption", b"").lower() in MD5_ETAG_ENCRYPTIONS
         and b"x-amz-server-side-encryption-customer-algorithm" not in fields
         and fields.get(b"x-amz-storage-class") != b"EXPRESS_ONEZONE"
     )
@@ -157,4 +165,4 @@ def _base64(kind: ChecksumKind, text: bytes) -> Checksum | None:
         value = binascii.a2b_base64(text.strip(), strict_mode=True)
     except binascii.Error:
         return None
-    return Checksum(kind, value) if len(value) == LENGTHS[kind] else None
+    return Checksum(kind, value) if len(value) == DIGEST_BYTES[kind] else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from podferry.storage.credentials.sources import AwsSource
 
-AMBIENT = {
+AMBIENT_VARIABLES = {
     AwsSource.WEB_IDENTITY: {
         "AWS_WEB_IDENTITY_TOKEN_FILE": "web_identity_token_file",
         "AWS_ROLE_ARN": "role_arn",

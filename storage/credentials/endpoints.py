@@ -7,7 +7,7 @@ import msgspec
 from podferry.contract.errors import InvalidSpec
 
 
-class Vendor(msgspec.Struct, frozen=True):
+class S3Vendor(msgspec.Struct, frozen=True):
     """A service that speaks S3.
 
     Attributes:
@@ -19,10 +19,10 @@ class Vendor(msgspec.Struct, frozen=True):
     region: str
 
 
-VENDORS = {
-    "s3": Vendor("https://s3.{region}.amazonaws.com", "us-east-1"),
-    "s3a": Vendor("https://s3.{region}.amazonaws.com", "us-east-1"),
-    "bos": Vendor("https://s3.{region}.bcebos.com", "bj"),
+S3_VENDORS = {
+    "s3": S3Vendor("https://s3.{region}.amazonaws.com", "us-east-1"),
+    "s3a": S3Vendor("https://s3.{region}.amazonaws.com", "us-east-1"),
+    "bos": S3Vendor("https://s3.{region}.bcebos.com", "bj"),
 }
 
 

@@ -11,24 +11,24 @@ from typing import Generic, TypeVar
 from podferry.contract.errors import FerryError
 
 T = TypeVar("T")
-RENEW_SECONDS = 30.0
+REFRESH_SECONDS = 30.0
 """How long keys are used before they are read again; Kubernetes takes a minute or so to exchange them."""
 
 
-class Refreshed(Generic[T]):
+class RefreshedValue(Generic[T]):
     """Something that is asked for in a thread, at the first time and whenever it is due.
 
     Attributes:
-        held: What was found last; None before the first time.
+        value: What was found last; None before the first time.
     """
 
     def __init__(self, read: Callable[[], T], lasting: bool = False) -> None:
-        self.held: T | None = None
+        self.value: T | None = None
         self._read = read
-        self._seconds = math.inf if lasting else RENEW_SECONDS
+        self._seconds = math.inf if lasting else REFRESH_SECONDS
         self._due = -math.inf
 
-    async def renew(self) -> None:
+    async def refresh(self) -> None:
         """Read it where it is due. What is held stays where that fails: it may last until it succeeds.
 
         Raises:
@@ -37,8 +37,8 @@ class Refreshed(Generic[T]):
         if time.monotonic() < self._due:
             return
         try:
-            self.held = await asyncio.to_thread(self._read)
+            self.value = await asyncio.to_thread(self._read)
         except FerryError:
-            if self.held is None:
+            if self.value is None:
                 raise
         self._due = time.monotonic() + self._seconds

@@ -16,10 +16,10 @@ from pathlib import Path
 from podferry.contract.errors import CredentialsMissing, InvalidSpec
 from podferry.storage.store import StoreConfig
 
-PREFIXES = ("AWS_", "AZURE_", "GOOGLE_", "FSSPEC_", "OSS_", "STORAGE_EMULATOR_HOST")
+VARIABLE_PREFIXES = ("AWS_", "AZURE_", "GOOGLE_", "FSSPEC_", "OSS_", "STORAGE_EMULATOR_HOST")
 """What is read from the environment; `FSSPEC_<SCHEME>_<OPTION>` is fsspec's own convention."""
 
-TRUE = ("1", "true", "yes", "on")
+TRUE_VALUES = ("1", "true", "yes", "on")
 
 
 class AwsSource(enum.Enum):
@@ -45,7 +45,7 @@ def config_from_environment(environ: Mapping[str, str]) -> StoreConfig:
     Raises:
         InvalidSpec: `AWS_PROFILE` names a profile that the files do not hold, or a file is malformed.
     """
-    held = {name: value for name, value in environ.items() if name.startswith(PREFIXES) and value}
+    held = {name: value for name, value in environ.items() if name.startswith(VARIABLE_PREFIXES) and value}
     if "AWS_ACCESS_KEY_ID" not in held and not is_true(held.get("AWS_SKIP_SIGNATURE", "")):
         held = {**_shared_files(environ), **held}
     return StoreConfig(credentials=held)
@@ -58,7 +58,7 @@ def config_from_directory(path: Path) -> StoreConfig:
         CredentialsMissing: There is no such directory, or it holds no key.
         InvalidSpec: A key is no text.
     """
-    return StoreConfig(credentials=_mounted(path), renewed=partial(_mounted, path))
+    return StoreConfig(credentials=_mounted(path), reload_credentials=partial(_mounted, path))
 
 
 def _mounted(path: Path) -> dict[str, str]:
@@ -98,10 +98,10 @@ def aws_source(credentials: Mapping[str, str]) -> AwsSource:
 
 def is_true(value: str) -> bool:
     """Whether a variable says yes."""
-    return value.strip().lower() in TRUE
+    return value.strip().lower() in TRUE_VALUES
 
 
-def names_for(credentials: Mapping[str, str], *prefixes: str) -> tuple[str, ...]:
+def variable_names(credentials: Mapping[str, str], *prefixes: str) -> tuple[str, ...]:
     """Names of the credentials that a vendor's engine reads, for messages."""
     return tuple(sorted(name for name in credentials if name.startswith(prefixes)))
 

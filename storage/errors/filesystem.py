@@ -17,16 +17,16 @@ from podferry.contract.errors import (
 )
 from podferry.contract.quantity import format_bytes
 
-WRITES = frozenset({"made", "written"})
+WRITE_OPERATIONS = frozenset({"made", "written"})
 """What is done to a file that needs its place to take writes."""
-TAKES_WRITES = "Choose a place that takes writes"
+WRITABLE_REMEDY = "Choose a place that takes writes"
 
 
-def local_error(kind: str, error: OSError, path: Path, done: str = "") -> FerryError:
+def filesystem_error(kind: str, error: OSError, path: Path, done: str = "") -> FerryError:
     """The error that a file system's refusal stands for.
 
     Args:
-        kind: What happened, as `podferry.storage.errors.translate.kind_of` says it.
+        kind: What happened, as `podferry.storage.errors.translate.error_kind` says it.
         error: What was raised.
         path: The file or directory that it is about.
         done: What was to be done to it: `made`, `written`, `read`, `removed`; empty where that is not known.
@@ -38,7 +38,7 @@ def local_error(kind: str, error: OSError, path: Path, done: str = "") -> FerryE
         return AlreadyExists.of(
             f"{path} exists already", said, "Choose another name, or look at what is there"
         )
-    if kind == "missing" and done not in WRITES:
+    if kind == "missing" and done not in WRITE_OPERATIONS:
         return NotFound.of(f"there is no file {path}", said, "Check the name")
     # Whether the directory is there already makes no difference to somebody who may not write.
     verb = "written" if error.errno == errno.EROFS else done or "reached"
@@ -51,10 +51,10 @@ def _refusal(kind: str, number: int | None) -> tuple[type[FerryError], str]:
         readonly = number == errno.EROFS
         return (
             AccessDenied,
-            TAKES_WRITES if readonly else "Give this user the right to it, or choose another place",
+            WRITABLE_REMEDY if readonly else "Give this user the right to it, or choose another place",
         )
     if kind == "missing":
-        return InvalidSpec, TAKES_WRITES
+        return InvalidSpec, WRITABLE_REMEDY
     if kind == "name":
         return InvalidSpec, "Choose another name: a file system takes parts of up to 255 bytes"
     if kind == "unsupported":

@@ -27,10 +27,10 @@ from podferry.contract.errors import (
     Unavailable,
 )
 from podferry.contract.uri import Uri
-from podferry.storage.errors.filesystem import local_error
+from podferry.storage.errors.filesystem import filesystem_error
 from podferry.storage.errors.vendor_fields import VendorFields, is_programming_error, vendor_fields_of
 
-CODES = {
+KIND_BY_CODE = {
     **dict.fromkeys(("NoSuchBucket", "ContainerNotFound", "InvalidBucketName", "AccountNotFound"), "bucket"),
     **dict.fromkeys(("NoSuchKey", "BlobNotFound"), "missing"),
     **dict.fromkeys(("BlobAlreadyExists",), "exists"),
@@ -88,7 +88,7 @@ CODES = {
 }
 """Sources: "Error responses" of Amazon's S3 API reference, "Blob service error codes" of Azure Storage."""
 
-STATUSES = {
+KIND_BY_STATUS = {
     301: "region",
     307: "region",
     401: "denied",
@@ -117,40 +117,40 @@ class StoreLocation(msgspec.Struct, frozen=True):
     credentials: tuple[str, ...] = ()
 
     @property
-    def at(self) -> str:
+    def address(self) -> str:
         """The address, in words."""
         return f"endpoint {self.endpoint}" if self.endpoint else f"{self.uri}"
 
 
-def kind_of(signal: VendorFields) -> str:
+def error_kind(signal: VendorFields) -> str:
     """What happened, in one word: code, then type, then status; `unreachable` where nothing is said."""
-    by_status = STATUSES.get(signal.status, "")
+    by_status = KIND_BY_STATUS.get(signal.status, "")
     if not by_status and 400 <= signal.status < 500:
         by_status = "invalid"
-    return CODES.get(signal.code) or signal.kind or by_status or "unreachable"
+    return KIND_BY_CODE.get(signal.code) or signal.kind or by_status or "unreachable"
 
 
-def translate(error: BaseException, place: StoreLocation, name: str = "", done: str = "") -> FerryError:
+def translate(error: BaseException, location: StoreLocation, name: str = "", done: str = "") -> FerryError:
     """The error of the tree that a vendor's exception stands for; raise it `from` the exception.
 
     Args:
         error: What the engine raised.
-        place: Where.
+        location: Where.
         name: The object that was asked for, relative to the store; empty for a listing.
         done: For local files, what was to be done: `made`, `written`, `read`, `removed`.
     """
     if isinstance(error, FerryError):
         return error
     signal = vendor_fields_of(error)
-    if place.uri.scheme == "file" and isinstance(error, OSError):
+    if location.uri.scheme == "file" and isinstance(error, OSError):
         # Of a directory that cannot be made only the exception knows which part of the path it is.
-        path = error.filename if done == "made" and error.filename else f"/{(place.uri / name).key}"
-        return local_error(kind_of(signal), error, Path(path), done)
-    return make(kind_of(signal), place, name, _evidence(signal))
+        path = error.filename if done == "made" and error.filename else f"/{(location.uri / name).key}"
+        return filesystem_error(error_kind(signal), error, Path(path), done)
+    return store_error(error_kind(signal), location, name, _evidence(signal))
 
 
 @contextlib.contextmanager
-def translating(place: StoreLocation, name: str = "", done: str = "") -> Iterator[None]:
+def translating(location: StoreLocation, name: str = "", done: str = "") -> Iterator[None]:
     """Translate what the block raises. Defects of the program and cancellations pass as they are."""
     try:
         yield
@@ -159,7 +159,7 @@ def translating(place: StoreLocation, name: str = "", done: str = "") -> Iterato
     except Exception as error:  # engines may raise anything; this is where it becomes the error tree
         if is_programming_error(error):
             raise
-        raise translate(error, place, name, done) from error
+        raise translate(error, location, name, done) from error
 
 
 def _evidence(signal: VendorFields) -> str:
@@ -167,23 +167,23 @@ def _evidence(signal: VendorFields) -> str:
     return " ".join(part for part in (status, signal.code) if part) or signal.reason or signal.type
 
 
-def make(kind: str, place: StoreLocation, name: str = "", evidence: str = "") -> FerryError:
+def store_error(kind: str, location: StoreLocation, name: str = "", evidence: str = "") -> FerryError:
     """The error for a kind, with its problem."""
-    what = str(place.uri / name) if name else str(place.uri)
-    keys = ", ".join(place.credentials)
-    measured = "; ".join(part for part in (evidence, place.at) if part)
-    if kind in CREDENTIALS:
-        error, sentence, remedy = CREDENTIALS[kind]
+    what = str(location.uri / name) if name else str(location.uri)
+    keys = ", ".join(location.credentials)
+    measured = "; ".join(part for part in (evidence, location.address) if part)
+    if kind in CREDENTIAL_ERRORS:
+        error, sentence, remedy = CREDENTIAL_ERRORS[kind]
         read = f"read: {keys}" if keys else "no credentials were read"
         return error(Problem(sentence.format(what), f"{measured}; {read}", remedy))
-    error, sentence, remedy = KINDS.get(kind, KINDS["unreachable"])
-    subject = str(place.uri.root) if kind == "bucket" else what
+    error, sentence, remedy = ERRORS.get(kind, ERRORS["unreachable"])
+    subject = str(location.uri.root) if kind == "bucket" else what
     return error(Problem(sentence.format(subject), measured, remedy))
 
 
 _Rule = tuple[type[FerryError], str, str]
 
-CREDENTIALS: dict[str, _Rule] = {
+CREDENTIAL_ERRORS: dict[str, _Rule] = {
     "denied": (AccessDenied, "the store refuses access to {}", "Give these credentials the permission"),
     "wrong credentials": (
         AccessDenied,
@@ -211,7 +211,7 @@ CREDENTIALS: dict[str, _Rule] = {
     ),
 }
 
-KINDS: dict[str, _Rule] = {
+ERRORS: dict[str, _Rule] = {
     "missing": (NotFound, "there is no object {}", "Check the name"),
     "bucket": (
         BucketNotFound,

@@ -18,13 +18,13 @@ from collections.abc import Iterator
 import msgspec
 from obstore import exceptions as obstore
 
-STATUS = re.compile(r"\binner: Status \{\s*status: (\d{3}),")
-CODE = re.compile(r"<Code>([A-Za-z0-9]{1,64})</Code>")
-HTTP = re.compile(r"\binner: Http\(\s*HttpError \{\s*kind: (\w+),")
-OS_CODE = re.compile(r"\bOs \{\s*code: (\d{1,5}),")
-KEY = re.compile(r"\bInvalidPath \{.*?\bpath: (\"(?:[^\"\\]|\\.)*\")", re.DOTALL)
+STATUS_PATTERN = re.compile(r"\binner: Status \{\s*status: (\d{3}),")
+CODE_PATTERN = re.compile(r"<Code>([A-Za-z0-9]{1,64})</Code>")
+HTTP_ERROR_PATTERN = re.compile(r"\binner: Http\(\s*HttpError \{\s*kind: (\w+),")
+OS_CODE_PATTERN = re.compile(r"\bOs \{\s*code: (\d{1,5}),")
+INVALID_KEY_PATTERN = re.compile(r"\bInvalidPath \{.*?\bpath: (\"(?:[^\"\\]|\\.)*\")", re.DOTALL)
 """The key that a listing stumbled over, in the quotation marks and escapes of Rust."""
-HTTP_KINDS = {
+HTTP_ERROR_REASONS = {
     "Connect": "no connection",
     "Timeout": "no answer in time",
     "Interrupted": "connection broken",
@@ -54,7 +54,7 @@ class VendorFields(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-OBSTORE: dict[type[BaseException], str] = {
+KIND_BY_OBSTORE_TYPE: dict[type[BaseException], str] = {
     FileNotFoundError: "missing",
     obstore.AlreadyExistsError: "exists",
     obstore.PreconditionError: "changed",
@@ -65,7 +65,7 @@ OBSTORE: dict[type[BaseException], str] = {
     obstore.UnknownConfigurationKeyError: "unsupported",
 }
 
-OS_TYPES: dict[type[OSError], str] = {
+KIND_BY_OS_TYPE: dict[type[OSError], str] = {
     FileNotFoundError: "missing",
     NotADirectoryError: "missing",
     IsADirectoryError: "missing",
@@ -74,7 +74,7 @@ OS_TYPES: dict[type[OSError], str] = {
 }
 """Libraries raise these without a number, too."""
 
-OS_ERRORS = {
+KIND_BY_ERRNO = {
     errno.EROFS: "denied",
     **dict.fromkeys((errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ, errno.ELOOP), "name"),
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "full"),
@@ -82,7 +82,7 @@ OS_ERRORS = {
 }
 """Every other number is `unreachable`: time-outs, resets, stale handles, input and output errors."""
 
-BY_CLASS = {
+KIND_BY_CLASS_NAME = {
     "botocore.exceptions.NoCredentialsError": "credentials",
     "botocore.exceptions.PartialCredentialsError": "credentials",
     "botocore.exceptions.ParamValidationError": "name",
@@ -98,10 +98,10 @@ BY_CLASS = {
 }
 """By the qualified name of a class among the exception's bases, so that no package need be there."""
 
-FTP_REPLIES = {"530": "denied", "532": "denied", "550": "missing", "552": "full", "553": "name"}
+KIND_BY_FTP_REPLY = {"530": "denied", "532": "denied", "550": "missing", "552": "full", "553": "name"}
 """RFC 959, section 4.2.2: the three digits that begin a reply; 550 stands for more than a missing file."""
 
-PROGRAMMING = (TypeError, AttributeError, NameError, AssertionError, LookupError, ImportError)
+PROGRAMMING_ERRORS = (TypeError, AttributeError, NameError, AssertionError, LookupError, ImportError)
 
 
 def vendor_fields_of(error: BaseException) -> VendorFields:
@@ -118,7 +118,7 @@ def vendor_fields_of(error: BaseException) -> VendorFields:
 
 def is_programming_error(error: BaseException) -> bool:
     """Whether the exception shows a defect rather than a store's answer; it is not translated."""
-    return isinstance(error, PROGRAMMING)
+    return isinstance(error, PROGRAMMING_ERRORS)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -134,9 +134,9 @@ def _signal(error: BaseException) -> VendorFields:
     if isinstance(error, obstore.BaseError) or type(error) is FileNotFoundError:
         return obstore_fields(error)
     if isinstance(error, ftplib.Error):
-        return VendorFields(FTP_REPLIES.get(str(error)[:3], "unreachable"))
+        return VendorFields(KIND_BY_FTP_REPLY.get(str(error)[:3], "unreachable"))
     bases = (f"{base.__module__}.{base.__qualname__}" for base in type(error).__mro__)
-    kind = next((BY_CLASS[base] for base in bases if base in BY_CLASS), "")
+    kind = next((KIND_BY_CLASS_NAME[base] for base in bases if base in KIND_BY_CLASS_NAME), "")
     if not kind and isinstance(error, OSError):
         kind = _os_kind(error)
     elif not kind and isinstance(error, ValueError):
@@ -147,11 +147,15 @@ def _signal(error: BaseException) -> VendorFields:
 def obstore_fields(error: BaseException) -> VendorFields:
     """The type, and the status, code and reason out of the text: see the top of this module."""
     text = str(error)
-    status, code, key = STATUS.search(text), CODE.search(text), KEY.search(text)
+    status, code, key = (
+        STATUS_PATTERN.search(text),
+        CODE_PATTERN.search(text),
+        INVALID_KEY_PATTERN.search(text),
+    )
     if key is not None:
         return VendorFields("key", reason=f"the key {key[1][:200]}")
     return VendorFields(
-        OBSTORE.get(type(error), ""),
+        KIND_BY_OBSTORE_TYPE.get(type(error), ""),
         int(status[1]) if status else 0,
         code[1] if code else "",
         reason=_http_reason(text),
@@ -159,28 +163,28 @@ def obstore_fields(error: BaseException) -> VendorFields:
 
 
 def _http_reason(text: str) -> str:
-    found = HTTP.search(text)
+    found = HTTP_ERROR_PATTERN.search(text)
     if found is None:
         return ""
-    number = OS_CODE.search(text, found.end())
-    return os.strerror(int(number[1])).lower() if number else HTTP_KINDS.get(found[1], "")
+    number = OS_CODE_PATTERN.search(text, found.end())
+    return os.strerror(int(number[1])).lower() if number else HTTP_ERROR_REASONS.get(found[1], "")
 
 
 def _reason(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
-        return HTTP_KINDS["Timeout"]
+        return HTTP_ERROR_REASONS["Timeout"]
     if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
         return os.strerror(error.errno).lower()
     return ""
 
 
 def _os_kind(error: OSError) -> str:
-    by_type = next((kind for base, kind in OS_TYPES.items() if isinstance(error, base)), "")
+    by_type = next((kind for base, kind in KIND_BY_OS_TYPE.items() if isinstance(error, base)), "")
     if type(error) is OSError and error.errno is None and _raised_in(error) == "gcsfs.retry":
         return "denied"  # gcsfs: the one plain OSError that it raises there stands for HTTP 403
     if by_type or error.errno is None:
         return by_type
-    return OS_ERRORS.get(error.errno, "unreachable")
+    return KIND_BY_ERRNO.get(error.errno, "unreachable")
 
 
 def _raised_in(error: BaseException) -> str:

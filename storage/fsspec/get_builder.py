@@ -13,9 +13,9 @@ from typing import Any
 from urllib.parse import SplitResult, quote, urlsplit
 
 from podferry.contract.uri import Uri
-from podferry.storage.credentials.refresh import Refreshed
+from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.errors.translate import translating
-from podferry.storage.fsspec.options import GOOGLE, HTTP, S3, FsspecOptions
+from podferry.storage.fsspec.options import GOOGLE_SCHEMES, HTTP_SCHEMES, S3_SCHEMES, FsspecOptions
 from podferry.storage.http.get_builder import PlainGetBuilder, PlainRequest
 from podferry.storage.object_names import join
 from podferry.storage.request_builder import RequestBuilder, request_address
@@ -23,9 +23,13 @@ from podferry.storage.s3.endpoint import s3_access
 from podferry.storage.s3.get_builder import get_builder_for as s3_heads
 from podferry.storage.store import StoreConfig
 
-SIGNED = 3600
+SIGNED_URL_SECONDS = 3600
 """Seconds that a signed URL holds: it is sent at once, but clocks differ."""
-ELSEWHERE = ("STORAGE_EMULATOR_HOST", "GOOGLE_CLOUD_UNIVERSE_DOMAIN", "GOOGLE_API_USE_MTLS_ENDPOINT")
+GCSFS_ADDRESS_VARIABLES = (
+    "STORAGE_EMULATOR_HOST",
+    "GOOGLE_CLOUD_UNIVERSE_DOMAIN",
+    "GOOGLE_API_USE_MTLS_ENDPOINT",
+)
 """Variables of the process that send gcsfs to another address, where none is configured."""
 
 
@@ -42,14 +46,14 @@ def get_builder_for(
     """
     if settings.customised:
         return None
-    if uri.scheme in S3:
-        bundle = os.environ.get("AWS_CA_BUNDLE", "")  # botocore reads it there
-        return s3_heads(s3_access(uri, config), bundle)
-    if uri.scheme in GOOGLE:
+    if uri.scheme in S3_SCHEMES:
+        ca_bundle = os.environ.get("AWS_CA_BUNDLE", "")  # botocore reads it there
+        return s3_heads(s3_access(uri, config), ca_bundle)
+    if uri.scheme in GOOGLE_SCHEMES:
         return _google(uri, settings, file_system)
     if uri.scheme == "oss":
         return _oss(uri, settings)
-    return _http(uri) if uri.scheme in HTTP else None
+    return _http(uri) if uri.scheme in HTTP_SCHEMES else None
 
 
 def _http(uri: Uri) -> RequestBuilder | None:
@@ -78,7 +82,7 @@ def _oss(uri: Uri, settings: FsspecOptions) -> RequestBuilder | None:
         return None
 
     def signed(name: str) -> SplitResult:
-        url: str = bucket.sign_url("GET", join(uri.key, name), SIGNED, slash_safe=True)
+        url: str = bucket.sign_url("GET", join(uri.key, name), SIGNED_URL_SECONDS, slash_safe=True)
         return urlsplit(url)
 
     def path(name: str) -> str:
@@ -101,7 +105,7 @@ def _google(uri: Uri, settings: FsspecOptions, file_system: Callable[[], Any]) -
     that are stored compressed come as they are stored, as it is those bytes that a listing counts.
     """
     named = settings.options.get("endpoint_url", "")
-    if not named and any(os.environ.get(name) for name in ELSEWHERE):
+    if not named and any(os.environ.get(name) for name in GCSFS_ADDRESS_VARIABLES):
         return None
     address = request_address(named or "https://storage.googleapis.com")
     if address is None:
@@ -113,10 +117,10 @@ def _google(uri: Uri, settings: FsspecOptions, file_system: Callable[[], Any]) -
 
     def token() -> str:
         headers: dict[str, str] = {}
-        with translating(settings.place, ""):
+        with translating(settings.location, ""):
             file_system().credentials.apply(headers)
         return "".join(f"{name}: {value}\r\n" for name, value in headers.items())
 
     return PlainGetBuilder(
-        PlainRequest(address, path, "Accept-Encoding: gzip\r\n", matches=False, token=Refreshed(token))
+        PlainRequest(address, path, "Accept-Encoding: gzip\r\n", matches=False, token=RefreshedValue(token))
     )

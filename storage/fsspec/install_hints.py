@@ -34,7 +34,7 @@ def unknown_scheme(uri: Uri) -> UnknownScheme:
     if scheme in known_implementations:
         remedy = f"Install what fsspec needs for it: {_fsspec_says(scheme)}"
         return UnknownScheme.of(f"no engine for {scheme}:// is installed", str(uri), remedy)
-    schemes = {*uri_schemes.SCHEMES, *EXTRAS, "file", "memory", "http", "https", "ftp"}
+    schemes = {*uri_schemes.OBSTORE_SCHEMES, *EXTRAS, "file", "memory", "http", "https", "ftp"}
     known = f"Known schemes: {', '.join(sorted(schemes))}"
     remedy = did_you_mean(scheme, schemes, _one_letter_off(scheme, schemes) or known)
     return UnknownScheme.of(f"no engine opens {scheme}://", str(uri), remedy)

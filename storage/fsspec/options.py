@@ -15,20 +15,20 @@ import msgspec
 
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri
-from podferry.storage.credentials.endpoints import VENDORS, checked_endpoint
-from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, names_for
-from podferry.storage.errors.translate import StoreLocation, make
+from podferry.storage.credentials.endpoints import S3_VENDORS, checked_endpoint
+from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, variable_names
+from podferry.storage.errors.translate import StoreLocation, store_error
 from podferry.storage.limits import Limits
 from podferry.storage.s3.endpoint import s3_endpoint
 from podferry.storage.store import StoreConfig
 
-S3 = ("s3", "s3a")
-GOOGLE = ("gs", "gcs")
-AZURE = ("az", "abfs", "abfss")
-HTTP = ("http", "https")
-OBJECTS = frozenset({*S3, *GOOGLE, *AZURE, "oss"})
+S3_SCHEMES = ("s3", "s3a")
+GOOGLE_SCHEMES = ("gs", "gcs")
+AZURE_SCHEMES = ("az", "abfs", "abfss")
+HTTP_SCHEMES = ("http", "https")
+OBJECT_STORE_SCHEMES = frozenset({*S3_SCHEMES, *GOOGLE_SCHEMES, *AZURE_SCHEMES, "oss"})
 """Object stores: a write is visible when it is committed. Elsewhere a file is written, then renamed."""
-EXCLUSIVE = frozenset({*S3, *GOOGLE, *AZURE})
+EXCLUSIVE_CREATE_SCHEMES = frozenset({*S3_SCHEMES, *GOOGLE_SCHEMES, *AZURE_SCHEMES})
 """Those whose exclusive create has had one winner in a race of eight writers."""
 
 Options = dict[str, Any]
@@ -39,16 +39,16 @@ class FsspecOptions(msgspec.Struct, frozen=True):
 
     Attributes:
         options: Keyword arguments of its class.
-        place: For errors.
+        location: For errors.
         customised: Whether options of the file system's own are among them, as the user named them.
     """
 
     options: Options
-    place: StoreLocation
+    location: StoreLocation
     customised: bool = False
 
     def __repr__(self) -> str:
-        return f"Settings(options of: {', '.join(sorted(self.options))}, place={self.place!r})"
+        return f"Settings(options of: {', '.join(sorted(self.options))}, location={self.location!r})"
 
 
 def options_for(uri: Uri, config: StoreConfig, limits: Limits) -> FsspecOptions:
@@ -64,18 +64,18 @@ def options_for(uri: Uri, config: StoreConfig, limits: Limits) -> FsspecOptions:
         raise InvalidSpec.of(
             "a URI must not hold a password", f"the one of {uri.scheme}://", f"Set {name} in the Secret"
         )
-    options, place = _vendor(uri)(uri, config, limits)
+    options, location = _vendor(uri)(uri, config, limits)
     common: Options = {"skip_instance_cache": True, "use_listings_cache": False}
     named = _named(uri.scheme, config.credentials)
-    return FsspecOptions({**common, **options, **named}, place, bool(named))
+    return FsspecOptions({**common, **options, **named}, location, bool(named))
 
 
 def _vendor(uri: Uri) -> Callable[[Uri, StoreConfig, Limits], tuple[Options, StoreLocation]]:
     by_scheme = {
-        **dict.fromkeys(VENDORS, _s3),
-        **dict.fromkeys(GOOGLE, _google),
-        **dict.fromkeys(AZURE, _azure),
-        **dict.fromkeys(HTTP, _http),
+        **dict.fromkeys(S3_VENDORS, _s3),
+        **dict.fromkeys(GOOGLE_SCHEMES, _google),
+        **dict.fromkeys(AZURE_SCHEMES, _azure),
+        **dict.fromkeys(HTTP_SCHEMES, _http),
         "oss": _oss,
         "sftp": _sftp,
         "ssh": _sftp,
@@ -91,18 +91,18 @@ def _named(scheme: str, held: Mapping[str, str]) -> Options:
     return {name: int(value) if name == "port" else value for name, value in found.items()}
 
 
-def _place(uri: Uri, config: StoreConfig, endpoint: str, *prefixes: str) -> StoreLocation:
+def _location(uri: Uri, config: StoreConfig, endpoint: str, *prefixes: str) -> StoreLocation:
     own = f"FSSPEC_{uri.scheme.upper()}_"
-    return StoreLocation(uri, endpoint, names_for(config.credentials, own, *prefixes))
+    return StoreLocation(uri, endpoint, variable_names(config.credentials, own, *prefixes))
 
 
 def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
     held = config.credentials
     endpoint, region = s3_endpoint(uri, config)
-    place = _place(uri, config, endpoint, "AWS_")
+    location = _location(uri, config, endpoint, "AWS_")
     source = aws_source(held)
     if source is AwsSource.NONE:
-        raise make("credentials", place)
+        raise store_error("credentials", location)
     virtual = is_true(held.get("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", ""))
     options: Options = {
         "endpoint_url": endpoint,
@@ -118,20 +118,20 @@ def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLo
     if source is AwsSource.KEYS:
         options["key"], options["secret"] = held["AWS_ACCESS_KEY_ID"], held["AWS_SECRET_ACCESS_KEY"]
         options["token"] = held.get("AWS_SESSION_TOKEN")
-    return options, place
+    return options, location
 
 
 def _google(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
     del limits  # gcsfs bounds its requests itself; the engine bounds its calls
     held = config.credentials
     endpoint = config.endpoint or held.get("STORAGE_EMULATOR_HOST") or ""
-    place = _place(uri, config, endpoint or "https://storage.googleapis.com", "GOOGLE_", "STORAGE_")
+    location = _location(uri, config, endpoint or "https://storage.googleapis.com", "GOOGLE_", "STORAGE_")
     options: Options = {"token": _google_token(held)}
     if endpoint:
         options["endpoint_url"] = checked_endpoint(endpoint)
     if held.get("GOOGLE_CLOUD_PROJECT"):
         options["project"] = held["GOOGLE_CLOUD_PROJECT"]
-    return options, place
+    return options, location
 
 
 def _google_token(held: Mapping[str, str]) -> object:
@@ -160,7 +160,7 @@ def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Stor
     options: Options = {option: held[name] for name, option in names.items() if held.get(name)}
     options.update(connection_timeout=limits.connect_seconds, read_timeout=limits.stall_seconds)
     account = held.get("AZURE_STORAGE_ACCOUNT_NAME", "")
-    return options, _place(uri, config, f"{account}.blob.core.windows.net" if account else "", "AZURE_")
+    return options, _location(uri, config, f"{account}.blob.core.windows.net" if account else "", "AZURE_")
 
 
 def _oss(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
@@ -172,7 +172,7 @@ def _oss(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreL
     if endpoint:
         options["endpoint"] = endpoint
     options["connect_timeout"] = limits.connect_seconds
-    return options, _place(uri, config, endpoint, "OSS_")
+    return options, _location(uri, config, endpoint, "OSS_")
 
 
 def _http(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
@@ -181,7 +181,7 @@ def _http(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Store
         sock_connect=limits.connect_seconds,
         sock_read=limits.stall_seconds,
     )
-    return {"client_kwargs": {"timeout": timeout}}, _place(uri, config, f"{uri.scheme}://{uri.bucket}")
+    return {"client_kwargs": {"timeout": timeout}}, _location(uri, config, f"{uri.scheme}://{uri.bucket}")
 
 
 def _sftp(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
@@ -196,9 +196,9 @@ def _ftp(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreL
 
 def _host(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
     del limits
-    return {}, _place(uri, config, uri.bucket)
+    return {}, _location(uri, config, uri.bucket)
 
 
 def _plain(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
     del limits
-    return {}, _place(uri, config, config.endpoint or "")
+    return {}, _location(uri, config, config.endpoint or "")

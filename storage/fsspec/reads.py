@@ -13,15 +13,15 @@ import fsspec.core
 from podferry.contract.errors import Changed, Corrupt, Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
-from podferry.storage.errors.translate import make
+from podferry.storage.errors.translate import store_error
 from podferry.storage.fsspec.install_hints import unknown_scheme
-from podferry.storage.fsspec.options import HTTP, OBJECTS, FsspecOptions
+from podferry.storage.fsspec.options import HTTP_SCHEMES, OBJECT_STORE_SCHEMES, FsspecOptions
 from podferry.storage.object_names import is_temporary, join
 
 Info = Mapping[str, Any]
 
-STRONG_TAGS = ("ETag", "etag", "e_tag", "content_md5", "md5Hash", "crc32c", "generation")
-TIMES = ("mtime", "modified", "LastModified", "last_modified", "last_write_time", "modify", "created")
+TAG_FIELDS = ("ETag", "etag", "e_tag", "content_md5", "md5Hash", "crc32c", "generation")
+TIME_FIELDS = ("mtime", "modified", "LastModified", "last_modified", "last_write_time", "modify", "created")
 """Fields of `info` that tell one content from another: the former alone, the latter with the size."""
 
 
@@ -30,11 +30,11 @@ class FsspecReads:
 
     Attributes:
         uri: Where names are relative to.
-        place: What messages call it.
+        location: What messages call it.
     """
 
     def __init__(self, uri: Uri, settings: FsspecOptions) -> None:
-        self.uri, self.place = uri, settings.place
+        self.uri, self.location = uri, settings.location
         self._options = settings.options
         self._held: tuple[Any, str] | None = None
         self._dropped = False
@@ -67,7 +67,7 @@ class FsspecReads:
 
     def bucket_missing(self) -> bool:
         """Whether what was not found is the bucket itself."""
-        if self.uri.scheme not in OBJECTS:
+        if self.uri.scheme not in OBJECT_STORE_SCHEMES:
             return False
         try:
             self.fs.info(self.uri.bucket)
@@ -81,12 +81,12 @@ class FsspecReads:
         """What the file system calls a name."""
         root = self._opened()[1].rstrip("/")
         key = join(self.uri.key, name)
-        return f"{root}/{quote(key) if self.uri.scheme in HTTP else key}" if key else root or "/"
+        return f"{root}/{quote(key) if self.uri.scheme in HTTP_SCHEMES else key}" if key else root or "/"
 
     def _relative(self, path: str, top: str) -> str:
         # One slash alone: of an object's key a second one is a part.
         rest = path.removeprefix(top.rstrip("/")).removeprefix("/").rstrip("/")
-        return unquote(rest) if self.uri.scheme in HTTP else rest
+        return unquote(rest) if self.uri.scheme in HTTP_SCHEMES else rest
 
     def _entry(self, name: str, info: Info) -> Entry:
         if info.get("size") is None:
@@ -95,11 +95,11 @@ class FsspecReads:
 
     def _is_file(self, path: str) -> bool:
         """Whether a listing would be of a file; object stores list by prefix, and HTTP has no directories."""
-        return self.uri.scheme not in (*OBJECTS, *HTTP) and bool(self.fs.isfile(path))
+        return self.uri.scheme not in (*OBJECT_STORE_SCHEMES, *HTTP_SCHEMES) and bool(self.fs.isfile(path))
 
     def _holds_any(self, path: str) -> bool:
         """Whether a directory counts: object stores have no empty ones, so neither has any other store."""
-        if self.uri.scheme in (*OBJECTS, *HTTP):
+        if self.uri.scheme in (*OBJECT_STORE_SCHEMES, *HTTP_SCHEMES):
             return True
         return any(files for _, _, files in self.fs.walk(path))
 
@@ -115,7 +115,7 @@ class FsspecReads:
                 raise
             return []
         if not found and self.bucket_missing():
-            raise make("bucket", self.place)
+            raise store_error("bucket", self.location)
         return list(self._kept(found, top, prefix))
 
     def _kept(self, found: Mapping[str, Info], top: str, prefix: str) -> Iterator[Entry]:
@@ -212,10 +212,10 @@ class FsspecReads:
 
 
 def _tag(info: Info) -> str:
-    strong = next((info[key] for key in STRONG_TAGS if info.get(key)), None)
+    strong = next((info[key] for key in TAG_FIELDS if info.get(key)), None)
     if strong:
         return str(strong)
-    time = next((info[key] for key in TIMES if info.get(key)), None)
+    time = next((info[key] for key in TIME_FIELDS if info.get(key)), None)
     if isinstance(time, datetime):
         time = time.timestamp()  # some give the one in listings and the other for single files
     return f"{time}-{info.get('size')}" if time else ""

@@ -18,7 +18,7 @@ import fsspec.asyn
 
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
-from podferry.storage.errors.translate import make, translating
+from podferry.storage.errors.translate import store_error, translating
 from podferry.storage.fsspec.get_builder import get_builder_for
 from podferry.storage.fsspec.options import options_for
 from podferry.storage.fsspec.reads import FsspecReads
@@ -31,11 +31,11 @@ from podferry.storage.write_body import BodySource
 
 T = TypeVar("T")
 
-PARALLEL = ("memory", "file", "local")
+THREAD_SAFE_SCHEMES = ("memory", "file", "local")
 """File systems without a connection: several threads may call them."""
-SESSIONS = ("_s3creator", "_session")
+SESSION_ATTRIBUTES = ("_s3creator", "_session")
 """Where s3fs, gcsfs and fsspec's HTTP keep theirs; no file system has a public way to close it."""
-CLOSING = 5
+CLOSE_SECONDS = 5
 """Seconds: nothing is sent, but the loop may be busy."""
 
 
@@ -52,8 +52,8 @@ class FsspecStore:
         self._writes = FsspecWrites(self._calls, limits)
         self.exclusive_create = self._writes.exclusive
         kind = fsspec.get_filesystem_class(uri.scheme)
-        parallel = getattr(kind, "async_impl", False) or uri.scheme in PARALLEL
-        self._threads = ThreadPoolExecutor(limits.parallel_calls if parallel else 1, "fsspec")
+        parallel = getattr(kind, "async_impl", False) or uri.scheme in THREAD_SAFE_SCHEMES
+        self._threads = ThreadPoolExecutor(limits.worker_threads if parallel else 1, "fsspec")
         self._call_seconds = limits.connect_seconds + limits.stall_seconds + limits.retry_seconds
 
     @cached_property
@@ -87,7 +87,7 @@ class FsspecStore:
     async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
         """See `Store.write`."""
         checked_name(name)
-        source = BodySource(body, self._limits.part_bytes, self._limits.largest_object)
+        source = BodySource(body, self._limits.part_bytes, self._limits.max_object_bytes)
         work = self._writes.create if mode is WriteMode.CREATE else self._writes.overwrite
         upload = asyncio.ensure_future(self._call(name, lambda: work(name, source), None))
         try:
@@ -121,7 +121,7 @@ class FsspecStore:
 
     async def _call(self, name: str, work: Callable[[], T], seconds: float | None) -> T:
         loop = asyncio.get_running_loop()
-        with translating(self._calls.place, name):
+        with translating(self._calls.location, name):
             async with asyncio.timeout(seconds):
                 return await loop.run_in_executor(self._threads, self._checked, work, name)
 
@@ -130,7 +130,7 @@ class FsspecStore:
             return work()
         except FileNotFoundError:
             if self._calls.bucket_missing():
-                raise make("bucket", self._calls.place) from None
+                raise store_error("bucket", self._calls.location) from None
             raise
 
 
@@ -140,8 +140,10 @@ def _end_session(fs: Any) -> None:
     Left alone it does so when it is collected, which is at any time, in any thread, and perhaps on a loop
     that is not the sessions' own. Others close theirs when they are dropped.
     """
-    session = next((found for name in SESSIONS if (found := getattr(fs, name, None)) is not None), None)
+    session = next(
+        (found for name in SESSION_ATTRIBUTES if (found := getattr(fs, name, None)) is not None), None
+    )
     if session is not None:
-        fsspec.asyn.sync(fs.loop, session.__aexit__, None, None, None, timeout=CLOSING)
+        fsspec.asyn.sync(fs.loop, session.__aexit__, None, None, None, timeout=CLOSE_SECONDS)
         # A transport lets its socket go a turn of the loop later.
-        fsspec.asyn.sync(fs.loop, asyncio.sleep, 0, timeout=CLOSING)
+        fsspec.asyn.sync(fs.loop, asyncio.sleep, 0, timeout=CLOSE_SECONDS)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from podferry.contract.errors import AlreadyExists, FerryError
-from podferry.storage.errors.translate import make
-from podferry.storage.fsspec.options import EXCLUSIVE, OBJECTS
+from podferry.storage.errors.translate import store_error
+from podferry.storage.fsspec.options import EXCLUSIVE_CREATE_SCHEMES, OBJECT_STORE_SCHEMES
 from podferry.storage.fsspec.reads import FsspecReads
 from podferry.storage.limits import Limits
 from podferry.storage.object_names import temporary_name
@@ -25,7 +25,7 @@ class FsspecWrites:
     """
 
     def __init__(self, calls: FsspecReads, limits: Limits) -> None:
-        self.exclusive = calls.uri.scheme in EXCLUSIVE
+        self.exclusive = calls.uri.scheme in EXCLUSIVE_CREATE_SCHEMES
         self._calls, self._limits = calls, limits
 
     def create(self, name: str, source: BodySource) -> None:
@@ -52,12 +52,12 @@ class FsspecWrites:
         self.overwrite(name, source)
 
     def _exists(self, name: str) -> AlreadyExists:
-        error = make("exists", self._calls.place, name)
+        error = store_error("exists", self._calls.location, name)
         return AlreadyExists(*error.problems)
 
     def overwrite(self, name: str, source: BodySource) -> None:
         """Write, whatever is there."""
-        if self._calls.uri.scheme in OBJECTS:
+        if self._calls.uri.scheme in OBJECT_STORE_SCHEMES:
             self._put(self._calls.path(name), source)
             return
         temporary = self._calls.path(temporary_name(name))
@@ -102,7 +102,9 @@ class FsspecWrites:
     def delete(self, name: str) -> None:
         """Delete, where it is there."""
         try:
-            if self._calls.uri.scheme in OBJECTS or self._calls.fs.exists(self._calls.path(name)):
+            if self._calls.uri.scheme in OBJECT_STORE_SCHEMES or self._calls.fs.exists(
+                self._calls.path(name)
+            ):
                 self._calls.fs.rm_file(self._calls.path(name))
         except FileNotFoundError:
             if self._calls.bucket_missing():

@@ -36,7 +36,7 @@ class Dialer:
         self._origin, self._make_protocol, self._on_failure = origin, make_protocol, on_failure
         self._tls: dict[str, Any] = {}
         if origin.tls:
-            self._tls = {"ssl": origin.context(), "server_hostname": origin.host}
+            self._tls = {"ssl": origin.ssl_context(), "server_hostname": origin.host}
         self._addresses: Iterator[str] | None = None
         self.tasks: set[asyncio.Task[None]] = set()
 

@@ -8,8 +8,8 @@ import msgspec
 
 from podferry.contract.errors import CredentialsMissing
 from podferry.contract.manifest import Entry
-from podferry.storage.credentials.refresh import Refreshed
-from podferry.storage.request_builder import AGENT, Address, match_line, range_line
+from podferry.storage.credentials.refresh import RefreshedValue
+from podferry.storage.request_builder import USER_AGENT_LINE, Address, if_match_line, range_line
 
 
 class PlainRequest(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class PlainRequest(msgspec.Struct, frozen=True):
     lines: str = ""
     matches: bool = True
     checksum_needs_head: bool = False
-    token: Refreshed[str] | None = None
+    token: RefreshedValue[str] | None = None
 
 
 class PlainGetBuilder:
@@ -44,13 +44,13 @@ class PlainGetBuilder:
         self.origin = plain.address.origin
         self.checksum_needs_head = plain.checksum_needs_head
         self._plain = plain
-        self._lines = f"HTTP/1.1\r\nHost: {plain.address.host}\r\n{AGENT}{plain.lines}"
+        self._lines = f"HTTP/1.1\r\nHost: {plain.address.host}\r\n{USER_AGENT_LINE}{plain.lines}"
 
     async def prepare(self, entries: Sequence[Entry]) -> None:
         """See `RequestBuilder.prepare`."""
         del entries  # one token serves all of them
         if self._plain.token is not None:
-            await self._plain.token.renew()
+            await self._plain.token.refresh()
 
     def build(self, entry: Entry, start: int, length: int, method: str = "GET") -> bytes:
         """See `RequestBuilder.build`.
@@ -58,10 +58,10 @@ class PlainGetBuilder:
         Raises:
             CredentialsMissing: `prepare` has not been called.
         """
-        token = self._plain.token.held if self._plain.token else ""
+        token = self._plain.token.value if self._plain.token else ""
         if token is None:
             raise CredentialsMissing.of("requests have no token yet", "", "Prepare them first")
-        match_header = match_line(entry.tag) if self._plain.matches else ""
+        match_header = if_match_line(entry.tag) if self._plain.matches else ""
         range_header = range_line(entry, start, length)
         text = f"{method} {self._plain.path(entry.name)} {self._lines}{range_header}{match_header}{token}\r\n"
         return text.encode("ascii")

@@ -13,9 +13,9 @@ from typing import Protocol, runtime_checkable
 from podferry.contract.manifest import Entry
 from podferry.storage.store import Store
 
-LONG = 3000
+LONG_LISTING_OBJECTS = 3000
 """Objects from which a listing is long: three requests in a row cost less than finding a better way."""
-FULL = 500
+MIN_DIRECTORY_OBJECTS = 500
 """Objects that a directory must hold, on the average of those seen: else a request for each costs more."""
 CONCURRENCY = 4
 """Requests in flight. At 100 ms each they bring 40 pages a second, and one core reads 50. A page in flight
@@ -30,15 +30,15 @@ MAX_DIRECTORIES = 2048
 class ListsByDirectory(Protocol):
     """A store that lists one level of its directories as completely as all of them."""
 
-    async def level(self, prefix: str = "") -> tuple[list[Entry], list[str]]:
+    async def list_directory(self, prefix: str = "") -> tuple[list[Entry], list[str]]:
         """The objects directly below `prefix`, as `Store.entries` has them, and the directories' names."""
 
 
-def ignore(store: Store, entry: Entry) -> None:
+def ignore_entry(store: Store, entry: Entry) -> None:
     """For who needs no entry before all are listed."""
 
 
-async def all_entries(store: Store, seen: OnEntry = ignore) -> list[Entry]:
+async def list_entries(store: Store, seen: OnEntry = ignore_entry) -> list[Entry]:
     """What `Store.entries` yields, as quickly as the store gives it."""
     entries = _Entries(store, seen)
     if not isinstance(store, ListsByDirectory):
@@ -74,29 +74,29 @@ async def _first(entries: _Entries) -> tuple[list[Entry], int]:
     found: list[Entry] = []
     async for entry in entries.below():
         found.append(entry)
-        if len(found) == LONG and (depth := full_depth(found)):
+        if len(found) == LONG_LISTING_OBJECTS and (depth := splitting_depth(found)):
             return found, depth
     return found, 0
 
 
-def full_depth(entries: list[Entry]) -> int:
+def splitting_depth(entries: list[Entry]) -> int:
     """How many levels of directories there are of which each directory seems to be full; 0 for none."""
     depth = 0
     while True:
         directories = {"/".join(entry.name.split("/")[: depth + 1]) for entry in entries}
         deeper = all(entry.name.count("/") > depth for entry in entries)
-        if not deeper or len(directories) * FULL > len(entries):
+        if not deeper or len(directories) * MIN_DIRECTORY_OBJECTS > len(entries):
             return depth
         depth += 1
 
 
-async def _in_parts(entries: _Entries, levels: ListsByDirectory, depth: int) -> list[Entry]:
+async def _in_parts(entries: _Entries, lister: ListsByDirectory, depth: int) -> list[Entry]:
     """All entries; none where there are too many directories to list each by itself."""
     found: list[Entry] = []
     directories = [""]
 
     async def descend(directory: str) -> None:
-        objects, below = await levels.level(directory)
+        objects, below = await lister.list_directory(directory)
         entries.tell(objects)
         found.extend(objects)
         deeper.extend(f"{directory}/{name}" if directory else name for name in below)

@@ -15,18 +15,18 @@ from podferry.contract.quantity import format_bytes
 from podferry.contract.reference import Reference
 from podferry.contract.uri import Uri, parse_uri
 from podferry.storage.factory import open_store
-from podferry.storage.listing.by_directory import OnEntry, all_entries, ignore
-from podferry.storage.listing.suggestions import empty, hint
+from podferry.storage.listing.by_directory import OnEntry, ignore_entry, list_entries
+from podferry.storage.listing.suggestions import empty_dataset, remedy_for_empty
 from podferry.storage.store import Store, StoreConfig
-from podferry.storage.uri_schemes import SCHEMES
+from podferry.storage.uri_schemes import OBSTORE_SCHEMES
 
-ANYWHERE = (*SCHEMES, "gs", "gcs", "oss", "http", "https")
+MANIFEST_DATA_SCHEMES = (*OBSTORE_SCHEMES, "gs", "gcs", "oss", "http", "https")
 """Where a manifest's data may lie, wherever it lies itself. Other URIs name this machine, or a host to which
 the credentials are sent as they are: a manifest is somebody's document, and must not choose that."""
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """What lies at a dataset's place, in any order; whether the names can be files, `freeze` finds.
+    """What lies at a dataset's location, in any order; whether the names can be files, `freeze` finds.
 
     Attributes:
         store: Opened where the names are relative to; close it when done.
@@ -68,7 +68,7 @@ async def open_dataset(uri: Uri, config: StoreConfig) -> Dataset:
         raise
 
 
-async def open_listing(uri: Uri, config: StoreConfig, seen: OnEntry = ignore) -> Listing:
+async def open_listing(uri: Uri, config: StoreConfig, seen: OnEntry = ignore_entry) -> Listing:
     """Open and list a dataset, whatever its names are.
 
     Args:
@@ -88,7 +88,7 @@ async def open_listing(uri: Uri, config: StoreConfig, seen: OnEntry = ignore) ->
 async def _below(uri: Uri, config: StoreConfig, seen: OnEntry) -> Listing | None:
     store = open_store(uri, config)
     try:
-        entries = tuple(await all_entries(store, seen))
+        entries = tuple(await list_entries(store, seen))
     except BaseException:
         await store.close()
         raise
@@ -110,15 +110,15 @@ async def _single(uri: Uri, config: StoreConfig) -> Listing:
         await store.close()
         raise
     await store.close()
-    raise await empty(uri, await hint(uri, config))
+    raise await empty_dataset(uri, await remedy_for_empty(uri, config))
 
 
 async def _of_manifest(uri: Uri, config: StoreConfig) -> Listing:
-    place = await _single(uri, config)
+    location = await _single(uri, config)
     try:
-        data = await place.store.read(uri.name, tag=place.entries[0].tag)
+        data = await location.store.read(uri.name, tag=location.entries[0].tag)
     finally:
-        await place.store.close()
+        await location.store.close()
     manifest = decode_manifest(bytes(data), str(uri))
     if not manifest.entries:
         raise EmptyDataset.of("the dataset is empty", f"the manifest {uri} names no file")
@@ -129,7 +129,11 @@ async def _of_manifest(uri: Uri, config: StoreConfig) -> Listing:
 def _data_uri(uri: Uri, manifest: Manifest) -> Uri:
     data = parse_uri(manifest.uri)
     here = (uri.scheme, uri.bucket)
-    if uri.scheme != "file" and data.scheme not in ANYWHERE and (data.scheme, data.bucket) != here:
+    if (
+        uri.scheme != "file"
+        and data.scheme not in MANIFEST_DATA_SCHEMES
+        and (data.scheme, data.bucket) != here
+    ):
         raise Corrupt.of(
             f"the manifest {uri} names data in a place that none but a local manifest may name",
             manifest.uri,
@@ -164,7 +168,7 @@ async def list_dataset(store: Store) -> Manifest:
     """
     entries = [entry async for entry in store.entries()]
     if not entries:
-        raise await empty(store.uri)
+        raise await empty_dataset(store.uri)
     return freeze(str(store.uri), entries)
 
 

@@ -19,7 +19,7 @@ HINT_SECONDS = 10.0
 """For the search after near prefixes: a flat bucket of millions of objects must not hold the error back."""
 
 
-async def empty(uri: Uri, remedy: str = "") -> EmptyDataset:
+async def empty_dataset(uri: Uri, remedy: str = "") -> EmptyDataset:
     """Of local files only is it known whether the directory is there at all."""
     if uri.scheme != "file":
         return EmptyDataset.of("the dataset is empty", f"no object below {uri}", remedy)
@@ -29,11 +29,11 @@ async def empty(uri: Uri, remedy: str = "") -> EmptyDataset:
     return EmptyDataset.of(f"the dataset {path} does not exist", remedy=remedy)
 
 
-async def hint(uri: Uri, config: StoreConfig) -> str:
+async def remedy_for_empty(uri: Uri, config: StoreConfig) -> str:
     """What to do about an empty dataset; what goes wrong on the way to a hint hides nothing."""
     try:
         async with asyncio.timeout(HINT_SECONDS):
-            near = await nearest_prefixes(uri, config)
+            near = await suggested_prefixes(uri, config)
     except (FerryError, TimeoutError):
         near = []
         otherwise = "Check the bucket and the path"
@@ -44,7 +44,7 @@ async def hint(uri: Uri, config: StoreConfig) -> str:
     return "Check the path" if uri.scheme == "file" else otherwise
 
 
-async def nearest_prefixes(uri: Uri, config: StoreConfig) -> list[str]:
+async def suggested_prefixes(uri: Uri, config: StoreConfig) -> list[str]:
     """The prefixes nearest to `uri` that exist, for messages: siblings of its first part that does not.
 
     Of local files only directories of like names, since a disk holds much that has nothing to do with it.

@@ -12,7 +12,7 @@ from podferry.storage.errors.filesystem import not_a_directory, not_a_file
 from podferry.storage.errors.translate import StoreLocation, translate
 
 
-def check_top(uri: Uri, top: Path) -> None:
+def check_root_directory(uri: Uri, top: Path) -> None:
     """Make sure that the first directory of the path is there: it counts as the bucket.
 
     Raises:
@@ -25,7 +25,7 @@ def check_top(uri: Uri, top: Path) -> None:
         raise BucketNotFound.of(f"there is no directory {top}", str(uri), remedy)
 
 
-def make_room(place: StoreLocation, name: str, target: Path) -> None:
+def make_parents(location: StoreLocation, name: str, target: Path) -> None:
     """Make the directories above a file that is to be written.
 
     Raises:
@@ -36,12 +36,12 @@ def make_room(place: StoreLocation, name: str, target: Path) -> None:
     except (FileExistsError, NotADirectoryError) as error:
         raise not_a_directory(target.parent) from error
     except OSError as error:
-        raise translate(error, place, name, "made") from error
+        raise translate(error, location, name, "made") from error
     if target.is_dir():
         raise not_a_file(target)
 
 
-def fill(descriptor: int, view: memoryview, start: int, name: str) -> None:
+def read_exactly(descriptor: int, view: memoryview, start: int, name: str) -> None:
     """Fill a buffer with what a file holds from `start`.
 
     Raises:
@@ -79,7 +79,7 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-def unlink(path: Path) -> None:
+def remove_file(path: Path) -> None:
     """Remove a file; one that is not there is passed over."""
     with suppress(FileNotFoundError, NotADirectoryError):
         path.unlink()

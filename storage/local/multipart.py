@@ -16,20 +16,26 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from podferry.contract.errors import Corrupt
-from podferry.storage.checksum.checksums import ObjectChecksum, crc64, whole_of
+from podferry.storage.checksum.checksums import ObjectChecksum, crc64, object_checksum
 from podferry.storage.errors.translate import StoreLocation, translate
 from podferry.storage.limits import MIB
-from podferry.storage.local.files import fill, make_room, sync_directory, unlink, write_at
-from podferry.storage.multipart import UploadedPart, check_begin, check_part, in_order, unknown_upload
+from podferry.storage.local.files import make_parents, read_exactly, remove_file, sync_directory, write_at
+from podferry.storage.multipart import (
+    UploadedPart,
+    check_part,
+    check_part_bytes,
+    ordered_parts,
+    unknown_upload,
+)
 from podferry.storage.object_names import checked_name, temporary_name
 
 T = TypeVar("T")
-UPLOAD = re.compile(r"([0-9a-f]{16})-([1-9][0-9]{0,15})")
+UPLOAD_ID = re.compile(r"([0-9a-f]{16})-([1-9][0-9]{0,15})")
 """The hidden file's token and the size of a part. It comes back from a journal, so it is not trusted."""
-CHUNK = 4 * MIB
+COMPARE_BYTES = 4 * MIB
 """Read at once when a whole file is compared: small beside a part, large beside a system call."""
 
-Call = Callable[[str, Callable[[], Any], str], Awaitable[Any]]
+BlockingCall = Callable[[str, Callable[[], Any], str], Awaitable[Any]]
 """Runs blocking work for a name in a thread and translates what it raises; last, what is done to the file."""
 
 
@@ -44,14 +50,14 @@ class LocalMultipart:
     min_part_bytes = 1
     max_parts = 1 << 31
 
-    def __init__(self, call: Call, place: StoreLocation, root: Path) -> None:
+    def __init__(self, call: BlockingCall, location: StoreLocation, root: Path) -> None:
         self._call = call
-        self._place = place
+        self._location = location
         self._root = root
 
     async def begin(self, name: str, part_bytes: int) -> str:
         """See `MultipartStore.begin`."""
-        check_begin(self._place.uri / checked_name(name), part_bytes, self.min_part_bytes)
+        check_part_bytes(self._location.uri / checked_name(name), part_bytes, self.min_part_bytes)
         token = secrets.token_hex(8)
         await self._call(name, lambda: self._begin(name, token), "written")
         return f"{token}-{part_bytes}"
@@ -59,7 +65,7 @@ class LocalMultipart:
     async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> UploadedPart:
         """See `MultipartStore.send`."""
         path, part_bytes = self._hidden(name, upload)
-        check_part(self._place.uri / name, number, len(data), part_bytes, self.max_parts)
+        check_part(self._location.uri / name, number, len(data), part_bytes, self.max_parts)
         start = (number - 1) * part_bytes
 
         def work() -> int:
@@ -73,30 +79,30 @@ class LocalMultipart:
     async def complete(self, name: str, upload: str, receipts: Sequence[UploadedPart]) -> None:
         """See `MultipartStore.complete`."""
         path, _ = self._hidden(name, upload)
-        whole = whole_of(in_order(self._place.uri / name, receipts))
+        whole = object_checksum(ordered_parts(self._location.uri / name, receipts))
         await self._call(name, lambda: self._complete(name, upload, path, whole), "written")
 
     async def abort(self, name: str, upload: str) -> None:
         """See `MultipartStore.abort`."""
-        if UPLOAD.fullmatch(upload):
+        if UPLOAD_ID.fullmatch(upload):
             path, _ = self._hidden(name, upload)
-            await self._call(name, lambda: unlink(path), "removed")
+            await self._call(name, lambda: remove_file(path), "removed")
 
     def _hidden(self, name: str, upload: str) -> tuple[Path, int]:
         """The hidden file of an upload, and the size of its parts."""
-        found = UPLOAD.fullmatch(upload)
+        found = UPLOAD_ID.fullmatch(upload)
         if found is None:
-            raise unknown_upload(self._place.uri / checked_name(name), upload)
+            raise unknown_upload(self._location.uri / checked_name(name), upload)
         return self._root / temporary_name(checked_name(name), found[1]), int(found[2])
 
     def _begin(self, name: str, token: str) -> None:
-        make_room(self._place, name, self._root / name)
+        make_parents(self._location, name, self._root / name)
         (self._root / temporary_name(name, token)).open("xb").close()
 
     def _complete(self, name: str, upload: str, path: Path, whole: ObjectChecksum) -> None:
         target = self._root / name
         if path.exists() or not _is(target, whole):
-            make_room(self._place, name, target)
+            make_parents(self._location, name, target)
             with self._errors(name, upload):
                 _finish(path, whole, target)
         sync_directory(target.parent)
@@ -106,9 +112,9 @@ class LocalMultipart:
         try:
             yield
         except FileNotFoundError as error:
-            raise unknown_upload(self._place.uri / name, upload) from error
+            raise unknown_upload(self._location.uri / name, upload) from error
         except OSError as error:
-            raise translate(error, self._place, name, "written") from error
+            raise translate(error, self._location, name, "written") from error
 
 
 async def _settled(call: Awaitable[T]) -> T:
@@ -149,9 +155,9 @@ def _is(path: Path, whole: ObjectChecksum) -> bool:
     with file:
         if os.fstat(file.fileno()).st_size != whole.size:
             return False
-        found, buffer = 0, memoryview(bytearray(min(CHUNK, whole.size)))
-        for start in range(0, whole.size, CHUNK):
+        found, buffer = 0, memoryview(bytearray(min(COMPARE_BYTES, whole.size)))
+        for start in range(0, whole.size, COMPARE_BYTES):
             view = buffer[: whole.size - start]
-            fill(file.fileno(), view, start, str(path))
+            read_exactly(file.fileno(), view, start, str(path))
             found = crc64(view, found)
     return found == whole.crc64

@@ -23,16 +23,23 @@ from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import StoreLocation, translate, translating
 from podferry.storage.limits import LIMITS, Limits
-from podferry.storage.local.files import check_top, fill, make_room, sync_directory, unlink, write_all
+from podferry.storage.local.files import (
+    check_root_directory,
+    make_parents,
+    read_exactly,
+    remove_file,
+    sync_directory,
+    write_all,
+)
 from podferry.storage.local.multipart import LocalMultipart
 from podferry.storage.object_names import checked_name, is_temporary, join, temporary_name
 from podferry.storage.store import Body, WriteMode
 from podferry.storage.write_body import BodySource
 
 T = TypeVar("T")
-TOP = Path("/")
+ROOT = Path("/")
 """What a URI's path is relative to."""
-BATCH = 1000
+BATCH_ENTRIES = 1000
 """Entries that cross from the listing's thread at once."""
 
 
@@ -44,15 +51,15 @@ class LocalStore:
 
     def __init__(self, uri: Uri, limits: Limits = LIMITS) -> None:
         self.uri = uri
-        self.multipart = LocalMultipart(self._call, StoreLocation(uri), TOP / uri.key)
-        self._root = TOP / uri.key
-        self._place = StoreLocation(uri)
+        self.multipart = LocalMultipart(self._call, StoreLocation(uri), ROOT / uri.key)
+        self._root = ROOT / uri.key
+        self._location = StoreLocation(uri)
         self._limits = limits
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
         """See `Store.entries`. The tag tells a file's inode, modification time and size."""
         found = self._walk(prefix)
-        while batch := await self._call(prefix, lambda: _take(found, BATCH)):
+        while batch := await self._call(prefix, lambda: _take(found, BATCH_ENTRIES)):
             for entry in batch:
                 yield entry
 
@@ -85,17 +92,17 @@ class LocalStore:
         """See `Store.delete`. Directories stay."""
         for name in names:
             path = self._path(name)
-            await self._call(name, lambda path=path: unlink(path), "removed")  # type: ignore[misc]
+            await self._call(name, lambda path=path: remove_file(path), "removed")  # type: ignore[misc]
 
     async def close(self) -> None:
         """Nothing is held."""
 
     async def _call(self, name: str, work: Callable[[], T], done: str = "read") -> T:
-        with translating(self._place, name, done):
+        with translating(self._location, name, done):
             return await asyncio.to_thread(self._checked, work)
 
     def _checked(self, work: Callable[[], T]) -> T:
-        check_top(self.uri, TOP / self.uri.key.partition("/")[0])
+        check_root_directory(self.uri, ROOT / self.uri.key.partition("/")[0])
         return work()
 
     def _path(self, name: str) -> Path:
@@ -129,7 +136,7 @@ class LocalStore:
             if start + wanted > status.st_size:
                 raise _too_short(self.uri / name, status.st_size, start, wanted)
             held = bytearray(wanted)
-            fill(file.fileno(), memoryview(held), start, str(self.uri / name))
+            read_exactly(file.fileno(), memoryview(held), start, str(self.uri / name))
             if tag and _tag(after := os.fstat(file.fileno())) != tag:
                 raise self._changed(name, f"tag {_tag(after)}, was {tag}")
         return memoryview(held)
@@ -140,7 +147,7 @@ class LocalStore:
 
     def _write(self, name: str, source: BodySource, mode: WriteMode) -> None:
         target, temporary = self._path(name), self._root / temporary_name(name)
-        make_room(self._place, name, target)
+        make_parents(self._location, name, target)
         try:
             with temporary.open("xb", buffering=0) as file:
                 while part := source.next_part():
@@ -152,7 +159,7 @@ class LocalStore:
                 temporary.replace(target)
         except OSError as error:
             # Here and not above: a full disk is measured before the file that filled it is removed.
-            raise translate(error, self._place, name, "written") from error
+            raise translate(error, self._location, name, "written") from error
         finally:
             temporary.unlink(missing_ok=True)
         sync_directory(target.parent)

@@ -6,9 +6,15 @@ from collections.abc import Sequence
 
 from podferry.contract.errors import NotFound, Unavailable
 from podferry.contract.uri import Uri
-from podferry.storage.checksum.checksums import ObjectChecksum, crc64, whole_of
+from podferry.storage.checksum.checksums import ObjectChecksum, crc64, object_checksum
 from podferry.storage.memory.faults import Content, PendingUpload
-from podferry.storage.multipart import UploadedPart, check_begin, check_part, in_order, unknown_upload
+from podferry.storage.multipart import (
+    UploadedPart,
+    check_part,
+    check_part_bytes,
+    ordered_parts,
+    unknown_upload,
+)
 from podferry.storage.object_names import checked_name, join
 
 
@@ -29,7 +35,7 @@ class MemoryMultipart:
 
     async def begin(self, name: str, part_bytes: int) -> str:
         """See `MultipartStore.begin`."""
-        check_begin(self._uri / checked_name(name), part_bytes, self.min_part_bytes)
+        check_part_bytes(self._uri / checked_name(name), part_bytes, self.min_part_bytes)
         fault = await self._content.meet("begin", name)
         upload = self._content.hold(self._key(name), part_bytes)
         fault.ends()
@@ -50,12 +56,12 @@ class MemoryMultipart:
 
     async def complete(self, name: str, upload: str, receipts: Sequence[UploadedPart]) -> None:
         """See `MultipartStore.complete`."""
-        ordered = in_order(self._uri / checked_name(name), receipts)
+        ordered = ordered_parts(self._uri / checked_name(name), receipts)
         fault = await self._content.meet("complete", name)
         try:
             held = self._held(name, upload, forget=fault.forget)
         except NotFound:
-            if self._whole(name) != whole_of(ordered):
+            if self._whole(name) != object_checksum(ordered):
                 raise
         else:
             self._content.objects[held.key] = self._joined(name, upload, held, ordered)
@@ -85,7 +91,7 @@ class MemoryMultipart:
             if data is None or _tag(crc64(data)) != receipt.tag:
                 raise unknown_upload(self._uri / name, upload, f"part {receipt.number} is not there")
             if receipt.number < len(receipts):
-                check_begin(self._uri / name, len(data), held.part_bytes)
+                check_part_bytes(self._uri / name, len(data), held.part_bytes)
         return b"".join(held.parts[receipt.number] for receipt in receipts)
 
     def _whole(self, name: str) -> ObjectChecksum | None:

@@ -91,7 +91,7 @@ class MemoryStore:
     async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
         """See `Store.write`."""
         fault = await self.content.meet("write", checked_name(name))
-        source = BodySource(body, MIB, LIMITS.largest_object)
+        source = BodySource(body, MIB, LIMITS.max_object_bytes)
         data = bytearray()
         while part := await asyncio.to_thread(source.next_part):
             data += part

@@ -14,7 +14,7 @@ import msgspec
 from obstore.store import AzureStore, S3Store
 
 from podferry.contract.uri import Uri
-from podferry.storage.azure.endpoint import AZURE, azure_access
+from podferry.storage.azure.endpoint import AZURE_SCHEMES, azure_access
 from podferry.storage.credentials.sources import AwsSource
 from podferry.storage.errors.translate import StoreLocation
 from podferry.storage.limits import Limits
@@ -23,10 +23,10 @@ from podferry.storage.store import StoreConfig
 
 if TYPE_CHECKING:
     from obstore.store import AzureConfig, ClientConfig, RetryConfig, S3Config, S3Credential
-from podferry.storage.credentials.ambient import AMBIENT
-from podferry.storage.credentials.refresh import RENEW_SECONDS
+from podferry.storage.credentials.ambient import AMBIENT_VARIABLES
+from podferry.storage.credentials.refresh import REFRESH_SECONDS
 
-METADATA = "http://169.254.169.254"
+METADATA_ENDPOINT = "http://169.254.169.254"
 """Amazon's metadata service: "Instance metadata and user data", EC2 user guide."""
 
 
@@ -35,34 +35,34 @@ class ObstoreClient(msgspec.Struct, frozen=True):
 
     Attributes:
         store: obstore's.
-        place: For errors.
+        location: For errors.
         metadata: Address of the metadata service that must answer first, empty where none is asked.
     """
 
     store: S3Store | AzureStore
-    place: StoreLocation
+    location: StoreLocation
     metadata: str = ""
 
 
-def client_for(uri: Uri, config: StoreConfig, limits: Limits) -> ObstoreClient:
+def obstore_client(uri: Uri, config: StoreConfig, limits: Limits) -> ObstoreClient:
     """The client for a URI. Sends nothing.
 
     Raises:
         CredentialsMissing: There is nothing to sign requests with, and nowhere to get it.
         InvalidWish: The configuration contradicts itself.
     """
-    return _azure(uri, config, limits) if uri.scheme in AZURE else _s3(uri, config, limits)
+    return _azure(uri, config, limits) if uri.scheme in AZURE_SCHEMES else _s3(uri, config, limits)
 
 
 def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> ObstoreClient:
     access = s3_access(uri, config)
-    held, source = access.held, access.source
+    variables, source = access.variables, access.source
     options: S3Config = {
-        "aws_endpoint_url_s3": access.bucket_url if access.virtual else access.endpoint,
+        "aws_endpoint_url_s3": access.bucket_url if access.virtual_hosted else access.endpoint,
         "region": access.region,
-        "virtual_hosted_style_request": access.virtual,
+        "virtual_hosted_style_request": access.virtual_hosted,
         "skip_signature": source is AwsSource.ANONYMOUS,
-        **_ambient(source, held),
+        **_ambient(source, variables),
     }
     store = S3Store(
         uri.bucket,
@@ -71,8 +71,10 @@ def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> ObstoreClient:
         retry_config=_retries(limits),
         credential_provider=_Keys(access) if source is AwsSource.KEYS else None,
     )
-    metadata = held.get("AWS_METADATA_ENDPOINT", METADATA) if source is AwsSource.METADATA else ""
-    return ObstoreClient(store, access.place, metadata)
+    metadata = (
+        variables.get("AWS_METADATA_ENDPOINT", METADATA_ENDPOINT) if source is AwsSource.METADATA else ""
+    )
+    return ObstoreClient(store, access.location, metadata)
 
 
 class _Keys:
@@ -89,17 +91,17 @@ class _Keys:
 
     def __call__(self) -> S3Credential:
         key, secret, token = self._access.credentials()
-        again = datetime.now(UTC) + timedelta(seconds=RENEW_SECONDS)
+        again = datetime.now(UTC) + timedelta(seconds=REFRESH_SECONDS)
         return {
             "access_key_id": key,
             "secret_access_key": secret,
             "token": token,
-            "expires_at": None if self._access.renewed is None else again,
+            "expires_at": None if self._access.reload_credentials is None else again,
         }
 
 
 def _ambient(source: AwsSource, held: Mapping[str, str]) -> S3Config:
-    names = AMBIENT.get(source, {})
+    names = AMBIENT_VARIABLES.get(source, {})
     found = {option: held[name] for name, option in names.items() if name in held}
     return msgspec.convert(found, dict)  # type: ignore[return-value]  # keys come from the table above
 
@@ -115,7 +117,7 @@ def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> ObstoreClient:
         client_options=_client_options(limits),
         retry_config=_retries(limits),
     )
-    return ObstoreClient(store, access.place)
+    return ObstoreClient(store, access.location)
 
 
 def _client_options(limits: Limits) -> ClientConfig:

@@ -20,21 +20,21 @@ from obstore.exceptions import BaseError, GenericError
 from podferry.contract.errors import Changed, Corrupt, CredentialsMissing, FerryError, NotFound
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
-from podferry.storage.azure.endpoint import AZURE, azure_access
-from podferry.storage.errors.translate import kind_of, make, translate
+from podferry.storage.azure.endpoint import AZURE_SCHEMES, azure_access
+from podferry.storage.errors.translate import error_kind, store_error, translate
 from podferry.storage.errors.vendor_fields import vendor_fields_of
 from podferry.storage.limits import LIMITS, Limits
 from podferry.storage.multipart import MultipartStore
 from podferry.storage.object_names import checked_name, join
-from podferry.storage.obstore.client import client_for
+from podferry.storage.obstore.client import obstore_client
 from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.s3.endpoint import s3_access
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.write_body import BodySource, as_bytes
 
-PAGE = 1000
+PAGE_OBJECTS = 1000
 """Objects of one listing request and names of one deletion: the most that S3 takes."""
-RAISED = (BaseError, FileNotFoundError, ValueError, OSError)
+OBSTORE_ERRORS = (BaseError, FileNotFoundError, ValueError, OSError)
 """What obstore raises: its own tree, and two builtins that it documents."""
 
 
@@ -45,7 +45,7 @@ class ObstoreStore:
 
     def __init__(self, uri: Uri, config: StoreConfig, limits: Limits = LIMITS) -> None:
         self.uri = uri
-        self._client = client_for(uri, config, limits)
+        self._client = obstore_client(uri, config, limits)
         self._store = self._client.store
         self._limits = limits
         self._bucket_seen = False
@@ -55,7 +55,7 @@ class ObstoreStore:
     @cached_property
     def multipart(self) -> MultipartStore | None:
         """See `Store.multipart`: S3's alone. What it needs is loaded here, as most stores are only read."""
-        if self.uri.scheme in AZURE:
+        if self.uri.scheme in AZURE_SCHEMES:
             return None
         engine = importlib.import_module("podferry.storage.s3.multipart")
         found: MultipartStore | None = engine.s3_multipart(self.uri, self._config, self._limits)
@@ -64,7 +64,7 @@ class ObstoreStore:
     @cached_property
     def request_builder(self) -> RequestBuilder | None:
         """See `Store.request_builder`. What makes them is loaded here, as not every store is read so."""
-        azure = self.uri.scheme in AZURE
+        azure = self.uri.scheme in AZURE_SCHEMES
         maker = importlib.import_module(
             "podferry.storage." + ("azure.get_builder" if azure else "s3.get_builder")
         )
@@ -81,7 +81,7 @@ class ObstoreStore:
         await self._prepare()
         top, empty = self._key(prefix), []
         try:
-            async for page in obstore.list(self._store, top or None, chunk_size=PAGE):
+            async for page in obstore.list(self._store, top or None, chunk_size=PAGE_OBJECTS):
                 self._bucket_seen = True
                 for item in page:
                     entry = self._entry(item["path"], item["size"], item["e_tag"])
@@ -89,27 +89,27 @@ class ObstoreStore:
                         yield entry
                     elif item["path"] != top:
                         empty.append(entry)
-        except RAISED as error:
+        except OBSTORE_ERRORS as error:
             raise await self._translated(error, prefix) from error
         for entry in await self._without_markers(empty):
             yield entry
 
     async def children(self, prefix: str = "") -> list[str]:
         """See `Store.children`."""
-        objects, directories = await self.level(prefix)
+        objects, directories = await self.list_directory(prefix)
         names = (entry.name.rpartition("/")[2] for entry in objects)
         return sorted([*names, *(name + "/" for name in directories)])
 
-    async def level(self, prefix: str = "") -> tuple[list[Entry], list[str]]:
+    async def list_directory(self, prefix: str = "") -> tuple[list[Entry], list[str]]:
         """See `podferry.storage.listing.by_directory.ListsByDirectory`."""
-        return await self._level(self._key(prefix))
+        return await self._list_directory(self._key(prefix))
 
     async def stat(self, name: str) -> Entry:
         """See `Store.stat`."""
         await self._prepare()
         try:
             item = await obstore.head_async(self._store, self._key(checked_name(name)))
-        except RAISED as error:
+        except OBSTORE_ERRORS as error:
             raise await self._translated(error, name) from error
         self._bucket_seen = True
         return self._entry(item["path"], item["size"], item["e_tag"])
@@ -133,7 +133,7 @@ class ObstoreStore:
             result = await obstore.get_async(self._store, self._key(name), options=options)
             self._same_size(name, size, result.meta["size"])
             view = memoryview(await result.buffer_async())
-        except RAISED as error:
+        except OBSTORE_ERRORS as error:
             raise await self._unread(error, name, start, length) from error
         self._bucket_seen = True
         expected = result.meta["size"] if length is None else length
@@ -148,12 +148,12 @@ class ObstoreStore:
         if mode is WriteMode.CREATE:
             await self._create(name, key, await asyncio.to_thread(as_bytes, body))
             return
-        source = BodySource(body, self._limits.part_bytes, self._limits.largest_object)
+        source = BodySource(body, self._limits.part_bytes, self._limits.max_object_bytes)
         small = await source.read_small()
         upload = asyncio.ensure_future(self._upload(key, small, source))
         try:
             await _finished(upload, source)
-        except RAISED as error:
+        except OBSTORE_ERRORS as error:
             if source.failure is not None:
                 raise source.failure from None
             raise await self._translated(error, name) from error
@@ -165,8 +165,8 @@ class ObstoreStore:
         """See `Store.delete`."""
         await self._prepare()
         keys = [self._key(checked_name(name)) for name in names]
-        for start in range(0, len(keys), PAGE):
-            await self._delete(keys[start : start + PAGE])
+        for start in range(0, len(keys), PAGE_OBJECTS):
+            await self._delete(keys[start : start + PAGE_OBJECTS])
 
     async def close(self) -> None:
         """Give back the connections of uploads in parts; obstore gives back its own with the client."""
@@ -175,9 +175,9 @@ class ObstoreStore:
             await multipart.close()
 
     def _key(self, name: str) -> str:
-        if "\\" in name and self.uri.scheme in AZURE:
+        if "\\" in name and self.uri.scheme in AZURE_SCHEMES:
             # Azure stores it as a slash, so that another name would come back.
-            raise make("name", self._client.place, name)
+            raise store_error("name", self._client.location, name)
         return join(self.uri.key, name)
 
     def _entry(self, key: str, size: int, tag: str | None) -> Entry:
@@ -194,19 +194,21 @@ class ObstoreStore:
             async with asyncio.timeout(self._limits.metadata_seconds):
                 _, writer = await asyncio.open_connection(address.hostname, address.port or 80)
         except OSError as error:  # TimeoutError is one
-            missing = make("credentials", self._client.place, evidence=f"no answer from {address.netloc}")
+            missing = store_error(
+                "credentials", self._client.location, evidence=f"no answer from {address.netloc}"
+            )
             raise CredentialsMissing(*missing.problems) from error
         writer.close()
         with suppress(OSError):
             await writer.wait_closed()
         self._ready = True
 
-    async def _level(self, top: str) -> tuple[list[Entry], list[str]]:
+    async def _list_directory(self, top: str) -> tuple[list[Entry], list[str]]:
         """The objects directly below a key, and the last parts of the directories' names."""
         await self._prepare()
         try:
             found = await obstore.list_with_delimiter_async(self._store, top or None)
-        except RAISED as error:
+        except OBSTORE_ERRORS as error:
             raise await self._translated(error) from error
         self._bucket_seen = True
         items = (item for item in found["objects"] if item["path"] != top)
@@ -216,7 +218,7 @@ class ObstoreStore:
     async def _without_markers(self, empty: list[Entry]) -> list[Entry]:
         real: dict[str, frozenset[str]] = {}
         for parent in sorted({entry.name.rpartition("/")[0] for entry in empty}):
-            objects, _ = await self._level(self._key(parent))
+            objects, _ = await self._list_directory(self._key(parent))
             real[parent] = frozenset(entry.name for entry in objects)
         return [entry for entry in empty if entry.name in real[entry.name.rpartition("/")[0]]]
 
@@ -261,17 +263,17 @@ class ObstoreStore:
                 key,
                 source.stream(),
                 chunk_size=self._limits.part_bytes,
-                max_concurrency=self._limits.parts_at_once,
+                max_concurrency=self._limits.concurrent_parts,
             )
         self._bucket_seen = True
 
     async def _create(self, name: str, key: str, data: bytes) -> None:
         try:
             await obstore.put_async(self._store, key, data, mode="create")
-        except RAISED as error:
+        except OBSTORE_ERRORS as error:
             uncertain = type(error) is GenericError and not vendor_fields_of(error).status
             if uncertain and await self._taken_by_another(name, len(data)):
-                raise make("exists", self._client.place, name) from error
+                raise store_error("exists", self._client.location, name) from error
             raise await self._translated(error, name) from error
         self._bucket_seen = True
 
@@ -288,7 +290,7 @@ class ObstoreStore:
         except FileNotFoundError:
             # Azure stops at the first name that is missing; S3 answers so for a missing bucket alone.
             await asyncio.gather(*(self._delete_one(key) for key in keys))
-        except RAISED as error:
+        except OBSTORE_ERRORS as error:
             raise await self._translated(error) from error
         else:
             self._bucket_seen = True
@@ -296,33 +298,33 @@ class ObstoreStore:
     async def _delete_one(self, key: str) -> None:
         try:
             await obstore.delete_async(self._store, key)
-        except RAISED as error:
+        except OBSTORE_ERRORS as error:
             found = await self._translated(error)
             if type(found) is not NotFound:
                 raise found from error
 
     async def _translated(self, error: Exception, name: str = "") -> FerryError:
         """The error, after asking the bucket where a missing object may be a missing bucket."""
-        found = translate(error, self._client.place, name)
-        kind = kind_of(vendor_fields_of(error))
+        found = translate(error, self._client.location, name)
+        kind = error_kind(vendor_fields_of(error))
         if kind != "missing" or self._bucket_seen:
             return found
         if not name:
-            return make("bucket", self._client.place)
+            return store_error("bucket", self._client.location)
         return await self._probe() or found
 
     async def _probe(self) -> FerryError | None:
         """What is wrong with the bucket, or None. A refused listing says nothing: reading may be allowed."""
         try:
             await anext(aiter(obstore.list(self._store, self.uri.key or None, chunk_size=1)), None)
-        except RAISED as error:
-            kind = kind_of(vendor_fields_of(error))
+        except OBSTORE_ERRORS as error:
+            kind = error_kind(vendor_fields_of(error))
             if kind == "denied":
                 return None
             return (
-                make("bucket", self._client.place)
+                store_error("bucket", self._client.location)
                 if kind == "missing"
-                else translate(error, self._client.place)
+                else translate(error, self._client.location)
             )
         self._bucket_seen = True
         return None

@@ -1,4 +1,4 @@
-"""S3 requests of our own: endpoint, signatures, GET requests, multipart uploads.
+"""S3 requests of our own: endpoint, credentials, signatures, GET requests, multipart uploads.
 
 Everything else on S3 goes through obstore.
 """

@@ -1,4 +1,4 @@
-"""Requests to S3 that obstore has no call for: signed, bounded in time, repeated, with errors of the tree."""
+"""Sends the S3 requests that obstore has no call for: signed, with timeouts and retries."""
 
 from __future__ import annotations
 
@@ -17,31 +17,32 @@ from yarl import URL
 
 from podferry.contract.errors import FerryError, TemporaryError
 from podferry.storage.errors.translate import translate
-from podferry.storage.errors.vendor_fields import CODE
+from podferry.storage.errors.vendor_fields import CODE_PATTERN
 from podferry.storage.limits import KIB, Limits
+from podferry.storage.object_names import join
 from podferry.storage.s3.credentials import S3CredentialsProvider
 from podferry.storage.s3.endpoint import S3Access
 from podferry.storage.s3.sigv4 import UNSIGNED_PAYLOAD, SigV4Signer, canonical_query
 
 Buffer = bytes | memoryview
-SLICE = 256 * KIB
-"""Bytes that are handed to the connection at once: what it cannot send it may copy."""
-MAX_TEXT_BYTES = 4 << 20
-"""Bytes of an answer that are read: a list of 10,000 parts is far below it."""
+SLICE_BYTES = 256 * KIB
+"""Bytes given to the connection at a time: it may copy what it cannot send."""
+MAX_RESPONSE_BYTES = 4 << 20
+"""Bytes of a response that are read: a list of 10,000 parts is far smaller."""
 
 
 class S3Request(msgspec.Struct, frozen=True):
-    """What is asked for.
+    """A request about one object.
 
     Attributes:
         method: Of HTTP.
         name: The object, relative to the store.
-        query: Behind the question mark.
-        headers: Those that the signature covers.
-        body: What is sent.
-        signed: Whether the signature covers the body, too; else something else must vouch for it.
-        seconds: For one try; 0 is what the limits say.
-        tries: At most; 0 is what the limits say.
+        query: Parameters, not encoded.
+        headers: The signature covers all of them.
+        body: Sent without a copy.
+        signed_body: Whether the signature covers the body too; if not, a checksum in the headers must.
+        timeout_seconds: For one attempt; 0 means as configured.
+        attempts: At most; 0 means as configured.
     """
 
     method: str
@@ -49,16 +50,16 @@ class S3Request(msgspec.Struct, frozen=True):
     query: Mapping[str, str] = {}
     headers: Mapping[str, str] = {}
     body: Buffer = b""
-    signed: bool = True
-    seconds: float = 0
-    tries: int = 0
+    signed_body: bool = True
+    timeout_seconds: float = 0
+    attempts: int = 0
 
 
 class S3Response(msgspec.Struct, frozen=True):
-    """What came back.
+    """A successful response.
 
     Attributes:
-        headers: By their names, in any case.
+        headers: By case-insensitive name.
         text: The body.
     """
 
@@ -66,12 +67,12 @@ class S3Response(msgspec.Struct, frozen=True):
     text: str
 
 
-class S3RequestError(Exception):
-    """An answer that is an error; `podferry.storage.errors.vendor_fields` reads both attributes.
+class S3ResponseError(Exception):
+    """An error response; `podferry.storage.errors.vendor_fields` reads both attributes.
 
     Attributes:
-        status: Of HTTP; 0 for an error behind a status of success.
-        error_code: The vendor's word.
+        status: Of HTTP; 0 for an error that came with a status of success.
+        error_code: S3's name of the error.
     """
 
     def __init__(self, status: int, error_code: str) -> None:
@@ -81,30 +82,29 @@ class S3RequestError(Exception):
 
 
 class S3Client:
-    """A client of one bucket; its connections are opened at the first request."""
+    """A client of one bucket. It connects at the first request."""
 
     def __init__(self, access: S3Access, credentials: S3CredentialsProvider, limits: Limits) -> None:
-        self.place = access.place
+        self.location = access.location
         self._url = access.bucket_url
         self._prefix = access.uri.key
         self._region = access.region
         self._credentials = credentials
         self._limits = limits
         self._session: aiohttp.ClientSession | None = None
-        proxies = getproxies()  # as obstore's client does
-        split = urlsplit(self._url)
-        bypassed = not split.hostname or proxy_bypass(split.hostname)
-        self._proxy = None if bypassed else proxies.get(split.scheme)
+        url = urlsplit(self._url)
+        bypassed = not url.hostname or proxy_bypass(url.hostname)
+        self._proxy = None if bypassed else getproxies().get(url.scheme)  # as obstore's client does
 
     async def send(self, request: S3Request) -> S3Response:
-        """The answer to a request, after as many tries as the limits say.
+        """The response to a request, with retries.
 
         Raises:
-            FerryError: Chained from the `S3RequestError`, where there was an answer.
+            FerryError: Chained from the `S3ResponseError` if the server responded.
         """
         attempts = stamina.retry_context(
             on=TemporaryError,
-            attempts=request.tries or self._limits.retries + 1,
+            attempts=request.attempts or self._limits.retries + 1,
             timeout=self._limits.retry_seconds,
             wait_jitter=0.2,
             wait_max=5.0,
@@ -112,21 +112,21 @@ class S3Client:
         async for attempt in attempts:
             with attempt:
                 try:
-                    return await self._once(request)
-                except (S3RequestError, aiohttp.ClientError, OSError) as error:
-                    raise translate(error, self.place, request.name) from error
-        raise AssertionError  # stamina raises what the last attempt did
+                    return await self._attempt(request)
+                except (S3ResponseError, aiohttp.ClientError, OSError) as error:
+                    raise translate(error, self.location, request.name) from error
+        raise AssertionError  # stamina raises the error of the last attempt
 
     async def close(self) -> None:
-        """Give back the connections."""
+        """Close the connections."""
         if self._session is not None:
             await self._session.close()
             self._session = None
 
-    async def _once(self, request: S3Request) -> S3Response:
+    async def _attempt(self, request: S3Request) -> S3Response:
         url = self._address(request)
         headers = await asyncio.to_thread(self._signed_headers, request, url)
-        sent = self._opened().request(
+        pending = self._open_session().request(
             request.method,
             URL(url, encoded=True),
             headers=headers,
@@ -135,38 +135,37 @@ class S3Client:
             proxy=self._proxy,
             timeout=self._timeout(request),
         )
-        async with sent as response:
-            text = (await response.content.read(MAX_TEXT_BYTES)).decode(errors="replace")
+        async with pending as response:
+            text = (await response.content.read(MAX_RESPONSE_BYTES)).decode(errors="replace")
             return _checked(response.status, S3Response(response.headers, text))
 
     def _address(self, request: S3Request) -> str:
-        key = "/".join(part for part in (self._prefix, request.name) if part)
         query = canonical_query(request.query)
-        return f"{self._url}/{quote(key, safe='/~')}{'?' + query if query else ''}"
+        return f"{self._url}/{quote(join(self._prefix, request.name))}{'?' + query if query else ''}"
 
     def _signed_headers(self, request: S3Request, url: str) -> Mapping[str, str]:
         """All headers of a request. Blocks: for credentials, and for the hash of a large body."""
         credentials = self._credentials.load()
         if credentials is None:
             return request.headers
-        payload = hashlib.sha256(request.body).hexdigest() if request.signed else UNSIGNED_PAYLOAD
+        payload = hashlib.sha256(request.body).hexdigest() if request.signed_body else UNSIGNED_PAYLOAD
         parts = urlsplit(url)
         signer = SigV4Signer(credentials, self._region, parts.netloc)
         return signer.sign(request.method, parts.path, parts.query, request.headers, payload)
 
     def _timeout(self, request: S3Request) -> aiohttp.ClientTimeout:
         limits = self._limits
-        share = max(1.0, len(request.body) / limits.part_bytes)  # the limit is for one part of usual size
+        scale = max(1.0, len(request.body) / limits.part_bytes)  # the limit is for one part of the usual size
         return aiohttp.ClientTimeout(
-            total=request.seconds or limits.request_seconds * share,
+            total=request.timeout_seconds or limits.request_seconds * scale,
             sock_connect=limits.connect_seconds,
-            sock_read=request.seconds or limits.stall_seconds,
+            sock_read=request.timeout_seconds or limits.stall_seconds,
         )
 
-    def _opened(self) -> aiohttp.ClientSession:
+    def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0),  # who calls decides how many run at once
+                connector=aiohttp.TCPConnector(limit=0),  # callers limit how many run in parallel
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 skip_auto_headers=("Accept-Encoding", "Content-Type"),
@@ -176,7 +175,7 @@ class S3Client:
 
 
 class _Body(Payload):
-    """A buffer that is sent without a copy, in slices, each of which must go out before the store stalls."""
+    """A buffer sent without a copy, in slices; each must be sent within `stall_seconds`."""
 
     def __init__(self, data: Buffer, stall_seconds: float) -> None:
         super().__init__(data)
@@ -185,23 +184,23 @@ class _Body(Payload):
 
     async def write(self, writer: AbstractStreamWriter) -> None:
         view = memoryview(self._value)
-        for start in range(0, len(view), SLICE):
+        for start in range(0, len(view), SLICE_BYTES):
             async with asyncio.timeout(self._stall_seconds):
-                await writer.write(view[start : start + SLICE])
+                await writer.write(view[start : start + SLICE_BYTES])
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
         return bytes(self._value).decode(encoding, errors)
 
 
-def refusal(error: FerryError) -> S3RequestError | None:
-    """The answer that an error of `S3Client.send` stands for, None where there was none."""
+def error_response(error: FerryError) -> S3ResponseError | None:
+    """The response behind an error of `S3Client.send`, or None if there was none."""
     cause = error.__cause__
-    return cause if isinstance(cause, S3RequestError) else None
+    return cause if isinstance(cause, S3ResponseError) else None
 
 
-def _checked(status: int, answer: S3Response) -> S3Response:
-    """An answer that is no error: some errors come behind a status of success."""
-    if 200 <= status < 300 and "<Error>" not in answer.text:
-        return answer
-    code = CODE.search(answer.text)
-    raise S3RequestError(0 if status < 300 else status, code[1] if code else "")
+def _checked(status: int, response: S3Response) -> S3Response:
+    """The response if it reports success: S3 sends some errors with a status of success."""
+    if 200 <= status < 300 and "<Error>" not in response.text:
+        return response
+    code = CODE_PATTERN.search(response.text)
+    raise S3ResponseError(0 if status < 300 else status, code[1] if code else "")

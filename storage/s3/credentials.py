@@ -1,8 +1,8 @@
 """Finds the credentials that sign our own S3 requests: configured keys, or ambient ones.
 
-Ambient ones are found by awscrt, Amazon's own library, imported at the first use. It reads the environment of
-the process, as obstore does only where it is told nothing: `credentials_provider` returns a provider only if
-both find the same credentials.
+Ambient ones come from awscrt, Amazon's own library, imported at the first use. It reads the environment of
+the process, but a store's configuration may come from a Secret, which obstore follows: `credentials_provider`
+returns a provider only if both find the same credentials.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from functools import cached_property
 from typing import Any
 
 from podferry.contract.errors import CredentialsMissing
-from podferry.storage.credentials.ambient import AMBIENT
+from podferry.storage.credentials.ambient import AMBIENT_VARIABLES
 from podferry.storage.credentials.sources import AwsSource, aws_source, config_from_environment
-from podferry.storage.errors.translate import make
+from podferry.storage.errors.translate import store_error
 from podferry.storage.s3.endpoint import S3Access
 from podferry.storage.s3.sigv4 import S3Credentials
 
 CRT_VARIABLES = {
     AwsSource.WEB_IDENTITY: ("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN", "AWS_ROLE_SESSION_NAME"),
-    AwsSource.CONTAINER: tuple(AMBIENT[AwsSource.CONTAINER]),
+    AwsSource.CONTAINER: tuple(AMBIENT_VARIABLES[AwsSource.CONTAINER]),
     AwsSource.METADATA: (),
 }
 """The variables that awscrt reads from the environment of the process, by the source of the credentials."""
@@ -48,7 +48,7 @@ class S3CredentialsProvider:
         try:
             found = self._ambient.get_credentials().result()
         except importlib.import_module("awscrt.exceptions").AwsCrtError as error:
-            missing = make("credentials", self._access.place, evidence=str(error.name))
+            missing = store_error("credentials", self._access.location, evidence=str(error.name))
             raise CredentialsMissing(*missing.problems) from error
         return S3Credentials(found.access_key_id, found.secret_access_key, found.session_token)
 
@@ -58,17 +58,14 @@ class S3CredentialsProvider:
 
 
 def credentials_provider(access: S3Access) -> S3CredentialsProvider | None:
-    """The provider of the credentials that obstore uses, or None if awscrt would find other ones.
-
-    awscrt looks into the environment of the process, but a store's configuration may come from a Secret.
-    """
+    """The provider of the credentials that obstore uses, or None if awscrt would find other ones."""
     configured = access.source in (AwsSource.ANONYMOUS, AwsSource.KEYS)
     return S3CredentialsProvider(access) if configured or _crt_finds_the_same(access) else None
 
 
 def _crt_finds_the_same(access: S3Access) -> bool:
     read = CRT_VARIABLES[access.source]
-    if any(name in access.held for name in AMBIENT[access.source] if name not in read):
+    if any(name in access.variables for name in AMBIENT_VARIABLES[access.source] if name not in read):
         return False
-    same = all(access.held.get(name) == (os.environ.get(name) or None) for name in read)
+    same = all(access.variables.get(name) == (os.environ.get(name) or None) for name in read)
     return same and aws_source(config_from_environment(os.environ).credentials) is access.source

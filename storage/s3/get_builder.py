@@ -8,9 +8,16 @@ from urllib.parse import quote
 
 from podferry.contract.errors import CredentialsMissing
 from podferry.contract.manifest import Entry
-from podferry.storage.credentials.refresh import Refreshed
+from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.credentials.sources import AwsSource
-from podferry.storage.request_builder import AGENT, Address, fits, match_line, range_line, request_address
+from podferry.storage.request_builder import (
+    USER_AGENT_LINE,
+    Address,
+    if_match_line,
+    is_printable_ascii,
+    range_line,
+    request_address,
+)
 from podferry.storage.s3.credentials import S3CredentialsProvider, credentials_provider
 from podferry.storage.s3.endpoint import S3Access
 from podferry.storage.s3.sigv4 import SigV4Signer
@@ -33,12 +40,12 @@ class S3GetBuilder:
         self.origin = address.origin
         key = access.uri.key
         self._path_prefix = f"{address.path}/{quote(key)}/" if key else f"{address.path}/"
-        self._lines = f" HTTP/1.1\r\nHost: {address.host}\r\n{AGENT}"
+        self._lines = f" HTTP/1.1\r\nHost: {address.host}\r\n{USER_AGENT_LINE}"
         self._region = access.region
         self._host = address.host
         self._anonymous = access.source is AwsSource.ANONYMOUS
-        lasting = access.renewed is None and access.source in (AwsSource.ANONYMOUS, AwsSource.KEYS)
-        self._credentials = Refreshed(credentials.load, lasting)
+        lasting = access.reload_credentials is None and access.source in (AwsSource.ANONYMOUS, AwsSource.KEYS)
+        self._credentials = RefreshedValue(credentials.load, lasting)
         self._signer: SigV4Signer | None = None
 
     async def prepare(self, entries: Sequence[Entry]) -> None:
@@ -48,12 +55,12 @@ class S3GetBuilder:
             CredentialsMissing: There are none, or they hold characters that no header may have.
         """
         del entries  # the same credentials sign all requests
-        before = self._credentials.held
-        await self._credentials.renew()
-        found = self._credentials.held
+        before = self._credentials.value
+        await self._credentials.refresh()
+        found = self._credentials.value
         if found is None or found == before:
             return
-        if not fits(found.access_key_id + (found.session_token or "")):
+        if not is_printable_ascii(found.access_key_id + (found.session_token or "")):
             raise CredentialsMissing.of(
                 "a key or token of S3 holds what no header may", "", "Store it without line ends"
             )
@@ -72,7 +79,7 @@ class S3GetBuilder:
         path = self._path_prefix + name
         ranged = range_line(entry, start, length)
         signed = self._signed_lines(method, path, not ranged)
-        return f"{method} {path}{self._lines}{ranged}{match_line(entry.tag)}{signed}\r\n".encode("ascii")
+        return f"{method} {path}{self._lines}{ranged}{if_match_line(entry.tag)}{signed}\r\n".encode("ascii")
 
     def _signed_lines(self, method: str, path: str, checksum_mode: bool) -> str:
         if self._signer is not None:
@@ -82,17 +89,17 @@ class S3GetBuilder:
         return CHECKSUM_MODE_LINE if checksum_mode else ""
 
 
-def get_builder_for(access: S3Access, bundle: str = "") -> S3GetBuilder | None:
+def get_builder_for(access: S3Access, ca_bundle: str = "") -> S3GetBuilder | None:
     """The builder for a store, or None if only its engine can send requests.
 
     That is the case behind a proxy, and if awscrt would find other credentials than the engine.
 
     Args:
         access: How the store is reached.
-        bundle: A file of CA certificates, if the engine has its own.
+        ca_bundle: A file of CA certificates, if the engine has its own.
     """
-    address = request_address(access.bucket_url, bundle)
+    address = request_address(access.bucket_url, ca_bundle)
     credentials = credentials_provider(access)
-    if address is None or credentials is None or not fits(access.region):
+    if address is None or credentials is None or not is_printable_ascii(access.region):
         return None
     return S3GetBuilder(access, address, credentials)

@@ -163,7 +163,7 @@ class Secret:
 
 def test_credentials_that_expire_in_the_middle_are_read_anew(fetching, tmp_path, monkeypatch):
     for place in ("obstore.client", "credentials.refresh"):
-        monkeypatch.setattr(f"podferry.storage.{place}.RENEW_SECONDS", 0.1)
+        monkeypatch.setattr(f"podferry.storage.{place}.REFRESH_SECONDS", 0.1)
     secret, refused, asked = Secret(tmp_path / "secret", fetching.store.environment), [], []
 
     def is_stale(head):

@@ -5,7 +5,7 @@ import pytest
 
 from podferry.contract.errors import AccessDenied, BucketNotFound, FerryError, NotFound, Unavailable
 from podferry.contract.uri import Uri
-from podferry.storage.checksum.checksums import whole_of
+from podferry.storage.checksum.checksums import object_checksum
 from podferry.storage.factory import open_store
 from podferry.storage.limits import Limits
 from podferry.storage.store import StoreConfig
@@ -40,9 +40,9 @@ async def test_the_server_keeps_the_checksum_of_the_whole(store, data):
     assert upload.startswith("crc64nvme:")
     receipts = await send_all(store, "big", upload, data)  # noqa: F405
     await store.multipart.complete("big", upload, receipts)
-    assert await store.multipart._is_there("big", whole_of(receipts), []) is True
+    assert await store.multipart._is_stored("big", object_checksum(receipts), []) is True
     wrong = [*receipts[:2], msgspec.structs.replace(receipts[2], crc64=1)]
-    assert await store.multipart._is_there("big", whole_of(wrong), []) is False
+    assert await store.multipart._is_stored("big", object_checksum(wrong), []) is False
 
 
 async def test_a_part_that_is_not_what_its_checksum_says_is_refused(store, data, monkeypatch):
@@ -67,12 +67,12 @@ async def test_parts_that_the_server_does_not_hold_are_told(store, data):
     upload = await store.multipart.begin("big", PART)
     receipts = await send_all(store, "big", upload, data)  # noqa: F405
     other = msgspec.structs.replace(receipts[0], tag='"0123456789abcdef0123456789abcdef"')
-    with pytest.raises(NotFound, match="Begin it anew"):
+    with pytest.raises(NotFound, match="Start it again"):
         await store.multipart.complete("big", upload, [other, *receipts[1:]])
 
 
 async def test_signed_parts_are_verified_too(store, data):
-    store.multipart._keeps = False
+    store.multipart._stores_checksum = False
     upload = await store.multipart.begin("big", PART)
     assert upload.startswith("sha256:")
     receipts = await send_all(store, "big", upload, data)  # noqa: F405

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
-from podferry.storage.request_builder import Origin, match_line, range_line, request_address
+from podferry.storage.request_builder import Origin, if_match_line, range_line, request_address
 
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
@@ -74,12 +74,12 @@ def test_a_proxy_is_left_to_the_engine(variables, direct, monkeypatch):
 
 
 def test_certificates_are_the_systems_or_those_that_are_named(tmp_path):
-    assert Origin("h", 80, tls=False).context() is None
-    context = Origin("h", 443, tls=True).context()
+    assert Origin("h", 80, tls=False).ssl_context() is None
+    context = Origin("h", 443, tls=True).ssl_context()
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
     with pytest.raises(FileNotFoundError):
-        Origin("h", 443, tls=True, bundle=str(tmp_path / "none.pem")).context()
+        Origin("h", 443, tls=True, ca_bundle=str(tmp_path / "none.pem")).ssl_context()
 
 
 @given(size=st.integers(1, 1 << 50), data=st.data())
@@ -96,7 +96,7 @@ def test_ranges_are_stated_with_both_ends(size, data):
 
 @given(tag=st.text(max_size=20) | st.text(max_size=20).map('"{}"'.format))
 def test_no_tag_brings_lines_of_its_own(tag):
-    line = match_line(tag)
+    line = if_match_line(tag)
     assert line in ("", f"If-Match: {tag}\r\n")
     assert line.count("\r") == line.count("\n") == bool(line)
     assert line.isascii()

@@ -10,7 +10,7 @@ import random
 import pytest
 
 from podferry.contract.errors import Corrupt, InvalidSpec, NotFound, Refused
-from podferry.storage.checksum.checksums import crc64, whole_of
+from podferry.storage.checksum.checksums import crc64, object_checksum
 from podferry.storage.multipart import UploadedPart
 
 
@@ -184,7 +184,7 @@ async def test_receipts_that_are_missing_or_doubled_are_refused(store, part, dat
     upload = await store.multipart.begin("big", part)
     one, two, three = await send_all(store, "big", upload, data)
     for receipts in ([], [one, three], [two], [one, one, two, three]):
-        with pytest.raises(Corrupt, match="missing or doubled"):
+        with pytest.raises(Corrupt, match="missing or duplicated"):
             await store.multipart.complete("big", upload, receipts)
     assert await names(store) == []
 
@@ -222,7 +222,7 @@ def test_checksums_join():
         for i, size in enumerate((70_001, 70_001, 13))
     ]
     receipts = [UploadedPart(i + 1, "", crc64(item), len(item)) for i, item in enumerate(data)]
-    assert whole_of(receipts).crc64 == crc64(b"".join(data))
-    assert whole_of(receipts).size == 140_015
+    assert object_checksum(receipts).crc64 == crc64(b"".join(data))
+    assert object_checksum(receipts).size == 140_015
     assert crc64(data[1], crc64(data[0])) == crc64(data[0] + data[1])
     assert crc64(b"123456789") == 0xAE8B14860A799888  # the catalogue's check value of CRC-64/NVME

@@ -1,6 +1,6 @@
 """Requests that nobody signs, for servers of the tests; `forking.py` needs them as a program, too."""
 
-from podferry.storage.request_builder import Origin, match_line, range_line
+from podferry.storage.request_builder import Origin, if_match_line, range_line
 
 
 class Plainly:
@@ -14,5 +14,5 @@ class Plainly:
         pass
 
     def build(self, entry, start, length, method="GET"):
-        lines = f"Host: x\r\n{range_line(entry, start, length)}{match_line(entry.tag)}"
+        lines = f"Host: x\r\n{range_line(entry, start, length)}{if_match_line(entry.tag)}"
         return f"{method} /{entry.name} HTTP/1.1\r\n{lines}\r\n".encode()

@@ -26,7 +26,7 @@ class Client:
         await self.builder.prepare([entry])
         origin = self.builder.origin
         if self.streams is None:
-            self.streams = await asyncio.open_connection(origin.host, origin.port, ssl=origin.context())
+            self.streams = await asyncio.open_connection(origin.host, origin.port, ssl=origin.ssl_context())
         reader, writer = self.streams
         length = entry.size - start if length is None else length
         writer.write(self.builder.build(entry, start, length, method))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from podferry.contract.errors import Corrupt
 from podferry.sidecar.fetch.range_checksums import TRIES, RangeChecksums
-from podferry.storage.checksum.checksums import CRCS, Checksum, ChecksumKind, crc, running_checksum
+from podferry.storage.checksum.checksums import CRC_KINDS, Checksum, ChecksumKind, crc, running_checksum
 
 KINDS = st.sampled_from(ChecksumKind)
 RANGE = 10
@@ -145,4 +145,4 @@ def test_the_ranges_of_a_hash_are_summed_by_a_crc(path, kind):
     """They tell a range that comes again from one that comes differently; the file is read for the hash."""
     data = bytes(range(2 * RANGE))
     known = RangeChecksums(sum_of(kind, data), len(data), path)
-    assert known.kind == (kind if kind in CRCS else ChecksumKind.CRC64NVME)
+    assert known.kind == (kind if kind in CRC_KINDS else ChecksumKind.CRC64NVME)

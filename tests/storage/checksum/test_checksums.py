@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from podferry.storage.checksum import crc64xz
 from podferry.storage.checksum.checksums import (
-    CRCS,
-    LENGTHS,
+    CRC_KINDS,
+    DIGEST_BYTES,
     Checksum,
     ChecksumKind,
-    combine,
-    computable,
+    combine_crcs,
     crc,
+    is_computable,
     matches,
     running_checksum,
 )
@@ -30,23 +30,23 @@ CHECK = {
 }
 """Of "123456789": the check values of the catalogue of parametrised CRC algorithms; RFC 1321; FIPS 180-4. The
 last is what the xxhash package gives; its specification has the sum of nothing alone, below."""
-CRC_KINDS = sorted(CRCS)
+CRC_KINDS = sorted(CRC_KINDS)
 
 
 @pytest.mark.parametrize("kind", ChecksumKind)
 def test_the_check_value_of_its_specification(kind):
-    assert computable(kind)
+    assert is_computable(kind)
     digest = running_checksum(kind)
     digest.update(memoryview(b"123456789"))
     assert digest.digest().hex() == CHECK[kind]
-    assert len(digest.digest()) == LENGTHS[kind]
+    assert len(digest.digest()) == DIGEST_BYTES[kind]
     assert matches(Checksum(kind, bytes.fromhex(CHECK[kind])), b"123456789")
     assert not matches(Checksum(kind, bytes.fromhex(CHECK[kind])), b"123456780")
 
 
 def test_the_sum_of_nothing():
     assert running_checksum(ChecksumKind.XXH128).digest().hex() == "99aa06d3014798d86001c324468d497f"
-    assert all(crc(kind, b"") == 0 for kind in CRCS)
+    assert all(crc(kind, b"") == 0 for kind in CRC_KINDS)
 
 
 @given(st.sampled_from(ChecksumKind), st.binary(max_size=300), st.lists(st.integers(0, 300), max_size=6))
@@ -61,7 +61,7 @@ def test_pieces_in_a_row_give_the_sum_of_the_whole(kind, data, cuts):
 @given(st.sampled_from(CRC_KINDS), st.binary(max_size=300), st.binary(max_size=300))
 @settings(deadline=None)
 def test_two_pieces_combine_to_the_whole(kind, first, second):
-    joined = combine(kind, crc(kind, first), crc(kind, second), len(second))
+    joined = combine_crcs(kind, crc(kind, first), crc(kind, second), len(second))
     assert joined == crc(kind, first + second) == crc(kind, second, crc(kind, first))
 
 
@@ -71,14 +71,14 @@ def test_two_pieces_combine_to_the_whole(kind, first, second):
 @settings(deadline=None)
 def test_long_pieces_combine_as_their_halves_do(kind, first, second, half):
     """No such piece fits into a test: shifting twice must be shifting by the double."""
-    once = combine(kind, first, 0, 2 * half)
-    assert combine(kind, combine(kind, first, 0, half), 0, half) == once
-    assert combine(kind, first, second, 2 * half) == once ^ second
+    once = combine_crcs(kind, first, 0, 2 * half)
+    assert combine_crcs(kind, combine_crcs(kind, first, 0, half), 0, half) == once
+    assert combine_crcs(kind, first, second, 2 * half) == once ^ second
 
 
 @pytest.mark.parametrize("kind", CRC_KINDS)
 def test_buffers_of_all_kinds_and_sizes(kind, monkeypatch):
-    monkeypatch.setattr(crc64xz, "COPIED", 7)
+    monkeypatch.setattr(crc64xz, "COPY_BYTES", 7)
     data = bytes(range(256)) * 3
     sums = {
         crc(kind, data),
@@ -93,8 +93,8 @@ def test_a_python_without_its_lzma_library_has_no_such_sum(monkeypatch):
     crc64xz.crc64xz.cache_clear()
     monkeypatch.setitem(sys.modules, "_lzma", None)
     try:
-        assert not computable(ChecksumKind.CRC64XZ)
-        assert computable(ChecksumKind.CRC64NVME)
+        assert not is_computable(ChecksumKind.CRC64XZ)
+        assert is_computable(ChecksumKind.CRC64NVME)
     finally:
         crc64xz.crc64xz.cache_clear()
 

@@ -118,7 +118,7 @@ def test_a_secret_that_is_exchanged_is_read_anew(tmp_path):
     (tmp_path / "..new").symlink_to(tmp_path / "..2")
     (tmp_path / "..new").rename(tmp_path / "..data")
     assert config.credentials == {name: f"{name} 1" for name in PAIR}
-    assert config.renewed() == {name: f"{name} 2" for name in PAIR}
+    assert config.reload_credentials() == {name: f"{name} 2" for name in PAIR}
 
 
 @pytest.mark.parametrize("made", [True, False])

@@ -21,16 +21,16 @@ from podferry.contract.errors import (
 )
 from podferry.contract.uri import parse_uri
 from podferry.storage.errors.translate import (
-    CODES,
-    CREDENTIALS,
-    KINDS,
-    STATUSES,
+    CREDENTIAL_ERRORS,
+    ERRORS,
+    KIND_BY_CODE,
+    KIND_BY_STATUS,
     StoreLocation,
-    make,
+    store_error,
     translate,
     translating,
 )
-from podferry.storage.errors.vendor_fields import BY_CLASS, obstore_fields, vendor_fields_of
+from podferry.storage.errors.vendor_fields import KIND_BY_CLASS_NAME, obstore_fields, vendor_fields_of
 
 FTP_PERMANENT, FTP_TEMPORARY = ftplib.error_perm, ftplib.error_temp
 PLACE = StoreLocation(parse_uri("s3://bucket/top"), "http://127.0.0.1:9000", ("AWS_ACCESS_KEY_ID",))
@@ -156,7 +156,7 @@ def test_the_cause_says_what_the_outer_exception_does_not():
 
 
 def test_classes_are_known_by_name_without_their_package():
-    for qualified, kind in BY_CLASS.items():
+    for qualified, kind in KIND_BY_CLASS_NAME.items():
         module, _, name = qualified.rpartition(".")
         vendor = type(name, (Exception,), {"__module__": module})
         child = type("Child", (vendor,), {})
@@ -165,7 +165,7 @@ def test_classes_are_known_by_name_without_their_package():
 
 @pytest.mark.parametrize("module", ["botocore.exceptions"])
 def test_the_names_of_classes_are_those_of_the_packages(module):
-    for qualified in BY_CLASS:
+    for qualified in KIND_BY_CLASS_NAME:
         if qualified.startswith(module):
             assert issubclass(
                 getattr(importlib.import_module(module), qualified.rpartition(".")[2]), Exception
@@ -173,7 +173,7 @@ def test_the_names_of_classes_are_those_of_the_packages(module):
 
 
 def test_missing_credentials_name_what_was_read_and_what_to_set():
-    found = make("credentials", PLACE)
+    found = store_error("credentials", PLACE)
     assert type(found) is CredentialsMissing
     assert "read: AWS_ACCESS_KEY_ID" in str(found)
     assert "AWS_SECRET_ACCESS_KEY" in str(found)
@@ -211,11 +211,11 @@ def test_translated_errors_are_chained():
 
 
 def test_every_kind_has_its_words():
-    kinds = {*CODES.values(), *STATUSES.values(), *BY_CLASS.values()}
-    assert kinds <= {*KINDS, *CREDENTIALS}
-    for kind in (*KINDS, *CREDENTIALS):
-        assert isinstance(make(kind, PLACE, "a"), FerryError)
-    temporary = {kind for kind in KINDS if isinstance(make(kind, PLACE), TemporaryError)}
+    kinds = {*KIND_BY_CODE.values(), *KIND_BY_STATUS.values(), *KIND_BY_CLASS_NAME.values()}
+    assert kinds <= {*ERRORS, *CREDENTIAL_ERRORS}
+    for kind in (*ERRORS, *CREDENTIAL_ERRORS):
+        assert isinstance(store_error(kind, PLACE, "a"), FerryError)
+    temporary = {kind for kind in ERRORS if isinstance(store_error(kind, PLACE), TemporaryError)}
     assert temporary == {"unreachable", "throttled", "full", "damaged"}
 
 

@@ -131,7 +131,7 @@ def test_any_option_of_a_file_system_can_be_named():
     config = StoreConfig(credentials={"FSSPEC_SFTP_USERNAME": "u", "FSSPEC_SFTP_PORT": "2222", "OTHER": "x"})
     settings = options_for(parse_uri("sftp://host/x"), config, LIMITS)
     assert (settings.options["username"], settings.options["port"]) == ("u", 2222)
-    assert settings.place.credentials == ("FSSPEC_SFTP_PORT", "FSSPEC_SFTP_USERNAME")
+    assert settings.location.credentials == ("FSSPEC_SFTP_PORT", "FSSPEC_SFTP_USERNAME")
 
 
 def test_settings_print_no_values():

@@ -97,7 +97,7 @@ class Credentials:
 
 
 async def test_google_is_asked_by_its_json_api_with_the_token_of_the_moment(monkeypatch):
-    monkeypatch.setattr("podferry.storage.credentials.refresh.RENEW_SECONDS", 0)
+    monkeypatch.setattr("podferry.storage.credentials.refresh.REFRESH_SECONDS", 0)
     heads = heads_of(Uri("gs", "bucket", "run"), Credentials())
     with pytest.raises(CredentialsMissing, match="no token"):
         heads.build(ENTRY, 0, 10)

@@ -279,7 +279,7 @@ class Plain:
     """How a store is asked that signs nothing."""
 
     def __init__(self, port, checksum_needs_head, bundle=""):
-        self.origin = Origin("127.0.0.1", port, tls=bool(bundle), bundle=bundle)
+        self.origin = Origin("127.0.0.1", port, tls=bool(bundle), ca_bundle=bundle)
         self.checksum_needs_head = checksum_needs_head
 
     async def prepare(self, entries):

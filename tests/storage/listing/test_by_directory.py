@@ -9,8 +9,8 @@ from podferry.contract.errors import Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
-from podferry.storage.listing import by_directory as levels
-from podferry.storage.listing.by_directory import CONCURRENCY, all_entries, full_depth
+from podferry.storage.listing import by_directory
+from podferry.storage.listing.by_directory import CONCURRENCY, list_entries, splitting_depth
 from podferry.storage.memory.store import Content, Fault, MemoryStore
 from podferry.storage.object_names import join
 
@@ -18,10 +18,10 @@ NAMES = st.from_regex(r"([ab]{1,2}/){0,3}[a-c]{1,3}", fullmatch=True)
 
 
 class Directories(MemoryStore):
-    """A store that lists a level; notes what it is asked, and how much of that at once."""
+    """Lists one directory; records its calls and how many ran in parallel."""
 
     def __init__(self, names, hidden=()):
-        super().__init__(parse_uri("memory://levels/d"), Content())
+        super().__init__(parse_uri("memory://directories/d"), Content())
         self.content.objects.update({f"d/{name}": b"1" for name in names})
         self.calls, self.hidden, self.running, self.most = [], hidden, 0, 0
 
@@ -36,8 +36,8 @@ class Directories(MemoryStore):
         finally:
             self.running -= 1
 
-    async def level(self, prefix=""):
-        self.calls.append(("level", prefix))
+    async def list_directory(self, prefix=""):
+        self.calls.append(("list_directory", prefix))
         children = [child for child in await self.children(prefix) if child not in self.hidden]
         files = [join(prefix, child) for child in children if not child.endswith("/")]
         below = [child.rstrip("/") for child in children if child.endswith("/")]
@@ -46,8 +46,8 @@ class Directories(MemoryStore):
 
 def shorten(patch):
     """Listings are long from 6 objects on, directories full from 2 on."""
-    for name, value in (("LONG", 6), ("FULL", 2), ("MAX_DIRECTORIES", 12)):
-        patch.setattr(levels, name, value)
+    for name, value in (("LONG_LISTING_OBJECTS", 6), ("MIN_DIRECTORY_OBJECTS", 2), ("MAX_DIRECTORIES", 12)):
+        patch.setattr(by_directory, name, value)
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ async def plainly(store):
 
 
 async def both(store):
-    return sorted(await all_entries(store)) == await plainly(store)
+    return sorted(await list_entries(store)) == await plainly(store)
 
 
 @given(st.sets(NAMES, max_size=40))
@@ -73,35 +73,39 @@ def test_in_parts_or_not_the_same_is_found(names):
 
 async def test_full_directories_are_listed_beside_one_another(short):
     store = Directories([f"{a}/{b}/{n}" for a in "abc" for b in "def" for n in range(4)] + ["z"])
-    assert sorted(await all_entries(store)) == await plainly(store)
-    assert store.calls[:2] == [("entries", ""), ("level", "")]
-    assert set(store.calls[2:5]) == {("level", "a"), ("level", "b"), ("level", "c")}
+    assert sorted(await list_entries(store)) == await plainly(store)
+    assert store.calls[:2] == [("entries", ""), ("list_directory", "")]
+    assert set(store.calls[2:5]) == {
+        ("list_directory", "a"),
+        ("list_directory", "b"),
+        ("list_directory", "c"),
+    }
     assert sorted(store.calls[5:]) == [("entries", f"{a}/{b}") for a in "abc" for b in "def"]
     assert store.most == CONCURRENCY
 
 
 async def test_many_small_directories_are_not_listed_one_by_one(short):
     store = Directories([f"{number:03}/x" for number in range(100)])
-    await all_entries(store)
+    await list_entries(store)
     assert store.calls == [("entries", "")]
 
 
 async def test_more_directories_than_the_first_ones_promise(short):
     store = Directories([f"a/{number}" for number in range(6)] + [f"b{number}/x" for number in range(20)])
-    assert sorted(await all_entries(store)) == await plainly(store)
-    assert store.calls == [("entries", ""), ("level", ""), ("entries", "")]
+    assert sorted(await list_entries(store)) == await plainly(store)
+    assert store.calls == [("entries", ""), ("list_directory", ""), ("entries", "")]
 
 
 async def test_what_no_directory_shows_is_found_all_the_same(short):
     store = Directories([f"{a}/{n}" for a in "ab" for n in range(4)], hidden=("a/",))
-    assert sorted(await all_entries(store)) == await plainly(store)
+    assert sorted(await list_entries(store)) == await plainly(store)
 
 
 async def test_the_first_failure_ends_all_and_is_told_as_it_is(short):
     store = Directories([f"{a}/{n}" for a in "abcdefg" for n in range(4)])
     store.faults.append(Fault("entries", "c", error=Unavailable.of("gone")))
     with pytest.raises(Unavailable, match="gone"):
-        await all_entries(store)
+        await list_entries(store)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +121,7 @@ async def test_the_first_failure_ends_all_and_is_told_as_it_is(short):
     ],
 )
 def test_how_deep_directories_are_full(short, names, depth):
-    assert full_depth([Entry(name, 1) for name in names]) == depth
+    assert splitting_depth([Entry(name, 1) for name in names]) == depth
 
 
 async def test_a_level_of_an_object_store_is_as_its_listing(fresh_s3, config, quick):
@@ -126,15 +130,15 @@ async def test_a_level_of_an_object_store_is_as_its_listing(fresh_s3, config, qu
     for name in names:
         await store.write(name, b"" if name == "empty" else name.encode())
     listed = {entry.name: entry async for entry in store.entries()}
-    objects, directories = await store.level()
+    objects, directories = await store.list_directory()
     assert {entry.name: entry for entry in objects} == {
         name: listed[name] for name in ("z+z", "a b.txt", "empty")
     }
     assert sorted(directories) == ["a b", "ä%"]
-    objects, directories = await store.level("a b")
+    objects, directories = await store.list_directory("a b")
     assert sorted(objects) == [listed[f"a b/{n}"] for n in range(3)]
-    assert await store.level("ä%") == ([], ["x"])
-    assert isinstance(store, levels.ListsByDirectory)
+    assert await store.list_directory("ä%") == ([], ["x"])
+    assert isinstance(store, by_directory.ListsByDirectory)
     await store.close()
 
 
@@ -144,5 +148,5 @@ async def test_a_long_listing_of_an_object_store(s3, fresh_s3, config, quick, sh
         s3.put_object(Bucket="bucket", Key=f"{fresh_s3.key}/{folder}/{number}", Body=b"1")
     for marker in ("a/", "m/", ""):
         s3.put_object(Bucket="bucket", Key=f"{fresh_s3.key}/{marker}", Body=b"")
-    assert sorted(await all_entries(store)) == sorted([entry async for entry in store.entries()])
+    assert sorted(await list_entries(store)) == sorted([entry async for entry in store.entries()])
     await store.close()

@@ -81,9 +81,9 @@ async def test_an_upload_whose_file_is_gone_is_not_known(store, root):
     upload, receipts = await sent(store)
     (hidden,) = files(root)
     hidden.unlink()
-    with pytest.raises(NotFound, match="no longer known"):
+    with pytest.raises(NotFound, match="no longer knows"):
         await store.multipart.send("d/big", upload, 1, DATA[0])
-    with pytest.raises(NotFound, match="no longer known"):
+    with pytest.raises(NotFound, match="no longer knows"):
         await store.multipart.complete("d/big", upload, receipts)
     assert files(root) == []
 

@@ -158,7 +158,7 @@ async def test_a_destination_that_is_a_file_is_said_so(store, root):
 
 
 async def test_a_top_that_is_a_file_is_said_so(monkeypatch, tmp_path):
-    monkeypatch.setattr("podferry.storage.local.store.TOP", tmp_path)
+    monkeypatch.setattr("podferry.storage.local.store.ROOT", tmp_path)
     (tmp_path / "disk").touch()
     text = await refused(LocalStore(parse_uri("/disk/run")).write("a", b"x"), BucketNotFound)
     assert text.startswith(f"{tmp_path}/disk is a file, not a directory. ")

@@ -229,11 +229,11 @@ async def test_keys_that_are_exchanged_sign_later_requests(answering, quick, mon
             text="1", headers={"Last-Modified": "Sat, 21 Nov 2026 17:00:00 GMT", "ETag": '"a"'}
         )
 
-    monkeypatch.setattr("podferry.storage.obstore.client.RENEW_SECONDS", 0.0)
+    monkeypatch.setattr("podferry.storage.obstore.client.REFRESH_SECONDS", 0.0)
     endpoint = await answering(answer)
-    for renewed in (None, lambda: dict(held)):
+    for reload_credentials in (None, lambda: dict(held)):
         held.update(KEYS)
-        config = StoreConfig(endpoint=endpoint, credentials=KEYS, renewed=renewed)
+        config = StoreConfig(endpoint=endpoint, credentials=KEYS, reload_credentials=reload_credentials)
         store = open_store(parse_uri("s3://bucket/x"), config, quick)
         await store.read("a")
         held["AWS_ACCESS_KEY_ID"] = "renewed"

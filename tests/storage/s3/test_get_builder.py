@@ -35,8 +35,10 @@ def lines_of(head):
     return first, {name.lower(): value for name, value in pairs}
 
 
-def heads_of(key="", endpoint=ENDPOINT, held=KEYS, renewed=None, scheme="s3", **variables):
-    config = StoreConfig(endpoint=endpoint, credentials={**held, **variables}, renewed=renewed)
+def heads_of(key="", endpoint=ENDPOINT, held=KEYS, reload_credentials=None, scheme="s3", **variables):
+    config = StoreConfig(
+        endpoint=endpoint, credentials={**held, **variables}, reload_credentials=reload_credentials
+    )
     return get_builder_for(s3_access(Uri(scheme, "bucket", key), config))
 
 
@@ -108,9 +110,9 @@ def test_baidus_store_is_asked_as_amazons():
 
 
 async def test_renewed_keys_sign_what_comes_after(monkeypatch):
-    monkeypatch.setattr("podferry.storage.credentials.refresh.RENEW_SECONDS", 0)
+    monkeypatch.setattr("podferry.storage.credentials.refresh.REFRESH_SECONDS", 0)
     held = dict(KEYS)
-    heads = await prepared(renewed=lambda: held)
+    heads = await prepared(reload_credentials=lambda: held)
     old = lines_of(heads.build(Entry("a", 1), 0, 1))[1]["authorization"]
     held = {**KEYS, "AWS_ACCESS_KEY_ID": "newer", "AWS_SESSION_TOKEN": "token"}
     assert lines_of(heads.build(Entry("a", 1), 0, 1))[1]["authorization"].startswith(old[:40])
@@ -122,7 +124,7 @@ async def test_renewed_keys_sign_what_comes_after(monkeypatch):
 
 async def test_keys_are_not_read_for_every_batch():
     read = []
-    heads = heads_of(renewed=lambda: read.append(1) or KEYS)
+    heads = heads_of(reload_credentials=lambda: read.append(1) or KEYS)
     await asyncio.gather(heads.prepare([]))
     await heads.prepare([])
     assert len(read) == 1
@@ -155,7 +157,7 @@ def container(monkeypatch):
         return answers[0]
 
     monkeypatch.setattr(S3CredentialsProvider, "load", keys)
-    monkeypatch.setattr("podferry.storage.credentials.refresh.RENEW_SECONDS", 0)
+    monkeypatch.setattr("podferry.storage.credentials.refresh.REFRESH_SECONDS", 0)
     return held, answers
 
 

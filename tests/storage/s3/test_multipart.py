@@ -19,12 +19,12 @@ from podferry.contract.errors import (
     Unavailable,
 )
 from podferry.contract.uri import Uri
-from podferry.storage.checksum.checksums import crc64, whole_of
+from podferry.storage.checksum.checksums import crc64, object_checksum
 from podferry.storage.factory import open_store
 from podferry.storage.multipart import UploadedPart
 from podferry.storage.s3.credentials import credentials_provider
 from podferry.storage.s3.endpoint import s3_access
-from podferry.storage.s3.multipart import completion, tag_of
+from podferry.storage.s3.multipart import completion_xml, multipart_etag
 from podferry.storage.s3.sigv4 import UNSIGNED_PAYLOAD
 from podferry.storage.store import StoreConfig
 
@@ -103,8 +103,8 @@ async def served():
 async def opened(quick):
     stores = []
 
-    def opened(endpoint, held=KEYS, renewed=None, **limits):
-        config = StoreConfig(endpoint=endpoint, credentials=dict(held), renewed=renewed)
+    def opened(endpoint, held=KEYS, reload_credentials=None, **limits):
+        config = StoreConfig(endpoint=endpoint, credentials=dict(held), reload_credentials=reload_credentials)
         stores.append(
             open_store(Uri("s3", "bucket", "run"), config, msgspec.structs.replace(quick, **limits))
         )
@@ -256,10 +256,10 @@ async def test_what_may_help_is_tried_again(server, parts, fails):
 @pytest.mark.parametrize(
     ("found", "ours"),
     [
-        (there(x_amz_checksum_crc64nvme="AAAAAAAAAAA=", ETag=tag_of([RECEIPT])), False),
-        (there(ETag=tag_of([RECEIPT])), True),
+        (there(x_amz_checksum_crc64nvme="AAAAAAAAAAA=", ETag=multipart_etag([RECEIPT])), False),
+        (there(ETag=multipart_etag([RECEIPT])), True),
         (there(ETag='"0-1"'), False),
-        (there(11, ETag=tag_of([RECEIPT])), False),
+        (there(11, ETag=multipart_etag([RECEIPT])), False),
         (lambda: error(404, "NoSuchKey"), False),
         (lambda: error(403, "AccessDenied"), False),
     ],
@@ -270,7 +270,7 @@ async def test_a_lost_answer_to_a_completion_is_found_out(server, parts, found, 
     if ours:
         await parts.complete("a", "crc64nvme:id", [RECEIPT])
         return
-    with pytest.raises(NotFound, match="Begin it anew"):
+    with pytest.raises(NotFound, match="Start it again"):
         await parts.complete("a", "crc64nvme:id", [RECEIPT])
 
 
@@ -279,7 +279,7 @@ async def test_a_lost_answer_to_a_completion_is_found_out(server, parts, found, 
 )
 async def test_a_completion_that_is_answered_falsely_is_found_out(server, parts, found):
     server.answers["stat"] = [found]
-    with pytest.raises(NotFound, match="Begin it anew"):
+    with pytest.raises(NotFound, match="Start it again"):
         await parts.complete("a", "crc64nvme:id", [RECEIPT])
 
 
@@ -348,7 +348,7 @@ async def test_a_part_that_was_damaged_on_the_way_is_never_kept(server, served, 
 
 def b64(checksum):
     return (
-        completion([UploadedPart(1, "", checksum, 1)], checksums=True)
+        completion_xml([UploadedPart(1, "", checksum, 1)], checksums=True)
         .decode()
         .split("NVME>")[1]
         .split("<")[0]
@@ -430,8 +430,8 @@ async def test_anonymous_requests_are_not_signed(server, served, opened):
 async def test_virtual_hosts_where_they_are_asked_for(server, served, opened):
     endpoint = (await served(server.answer)).replace("127.0.0.1", "localhost")
     parts = opened(endpoint, {**KEYS, "AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "true"}, retries=0)
-    assert parts._requests._url == endpoint.replace("http://", "http://bucket.")
-    assert opened(endpoint)._requests._url == f"{endpoint}/bucket"
+    assert parts._client._url == endpoint.replace("http://", "http://bucket.")
+    assert opened(endpoint)._client._url == f"{endpoint}/bucket"
 
 
 def access(held):
@@ -503,13 +503,13 @@ def test_an_object_of_several_parts_has_amazons_tag():
     md5 = [hashlib.md5(data, usedforsecurity=False) for data in (b"a", b"b")]
     receipts = [UploadedPart(i + 1, f'"{item.hexdigest()}"', 0, 1) for i, item in enumerate(md5)]
     joined = hashlib.md5(b"".join(item.digest() for item in md5), usedforsecurity=False).hexdigest()
-    assert tag_of(receipts) == f'"{joined}-2"'
-    assert tag_of([msgspec.structs.replace(receipts[0], tag='"opaque"'), receipts[1]]) == ""
-    assert whole_of([]).size == 0
+    assert multipart_etag(receipts) == f'"{joined}-2"'
+    assert multipart_etag([msgspec.structs.replace(receipts[0], tag='"opaque"'), receipts[1]]) == ""
+    assert object_checksum([]).size == 0
 
 
 def test_completions_escape_what_servers_call_their_parts():
-    body = completion([UploadedPart(1, '"<&>"', 1, 2)], checksums=False)
+    body = completion_xml([UploadedPart(1, '"<&>"', 1, 2)], checksums=False)
     assert b"<ETag>&quot;&lt;&amp;&gt;&quot;</ETag><PartNumber>1</PartNumber></Part>" in body
 
 

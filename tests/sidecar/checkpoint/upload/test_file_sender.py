@@ -182,7 +182,7 @@ async def test_an_upload_that_was_forgotten_while_no_worker_ran_is_begun_anew(ri
 async def test_a_store_that_forgets_every_upload_is_told(rig, pin):
     pinned = pin()
     rig.faults.append(Fault("complete", "*/s/a", times=99, forget=True))
-    with pytest.raises(NotFound, match="no longer known"):
+    with pytest.raises(NotFound, match="no longer knows"):
         await rig.uploader().upload(pinned)
 
 
