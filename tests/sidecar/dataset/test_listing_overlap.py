@@ -284,14 +284,14 @@ async def test_an_object_that_is_listed_anew_with_another_content_is_fetched_ane
     """As where a listing is begun again by directories, and something was written between the two."""
     place.changed["d/04"] = [Entry("d/00", len(FILES["d/00"]), "an older tag")]
     place.pauses["e/last"] = [lambda: place.until(*SMALL)]
-    original = listing.all_entries
+    original = listing.list_entries
 
     async def newest(store, seen):
         found = await original(store, seen)
         return [entry for entry in found if entry.tag != "an older tag"]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(listing, "all_entries", newest)
+        patch.setattr(listing, "list_entries", newest)
         one = await work()
         await one.plan()
     await finished(one, tmp_path)
