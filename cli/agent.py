@@ -1,4 +1,4 @@
-"""`podferry agent`: parses all that an agent is told, once, and starts the worker."""
+"""`podferry agent --worker`: parses the agent's configuration once, and runs the agent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 import click
 import uvloop
 
-from podferry.cli.named_options import split_named
+from podferry.cli.named_options import split_dataset_name
+from podferry.cli.supervise import DEFAULT_PORT
 from podferry.contract.api import SPEC_VARIABLE
 from podferry.contract.errors import FerryError
 from podferry.contract.spec_json import decode_spec
@@ -26,7 +27,7 @@ DIRECTORY = click.Path(path_type=Path, file_okay=False)
 
 
 class NamedDirectory(click.ParamType[tuple[str, Path]]):
-    """`DIR` of the dataset without a name, or `NAME=DIR`; a name never holds a slash."""
+    """`DIR` for the unnamed dataset, or `NAME=DIR`; a name never contains a slash."""
 
     name = "[NAME=]DIR"
 
@@ -34,7 +35,7 @@ class NamedDirectory(click.ParamType[tuple[str, Path]]):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, Path]:
         """See `click.ParamType`."""
-        name, directory = split_named(value)
+        name, directory = split_dataset_name(value)
         return name, DIRECTORY.convert(directory, param, ctx)
 
 
@@ -42,42 +43,62 @@ NAMED_DIRECTORY = NamedDirectory()
 
 
 @click.command()
-@click.option("--worker", is_flag=True, hidden=True, help="Run the worker itself, without its supervisor.")
+@click.option("--worker", is_flag=True, hidden=True, help="Run the worker without its supervisor.")
 @click.option("--spec", envvar=SPEC_VARIABLE, required=True, help="The ferry spec as JSON.")
-@click.option("--control-dir", type=DIRECTORY, required=True, help="The agent's own directory.")
-@click.option("--dataset-dir", type=NAMED_DIRECTORY, multiple=True, help="The stage of a dataset.")
+@click.option("--control-dir", type=DIRECTORY, required=True, help="The agent's private directory.")
 @click.option(
-    "--claim-dir", type=NAMED_DIRECTORY, multiple=True, help="Says whose a stage is; lives as long as it."
+    "--dataset-dir", type=NAMED_DIRECTORY, multiple=True, help="Staging directory of a dataset. Repeatable."
 )
-@click.option("--checkpoint-dir", type=DIRECTORY, help="What the trainer writes.")
-@click.option("--pins-dir", type=DIRECTORY, help="On the same file system, out of the trainer's reach.")
-@click.option("--output-dir", type=DIRECTORY, help="What the trainer writes and is uploaded as it is.")
+@click.option(
+    "--claim-dir",
+    type=NAMED_DIRECTORY,
+    multiple=True,
+    help="Directory of the staging lock and manifest; must outlive the agent. Repeatable.",
+)
+@click.option("--checkpoint-dir", type=DIRECTORY, help="Directory to which the trainer writes checkpoints.")
+@click.option(
+    "--pins-dir",
+    type=DIRECTORY,
+    help="Directory for hard links, on the file system of --checkpoint-dir, out of the trainer's reach.",
+)
+@click.option("--output-dir", type=DIRECTORY, help="Directory to which the trainer writes outputs.")
 @click.option(
     "--dataset-secret-dir",
     type=NAMED_DIRECTORY,
     multiple=True,
-    help="A mounted Secret; else the environment counts.",
+    help="Mounted Secret with the dataset's credentials. Repeatable.  [default: the environment]",
 )
-@click.option("--checkpoint-secret-dir", type=DIRECTORY, help="The same for checkpoints.")
-@click.option("--output-secret-dir", type=DIRECTORY, help="The same for outputs.")
-@click.option("--temporary-dir", "temporary", type=DIRECTORY, multiple=True, help="Removed at the end.")
+@click.option(
+    "--checkpoint-secret-dir", type=DIRECTORY, help="Mounted Secret with the checkpoints' credentials."
+)
+@click.option("--output-secret-dir", type=DIRECTORY, help="Mounted Secret with the outputs' credentials.")
+@click.option(
+    "--temporary-dir",
+    "temporary",
+    type=DIRECTORY,
+    multiple=True,
+    help="Directory to remove at the end. Repeatable.",
+)
 @click.option("--run-id", help="KFP's run id.")
-@click.option("--grace", type=float, default=30.0, show_default=True, help="Seconds that a drain may take.")
-@click.option("--polling", is_flag=True, help="Scan in intervals even where inotify works.")
-@click.option("--in-pod", is_flag=True, help="Remedies name annotations.")
-@click.option("--port", type=int, help="Port on loopback.  [default: 8471]")
-@click.option("--ending", is_flag=True, hidden=True, help="Drain at once: the pod is ending.")
-@click.option("--listen-fd", type=int, help="A listening socket to use instead of a port.")
-@click.option("--until-stdin-closes", is_flag=True, help="End when standard input does.")
-@click.option("--log-level", type=click.Choice(sorted(LEVELS)), default="info", show_default=True)
+@click.option("--grace", type=float, default=30.0, show_default=True, help="Maximum seconds for a drain.")
+@click.option("--polling", is_flag=True, help="Scan at intervals, without inotify.")
+@click.option("--in-pod", is_flag=True, help="Word error messages for pods (annotations, not CLI options).")
+@click.option("--port", type=int, help=f"Port on loopback.  [default: {DEFAULT_PORT}]")
+@click.option("--ending", is_flag=True, hidden=True, help="Drain at once: the pod is terminating.")
+@click.option("--listen-fd", type=int, help="File descriptor of a listening socket, instead of --port.")
+@click.option("--until-stdin-closes", is_flag=True, help="Exit when standard input closes.")
+@click.option(
+    "--log-level", type=click.Choice(sorted(LEVELS)), default="info", show_default=True, help="Log level."
+)
 def command(**options: Any) -> int:
-    """Run the agent: the sidecar's command."""
+    """Run the agent: the command of the sidecar."""
     configure_logs(options["log_level"])
     try:
-        config = parse(options)
+        config = parse_config(options)
     except FerryError as error:
         raise click.UsageError(str(error)) from error
-    if config.spec.datasets or config.spec.checkpoints is not None:  # which may be restored
+    # A checkpoint may be restored, which needs the workers as well.
+    if config.spec.datasets or config.spec.checkpoints is not None:
         prefork()
     listener = socket.socket(fileno=options["listen_fd"])
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -85,11 +106,11 @@ def command(**options: Any) -> int:
     return 0
 
 
-def parse(options: Mapping[str, Any]) -> AgentConfig:
-    """Options and environment as one frozen value.
+def parse_config(options: Mapping[str, Any]) -> AgentConfig:
+    """Turn options and environment into one frozen value.
 
     Raises:
-        InvalidWish, Corrupt, FormatTooNew: Everything that is wrong.
+        InvalidSpec, Corrupt, FormatTooNew: All errors in them.
     """
     spec = decode_spec(options["spec"].encode(), SPEC_VARIABLE)
     directories = Directories(

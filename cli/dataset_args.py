@@ -1,4 +1,4 @@
-"""What an argument of `podferry dataset …` means: its files, what names them, and what changed."""
+"""Resolves the argument of `podferry dataset …`: its files, its reference, and what changed since."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from podferry.cli import output as printing
-from podferry.cli.options import config_of, local_path, reference, run
+from podferry.cli.options import parse_dataset, parse_local_path, run_async, store_config_of
+from podferry.cli.output import count_of, print_note
 from podferry.contract.errors import Changed, Problem
 from podferry.contract.manifest import Manifest, decode_manifest
 from podferry.contract.quantity import format_bytes
@@ -20,107 +20,105 @@ from podferry.sidecar.dataset.selection import Selection, open_selected, part_of
 from podferry.storage.listing.dataset import check_frozen
 from podferry.storage.store import StoreConfig
 
-PROBED = 4096
-"""Bytes of a local file that tell whether it is a manifest."""
+MANIFEST_PROBE_BYTES = 4096
+"""Bytes at the start of a local file that show whether it is a manifest."""
 
 
 class ListedDataset(msgspec.Struct, frozen=True):
-    """A dataset, or what was selected of it, and what it is called.
+    """A dataset, or the selected files of it.
 
     Attributes:
-        manifest: The files, of a shard where one is asked for, of a pack those that are in it.
-        named: What a reference names: the whole selection, of a pack its objects.
-        changed: How it differs from the reference that was asked for.
+        manifest: The selected files: for a shard only its files, for a pack the files in it.
+        frozen: What the reference covers: the entire selection, for a pack its objects.
+        changed: How it differs from the requested reference.
     """
 
     manifest: Manifest
-    named: Manifest
+    frozen: Manifest
     changed: tuple[Problem, ...] = ()
 
     @property
     def reference(self) -> Reference:
-        """What names the dataset as it is now."""
-        return reference_to(self.named)
+        """The reference to the dataset in its current state."""
+        return reference_to(self.frozen)
 
 
-def load(
+def load_dataset(
     text: str,
     include: tuple[tuple[str, ...], ...] = (),
     exclude: tuple[tuple[str, ...], ...] = (),
     shard: Shard | None = None,
     **access: Any,
 ) -> ListedDataset:
-    """What an argument means.
+    """List the dataset that an argument names.
 
     Args:
         text: A URI, a reference, a path, or the path of a manifest.
-        include: Lists of globs, as the options have them.
-        exclude: The same.
-        shard: The part of it.
-        **access: See `config_of`.
+        include: Lists of globs, one per option.
+        exclude: Lists of globs, one per option.
+        shard: List only this shard.
+        **access: See `store_config_of`.
 
     Raises:
-        EmptyDataset, Refused, Corrupt, FormatTooNew, InvalidWish and the store's errors: Why it cannot be
-            listed.
+        EmptyDataset, Refused, Corrupt, FormatTooNew, InvalidSpec and the store's errors: It cannot be listed.
     """
     selection = Selection(sum(include, ()), sum(exclude, ()))
-    path = local_path(text)
+    path = parse_local_path(text)
     if path is not None and _is_manifest(path):
-        whole = decode_manifest(path.read_bytes(), str(path))
-        manifest = selected(whole, parse_uri(whole.uri), selection)
+        frozen = decode_manifest(path.read_bytes(), str(path))
+        manifest = selected(frozen, parse_uri(frozen.uri), selection)
         return ListedDataset(part_of(manifest, shard), manifest)
-    asked = reference(text)
-    return run(_listed(asked, selection, shard, config_of(**access)))
+    return run_async(_list_dataset(parse_dataset(text), selection, shard, store_config_of(**access)))
 
 
-async def _listed(
-    asked: Reference, selection: Selection, shard: Shard | None, config: StoreConfig
+async def _list_dataset(
+    reference: Reference, selection: Selection, shard: Shard | None, config: StoreConfig
 ) -> ListedDataset:
-    dataset = await open_selected(asked.uri, selection, config, Unpack.AUTO)
+    dataset = await open_selected(reference.uri, selection, config, Unpack.AUTO)
     await dataset.store.close()
-    named = dataset.named
+    frozen = dataset.named
     if dataset.pack is not None:
-        printing.say(f"note: packed into {named.files:,} objects of {format_bytes(named.bytes)}; its files:")
-    part = part_of(dataset.manifest, shard)
-    return ListedDataset(part, named, tuple(_changes(asked, named)))
+        print_note(f"note: packed into {frozen.files:,} objects of {format_bytes(frozen.bytes)}; its files:")
+    manifest = part_of(dataset.manifest, shard)
+    return ListedDataset(manifest, frozen, tuple(_changes(reference, frozen)))
 
 
-def _changes(asked: Reference, manifest: Manifest) -> Iterator[Problem]:
-    """How a dataset differs from what a reference promises: its digest, else the figures it tells."""
+def _changes(reference: Reference, manifest: Manifest) -> Iterator[Problem]:
+    """Compare a dataset with a reference: its digest, or the number of bytes and files."""
     try:
-        check_frozen(asked, manifest)
+        check_frozen(reference, manifest)
     except Changed as error:
+        difference = _difference(reference, manifest)
         yield from (
-            msgspec.structs.replace(problem, measured=f"{_difference(asked, manifest)}; {problem.measured}")
+            msgspec.structs.replace(problem, measured=f"{difference}; {problem.measured}")
             for problem in error.problems
         )
         return
-    told = (("bytes", asked.bytes, manifest.bytes), ("files", asked.files, manifest.files))
-    remedy = "Freeze the dataset again with `podferry dataset freeze`"
-    for name, said, found in told:
-        if said is not None and said != found:
-            what = f"the reference to {asked.uri} tells another number of {name} than there are"
-            yield Problem(what, f"{name}={said}; there are {found:,}", remedy)
+    counts = (("bytes", reference.bytes, manifest.bytes), ("files", reference.files, manifest.files))
+    for unit, expected, found in counts:
+        if expected is not None and expected != found:
+            what = f"the reference to {reference.uri} has a different number of {unit} than the dataset"
+            remedy = "Freeze the dataset again with `podferry dataset freeze`"
+            yield Problem(what, f"{unit}={expected}; there are {found:,}", remedy)
 
 
-def _difference(asked: Reference, manifest: Manifest) -> str:
-    """What changed, as far as the figures tell."""
-    files = _more("files", manifest.files - asked.files) if asked.files is not None else ""
-    count = _more("bytes", manifest.bytes - asked.bytes) if asked.bytes is not None else ""
-    if not files and not count and None not in {asked.files, asked.bytes}:
+def _difference(reference: Reference, manifest: Manifest) -> str:
+    """What changed, according to the numbers of files and bytes in the reference."""
+    files = _more("file", manifest.files - reference.files) if reference.files is not None else ""
+    size = _more("byte", manifest.bytes - reference.bytes) if reference.bytes is not None else ""
+    if not files and not size and None not in {reference.files, reference.bytes}:
         return "as many files and bytes, but names, sizes or contents differ"
-    return " and ".join(filter(None, (files, count))) or "the list of files differs"
+    return " and ".join(filter(None, (files, size))) or "the list of files differs"
 
 
-def _more(what: str, by: int) -> str:
-    unit = what.removesuffix("s") if abs(by) == 1 else what
-    return f"{abs(by):,} {unit} {'more' if by > 0 else 'fewer'}" if by else ""
+def _more(noun: str, difference: int) -> str:
+    return f"{count_of(abs(difference), noun)} {'more' if difference > 0 else 'fewer'}" if difference else ""
 
 
 def _is_manifest(path: Path) -> bool:
-    """Whether a local file looks like a manifest; to mean the file itself, write file:///its/path."""
+    """Whether a local file looks like a manifest. Write file:///its/path for the file itself."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        head = file.read(PROBED)
+        head = file.read(MANIFEST_PROBE_BYTES)
     return head.lstrip().startswith(b"{") and b'"digest"' in head and b'"uri"' in head

@@ -1,7 +1,6 @@
-"""`podferry dataset get URI DIRECTORY`: the prefetch alone, in this process.
+"""`podferry dataset get URI DIRECTORY`: downloads a dataset, in this process.
 
-A program of its own that starts at once: it parses its own words, and what only some datasets need is loaded
-where they need it.
+It starts without click, and imports code for special datasets only when one needs it.
 """
 
 from __future__ import annotations
@@ -29,42 +28,42 @@ from podferry.sidecar.launch.local_spec import local_spec
 from podferry.sidecar.runtime.concurrency import retry
 
 PROGRAM = "podferry dataset get"
-DESCRIPTION = """Bring a dataset into DIRECTORY: whole, or not at all where it does not fit.
+DESCRIPTION = """Download a dataset into DIRECTORY, completely, or not at all if it does not fit.
 
-A repetition fetches what is missing, and removes what the dataset no longer has. What podferry has to
-remember of DIRECTORY lies beside it, in DIRECTORY.podferry."""
+Run it again to resume: it fetches what is missing, continues partial files, and removes files that the
+dataset no longer has. podferry keeps its state in DIRECTORY.podferry, next to DIRECTORY."""
 OPTIONS_OF_GET = (
     *("dataset", "dataset_path", "--include", "--exclude", "--shard", "--unpack", "--file-mode"),
     *("--endpoint", "--region", "--secret-dir"),
 )
-REFUSED = 1
-"""Exit code where it ends with an error of ours, as other verbs have it."""
+FAILED = 1
+"""Exit code after an error, as for the other verbs."""
 
 
-def main(words: list[str]) -> int:
-    """Parse, bring, and say how it was; the exit code."""
+def main(arguments: list[str]) -> int:
+    """Parse, download, print a summary; return the exit code."""
     try:
-        wishes = vars(_parser().parse_args(words))
+        options = vars(_parser().parse_args(arguments))
     except SystemExit as end:
         return int(end.code or 0)
-    began = time.monotonic()
+    started = time.monotonic()
     prefork()
     try:
-        work = _work(wishes, wishes.pop("secret_dir"))
+        job = _dataset_job(options, options.pop("secret_dir"))
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_bring(work))
+            runner.run(_download(job))
     except FerryError as error:
         for problem in error.problems:
             print(f"podferry: {problem}", file=sys.stderr)
-        return REFUSED
-    print(closing_line(work.status, time.monotonic() - began))
+        return FAILED
+    print(summary(job.status, time.monotonic() - started))
     return 0
 
 
-def closing_line(status: DatasetStatus, seconds: float) -> str:
-    """What was brought, in how many seconds, listing included, and at how many millions of bytes a second."""
-    came = status.transfer.bytes - status.transfer.discarded
-    rate = f" ({came / 1e6 / seconds:.0f} MB/s)" if came else ""
+def summary(status: DatasetStatus, seconds: float) -> str:
+    """Files, bytes, seconds (listing included) and the rate in millions of bytes per second."""
+    received = status.transfer.bytes - status.transfer.discarded
+    rate = f" ({received / 1e6 / seconds:.0f} MB/s)" if received else ""
     kept = f", {status.files_kept:,} of them kept" if status.files_kept else ""
     files = f"{status.files:,} file{'s' * (status.files != 1)}"
     return f"{files}, {format_bytes(status.bytes)} in {seconds:.2f} s{rate} at {status.path}{kept}"
@@ -80,36 +79,37 @@ def _parser() -> argparse.ArgumentParser:
     return add_options(parser, *OPTIONS_OF_GET)
 
 
-def _work(wishes: dict[str, Any], secret: Path | None) -> DatasetJob:
-    # The base is for parts without a path, and this one has its own.
-    [spec] = local_spec(wishes, [], Path()).datasets
+def _dataset_job(options: dict[str, Any], secret_dir: Path | None) -> DatasetJob:
+    # The base directory is for datasets without a path, and this one has a path.
+    [spec] = local_spec(options, [], Path()).datasets
     directory = Path(spec.path)
     InvalidSpec.raise_any(filter(None, [ensure_dir(directory)]))
-    return DatasetJob(spec, DatasetPlacement(directory, sibling_dir(directory), secret), PrefetchSettings())
+    placement = DatasetPlacement(directory, sibling_dir(directory), secret_dir)
+    return DatasetJob(spec, placement, PrefetchSettings())
 
 
-async def _bring(work: DatasetJob) -> None:
+async def _download(job: DatasetJob) -> None:
     try:
         try:
-            placed = await retry(PrefetchSettings().attempts, work.plan)
-            refuse_unless_fits([placed], in_pod=False)
+            planned = await retry(PrefetchSettings().attempts, job.plan)
+            refuse_unless_fits([planned], in_pod=False)
         except FerryError:
-            work.abandon()
+            job.abandon()
             raise
         with prefetch_bars() as bars:
-            showing = asyncio.create_task(_show(work, bars))
+            showing = asyncio.create_task(_show_progress(job, bars))
             try:
-                await work.fetch(lines=False)
+                await job.fetch(lines=False)
             finally:
                 showing.cancel()
     finally:
-        await work.close()
+        await job.close()
         await release_idle()
 
 
-async def _show(work: DatasetJob, bars: PrefetchBars) -> None:
-    status = Status(stage=AgentPhase.PREFETCHING, datasets=[work.status])
+async def _show_progress(job: DatasetJob, bars: PrefetchBars) -> None:
+    status = Status(stage=AgentPhase.PREFETCHING, datasets=[job.status])
     while True:
-        work.report.refresh()
+        job.report.refresh()
         bars.show(status)
         await asyncio.sleep(bars.poll_seconds)

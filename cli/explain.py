@@ -1,4 +1,4 @@
-"""`podferry explain`: what a pod's annotations mean, and the memory that they cost."""
+"""`podferry explain`: shows what a pod's annotations mean and how much memory they cost."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 import click
 import msgspec
 
-from podferry.cli import output as printing
-from podferry.cli.explain_values import NO_SUM, Explanation, explain, with_memory
-from podferry.cli.options import access_options, config_of, output_option, run
-from podferry.cli.pods import Found, bare_pod, read_pods
+from podferry.cli.explain_values import NO_MEMORY_SUM, Explanation, add_memory, explain
+from podferry.cli.options import access_options, output_option, run_async, store_config_of
+from podferry.cli.output import print_json, print_problems, print_table
+from podferry.cli.pods import FoundPod, bare_pod, read_pods
 from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import FerryError, InvalidSpec, Problem
 from podferry.contract.quantity import format_bytes
-from podferry.contract.spec import PREFIX, DatasetSpec
+from podferry.contract.spec import PREFIX, DatasetSpec, FerrySpec
 from podferry.sidecar.dataset.selection import Selection, open_selected, part_of
 from podferry.storage.listing.dataset import check_frozen
 from podferry.storage.store import StoreConfig
@@ -26,137 +26,159 @@ STDIN = "-"
 
 
 @click.command()
-@click.option("-f", "--filename", help="YAML or JSON of pods, or of what makes them; - is standard input.")
+@click.option("-f", "--filename", help="YAML or JSON file with pods or controllers; - reads standard input.")
 @click.option(
-    "--annotation", "annotations", multiple=True, metavar="KEY=VALUE", help="Sets one, on each pod."
+    "--annotation",
+    "annotations",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set an annotation on every pod; the prefix podferry.io/ is optional. Repeatable.",
 )
-@click.option("--declare", "declared", multiple=True, metavar="NAME=URI", help="A dataset of the policy's.")
-@click.option("--namespace", "-n", help="Where the pods would be made.")
-@click.option("--list", "listing", is_flag=True, help="List the datasets for their sizes; else no network.")
+@click.option(
+    "--declare",
+    "declared",
+    multiple=True,
+    metavar="NAME=URI",
+    help="A dataset that the cluster's policy declares. Repeatable.",
+)
+@click.option("--namespace", "-n", help="Namespace of pods that set none.")
+@click.option(
+    "--list", "listing", is_flag=True, help="List the datasets for their real sizes. Needs network."
+)
 @output_option
 @access_options
 def command(filename: str | None, annotations: tuple[str, ...], output: str, **options: Any) -> int:
-    """Tell what a pod's annotations mean, and the memory they cost.
+    """Show what a pod's annotations mean, and the memory they cost.
 
-    Reads pods, Jobs, CronJobs and all else that holds a pod template, from a file, or annotations alone.
-    The policy of a cluster is not read: where it decides, that is said.
+    Reads Pods, Jobs, CronJobs and any other object with a pod template from a file, or only annotations. Does
+    not read the cluster's policy; the output says where a policy decides.
     """
-    found = _pods(filename, _pairs(annotations, "--annotation"))
-    declared = _pairs(options.pop("declared"), "--declare")
+    found = _pods(filename, _parse_pairs(annotations, "--annotation"))
+    declared = _parse_pairs(options.pop("declared"), "--declare")
     namespace, listing = options.pop("namespace"), options.pop("listing")
-    shown = [explain(one, declared, namespace) for one in found]
+    explanations = [explain(pod, declared, namespace) for pod in found]
     if listing:
-        shown = [_listed(one, options) for one in shown]
+        explanations = [_with_listing(explanation, options) for explanation in explanations]
+    several = len(explanations) > 1
     if output == "json":
-        printing.show_json([_as_json(one) for one in shown])
+        print_json([_to_json(explanation) for explanation in explanations])
     else:
-        for number, one in enumerate(shown):
-            _print(one, first=number == 0, alone=len(shown) == 1)
-    several = len(shown) > 1
-    problems = [_titled(problem, one.title, several) for one in shown for problem in one.problems]
-    printing.complain(problems)
+        for index, explanation in enumerate(explanations):
+            if index:
+                click.echo()
+            _print(explanation, with_title=several or explanation.title != "annotations")
+    problems = [
+        _with_title(problem, explanation.title) if several else problem
+        for explanation in explanations
+        for problem in explanation.problems
+    ]
+    print_problems(problems)
     return 1 if problems else 0
 
 
-def _pods(filename: str | None, annotations: Mapping[str, str]) -> list[Found]:
-    named = {key if "/" in key else PREFIX + key: value for key, value in annotations.items()}
+def _pods(filename: str | None, annotations: Mapping[str, str]) -> list[FoundPod]:
+    added = {key if "/" in key else PREFIX + key: value for key, value in annotations.items()}
     if filename is None:
-        if not named:
+        if not added:
             raise click.UsageError("Give a file with -f, or annotations with --annotation KEY=VALUE.")
-        return [bare_pod(named)]
+        return [bare_pod(added)]
     found = read_pods(*_read(filename))
-    for one in found:
-        metadata = one.pod["metadata"]
-        metadata["annotations"] = {**(metadata.get("annotations") or {}), **named}
+    for pod in found:
+        metadata = pod.pod["metadata"]
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), **added}
     return found
 
 
 def _read(filename: str) -> tuple[str, str]:
-    """The text, and what it is called."""
+    """Read a file; return its text, and its name for messages."""
     name = "standard input" if filename == STDIN else filename
     data = sys.stdin.buffer.read() if filename == STDIN else Path(filename).read_bytes()
     try:
         return data.decode(), name
     except UnicodeDecodeError as error:
-        raise InvalidSpec.of(f"{name} is no text", str(error), "Write it as UTF-8") from error
+        raise InvalidSpec.of(f"{name} is not text", str(error), "Write it as UTF-8") from error
 
 
-def _pairs(words: tuple[str, ...], option: str) -> dict[str, str]:
-    wrong = [word for word in words if "=" not in word or word.startswith("=")]
-    if wrong:
-        raise click.UsageError(f"{option} {wrong[0]!r}: write {option} NAME=VALUE.")
-    return {name: value for name, _, value in (word.partition("=") for word in words)}
+def _parse_pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
+    invalid = [text for text in texts if "=" not in text or text.startswith("=")]
+    if invalid:
+        raise click.UsageError(f"{option} {invalid[0]!r}: write {option} NAME=VALUE.")
+    return {name: value for name, _, value in (text.partition("=") for text in texts)}
 
 
-def _listed(shown: Explanation, access: dict[str, Any]) -> Explanation:
-    """The memory sum by what is really there. Credentials are this machine's, not the pod's Secret."""
-    if shown.spec is None or not shown.spec.datasets:
-        return shown
-    found: dict[str, ListedSize] = {}
-    notes = [note for note in shown.notes if not note.startswith(NO_SUM)]
-    problems = list(shown.problems)
-    for dataset in shown.spec.datasets:
+def _with_listing(explanation: Explanation, access: Mapping[str, Any]) -> Explanation:
+    """Compute the memory sum from listed sizes, with this machine's credentials, not the pod's Secret."""
+    spec = explanation.spec
+    return explanation if spec is None or not spec.datasets else _list_datasets(explanation, spec, access)
+
+
+def _list_datasets(explanation: Explanation, spec: FerrySpec, access: Mapping[str, Any]) -> Explanation:
+    sizes: dict[str, ListedSize] = {}
+    notes = [note for note in explanation.notes if not note.startswith(NO_MEMORY_SUM)]
+    problems = list(explanation.problems)
+    for dataset in spec.datasets:
         try:
-            found[dataset.name] = run(_size(dataset, _config(dataset, access)))
+            size = run_async(_listed_size(dataset, _store_config(dataset, access)))
         except FerryError as error:
             problems += error.problems
             continue
-        there = found[dataset.name]
+        sizes[dataset.name] = size
         part = f", part {dataset.shard}," if dataset.shard else ""
-        notes.append(f"{dataset.parsed.uri}{part} holds {format_bytes(there.bytes)} in {there.files:,} files")
-    listed = msgspec.structs.replace(shown, notes=tuple(notes), problems=tuple(problems))
-    return listed if len(found) < len(shown.spec.datasets) else with_memory(listed, found)
+        notes.append(f"{dataset.parsed.uri}{part} holds {format_bytes(size.bytes)} in {size.files:,} files")
+    listed = msgspec.structs.replace(explanation, notes=tuple(notes), problems=tuple(problems))
+    return listed if len(sizes) < len(spec.datasets) else add_memory(listed, spec, sizes)
 
 
-def _config(dataset: DatasetSpec, access: Mapping[str, Any]) -> StoreConfig:
-    own = {"endpoint": dataset.access.endpoint, "region": dataset.access.region}
-    wanted = {name: access.get(name) or value for name, value in own.items()}
-    return config_of(**wanted, secret_dir=access["secret_dir"])
+def _store_config(dataset: DatasetSpec, access: Mapping[str, Any]) -> StoreConfig:
+    """The command's access options; the pod's settings fill the gaps."""
+    return store_config_of(
+        endpoint=access["endpoint"] or dataset.access.endpoint,
+        region=access["region"] or dataset.access.region,
+        secret_dir=access["secret_dir"],
+    )
 
 
-async def _size(dataset: DatasetSpec, config: StoreConfig) -> ListedSize:
+async def _listed_size(dataset: DatasetSpec, config: StoreConfig) -> ListedSize:
     reference = dataset.parsed
     selection = Selection(dataset.include, dataset.exclude)
-    found = await open_selected(reference.uri, selection, config, dataset.unpack)
-    await found.store.close()
-    check_frozen(reference, found.named)
-    part = part_of(found.manifest, dataset.shard)
+    selected = await open_selected(reference.uri, selection, config, dataset.unpack)
+    await selected.store.close()
+    check_frozen(reference, selected.named)
+    part = part_of(selected.manifest, dataset.shard)
     return ListedSize(part.bytes, part.files)
 
 
-def _print(shown: Explanation, *, first: bool, alone: bool) -> None:
-    if not first:
+def _print(explanation: Explanation, *, with_title: bool) -> None:
+    if with_title:
+        click.echo(f"# {explanation.title}")
+    if explanation.values:
+        # The value comes last: a reference is long.
+        rows = [(value.key, value.source, value.value) for value in explanation.values]
+        print_table(("annotation", "from", "value"), rows)
+    if explanation.variables and explanation.spec is not None:
         click.echo()
-    if not alone or shown.title != "annotations":
-        click.echo(f"# {shown.title}")
-    if shown.values:
-        # The value stands last: a reference is long.
-        rows = [(value.key, value.source, value.value) for value in shown.values]
-        printing.show_table(("annotation", "from", "value"), rows)
-    if shown.variables and shown.spec is not None:
+        variables = [(f"$({name})", value) for name, value in explanation.variables.items()]
+        print_table(("variable", "value"), variables)
+    if explanation.memory:
         click.echo()
-        known = [(f"$({name})", value) for name, value in shown.variables.items()]
-        printing.show_table(("variable", "value"), known)
-    if shown.memory:
-        click.echo()
-        sums = [(row.what, format_bytes(row.bytes), row.why) for row in shown.memory]
-        printing.show_table(("memory", "size", "why"), sums, right=("size",))
-    for note in shown.notes:
+        memory = [(row.what, format_bytes(row.bytes), row.why) for row in explanation.memory]
+        print_table(("memory", "size", "why"), memory, right=("size",))
+    for note in explanation.notes:
         click.echo(f"note: {note}")
 
 
-def _titled(problem: Problem, title: str, several: bool) -> Problem:
-    return msgspec.structs.replace(problem, what=f"{title}: {problem.what}") if several else problem
+def _with_title(problem: Problem, title: str) -> Problem:
+    return msgspec.structs.replace(problem, what=f"{title}: {problem.what}")
 
 
-def _as_json(shown: Explanation) -> dict[str, Any]:
+def _to_json(explanation: Explanation) -> dict[str, Any]:
     return {
-        "title": shown.title,
-        "values": shown.values,
-        "variables": shown.variables,
-        "lineage": shown.lineage,
-        "memory": shown.memory,
-        "notes": shown.notes,
-        "problems": [str(problem) for problem in shown.problems],
-        "spec": shown.spec,
+        "title": explanation.title,
+        "values": explanation.values,
+        "variables": explanation.variables,
+        "lineage": explanation.lineage,
+        "memory": explanation.memory,
+        "notes": explanation.notes,
+        "problems": [str(problem) for problem in explanation.problems],
+        "spec": explanation.spec,
     }

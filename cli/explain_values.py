@@ -1,13 +1,13 @@
-"""What a pod's annotations mean, as values. Pure."""
+"""Explains a pod's annotations: the resolved value and source of each, the lineage, the memory. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from podferry.cli.pods import Found
+from podferry.cli.pods import FoundPod
 from podferry.contract.annotation_keys import DIRECTIONS, AnnotationKey, known_keys, split_key
 from podferry.contract.annotations import NONE_DECLARED, read_annotations, settings_of
 from podferry.contract.cross_validation import gang_problems
@@ -20,45 +20,47 @@ from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX, Access, FerrySpec, Medium
 from podferry.contract.substitution import SOURCES, Variables, expand
 
-OWN = {"secret": "the pod's own identity", "endpoint": "the vendor's own", "region": "the vendor's own"}
-"""What holds where no direction has an access key."""
+ACCESS_DEFAULTS = {
+    "secret": "the pod's own identity",
+    "endpoint": "the vendor's own",
+    "region": "the vendor's own",
+}
+"""What applies if neither a direction nor the pod sets an access key."""
 SIZES = frozenset({"dataset-size", "checkpoint-size", "output-size", "shm-size", "upload-limit"})
 UNITS = {"grace": " s", "outputs-every": " s", "upload-limit": " a second"}
-NO_SUM = "no memory sum"
-"""Begins a note that says what is missing for one."""
-OF_DATASET = ("include", "exclude", "file-mode", "unpack", "shard", "medium")
-SELDOM = frozenset(OF_DATASET) - {"medium"}
-"""Keys that are of no interest where they are not set."""
-AUTO = "is memory where the policy's bound allows it, else disk: ask `podferry inject --policy`"
+NO_MEMORY_SUM = "no memory sum"
+"""Start of the notes on sizes that are unknown."""
+DATASET_FIELDS = ("include", "exclude", "file-mode", "unpack", "shard", "medium")
+CHECKPOINT_FIELDS = ("keep-local", "keep-remote", "restore", "complete", "upload-limit")
+HIDDEN_IF_UNSET = frozenset(DATASET_FIELDS) - {"medium"}
+AUTO_MEDIUM = "is memory where the policy's bound allows it, else disk: ask `podferry inject --policy`"
 FIELDS = {
     "dataset": ("dataset", "reference"),
     "dataset-path": ("dataset", "path"),
     "dataset-size": ("dataset", "size"),
-    **{name: ("dataset", name.replace("-", "_")) for name in OF_DATASET},
+    **{name: ("dataset", name.replace("-", "_")) for name in DATASET_FIELDS},
     "checkpoints": ("checkpoints", "uri"),
     "checkpoint-path": ("checkpoints", "path"),
     "checkpoint-size": ("checkpoints", "size"),
-    "keep-local": ("checkpoints", "keep_local"),
-    "keep-remote": ("checkpoints", "keep_remote"),
-    "restore": ("checkpoints", "restore"),
-    "complete": ("checkpoints", "complete"),
-    "upload-limit": ("checkpoints", "upload_limit"),
+    **{name: ("checkpoints", name.replace("-", "_")) for name in CHECKPOINT_FIELDS},
     "outputs": ("outputs", "uri"),
     "output-path": ("outputs", "path"),
     "output-size": ("outputs", "size"),
     "outputs-every": ("outputs", "every"),
-    **{f"{part}-{field}": (part, field) for part in DIRECTIONS for field in Access.__struct_fields__},
+    **{
+        f"{section}-{field}": (section, field) for section in DIRECTIONS for field in Access.__struct_fields__
+    },
 }
-"""Where a key's value stands: the part of the spec, and the field in it or in its access."""
+"""The section of the spec that holds a key's value, and the field in it or in its access."""
 
 
 class ExplainedValue(msgspec.Struct, frozen=True):
-    """One line of the resolved spec.
+    """One annotation of the resolved spec.
 
     Attributes:
-        key: The annotation, without the prefix.
-        value: What holds, `-` where nothing does.
-        source: Where it comes from.
+        key: The annotation without the prefix.
+        value: The resolved value, or `-`.
+        source: Where the value comes from.
     """
 
     key: str
@@ -67,17 +69,17 @@ class ExplainedValue(msgspec.Struct, frozen=True):
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """All that can be said of a pod without a cluster.
+    """What is known about a pod without a cluster.
 
     Attributes:
         title: Kind and name.
-        spec: Its wishes; None where it has none, or wrong ones.
-        values: The resolved spec, with the source of each value.
-        variables: What its annotations may refer to, where it has a value.
-        lineage: Which attempts belong together; None where there are no checkpoints.
-        memory: The sum; empty where a size is unknown.
-        problems: What is wrong with its annotations.
-        notes: What was assumed, and what is unknown.
+        spec: The resolved spec; None if the pod has not opted in or its annotations are invalid.
+        values: The resolved values with their sources.
+        variables: The variables that its annotations may use and that have a value.
+        lineage: The lineage of its checkpoints, or None.
+        memory: The memory sum; empty if a size is unknown.
+        problems: Errors in its annotations.
+        notes: Assumptions and unknowns.
     """
 
     title: str
@@ -91,162 +93,137 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 def explain(
-    found: Found, declared: Mapping[str, str] = NONE_DECLARED, namespace: str | None = None
+    found: FoundPod, declared: Mapping[str, str] = NONE_DECLARED, namespace: str | None = None
 ) -> Explanation:
-    """What the annotations of a pod mean.
+    """Explain the annotations of a pod.
 
     Args:
         found: The pod.
         declared: Datasets that the policy declares: references by name.
-        namespace: Where it would be made, if the pod itself does not say.
+        namespace: The pod's namespace, unless the pod itself sets one.
     """
-    annotations = found.pod["metadata"].get("annotations") or {}
+    metadata = found.pod["metadata"]
+    annotations = metadata.get("annotations") or {}
     try:
-        origin = pod_owner_of(found.pod, found.pod["metadata"].get("namespace") or namespace)
-        variables = variables_of(origin, kfp_inputs_of(found.pod))
+        owner = pod_owner_of(found.pod, metadata.get("namespace") or namespace)
+        variables = variables_of(owner, kfp_inputs_of(found.pod))
         spec = read_annotations(annotations, variables, declared)
     except InvalidSpec as error:
         return Explanation(found.title, problems=(*found.problems, *error.problems), notes=found.notes)
+    settings = settings_of(annotations)
     if spec is None:
-        return Explanation(found.title, problems=found.problems, notes=(*found.notes, _nothing(annotations)))
+        opted_out = f'the pod has opted out: {PREFIX}inject is "false"'
+        untouched = f"the pod has no {PREFIX} annotation: podferry leaves it alone"
+        note = opted_out if settings else untouched
+        return Explanation(found.title, problems=found.problems, notes=(*found.notes, note))
     variables = msgspec.structs.replace(variables, world=spec.world)
-    lineage, why = _lineage(spec, found, lineage_of(origin), origin.kind)
-    gang = gang_problems(spec, origin.rank) if _is_known(found, origin.kind) else ()
-    shown = Explanation(
+    identified = bool(owner.kind != "pod" or metadata.get("name") or metadata.get("generateName"))
+    lineage, source = _lineage(spec, lineage_of(owner) if identified else None, owner.kind)
+    auto_media = [dataset.key("medium") for dataset in spec.datasets if dataset.medium is Medium.AUTO]
+    explanation = Explanation(
         title=found.title,
         spec=spec,
-        values=tuple(_values(spec, settings_of(annotations), variables, (lineage, why))),
-        variables=_known(variables),
+        values=tuple(_explain_values(spec, settings, variables, (lineage or "-", source))),
+        variables=_variables_with_values(variables),
         lineage=lineage,
-        problems=(*found.problems, *gang),
-        notes=(*found.notes, *_undecided(spec)),
+        problems=(*found.problems, *(gang_problems(spec, owner.rank) if identified else ())),
+        notes=(*found.notes, *(f"{PREFIX}{key} {AUTO_MEDIUM}" for key in auto_media)),
     )
-    return with_memory(shown)
+    return add_memory(explanation, spec)
 
 
-def _undecided(spec: FerrySpec) -> list[str]:
-    keys = [dataset.key("medium") for dataset in spec.datasets if dataset.medium is Medium.AUTO]
-    return [f"{PREFIX}{key} {AUTO}" for key in keys]
-
-
-def with_memory(shown: Explanation, listed: Mapping[str, ListedSize] = NONE_LISTED) -> Explanation:
-    """The memory sum added; a size that nobody says becomes a note, since the policy may say it.
+def add_memory(
+    explanation: Explanation, spec: FerrySpec, listed: Mapping[str, ListedSize] = NONE_LISTED
+) -> Explanation:
+    """Add the memory sum; unknown sizes, which a policy may set, become notes.
 
     Args:
-        shown: A pod with wishes.
-        listed: What its datasets really are, by their names.
+        explanation: The pod's explanation.
+        spec: The pod's spec.
+        listed: The measured sizes of its datasets by name.
     """
-    assert shown.spec is not None  # noqa: S101 - only a pod with wishes has a memory sum
     try:
-        rows = memory_sum(shown.spec, listed).rows()
+        return msgspec.structs.replace(explanation, memory=memory_sum(spec, listed).rows())
     except InvalidSpec as error:
-        unknown = (f"{NO_SUM}: {problem}" for problem in error.problems)
-        return msgspec.structs.replace(shown, notes=(*shown.notes, *unknown))
-    return msgspec.structs.replace(shown, memory=rows)
+        unknown = (f"{NO_MEMORY_SUM}: {problem}" for problem in error.problems)
+        return msgspec.structs.replace(explanation, notes=(*explanation.notes, *unknown))
 
 
-def _nothing(annotations: Mapping[str, str]) -> str:
-    if settings_of(annotations):
-        return f'the pod has opted out: {PREFIX}inject is "false"'
-    return f"the pod has no {PREFIX} annotation: podferry leaves it alone"
-
-
-def _known(variables: Variables) -> dict[str, str]:
+def _variables_with_values(variables: Variables) -> dict[str, str]:
     names = [*SOURCES, *(f"inputs.{name}" for name in variables.inputs)]
     values = ((name, variables.get(name)) for name in names)
     return {name: value for name, value in values if value is not None}
 
 
-def _lineage(spec: FerrySpec, found: Found, computed: str, kind: str) -> tuple[str | None, str]:
+def _lineage(spec: FerrySpec, computed: str | None, owner_kind: str) -> tuple[str | None, str]:
+    """The lineage and its source; `computed` is None for a pod of which only annotations are known."""
     if spec.checkpoints is None:
         return None, ""
     if spec.lineage is not None:
         return spec.lineage, "annotation"
-    if not _is_known(found, kind):
+    if computed is None:
         return None, "the pod's owner, or its name"
-    if kind == "kfp":
-        return computed, "namespace, pipeline, task and the inputs' hash"
-    return computed, "the pod's name" if kind == "pod" else f"namespace, kind and name of the {kind}"
+    sources = {"kfp": "namespace, pipeline, task and the inputs' hash", "pod": "the pod's name"}
+    return computed, sources.get(owner_kind, f"namespace, kind and name of the {owner_kind}")
 
 
-def _is_known(found: Found, kind: str) -> bool:
-    """Whether there is more of the pod than its annotations."""
-    metadata = found.pod["metadata"]
-    return bool(kind != "pod" or metadata.get("name") or metadata.get("generateName"))
-
-
-def _values(
-    spec: FerrySpec,
-    wishes: Mapping[str, str],
-    variables: Variables,
-    lineage: tuple[str | None, str],
-) -> list[ExplainedValue]:
-    values = []
-    for name, key in known_keys(wishes).items():
-        if name in wishes:
-            values.append(
-                ExplainedValue(name, _text(name, spec) or wishes[name], _written(wishes[name], variables))
-            )
+def _explain_values(
+    spec: FerrySpec, settings: Mapping[str, str], variables: Variables, lineage: tuple[str, str]
+) -> Iterator[ExplainedValue]:
+    for name, key in known_keys(settings).items():
+        if name in settings:
+            written = settings[name]
+            source = "annotation" if expand(written, variables) == written else f"annotation {written}"
+            yield ExplainedValue(name, _format_value(name, spec) or written, source)
         elif name == "lineage" and spec.checkpoints is not None:
-            values.append(ExplainedValue(name, lineage[0] or "-", lineage[1]))
-        elif _applies(name, spec):
-            values.append(ExplainedValue(name, *_default(name, key, spec, wishes)))
-    return values
+            yield ExplainedValue(name, *lineage)
+        elif _is_shown_unset(name, spec):
+            yield ExplainedValue(name, *_default(name, key, spec, settings))
 
 
-def _written(raw: str, variables: Variables) -> str:
-    """`annotation`, and how it was written where that is not what it became."""
-    return "annotation" if expand(raw, variables) == raw else f"annotation {raw}"
-
-
-def _default(name: str, key: AnnotationKey, spec: FerrySpec, wishes: Mapping[str, str]) -> tuple[str, str]:
+def _default(name: str, key: AnnotationKey, spec: FerrySpec, settings: Mapping[str, str]) -> tuple[str, str]:
     """Value and source of a key that the pod does not set."""
-    value = _text(name, spec)
+    value = _format_value(name, spec)
     shared = key.name.rpartition("-")[2]
     if value is not None:
-        return value, f"annotation {PREFIX}{shared}" if shared in wishes else "default"
-    reference = _part(name, spec).parsed if key.name == "dataset-size" else None
-    if reference is not None and reference.bytes is not None:
-        files = "" if reference.files is None else f" in {reference.files:,} files"
-        return f"{format_bytes(reference.bytes)}{files}", "the reference"
-    return "-", f"default: {OWN.get(shared) or key.default}"
+        return value, f"annotation {PREFIX}{shared}" if shared in settings else "default"
+    if key.name == "dataset-size":
+        reference = _locate(name, spec)[0].parsed
+        if reference.bytes is not None:
+            files = "" if reference.files is None else f" in {reference.files:,} files"
+            return f"{format_bytes(reference.bytes)}{files}", "the reference"
+    return "-", f"default: {ACCESS_DEFAULTS.get(shared) or key.default}"
 
 
-def _applies(name: str, spec: FerrySpec) -> bool:
-    """Whether a key that is not set is worth a line."""
+def _is_shown_unset(name: str, spec: FerrySpec) -> bool:
     key = split_key(name)[0]
     if key in FIELDS:
-        return key not in SELDOM and _part(name, spec) is not None
+        return key not in HIDDEN_IF_UNSET and _locate(name, spec)[0] is not None
     return name not in {"inject", "lineage", "secret", "endpoint", "region"}
 
 
-def _text(name: str, spec: FerrySpec) -> str | None:
-    """The value of a key in the resolved spec, for people."""
-    value, key = _value(name, spec), split_key(name)[0]
+def _format_value(name: str, spec: FerrySpec) -> str | None:
+    """The resolved value of a key for people, or None if it is not set."""
+    section, field = _locate(name, spec)
+    value, key = getattr(section, field, None), split_key(name)[0]
     if value is None or value == ():
         return None
     if isinstance(value, tuple):
         return " ".join(value)
     if key == "file-mode":
         return f"{value:04o}"
-    shown = format_bytes(value) if key in SIZES and isinstance(value, int) else str(value)
-    return shown + UNITS.get(key, "")
+    text = format_bytes(value) if key in SIZES and isinstance(value, int) else str(value)
+    return text + UNITS.get(key, "")
 
 
-def _part(name: str, spec: FerrySpec) -> Any:
-    """The dataset, or the other part of the spec, that a key is of; None where there is none."""
-    key, named = split_key(name)
-    part = FIELDS[key][0]
-    if part == "dataset":
-        return next((dataset for dataset in spec.datasets if dataset.name == named), None)
-    return getattr(spec, part)
-
-
-def _value(name: str, spec: FerrySpec) -> Any:
-    holder: Any = spec
-    key = split_key(name)[0]
-    field = key.replace("-", "_")
-    if key in FIELDS:
-        holder, field = _part(name, spec), FIELDS[key][1]
-        holder = holder.access if holder and field in Access.__struct_fields__ else holder
-    return getattr(holder, field, None)
+def _locate(name: str, spec: FerrySpec) -> tuple[Any, str]:
+    """The object that holds a key's value (None if the spec has no such section), and the field in it."""
+    key, dataset_name = split_key(name)
+    if key not in FIELDS:
+        return spec, key.replace("-", "_")
+    section_name, field = FIELDS[key]
+    if section_name == "dataset":
+        section = next((dataset for dataset in spec.datasets if dataset.name == dataset_name), None)
+    else:
+        section = getattr(spec, section_name)
+    return (section.access if section and field in Access.__struct_fields__ else section), field

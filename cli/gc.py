@@ -1,4 +1,4 @@
-"""`podferry checkpoints gc`: removes old checkpoints, and what was never committed, at a destination."""
+"""`podferry checkpoints gc`: removes old checkpoints and uncommitted data at a destination."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from podferry.cli import output as printing
-from podferry.cli.lineage_args import selected
-from podferry.cli.options import access_options, config_of, output_option, place, run
+from podferry.cli.lineage_args import select_lineages
+from podferry.cli.options import access_options, output_option, parse_location, run_async, store_config_of
+from podferry.cli.output import print_json, print_note, print_problems, print_table
 from podferry.contract.commit import PRIVATE
 from podferry.contract.errors import InvalidSpec, NotFound, PermanentError, Problem
 from podferry.contract.quantity import format_bytes
@@ -24,30 +24,30 @@ from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.commit.orphans import Orphans, active_agents, find_orphans, remove_orphans
 from podferry.storage.store import Store, StoreConfig
 
-HEADS = ("lineage", "what", "sequence", "objects", "size", "name")
-FIGURES = ("sequence", "objects", "size")
+HEADERS = ("lineage", "what", "sequence", "objects", "size", "name")
+NUMERIC_HEADERS = ("sequence", "objects", "size")
 
 
 @dataclass(frozen=True, slots=True)
 class GcOptions:
-    """What is to go.
+    """What to remove.
 
     Attributes:
-        keep: How many whole commits stay, None for all.
-        uncommitted: Also what no commit lists.
-        force: The caller knows that no agent is at work.
-        really: Not only tell.
+        keep: Number of intact commits to keep, None for all.
+        uncommitted: Also remove data that no commit lists.
+        force: The caller knows that no agent is active.
+        delete: Remove it; otherwise only report it.
     """
 
     keep: int | None
     uncommitted: bool
     force: bool
-    really: bool
+    delete: bool
 
 
 @dataclass(frozen=True, slots=True)
 class GcItem:
-    """One line of what goes; the bytes are those that come free."""
+    """One line of the report; `bytes` is the space freed."""
 
     lineage: str
     what: str
@@ -58,8 +58,8 @@ class GcItem:
 
 
 @dataclass(slots=True)
-class Swept:
-    """What goes of one lineage, and why no more does."""
+class GcResult:
+    """What is removed from one lineage, and why not more."""
 
     lineage: str
     items: list[GcItem] = field(default_factory=list)
@@ -69,128 +69,135 @@ class Swept:
 @click.command("gc")
 @click.argument("uri")
 @click.argument("lineages", nargs=-1, metavar="[LINEAGE]...")
-@click.option("--keep", type=click.IntRange(min=1), help="How many whole commits of each lineage stay.")
-@click.option("--uncommitted", is_flag=True, help="Remove what no commit lists, where no agent is at work.")
-@click.option("--force", is_flag=True, help="With --uncommitted: nobody is at work there, and you know it.")
-@click.option("--yes/--dry-run", "really", default=False, help="Do it; else only tell, the default.")
+@click.option("--keep", type=click.IntRange(min=1), help="Number of intact commits to keep in each lineage.")
+@click.option(
+    "--uncommitted", is_flag=True, help="Remove data that no commit lists. Refused while an agent is active."
+)
+@click.option("--force", is_flag=True, help="With --uncommitted: you know that no agent is active there.")
+@click.option(
+    "--yes/--dry-run", "delete", default=False, help="Remove, or only report what would be removed (default)."
+)
 @output_option
 @access_options
 def command(uri: str, lineages: tuple[str, ...], output: str, **options: Any) -> int:
-    """Tell which checkpoints would go, and remove them with --yes.
+    """Report which checkpoints would be removed; with --yes, remove them.
 
-    Oldest commits go first, each before its data; the newest whole one stays in any case, and so does data
-    that a commit which stays refers to. Training may go on meanwhile. Interrupted, it can be run again.
+    Removes the oldest commits first, each commit before its data. Always keeps the newest intact commit and
+    all data that a remaining commit refers to. Safe while training runs. If interrupted, run it again.
     """
-    wish = GcOptions(*(options.pop(name) for name in ("keep", "uncommitted", "force", "really")))
-    if wish.keep is None and not wish.uncommitted:
-        raise click.UsageError("say what may go: --keep N, --uncommitted, or both")
-    if wish.force and not wish.uncommitted:
-        raise click.UsageError("--force goes with --uncommitted: nothing else needs it")
-    found = run(_sweep_all(place(uri), lineages, wish, config_of(**options)))
-    _show(found, wish, output)
-    return 1 if any(swept.problems for swept in found) else 0
+    request = GcOptions(*(options.pop(name) for name in ("keep", "uncommitted", "force", "delete")))
+    if request.keep is None and not request.uncommitted:
+        raise click.UsageError("specify what to remove: --keep N, --uncommitted, or both")
+    if request.force and not request.uncommitted:
+        raise click.UsageError("--force works only with --uncommitted: nothing else needs it")
+    results = run_async(_collect_all(parse_location(uri), lineages, request, store_config_of(**options)))
+    _print_results(results, request, output)
+    return 1 if any(result.problems for result in results) else 0
 
 
-async def _sweep_all(uri: Uri, words: Sequence[str], wish: GcOptions, config: StoreConfig) -> list[Swept]:
-    async with _chosen(uri, words, config, uncommitted=wish.uncommitted) as readers:
-        return [await _sweep(GarbageCollector(reader), wish) for reader in readers]
+async def _collect_all(
+    uri: Uri, names: Sequence[str], request: GcOptions, config: StoreConfig
+) -> list[GcResult]:
+    async with _selected(uri, names, config, uncommitted=request.uncommitted) as readers:
+        return [await _collect(GarbageCollector(reader), request) for reader in readers]
 
 
-async def _sweep(remover: GarbageCollector, wish: GcOptions) -> Swept:
-    """One lineage; what is wrong there does not keep the others."""
-    swept = Swept(remover.lineage)
-    left: dict[str, int] = {}
+async def _collect(collector: GarbageCollector, request: GcOptions) -> GcResult:
+    """Process one lineage; its problems do not stop the others."""
+    result = GcResult(collector.lineage)
+    unfinished: dict[str, int] = {}
     try:
-        if wish.keep is not None:
-            plan = await (remover.remove if wish.really else remover.plan)(wish.keep)
-            swept.items += _removed(remover.lineage, plan)
-            left = await (remover.finish if wish.really else remover.unfinished)()
-            swept.items += _item(remover.lineage, "left by a removal that was killed", left)
-        if wish.uncommitted:
-            await _sweep_uncommitted(remover, wish, swept, left)
+        if request.keep is not None:
+            plan = await (collector.remove if request.delete else collector.plan)(request.keep)
+            result.items += _commit_items(collector.lineage, plan)
+            unfinished = await (collector.finish if request.delete else collector.unfinished)()
+            result.items += _items(collector.lineage, "left by an interrupted removal", unfinished)
+        if request.uncommitted:
+            await _collect_uncommitted(collector, request, result, unfinished)
     except PermanentError as error:
-        swept.problems += error.problems
-    return swept
+        result.problems += error.problems
+    return result
 
 
-async def _sweep_uncommitted(
-    remover: GarbageCollector, wish: GcOptions, swept: Swept, told: Collection[str]
+async def _collect_uncommitted(
+    collector: GarbageCollector, request: GcOptions, result: GcResult, reported: Collection[str]
 ) -> None:
-    if wish.really:
-        swept.items += _left_over(remover.lineage, await remove_orphans(remover, force=wish.force))
-        return
-    found = await find_orphans(remover)
-    data = {name: size for name, size in found.data.items() if name not in told}
-    swept.items += _left_over(remover.lineage, Orphans(data, found.records))
-    if not wish.force:
-        swept.problems += await active_agents(remover.reader.store)
+    if request.delete:
+        orphans = await remove_orphans(collector, force=request.force)
+    else:
+        orphans = await find_orphans(collector)
+        data = {name: size for name, size in orphans.data.items() if name not in reported}
+        orphans = Orphans(data, orphans.records)
+        if not request.force:
+            result.problems += await active_agents(collector.reader.store)
+    result.items += _orphan_items(collector.lineage, orphans)
 
 
 @asynccontextmanager
-async def _chosen(
-    uri: Uri, words: Sequence[str], config: StoreConfig, *, uncommitted: bool
+async def _selected(
+    uri: Uri, names: Sequence[str], config: StoreConfig, *, uncommitted: bool
 ) -> AsyncIterator[list[CommitReader]]:
-    """The lineages that are named, else all; those without a commit count where `uncommitted` is wanted."""
-    async with selected(uri, (), config) as chosen:
-        destination, known = chosen.destination, list(chosen.lineages)
+    """Yield the named lineages, or all; with `uncommitted`, lineages without a commit count too."""
+    async with select_lineages(uri, (), config) as selected:
+        destination, known = selected.destination, list(selected.lineages)
         if str(destination.uri) == str(uri):
-            known = await _begun(destination) if uncommitted else known
-        elif words:
-            where = f"{uri} is a lineage itself"
-            raise InvalidSpec.of(f"unexpected: {' '.join(words)}", where, "Leave it out")
-        names = [word.strip("/") for word in words] or known
-        where = f"{len(known)} below {destination.uri}"
+            known = await _lineages_with_agents(destination) if uncommitted else known
+        elif names:
+            measured = f"{uri} is a lineage itself"
+            raise InvalidSpec.of(f"unexpected: {' '.join(names)}", measured, "Leave it out")
+        wanted = [name.strip("/") for name in names] or known
+        measured = f"{len(known)} below {destination.uri}"
         NotFound.raise_any(
-            Problem(f"there is no lineage {name!r}", where, did_you_mean(name, known))
-            for name in names
+            Problem(f"there is no lineage {name!r}", measured, did_you_mean(name, known))
+            for name in wanted
             if name not in known
         )
-        yield [CommitReader(LineageStore(destination, name)) for name in dict.fromkeys(names)]
+        yield [CommitReader(LineageStore(destination, name)) for name in dict.fromkeys(wanted)]
 
 
-async def _begun(destination: Store) -> list[str]:
-    """Lineages in which an agent has been at work, whether or not it has committed."""
+async def _lineages_with_agents(destination: Store) -> list[str]:
+    """Lineages in which an agent has started, even if it has not committed."""
     folders = [name[:-1] for name in await destination.children() if name.endswith("/")]
     return [name for name in folders if f"{PRIVATE}/" in await destination.children(name)]
 
 
-def _removed(lineage: str, removal: RemovalPlan) -> list[GcItem]:
-    """A commit a line; an object counts for the oldest that lists it."""
-    left = dict(removal.objects)
+def _commit_items(lineage: str, plan: RemovalPlan) -> list[GcItem]:
+    """One item per commit; an object is counted for the oldest commit that lists it."""
+    remaining = dict(plan.objects)
     items = []
-    for commit in removal.going:
-        own = [left.pop(name) for name in listed_objects([commit]) if name in left]
-        items.append(GcItem(lineage, "commit", commit.sequence, len(own), sum(own), commit.checkpoint))
-    return items + _item(lineage, "data of commits that are gone", left)
+    for commit in plan.going:
+        sizes = [remaining.pop(name) for name in listed_objects([commit]) if name in remaining]
+        items.append(GcItem(lineage, "commit", commit.sequence, len(sizes), sum(sizes), commit.checkpoint))
+    return items + _items(lineage, "data of removed commits", remaining)
 
 
-def _left_over(lineage: str, left: Orphans) -> list[GcItem]:
-    """A folder a line, and one for the records."""
+def _orphan_items(lineage: str, orphans: Orphans) -> list[GcItem]:
+    """One item per folder, and one for the agents' records."""
     folders: dict[str, dict[str, int]] = {}
-    for name, size in left.data.items():
+    for name, size in orphans.data.items():
         folders.setdefault(name.partition("/")[0], {})[name] = size
-    found = [item for name in sorted(folders) for item in _item(lineage, "uncommitted", folders[name], name)]
-    return found + _item(lineage, "records of agents", left.records, PRIVATE)
+    items = [item for name in sorted(folders) for item in _items(lineage, "uncommitted", folders[name], name)]
+    return items + _items(lineage, "records of agents", orphans.records, PRIVATE)
 
 
-def _item(lineage: str, what: str, objects: dict[str, int], name: str = "-") -> list[GcItem]:
+def _items(lineage: str, what: str, objects: dict[str, int], name: str = "-") -> list[GcItem]:
     return [GcItem(lineage, what, None, len(objects), sum(objects.values()), name)] if objects else []
 
 
-def _show(found: Sequence[Swept], wish: GcOptions, output: str) -> None:
-    items = [item for swept in found for item in swept.items]
+def _print_results(results: Sequence[GcResult], request: GcOptions, output: str) -> None:
+    items = [item for result in results for item in result.items]
     if output == "json":
-        printing.show_json([_as_json(swept, wish) for swept in found])
+        print_json([_result_json(result, request) for result in results])
     elif items:
-        printing.show_table(HEADS, [_row(item) for item in items], right=FIGURES)
-    printing.complain([problem for swept in found for problem in swept.problems])
+        print_table(HEADERS, [_row(item) for item in items], right=NUMERIC_HEADERS)
+    print_problems([problem for result in results for problem in result.problems])
     total = format_bytes(sum(item.bytes for item in items))
     if not items:
-        printing.say("nothing to remove")
-    elif wish.really:
-        printing.say(f"removed: {total}")
+        print_note("nothing to remove")
+    elif request.delete:
+        print_note(f"removed: {total}")
     else:
-        printing.say(f"{total} would go; nothing has been changed: add --yes to remove it")
+        print_note(f"{total} would go; nothing has been changed: add --yes to remove it")
 
 
 def _row(item: GcItem) -> tuple[str, ...]:
@@ -198,6 +205,6 @@ def _row(item: GcItem) -> tuple[str, ...]:
     return item.lineage, item.what, sequence, f"{item.objects:,}", format_bytes(item.bytes), item.name
 
 
-def _as_json(swept: Swept, wish: GcOptions) -> dict[str, Any]:
-    problems = [str(problem) for problem in swept.problems]
-    return {"lineage": swept.lineage, "removed": wish.really, "items": swept.items, "problems": problems}
+def _result_json(result: GcResult, request: GcOptions) -> dict[str, Any]:
+    problems = [str(problem) for problem in result.problems]
+    return {"lineage": result.lineage, "removed": request.delete, "items": result.items, "problems": problems}

@@ -1,8 +1,7 @@
-"""`podferry inject POD.yaml`: what the webhook would do with a pod, without a cluster."""
+"""`podferry inject POD.yaml`: injects pods as the webhook would, without a cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, TextIO
 
 import click
@@ -16,121 +15,139 @@ from podferry.webhook.policy import Policy
 from podferry.webhook.policy_yaml import read_policy
 from podferry.webhook.resolve import Namespace
 
-IMAGE = "podferry"
-"""Stands for the image where no policy names one."""
+DEFAULT_IMAGE = "podferry"
+"""The sidecar image if no policy is given."""
 
 
-class _Loader(yaml.SafeLoader):
-    """Leaves timestamps as text: they are the API's, and would come out in another form."""
+class _TextTimestampLoader(yaml.SafeLoader):
+    """Keeps timestamps as text, so that the output repeats them unchanged."""
 
 
-_Loader.yaml_implicit_resolvers = {
+_TextTimestampLoader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 
 
-class _Named(msgspec.Struct):
+class _NamedSchema(msgspec.Struct):
     name: str
 
 
-class _Mount(_Named, rename="camel"):
+class _MountSchema(_NamedSchema, rename="camel"):
     mount_path: str
 
 
-class _Container(_Named, rename="camel"):
+class _ContainerSchema(_NamedSchema, rename="camel"):
     command: list[str] | None = None
-    env: list[_Named] | None = None
-    volume_mounts: list[_Mount] | None = None
+    env: list[_NamedSchema] | None = None
+    volume_mounts: list[_MountSchema] | None = None
     resources: dict[str, Any] | None = None
     security_context: dict[str, Any] | None = None
 
 
-class _Spec(msgspec.Struct, rename="camel"):
-    containers: list[_Container]
-    init_containers: list[_Container] | None = None
-    volumes: list[_Named] | None = None
+class _SpecSchema(msgspec.Struct, rename="camel"):
+    containers: list[_ContainerSchema]
+    init_containers: list[_ContainerSchema] | None = None
+    volumes: list[_NamedSchema] | None = None
     security_context: dict[str, Any] | None = None
     termination_grace_period_seconds: int | None = None
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
+class _MetadataSchema(msgspec.Struct, rename="camel"):
     name: str | None = None
     generate_name: str | None = None
     namespace: str | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
-    owner_references: list[_Owner] | None = None
+    owner_references: list[_OwnerSchema] | None = None
 
 
-class _Owner(_Named):
+class _OwnerSchema(_NamedSchema):
     kind: str
 
 
-class _Pod(msgspec.Struct):
-    """What the core reads of a pod, for its types alone: the pod itself stays plain JSON."""
+class _PodSchema(msgspec.Struct):
+    """The types of the fields that the webhook reads. Only for validation: the pod stays plain JSON."""
 
-    spec: _Spec
-    metadata: _Metadata | None = None
+    spec: _SpecSchema
+    metadata: _MetadataSchema | None = None
 
 
 @click.command()
 @click.argument("file", type=click.File())
-@click.option("--policy", type=click.File(), help="The InjectionPolicy.  [default: its defaults]")
-@click.option("--namespace", "-n", help="Where the pod is made.  [default: the pod's own]")
-@click.option("--namespace-label", "labels", multiple=True, metavar="KEY=VALUE", help="One of its labels.")
-@click.option("--output", "-o", type=click.Choice(["yaml", "patch"]), default="yaml", show_default=True)
+@click.option("--policy", type=click.File(), help="InjectionPolicy file.  [default: the built-in defaults]")
+@click.option("--namespace", "-n", help="Namespace of the pods.  [default: each pod's own]")
+@click.option(
+    "--namespace-label",
+    "labels",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A label of the namespace. Repeatable.",
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Choice(["yaml", "patch"]),
+    default="yaml",
+    show_default=True,
+    help="Print the injected pods, or the JSON patches.",
+)
 def command(
     file: TextIO, policy: TextIO | None, namespace: str | None, labels: tuple[str, ...], output: str
 ) -> int:
-    """Show what the webhook makes of the pods in FILE ("-" for standard input). Nothing is sent anywhere."""
-    rules = read_policy(policy.read()) if policy else Policy(image=IMAGE)
-    labelled = dict(label.partition("=")[::2] for label in labels)
-    documents: list[Any] = []
-    for document in _documents(file):
+    """Print the pods in FILE as the webhook would inject them. FILE may be - for standard input.
+
+    Works offline.
+    """
+    rules = read_policy(policy.read()) if policy else Policy(image=DEFAULT_IMAGE)
+    namespace_labels = dict(label.partition("=")[::2] for label in labels)
+    results: list[Any] = []
+    for document in _read_documents(file):
         if document["kind"] != "Pod":
-            documents += [document] if output == "yaml" else []
+            results += [document] if output == "yaml" else []
             continue
-        _check(document)
+        _validate(document)
         own = (document.get("metadata") or {}).get("namespace")
-        decision = inject(document, Namespace(namespace or own or "default", labelled), rules)
-        _tell(decision)
-        documents.append(apply(document, decision.patch) if output == "yaml" else list(decision.patch))
-    _show(documents, output)
+        decision = inject(document, Namespace(namespace or own or "default", namespace_labels), rules)
+        _report(decision)
+        results.append(apply(document, decision.patch) if output == "yaml" else list(decision.patch))
+    _print_documents(results, output)
     return 0
 
 
-def _documents(file: TextIO) -> Iterator[dict[str, Any]]:
+def _read_documents(file: TextIO) -> list[dict[str, Any]]:
     try:
-        every = yaml.load_all(file, _Loader)
-        found = [document for document in every if document is not None]
+        loaded = yaml.load_all(file, _TextTimestampLoader)
+        documents = [document for document in loaded if document is not None]
     except yaml.YAMLError as error:
-        raise InvalidSpec.of("the file is no YAML", " ".join(str(error).split()), "Correct it") from error
-    kinds = [document.get("kind") if isinstance(document, dict) else None for document in found]
+        raise InvalidSpec.of("the file is not YAML", " ".join(str(error).split()), "Correct it") from error
+    kinds = [document.get("kind") if isinstance(document, dict) else None for document in documents]
     if "Pod" not in kinds or None in kinds:
-        named = ", ".join(str(kind) for kind in kinds) or "no document"
+        listed = ", ".join(str(kind) for kind in kinds) or "no document"
         remedy = "Give the YAML of a Pod; `podferry explain` reads Jobs and other templates too"
         what = "the file holds something that is no object" if None in kinds else "the file holds no Pod"
-        raise InvalidSpec.of(what, named, remedy)
-    yield from found
+        raise InvalidSpec.of(what, listed, remedy)
+    return documents
 
 
-def _check(pod: dict[str, Any]) -> None:
-    """The API server would refuse a malformed pod before it asked the webhook."""
+def _validate(pod: dict[str, Any]) -> None:
+    """Refuse a malformed pod, as the API server does before it calls the webhook."""
     try:
-        msgspec.convert(pod, _Pod)
+        msgspec.convert(pod, _PodSchema)
     except msgspec.ValidationError as error:
         what = "the pod is malformed"
-        raise InvalidSpec.of(what, str(error), 'Correct it; annotations are texts: "true"') from error
+        raise InvalidSpec.of(
+            what, str(error), 'Correct it; quote the values of annotations: "true"'
+        ) from error
 
 
-def _tell(decision: Decision) -> None:
+def _report(decision: Decision) -> None:
     for warning in decision.warnings:
         click.secho(f"warning: {warning}", err=True, fg="yellow")
     InvalidSpec.raise_any(decision.problems)
 
 
-def _show(documents: list[Any], output: str) -> None:
+def _print_documents(documents: list[Any], output: str) -> None:
     if output == "patch":
         for document in documents:
             click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())

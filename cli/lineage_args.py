@@ -1,4 +1,4 @@
-"""Finds the lineages that arguments mean, and reads their commits without stopping at damaged ones."""
+"""Resolves lineage and checkpoint arguments, and reads lineages, skipping damaged commits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import click
 
-from podferry.cli.options import opened
+from podferry.cli.options import store_at
 from podferry.contract.commit import Commit
 from podferry.contract.errors import FerryError, InvalidSpec, NotFound, PermanentError, Problem
 from podferry.contract.suggest import did_you_mean
@@ -19,27 +19,52 @@ from podferry.storage.listing.suggestions import suggested_prefixes
 from podferry.storage.store import Store, StoreConfig
 
 MAX_NAMES_SHOWN = 5
-"""Names that a message lists."""
+"""Names listed in a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class SelectedLineages:
-    """What was asked for.
+    """The lineages that the arguments select.
 
     Attributes:
-        destination: The store that holds them.
+        destination: The store that contains them.
         lineages: Their names, at least one.
-        rest: The arguments that no lineage took.
+        remaining: The arguments after the lineage.
     """
 
     destination: Store
     lineages: tuple[str, ...]
-    rest: tuple[str, ...] = ()
+    remaining: tuple[str, ...] = ()
 
     @property
     def readers(self) -> list[CommitReader]:
-        """A reader of each lineage's commits."""
+        """A reader for the commits of each lineage."""
         return [CommitReader(LineageStore(self.destination, lineage)) for lineage in self.lineages]
+
+    def require_one(self) -> CommitReader:
+        """Return the reader of the only lineage.
+
+        Raises:
+            InvalidSpec: There are several.
+        """
+        if len(self.lineages) > 1:
+            raise InvalidSpec.of(
+                "the lineage is not specified",
+                f"{len(self.lineages)} below {self.destination.uri}",
+                _list_names("Add one of", self.lineages),
+            )
+        return self.readers[0]
+
+    def checkpoint_argument(self) -> str | None:
+        """Return the argument after the lineage, or None.
+
+        Raises:
+            InvalidSpec: There are several.
+        """
+        if len(self.remaining) > 1:
+            measured = f"{' '.join(self.remaining)}; {self.readers[0].store.uri} is a lineage itself"
+            raise InvalidSpec.of("one checkpoint at a time", measured, "Name one")
+        return self.remaining[0] if self.remaining else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +72,10 @@ class LineageHistory:
     """The commits of one lineage.
 
     Attributes:
-        lineage: Which.
-        sequences: The numbers of all its commits, ascending.
-        commits: Those that can be read, newest first.
-        problems: Why the others cannot, by number.
+        lineage: Its name.
+        sequences: The sequence numbers of all its commits, ascending.
+        commits: The readable commits, newest first.
+        problems: By sequence number, why a commit is not readable.
     """
 
     lineage: str
@@ -60,42 +85,65 @@ class LineageHistory:
 
     @property
     def newest(self) -> Commit | None:
-        """The newest commit, None where that one cannot be read."""
+        """The newest commit, or None if it is not readable."""
         return next((commit for commit in self.commits if commit.sequence == self.sequences[-1]), None)
 
     @property
-    def flat(self) -> list[Problem]:
-        """All problems, oldest commit first."""
+    def all_problems(self) -> list[Problem]:
+        """The problems of all commits, oldest commit first."""
         return [problem for number in sorted(self.problems) for problem in self.problems[number]]
+
+    def find(self, wanted: str | None) -> Commit:
+        """Return the newest commit with that checkpoint name, folder or file; the newest of all for None.
+
+        Raises:
+            NotFound: There is no such checkpoint; the error suggests the nearest name.
+            FerryError: The newest commit is not readable.
+        """
+        if wanted is None:
+            if self.newest is None:
+                raise FerryError(*self.problems[self.sequences[-1]])
+            return self.newest
+        word = wanted.strip("/")
+        for commit in self.commits:
+            if word in {commit.name, commit.checkpoint, *(file.name for file in commit.files)}:
+                return commit
+        names = list(dict.fromkeys(commit.name for commit in self.commits))
+        remedy = did_you_mean(word, names, _list_names("There are", names))
+        measured = f"{len(self.commits)} commits in {self.lineage}"
+        raise NotFound(Problem(f"there is no checkpoint {wanted!r}", measured, remedy), *self.all_problems)
 
 
 @asynccontextmanager
-async def selected(uri: Uri, words: Sequence[str], config: StoreConfig) -> AsyncIterator[SelectedLineages]:
-    """The lineages that `URI [LINEAGE] …` or `URI/LINEAGE …` means; the store is closed at the end.
+async def select_lineages(
+    uri: Uri, arguments: Sequence[str], config: StoreConfig
+) -> AsyncIterator[SelectedLineages]:
+    """Resolve `URI [LINEAGE] …` or `URI/LINEAGE …`; the store is closed at the end.
 
-    A first word that is a lineage below the URI is taken as one. Else the URI itself may be a lineage; one
-    that is a destination as well counts as a destination.
+    If the first argument names a lineage below the URI, it is that lineage. Otherwise the URI itself may be a
+    lineage; a URI that is both a lineage and a destination is treated as a destination.
 
     Raises:
-        NotFound: There is no such lineage, or none at all; it names the nearest.
+        NotFound: There is no such lineage, or none at all; the error suggests the nearest name.
     """
-    async with opened(uri, config) as store:
-        if words and await CommitReader(LineageStore(store, _segment(words[0]))).sequences():
-            yield SelectedLineages(store, (_segment(words[0]),), tuple(words[1:]))
+    async with store_at(uri, config) as store:
+        first = arguments[0].strip("/") if arguments else ""
+        if first and await CommitReader(LineageStore(store, first)).sequences():
+            yield SelectedLineages(store, (first,), tuple(arguments[1:]))
             return
         below = tuple(await committed_lineages(store))
-        if below and not words:
+        if below and not arguments:
             yield SelectedLineages(store, below)
             return
-    async with opened(uri.parent, config) as above:
-        if uri.name and await CommitReader(LineageStore(above, uri.name)).sequences():
-            yield SelectedLineages(above, (uri.name,), tuple(words))
+    async with store_at(uri.parent, config) as parent:
+        if uri.name and await CommitReader(LineageStore(parent, uri.name)).sequences():
+            yield SelectedLineages(parent, (uri.name,), tuple(arguments))
             return
-    raise await _none(uri, words, below, config)
+    raise await _not_found(uri, arguments, below, config)
 
 
-async def history(reader: CommitReader, limit: int | None = None) -> LineageHistory:
-    """The commits of a lineage, at most `limit` of the newest."""
+async def read_history(reader: CommitReader, limit: int | None = None) -> LineageHistory:
+    """Read the commits of a lineage, at most the `limit` newest."""
     sequences = await reader.sequences()
     commits: list[Commit] = []
     problems: dict[int, tuple[Problem, ...]] = {}
@@ -107,83 +155,38 @@ async def history(reader: CommitReader, limit: int | None = None) -> LineageHist
     return LineageHistory(reader.lineage, tuple(sequences), tuple(commits), problems)
 
 
-def find(known: LineageHistory, wanted: str | None) -> Commit:
-    """The newest commit of a name, a checkpoint's folder, or a file; the newest of all for None.
+def check_argument_count(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the arguments: at most a lineage and a checkpoint.
 
     Raises:
-        NotFound: There is none; it names the nearest.
-        FerryError: The newest of all cannot be read.
+        click.UsageError: There are more than two.
     """
-    if wanted is None:
-        if known.newest is None:
-            raise FerryError(*known.problems[known.sequences[-1]])
-        return known.newest
-    word = wanted.strip("/")
-    for commit in known.commits:
-        if word in {commit.name, commit.checkpoint, *(file.name for file in commit.files)}:
-            return commit
-    names = list(dict.fromkeys(commit.name for commit in known.commits))
-    remedy = did_you_mean(word, names, _listing("There are", names))
-    measured = f"{len(known.commits)} commits in {known.lineage}"
-    raise NotFound(Problem(f"there is no checkpoint {wanted!r}", measured, remedy), *known.flat)
+    if len(arguments) > 2:
+        raise click.UsageError(f"unexpected: {' '.join(arguments[2:])}")
+    return arguments
 
 
-def single(chosen: SelectedLineages) -> CommitReader:
-    """Of the lineage, where there is one to choose from.
-
-    Raises:
-        InvalidSpec: There are several.
-    """
-    if len(chosen.lineages) > 1:
-        raise InvalidSpec.of(
-            "which lineage is not said",
-            f"{len(chosen.lineages)} below {chosen.destination.uri}",
-            _listing("Add one of", chosen.lineages),
-        )
-    return chosen.readers[0]
-
-
-def at_most(words: tuple[str, ...]) -> tuple[str, ...]:
-    """A lineage and a checkpoint, or one of them.
-
-    Raises:
-        click.UsageError: There are more.
-    """
-    if len(words) > 2:
-        raise click.UsageError(f"unexpected: {' '.join(words[2:])}")
-    return words
-
-
-def only(chosen: SelectedLineages) -> str | None:
-    """The one word that no lineage took.
-
-    Raises:
-        InvalidSpec: There are several.
-    """
-    if len(chosen.rest) > 1:
-        where = f"{chosen.readers[0].store.uri} is a lineage itself"
-        raise InvalidSpec.of("one checkpoint at a time", f"{' '.join(chosen.rest)}; {where}", "Name one")
-    return chosen.rest[0] if chosen.rest else None
-
-
-def ranked(commit: Commit) -> bool:
-    """Whether ranks wrote different files of one name."""
+def has_rank_files(commit: Commit) -> bool:
+    """Whether ranks wrote different files of the same name."""
     return any(file.rank is not None for file in commit.files)
 
 
-def _segment(word: str) -> str:
-    return word.strip("/")
+def format_step(commit: Commit | None) -> str:
+    """Return the step of a commit for a table, `-` without one."""
+    return "-" if commit is None or commit.step is None else f"{commit.step:,}"
 
 
-async def _none(uri: Uri, words: Sequence[str], below: Sequence[str], config: StoreConfig) -> NotFound:
-    if words and below:
-        remedy = did_you_mean(_segment(words[0]), below, _listing("There are", below))
-        return NotFound.of(f"there is no lineage {words[0]!r}", f"{len(below)} below {uri}", remedy)
-    near = [one for one in await suggested_prefixes(uri, config) if one != str(uri)]
-    remedy = f"Did you mean {' or '.join(near)}?" if near else ""
+async def _not_found(
+    uri: Uri, arguments: Sequence[str], below: Sequence[str], config: StoreConfig
+) -> NotFound:
+    if arguments and below:
+        remedy = did_you_mean(arguments[0].strip("/"), below, _list_names("There are", below))
+        return NotFound.of(f"there is no lineage {arguments[0]!r}", f"{len(below)} below {uri}", remedy)
+    nearest = [prefix for prefix in await suggested_prefixes(uri, config) if prefix != str(uri)]
+    remedy = f"Did you mean {' or '.join(nearest)}?" if nearest else ""
     return NotFound.of("there is no checkpoint", f"no commit below {uri}", remedy)
 
 
-def _listing(lead: str, names: Sequence[str]) -> str:
+def _list_names(lead: str, names: Sequence[str]) -> str:
     more = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""
     return f"{lead}: {', '.join(names[:MAX_NAMES_SHOWN])}{more}" if names else ""

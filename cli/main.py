@@ -1,4 +1,4 @@
-"""The entry of `podferry`. What runs in every pod is small and starts before the rest is loaded."""
+"""The entry point of `podferry`. Verbs that run in every pod start without loading the others."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from importlib import import_module
 from types import ModuleType
 from typing import NoReturn, TextIO
 
-SMALL = {
+SMALL_VERBS = {
     "wait": "podferry.sidecar.control.wait_command",
     "drain": "podferry.sidecar.control.prestop_command",
     "checkpoint": "podferry.sidecar.control.done_command",
 }
-"""Verbs that parse their own words: loading a library for that would take longer than they do."""
+"""Verbs that do not load click: loading it would take longer than they run."""
 
 GET, GET_MODULE = ["dataset", "get"], "podferry.cli.dataset_get"
-"""Parses its own words as well: what comes after it may take less time than a library takes to load."""
+"""Does not load click either: a small download may take less time than loading it."""
 
-EARLY_IMPORTS = {GET_MODULE, "podferry.cli.supervise", *SMALL.values()}
-"""They have closed what is their own, and somebody waits for their end: freeing the rest piece by piece would
-take up to 40 ms. The same goes for `run`, and for its agent's worker."""
+FAST_EXIT_MODULES = {GET_MODULE, "podferry.cli.supervise", *SMALL_VERBS.values()}
+"""They have closed everything they opened, and their caller waits for the exit: freeing the rest piece by
+piece would take up to 40 ms. The same applies to `run` and to the agent's worker."""
 
-WORKER = "--worker"
-"""Tells the agent's second half from the first; a pod waits until it has loaded what it needs."""
+WORKER_FLAG = "--worker"
+"""Distinguishes the agent's worker from its supervisor."""
 
 INTERRUPTED = 130
-"""Exit code after Ctrl-C: 128 and the signal's number, as shells have it."""
+"""Exit code after Ctrl-C, as in shells: 128 and the signal's number."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a verb; the exit code."""
-    module, words = _chosen(list(sys.argv[1:] if arguments is None else arguments))
-    return _run(lambda: import_module(module), words)
+    """Run a verb; return its exit code."""
+    module, verb_arguments = _select(list(sys.argv[1:] if arguments is None else arguments))
+    return _run(lambda: import_module(module), verb_arguments)
 
 
 def program() -> NoReturn:
-    """`podferry` as a process of its own: its start and its end count where little is to be done between."""
-    # Where a launcher has closed them, Python has none: then nobody listens, but the exit code still counts.
-    sys.stdout, sys.stderr = (stream or _nobody() for stream in (sys.stdout, sys.stderr))
-    module, words = _chosen(sys.argv[1:])
-    is_worker = words[:1] == ["agent"] and WORKER in words
+    """Run `podferry` as a process of its own, with a fast start and exit."""
+    # Python has no stream if the launcher closed it; the exit code counts all the same.
+    sys.stdout, sys.stderr = (stream or _null_stream() for stream in (sys.stdout, sys.stderr))
+    module, arguments = _select(sys.argv[1:])
+    is_worker = arguments[:1] == ["agent"] and WORKER_FLAG in arguments
     if is_worker:
-        _load_logs()
-    code = _run(lambda: _loaded(module), words)
-    if module in EARLY_IMPORTS or is_worker or words[:1] == ["run"]:
+        _load_structlog()
+    code = _run(lambda: _import_without_gc(module), arguments)
+    if module in FAST_EXIT_MODULES or is_worker or arguments[:1] == ["run"]:
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()
@@ -55,44 +55,44 @@ def program() -> NoReturn:
     sys.exit(code)
 
 
-def _chosen(words: list[str]) -> tuple[str, list[str]]:
-    """The module that has a verb, and the words for it."""
-    verb = words[0] if words else ""
-    if verb in SMALL:
-        return SMALL[verb], words[1:]
-    if words[:2] == GET:
-        return GET_MODULE, words[2:]
-    if verb == "agent" and not {WORKER, "--help"} & set(words):
-        return "podferry.cli.supervise", words[1:]
-    return "podferry.cli.verbs", words
+def _select(arguments: list[str]) -> tuple[str, list[str]]:
+    """Return the module of the verb, and its arguments."""
+    verb = arguments[0] if arguments else ""
+    if verb in SMALL_VERBS:
+        return SMALL_VERBS[verb], arguments[1:]
+    if arguments[:2] == GET:
+        return GET_MODULE, arguments[2:]
+    if verb == "agent" and not {WORKER_FLAG, "--help"} & set(arguments):
+        return "podferry.cli.supervise", arguments[1:]
+    return "podferry.cli.verbs", arguments
 
 
-def _nobody() -> TextIO:
+def _null_stream() -> TextIO:
     return os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
 
-def _load_logs() -> None:
-    """Load structlog without rich, of which it could make coloured tracebacks: that is 0.13 s of a start."""
+def _load_structlog() -> None:
+    """Import structlog without rich, which it uses only for coloured tracebacks: saves 0.13 s at start."""
     if "rich" in sys.modules:
         return
-    sys.modules["rich"] = None  # type: ignore[assignment]  # as the import system marks what is not there
+    sys.modules["rich"] = None  # type: ignore[assignment]  # makes `import rich` fail
     try:
         import_module("structlog")
     finally:
         del sys.modules["rich"]
 
 
-def _loaded(module: str) -> ModuleType:
-    gc.disable()  # what is loaded stays, so looking through it finds nothing
-    found = import_module(module)
+def _import_without_gc(module: str) -> ModuleType:
+    gc.disable()  # imported objects stay, so a collection would find nothing
+    imported = import_module(module)
     gc.freeze()
     gc.enable()
-    return found
+    return imported
 
 
-def _run(load: Callable[[], ModuleType], words: list[str]) -> int:
+def _run(load: Callable[[], ModuleType], arguments: list[str]) -> int:
     try:
-        code: int = load().main(words)
+        code: int = load().main(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
     return code

@@ -1,61 +1,113 @@
-"""Options of several datasets: `NAME=VALUE` is of the dataset NAME, `VALUE` of the one without a name."""
+"""Options for several datasets: `NAME=VALUE` applies to the dataset NAME, `VALUE` to the unnamed one."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import click
 
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.spec import DATASET_NAME
 
-NAMED = re.compile(rf"(?P<name>{DATASET_NAME})=(?P<value>.*)", re.DOTALL)
-LISTS = frozenset({"include", "exclude"})
-"""Options that may come several times for one dataset."""
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+
+DATASET_OPTIONS = ("dataset", "dataset_path", "include", "exclude", "file_mode", "unpack", "shard")
+NAMED_VALUE = re.compile(rf"(?P<name>{DATASET_NAME})=(?P<value>.*)", re.DOTALL)
+REPEATABLE_OPTIONS = frozenset({"include", "exclude"})
+"""Options that may be given several times for one dataset."""
 
 
-def split_named(text: str) -> tuple[str, str]:
-    """The dataset's name, empty where there is none, and the value."""
-    match = NAMED.fullmatch(text)
+def dataset_options(verb: Verb) -> Verb:
+    """Add `DATASET_OPTIONS` to a verb; each takes `VALUE` or `NAME=VALUE`."""
+    options = (
+        click.option(
+            "--dataset",
+            multiple=True,
+            metavar="[NAME=]URI",
+            help="Dataset to stage: a URI, a reference, or a path. Repeat with names for several datasets; "
+            "the next six options take names too: --dataset test=./t --include test=*.jpg.",
+        ),
+        click.option(
+            "--dataset-path",
+            multiple=True,
+            metavar="DIRECTORY",
+            help="Directory in which training reads the dataset, created if missing.  [default: in memory]",
+        ),
+        click.option(
+            "--include", multiple=True, metavar="GLOB", help="Only these files, such as *.jpg. Repeatable."
+        ),
+        click.option("--exclude", multiple=True, metavar="GLOB", help="Not these files. Repeatable."),
+        click.option(
+            "--file-mode", multiple=True, metavar="MODE", help="Mode of the files.  [default: 0644]"
+        ),
+        click.option(
+            "--unpack",
+            multiple=True,
+            metavar="WHEN",
+            help="Unpack archives: auto (only packs made by `podferry dataset pack`), never, or always.  "
+            "[default: auto]",
+        ),
+        click.option(
+            "--shard",
+            multiple=True,
+            metavar="RANK/COUNT",
+            help="Only one shard, such as 0/4; auto takes the launcher's rank and world size.",
+        ),
+    )
+    for option in reversed(options):
+        verb = option(verb)
+    return verb
+
+
+def split_dataset_name(text: str) -> tuple[str, str]:
+    """Split `NAME=VALUE` into the dataset's name (empty for the unnamed dataset) and the value."""
+    match = NAMED_VALUE.fullmatch(text)
     return (match["name"], match["value"]) if match else ("", text)
 
 
-def by_dataset(options: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """The values of repeated options by the dataset that they are of.
+def group_by_dataset(options: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Group the values of repeated options by dataset name.
 
-    A path or a glob may hold a `=` as well (`year=2024/*`), so what stands before it is a name only where
-    `dataset` has it.
+    A path or a glob may contain `=` as well (`year=2024/*`), so the text before it counts as a name only if
+    `dataset` defines that name.
 
     Args:
-        options: Each option's values as they were given, in order, `dataset` among them.
+        options: The values of each option in the order given, `dataset` included.
 
     Raises:
-        InvalidSpec: A dataset has two values where there can be one, all such at once.
+        InvalidSpec: Datasets with two values for an option that takes one, all of them at once.
     """
-    names = {split_named(text)[0] for text in options["dataset"]}
-    found = {option: _grouped(values, names) for option, values in options.items()}
-    InvalidSpec.raise_any(problem for option, groups in found.items() for problem in _twice(option, groups))
+    names = {split_dataset_name(text)[0] for text in options["dataset"]}
+    grouped = {option: _group_values(texts, names) for option, texts in options.items()}
+    InvalidSpec.raise_any(
+        problem for option, groups in grouped.items() for problem in _duplicates(option, groups)
+    )
     return {
-        option: {name: values if option in LISTS else values[0] for name, values in groups.items()}
-        for option, groups in found.items()
+        option: {
+            name: values if option in REPEATABLE_OPTIONS else values[0] for name, values in groups.items()
+        }
+        for option, groups in grouped.items()
     }
 
 
-def _grouped(texts: Iterable[str], names: set[str]) -> dict[str, list[str]]:
+def _group_values(texts: Iterable[str], names: set[str]) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
     for text in texts:
-        name, value = split_named(text)
-        if name in names:
-            groups.setdefault(name, []).append(value)
-        else:
-            groups.setdefault("", []).append(text)
+        name, value = split_dataset_name(text)
+        if name not in names:
+            name, value = "", text
+        groups.setdefault(name, []).append(value)
     return groups
 
 
-def _twice(option: str, groups: Mapping[str, list[str]]) -> Iterable[Problem]:
-    for name, values in groups.items() if option not in LISTS else ():
+def _duplicates(option: str, groups: Mapping[str, list[str]]) -> Iterable[Problem]:
+    if option in REPEATABLE_OPTIONS:
+        return
+    for name, values in groups.items():
         if len(values) > 1:
-            written = f"--{option.replace('_', '-')}"
-            what = f"{written} is given twice for {f'the dataset {name}' if name else 'one dataset'}"
-            remedy = f"Name the datasets: {written} train=… {written} test=…"
+            flag = f"--{option.replace('_', '-')}"
+            what = f"{flag} is given twice for {f'the dataset {name}' if name else 'one dataset'}"
+            remedy = f"Name the datasets: {flag} train=… {flag} test=…"
             yield Problem(what, ", ".join(map(repr, values)), remedy)

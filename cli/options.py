@@ -1,10 +1,10 @@
-"""What the verbs share: options, places as they are written on a command line, running a coroutine."""
+"""Shared by the verbs: common options, parsing of locations, running a coroutine."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,8 +26,8 @@ T = TypeVar("T")
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 
-class Parsed(click.ParamType[Any]):
-    """An option whose value one of our parsers reads."""
+class ParsedParam(click.ParamType[Any]):
+    """A parameter whose value is read by one of podferry's own parsers."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
         self.name = name
@@ -42,38 +42,43 @@ class Parsed(click.ParamType[Any]):
 
 
 def access_options(verb: Verb) -> Verb:
-    """Adds how to reach a store: endpoint, region, and where the credentials are."""
+    """Add the options for reaching a store: endpoint, region, credentials."""
     options = (
-        click.option("--endpoint", type=Parsed("URL", parse_endpoint), help="URL of the object store."),
-        click.option("--region", type=Parsed("NAME", parse_region), help="Its region."),
+        click.option(
+            "--endpoint",
+            type=ParsedParam("URL", parse_endpoint),
+            help="URL of the object store.  [default: the vendor's]",
+        ),
+        click.option("--region", type=ParsedParam("NAME", parse_region), help="Region of the object store."),
         click.option(
             "--secret-dir",
             type=click.Path(path_type=Path),
-            help="A directory with a file a credential, as a mounted Secret has; else the environment.",
+            help="Directory with one file per credential, such as a mounted Secret.  "
+            "[default: the environment]",
         ),
     )
-    for option in reversed(options):
-        verb = option(verb)
-    return verb
+    return _with_options(verb, options)
 
 
 def selection_options(*, shard: bool = True) -> Callable[[Verb], Verb]:
-    """Adds which files of a dataset count."""
-    globs = Parsed("GLOB", parse_globs)
+    """Return a decorator that adds the options for selecting files of a dataset."""
+    globs = ParsedParam("GLOB", parse_globs)
     options = [
-        click.option("--include", type=globs, multiple=True, help="These files alone, such as *.jpg."),
-        click.option("--exclude", type=globs, multiple=True, help="Not these files."),
+        click.option(
+            "--include", type=globs, multiple=True, help="Only these files, such as *.jpg. Repeatable."
+        ),
+        click.option("--exclude", type=globs, multiple=True, help="Not these files. Repeatable."),
     ]
     if shard:
-        part = Parsed("RANK/COUNT", lambda text: parse_shard(resolve_shard(text, os.environ)))
-        options.append(click.option("--shard", type=part, help="A part; auto takes the launcher's."))
-
-    def adding(verb: Verb) -> Verb:
-        for option in reversed(options):
-            verb = option(verb)
-        return verb
-
-    return adding
+        shard_param = ParsedParam("RANK/COUNT", lambda text: parse_shard(resolve_shard(text, os.environ)))
+        options.append(
+            click.option(
+                "--shard",
+                type=shard_param,
+                help="Only one shard, such as 0/4; auto takes the launcher's rank and world size.",
+            )
+        )
+    return lambda verb: _with_options(verb, options)
 
 
 output_option = click.option(
@@ -82,55 +87,55 @@ output_option = click.option(
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="For people, or one JSON document.",
+    help="Output format: text, or one JSON document.",
 )
 
 
-def config_of(
+def store_config_of(
     endpoint: str | None = None, region: str | None = None, secret_dir: Path | None = None
 ) -> StoreConfig:
-    """The store's configuration from the access options.
+    """Return the store's configuration from the access options.
 
     Raises:
-        CredentialsMissing, InvalidSpec: What is there cannot be read.
+        CredentialsMissing, InvalidSpec: The credentials cannot be read.
     """
     return store_config(Access(endpoint=endpoint, region=region), secret_dir)
 
 
-def local_path(text: str) -> Path | None:
-    """The path of local files that a text means, None where it is a URI."""
+def parse_local_path(text: str) -> Path | None:
+    """Return the absolute local path that a text names, or None for a URI."""
     return None if "://" in text else Path(text).expanduser().absolute()
 
 
-def place(text: str) -> Uri:
-    """A URI, or a path of local files, which may be relative.
+def parse_location(text: str) -> Uri:
+    """Parse a URI or a local path, which may be relative.
 
     Raises:
-        InvalidSpec: Neither.
+        InvalidSpec: It is neither.
     """
-    path = local_path(_some(text))
+    path = parse_local_path(_require_text(text))
     return parse_uri(text) if path is None else parse_uri(f"file://{escape(str(path))}")
 
 
-def reference(text: str) -> Reference:
-    """A dataset's reference, a URI, or a path of local files, which may be relative.
+def parse_dataset(text: str) -> Reference:
+    """Parse a dataset's reference, a URI, or a local path, which may be relative.
 
     Raises:
-        InvalidSpec: None of them.
+        InvalidSpec: It is none of them.
     """
-    path = local_path(_some(text))
-    # A path is taken as it is: a # in it is a character of the name.
-    return parse_reference(text) if path is None else Reference(place(text))
+    path = parse_local_path(_require_text(text))
+    # In a path, # is an ordinary character.
+    return parse_reference(text) if path is None else Reference(parse_location(text))
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a verb's coroutine."""
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """Run a verb's coroutine in an event loop of its own."""
     return asyncio.run(work)
 
 
 @asynccontextmanager
-async def opened(uri: Uri, config: StoreConfig) -> AsyncIterator[Store]:
-    """A store that is closed at the end."""
+async def store_at(uri: Uri, config: StoreConfig) -> AsyncIterator[Store]:
+    """Open the store at a URI; it is closed at the end."""
     store = open_store(uri, config)
     try:
         yield store
@@ -138,7 +143,13 @@ async def opened(uri: Uri, config: StoreConfig) -> AsyncIterator[Store]:
         await store.close()
 
 
-def _some(text: str) -> str:
+def _with_options(verb: Verb, options: Sequence[Callable[[Verb], Verb]]) -> Verb:
+    for option in reversed(options):
+        verb = option(verb)
+    return verb
+
+
+def _require_text(text: str) -> str:
     if not text.strip():
-        raise InvalidSpec.of("the place is empty", repr(text), "Write a URI or a path")
+        raise InvalidSpec.of("the location is empty", repr(text), "Write a URI or a path")
     return text

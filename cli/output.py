@@ -1,7 +1,7 @@
-"""Printing for people and for machines.
+"""Prints results for people and for programs.
 
-On a terminal tables are drawn by rich and fold long cells. Elsewhere (a pipe, a file) a row is one line, its
-cells aligned with spaces, and nothing is ever cut off.
+On a terminal, rich draws tables and folds long cells. Elsewhere (a pipe, a file) each row is one line, its
+cells aligned with spaces, and nothing is cut off.
 """
 
 from __future__ import annotations
@@ -16,49 +16,50 @@ import msgspec
 
 from podferry.contract.errors import Problem
 
-GAP = "  "
-AGES = ((86400 * 2, 86400, "d"), (3600 * 2, 3600, "h"), (60 * 2, 60, "min"), (0, 1, "s"))
-"""(from how many seconds on, seconds of the unit, unit): two of a unit before it is used."""
+COLUMN_GAP = "  "
+AGE_UNITS = ((86400 * 2, 86400, "d"), (3600 * 2, 3600, "h"), (60 * 2, 60, "min"), (0, 1, "s"))
+"""(minimum age in seconds, seconds per unit, unit): a unit is used from two of it on."""
 
 
-def show_json(value: object) -> None:
+def print_json(value: object) -> None:
     """Print one JSON document, indented."""
     text = msgspec.json.format(msgspec.json.encode(value), indent=2)
     click.echo(text.decode())
 
 
-def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = ()) -> None:
-    """Print rows below their heads.
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = ()) -> None:
+    """Print a table.
 
     Args:
-        heads: Names of the columns.
-        rows: One text a column.
-        right: Names of the columns that hold figures: aligned at the right.
+        headers: Names of the columns.
+        rows: One text per column.
+        right: Names of the columns to align right: numbers.
     """
     if on_terminal():
-        _drawn(heads, rows, right)
+        _draw_table(headers, rows, right)
         return
-    for line in plain_lines([[head.upper() for head in heads], *rows], [head in right for head in heads]):
+    titles = [header.upper() for header in headers]
+    for line in align_columns([titles, *rows], [header in right for header in headers]):
         click.echo(line)
 
 
 def on_terminal() -> bool:
-    """Whether a person reads the result as it appears."""
+    """Whether standard output is a terminal."""
     return sys.stdout.isatty()
 
 
-def show_pairs(pairs: Sequence[tuple[str, str]]) -> None:
-    """Print names and values, one pair a line."""
+def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
+    """Print names and values, one pair per line."""
     width = max((len(name) for name, _ in pairs), default=0)
     for name, value in pairs:
-        click.echo(f"{name:<{width}}{GAP}{value}".rstrip())
+        click.echo(f"{name:<{width}}{COLUMN_GAP}{value}".rstrip())
 
 
-def plain_lines(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
-    """Rows as lines whose columns are aligned; the last column is as long as it is."""
+def align_columns(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
+    """Return the rows as lines with aligned columns, without trailing spaces."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
-        GAP.join(
+        COLUMN_GAP.join(
             cell.rjust(width) if flush else cell.ljust(width)
             for cell, width, flush in zip(row, widths, right, strict=True)
         ).rstrip()
@@ -66,34 +67,39 @@ def plain_lines(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[st
     ]
 
 
-def say(text: str) -> None:
-    """One line beside the result: to standard error, so that a pipe holds the result alone."""
+def print_note(text: str) -> None:
+    """Print a line to standard error, so that a pipe receives only the result."""
     click.echo(text, err=True)
 
 
-def complain(problems: Sequence[Problem]) -> None:
-    """Print what is wrong to standard error, one sentence a line."""
+def print_problems(problems: Sequence[Problem]) -> None:
+    """Print problems to standard error, one per line."""
     for problem in problems:
         click.secho(f"podferry: {problem}", err=True, fg="red")
 
 
-def age(created: datetime) -> str:
-    """How long ago, in one unit: `12 s`, `3 h`, `9 d`."""
+def format_age(created: datetime) -> str:
+    """Return the time since `created` in one unit: `12 s`, `3 h`, `9 d`."""
     seconds = max(time.time() - created.timestamp(), 0.0)
-    size, unit = next((size, unit) for least, size, unit in AGES if seconds >= least)
+    size, unit = next((size, unit) for minimum, size, unit in AGE_UNITS if seconds >= minimum)
     return f"{int(seconds // size)} {unit}"
 
 
-def _drawn(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str]) -> None:
-    # Loaded here: only a terminal needs it.
+def count_of(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 file`, `1,797 files`."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def _draw_table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str]) -> None:
+    # Imported here: only a terminal needs rich.
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in heads:
-        table.add_column(head, justify="right" if head in right else "left", overflow="fold")
+    for header in headers:
+        table.add_column(header, justify="right" if header in right else "left", overflow="fold")
     for row in rows:
-        # As text: a name such as `[red]` is no markup.
+        # As Text: a name such as `[red]` is not markup.
         table.add_row(*map(Text, row))
     Console().print(table)

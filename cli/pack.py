@@ -1,4 +1,4 @@
-"""`podferry dataset pack` and `verify`: many small files into few archives, and whether these are whole."""
+"""`podferry dataset pack` and `verify`: pack many small files into few archives, and verify them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,17 @@ from typing import Any
 
 import click
 
-from podferry.cli import output as printing
-from podferry.cli.options import Parsed, access_options, config_of, opened, output_option, place, run
-from podferry.cli.size_histogram import dataset_size
+from podferry.cli.options import (
+    ParsedParam,
+    access_options,
+    output_option,
+    parse_location,
+    run_async,
+    store_at,
+    store_config_of,
+)
+from podferry.cli.output import count_of, print_json, print_note, print_problems
+from podferry.cli.size_histogram import recommended_size
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.manifest import Manifest
 from podferry.contract.quantity import format_bytes, parse_bytes, quantity_at_least
@@ -22,15 +30,15 @@ from podferry.sidecar.pack.reader import Pack, open_pack
 from podferry.storage.listing.dataset import list_dataset, open_dataset
 from podferry.storage.store import StoreConfig
 
-LEAST, MOST = 1 << 20, 5 << 40
-"""Below, a shard is hardly worth a request of its own; above, S3 takes no object."""
+MIN_SHARD_BYTES, MAX_SHARD_BYTES = 1 << 20, 5 << 40
+"""A smaller shard is hardly worth a request of its own; S3 accepts no larger object."""
 
 
-def _shard_size(text: str) -> int:
-    found = parse_bytes(text)
-    if LEAST <= found <= MOST:
-        return found
-    raise InvalidSpec.of("a shard is no archive of that size", repr(text), "Write 1Mi to 5Ti, such as 256Mi")
+def _parse_shard_size(text: str) -> int:
+    size = parse_bytes(text)
+    if MIN_SHARD_BYTES <= size <= MAX_SHARD_BYTES:
+        return size
+    raise InvalidSpec.of("the shard size is out of range", repr(text), "Write 1Mi to 5Ti, such as 256Mi")
 
 
 @click.command("pack")
@@ -38,33 +46,33 @@ def _shard_size(text: str) -> int:
 @click.argument("target", metavar="DST")
 @click.option(
     "--shard-size",
-    type=Parsed("SIZE", _shard_size),
+    type=ParsedParam("SIZE", _parse_shard_size),
     default=quantity_at_least(SHARD_BYTES),
     show_default=True,
-    help="Of an archive, at most.",
+    help="Maximum size of an archive.",
 )
 @output_option
 @access_options
 def pack(source: str, target: str, shard_size: int, output: str, **access: Any) -> int:
-    """Pack the files below SRC into few archives at DST, and print the reference of the pack.
+    """Pack the files below SRC into few archives at DST, and print a reference to the pack.
 
-    What is interrupted goes on when the command is repeated. SRC stays as it is. Wherever podferry brings
-    DST, the trainer finds the files that lie below SRC.
+    If interrupted, run the same command again to resume. SRC is not changed. A trainer that uses DST as its
+    dataset sees the original files of SRC.
     """
-    config = config_of(**access)
-    result, listed = run(_pack(place(source), place(target), shard_size, config))
-    entries = result.index.entries
-    sizes = [entry.size for entry in entries]
+    config = store_config_of(**access)
+    result, objects = run_async(_build(parse_location(source), parse_location(target), shard_size, config))
+    sizes = [entry.size for entry in result.index.entries]
+    shards = len(result.index.shards)
+    reference = str(reference_to(objects))
     if output == "json":
-        shards = {"shards": len(result.index.shards), "shards_kept": result.kept}
-        figures = {"files": len(sizes), "bytes": sum(sizes), "dataset_size": dataset_size(sizes)}
-        printing.show_json({"reference": str(reference_to(listed)), **shards, **figures})
+        totals = {"files": len(sizes), "bytes": sum(sizes), "dataset_size": recommended_size(sizes)}
+        print_json({"reference": reference, "shards": shards, "shards_kept": result.kept, **totals})
         return 0
-    click.echo(str(reference_to(listed)))
+    click.echo(reference)
     kept = f", {result.kept:,} of them from an earlier run" if result.kept else ""
-    told = f"{_count(len(sizes), 'file')}, {format_bytes(sum(sizes))}"
-    printing.say(f"packed: {told}, in {_count(len(result.index.shards), 'shard')}{kept}")
-    printing.say(f"unpacked in memory it takes {PREFIX}dataset-size: {dataset_size(sizes)}")
+    files = f"{count_of(len(sizes), 'file')}, {format_bytes(sum(sizes))}"
+    print_note(f"packed: {files}, in {count_of(shards, 'shard')}{kept}")
+    print_note(f"unpacked in memory it needs {PREFIX}dataset-size: {recommended_size(sizes)}")
     return 0
 
 
@@ -73,26 +81,24 @@ def pack(source: str, target: str, shard_size: int, output: str, **access: Any) 
 @output_option
 @access_options
 def verify(uri: str, output: str, **access: Any) -> int:
-    """Read the pack at URI again, and compare every file with its index."""
-    config = config_of(**access)
-    found, problems = run(_verify(place(uri), config))
-    files = len(found.names)
+    """Read the pack at URI, and compare every file with its index."""
+    opened, problems = run_async(_verify(parse_location(uri), store_config_of(**access)))
+    files, shards = len(opened.names), len(opened.index.shards)
     if output == "json":
-        told = [str(problem) for problem in problems]
-        printing.show_json({"files": files, "shards": len(found.index.shards), "problems": told})
+        print_json({"files": files, "shards": shards, "problems": [str(problem) for problem in problems]})
+    elif problems:
+        print_problems(problems)
     else:
-        printing.complain(problems)
-        if not problems:
-            printing.say(f"whole: {_count(files, 'file')} in {_count(len(found.index.shards), 'shard')}")
+        print_note(f"complete: {count_of(files, 'file')} in {count_of(shards, 'shard')}")
     return 1 if problems else 0
 
 
-async def _pack(
+async def _build(
     source: Uri, target: Uri, shard_bytes: int, config: StoreConfig
 ) -> tuple[PackResult, Manifest]:
     dataset = await open_dataset(source, config)
     try:
-        async with opened(target, config) as store:
+        async with store_at(target, config) as store:
             result = await PackBuilder(dataset, store, shard_bytes).run()
             return result, await list_dataset(store)
     finally:
@@ -102,11 +108,7 @@ async def _pack(
 async def _verify(uri: Uri, config: StoreConfig) -> tuple[Pack, list[Problem]]:
     dataset = await open_dataset(uri, config)
     try:
-        found = await open_pack(dataset.store, dataset.manifest)
-        return found, await pack_problems(found, dataset.store, PrefetchSettings())
+        opened = await open_pack(dataset.store, dataset.manifest)
+        return opened, await pack_problems(opened, dataset.store, PrefetchSettings())
     finally:
         await dataset.store.close()
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1)}"

@@ -1,8 +1,8 @@
-"""Finds the pods in YAML or JSON documents: pods themselves, and what controllers make them of. Pure.
+"""Finds pods in YAML or JSON documents, and the pod templates of controllers. Pure.
 
-Whatever holds `spec.containers` is a pod or a pod's template, at any depth: so Job, CronJob, JobSet,
-PaddleJob, Deployment and lists of them need no rules of their own. A pod of a template is shown as its
-controller would make the first one.
+Any object with `spec.containers`, at any depth, is a pod or a pod template, so Job, CronJob, JobSet,
+PaddleJob, Deployment and lists of them need no rules of their own. A template becomes the first pod that its
+controller would create.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from podferry.contract.pod_owner import COMPLETION_INDEX, JOBSET
 from podferry.contract.spec import PREFIX
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml's where PyYAML was built with it: ten times as fast."""
-NO_PATH = "metadata.annotations"
+"""libyaml's loader if PyYAML was built with it: ten times as fast."""
+
+NodePath = tuple[str, ...]
+"""Keys and indexes that lead from a document to an object in it."""
 
 
-class Found(msgspec.Struct, frozen=True):
-    """A pod, or the first one that a template gives.
+class FoundPod(msgspec.Struct, frozen=True):
+    """A pod, or the first one of a template.
 
     Attributes:
-        title: Kind and name of what it was found in, for people.
+        title: Kind and name of the object that holds it, for people.
         pod: Its plain JSON, as the API server would send it.
-        notes: What was assumed.
-        problems: What is wrong with its annotations as text.
+        notes: Assumptions.
+        problems: Errors in its annotations as text.
     """
 
     title: str
@@ -38,47 +40,49 @@ class Found(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
 
 
-class _Owner(msgspec.Struct):
+class _OwnerFields(msgspec.Struct):
     kind: str
     name: str
     controller: bool = False
 
 
-class _Metadata(msgspec.Struct, rename="camel", omit_defaults=True):
+class _MetadataFields(msgspec.Struct, rename="camel", omit_defaults=True):
     name: str = ""
     generate_name: str = ""
     namespace: str | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, Any] | None = None
-    owner_references: list[_Owner] | None = None
+    owner_references: list[_OwnerFields] | None = None
 
 
-class _Container(msgspec.Struct, omit_defaults=True):
+class _ContainerFields(msgspec.Struct, omit_defaults=True):
     name: str = ""
     command: list[str] | None = None
 
 
-class _Spec(msgspec.Struct):
-    containers: list[_Container]
+class _SpecFields(msgspec.Struct):
+    containers: list[_ContainerFields]
 
 
-class _Pod(msgspec.Struct):
-    spec: _Spec
-    metadata: _Metadata | None = None
+class _PodFields(msgspec.Struct):
+    """The fields that `explain` needs; the others are dropped."""
+
+    spec: _SpecFields
+    metadata: _MetadataFields
 
 
-def read_pods(text: str, source: str) -> list[Found]:
-    """All pods in a text of YAML or JSON documents.
+def read_pods(text: str, source: str) -> list[FoundPod]:
+    """Find all pods in a text of YAML or JSON documents.
 
     Raises:
-        InvalidSpec: It is no YAML, or holds no pod.
+        InvalidSpec: It is not YAML, or contains no pod.
     """
     try:
         documents = [document for document in yaml.load_all(text, Loader=LOADER) if document is not None]
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # PyYAML raises ValueError for a date that does not exist.
-        what = " ".join(str(error).split())
-        raise InvalidSpec.of(f"{source} cannot be read as YAML", what, "Correct it") from error
+        measured = " ".join(str(error).split())
+        raise InvalidSpec.of(f"{source} cannot be read as YAML", measured, "Correct it") from error
     found = [pod for document in documents for pod in _pods(document, source)]
     if not found:
         kinds = ", ".join(_kind(document) for document in documents) or "no document"
@@ -87,23 +91,22 @@ def read_pods(text: str, source: str) -> list[Found]:
     return found
 
 
-def bare_pod(annotations: Mapping[str, str]) -> Found:
-    """A pod of which nothing is known but its annotations."""
-    return Found("annotations", {"metadata": {"annotations": dict(annotations)}, "spec": {"containers": []}})
+def bare_pod(annotations: Mapping[str, str]) -> FoundPod:
+    """A pod of which only the annotations are known."""
+    pod = {"metadata": {"annotations": dict(annotations)}, "spec": {"containers": []}}
+    return FoundPod("annotations", pod)
 
 
-def _pods(document: Any, source: str) -> Iterator[Found]:
-    for top in document["items"] if _is_list(document) else [document]:
-        for path, node in _templates(top, (), set()):
-            yield _found(top, path, node, source)
+def _pods(document: Any, source: str) -> Iterator[FoundPod]:
+    is_list = isinstance(document, dict) and isinstance(document.get("items"), list)
+    for top in document["items"] if is_list else [document]:
+        templates = list(_templates(top, (), set()))
+        for path, node in templates:
+            yield _read_pod(top, path, node, source, several=len(templates) > 1)
 
 
-def _is_list(document: Any) -> bool:
-    return isinstance(document, dict) and isinstance(document.get("items"), list)
-
-
-def _templates(node: Any, path: tuple[str, ...], seen: set[int]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """(path, node) of all that holds `spec.containers`; YAML's anchors may make circles of nodes."""
+def _templates(node: Any, path: NodePath, seen: set[int]) -> Iterator[tuple[NodePath, Any]]:
+    """(path, object) of every object with `spec.containers`; YAML's anchors may make cycles."""
     if id(node) in seen or not isinstance(node, dict | list):
         return
     seen.add(id(node))
@@ -112,38 +115,32 @@ def _templates(node: Any, path: tuple[str, ...], seen: set[int]) -> Iterator[tup
         if isinstance(spec, dict) and "containers" in spec:
             yield path, node
             return
-    steps = node.items() if isinstance(node, dict) else enumerate(node)
-    for step, child in steps:
+    children = node.items() if isinstance(node, dict) else enumerate(node)
+    for step, child in children:
         yield from _templates(child, (*path, str(step)), seen)
 
 
-def _found(top: Any, path: tuple[str, ...], node: Any, source: str) -> Found:
+def _read_pod(top: Any, path: NodePath, node: Any, source: str, *, several: bool) -> FoundPod:
     title = f"{_kind(top)} {_name(top)}".strip()
+    metadata = {} if node.get("metadata") is None else node["metadata"]
     try:
-        pod = msgspec.convert(node, _Pod)
+        pod = msgspec.convert({**node, "metadata": metadata}, _PodFields)
     except msgspec.ValidationError as error:
-        place = ".".join(path) or "the pod"
-        raise InvalidSpec.of(f"{source}: {title} is malformed", f"{place}: {error}", "Correct it") from error
-    pod.metadata = pod.metadata or _Metadata()
-    problems = _make_text(pod.metadata)
+        measured = f"{'.'.join(path) or 'the pod'}: {error}"
+        raise InvalidSpec.of(f"{source}: {title} is malformed", measured, "Correct it") from error
+    problems = _make_annotations_text(pod.metadata)
     notes: list[str] = []
     if path:
-        title = f"{title}, {'.'.join(path)}" if len(_all_paths(top)) > 1 else title
-        notes = _as_made_by(top, path, pod.metadata)
-        problems += _misplaced(top, path)
-    return Found(title, msgspec.to_builtins(pod), tuple(notes), tuple(problems))
+        title = f"{title}, {'.'.join(path)}" if several else title
+        notes = _apply_controller(top, path, pod.metadata)
+        problems += _misplaced_annotations(top, path)
+    return FoundPod(title, msgspec.to_builtins(pod), tuple(notes), tuple(problems))
 
 
-def _all_paths(top: Any) -> list[tuple[str, ...]]:
-    return [path for path, _ in _templates(top, (), set())]
-
-
-def _make_text(metadata: _Metadata) -> list[Problem]:
-    """Annotations as text; Kubernetes refuses others, which YAML makes of `true` and `2`."""
+def _make_annotations_text(metadata: _MetadataFields) -> list[Problem]:
+    """Convert annotations to text; Kubernetes refuses others, which YAML makes of `true` and `2`."""
     given = metadata.annotations or {}
-    metadata.annotations = {
-        name: value if isinstance(value, str) else _scalar(value) for name, value in given.items()
-    }
+    metadata.annotations = {name: _scalar(value) for name, value in given.items()}
     return [
         Problem(f"{name}: the value is no text", _scalar(value) or "null", f'Quote it: "{_scalar(value)}"')
         for name, value in given.items()
@@ -157,42 +154,40 @@ def _scalar(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _misplaced(top: Any, path: tuple[str, ...]) -> list[Problem]:
-    """Our annotations on the controller, where nothing reads them."""
-    annotations = _below(top, "metadata", "annotations")
+def _misplaced_annotations(top: Any, path: NodePath) -> list[Problem]:
+    """Annotations of podferry on the controller itself, which nothing reads."""
+    annotations = _get(top, "metadata", "annotations")
     ours = [name for name in annotations or {} if str(name).startswith(PREFIX)]
-    remedy = f"Move them to {'.'.join(path)}.{NO_PATH}"
+    remedy = f"Move them to {'.'.join(path)}.metadata.annotations"
     what = f"annotations on the {_kind(top)} itself reach no pod"
     return [Problem(what, ", ".join(ours), remedy)] if ours else []
 
 
-def _as_made_by(top: Any, path: tuple[str, ...], metadata: _Metadata) -> list[str]:
-    """Fill in what a controller gives its first pod; what was assumed."""
+def _apply_controller(top: Any, path: NodePath, metadata: _MetadataFields) -> list[str]:
+    """Set what a controller sets on its first pod; return the assumptions."""
     kind, name = _kind(top), _name(top)
-    outer = _below(top, "metadata", "namespace")
-    if metadata.namespace is None and isinstance(outer, str):
-        metadata.namespace = outer
+    namespace = _get(top, "metadata", "namespace")
+    if metadata.namespace is None and isinstance(namespace, str):
+        metadata.namespace = namespace
     notes = []
     if kind == "CronJob":
         kind, name = "Job", f"{name}-0"
         each = f"Each has a lineage of its own unless {PREFIX}lineage names one"
         notes = [f"a CronJob names each Job by its time; {name} stands for one. {each}"]
-    marks = _first_marks(top, path, kind)
-    if marks:
+    labels = _index_labels(top, path, kind)
+    if labels:
         notes.append("shown is the first pod, rank 0")
-    metadata.labels = {**(metadata.labels or {}), **marks}
-    metadata.owner_references = metadata.owner_references or [_Owner(kind, name, controller=True)]
+    metadata.labels = {**(metadata.labels or {}), **labels}
+    metadata.owner_references = metadata.owner_references or [_OwnerFields(kind, name, controller=True)]
     return notes
 
 
-def _first_marks(top: Any, path: tuple[str, ...], kind: str) -> dict[str, str]:
-    """The labels by which a controller numbers its pods, as its first pod has them."""
+def _index_labels(top: Any, path: NodePath, kind: str) -> dict[str, str]:
+    """The labels with which a controller numbers its pods, as on its first pod."""
     if kind == "Job":
-        modes = (
-            _below(top, "spec", "completionMode"),
-            _below(top, "spec", "jobTemplate", "spec", "completionMode"),
-        )
-        return {COMPLETION_INDEX: "0"} if "Indexed" in modes else {}
+        specs = (_get(top, "spec"), _get(top, "spec", "jobTemplate", "spec"))
+        indexed = any(_get(spec, "completionMode") == "Indexed" for spec in specs)
+        return {COMPLETION_INDEX: "0"} if indexed else {}
     if kind == "JobSet":
         return {COMPLETION_INDEX: "0", f"{JOBSET}job-index": "0"} | _replicas(top, path)
     return {
@@ -201,15 +196,16 @@ def _first_marks(top: Any, path: tuple[str, ...], kind: str) -> dict[str, str]:
     }.get(kind, {})
 
 
-def _replicas(top: Any, path: tuple[str, ...]) -> dict[str, str]:
-    """How many Jobs there are of the replicated one that a path leads through."""
-    jobs = _below(top, "spec", "replicatedJobs")
+def _replicas(top: Any, path: NodePath) -> dict[str, str]:
+    """The label with the number of replicas of the JobSet's job that the path leads through."""
+    jobs = _get(top, "spec", "replicatedJobs")
     number = int(path[2]) if path[:2] == ("spec", "replicatedJobs") else 0
-    count = _below(jobs[number], "replicas") if isinstance(jobs, list) else None
+    count = _get(jobs[number], "replicas") if isinstance(jobs, list) else None
     return {f"{JOBSET}replicatedjob-replicas": str(count)} if isinstance(count, int) else {}
 
 
-def _below(node: Any, *path: str) -> Any:
+def _get(node: Any, *path: str) -> Any:
+    """The value at a path of keys, or None."""
     for step in path:
         node = node.get(step) if isinstance(node, dict) else None
     return node
@@ -220,5 +216,5 @@ def _kind(document: Any) -> str:
 
 
 def _name(document: Any) -> str:
-    names = (_below(document, "metadata", "name"), _below(document, "metadata", "generateName"))
-    return next((str(name) for name in names if name), "")
+    metadata = _get(document, "metadata")
+    return str(_get(metadata, "name") or _get(metadata, "generateName") or "")

@@ -1,4 +1,4 @@
-"""`podferry run -- COMMAND…`: the agent around a command, on any machine."""
+"""`podferry run -- COMMAND…`: runs a command with an agent, on any machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from typing import Any
 
 import click
 
-from podferry.cli.named_options import by_dataset
+from podferry.cli.named_options import DATASET_OPTIONS, dataset_options, group_by_dataset
+from podferry.cli.output import print_problems
 from podferry.contract.api import AGENT_VARIABLE, EXIT_NEVER, EXIT_NOT_DURABLE, Durability, Gate
 from podferry.contract.errors import PermanentError, Problem
 from podferry.contract.suggest import did_you_mean
@@ -24,196 +25,180 @@ from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.control.progress_bar import prefetch_bars
 from podferry.sidecar.launch.local_agent import LaunchOptions, LocalAgent, launch
 
-PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+FORWARDED_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 EXIT_NOT_FOUND = 127
-"""A command that cannot be started, as shells have it."""
-OF_DATASETS = ("dataset", "dataset_path", "include", "exclude", "file_mode", "unpack", "shard")
-"""Options that each dataset may have: `NAME=VALUE` is that of the dataset NAME."""
+"""The exit code of shells if a command cannot be started."""
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@dataset_options
+@click.option("--checkpoints", metavar="URI", help="Destination of the checkpoints: a URI or a path.")
 @click.option(
-    "--dataset",
-    multiple=True,
-    metavar="[NAME=]URI",
-    help="What to bring: a URI, a reference, or a path. Several have names, with which the options below "
-    "may begin: --dataset test=./t --include test=*.jpg.",
-)
-@click.option(
-    "--dataset-path",
-    multiple=True,
+    "--checkpoint-path",
     metavar="DIRECTORY",
-    help="Where training reads it.  [default: a directory in memory]",
-)
-@click.option("--include", multiple=True, metavar="GLOB", help="Bring these files alone, such as *.jpg.")
-@click.option("--exclude", multiple=True, metavar="GLOB", help="Leave these files out.")
-@click.option("--file-mode", multiple=True, metavar="MODE", help="Of its files.  [default: 0644]")
-@click.option(
-    "--unpack",
-    multiple=True,
-    metavar="WHEN",
-    help="auto (what `podferry dataset pack` made), never, or always (all archives).  [default: auto]",
+    help="Directory to which training writes checkpoints, created if missing.  [default: in memory]",
 )
 @click.option(
-    "--shard",
-    multiple=True,
-    metavar="RANK/COUNT",
-    help="Bring a part; auto takes the launcher's, such as torchrun's.  [default: all]",
+    "--restore",
+    metavar="WHICH",
+    help="auto, latest, never, the name of a checkpoint, or the URI of one.  [default: auto]",
 )
-@click.option("--checkpoints", help="Destination of the checkpoints: a URI or a path.")
-@click.option("--checkpoint-path", help="Where training writes them.  [default: a directory in memory]")
 @click.option(
-    "--restore", help="auto, latest, never, a checkpoint's name, or the URI of one.  [default: auto]"
+    "--lineage", metavar="NAME", help="Runs of one lineage resume from each other.  [default: from COMMAND]"
 )
-@click.option("--lineage", help="Which attempts belong together.  [default: the command's]")
-@click.option("--keep-local", type=int, help="Durable checkpoints that stay under pressure.  [default: 1]")
-@click.option("--keep-remote", type=int, help="Commits that stay at the destination.  [default: all]")
-@click.option("--complete", type=click.Choice(["auto", "marked"]), help="When one is whole.  [default: auto]")
-@click.option("--upload-limit", help="Bytes a second that uploads may take, such as 50Mi.")
-@click.option("--outputs", help="Destination of the output directory: a URI or a path.")
-@click.option("--output-path", help="Where training writes outputs.  [default: a directory in memory]")
-@click.option("--outputs-every", help="Time between uploads of outputs, such as 60s.  [default: at the end]")
-@click.option("--endpoint", help="URL of the object store.")
-@click.option("--region", help="Its region.")
-@click.option("--checkpoints-endpoint", help="The same for the checkpoints alone.")
-@click.option("--checkpoints-region", help="The same for the checkpoints alone.")
-@click.option("--outputs-endpoint", help="The same for the outputs alone.")
-@click.option("--outputs-region", help="The same for the outputs alone.")
-@click.option("--polling", is_flag=True, help="Scan in intervals even where inotify works.")
+@click.option("--keep-local", type=int, help="Durable checkpoints to keep if memory runs low.  [default: 1]")
+@click.option("--keep-remote", type=int, help="Checkpoints to keep at the destination.  [default: all]")
+@click.option(
+    "--complete",
+    type=click.Choice(["auto", "marked"]),
+    help="Upload checkpoints once detected as complete, or only when marked as done.  [default: auto]",
+)
+@click.option("--upload-limit", metavar="SIZE", help="Maximum bytes uploaded per second, such as 50Mi.")
+@click.option("--outputs", metavar="URI", help="Destination of the output directory: a URI or a path.")
+@click.option(
+    "--output-path",
+    metavar="DIRECTORY",
+    help="Directory to which training writes outputs, created if missing.  [default: in memory]",
+)
+@click.option(
+    "--outputs-every",
+    metavar="TIME",
+    help="Interval between uploads of outputs, such as 60s.  [default: at the end]",
+)
+@click.option("--endpoint", metavar="URL", help="URL of the object store.  [default: the vendor's]")
+@click.option("--region", metavar="NAME", help="Region of the object store.")
+@click.option("--checkpoints-endpoint", metavar="URL", help="--endpoint for checkpoints only.")
+@click.option("--checkpoints-region", metavar="NAME", help="--region for checkpoints only.")
+@click.option("--outputs-endpoint", metavar="URL", help="--endpoint for outputs only.")
+@click.option("--outputs-region", metavar="NAME", help="--region for outputs only.")
+@click.option("--polling", is_flag=True, help="Scan at intervals, without inotify.")
 @click.option(
     "--durable-timeout",
     type=click.FloatRange(min=0),
     default=600.0,
     show_default=True,
-    help="Seconds to wait at the end.",
+    help="Seconds to wait at the end for the last uploads.",
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def command(command: tuple[str, ...], durable_timeout: float, polling: bool, **wishes: Any) -> int:
-    """Run COMMAND with its dataset staged and its checkpoints made durable.
+def command(command: tuple[str, ...], durable_timeout: float, polling: bool, **options: Any) -> int:
+    """Run COMMAND with its dataset staged and its checkpoints uploaded.
 
-    COMMAND sees PODFERRY_DATASET (PODFERRY_DATASET_NAME for one with a name), PODFERRY_CHECKPOINTS and,
-    where it resumes, PODFERRY_RESTORED. Its exit code is passed on; where it succeeds and its last
-    checkpoint is not durable, the exit code is 74.
+    COMMAND finds its directories in PODFERRY_DATASET (PODFERRY_DATASET_NAME for a dataset with a name),
+    PODFERRY_CHECKPOINTS, PODFERRY_OUTPUTS and, if it resumes, PODFERRY_RESTORED. The exit code is that of
+    COMMAND, or 74 if COMMAND succeeds but its last checkpoint or its outputs are not uploaded.
     """
-    _check(command)
+    _reject_option(command[0])
     if shutil.which(command[0]) is None:
-        tell((Problem(f"{command[0]} cannot be started", "there is no such program"),))
+        print_problems([Problem(f"{command[0]} cannot be started", "there is no such program")])
         return EXIT_NOT_FOUND
     try:
-        wishes |= by_dataset({name: wishes[name] for name in OF_DATASETS})
-        agent = launch(wishes, command, LaunchOptions(polling=polling, quiet=sys.stderr.isatty()))
+        options |= group_by_dataset({name: options[name] for name in DATASET_OPTIONS})
+        agent = launch(options, command, LaunchOptions(polling=polling, quiet=sys.stderr.isatty()))
     except PermanentError as error:
-        tell(error.problems)
+        print_problems(error.problems)
         return EXIT_NEVER
-    with _ending(agent):
-        gate = wait_at_gate(agent.client)
+    with _stopped_at_end(agent):
+        gate = _wait_at_gate(agent.client)
         if not gate.open:
-            tell(gate.problems)
+            print_problems(gate.problems)
             return 1 if gate.retryable else EXIT_NEVER
         click.echo(gate.summary, err=True)
         code = _train(command, {AGENT_VARIABLE: agent.url, **gate.environment})
-        return conclude(code, _durable(agent, durable_timeout, code))
+        return _conclude(code, _wait_durable(agent, durable_timeout, code))
 
 
-def _check(command: tuple[str, ...]) -> None:
-    """Options end where the command begins: what looks like an option there is a slip."""
-    first = command[0]
-    if first.startswith("-"):
+def _reject_option(word: str) -> None:
+    """Refuse a command that looks like an option: it is a misspelled one."""
+    if word.startswith("-"):
         known = [name for option in click.get_current_context().command.params for name in option.opts]
-        remedy = did_you_mean(first.partition("=")[0], known, "Put -- before the command.")
-        raise click.UsageError(f"no such option {first!r}. {remedy}")
+        remedy = did_you_mean(word.partition("=")[0], known, "Put -- before the command.")
+        raise click.UsageError(f"no such option {word!r}. {remedy}")
 
 
-class _Stopped(Exception):
+class _WaitInterrupted(Exception):
     """A signal has ended the wait at the end."""
 
 
-def _stop(number: int, _: object) -> None:
-    raise _Stopped(signal.Signals(number).name)
+def _interrupt_wait(number: int, _: object) -> None:
+    raise _WaitInterrupted(signal.Signals(number).name)
 
 
-def _durable(agent: LocalAgent, timeout: float, code: int) -> Durability:
-    """Wait for durability; SIGINT or SIGTERM ends the wait, and the agent goes on by itself for its grace."""
-    _handle(_stop)
-    try:
-        return agent.client.wait_durable(timeout, final=True, exit_code=code)
-    except _Stopped:
-        _handle(signal.SIG_IGN)  # what is left takes no time
-        agent.detach()
-        return agent.client.wait_durable(0, final=True, exit_code=code)
-    finally:
-        _handle(signal.SIG_IGN)
-
-
-def _handle(handler: Callable[[int, Any], None] | signal.Handlers) -> None:
+def _handle_signals(handler: Callable[[int, Any], None] | signal.Handlers) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, handler)
 
 
+def _wait_durable(agent: LocalAgent, timeout: float, code: int) -> Durability:
+    """Wait for durability. SIGINT or SIGTERM ends the wait; the agent continues alone within its grace."""
+    _handle_signals(_interrupt_wait)
+    try:
+        return agent.client.wait_durable(timeout, final=True, exit_code=code)
+    except _WaitInterrupted:
+        _handle_signals(signal.SIG_IGN)  # the rest takes no time
+        agent.detach()
+        return agent.client.wait_durable(0, final=True, exit_code=code)
+    finally:
+        _handle_signals(signal.SIG_IGN)
+
+
 @contextmanager
-def _ending(agent: LocalAgent) -> Iterator[None]:
+def _stopped_at_end(agent: LocalAgent) -> Iterator[None]:
     try:
         yield
     finally:
-        _handle(_stop)
+        _handle_signals(_interrupt_wait)
         try:
             agent.stop()
-        except _Stopped:
+        except _WaitInterrupted:
             agent.detach()
-        _handle(signal.SIG_IGN)
+        _handle_signals(signal.SIG_IGN)
 
 
-def wait_at_gate(client: AgentClient) -> Gate:
-    """Wait until the gate is open or refused; a terminal shows the prefetch."""
+def _wait_at_gate(client: AgentClient) -> Gate:
+    """Wait until the gate is open or refused; show the prefetch on a terminal."""
     with prefetch_bars() as bars:
         for gate in client.poll_gate(bars.poll_seconds):
             if gate.open or gate.problems:
                 return gate
             bars.show(client.status())
-    raise AssertionError("unreachable: the client asks for ever")
-
-
-def tell(problems: tuple[Problem, ...]) -> None:
-    """Print what is wrong, one sentence a line."""
-    for problem in problems:
-        click.secho(f"podferry: {problem}", err=True, fg="red")
+    raise AssertionError("unreachable: the client asks forever")
 
 
 def _train(command: tuple[str, ...], environment: dict[str, str]) -> int:
-    """Run the command; its exit code, 128 + N where signal N ended it, 127 where it cannot be started."""
+    """Run the command; return its exit code, 128 + N after signal N, 127 if it cannot be started."""
     try:
         child = subprocess.Popen(
             command,
             env={**os.environ, **environment},
-            preexec_fn=_end_with_parent,  # noqa: PLW1509 - no other thread runs by now
+            preexec_fn=_terminate_with_parent,  # noqa: PLW1509 - this process has no other thread
         )
     except OSError as error:
         click.secho(f"podferry: {shlex.join(command)} cannot be started: {error}", err=True, fg="red")
         return EXIT_NOT_FOUND
-    # A terminal's Ctrl-C reaches the child by itself; what comes to this process alone is passed on.
+    # A terminal sends Ctrl-C to the child as well; other signals reach only this process and are forwarded.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for number in PASSED_ON:
+    for number in FORWARDED_SIGNALS:
         signal.signal(number, lambda received, _: child.send_signal(received))
     code = child.wait()
     return 128 - code if code < 0 else code
 
 
-def _end_with_parent() -> None:
-    """Ask the kernel for SIGTERM when this parent is killed: nobody would keep the trainer's data for it.
+def _terminate_with_parent() -> None:
+    """Ask the kernel for SIGTERM when the parent is killed: nothing would keep the trainer's data for it.
 
-    Source: prctl(2), PR_SET_PDEATHSIG; elsewhere than on Linux the trainer lives on.
+    Source: prctl(2), PR_SET_PDEATHSIG. On other systems than Linux the trainer continues.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
 
-def conclude(code: int, answer: Durability) -> int:
-    """Say what is durable, and decide on the exit code."""
-    if answer.last is not None:
-        age = f"{max(time.time() - answer.last.durable_at, 0.0):.1f} s ago"
-        click.echo(f"last durable checkpoint: {answer.last.name}, {age}", err=True)
-    if answer.durable:
+def _conclude(code: int, durability: Durability) -> int:
+    """Report what is durable; return the exit code."""
+    if durability.last is not None:
+        age = f"{max(time.time() - durability.last.durable_at, 0.0):.1f} s ago"
+        click.echo(f"last durable checkpoint: {durability.last.name}, {age}", err=True)
+    if durability.durable:
         return code
-    click.secho(f"not durable: {', '.join(answer.pending) or 'unknown'}", err=True, fg="red")
-    tell(answer.problems)
+    click.secho(f"not durable: {', '.join(durability.pending) or 'unknown'}", err=True, fg="red")
+    print_problems(durability.problems)
     return code or EXIT_NOT_DURABLE

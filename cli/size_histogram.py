@@ -1,4 +1,4 @@
-"""Figures about the sizes of a dataset's files. Pure."""
+"""Statistics of the file sizes of a dataset. Pure."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from podferry.contract.quantity import format_bytes, quantity_at_least
 from podferry.contract.tmpfs_cost import charged_bytes
 
 KIB = 1024
-EDGES = (4 * KIB, 64 * KIB, KIB**2, 16 * KIB**2, 256 * KIB**2, 4 * KIB**3)
-"""A page, small images, large images, one range of the prefetch, shards, archives: bytes."""
+BUCKET_BOUNDS = (4 * KIB, 64 * KIB, KIB**2, 16 * KIB**2, 256 * KIB**2, 4 * KIB**3)
+"""Bytes: a page, small images, large images, one range of the prefetch, shards, archives."""
 
 
 class Bucket(msgspec.Struct, frozen=True):
-    """The files of similar sizes.
+    """Files of similar size.
 
     Attributes:
-        what: Their sizes in words.
-        files: How many.
-        bytes: The sum of their sizes.
+        what: The range of sizes in words.
+        files: Number of files.
+        bytes: Sum of their sizes.
     """
 
     what: str
@@ -30,26 +30,26 @@ class Bucket(msgspec.Struct, frozen=True):
     bytes: int
 
 
-def buckets(sizes: Sequence[int]) -> list[Bucket]:
-    """How many files of which sizes there are; sizes that no file has are left out."""
-    held: dict[int, list[int]] = {}
+def size_histogram(sizes: Sequence[int]) -> list[Bucket]:
+    """Group file sizes into buckets, without empty ones."""
+    groups: dict[int, list[int]] = {}
     for size in sizes:
-        held.setdefault(sum(size > edge for edge in EDGES), []).append(size)
-    return [Bucket(_words(number), len(found), sum(found)) for number, found in sorted(held.items())]
+        groups.setdefault(sum(size > bound for bound in BUCKET_BOUNDS), []).append(size)
+    return [Bucket(_label(index), len(group), sum(group)) for index, group in sorted(groups.items())]
 
 
-def typical_sizes(sizes: Sequence[int]) -> dict[str, int]:
-    """Smallest, median and largest size of at least one file."""
+def size_statistics(sizes: Sequence[int]) -> dict[str, int]:
+    """Smallest, median and largest of at least one size."""
     return {"smallest": min(sizes), "median": median_low(sizes), "largest": max(sizes)}
 
 
-def dataset_size(sizes: Sequence[int]) -> str:
-    """The quantity to write as `dataset-size`: what the files are charged, and the volume's slack."""
+def recommended_size(sizes: Sequence[int]) -> str:
+    """The quantity to set as `dataset-size`: what the files are charged, plus the volume's slack."""
     need = charged_bytes(sizes)
     return quantity_at_least(need + max(-(-need * SLACK_PERCENT // 100), MIN_SLACK_BYTES))
 
 
-def _words(number: int) -> str:
-    if number == len(EDGES):
-        return f"above {format_bytes(EDGES[-1])}"
-    return f"up to {format_bytes(EDGES[number])}"
+def _label(index: int) -> str:
+    if index == len(BUCKET_BOUNDS):
+        return f"above {format_bytes(BUCKET_BOUNDS[-1])}"
+    return f"up to {format_bytes(BUCKET_BOUNDS[index])}"

@@ -1,4 +1,4 @@
-"""`podferry agent`, the parent half: binds the address and keeps the worker alive."""
+"""`podferry agent`, the parent process: binds the address and keeps the worker alive."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ DEFAULT_PORT = 8471
 
 
 def main(arguments: list[str]) -> int:
-    """Take out what is the supervisor's; the rest is the worker's."""
+    """Parse the supervisor's options; the others go to the worker, which validates them with click."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--port", type=int, default=DEFAULT_PORT)
     parser.add_argument("--listen-fd", type=int)
     parser.add_argument("--until-stdin-closes", action="store_true")
-    own, workers = parser.parse_known_args(arguments)
-    with _listener(own.port, own.listen_fd) as listener:
-        return supervise(workers, listener, until_stdin_closes=own.until_stdin_closes)
+    options, worker_arguments = parser.parse_known_args(arguments)
+    with _listener(options.port, options.listen_fd) as listener:
+        return supervise(worker_arguments, listener, until_stdin_closes=options.until_stdin_closes)
 
 
 def _listener(port: int, descriptor: int | None) -> socket.socket:
-    """The socket that was handed over, or a new one on loopback: containers of a pod share that."""
-    return (
-        socket.create_server(("127.0.0.1", port)) if descriptor is None else socket.socket(fileno=descriptor)
-    )
+    """The inherited socket, or a new one on loopback, which the containers of a pod share."""
+    if descriptor is not None:
+        return socket.socket(fileno=descriptor)
+    return socket.create_server(("127.0.0.1", port))

@@ -1,4 +1,4 @@
-"""The verbs: a click group that loads a verb's module when it is asked for."""
+"""The verbs as a click group that imports a verb's module on demand."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from collections.abc import Sequence
 
 import click
 
-from podferry.cli.main import INTERRUPTED, SMALL
+from podferry.cli.main import INTERRUPTED, SMALL_VERBS
+from podferry.cli.output import print_problems
 from podferry.contract.errors import FerryError
 from podferry.contract.suggest import did_you_mean
 
 VERBS = {
-    "agent": "Run the agent: the sidecar's command.",
-    "checkpoint": "Say that a checkpoint is whole: `checkpoint done STEP`.",
-    "checkpoints": "Look at the checkpoints of a destination.",
-    "dataset": "Look at a dataset, freeze it into one reference, bring it, pack it.",
-    "drain": "Tell the agent that its pod ends: the sidecar's preStop hook.",
-    "explain": "Tell what a pod's annotations mean, and the memory they cost.",
-    "inject": "Show what the webhook would make of pods, offline.",
-    "run": "Run a training command with its dataset staged and its checkpoints made durable.",
-    "wait": "Wait until the agent opens the gate: the gate's command.",
+    "agent": "Run the agent: the command of the sidecar.",
+    "checkpoint": "Mark a checkpoint as complete: `checkpoint done STEP`.",
+    "checkpoints": "List, inspect, verify, restore and remove checkpoints.",
+    "dataset": "List, inspect, freeze, download and pack datasets.",
+    "drain": "Start the drain of a terminating pod: the preStop hook of the sidecar.",
+    "explain": "Show what a pod's annotations mean, and the memory they cost.",
+    "inject": "Print pods as the webhook would inject them, offline.",
+    "run": "Run a training command with its dataset staged and its checkpoints uploaded.",
+    "wait": "Wait until the agent opens the gate: the command of the gate.",
     "webhook": "Serve the admission webhook.",
 }
-"""Every verb and what it is for. The module of the same name holds it as `command`; the entry runs small ones
-without this module."""
+"""All verbs with their help. The module of the same name defines `command`, except for the small verbs."""
 
-REFUSED = 1
-"""Exit code where a verb ends with an error of ours."""
+FAILED = 1
+"""Exit code after an error."""
 
 
 class LazyGroup(click.Group):
-    """Knows its verbs by name; a listing needs none of their modules."""
+    """Lists the verbs without importing their modules."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """See `click.Group`."""
@@ -42,7 +42,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """See `click.Group`."""
-        if cmd_name not in VERBS or cmd_name in SMALL:
+        if cmd_name not in VERBS or cmd_name in SMALL_VERBS:
             remedy = did_you_mean(cmd_name, VERBS, f"There are: {', '.join(VERBS)}.")
             raise click.UsageError(f"there is no verb {cmd_name!r}. {remedy}", ctx)
         command: click.Command = importlib.import_module(f"podferry.cli.{cmd_name}").command
@@ -59,18 +59,18 @@ class LazyGroup(click.Group):
 )
 @click.version_option(package_name="podferry")
 def podferry() -> None:
-    """Datasets into memory before training starts, checkpoints durable while it goes on."""
+    """Stage datasets before training starts, and upload checkpoints while it runs."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a verb; its exit code. What goes wrong is told in sentences, never as a traceback."""
+    """Run a verb; return its exit code. Errors are printed as sentences, never as a traceback."""
     for stream in (sys.stdout, sys.stderr):
-        # Names from a store may hold what this terminal cannot show.
+        # Names from a store may contain characters that the terminal cannot encode.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
         code = podferry.main(list(arguments), prog_name="podferry", standalone_mode=False)
-        # Here, and not at exit, where a reader that has gone would print a traceback.
+        # Not at exit: a closed pipe would print a traceback there.
         sys.stdout.flush()
     except click.ClickException as error:
         error.show()
@@ -78,15 +78,14 @@ def main(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except FerryError as error:
-        for problem in error.problems:
-            click.secho(f"podferry: {problem}", err=True, fg="red")
-        return REFUSED
+        print_problems(error.problems)
+        return FAILED
     except BrokenPipeError:
-        # What is still in the buffer goes nowhere. Source: "Note on SIGPIPE", Python's `signal`.
+        # Discard what is still buffered. Source: "Note on SIGPIPE" in the documentation of Python's `signal`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return REFUSED
+        return FAILED
     except OSError as error:
-        where = f": {error.filename}" if error.filename else ""
-        click.secho(f"podferry: {error.strerror or error}{where}", err=True, fg="red")
-        return REFUSED
+        file = f": {error.filename}" if error.filename else ""
+        click.secho(f"podferry: {error.strerror or error}{file}", err=True, fg="red")
+        return FAILED
     return code if isinstance(code, int) else 0

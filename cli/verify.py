@@ -1,34 +1,43 @@
-"""Checks that all that commits list is there."""
+"""`podferry checkpoints verify`: checks that everything the commits list exists."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from podferry.cli.lineage_args import LineageHistory, history
+import click
+
+from podferry.cli.lineage_args import LineageHistory, format_step, read_history, select_lineages
+from podferry.cli.options import access_options, output_option, parse_location, run_async, store_config_of
+from podferry.cli.output import print_json, print_problems, print_table
 from podferry.contract.commit import Commit, CommittedFile
-from podferry.contract.errors import Problem
+from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.quantity import format_bytes
+from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.verify import ContentVerifier
+from podferry.sidecar.control.progress_bar import progress_bar
+from podferry.storage.store import StoreConfig
 
 CONCURRENCY = 16
-"""Commits that are looked at at a time: many objects each, and few enough for any store."""
+"""Commits verified in parallel: each has many objects, and few enough commits for any store."""
 
-Content = tuple[str, str, str, int]
-"""Lineage, object, checksum, size: later commits may list files of earlier ones, and one look is enough."""
+ContentKey = tuple[str, str, str, int]
+"""Lineage, object, checksum, size. Later commits may list files of earlier ones; each is read once."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommitVerdict:
-    """What was found of one commit.
+    """The result for one commit.
 
     Attributes:
-        lineage: Of which lineage.
+        lineage: Its lineage.
         sequence: Its number.
-        newest: Whether no later one exists in its lineage.
-        commit: The commit, None where it cannot be read.
-        problems: What is missing or damaged; empty where it is whole.
+        newest: Whether it is the newest commit of its lineage.
+        commit: The commit, or None if it is not readable.
+        problems: What is missing or damaged; empty for an intact commit.
     """
 
     lineage: str
@@ -39,86 +48,140 @@ class CommitVerdict:
 
     @property
     def state(self) -> str:
-        """In one or two words."""
+        """One or two words: `whole`, `damaged`, `not readable`."""
         if self.commit is None:
             return "not readable"
         return "damaged" if self.problems else "whole"
 
+    @property
+    def contents(self) -> dict[ContentKey, CommittedFile]:
+        """The files whose bytes are worth reading: those of a commit without problems so far."""
+        if self.commit is None or self.problems:
+            return {}
+        return {(self.lineage, file.object, file.xxh128, file.size): file for file in self.commit.files}
 
-async def verify_lineages(
+    def with_problems(self, problems: Iterable[Problem]) -> CommitVerdict:
+        """The same verdict with more problems."""
+        added = (_name_commit(problem, self.lineage, self.sequence) for problem in problems)
+        return replace(self, problems=(*self.problems, *added))
+
+
+@click.command("verify")
+@click.argument("uri")
+@click.argument("lineage", required=False)
+@click.option("--deep", is_flag=True, help="Also read all bytes and compare their XXH3-128.")
+@output_option
+@access_options
+def command(uri: str, lineage: str | None, deep: bool, output: str, **access: Any) -> int:
+    """Verify that every file listed in the commits exists and has the right size.
+
+    Reports all damaged commits. The exit code is 1 if the newest commit of a lineage is damaged.
+    """
+    arguments = [lineage] if lineage else []
+    verdicts = run_async(
+        _verify_selected(parse_location(uri), arguments, store_config_of(**access), deep=deep)
+    )
+    if output == "json":
+        print_json([_verdict_json(verdict) for verdict in verdicts])
+    else:
+        headers = ("lineage", "sequence", "step", "size", "state", "checkpoint")
+        rows = [_verdict_row(verdict) for verdict in verdicts]
+        print_table(headers, rows, right=("sequence", "step", "size"))
+    print_problems([problem for verdict in verdicts for problem in verdict.problems])
+    return 1 if any(verdict.newest and verdict.problems for verdict in verdicts) else 0
+
+
+async def _verify_selected(
+    uri: Uri, arguments: list[str], config: StoreConfig, *, deep: bool
+) -> list[CommitVerdict]:
+    async with select_lineages(uri, arguments, config) as selected:
+        if selected.remaining:
+            measured = f"{selected.readers[0].store.uri} is a lineage itself"
+            raise InvalidSpec.of(f"{selected.remaining[0]!r} is not a lineage", measured, "Leave it out")
+        with progress_bar("verifying") as on_progress:
+            return await _verify_lineages(selected.readers, deep=deep, on_progress=on_progress)
+
+
+async def _verify_lineages(
     readers: Sequence[CommitReader],
     *,
     deep: bool,
-    told: Callable[[int, int], None] = lambda done, total: None,
+    on_progress: Callable[[int, int], None],
 ) -> list[CommitVerdict]:
-    """Check every commit of these lineages, newest first.
+    """Verify every commit of the lineages, newest first.
 
     Args:
-        readers: One of each lineage.
-        deep: Read all bytes too, each once, many ranges at a time.
-        told: Is told how many bytes have been read, of how many.
+        readers: One per lineage.
+        deep: Also read all bytes, each once, many ranges in parallel.
+        on_progress: Called with (bytes read, bytes in total).
 
     Raises:
-        AccessDenied, TemporaryError: The store cannot be asked.
+        AccessDenied, TemporaryError: The store cannot be read.
     """
     slots = asyncio.Semaphore(CONCURRENCY)
 
-    async def judged(bare: CommitVerdict) -> CommitVerdict:
+    async def check_objects(verdict: CommitVerdict) -> CommitVerdict:
+        if verdict.commit is None:
+            return verdict
         async with slots:
-            return await _judged(known[bare.lineage], bare)
+            return verdict.with_problems(await by_lineage[verdict.lineage].flaws(verdict.commit))
 
-    known = {reader.lineage: reader for reader in readers}
-    bare = [one for reader in readers for one in _bare(await history(reader))]
-    verdicts = await asyncio.gather(*map(judged, bare))
-    return await _examined(known, verdicts, told) if deep else verdicts
-
-
-def _bare(known: LineageHistory) -> Iterator[CommitVerdict]:
-    """The commits of a lineage, newest first, with what kept them from being read."""
-    read = {commit.sequence: commit for commit in known.commits}
-    for number in reversed(known.sequences):
-        problems = tuple(_named(one, known.lineage, number) for one in known.problems.get(number, ()))
-        yield CommitVerdict(known.lineage, number, number == known.sequences[-1], read.get(number), problems)
+    by_lineage = {reader.lineage: reader for reader in readers}
+    readable = [verdict for reader in readers for verdict in _read_verdicts(await read_history(reader))]
+    verdicts = await asyncio.gather(*map(check_objects, readable))
+    return await _check_contents(by_lineage, verdicts, on_progress) if deep else verdicts
 
 
-async def _judged(reader: CommitReader, bare: CommitVerdict) -> CommitVerdict:
-    """The same with what is missing or of the wrong size."""
-    return bare if bare.commit is None else _with(bare, await reader.flaws(bare.commit))
+def _read_verdicts(history: LineageHistory) -> Iterator[CommitVerdict]:
+    """The commits of a lineage, newest first, each with the problems met reading it."""
+    commits = {commit.sequence: commit for commit in history.commits}
+    for number in reversed(history.sequences):
+        newest = number == history.sequences[-1]
+        verdict = CommitVerdict(history.lineage, number, newest, commits.get(number), ())
+        yield verdict.with_problems(history.problems.get(number, ()))
 
 
-async def _examined(
-    readers: Mapping[str, CommitReader], verdicts: list[CommitVerdict], told: Callable[[int, int], None]
+async def _check_contents(
+    readers: Mapping[str, CommitReader],
+    verdicts: list[CommitVerdict],
+    on_progress: Callable[[int, int], None],
 ) -> list[CommitVerdict]:
-    """The same with what is wrong with the bytes of those that look whole."""
-    files = {content: file for verdict in verdicts for content, file in _contents(verdict).items()}
+    """Read the files of the commits without problems so far, and add what is wrong with their bytes."""
+    files = {key: file for verdict in verdicts for key, file in verdict.contents.items()}
     total, done = sum(file.size for file in files.values()), 0
 
-    def came(count: int) -> None:
+    def add_bytes(count: int) -> None:
         nonlocal done
         done += count
-        told(done, total)
+        on_progress(done, total)
 
-    examiner = ContentVerifier(came)
-    found = await asyncio.gather(
-        *(examiner.flaw(readers[content[0]].store, file) for content, file in files.items())
-    )
-    flaws = dict(zip(files, found, strict=True))
+    verifier = ContentVerifier(add_bytes)
+    found = await asyncio.gather(*(verifier.flaw(readers[key[0]].store, file) for key, file in files.items()))
+    problems = dict(zip(files, found, strict=True))
     return [
-        _with(verdict, filter(None, (flaws[content] for content in _contents(verdict))))
+        verdict.with_problems(filter(None, (problems[key] for key in verdict.contents)))
         for verdict in verdicts
     ]
 
 
-def _contents(verdict: CommitVerdict) -> dict[Content, CommittedFile]:
-    if verdict.commit is None or verdict.problems:
-        return {}
-    return {(verdict.lineage, file.object, file.xxh128, file.size): file for file in verdict.commit.files}
-
-
-def _with(verdict: CommitVerdict, problems: Iterable[Problem]) -> CommitVerdict:
-    named = (_named(problem, verdict.lineage, verdict.sequence) for problem in problems)
-    return replace(verdict, problems=(*verdict.problems, *named))
-
-
-def _named(problem: Problem, lineage: str, sequence: int) -> Problem:
+def _name_commit(problem: Problem, lineage: str, sequence: int) -> Problem:
     return Problem(f"{lineage}, commit {sequence}: {problem.what}", problem.measured, problem.remedy)
+
+
+def _verdict_row(verdict: CommitVerdict) -> tuple[str, ...]:
+    commit = verdict.commit
+    size, name = (format_bytes(commit.bytes), commit.checkpoint) if commit else ("-", "-")
+    return verdict.lineage, f"{verdict.sequence}", format_step(commit), size, verdict.state, name
+
+
+def _verdict_json(verdict: CommitVerdict) -> dict[str, Any]:
+    return {
+        "lineage": verdict.lineage,
+        "sequence": verdict.sequence,
+        "checkpoint": verdict.commit and verdict.commit.checkpoint,
+        "step": verdict.commit and verdict.commit.step,
+        "bytes": verdict.commit and verdict.commit.bytes,
+        "state": verdict.state,
+        "newest": verdict.newest,
+        "problems": [str(problem) for problem in verdict.problems],
+    }

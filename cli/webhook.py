@@ -1,4 +1,4 @@
-"""`podferry webhook`: parses all that the webhook is told, once, and serves."""
+"""`podferry webhook`: parses the options and serves the admission webhook."""
 
 from __future__ import annotations
 
@@ -16,30 +16,44 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
-@click.option("--policy", type=FILE, required=True, help="The InjectionPolicy, read again when it changes.")
+@click.option("--policy", type=FILE, required=True, help="InjectionPolicy file; reloaded when it changes.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=int, default=8443, show_default=True, help="Port to listen on.")
-@click.option("--certificate", type=FILE, help="PEM certificate; without it the webhook keeps its own.")
-@click.option("--key", type=FILE, help="PEM key of the certificate.")
+@click.option("--certificate", type=FILE, help="PEM certificate.  [default: managed by the webhook]")
+@click.option("--key", type=FILE, help="PEM private key of the certificate.")
 @click.option(
-    "--secret", default="podferry-webhook", show_default=True, help="Secret of its own certificates."
+    "--secret",
+    default="podferry-webhook",
+    show_default=True,
+    help="Secret that stores the managed certificates.",
 )
-@click.option("--service", default="podferry-webhook", show_default=True, help="Service that leads here.")
-@click.option("--configuration", default="podferry", show_default=True, help="Webhook configurations' name.")
-@click.option("--linger", type=float, default=5.0, show_default=True, help="Seconds to serve after SIGTERM.")
-@click.option("--log-level", type=click.Choice(sorted(LEVELS)), default="info", show_default=True)
+@click.option(
+    "--service", default="podferry-webhook", show_default=True, help="Service in front of the webhook."
+)
+@click.option(
+    "--configuration",
+    default="podferry",
+    show_default=True,
+    help="Name of the webhook configurations to keep up to date.",
+)
+@click.option(
+    "--linger", type=float, default=5.0, show_default=True, help="Seconds to keep serving after SIGTERM."
+)
+@click.option(
+    "--log-level", type=click.Choice(sorted(LEVELS)), default="info", show_default=True, help="Log level."
+)
 def command(**options: Any) -> int:
     """Serve the admission webhook."""
     configure_logs(options["log_level"])
     certificate, key = options["certificate"], options["key"]
     if (certificate is None) != (key is None):
         raise click.UsageError("--certificate and --key go together")
-    own = OwnCertificates(options["secret"], options["configuration"], options["service"])
+    managed = OwnCertificates(options["secret"], options["configuration"], options["service"])
     config = WebhookConfig(
         policy=options["policy"],
         host=options["host"],
         port=options["port"],
-        certificates=own if certificate is None else CertificateFiles(certificate, key),
+        certificates=managed if certificate is None else CertificateFiles(certificate, key),
         shutdown_delay=options["linger"],
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -1,4 +1,4 @@
-"""What the verbs' tests share: calling `podferry` in this process, golden outputs, stores in memory."""
+"""Shared by the verbs' tests: calling `podferry` in this process, golden outputs, stores in memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from podferry.storage.memory.store import CONTENTS, Content
 
 GOLDEN = Path(__file__).parent / "golden"
 REFRESH = "REFRESH_GOLDEN"
-"""Set it to write the golden outputs anew; read the difference before it is kept."""
+"""Set it to write the golden outputs again; review the difference before you commit it."""
 COUNTER = itertools.count()
 USED: set[str] = set()
 

@@ -37,7 +37,7 @@ def test_verify_golden(podferry, destination, golden):
         golden("checkpoints-verify", said.out)
 
 
-def test_json_tells_all(podferry, destination):
+def test_json_output(podferry, destination):
     found = json.loads(podferry("checkpoints", "ls", destination.uri, "-o", "json").out)
     assert [(one["lineage"], one["commits"], one["newest"]["step"]) for one in found] == [
         (FIT, 2, 200),
@@ -58,7 +58,7 @@ def test_a_uri_may_hold_the_lineage(podferry, destination, verb):
     assert apart.code == 0
 
 
-def test_a_place_that_is_both_is_a_destination(podferry, destination):
+def test_a_uri_that_is_both_is_a_destination(podferry, destination):
     destination.commit(f"{FIT}/inner", {"w": b"1"}, datetime.now(UTC), "w-1")
     out = podferry("checkpoints", "ls", destination.uri / FIT).out
     assert [line.split()[0] for line in out.splitlines()] == ["LINEAGE", "inner"]
@@ -77,17 +77,17 @@ def test_a_checkpoint_is_found_by_name_file_or_folder(podferry, destination, wor
     [
         (["team.job.fti"], "Did you mean 'team.job.fit'?"),
         ([FIT, "step-20"], "Did you mean 'step-200'?"),
-        ([], "which lineage is not said (2 below"),
+        ([], "the lineage is not specified (2 below"),
         ([FIT, "step-100", "more"], "unexpected: more"),
     ],
 )
-def test_what_is_not_there_is_a_sentence(podferry, destination, words, said):
+def test_a_missing_checkpoint_is_an_error_message(podferry, destination, words, said):
     answer = podferry("checkpoints", "show", destination.uri, *words)
     assert answer.code != 0
     assert said in answer.err
 
 
-def test_an_empty_place_names_the_nearest(podferry, destination):
+def test_an_empty_destination_suggests_the_nearest(podferry, destination):
     answer = podferry("checkpoints", "ls", destination.uri.root / "taem")
     assert answer.code == 1
     assert f"Did you mean {destination.uri}?" in answer.err
@@ -120,7 +120,7 @@ def test_all_problems_come_at_once_and_old_ones_do_not_fail(podferry, destinatio
     assert (said.code, said.err.count("\n")) == (1, 3)
 
 
-def test_a_newest_commit_of_a_later_podferry_is_never_passed_over(podferry, destination, tmp_path):
+def test_a_newest_commit_of_a_later_podferry_is_never_skipped(podferry, destination, tmp_path):
     destination.write(f"{FIT}/{commit_name(3)}", b'{"format": 2}')
     for words in (["ls"], ["show", FIT], ["verify"], ["restore", FIT, "--to", tmp_path / "out"]):
         verb, *rest = words
@@ -131,7 +131,7 @@ def test_a_newest_commit_of_a_later_podferry_is_never_passed_over(podferry, dest
     assert not (tmp_path / "out").exists()
 
 
-def test_restore_brings_the_newest(podferry, destination, tmp_path):
+def test_restore_downloads_the_newest(podferry, destination, tmp_path):
     target = tmp_path / "out"
     said = podferry("checkpoints", "restore", destination.uri, FIT, "--to", target)
     assert (said.code, said.out) == (0, f"{target}/step-200.pt\n")
@@ -150,7 +150,7 @@ def test_restore_never_overwrites_what_differs(podferry, destination, tmp_path):
     assert (tmp_path / "step-100.pt").read_bytes() == b"mine"
 
 
-def test_restore_passes_over_damage_only_where_no_name_is_given(podferry, destination, tmp_path):
+def test_restore_skips_damage_only_without_a_name(podferry, destination, tmp_path):
     shown = json.loads(podferry("checkpoints", "show", destination.uri, FIT, "-o", "json").out)
     destination.write(f"{FIT}/{shown['files'][0]['object']}", b"x" * 3000)
     said = podferry("checkpoints", "restore", destination.uri, FIT, "--to", tmp_path / "a")
@@ -160,12 +160,12 @@ def test_restore_passes_over_damage_only_where_no_name_is_given(podferry, destin
     assert (said.code, said.out, (tmp_path / "b").exists()) == (1, "", False)
 
 
-def test_files_of_an_earlier_checkpoint_are_told(podferry, destination):
+def test_files_of_an_earlier_checkpoint_are_reported(podferry, destination):
     first = json.loads(podferry("checkpoints", "show", destination.uri, FIT, "step-100", "-o", "json").out)
     document = {**first, "sequence": 3, "checkpoint": "step-300-0123456789ab", "name": "step-300"}
     destination.write(f"{FIT}/{commit_name(3)}", encode_commit(msgspec.convert(document, Commit)))
     said = podferry("checkpoints", "show", destination.uri, FIT)
-    assert f"step-100.pt lies at {destination.uri}/{FIT}/{first['checkpoint']}/step-100.pt" in said.err
+    assert f"step-100.pt is stored at {destination.uri}/{FIT}/{first['checkpoint']}/step-100.pt" in said.err
 
 
 def test_verify_reads_what_several_commits_list_once(podferry, destination):
@@ -183,7 +183,7 @@ def test_verify_reads_what_several_commits_list_once(podferry, destination):
 
 
 def gang(destination, *ranks):
-    """A commit of which each rank has its own `state.bin`."""
+    """Commit a checkpoint in which each rank has its own `state.bin`."""
     commit = destination.commit(
         "team.job.gang", {"s/all.bin": b"shared"}, datetime.now(UTC) - timedelta(hours=3), "s-9"
     )
@@ -197,14 +197,14 @@ def gang(destination, *ranks):
     destination.write(f"team.job.gang/{commit_name(1)}", encode_commit(ranked))
 
 
-def test_show_tells_ranks_where_files_differ(podferry, destination, golden):
+def test_show_lists_ranks_if_files_differ(podferry, destination, golden):
     gang(destination, 0, 1)
     out = podferry("checkpoints", "show", destination.uri, "team.job.gang").out
     golden("checkpoints-show-ranks", out.partition("\n\n")[2])
     assert podferry("checkpoints", "verify", destination.uri, "team.job.gang", "--deep").code == 0
 
 
-def test_restore_brings_a_ranks_own_files(podferry, destination, tmp_path):
+def test_restore_downloads_the_files_of_a_rank(podferry, destination, tmp_path):
     gang(destination, 0, 1)
     restore = ("checkpoints", "restore", destination.uri, "team.job.gang")
     said = podferry(*restore, "--rank", 1, "--to", tmp_path / "one")
@@ -213,11 +213,11 @@ def test_restore_brings_a_ranks_own_files(podferry, destination, tmp_path):
     said = podferry(*restore, "--to", tmp_path / "any")
     assert (said.code, said.out) == (0, f"{tmp_path}/any/s\n")
     assert (tmp_path / "any/s/state.bin").read_bytes() == b"of 0"
-    assert "these are the lowest rank's" in said.err
+    assert "are the lowest rank's" in said.err
     assert "--rank" in said.err
 
 
-def test_a_restore_goes_on_where_the_store_went_silent(podferry, destination, tmp_path):
+def test_restore_resumes_after_the_store_stopped_responding(podferry, destination, tmp_path):
     content = CONTENTS[destination.uri.bucket]
     down = Fault("read", "*optimizer.bin", times=999, error=Unavailable.of("no route", remedy="Try again"))
     content.faults.append(down)
@@ -227,7 +227,7 @@ def test_a_restore_goes_on_where_the_store_went_silent(podferry, destination, tm
     assert said.code == 1
     assert "no route" in said.err
     assert [path.name for path in (tmp_path / "out").iterdir()] == [".podferry-restoring"]
-    assert "the same command goes on from there" in said.err
+    assert "run the same command again to resume" in said.err
     content.faults.remove(down)
     content.calls.clear()
     assert podferry(*restore).code == 0
@@ -238,12 +238,12 @@ def test_a_restore_goes_on_where_the_store_went_silent(podferry, destination, tm
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["epoch-7"]
 
 
-def test_where_nothing_came_nothing_is_left(podferry, destination, tmp_path):
+def test_a_restore_without_any_file_leaves_nothing(podferry, destination, tmp_path):
     CONTENTS[destination.uri.bucket].faults.append(
         Fault("read", "*step-200.pt", times=999, error=Unavailable.of("no route"))
     )
     with stamina.set_testing(True, attempts=2, cap=True):
         said = podferry("checkpoints", "restore", destination.uri, FIT, "--to", tmp_path / "out")
     assert said.code == 1
-    assert "goes on" not in said.err
+    assert "run the same command again" not in said.err
     assert not (tmp_path / "out").exists()

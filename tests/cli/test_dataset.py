@@ -24,7 +24,7 @@ def test_info_json_golden(podferry, digits, golden):
     golden("dataset-info-json", podferry("dataset", "info", digits, "-o", "json").out)
 
 
-def test_a_limit_cuts_the_list_and_not_the_totals(podferry, digits):
+def test_a_limit_shortens_the_list_but_not_the_totals(podferry, digits):
     said = podferry("dataset", "ls", digits, "--limit", 1)
     assert [line.split() for line in said.out.splitlines()] == [["SIZE", "NAME"], ["300", "B", "labels.csv"]]
     assert said.err == "1 of 4 files, 73.5 KiB\n"
@@ -40,7 +40,7 @@ def test_freeze_prints_one_line_that_opens_again(podferry, digits):
     assert podferry("dataset", "ls", reference).code == 0
 
 
-def test_a_manifest_is_shown_as_the_dataset_was(podferry, digits, tmp_path):
+def test_a_manifest_shows_the_dataset_as_frozen(podferry, digits, tmp_path):
     file = tmp_path / "manifest.json"
     assert podferry("dataset", "freeze", digits, "--manifest", file).code == 0
     assert decode_manifest(file.read_bytes(), "it").files == 4
@@ -53,7 +53,7 @@ def test_a_manifest_is_shown_as_the_dataset_was(podferry, digits, tmp_path):
 
 
 @pytest.mark.parametrize("verb", ["ls", "info"])
-def test_what_changed_is_said(podferry, digits, verb):
+def test_changes_are_reported(podferry, digits, verb):
     reference = podferry("dataset", "freeze", digits).out.strip()
     CONTENTS["digits"].objects["v1/new.png"] = b"12345"
     said = podferry("dataset", verb, reference)
@@ -109,13 +109,13 @@ def test_a_selection_has_a_reference_of_its_own(podferry, digits):
     assert "no longer the one that was frozen" in podferry("dataset", "ls", reference).err
 
 
-def test_a_shard_is_listed_and_named_by_the_whole_selection(podferry, digits, monkeypatch):
+def test_a_shard_has_the_reference_of_the_entire_selection(podferry, digits, monkeypatch):
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    whole = json.loads(podferry("dataset", "info", digits, "-o", "json").out)
+    entire = json.loads(podferry("dataset", "info", digits, "-o", "json").out)
     part = json.loads(podferry("dataset", "info", digits, "--shard", "auto", "-o", "json").out)
     assert (part["files"], part["bytes"]) == (3, 5312)
-    assert part["reference"] == whole["reference"]
+    assert part["reference"] == entire["reference"]
 
 
 def test_a_manifest_at_a_uri_is_a_dataset(podferry, digits, tmp_path):
@@ -131,7 +131,7 @@ def test_a_manifest_at_a_uri_is_a_dataset(podferry, digits, tmp_path):
     assert (said.code, "labels.csv" in said.err, "new.png" in said.err) == (1, True, True)
 
 
-def test_a_manifest_is_selected_from_as_well(podferry, digits, tmp_path):
+def test_globs_apply_to_a_manifest(podferry, digits, tmp_path):
     podferry("dataset", "freeze", digits, "--manifest", tmp_path / "m.json")
     said = podferry("dataset", "ls", tmp_path / "m.json", "--include", "train/**")
     assert (said.code, said.err) == (0, "2 files, 73.2 KiB\n")
@@ -157,7 +157,7 @@ def test_a_terminal_folds_and_never_cuts(podferry, digits, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["ls", ""], 1, "the place is empty"),
+        (["ls", ""], 1, "the location is empty"),
         (["ls", "s3:///x"], 1, "names no bucket"),
         (["ls", "s4://b/x"], 1, "no engine opens s4://"),
         (["ls", "s3://b/x", "--endpoint", "nowhere"], 2, "no endpoint"),
@@ -176,20 +176,20 @@ def test_a_terminal_folds_and_never_cuts(podferry, digits, monkeypatch):
         ),
     ],
 )
-def test_bad_input_is_a_sentence(podferry, digits, words, code, said):
+def test_bad_input_is_an_error_message(podferry, digits, words, code, said):
     answer = podferry("dataset", *words)
     assert answer.code == code
     assert said in answer.err
     assert "Traceback" not in answer.err
 
 
-def test_a_name_that_is_no_text_is_refused(podferry, tmp_path):
+def test_a_name_that_is_not_utf8_is_refused(podferry, tmp_path):
     (tmp_path / os.fsdecode(b"\xff")).write_bytes(b"1")
     answer = podferry("dataset", "ls", tmp_path)
     assert (answer.code, "rename it at its source" in answer.err) == (1, True)
 
 
-def test_a_pack_shows_its_files_and_is_named_by_its_objects(podferry, digits, tmp_path):
+def test_a_pack_lists_its_files_and_its_reference_covers_its_objects(podferry, digits, tmp_path):
     packed = "memory://digits/packed"
     said = podferry("dataset", "pack", digits, packed)
     assert said.code == 0, said.err

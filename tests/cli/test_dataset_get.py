@@ -15,10 +15,10 @@ from podferry.sidecar.staging.volume_capacity import Capacity
 from podferry.storage.memory.store import CONTENTS
 
 HEAVY = ("aiohttp", "awscrt", "click", "fsspec", "http.client", "rich", "stamina", "structlog", "yaml")
-"""Libraries that a plain get has no use for: together they take longer to load than it does."""
+"""Libraries that a plain get does not use: loading them takes longer than the get."""
 
 
-def held(folder: Path) -> dict[str, int]:
+def file_sizes(folder: Path) -> dict[str, int]:
     return {
         path.relative_to(folder).as_posix(): path.stat().st_size
         for path in folder.rglob("*")
@@ -26,10 +26,10 @@ def held(folder: Path) -> dict[str, int]:
     }
 
 
-def test_it_brings_and_tells_in_one_line(podferry, digits, tmp_path):
+def test_it_downloads_and_prints_one_line(podferry, digits, tmp_path):
     said = podferry("dataset", "get", digits, tmp_path / "stage")
     assert (said.code, said.err) == (0, "")
-    assert held(tmp_path / "stage") == {
+    assert file_sizes(tmp_path / "stage") == {
         "labels.csv": 300,
         "test/c.png": 12,
         "train/a.png": 5000,
@@ -39,7 +39,7 @@ def test_it_brings_and_tells_in_one_line(podferry, digits, tmp_path):
     assert re.fullmatch(line, said.out), said.out
 
 
-def test_a_repetition_fetches_what_is_missing_and_removes_what_is_gone(podferry, digits, tmp_path):
+def test_a_second_run_fetches_missing_files_and_removes_deleted_ones(podferry, digits, tmp_path):
     podferry("dataset", "get", digits, tmp_path / "stage")
     (tmp_path / "stage/train/a.png").unlink()
     inode = (tmp_path / "stage/train/b.png").stat().st_ino
@@ -48,14 +48,14 @@ def test_a_repetition_fetches_what_is_missing_and_removes_what_is_gone(podferry,
     assert (tmp_path / "stage/train/b.png").stat().st_ino == inode
     del CONTENTS["digits"].objects["v1/labels.csv"]
     assert podferry("dataset", "get", digits, tmp_path / "stage").code == 0
-    assert held(tmp_path / "stage").keys() == {"test/c.png", "train/a.png", "train/b.png"}
+    assert file_sizes(tmp_path / "stage").keys() == {"test/c.png", "train/a.png", "train/b.png"}
 
 
 def test_selection_shard_and_mode(podferry, digits, tmp_path):
     words = ["--include", "*.png", "--exclude", "test/", "--file-mode", "0600", "--shard", "1/2"]
     said = podferry("dataset", "get", digits, tmp_path / "stage", *words)
     assert said.code == 0, said.err
-    assert held(tmp_path / "stage") == {"train/a.png": 5000}
+    assert file_sizes(tmp_path / "stage") == {"train/a.png": 5000}
     assert (tmp_path / "stage/train/a.png").stat().st_mode & 0o777 == 0o600
 
 
@@ -64,7 +64,7 @@ def test_it_is_refused_before_a_byte_moves(podferry, digits, tmp_path, monkeypat
     said = podferry("dataset", "get", digits, tmp_path / "stage")
     assert (said.code, said.out) == (1, "")
     assert "the dataset is larger than its volume" in said.err
-    assert held(tmp_path / "stage") == {}
+    assert file_sizes(tmp_path / "stage") == {}
     assert {call for call, _ in CONTENTS["digits"].calls} == {"entries"}
 
 

@@ -51,7 +51,7 @@ def test_annotations_alone(podferry):
     assert {value["key"]: value["source"] for value in shown["values"]}["dataset-path"] == "default"
 
 
-def test_a_size_that_nobody_says_is_a_note(podferry):
+def test_an_unknown_size_is_a_note(podferry):
     said = podferry("explain", "--annotation", "dataset=s3://b/d")
     assert said.code == 0
     assert "note: no memory sum: nothing says how large the dataset is" in said.out
@@ -93,15 +93,21 @@ def test_only_list_lists(podferry, digits):
 
 
 def test_list_counts_what_is_selected_of_each_dataset(podferry, digits):
-    wishes = [f"dataset={digits}", "include=*.png", "shard=1/2", f"dataset.all={digits}", "exclude.all=*.csv"]
-    said = podferry("explain", *(word for one in wishes for word in ("--annotation", one)), "--list")
+    settings = [
+        f"dataset={digits}",
+        "include=*.png",
+        "shard=1/2",
+        f"dataset.all={digits}",
+        "exclude.all=*.csv",
+    ]
+    said = podferry("explain", *(word for one in settings for word in ("--annotation", one)), "--list")
     assert said.code == 0, said.err
     assert f"note: {digits}, part 1/2, holds 4.9 KiB in 2 files" in said.out
     assert f"note: {digits} holds 73.3 KiB in 3 files" in said.out
     assert "no memory sum" not in said.out
     nothing = podferry(
         "explain",
-        *(word for one in wishes for word in ("--annotation", one)),
+        *(word for one in settings for word in ("--annotation", one)),
         "--list",
         "--annotation",
         "include.all=*.jpg",
@@ -120,7 +126,7 @@ def test_standard_input(podferry, monkeypatch):
     ("text", "said"),
     [
         (b"a: [1\nb: }", "cannot be read as YAML"),
-        (b"\xff\xfe\x00", "is no text"),
+        (b"\xff\xfe\x00", "is not text"),
         (b"", "holds no pod (no document)"),
         (b"kind: ConfigMap", "holds no pod (ConfigMap)"),
         (b"[" * 1_000, "cannot be read as YAML"),
@@ -130,7 +136,7 @@ def test_standard_input(podferry, monkeypatch):
         (b"- 1\n- {metadata: 3, spec: {containers: []}}", "is malformed"),
     ],
 )
-def test_what_is_no_pod_is_a_sentence(podferry, tmp_path, text, said):
+def test_input_without_a_pod_is_an_error_message(podferry, tmp_path, text, said):
     (tmp_path / "pod.yaml").write_bytes(text)
     answer = podferry("explain", "-f", tmp_path / "pod.yaml")
     assert answer.code == 1
@@ -147,6 +153,6 @@ def test_what_is_no_pod_is_a_sentence(podferry, tmp_path, text, said):
         (["-f", "/"], 1, "Is a directory"),
     ],
 )
-def test_bad_options_are_sentences(podferry, words, code, said):
+def test_usage_errors(podferry, words, code, said):
     answer = podferry("explain", *words)
     assert (answer.code, said in answer.err) == (code, True)

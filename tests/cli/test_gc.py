@@ -16,7 +16,7 @@ WHEN = datetime(2026, 1, 1, tzinfo=UTC)
 
 @pytest.fixture
 def objects(destination):
-    """What lies there, besides three commits an upload that was given up."""
+    """The objects at the destination: three commits and an abandoned upload."""
     destination.commit(FIT, {"step-300.pt": b"c" * 4000}, datetime.now(UTC), "step-300")
     destination.write(f"{FIT}/step-400-0123456789ab/step-400.pt", b"d" * 1500)
     destination.write(f"{FIT}/.podferry/writer.json", msgspec.json.encode({"writer": "w1", "since": WHEN}))
@@ -42,12 +42,12 @@ def test_gc_golden(podferry, destination, golden, objects):
     assert objects == before
 
 
-def test_a_dry_run_says_what_is_then_done(podferry, destination, objects):
+def test_a_dry_run_reports_what_yes_removes(podferry, destination, objects):
     words = ["checkpoints", "gc", destination.uri, "--keep", 1, "--uncommitted"]
     end(destination)
-    told, done = podferry(*words), podferry(*words, "--yes")
-    assert (told.code, done.code, told.out) == (0, 0, done.out)
-    assert "would go; nothing has been changed: add --yes" in told.err
+    preview, done = podferry(*words), podferry(*words, "--yes")
+    assert (preview.code, done.code, preview.out) == (0, 0, done.out)
+    assert "would go; nothing has been changed: add --yes" in preview.err
     assert re.fullmatch(r"removed: \S+ KiB\n", done.err)
     assert commits(objects) == [f"{FIT}/{commit_name(3)}", f"{TUNE}/{commit_name(1)}"]
     assert podferry("checkpoints", "verify", destination.uri, "--deep").code == 0
@@ -56,7 +56,7 @@ def test_a_dry_run_says_what_is_then_done(podferry, destination, objects):
     assert again == (0, "", "nothing to remove\n")
 
 
-def test_only_what_is_asked_for_goes(podferry, destination, objects):
+def test_only_the_requested_commits_are_removed(podferry, destination, objects):
     assert (
         podferry("checkpoints", "gc", destination.uri, TUNE, "--keep", 1, "--yes").err
         == "nothing to remove\n"
@@ -66,7 +66,7 @@ def test_only_what_is_asked_for_goes(podferry, destination, objects):
     assert any("step-400" in key for key in objects)
 
 
-def test_where_an_agent_may_be_at_work_nothing_uncommitted_goes(podferry, destination, objects):
+def test_uncommitted_data_stays_while_an_agent_may_be_active(podferry, destination, objects):
     words = ["checkpoints", "gc", destination.uri, FIT, "--uncommitted"]
     for more in ([], ["--yes"]):
         said = podferry(*words, *more)
@@ -88,7 +88,7 @@ def test_a_lineage_without_a_commit_has_leftovers_too(podferry, destination, obj
     assert not any("team.job.dead" in key for key in objects)
 
 
-def test_one_lineage_that_cannot_be_read_does_not_keep_the_others(podferry, destination, objects):
+def test_an_unreadable_lineage_does_not_stop_the_others(podferry, destination, objects):
     destination.write(f"{TUNE}/{commit_name(2)}", b'{"format": 2}')
     said = podferry("checkpoints", "gc", destination.uri, "--keep", 1, "--yes", "-o", "json")
     assert said.code == 1
@@ -103,34 +103,34 @@ def test_one_lineage_that_cannot_be_read_does_not_keep_the_others(podferry, dest
     assert len(commits(objects)) == 3
 
 
-def test_what_a_killed_one_has_left_is_told_once_and_removed(podferry, destination, objects):
+def test_leftovers_of_a_killed_removal_are_reported_once_and_removed(podferry, destination, objects):
     record = Tombstone(1, "dead", {}, {"step-400-0123456789ab/step-400.pt": 1500})
     destination.write(f"{FIT}/{tombstone_name('dead')}", encode_tombstone(record))
     end(destination)
     words = ["checkpoints", "gc", destination.uri, FIT, "--keep", 3, "--uncommitted"]
-    told, done = podferry(*words), podferry(*words, "--yes")
-    assert told.out == done.out
-    assert re.search(r"left by a removal that was killed +- +1 +1.5 KiB  -\n", told.out)
-    assert told.out.count("1.5 KiB") == 1
+    preview, done = podferry(*words), podferry(*words, "--yes")
+    assert preview.out == done.out
+    assert re.search(r"left by an interrupted removal +- +1 +1.5 KiB  -\n", preview.out)
+    assert preview.out.count("1.5 KiB") == 1
     assert not any("step-400" in key or "/removing/" in key for key in objects)
 
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        ([], 2, "say what may go"),
+        ([], 2, "specify what to remove"),
         (["--keep", 0], 2, "0 is not in the range"),
-        (["--keep", 1, "--force"], 2, "--force goes with --uncommitted"),
+        (["--keep", 1, "--force"], 2, "--force works only with --uncommitted"),
         (["team.job.fti", "nobody", "--keep", 1], 1, "Did you mean 'team.job.fit'?"),
     ],
 )
-def test_mistakes_are_told(podferry, destination, words, code, message):
+def test_usage_errors(podferry, destination, words, code, message):
     said = podferry("checkpoints", "gc", destination.uri, *words)
     assert said.code == code
     assert message in said.err
 
 
-def test_a_word_below_a_lineage_is_told(podferry, destination):
+def test_an_argument_after_a_lineage_uri_is_an_error(podferry, destination):
     said = podferry("checkpoints", "gc", destination.uri / FIT, "step-100", "--keep", 1)
     assert said.code == 1
     assert f"unexpected: step-100 ({destination.uri / FIT} is a lineage itself)" in said.err

@@ -32,7 +32,7 @@ def run(tmp_path: Path, text: str, *options: str) -> Result:
     return CliRunner().invoke(command, [str(path), *options])
 
 
-def test_the_patched_pod_and_what_stands_beside_it(tmp_path: Path) -> None:
+def test_the_patched_pod_and_other_objects(tmp_path: Path) -> None:
     result = run(tmp_path, POD + OTHER, "--namespace", "team")
     assert result.exit_code == 0
     pod, other = yaml.safe_load_all(result.stdout)
@@ -52,7 +52,7 @@ def test_the_patch_and_the_policy(tmp_path: Path) -> None:
     assert {one["value"]["image"] for one in patch if "initContainers/" in one["path"]} == {"podferry:7"}
 
 
-def test_a_refusal_tells_everything(tmp_path: Path) -> None:
+def test_a_refusal_lists_all_problems(tmp_path: Path) -> None:
     label = "pod-security.kubernetes.io/enforce=restricted"
     result = run(tmp_path, POD.replace("checkpoint-size", "checkpoint-sise"), "--namespace-label", label)
     assert isinstance(result.exception, InvalidSpec)
@@ -67,14 +67,14 @@ def test_a_refusal_tells_everything(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("a: [", "no YAML"),
+        ("a: [", "not YAML"),
         ("", "no document"),
         ("- 1", "None"),
         (OTHER, "ConfigMap"),
         (POD + "\n---\n7", "Pod, None"),
     ],
 )
-def test_what_holds_no_pod(tmp_path: Path, text: str, reason: str) -> None:
+def test_a_file_without_a_pod(tmp_path: Path, text: str, reason: str) -> None:
     result = run(tmp_path, text)
     assert isinstance(result.exception, InvalidSpec)
     assert reason in str(result.exception)

@@ -1,4 +1,4 @@
-"""The command itself: help, exit codes, what it loads, and readers and users that go away."""
+"""The command itself: help, exit codes, imports, closed pipes and interrupts."""
 
 import os
 import signal
@@ -34,17 +34,17 @@ def test_help_names_all_verbs_without_loading_them():
     assert not {"aiohttp", "obstore", "fsspec", "yaml", "rich"} & set(out.splitlines()[-1].split())
 
 
-def test_waiting_loads_next_to_nothing():
+def test_wait_loads_next_to_nothing():
     code = "import sys, podferry.sidecar.control.wait_command, podferry.cli.main; print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert not set(HEAVY) & set(out.split())
 
 
 def test_an_agent_loads_what_its_data_needs_and_no_more():
-    """Its pod waits for it."""
+    """The pod waits for its start."""
     command = [sys.executable, "-X", "importtime", "-m", "podferry.cli.main", "agent", "--worker", "--help"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
-    loaded = {line.rpartition("|")[2].strip() for line in told.splitlines()}
+    stderr = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    loaded = {line.rpartition("|")[2].strip() for line in stderr.splitlines()}
     assert "podferry.sidecar.dataset.datasets_job" in loaded
     assert (
         not {
@@ -56,12 +56,12 @@ def test_an_agent_loads_what_its_data_needs_and_no_more():
     )
 
 
-def test_an_unknown_verb_is_a_sentence(podferry):
+def test_an_unknown_verb_is_an_error_message(podferry):
     said = podferry("datasets")
     assert (said.code, "Did you mean 'dataset'?" in said.err) == (2, True)
 
 
-def test_a_reader_that_goes_away_is_no_traceback(tmp_path):
+def test_a_closed_pipe_prints_no_traceback(tmp_path):
     for number in range(1500):
         (tmp_path / f"file-{number:05}-{'x' * 60}").write_bytes(b"")
     child = subprocess.Popen(
@@ -83,14 +83,14 @@ def test_ctrl_c_ends_with_130_and_no_traceback():
         endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
         keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
         words = [*COMMAND, "dataset", "ls", "s3://bucket/x", "--endpoint", endpoint]
-        # Who runs the tests in the background may have had SIGINT ignored, which children inherit.
-        heard = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+        # If the tests run in the background, SIGINT may be ignored, and children inherit that.
+        restore_sigint = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
         child = subprocess.Popen(
             words,
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, **keys},
-            preexec_fn=heard,  # noqa: PLW1509 - no other thread runs then
+            preexec_fn=restore_sigint,  # noqa: PLW1509 - no other thread runs then
         )
         silent.settimeout(30)
         connection, _ = silent.accept()
@@ -102,7 +102,7 @@ def test_ctrl_c_ends_with_130_and_no_traceback():
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
-def test_the_exit_code_is_the_same_where_nobody_listens(closed, tmp_path):
+def test_the_exit_code_is_the_same_without_standard_streams(closed, tmp_path):
     words = ["wait", "--refused", "x", "--termination-log", str(tmp_path / "log")]
     shell = subprocess.run(["sh", "-c", f'"$@" {closed}', "sh", *COMMAND, *words], check=False)
     assert shell.returncode == EXIT_NEVER

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.cli.named_options import by_dataset, split_named
+from podferry.cli.named_options import group_by_dataset, split_dataset_name
 from podferry.contract.errors import InvalidSpec
 
 
@@ -19,17 +19,17 @@ from podferry.contract.errors import InvalidSpec
     ],
 )
 def test_a_name_is_a_label_before_the_first_equals_sign(text, split):
-    assert split_named(text) == split
+    assert split_dataset_name(text) == split
 
 
-def test_what_stands_before_an_equals_sign_is_a_name_where_a_dataset_has_it():
+def test_text_before_an_equals_sign_is_a_name_only_if_a_dataset_has_it():
     given = {
         "dataset": ("s3://b/d", "test=s3://b/t"),
         "include": ("year=2024/*", "*.jpg", "test=*.png"),
         "dataset_path": ("test=/t",),
         "shard": (),
     }
-    assert by_dataset(given) == {
+    assert group_by_dataset(given) == {
         "dataset": {"": "s3://b/d", "test": "s3://b/t"},
         "include": {"": ["year=2024/*", "*.jpg"], "test": ["*.png"]},
         "dataset_path": {"test": "/t"},
@@ -37,9 +37,9 @@ def test_what_stands_before_an_equals_sign_is_a_name_where_a_dataset_has_it():
     }
 
 
-def test_two_values_where_there_can_be_one_are_all_told():
+def test_all_duplicate_values_are_reported():
     with pytest.raises(InvalidSpec) as caught:
-        by_dataset({"dataset": ("a", "b", "x=c"), "dataset_path": ("x=/1", "x=/2")})
+        group_by_dataset({"dataset": ("a", "b", "x=c"), "dataset_path": ("x=/1", "x=/2")})
     assert [problem.what for problem in caught.value.problems] == [
         "--dataset is given twice for one dataset",
         "--dataset-path is given twice for the dataset x",
@@ -48,5 +48,5 @@ def test_two_values_where_there_can_be_one_are_all_told():
 
 @given(st.text())
 def test_nothing_is_lost(text):
-    name, value = split_named(text)
+    name, value = split_dataset_name(text)
     assert text == (f"{name}={value}" if name else value)

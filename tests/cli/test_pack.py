@@ -9,13 +9,13 @@ from podferry.storage.memory.store import CONTENTS, Content
 
 @pytest.fixture
 def packed():
-    """Where the pack goes."""
+    """The destination of the pack."""
     CONTENTS["packed"] = Content()
     yield "memory://packed/v1"
     del CONTENTS["packed"]
 
 
-def test_pack_prints_the_reference_and_what_it_takes_unpacked(podferry, digits, packed):
+def test_pack_prints_the_reference_and_the_unpacked_size(podferry, digits, packed):
     said = podferry("dataset", "pack", digits, packed)
     assert said.code == 0
     assert said.out.count("\n") == 1
@@ -23,20 +23,20 @@ def test_pack_prints_the_reference_and_what_it_takes_unpacked(podferry, digits, 
     assert (str(reference.uri), reference.files) == (packed, 2)
     assert said.err.splitlines() == [
         "packed: 4 files, 73.5 KiB, in 1 shard",
-        "unpacked in memory it takes podferry.io/dataset-size: 17Mi",
+        "unpacked in memory it needs podferry.io/dataset-size: 17Mi",
     ]
-    assert podferry("dataset", "verify", packed) == (0, "", "whole: 4 files in 1 shard\n")
+    assert podferry("dataset", "verify", packed) == (0, "", "complete: 4 files in 1 shard\n")
     again = podferry("dataset", "pack", digits, packed)
     assert (again.out, again.code) == (said.out, 0)
     assert "1 shard, 1 of them from an earlier run" in again.err
 
 
-def test_pack_and_verify_for_machines(podferry, digits, packed):
+def test_pack_and_verify_as_json(podferry, digits, packed):
     found = json.loads(podferry("dataset", "pack", digits, packed, "--shard-size", "1Mi", "-o", "json").out)
     assert parse_reference(found.pop("reference")).files == 2
     assert found == {"files": 4, "bytes": 75312, "shards": 1, "shards_kept": 0, "dataset_size": "17Mi"}
-    told = json.loads(podferry("dataset", "verify", packed, "-o", "json").out)
-    assert told == {"files": 4, "shards": 1, "problems": []}
+    verified = json.loads(podferry("dataset", "verify", packed, "-o", "json").out)
+    assert verified == {"files": 4, "shards": 1, "problems": []}
 
 
 def test_verify_names_what_is_damaged(podferry, digits, packed):

@@ -51,7 +51,7 @@ def newest(tmp_path: Path) -> dict[str, object]:
     return document
 
 
-def test_data_is_there_and_the_checkpoint_durable_on_return(command: list[str], tmp_path: Path) -> None:
+def test_data_is_staged_and_the_checkpoint_durable_on_return(command: list[str], tmp_path: Path) -> None:
     done = run([*command, "1"])
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["files ['a', 'b']", "restored nothing"]
@@ -122,7 +122,7 @@ def test_a_killed_run_leaves_its_checkpoint_durable_and_nothing_behind(
     wait_for(lambda: not Path(ready.read_text()).exists())
 
 
-def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
     options = ["--dataset", "s3:/x", "--checkpoint-path", "/tmp/x", "--keep-local", "-1"]
     done = run([sys.executable, "-m", "podferry.cli.main", "run", *options, "--", "true"])
     assert done.returncode == 78
@@ -147,9 +147,7 @@ def test_a_command_that_does_not_exist(command: list[str]) -> None:
     assert "no-such-program cannot be started" in done.stderr
 
 
-def test_a_command_that_does_not_exist_is_told_before_anything_is_fetched(
-    command: list[str], tmp_path: Path
-) -> None:
+def test_a_missing_command_is_reported_before_anything_is_fetched(command: list[str], tmp_path: Path) -> None:
     at = command.index("--")
     named = [*command[:at], "--dataset-path", str(tmp_path / "stage"), "--", "no-such-program"]
     assert run(named).returncode == 127
@@ -159,7 +157,7 @@ def test_a_command_that_does_not_exist_is_told_before_anything_is_fetched(
 @pytest.mark.parametrize(
     ("slip", "meant"), [("--datset", "--dataset"), ("--chekpoints=./x", "--checkpoints"), ("-x", "--")]
 )
-def test_a_slip_in_an_option_is_no_command(command: list[str], slip: str, meant: str) -> None:
+def test_a_misspelled_option_is_not_a_command(command: list[str], slip: str, meant: str) -> None:
     at = command.index("--")
     done = run([*command[:at], slip, "value", *command[at:], "1"])
     assert done.returncode == 2
@@ -237,7 +235,7 @@ def test_a_named_stage_is_kept_and_used_again(command: list[str], tmp_path: Path
     assert (tmp_path / "stage" / "a").stat().st_ino == inode
 
 
-def test_several_datasets_each_with_wishes_of_its_own(tmp_path: Path, remote: Path) -> None:
+def test_several_datasets_each_with_its_own_options(tmp_path: Path, remote: Path) -> None:
     look = (
         "import os\n"
         "names = sorted(name for name in os.environ if name.startswith('PODFERRY_DATASET'))\n"

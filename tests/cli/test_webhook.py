@@ -8,7 +8,7 @@ from podferry.webhook.main import CertificateFiles, OwnCertificates, WebhookConf
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[WebhookConfig]:
+def served(monkeypatch: pytest.MonkeyPatch) -> list[WebhookConfig]:
     configs: list[WebhookConfig] = []
 
     async def remember(config: WebhookConfig) -> None:
@@ -19,23 +19,23 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[WebhookConfig]:
     return configs
 
 
-def test_certificates_of_its_own(told: list[WebhookConfig]) -> None:
+def test_certificates_of_its_own(served: list[WebhookConfig]) -> None:
     result = CliRunner().invoke(webhook.command, ["--policy", "p.yaml", "--secret", "s"])
     assert result.exit_code == 0, result.output
     own = OwnCertificates("s", "podferry", "podferry-webhook")
-    assert told == [WebhookConfig(Path("p.yaml"), "127.0.0.1", 8443, own, shutdown_delay=5.0)]
+    assert served == [WebhookConfig(Path("p.yaml"), "127.0.0.1", 8443, own, shutdown_delay=5.0)]
 
 
-def test_a_given_certificate(told: list[WebhookConfig]) -> None:
+def test_a_given_certificate(served: list[WebhookConfig]) -> None:
     arguments = ["--policy", "p.yaml", "--certificate", "c", "--key", "k", "--port", "9", "--host", "::1"]
     assert CliRunner().invoke(webhook.command, arguments).exit_code == 0
-    assert told[0].certificates == CertificateFiles(Path("c"), Path("k"))
-    assert (told[0].host, told[0].port) == ("::1", 9)
+    assert served[0].certificates == CertificateFiles(Path("c"), Path("k"))
+    assert (served[0].host, served[0].port) == ("::1", 9)
 
 
 @pytest.mark.parametrize(
     "arguments", [[], ["--policy", "p", "--certificate", "c"], ["--policy", "p", "--key", "k"]]
 )
-def test_wrong_arguments(told: list[WebhookConfig], arguments: list[str]) -> None:
+def test_wrong_arguments(served: list[WebhookConfig], arguments: list[str]) -> None:
     assert CliRunner().invoke(webhook.command, arguments).exit_code == 2
-    assert told == []
+    assert served == []
