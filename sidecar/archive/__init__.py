@@ -1,4 +1,4 @@
 """Unpack tar and zip archives while they stream.
 
-Where the bytes come from is no concern of this package.
+This package does not know where the bytes come from.
 """

@@ -1,4 +1,4 @@
-"""Bytes that arrive in order, as files that can be read once: for libraries that read archives."""
+"""Byte streams as the file objects that `tarfile`, `zipfile` and the decompressors read."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if sys.version_info >= (3, 14):
 else:
     from backports.zstd import ZstdError, ZstdFile
 
-__all__ = ["ForwardOnlyReader", "MalformedError", "Readable", "ZstdError", "decompressed"]
+__all__ = ["ForwardOnlyReader", "MalformedError", "Readable", "ZstdError", "decompress"]
 
-BUFFER = 1 << 16
-"""Bytes that cross from a chunk to a decompressor at once."""
+BUFFER_BYTES = 1 << 16
+"""Copied from a chunk to a decompressor per read."""
 
 
 class Readable(Protocol):
-    """What can be read."""
+    """A file that can be read."""
 
     def read(self, size: int, /) -> bytes:
-        """So many bytes, fewer at the end alone."""
+        """`size` bytes, fewer only at the end."""
 
 
-def decompressed(kind: ArchiveKind, source: io.RawIOBase) -> Readable:
-    """The tar archive in a file. Trailing rubbish and wrong checksums raise what the libraries raise."""
-    buffered = io.BufferedReader(source, BUFFER)
+def decompress(kind: ArchiveKind, source: io.RawIOBase) -> Readable:
+    """The tar archive in a file. Trailing garbage and wrong checksums raise the libraries' own errors."""
+    buffered = io.BufferedReader(source, BUFFER_BYTES)
     if kind in {ArchiveKind.TAR_GZ, ArchiveKind.TGZ}:
         return gzip.GzipFile(fileobj=buffered)
     if kind is ArchiveKind.TAR_ZST:
@@ -39,58 +39,63 @@ def decompressed(kind: ArchiveKind, source: io.RawIOBase) -> Readable:
 
 
 class MalformedError(ValueError):
-    """An archive asks for what no archive needs."""
+    """An archive needs more memory, or earlier bytes, than any valid archive does."""
 
 
 class ForwardOnlyReader:
-    """A file that only goes forward: `tarfile` and `zipfile` seek in what they take for a file on disk."""
+    """A file that only moves forward: `tarfile` and `zipfile` seek as if it were on disk.
+
+    Attributes:
+        last_read: What the last `read` returned.
+        position: Bytes from the start of the archive.
+    """
 
     def __init__(self, source: Readable, start: int = 0) -> None:
-        self.last = b""
+        self.last_read = b""
+        self.position = start
         self._source = source
-        self._at = start
-        self._allowed = MAX_READ_BYTES
+        self._header_bytes_left = MAX_READ_BYTES
 
-    def allow(self) -> None:
-        """Another member begins, or its next part."""
-        self._allowed = MAX_READ_BYTES
+    def reset_header_limit(self) -> None:
+        """Call before each member, and before each part of its content."""
+        self._header_bytes_left = MAX_READ_BYTES
 
     def read(self, size: int = -1) -> bytes:
-        """So many bytes, fewer at the end alone; `last` keeps them.
+        """`size` bytes, fewer only at the end.
 
         Raises:
-            MalformedError: More than one member's headers may take.
+            MalformedError: More than the headers of one member may take.
         """
-        if not 0 <= size <= self._allowed:
+        if not 0 <= size <= self._header_bytes_left:
             raise MalformedError(f"the headers of a member take more than {MAX_READ_BYTES:,} bytes")
-        self._allowed -= size
-        self.last = self._source.read(size)
-        self._at += len(self.last)
-        return self.last
+        self._header_bytes_left -= size
+        self.last_read = self._source.read(size)
+        self.position += len(self.last_read)
+        return self.last_read
 
     def tell(self) -> int:
-        """Bytes from the beginning of the archive."""
-        return self._at
+        """See `io.IOBase`."""
+        return self.position
 
     def seek(self, position: int, whence: int = 0) -> int:
-        """Skip to a position further on.
+        """Skip to a later position.
 
         Raises:
-            MalformedError: It lies behind.
+            MalformedError: The position is earlier.
         """
-        if whence or position < self._at:
-            raise MalformedError(f"members overlap: from byte {self._at:,} back to {position:,}")
-        while self._at < position:
-            skipped = len(self._source.read(min(position - self._at, MAX_READ_BYTES)))
+        if whence or position < self.position:
+            raise MalformedError(f"members overlap: from byte {self.position:,} back to {position:,}")
+        while self.position < position:
+            skipped = len(self._source.read(min(position - self.position, MAX_READ_BYTES)))
             if not skipped:
                 break
-            self._at += skipped
-        return self._at
+            self.position += skipped
+        return self.position
 
     def seekable(self) -> bool:
-        """As far as it goes."""
+        """Forward only."""
         return True
 
     def as_file(self) -> IO[bytes]:
-        """Itself, as the libraries' stubs want it."""
+        """Itself, with the type that the libraries' stubs require."""
         return cast("IO[bytes]", self)

@@ -1,4 +1,4 @@
-"""What an archive unpacks to, before it has its names: nothing is seen before all of it is found whole."""
+"""Writes the members of one archive to partial files, so that none is visible before all are read."""
 
 from __future__ import annotations
 
@@ -16,35 +16,39 @@ from podferry.sidecar.archive.rules import Archive, SpaceBudget, member_problem
 from podferry.sidecar.staging.file_ops import write_refused
 from podferry.sidecar.staging.staging_dir import StagingDir
 
-CHUNK = 1 << 18
-"""Bytes of a member that are copied at once."""
-BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, ZstdError, EOFError, OSError, ValueError)
-"""What the libraries raise where an archive is not what its name says. What the stage raises is translated
-before it comes here."""
+COPY_BYTES = 1 << 18
+"""Of a member, copied per read."""
+LIBRARY_ERRORS = (tarfile.TarError, zipfile.BadZipFile, zlib.error, ZstdError, EOFError, OSError, ValueError)
+"""What the libraries raise for a malformed archive. Staging errors are translated earlier."""
 
 
 class MemberWriter:
-    """The members of one archive, written aside under a prefix of its own and numbers.
+    """Writes members to partial files, named by a prefix and a number.
 
     Attributes:
-        members: With their names in the stage, in order.
-        problems: What must not be unpacked. From the first on nothing is written.
+        archive: The archive.
+        members: Those written, in order, with their names in the staging directory.
+        problems: Members that must not be unpacked. After the first one, nothing more is written.
+
+    Args:
+        stage: Holds the partial files.
+        budget: The space left for members.
+        prefix: Of the partial files' names.
     """
 
-    def __init__(self, archive: Archive, stage: StagingDir, room: SpaceBudget, prefix: str) -> None:
-        """Takes what to unpack, where to, what there is room for, and what the names aside begin with."""
+    def __init__(self, archive: Archive, stage: StagingDir, budget: SpaceBudget, prefix: str) -> None:
         self.archive = archive
         self.members: list[Entry] = []
         self.problems: list[Problem] = []
-        self._stage, self._room = stage, room
+        self._stage, self._budget = stage, budget
         self._prefix = prefix
 
-    def path(self, index: int) -> Path:
-        """Where a member lies."""
+    def partial_path(self, index: int) -> Path:
+        """The partial file of a member."""
         return self._stage.aside / f"{self._prefix}{index}"
 
-    def refuse(self, name: str, kind: str = "") -> bool:
-        """Whether a member must not be unpacked; it is remembered."""
+    def reject(self, name: str, kind: str = "") -> bool:
+        """Whether a member must not be unpacked, which adds to `problems`. See `member_problem`."""
         problem = member_problem(self.archive, name, kind)
         if problem is not None:
             self.problems.append(problem)
@@ -55,27 +59,27 @@ class MemberWriter:
 
         Raises:
             Corrupt: It ends early.
-            Refused: The volume was full.
+            Refused: The volume is full, or the file cannot be written.
         """
-        with self._written(name):
+        with self._write_errors(name):
             path = self._stage.grow(f"{self._prefix}{len(self.members)}")
-        at = 0
-        while at < size:
-            data = read(min(size - at, CHUNK))
+        offset = 0
+        while offset < size:
+            data = read(min(size - offset, COPY_BYTES))
             if not data:
-                measured = f"{at:,} bytes; its header says {size:,}"
-                raise broken(self.archive, f"{ascii(name)[:200]} ends early: {measured}")
-            with self._written(name):
-                self._stage.write(path, memoryview(data), at)
-            at += len(data)
-        self.members.append(Entry(self.archive.member(name), size))
+                measured = f"{offset:,} bytes; its header says {size:,}"
+                raise corrupt(self.archive, f"{ascii(name)[:200]} ends early: {measured}")
+            with self._write_errors(name):
+                self._stage.write(path, memoryview(data), offset)
+            offset += len(data)
+        self.members.append(Entry(self.archive.staged_name(name), size))
 
-    def room(self, sizes: Sequence[int]) -> None:
-        """See `SpaceBudget.take`."""
-        self._room.take(self.archive, sizes)
+    def reserve(self, sizes: Sequence[int]) -> None:
+        """See `SpaceBudget.reserve`."""
+        self._budget.reserve(self.archive, sizes)
 
     @contextmanager
-    def _written(self, name: str) -> Iterator[None]:
+    def _write_errors(self, name: str) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -84,21 +88,22 @@ class MemberWriter:
 
 
 @contextmanager
-def whole(archive: Archive) -> Iterator[None]:
-    """Turns what the libraries raise into an error that names the archive.
+def library_errors(archive: Archive) -> Iterator[None]:
+    """Turns the libraries' errors into one that names the archive.
 
     Raises:
-        Corrupt: It is no archive of its kind, or is damaged.
+        Corrupt: The archive is damaged, or of another kind.
     """
     try:
         yield
     except FerryError:
         raise
-    except BROKEN as error:
-        raise broken(archive, str(error) or type(error).__name__) from error
+    except LIBRARY_ERRORS as error:
+        raise corrupt(archive, str(error) or type(error).__name__) from error
 
 
-def broken(archive: Archive, measured: str) -> Corrupt:
-    """The error that names a damaged archive."""
+def corrupt(archive: Archive, measured: str) -> Corrupt:
+    """The error for a damaged archive."""
     remedy = "Upload it again, exclude it, or set unpack: never"
-    return Corrupt.of(f"the archive {archive.name} is no whole {archive.kind.value} file", measured, remedy)
+    what = f"the archive {archive.name} is not a complete {archive.kind.value} file"
+    return Corrupt.of(what, measured, remedy)

@@ -1,15 +1,16 @@
-"""Which archives an earlier start has unpacked, and which files of the stage came out of them.
+"""Records which staged files came from which archive; a restarted agent reads them.
 
-A record is written once an archive is read and found whole, before the first of its members gets its name. So
-a start that follows a kill knows whose each file is: an archive counts as unpacked if all its members are
-there, else those that are there are trimmed and it is fetched again.
+A record is written once an archive is read completely, before its first member gets its name. After a kill,
+the next start knows the origin of every file: an archive counts as unpacked if all its members exist;
+otherwise the
+existing ones are trimmed and the archive is fetched again.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -23,15 +24,17 @@ from podferry.sidecar.runtime.atomic_file import replace_file
 
 FORMAT = 1
 DIRECTORY = "unpacked"
-"""Of the records, beside the claim."""
+"""Of the records, next to the ownership record."""
+Members = dict[str, tuple[Entry, ...]]
+"""The members of unpacked archives, by the archives' names."""
 
 
 class UnpackRecord(msgspec.Struct, frozen=True):
-    """One archive that has been read to its end.
+    """One archive that was read to its end.
 
     Attributes:
-        archive: As it was listed.
-        members: Its files, with their names in the stage.
+        archive: The listed object.
+        members: Its files, with their names in the staging directory.
         format: Version of this document.
     """
 
@@ -41,47 +44,54 @@ class UnpackRecord(msgspec.Struct, frozen=True):
 
 
 class UnpackRecords:
-    """The records of one stage.
+    """The records of one staging directory.
+
+    1. `find_unpacked` before the directory is claimed for a dataset.
+    2. `keep` after that.
+    3. `add` each archive that is unpacked.
 
     Args:
-        root: The stage's directory.
-        claims: Where it is noted what fills it.
+        root: The staging directory.
+        claims: The directory of its ownership record.
     """
 
     def __init__(self, root: Path, claims: Path) -> None:
         self._root = str(root)
         self._directory = claims / DIRECTORY
-        self._held = {path: record for path in self._paths() if (record := _read(path)) is not None}
+        paths = self._directory.glob("*.json")
+        self._records = {path: record for path in paths if (record := _read(path)) is not None}
 
     @property
-    def ours(self) -> frozenset[str]:
-        """Files of the stage that came out of archives, of whatever dataset: what may be trimmed."""
-        return frozenset(member.name for record in self._held.values() for member in record.members)
+    def member_names(self) -> frozenset[str]:
+        """All files that came from archives of any dataset: podferry may delete them."""
+        return frozenset(member.name for record in self._records.values() for member in record.members)
 
-    def whole(self, archives: Iterable[Archive]) -> dict[str, tuple[Entry, ...]]:
-        """Those of the archives that are unpacked, with what came out of them, by their names."""
+    def find_unpacked(self, archives: Iterable[Archive]) -> Members:
+        """Those of the archives whose members all exist."""
         entries = {archive.entry for archive in archives}
         return {
             record.archive.name: record.members
-            for record in self._held.values()
-            if record.archive in entries and all(map(self._is_there, record.members))
+            for record in self._records.values()
+            if record.archive in entries and all(map(self._exists, record.members))
         }
 
-    def settle(self, whole: dict[str, tuple[Entry, ...]], kept: frozenset[str]) -> frozenset[str]:
-        """Forget all archives but those whose members the claim has kept; the names of these.
+    def keep(self, unpacked: Members, kept: frozenset[str]) -> frozenset[str]:
+        """Delete the records of all archives except those whose members were kept; the names of these.
 
         Args:
-            whole: Those that looked unpacked before the claim.
-            kept: What the stage holds after it.
+            unpacked: The result of `find_unpacked`.
+            kept: The files that the staging directory still has after it was claimed.
         """
-        done = frozenset(name for name, members in whole.items() if all(one.name in kept for one in members))
-        for path in [path for path, record in self._held.items() if record.archive.name not in done]:
+        names = frozenset(
+            name for name, members in unpacked.items() if all(member.name in kept for member in members)
+        )
+        for path in [path for path, record in self._records.items() if record.archive.name not in names]:
             path.unlink(missing_ok=True)
-            del self._held[path]
-        return done
+            del self._records[path]
+        return names
 
     def add(self, archive: Archive, members: Sequence[Entry]) -> None:
-        """An archive is whole, and its members are about to get their names.
+        """Record an archive before its members get their names.
 
         Raises:
             OSError: The record cannot be written.
@@ -90,12 +100,9 @@ class UnpackRecords:
         path = self._directory / f"{xxhash.xxh3_128_hexdigest(archive.name.encode())}.json"
         self._directory.mkdir(parents=True, exist_ok=True)
         replace_file(path, msgspec.json.encode(record))
-        self._held[path] = record
+        self._records[path] = record
 
-    def _paths(self) -> Iterator[Path]:
-        return self._directory.glob("*.json")
-
-    def _is_there(self, member: Entry) -> bool:
+    def _exists(self, member: Entry) -> bool:
         try:
             found = os.lstat(f"{self._root}/{member.name}")
         except OSError:
@@ -103,21 +110,19 @@ class UnpackRecords:
         return stat.S_ISREG(found.st_mode) and found.st_size == member.size
 
 
-def with_members(
-    part: Manifest, archives: Iterable[Archive], whole: dict[str, tuple[Entry, ...]]
-) -> Manifest:
-    """What a stage is to hold, as far as it is known: in the place of archives, what came out of them.
+def replace_with_members(part: Manifest, archives: Iterable[Archive], unpacked: Members) -> Manifest:
+    """A manifest with the known members of archives in place of the archives.
 
-    The digest stays: it names the dataset, however much of it has been unpacked.
+    The digest stays: it identifies the dataset, however much of it is unpacked.
     """
-    packed = {archive.name for archive in archives}
-    plain = (entry for entry in part.entries if entry.name not in packed)
-    members = (member for one in whole.values() for member in one)
+    archive_names = {archive.name for archive in archives}
+    plain = (entry for entry in part.entries if entry.name not in archive_names)
+    members = (member for members in unpacked.values() for member in members)
     return msgspec.structs.replace(part, entries=(*plain, *members))
 
 
 def _read(path: Path) -> UnpackRecord | None:
-    """A record that cannot be read is none: nothing is trimmed for it."""
+    """Unreadable records are ignored: nothing is trimmed because of them."""
     try:
         return decode_document(path.read_bytes(), UnpackRecord, FORMAT, str(path))
     except (OSError, Corrupt, FormatTooNew):

@@ -1,9 +1,9 @@
-"""Which objects are archives, what of them may be unpacked, and how much room there is for it. Pure.
+"""Which objects are archives, which of their members may be unpacked, and the space for them. No I/O.
 
-The members of an archive get the directory that the archive lies in: `data/train.tar` with `a/b.jpg` becomes
-`data/a/b.jpg`. Directories are made as files need them, as object stores have none; modes, owners and times
-are not kept. What is no regular file is refused by name: a link may lead out of the stage, and a trainer
-that finds a file missing cannot tell why.
+Members go to the directory of their archive: `a/b.jpg` in `data/train.tar` becomes `data/a/b.jpg`.
+Directories are created as files need them, as object stores have none; modes, owners and times are dropped.
+Members that are not regular files are refused by name: a link may point out of the staging directory, and if
+it were skipped, a trainer could not find out why a file is missing.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from podferry.sidecar.staging.file_ops import PARTIAL_DIR
 from podferry.sidecar.staging.volume_capacity import Capacity
 
 MAX_NAMES_SHOWN = 20
-"""Problems of one archive that a message names: those who must repair it need all, but no screens of them."""
+"""Problems of one archive in a message: enough to repair it, but not screens of them."""
 
 
 class ArchiveKind(StrEnum):
-    """What an archive is, by the end of its name."""
+    """The format of an archive, by its suffix."""
 
     TAR = ".tar"
     TAR_GZ = ".tar.gz"
@@ -38,11 +38,11 @@ class ArchiveKind(StrEnum):
 
 
 class Archive(msgspec.Struct, frozen=True):
-    """An object that is unpacked into the stage, and is not itself a file of it.
+    """An object that is unpacked instead of stored.
 
     Attributes:
-        entry: As it was listed.
-        kind: How it is read.
+        entry: The listed object.
+        kind: Its format.
     """
 
     entry: Entry
@@ -50,24 +50,24 @@ class Archive(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Of the object."""
+        """The object's name."""
         return self.entry.name
 
-    def member(self, name: str) -> str:
-        """What a member is called in the stage. `tar -C DIRECTORY .` writes `./` before all names."""
+    def staged_name(self, name: str) -> str:
+        """A member's name in the staging directory. `tar -C DIRECTORY .` prefixes all names with `./`."""
         directory = self.name.rpartition("/")[0]
         name = name.removeprefix("./")
         return f"{directory}/{name}" if directory else name
 
 
 def kind_of(name: str) -> ArchiveKind | None:
-    """The kind of archive that a name stands for, None where it stands for none."""
+    """The format by a name's suffix, or None."""
     lower = name.lower()
     return next((kind for kind in ArchiveKind if lower.endswith(kind.value)), None)
 
 
 def archives_of(entries: Iterable[Entry], unpack: Unpack) -> tuple[Archive, ...]:
-    """The entries that are to be unpacked. Packs are not among them: their members are entries themselves."""
+    """The entries to unpack. Packs are not among them: their members are entries themselves."""
     if unpack is not Unpack.ALWAYS:
         return ()
     kinds = ((entry, kind_of(entry.name)) for entry in entries)
@@ -75,28 +75,28 @@ def archives_of(entries: Iterable[Entry], unpack: Unpack) -> tuple[Archive, ...]
 
 
 def member_problem(archive: Archive, name: str, kind: str = "") -> Problem | None:
-    """Why a member must not be unpacked, None where it may.
+    """Why a member must not be unpacked, or None.
 
     Args:
-        archive: What holds it.
-        name: As the archive has it.
-        kind: What it is in words, where it is neither a file nor a directory.
+        archive: Its archive.
+        name: As in the archive.
+        kind: What it is in words, if neither a file nor a directory.
     """
     plain = name.removeprefix("./")
     found = name_problem(plain) if plain else Problem("the name is empty", repr(name))
-    if found is None and archive.member(name).partition("/")[0] == PARTIAL_DIR:
-        found = Problem(f"{PARTIAL_DIR} is podferry's own name", repr(name))
+    if found is None and archive.staged_name(name).partition("/")[0] == PARTIAL_DIR:
+        found = Problem(f"{PARTIAL_DIR} is reserved for podferry", repr(name))
     if found is not None:
-        remedy = "Write the archive anew with plain relative names"
+        remedy = "Rewrite the archive with plain relative names"
         return Problem(f"in the archive {archive.name}: {found.what}", ascii(name)[:200], remedy)
     if kind:
-        remedy = "Write the archive anew with files in its place (tar: --dereference --hard-dereference)"
+        remedy = "Rewrite the archive with files in its place (tar: --dereference --hard-dereference)"
         return Problem(f"the archive {archive.name} holds {kind}", ascii(name)[:200], remedy)
     return None
 
 
 class NameRegistry:
-    """The names of a stage: each belongs to one object or to one archive."""
+    """The names in a staging directory: each belongs to one object or archive."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._owners: dict[str, str] = {}
@@ -104,11 +104,11 @@ class NameRegistry:
         for name in names:
             self._add(name, "the dataset")
 
-    def take(self, archive: Archive, names: Sequence[str]) -> None:
-        """Give an archive its names.
+    def register(self, archive: Archive, names: Sequence[str]) -> None:
+        """Register the names of an archive's members.
 
         Raises:
-            Refused: Names that the archive holds twice, that others have, or that are both a file and a
+            Refused: Names that are in the archive twice, belong to others, or are both a file and a
                 directory, all at once.
         """
         owner = f"the archive {archive.name}"
@@ -125,7 +125,7 @@ class NameRegistry:
         shown, remedy = repr(name), "Rename one of them at its source, or exclude it"
         other = self._owners.get(name)
         if other == owner:
-            return Problem(f"{owner} holds a name twice", shown, "Write the archive anew")
+            return Problem(f"{owner} holds a name twice", shown, "Rewrite the archive")
         if other is not None:
             return Problem(f"{owner} and {other} hold a file of the same name", shown, remedy)
         above = next((path for path in _parents(name) if path in self._owners), None)
@@ -150,44 +150,48 @@ def _parents(name: str) -> Iterable[str]:
 
 
 class SpaceBudget:
-    """How much the members of archives may take. Safe in threads.
+    """The space for members of archives. Thread-safe.
 
-    What an archive unpacks to is not known before it is read, and may be anything: what counts is the room.
+    The unpacked size of an archive is not known before it is read, and may be anything.
+
+    Args:
+        capacity: The space available.
+        reserved: Sizes of the files that are fetched as they are.
     """
 
     def __init__(self, capacity: Capacity, reserved: Sequence[int] = ()) -> None:
-        """Takes what there is, and the sizes of the files that will be fetched besides."""
         self._capacity = capacity
-        self._pages, self._charged, self._files = (
-            allocated_bytes(reserved),
-            charged_bytes(reserved),
-            len(reserved),
-        )
+        self._allocated, self._charged = allocated_bytes(reserved), charged_bytes(reserved)
+        self._files = len(reserved)
         self._lock = threading.Lock()
 
-    def take(self, archive: Archive, sizes: Sequence[int]) -> None:
-        """Set room aside for members.
+    def reserve(self, archive: Archive, sizes: Sequence[int]) -> None:
+        """Reserve space for members.
 
         Raises:
-            Refused: There is not enough, with what was needed so far.
+            Refused: There is too little, with the total needed so far.
         """
         with self._lock:
-            self._pages += allocated_bytes(sizes)
+            self._allocated += allocated_bytes(sizes)
             self._charged += charged_bytes(sizes)
             self._files += len(sizes)
-            problems = list(self._lacking(archive))
+            problems = list(self._shortages(archive))
         Refused.raise_any(problems)
 
-    def _lacking(self, archive: Archive) -> Iterable[Problem]:
+    def _shortages(self, archive: Archive) -> Iterable[Problem]:
         found = self._capacity
         memory = [free for free in (found.memory_bytes, found.node_bytes) if free is not None]
-        limits = [("its volume", self._pages, found.volume_bytes)]
-        limits += [("the memory that is left", self._charged, min(memory))] if memory else []
+        limits = [("its volume", self._allocated, found.volume_bytes)]
+        limits += [("the free memory", self._charged, min(memory))] if memory else []
         remedy = "Give it more room (podferry.io/dataset-size, --dataset-path, medium: disk), or unpack less"
         for where, need, free in limits:
             if need > free:
-                told = f"{self._files:,} files so far: {format_bytes(need)}; {format_bytes(free)} are free"
-                yield Problem(f"the dataset, {archive.name} unpacked, is larger than {where}", told, remedy)
+                measured = (
+                    f"{self._files:,} files so far: {format_bytes(need)}; {format_bytes(free)} are free"
+                )
+                yield Problem(
+                    f"the dataset, {archive.name} unpacked, is larger than {where}", measured, remedy
+                )
         if found.volume_files is not None and self._files > found.volume_files:
-            told = f"{self._files:,} files so far; {found.volume_files:,} inodes are free"
-            yield Problem(f"its volume has too few inodes to unpack {archive.name}", told, remedy)
+            measured = f"{self._files:,} files so far; {found.volume_files:,} inodes are free"
+            yield Problem(f"its volume has too few inodes to unpack {archive.name}", measured, remedy)

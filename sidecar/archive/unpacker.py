@@ -1,7 +1,7 @@
-"""Unpacks archives into the stage while they stream: a few at once, each read in order, some ranges ahead.
+"""Unpacks archives while they stream: several at once, each read in order with a few ranges prefetched.
 
-The event loop fetches, a thread of each archive's own decompresses and writes aside. Once an archive is whole
-and its names are free, it is noted, and its members get their names.
+The event loop fetches; one thread per archive decompresses and writes partial files. Once an archive is read
+completely and its names are free, it is recorded, and its members get their names.
 """
 
 from __future__ import annotations
@@ -29,80 +29,80 @@ from podferry.sidecar.runtime.concurrency import for_each_limited
 CONCURRENCY = max(1, min(4, os.cpu_count() or 1))
 """Archives: each takes a core to decompress, and zstd up to 128 MiB for its window."""
 PREFETCH_DEPTH = 4
-"""Ranges of one archive that are fetched at once: 32 MiB, so that two archives share the bytes in flight."""
-TAIL = 1 << 17
-"""Bytes at the end of a zip archive that are read first: a directory of a thousand members."""
-SLICE = 64
-"""Files that are renamed before others have their turn: a few milliseconds."""
-MINE = "unpack-"
-"""What the names of members aside begin with."""
+"""Ranges per archive: 32 MiB, so that two archives share the bytes in flight."""
+TAIL_BYTES = 1 << 17
+"""Of a zip archive, fetched first: a directory of a thousand members."""
+RENAMES_PER_TURN = 64
+"""Before other tasks run: a few milliseconds."""
+PARTIAL_PREFIX = "unpack-"
 
 
 class ArchiveUnpacker:
-    """One run over the archives of a dataset.
+    """Unpacks the archives of one dataset.
 
     Args:
-        archives: What is still to be unpacked.
-        way: How their bytes get into the stage.
-        records: Notes which have been unpacked.
-        taken: The names that the stage will hold besides.
-        room: What there is room for.
+        archives: Those not unpacked yet.
+        context: How their bytes are fetched.
+        records: Where unpacked archives are recorded.
+        names: All other names in the staging directory.
+        budget: The space for members.
     """
 
     def __init__(
         self,
         archives: Sequence[Archive],
-        way: FetchContext,
+        context: FetchContext,
         records: UnpackRecords,
-        taken: Iterable[str],
-        room: SpaceBudget,
+        names: Iterable[str],
+        budget: SpaceBudget,
     ) -> None:
         self._archives = sorted(archives, key=lambda archive: (-archive.entry.size, archive.name))
-        self._stage, self._records, self._room = way.stage, records, room
-        self._taken = NameRegistry(taken)
-        self._ranges = RangeReader(way.store, way.settings)
-        self._range_bytes = way.settings.range_bytes
-        self._progress = way.progress
-        self._begun = 0
+        self._stage, self._records, self._budget = context.stage, records, budget
+        self._names = NameRegistry(names)
+        self._ranges = RangeReader(context.store, context.settings)
+        self._range_bytes = context.settings.range_bytes
+        self._progress = context.progress
+        self._started = 0
 
     async def run(self) -> None:
-        """Unpack everything. A failure stops everything; of an archive that is not whole nothing is left.
+        """Unpack all archives. A failure stops all; an incomplete archive leaves nothing behind.
 
         Raises:
-            Corrupt: An archive is damaged, or no archive.
-            Refused: It holds what must not be unpacked, or names that others have, or there is no room.
-            Changed, NotFound, TemporaryError: See `Store.read`.
+            Corrupt: An archive is damaged, or of another format.
+            Refused: It contains members that must not be unpacked or whose names are taken, or it exceeds the
+                space budget.
+            Changed, NotFound, TemporaryError: See `RangeReader.fetch`.
         """
-        self._clear()
+        self._remove_partial_files()
         try:
             with ThreadPoolExecutor(CONCURRENCY, "unpack") as self._threads:
                 await for_each_limited(self._archives, self._unpack, CONCURRENCY)
         finally:
-            self._clear()
+            self._remove_partial_files()
 
-    def _clear(self) -> None:
-        for path in self._stage.aside.glob(MINE + "*"):
+    def _remove_partial_files(self) -> None:
+        for path in self._stage.aside.glob(PARTIAL_PREFIX + "*"):
             path.unlink()
 
     async def _unpack(self, archive: Archive) -> None:
-        self._begun += 1
-        aside = MemberWriter(archive, self._stage, self._room, f"{MINE}{self._begun}-")
+        self._started += 1
+        writer = MemberWriter(archive, self._stage, self._budget, f"{PARTIAL_PREFIX}{self._started}-")
         loop = asyncio.get_running_loop()
         source = ByteStream(lambda count: loop.call_soon_threadsafe(self._ranges.give, count))
         if archive.kind is ArchiveKind.ZIP:
-            directory = await self._directory(archive)
-            directory.check(aside)
-            start, work = directory.start, partial(directory.unpack, aside, source)
+            unpacker = await self._open_zip(archive)
+            unpacker.check(writer)
+            start, work = unpacker.start, partial(unpacker.unpack, writer, source)
         else:
-            start, work = 0, partial(unpack_tar, aside, source)
+            start, work = 0, partial(unpack_tar, writer, source)
         await self._stream(archive, source, start, work)
-        await self._admit(archive, aside)
-        self._progress(1, start)  # nobody needs what lies before the first member
+        await self._publish(archive, writer)
+        self._progress(1, start)  # bytes before the first member are not fetched
 
     async def _stream(
         self, archive: Archive, source: ByteStream, start: int, work: Callable[[], None]
     ) -> None:
-        """Let a thread read an archive; it has ended when this returns, however that comes about."""
+        """Run `work` in a thread on the archive's bytes. The thread has ended when this returns or raises."""
         ranges = (self._range(archive, at) for at in range(start, archive.entry.size, self._range_bytes))
         reading = asyncio.get_running_loop().run_in_executor(self._threads, work)
         await feed(source, ranges, reading, PREFETCH_DEPTH)
@@ -113,43 +113,40 @@ class ArchiveUnpacker:
         self._progress(0, length)
         return data
 
-    async def _directory(self, archive: Archive) -> ZipUnpacker:
+    async def _open_zip(self, archive: Archive) -> ZipUnpacker:
         size = archive.entry.size
-        start = max(0, size - TAIL)
+        start = max(0, size - TAIL_BYTES)
         while size - start <= MAX_DIRECTORY_BYTES:
             data = await self._ranges.fetch(archive.entry, start, size - start)
             try:
                 return await asyncio.to_thread(ZipUnpacker, archive, ZipTail(size, start, data))
-            except NeedEarlierBytesError as sooner:
-                start = sooner.position
+            except NeedEarlierBytesError as needed:
+                start = needed.position
             finally:
                 self._ranges.give(len(data))
         what = f"the directory of the archive {archive.name} is too long"
         measured = (
-            f"{format_bytes(size - start)} or more; {format_bytes(MAX_DIRECTORY_BYTES)} are read at most"
+            f"{format_bytes(size - start)} or more; at most {format_bytes(MAX_DIRECTORY_BYTES)} are read"
         )
         raise Refused.of(what, measured, "Divide it into smaller archives, or use podferry dataset pack")
 
-    async def _admit(self, archive: Archive, aside: MemberWriter) -> None:
-        self._taken.take(archive, [member.name for member in aside.members])
-        self._check_free(archive, aside.members)
+    async def _publish(self, archive: Archive, writer: MemberWriter) -> None:
+        self._names.register(archive, [member.name for member in writer.members])
+        self._refuse_existing(archive, writer.members)
         try:
-            self._records.add(archive, aside.members)
-            for index, member in enumerate(aside.members):
-                self._check_free(archive, (member,))
-                self._stage.admit(aside.path(index), member)
-                if index % SLICE == 0:
+            self._records.add(archive, writer.members)
+            for index, member in enumerate(writer.members):
+                self._refuse_existing(archive, (member,))
+                self._stage.admit(writer.partial_path(index), member)
+                if index % RENAMES_PER_TURN == 0:
                     await asyncio.sleep(0)
         except OSError as error:
-            what = f"the members of the archive {archive.name} cannot get their names"
+            what = f"the members of the archive {archive.name} cannot be renamed into place"
             raise Refused.of(what, str(error), "Check the volume and its permissions") from error
 
-    def _check_free(self, archive: Archive, members: Sequence[Entry]) -> None:
-        """Nothing that is there is ever replaced.
-
-        Neither a file of the trainer's own nor, where the case of letters does not count, another member.
-        """
-        what = f"a member of the archive {archive.name} has the name of a file that is there already"
-        remedy = "Empty the dataset path, choose another, or write the archive anew with other names"
-        held = (one.name for one in members if os.path.lexists(f"{self._stage.root}/{one.name}"))
-        Refused.raise_any([Problem(what, repr(name), remedy) for name in islice(held, MAX_NAMES_SHOWN)])
+    def _refuse_existing(self, archive: Archive, members: Sequence[Entry]) -> None:
+        """Never replace a file, be it the trainer's or, if letter case is ignored, another member."""
+        what = f"a member of the archive {archive.name} has the name of an existing file"
+        remedy = "Empty the dataset path, choose another, or rewrite the archive with other names"
+        existing = (one.name for one in members if os.path.lexists(f"{self._stage.root}/{one.name}"))
+        Refused.raise_any([Problem(what, repr(name), remedy) for name in islice(existing, MAX_NAMES_SHOWN)])

@@ -1,4 +1,4 @@
-"""Unpacks one zip archive aside, in a thread: its directory first, at its end, then the members in order."""
+"""Unpacks one zip archive to partial files, in a thread: first the directory at its end, then the members."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from collections.abc import Iterator
 
 from podferry.contract.errors import Refused
 from podferry.sidecar.archive.decompress import ForwardOnlyReader, Readable
-from podferry.sidecar.archive.member_writer import CHUNK, MemberWriter, broken, whole
+from podferry.sidecar.archive.member_writer import COPY_BYTES, MemberWriter, corrupt, library_errors
 from podferry.sidecar.archive.rules import MAX_NAMES_SHOWN, Archive
 from podferry.sidecar.fetch.byte_stream import ByteStream
 
 MAX_DIRECTORY_BYTES = 64 << 20
-"""Bytes of a zip archive's directory: half a million members, which Python holds as objects."""
-MODES = {
+"""Of a zip archive's directory: half a million members, which Python keeps as objects."""
+REJECTED_TYPES = {
     stat.S_IFLNK: "a symbolic link",
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
 }
-ENCRYPTED = 1
-"""The bit of a zip member's flags. Source: PKWARE's APPNOTE, 4.4.4."""
+ENCRYPTED_FLAG = 1
+"""A bit of a zip member's flags. Source: PKWARE's APPNOTE, 4.4.4."""
 
 
 class NeedEarlierBytesError(Exception):
-    """Bytes before those that are there are needed.
+    """The directory starts before the bytes that were fetched.
 
     Attributes:
-        position: The first of them.
+        position: The first byte needed.
     """
 
     def __init__(self, position: int) -> None:
@@ -39,45 +39,49 @@ class NeedEarlierBytesError(Exception):
 
 
 class ZipTail(io.RawIOBase):
-    """A zip archive of which at first only the end is there; then it goes forward."""
+    """The last bytes of a zip archive as a file, for `zipfile`; later the stream of its members.
+
+    1. Pass it to `ZipUnpacker`, which reads the directory.
+    2. Call `follow`; from then on it reads the stream, forward only.
+    """
 
     def __init__(self, size: int, start: int, data: memoryview) -> None:
         super().__init__()
         self._size, self._start, self._data = size, start, data
-        self._at = 0
-        self._following: ForwardOnlyReader | None = None
+        self._position = 0
+        self._stream: ForwardOnlyReader | None = None
 
     def follow(self, source: io.RawIOBase, start: int) -> ForwardOnlyReader:
-        """Read from here on what arrives."""
+        """Read the stream from now on."""
         self._data = memoryview(b"")
-        self._following = ForwardOnlyReader(io.BufferedReader(source, CHUNK), start)
-        return self._following
+        self._stream = ForwardOnlyReader(io.BufferedReader(source, COPY_BYTES), start)
+        return self._stream
 
     def read(self, size: int | None = -1, /) -> bytes:
         """See `io.RawIOBase`.
 
         Raises:
-            NeedEarlierBytesError: The end that is there is too short.
+            NeedEarlierBytesError: The tail is too short.
         """
-        if self._following is not None:
-            return self._following.read(-1 if size is None else size)
-        if self._at < self._start:
-            raise NeedEarlierBytesError(self._at)
-        at = self._at - self._start
-        found = bytes(self._data[at:] if size is None or size < 0 else self._data[at : at + size])
-        self._at += len(found)
-        return found
+        if self._stream is not None:
+            return self._stream.read(-1 if size is None else size)
+        if self._position < self._start:
+            raise NeedEarlierBytesError(self._position)
+        offset = self._position - self._start
+        data = bytes(self._data[offset:] if size is None or size < 0 else self._data[offset : offset + size])
+        self._position += len(data)
+        return data
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
         """See `io.RawIOBase`."""
-        if self._following is not None:
-            return self._following.seek(offset, whence)
-        self._at = max(0, offset + (0, self._at, self._size)[whence])
-        return self._at
+        if self._stream is not None:
+            return self._stream.seek(offset, whence)
+        self._position = max(0, offset + (0, self._position, self._size)[whence])
+        return self._position
 
     def tell(self) -> int:
         """See `io.RawIOBase`."""
-        return self._at if self._following is None else self._following.tell()
+        return self._position if self._stream is None else self._stream.position
 
     def seekable(self) -> bool:
         """See `io.RawIOBase`."""
@@ -89,74 +93,75 @@ class ZipTail(io.RawIOBase):
 
 
 class ZipUnpacker:
-    """A zip archive whose directory has been read: the headers between the members may lie about sizes.
+    """A zip archive whose directory has been read: headers between the members may have wrong sizes.
+
+    1. `check` all members.
+    2. `unpack` them from the stream.
 
     Attributes:
-        start: Where the first member lies.
-        members: In the order of their places.
+        start: Offset of the first member.
+        members: In the order of their offsets.
+
+    Raises:
+        Corrupt: It has no directory.
+        NeedEarlierBytesError: The directory starts before the tail.
     """
 
     def __init__(self, archive: Archive, tail: ZipTail) -> None:
-        """Reads the directory.
-
-        Raises:
-            Corrupt: There is none.
-            NeedEarlierBytesError: It begins before the end that is there.
-        """
         self._tail = tail
-        with whole(archive):
+        with library_errors(archive):
             self._file = zipfile.ZipFile(tail)
         self.members = sorted(self._file.infolist(), key=lambda member: member.header_offset)
         self.start = self.members[0].header_offset if self.members else archive.entry.size
 
-    def check(self, aside: MemberWriter) -> None:
-        """Look at all members before any of them is written.
+    def check(self, writer: MemberWriter) -> None:
+        """Check all members before any of them is written.
 
         Raises:
-            Refused: What must not be unpacked, or is more than there is room for.
+            Refused: Members must not be unpacked, or exceed the space budget.
         """
         for member in self.members:
             mode = stat.S_IFMT(member.external_attr >> 16)
             name = member.orig_filename if "\0" in member.orig_filename else member.filename
-            aside.refuse(name, MODES.get(mode, "") or _unreadable(member))
-        Refused.raise_any(aside.problems[:MAX_NAMES_SHOWN])
-        aside.room([member.file_size for member in self._files()])
+            writer.reject(name, REJECTED_TYPES.get(mode, "") or _unsupported(member))
+        Refused.raise_any(writer.problems[:MAX_NAMES_SHOWN])
+        writer.reserve([member.file_size for member in self._files()])
 
-    def unpack(self, aside: MemberWriter, source: ByteStream) -> None:
-        """Copy the members from what arrives.
+    def unpack(self, writer: MemberWriter, source: ByteStream) -> None:
+        """Copy the members from the stream, which starts at `start`.
 
         Raises:
-            Corrupt: A member is not what the directory says.
+            Corrupt: A member does not match the directory.
         """
-        with whole(aside.archive):
+        with library_errors(writer.archive):
             file = self._tail.follow(source, self.start)
             for member in self._files():
-                file.allow()
+                file.reset_header_limit()
                 with self._file.open(member) as opened:
-                    self._copy(aside, member, opened, file)
+                    self._copy(writer, member, opened, file)
 
     def _copy(
-        self, aside: MemberWriter, member: zipfile.ZipInfo, opened: Readable, file: ForwardOnlyReader
+        self, writer: MemberWriter, member: zipfile.ZipInfo, opened: Readable, file: ForwardOnlyReader
     ) -> None:
         def read(size: int) -> bytes:
-            file.allow()
+            file.reset_header_limit()
             return opened.read(size)
 
-        aside.write(member.filename, member.file_size, read)
-        if read(1):  # and where nothing is left, the checksum has been looked at, of an empty member, too
-            raise broken(aside.archive, f"{ascii(member.filename)[:200]} is longer than its directory says")
+        writer.write(member.filename, member.file_size, read)
+        if read(1):  # at the end, `zipfile` compares the checksum, even of an empty member
+            raise corrupt(writer.archive, f"{ascii(member.filename)[:200]} is longer than its directory says")
 
     def _files(self) -> Iterator[zipfile.ZipInfo]:
         return (member for member in self.members if not member.is_dir())
 
 
-def _unreadable(member: zipfile.ZipInfo) -> str:
-    """Why a member cannot be read, in words, empty where it can.
+def _unsupported(member: zipfile.ZipInfo) -> str:
+    """Why a member cannot be read, in words, or empty.
 
-    What other methods decompress to, `zipfile` would hold in memory at once, whatever its size.
+    With other methods, `zipfile` would hold the decompressed bytes in memory at once, whatever their size.
     """
-    if member.flag_bits & ENCRYPTED:
+    if member.flag_bits & ENCRYPTED_FLAG:
         return "an encrypted file"
     if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-        return f"a file compressed by method {member.compress_type}, where 0 and 8 are read"
+        return f"a file compressed by method {member.compress_type}; methods 0 and 8 are supported"
     return ""

@@ -14,7 +14,7 @@ import msgspec
 from podferry.contract.errors import TemporaryError
 from podferry.contract.manifest import Entry, Manifest
 from podferry.contract.spec import Unpack
-from podferry.sidecar.archive.records import UnpackRecords, with_members
+from podferry.sidecar.archive.records import UnpackRecords, replace_with_members
 from podferry.sidecar.archive.rules import Archive, SpaceBudget, archives_of
 from podferry.sidecar.fetch.plan import FetchPlan, plan_fetch
 from podferry.sidecar.fetch.range_reader import FetchContext
@@ -46,9 +46,11 @@ class Materializer:
             Refused: See `StagingDir.claim`.
         """
         self._records = UnpackRecords(stage.root, self._claims)
-        whole = self._records.whole(self._archives)
-        kept = stage.claim(with_members(self._part, self._archives, whole), self._records.ours)
-        done = self._records.settle(whole, kept)
+        whole = self._records.find_unpacked(self._archives)
+        kept = stage.claim(
+            replace_with_members(self._part, self._archives, whole), self._records.member_names
+        )
+        done = self._records.keep(whole, kept)
         self._members = tuple(member for name in done for member in whole[name])
         return done.union(entry.name for entry in self._part.entries if entry.name in kept)
 

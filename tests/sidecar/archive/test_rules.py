@@ -44,8 +44,8 @@ def test_an_archive_is_known_by_its_ending(name: str, kind: ArchiveKind | None) 
 
 
 def test_members_get_the_directory_of_their_archive() -> None:
-    assert ONE.member("a/b") == ONE.member("./a/b") == "d/a/b"
-    assert OTHER.member("a/b") == "a/b"
+    assert ONE.staged_name("a/b") == ONE.staged_name("./a/b") == "d/a/b"
+    assert OTHER.staged_name("a/b") == "a/b"
 
 
 @pytest.mark.parametrize(
@@ -69,23 +69,23 @@ CLASHES = [
 @pytest.mark.parametrize(("there", "members", "words"), CLASHES)
 def test_each_name_is_one_owners(there: list[str], members: list[str], words: str) -> None:
     with pytest.raises(Refused) as caught:
-        NameRegistry(there).take(OTHER, members)
+        NameRegistry(there).register(OTHER, members)
     assert words in str(caught.value)
 
 
 def test_all_clashes_are_told_and_others_share_directories() -> None:
     taken = NameRegistry(["a/1", "b"])
-    taken.take(ONE, ["a/2", "c/1"])
+    taken.register(ONE, ["a/2", "c/1"])
     with pytest.raises(Refused) as caught:
-        taken.take(OTHER, ["a/1", "a/2", "a/3", "b/1"])
+        taken.register(OTHER, ["a/1", "a/2", "a/3", "b/1"])
     assert [problem.measured for problem in caught.value.problems] == ["'a/1'", "'a/2'", "'b'"]
 
 
 def test_room_is_shared_with_what_is_fetched_besides() -> None:
     room = SpaceBudget(Capacity(volume_bytes=4 * 4096, volume_files=3), reserved=[1, 4097])
-    room.take(ONE, [4096])
+    room.reserve(ONE, [4096])
     with pytest.raises(Refused) as caught:
-        room.take(OTHER, [1])
+        room.reserve(OTHER, [1])
     assert [problem.measured for problem in caught.value.problems] == [
         "4 files so far: 20.0 KiB; 16.0 KiB are free",
         "4 files so far; 3 inodes are free",

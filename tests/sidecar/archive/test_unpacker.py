@@ -19,8 +19,8 @@ from podferry.contract.errors import Changed, Corrupt, FerryError, Refused, Unav
 from podferry.contract.spec import Unpack as Mode
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.archive import zip as unzip
-from podferry.sidecar.archive.member_writer import CHUNK
-from podferry.sidecar.archive.records import UnpackRecords, with_members
+from podferry.sidecar.archive.member_writer import COPY_BYTES
+from podferry.sidecar.archive.records import UnpackRecords, replace_with_members
 from podferry.sidecar.archive.rules import ArchiveKind, SpaceBudget, archives_of
 from podferry.sidecar.archive.unpacker import ArchiveUnpacker
 from podferry.sidecar.config.tuning import PrefetchSettings
@@ -39,7 +39,7 @@ except ImportError:
     from backports import zstd
 
 SETTINGS = PrefetchSettings(range_bytes=1000, buffer_bytes=2500, attempts=2)
-TREE = {"a/b.jpg": os.urandom(2000), "a/c": b"", "d": b"1", "e/f/g.bin": os.urandom(CHUNK + 3)}
+TREE = {"a/b.jpg": os.urandom(2000), "a/c": b"", "d": b"1", "e/f/g.bin": os.urandom(COPY_BYTES + 3)}
 ENDINGS = [kind.value for kind in ArchiveKind]
 LARGE = Capacity(volume_bytes=1 << 40)
 
@@ -107,9 +107,9 @@ class Site:
         held = stage(self.root, self.claims)
         archives = archives_of(part.entries, mode)
         records = UnpackRecords(self.root, self.claims)
-        whole = records.whole(archives)
-        kept = held.claim(with_members(part, archives, whole), records.ours)
-        done = records.settle(whole, kept)
+        whole = records.find_unpacked(archives)
+        kept = held.claim(replace_with_members(part, archives, whole), records.member_names)
+        done = records.keep(whole, kept)
         plain = [entry for entry in part.entries if entry not in {archive.entry for archive in archives}]
         self.unpacked.clear()
         try:
@@ -315,7 +315,7 @@ async def test_a_file_of_the_trainers_own_is_not_replaced(site):
         await site.start()
     (site.root / "a").write_bytes(b"precious")  # beside the same dataset it is let be
     for _ in range(2):  # nor is it taken for podferry's own by the next start
-        assert "is there already" in str(await refused(site))
+        assert "has the name of an existing file" in str(await refused(site))
     assert site.held() == {"a": b"precious"}
 
 
@@ -333,7 +333,7 @@ async def test_what_unpacks_to_more_than_the_room_is_refused_with_numbers(site, 
     error = await refused(site, capacity=Capacity(volume_bytes=4 << 20))
     assert error.problems[0].measured == "1 files so far: 8.0 MiB; 4.0 MiB are free"
     error = await refused(site, capacity=Capacity(volume_bytes=1 << 40, memory_bytes=4 << 20))
-    assert "the memory that is left" in error.problems[0].what
+    assert "the free memory" in error.problems[0].what
     await site.start()
 
 
@@ -570,7 +570,9 @@ def dying_at(count):
 @pytest.mark.parametrize("ending", [".tar", ".zip"])
 async def test_a_kill_at_any_moment_leaves_what_the_next_start_sorts_out(tmp_path, ending, monkeypatch):
     tree = {f"{i}/f": os.urandom(50) for i in range(4)}
-    monkeypatch.setattr(ArchiveUnpacker, "_clear", lambda self: None)  # a kill cleans nothing up
+    monkeypatch.setattr(
+        ArchiveUnpacker, "_remove_partial_files", lambda self: None
+    )  # a kill cleans nothing up
     reached = 0
     for count in range(100):
         folder = tmp_path / str(count)
