@@ -2,8 +2,7 @@
 
 A record is written once an archive is read completely, before its first member gets its name. After a kill,
 the next start knows the origin of every file: an archive counts as unpacked if all its members exist;
-otherwise the
-existing ones are trimmed and the archive is fetched again.
+otherwise the existing ones are trimmed and the archive is fetched again.
 """
 
 from __future__ import annotations
