@@ -165,7 +165,7 @@ def _commit_items(lineage: str, plan: RemovalPlan) -> list[GcItem]:
     """One item per commit; an object is counted for the oldest commit that lists it."""
     remaining = dict(plan.objects)
     items = []
-    for commit in plan.going:
+    for commit in plan.commits:
         sizes = [remaining.pop(name) for name in listed_objects([commit]) if name in remaining]
         items.append(GcItem(lineage, "commit", commit.sequence, len(sizes), sum(sizes), commit.checkpoint))
     return items + _items(lineage, "data of removed commits", remaining)

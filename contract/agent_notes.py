@@ -1,7 +1,7 @@
-"""What an agent leaves at the destination about its own end. Format 1.
+"""Notes that an agent writes to the destination about its own shutdown. Format 1.
 
-Commits are the truth; a note helps the next agent, which waits for one that is still draining, and people,
-who read in it what did not become durable.
+Commits are the truth. A note helps the next agent, which waits for one that is still draining, and people,
+who see in it what did not become durable.
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ import msgspec
 
 from podferry.contract.commit import PRIVATE
 from podferry.contract.errors import Problem
-from podferry.contract.versioned_json import decode_document
+from podferry.contract.versioned_json import decode_document, encode_document
 
 FORMAT = 1
 NOTES = f"{PRIVATE}/notes"
 
 
 class DrainPhase(StrEnum):
-    """How an agent's end goes."""
+    """State of an agent's shutdown."""
 
     DRAINING = "draining"
     ENDED = "ended"
 
 
 class AgentNote(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One agent's end.
+    """The shutdown of one agent.
 
     Attributes:
         format: Version of this document.
-        writer: The agent, as its commits name it.
-        phase: Whether it still drains.
-        at: When this was written, by the agent's clock, with its zone. For people.
-        seconds: How long the drain may still take from then on.
+        writer: The agent's id, as in its commits.
+        phase: Whether it is still draining.
+        at: When this was written, by the agent's clock, with time zone. For people.
+        seconds: How long the drain may still take from then.
         pending: Checkpoints that are not durable.
-        problems: Why not.
-        rank: The agent's number in its training, None where nothing says.
-        run: KFP's run id, None outside KFP.
+        problems: Why they are not.
+        rank: The pod's number in its training run, or None if unknown.
+        run: KFP's run id, or None outside KFP.
     """
 
     format: int
@@ -53,13 +53,13 @@ class AgentNote(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def note_name(writer: str) -> str:
-    """Where an agent's note lies, relative to the lineage."""
+    """The name of an agent's note, relative to the lineage."""
     return f"{NOTES}/{writer}.json"
 
 
 def encode_note(note: AgentNote) -> bytes:
-    """The note as indented JSON: people read it in a bucket's browser."""
-    return msgspec.json.format(msgspec.json.encode(note), indent=1)
+    """The note as indented JSON, readable in a bucket's browser."""
+    return encode_document(note)
 
 
 def decode_note(data: bytes, source: str) -> AgentNote:
@@ -67,6 +67,6 @@ def decode_note(data: bytes, source: str) -> AgentNote:
 
     Raises:
         FormatTooNew: Written by a later podferry.
-        Corrupt: No note.
+        Corrupt: Not a note.
     """
     return decode_document(data, AgentNote, FORMAT, source)

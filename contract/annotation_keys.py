@@ -1,7 +1,7 @@
-"""Every annotation of this release: its name, how its value is read, what it does by default.
+"""Every annotation of this release: name, parser, help and default.
 
-A key of a dataset may end with the name of one: `dataset.NAME` is another dataset, `include.NAME` belongs to
-it. The documentation's table is printed from `KEYS`, so that it cannot say anything else.
+A per-dataset key may end with a dataset's name: `dataset.NAME` is another dataset, `include.NAME` applies to
+it. The table in docs/annotations.md is generated from `KEYS`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 
 from podferry.contract.annotation_values import (
+    integer_parser,
     parse_bool,
     parse_completion,
     parse_container,
     parse_destination,
     parse_endpoint,
-    parse_integer,
     parse_lineage,
     parse_medium,
     parse_mode,
@@ -42,7 +42,7 @@ from podferry.contract.spec import (
 )
 
 STAMPS = frozenset({"status", "spec", "policy-hash"})
-"""Keys that podferry itself writes on a pod; they are no wishes."""
+"""Keys that podferry itself sets on a pod; they are not settings."""
 DIRECTIONS = ("dataset", "checkpoints", "outputs")
 NAME = re.compile(DATASET_NAME)
 
@@ -52,110 +52,117 @@ class AnnotationKey(msgspec.Struct, frozen=True):
 
     Attributes:
         name: Without the prefix.
-        parse: Text, its variables expanded, to value; raises InvalidWish.
-        help: What it means, one line.
-        default: What holds where it is absent, for people.
-        named: Whether each dataset has it: `NAME` after a dot says which.
+        parse: Converts the text, after substitution, to a value; raises InvalidSpec.
+        help: Its meaning, one line.
+        default: What applies if it is absent, for people.
+        per_dataset: Whether each dataset has its own, as `KEY.NAME`.
     """
 
     name: str
     parse: Callable[[str], Any]
     help: str
     default: str = "none"
-    named: bool = False
+    per_dataset: bool = False
 
     @property
-    def full(self) -> str:
-        """The annotation's key as it stands on a pod."""
+    def annotation(self) -> str:
+        """The annotation's full key on a pod."""
         return PREFIX + self.name
 
 
+ACCESS = (
+    ("secret", parse_secret, "Secret with the credentials", "the pod's identity"),
+    ("endpoint", parse_endpoint, "Address of the store", "the vendor's own"),
+    ("region", parse_region, "Region", "the vendor's own"),
+)
+
+
 def _access(direction: str) -> list[AnnotationKey]:
-    """The three keys of a direction; of all for an empty one."""
-    dash, of = (f"{direction}-", f"of the {direction}") if direction else ("", "of all directions")
-    default = "without the prefix" if direction else "the pod's identity, the vendor's own"
-    named = direction == "dataset"
+    """The three access keys of a direction, or of all directions if it is empty."""
+    of = f"of the {direction}" if direction else "of all directions"
     return [
-        AnnotationKey(f"{dash}secret", parse_secret, f"Secret with the credentials {of}", default, named),
-        AnnotationKey(f"{dash}endpoint", parse_endpoint, f"Address of the store {of}", default, named),
-        AnnotationKey(f"{dash}region", parse_region, f"Region {of}", default, named),
+        AnnotationKey(
+            f"{direction}-{field}" if direction else field,
+            parse,
+            f"{what} {of}",
+            f"`{field}`" if direction else default,
+            direction == "dataset",
+        )
+        for field, parse, what, default in ACCESS
     ]
 
 
 DATASET_KEYS = (
-    AnnotationKey("dataset", parse_text, "URI, reference, or declared name of the dataset to bring"),
-    AnnotationKey("dataset-path", parse_path, "Directory in which the trainer reads it", DATASET_PATH),
+    AnnotationKey("dataset", parse_text, "URI, reference or declared name of the dataset to stage"),
+    AnnotationKey("dataset-path", parse_path, "Directory where the trainer reads it", DATASET_PATH),
     AnnotationKey(
         "dataset-size",
         parse_bytes,
-        "Bytes to reserve for it, as files that are unpacked",
+        "Bytes to reserve for it, counted as unpacked files",
         "the reference's, else the policy's",
     ),
     AnnotationKey(
-        "include", parse_globs, "Globs of the files to bring, separated by commas, spaces or lines", "all"
+        "include", parse_globs, "Globs of files to stage, separated by commas, spaces or lines", "all"
     ),
-    AnnotationKey("exclude", parse_globs, "Globs of the files to leave out"),
+    AnnotationKey("exclude", parse_globs, "Globs of files to leave out"),
+    AnnotationKey("file-mode", parse_mode, "Permission bits of its files, in octal", f"{FILE_MODE:04o}"),
     AnnotationKey(
-        "file-mode", parse_mode, "Permission bits of its files, in octal digits", f"{FILE_MODE:04o}"
+        "unpack", parse_unpack, "auto: packs of `podferry dataset pack`; never; always: any archive", "auto"
     ),
+    AnnotationKey("shard", parse_shard, "This pod's part of it, such as $(rank)/$(world)", "all of it"),
     AnnotationKey(
-        "unpack", parse_unpack, "auto: what `podferry dataset pack` made; never; always: any archive", "auto"
-    ),
-    AnnotationKey(
-        "shard", parse_shard, "The part of it that this pod has, such as $(rank)/$(world)", "the whole"
-    ),
-    AnnotationKey(
-        "medium", parse_medium, "memory; disk (the node's); auto: memory where the policy allows it", "memory"
+        "medium", parse_medium, "memory; disk (the node's); auto: memory if the policy allows", "memory"
     ),
 )
 ALL_KEYS = (
-    AnnotationKey("inject", parse_bool, 'Opts in, as any other key does; "false" opts out'),
-    *(msgspec.structs.replace(key, named=True) for key in DATASET_KEYS),
-    AnnotationKey("checkpoints", parse_destination, "URI that checkpoints are uploaded to"),
-    AnnotationKey(
-        "checkpoint-path", parse_path, "Directory in which the trainer writes them", CHECKPOINT_PATH
-    ),
+    AnnotationKey("inject", parse_bool, 'Opts in, like any other key; "false" opts out'),
+    *(msgspec.structs.replace(key, per_dataset=True) for key in DATASET_KEYS),
+    AnnotationKey("checkpoints", parse_destination, "URI to upload checkpoints to"),
+    AnnotationKey("checkpoint-path", parse_path, "Directory where the trainer writes them", CHECKPOINT_PATH),
     AnnotationKey("checkpoint-size", parse_bytes, "Bytes of one checkpoint", "the policy's"),
-    AnnotationKey("keep-local", parse_integer(0), "Durable checkpoints that stay in memory", "1"),
-    AnnotationKey("keep-remote", parse_integer(1), "Commits that stay at the destination", "all"),
+    AnnotationKey("keep-local", integer_parser(0), "Durable checkpoints to keep in memory", "1"),
+    AnnotationKey("keep-remote", integer_parser(1), "Commits to keep at the destination", "all"),
     AnnotationKey("restore", parse_restore, "auto, latest, never, a checkpoint's name, or a URI", "auto"),
-    AnnotationKey("complete", parse_completion, "When one is whole: auto, or marked by the trainer", "auto"),
-    AnnotationKey("upload-limit", parse_bytes, "Bytes a second that checkpoints' uploads may take"),
     AnnotationKey(
-        "lineage", parse_lineage, "Which attempts are the same training", "the owner's or the KFP step's"
+        "complete", parse_completion, "When one is complete: auto, or marked by the trainer", "auto"
     ),
-    AnnotationKey("world", parse_integer(1), "Number of pods that train together: $(world)", "1"),
-    AnnotationKey("outputs", parse_destination, "URI that the output directory is uploaded to"),
-    AnnotationKey("output-path", parse_path, "Directory in which the trainer writes outputs", OUTPUT_PATH),
+    AnnotationKey("upload-limit", parse_bytes, "Maximum bytes per second of checkpoint uploads"),
+    AnnotationKey(
+        "lineage",
+        parse_lineage,
+        "Attempts that share it are one training run",
+        "the owner's or the KFP step's",
+    ),
+    AnnotationKey("world", integer_parser(1), "Number of pods that train together: $(world)", "1"),
+    AnnotationKey("outputs", parse_destination, "URI to upload the output directory to"),
+    AnnotationKey("output-path", parse_path, "Directory where the trainer writes outputs", OUTPUT_PATH),
     AnnotationKey("output-size", parse_bytes, "Bytes of all outputs", "the policy's"),
     AnnotationKey("outputs-every", parse_seconds, "Time between uploads of outputs", "at the end"),
     *_access(""),
-    *_access("dataset"),
-    *_access("checkpoints"),
-    *_access("outputs"),
+    *(key for direction in DIRECTIONS for key in _access(direction)),
     AnnotationKey("shm-size", parse_bytes, "Size of the trainer's /dev/shm", "the policy's"),
-    AnnotationKey("grace", parse_seconds, "Time between the pod's deletion and its end", "computed"),
-    AnnotationKey("container", parse_container, "Name of the training container", "found"),
+    AnnotationKey("grace", parse_seconds, "Time from the pod's deletion to its end", "computed"),
+    AnnotationKey("container", parse_container, "Name of the training container", "detected"),
 )
 KEYS = {key.name: key for key in ALL_KEYS}
-"""All keys by their names without the prefix, in the order in which they are documented."""
+"""All keys by name without the prefix, in the order of the documentation."""
 
 
 def split_key(name: str) -> tuple[str, str]:
-    """A key without the prefix as key and dataset's name: `include.train` as `include` and `train`."""
+    """Split a key without the prefix into key and dataset name: `include.train` -> `include`, `train`."""
     key, _, dataset = name.partition(".")
     return key, dataset
 
 
-def known_keys(wishes: Iterable[str]) -> dict[str, AnnotationKey]:
-    """All keys that a pod with these wishes may have, `KEY.NAME` after `KEY` for each name in them.
+def known_keys(settings: Iterable[str]) -> dict[str, AnnotationKey]:
+    """All keys that a pod with these settings may have: each per-dataset key also with each dataset's name.
 
     Args:
-        wishes: What stands on the pod, without the prefix.
+        settings: The pod's keys, without the prefix.
     """
-    names = sorted({name for _, name in map(split_key, wishes) if NAME.fullmatch(name)})
+    names = sorted({name for _, name in map(split_key, settings) if NAME.fullmatch(name)})
     return {
         full: key
         for key in ALL_KEYS
-        for full in (key.name, *(f"{key.name}.{name}" for name in names if key.named))
+        for full in (key.name, *(f"{key.name}.{name}" for name in names if key.per_dataset))
     }

@@ -1,16 +1,16 @@
 """The agent's HTTP API on loopback, version 1: paths, documents, environment, exit codes.
 
     GET  /v1/status                 Status
-    GET  /v1/gate?wait=S            Gate; answers when the gate has opened or is refused
-    POST /v1/durable?wait=S&final=B Durability of all that was in the checkpoint directory when the call came;
-                                    answers when all of it is durable. `final=true` says that nobody writes
-                                    any more: files need not be quiet for a while to count as complete.
-                                    `ending=true` says that the pod ends: the newest goes first from now on.
-                                    `exit=N` is what the trainer ended with, for the record of its outputs
-    POST /v1/done?checkpoint=NAME   Marked: that checkpoint, by its name or step, is whole as it lies there
+    GET  /v1/gate?wait=S            Gate; responds when the gate has opened or is refused
+    POST /v1/durable?wait=S&final=B Durability of everything in the checkpoint directory at the time of the
+                                    call; responds when all of it is durable. `final=true`: no more writes,
+                                    so files need not be quiet for a while to count as complete.
+                                    `ending=true`: the pod is ending, so the newest checkpoint goes first.
+                                    `exit=N`: the trainer's exit code, for the record of its outputs
+    POST /v1/done?checkpoint=NAME   Marked: that checkpoint, by name or step, is complete as it is now
     GET  /metrics                   for Prometheus
 
-Every answer is 200 with a JSON document. A wait ends after S seconds with what is true then: ask again.
+Every response is 200 with a JSON document. A wait ends after S seconds with the current state: ask again.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ RESTORED_VARIABLE = "PODFERRY_RESTORED"
 SPEC_VARIABLE = "PODFERRY_SPEC"
 
 EXIT_NEVER = 78
-"""The gate's exit code for what will never work, EX_CONFIG of sysexits.h: a podFailurePolicy can name it."""
+"""The gate's exit code for permanent failures, EX_CONFIG of sysexits.h, for use in a podFailurePolicy."""
 EXIT_NOT_DURABLE = 74
-"""`podferry run` where training succeeded and its last checkpoint is not durable, EX_IOERR of sysexits.h."""
+"""Exit code of `podferry run` if training succeeded but its last checkpoint is not durable, EX_IOERR."""
 
 
 class Gate(msgspec.Struct, frozen=True):
     """Whether training may start.
 
     Attributes:
-        open: The data is whole and the checkpoint restored.
+        open: The data is complete and the checkpoint restored.
         problems: Why it will not open; empty while it may.
-        retryable: Whether a new pod may fare better: the store did not answer, rather than refused.
-        environment: What the trainer should see (`PODFERRY_DATASET`, …), once open.
+        retryable: Whether a new pod may succeed: the store did not respond, rather than refuse.
+        environment: Variables for the trainer (`PODFERRY_DATASET`, …), once open.
         summary: One line for people.
     """
 
@@ -60,11 +60,11 @@ class Gate(msgspec.Struct, frozen=True):
 
 
 class Marked(msgspec.Struct, frozen=True):
-    """The answer to a mark.
+    """The response to a mark.
 
     Attributes:
-        checkpoint: The name of the checkpoint that was marked, None where none is called so.
-        problems: Why it is not whole all the same, or what lies there instead.
+        checkpoint: The name of the marked checkpoint, or None if there is none of that name.
+        problems: Why it is not complete anyway, or what is there instead.
     """
 
     checkpoint: str | None = None
@@ -72,13 +72,13 @@ class Marked(msgspec.Struct, frozen=True):
 
 
 class Durability(msgspec.Struct, frozen=True):
-    """Whether what was asked for is durable.
+    """Whether the requested checkpoints are durable.
 
     Attributes:
-        durable: All of it is.
-        pending: Names of checkpoints that are not, yet.
-        problems: Why not, for those that failed so far.
-        hopeless: None of those that are pending can become durable by waiting.
+        durable: All of them are.
+        pending: Names of checkpoints that are not yet durable.
+        problems: Failures of pending ones so far.
+        hopeless: No pending one can become durable by waiting.
         last: The newest durable checkpoint.
     """
 

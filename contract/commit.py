@@ -1,17 +1,17 @@
-"""The record that makes a checkpoint real, and what lies where at the destination. Format 1.
+"""The commit record, which makes a checkpoint exist, and the layout of the destination. Format 1.
 
     <lineage>/<checkpoint>/<natural names>            data; never changed once a commit lists it
     <lineage>/.podferry/commits/<sequence>.json       the commit, created conditionally, last
-    <lineage>/.podferry/latest.json                   a copy of the newest commit: a hint, never the truth
-    <lineage>/.podferry/parts/<name>/<rank>.json      with several ranks: each one's part (`parts.py`)
-    <lineage>/.podferry/ranks/<rank>-<writer>         which agents have taken part
-    <lineage>/.podferry/notes/<writer>.json           how an agent ended, and what it could not make durable
-    <lineage>/.podferry/writer.json                   who has begun to write here last
-    <lineage>/.podferry/writers/<writer>.json         where an agent's life began in the order of commits
-    <lineage>/.podferry/removing/<remover>.json       what is being removed
+    <lineage>/.podferry/latest.json                   a copy of the newest commit: a hint, not the truth
+    <lineage>/.podferry/parts/<name>/<rank>.json      with several ranks: one part each (`rank_parts`)
+    <lineage>/.podferry/ranks/<rank>-<writer>         the agents that have taken part
+    <lineage>/.podferry/notes/<writer>.json           how an agent ended, and what did not become durable
+    <lineage>/.podferry/writer.json                   the agent that started writing here last
+    <lineage>/.podferry/writers/<writer>.json         the newest commit when an agent started
+    <lineage>/.podferry/removing/<remover>.json       a removal in progress (`tombstones`)
 
-`<checkpoint>` is the checkpoint's name and a hash of its content: another version of `last.pt` is another
-checkpoint, and writing the same content twice writes the same bytes to the same names.
+`<checkpoint>` is the checkpoint's name and a hash of its content: each version of `last.pt` is another
+checkpoint, and uploading the same content twice writes the same bytes to the same names.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LATEST = f"{PRIVATE}/latest.json"
 SEQUENCE = re.compile(r"(\d{12})\.json")
 NUMBER = re.compile(r"\d+")
 HASH_DIGITS = 12
-"""Hexadecimal digits of the content's hash in a checkpoint's folder: 48 bits tell a name's versions apart."""
+"""Hexadecimal digits of the content hash in a checkpoint's folder: 48 bits distinguish its versions."""
 
 
 class CommittedFile(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
@@ -42,12 +42,12 @@ class CommittedFile(msgspec.Struct, frozen=True, order=True, omit_defaults=True)
 
     Attributes:
         name: Relative to the checkpoint directory, as the trainer wrote it.
-        object: Relative to the lineage: where its bytes lie, possibly in an earlier checkpoint's folder.
+        object: The object with its bytes, relative to the lineage; may be in an earlier checkpoint's folder.
         size: Bytes.
-        xxh128: XXH3-128 of the bytes that were sent, 32 hexadecimal digits, as `xxh128sum` prints it. It runs
-            at 20 GiB/s where SHA-256 without instructions of its own runs at 0.3: neither an upload nor a
-            restore waits for it, nor does it take the trainer's cores.
-        rank: Whose file it is, where ranks wrote different ones of this name; None where all share it.
+        xxh128: XXH3-128 of the uploaded bytes, 32 hexadecimal digits, as `xxh128sum` prints it. It runs at
+            20 GiB/s, SHA-256 without CPU instructions for it at 0.3 GiB/s: it delays neither uploads nor
+            restores, and takes none of the trainer's cores.
+        rank: The rank that wrote it, if ranks wrote different files of this name; None if all share it.
     """
 
     name: str
@@ -58,20 +58,20 @@ class CommittedFile(msgspec.Struct, frozen=True, order=True, omit_defaults=True)
 
 
 class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A checkpoint that is whole.
+    """A complete checkpoint.
 
     Attributes:
         format: Version of this document.
-        sequence: The order of a lineage's commits, from 1. A gap is one that was removed, or room that a
-            drain has left for an older checkpoint, which goes out after the newest.
-        lineage: Which attempts belong together.
+        sequence: The order of a lineage's commits, from 1. A gap is a removed commit, or one that a drain has
+            reserved for an older checkpoint, which is uploaded after the newest.
+        lineage: The lineage of the run.
         checkpoint: The folder of its data: name and hash.
         name: What the trainer called it, without the hash.
-        step: The last number in the name, None where there is none.
-        created: When, by the agent's clock, with its zone. For people: the sequence is the order.
-        files: All of them, sorted by name.
+        step: The last number in the name, or None.
+        created: By the agent's clock, with time zone. For people: the sequence is the order.
+        files: All its files, sorted by name.
         world: How many pods wrote it together.
-        run: KFP's run id, None outside KFP.
+        run: KFP's run id, or None outside KFP.
         writer: The agent that wrote it, unique to one life of its pod.
         rank: That agent's number in its training, None where nothing says.
         room: How many numbers right below its own were free when it was created: its writer knew of no commit
@@ -99,18 +99,18 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def commit_name(sequence: int) -> str:
-    """Where the commit of that number lies, relative to the lineage; names sort as numbers do."""
+    """The name of a commit, relative to the lineage; names sort like their numbers."""
     return f"{COMMITS}/{sequence:012d}.json"
 
 
 def sequence_of(name: str) -> int | None:
-    """The number of a name directly below `COMMITS`, None where it is no commit's."""
+    """The sequence number of a name directly below `COMMITS`, or None if it is not a commit."""
     match = SEQUENCE.fullmatch(name)
     return int(match[1]) if match else None
 
 
 def step_of(name: str) -> int | None:
-    """The step that a checkpoint's name tells: its last number (`epoch-3-step-1200.pt` is 1200)."""
+    """The step in a checkpoint's name: its last number (`epoch-3-step-1200.pt` is 1200)."""
     numbers = NUMBER.findall(name)
     return int(numbers[-1]) if numbers else None
 
@@ -119,7 +119,7 @@ def checkpoint_folder(name: str, files: Iterable[tuple[str, int, str]]) -> str:
     """The folder of a checkpoint's data.
 
     Args:
-        name: What the trainer called it.
+        name: The trainer's name for it.
         files: (name, size, fingerprint of the content) of each of its files, in any order.
     """
     lines = msgspec.json.encode(sorted(files))
@@ -127,20 +127,20 @@ def checkpoint_folder(name: str, files: Iterable[tuple[str, int, str]]) -> str:
 
 
 def encode_commit(commit: Commit) -> bytes:
-    """The commit as indented JSON, sealed."""
+    """The commit as indented JSON with a checksum."""
     return encode_checksummed(commit)
 
 
 def decode_commit(data: bytes, source: str) -> Commit:
-    """Read a commit; a name in it that would leave the directory makes it corrupt.
+    """Read a commit; one with a name that would leave the directory is corrupt.
 
     Args:
         data: The document.
-        source: Where it came from, for messages.
+        source: Its origin, for messages.
 
     Raises:
         FormatTooNew: Written by a later podferry.
-        Corrupt: No commit, one that is not as it was written, or with names that cannot be files.
+        Corrupt: Not a commit, damaged, or with names that cannot be files.
     """
     commit = decode_checksummed(data, Commit, FORMAT, source)
     names = [text for file in commit.files for text in (file.name, file.object)]

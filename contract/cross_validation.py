@@ -1,4 +1,4 @@
-"""What is wrong between wishes that are right by themselves."""
+"""Cross-field validation: settings that conflict with each other."""
 
 from __future__ import annotations
 
@@ -22,13 +22,11 @@ from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri, parse_uri
 
 DEPENDENT_KEYS = {
-    "dataset": tuple(key.name for key in KEYS.values() if key.named and key.name != "dataset"),
+    "dataset": tuple(key.name for key in KEYS.values() if key.per_dataset and key.name != "dataset"),
     "checkpoints": (
         "checkpoint-path",
         "checkpoint-size",
-        "checkpoints-secret",
-        "checkpoints-endpoint",
-        "checkpoints-region",
+        *(f"checkpoints-{field}" for field in Access.__struct_fields__),
         "keep-local",
         "keep-remote",
         "restore",
@@ -39,88 +37,85 @@ DEPENDENT_KEYS = {
         "output-path",
         "output-size",
         "outputs-every",
-        "outputs-secret",
-        "outputs-endpoint",
-        "outputs-region",
+        *(f"outputs-{field}" for field in Access.__struct_fields__),
     ),
 }
-"""Keys that mean nothing without another."""
-SEPARATE_REMEDY = "Choose two directories side by side"
+"""Keys that have no effect without another."""
 
 
 class SpecSection(NamedTuple):
     """A dataset, or a direction in which the pod writes.
 
     Attributes:
-        key: `dataset`, `dataset.NAME`, `checkpoints` or `outputs`: the key that asks for it.
+        key: `dataset`, `dataset.NAME`, `checkpoints` or `outputs`: the key that requests it.
         path_key: The key of its directory in the pod.
-        path: That directory's default.
+        default_path: The default of that directory.
         keys: Its other keys.
     """
 
     key: str
     path_key: str
-    path: str
+    default_path: str
     keys: tuple[str, ...]
 
     @property
-    def written(self) -> bool:
-        """Whether its place is written to."""
+    def is_destination(self) -> bool:
+        """Whether podferry writes to its location."""
         return split_key(self.key)[0] != "dataset"
 
 
-def sections_of(wishes: Mapping[str, Any]) -> list[SpecSection]:
-    """All parts that the keys tell of, whether the key that asks for one is there or not."""
-    names = sorted({name for key, name in map(split_key, known_keys(wishes)) if key == "dataset"})
+def sections_of(settings: Mapping[str, Any]) -> list[SpecSection]:
+    """All sections that the keys name, requested or not."""
+    names = sorted({name for key, name in map(split_key, known_keys(settings)) if key == "dataset"})
     return [
-        *(_dataset(name) for name in names),
+        *(_dataset_section(name) for name in names),
         SpecSection("checkpoints", "checkpoint-path", CHECKPOINT_PATH, DEPENDENT_KEYS["checkpoints"]),
         SpecSection("outputs", "output-path", OUTPUT_PATH, DEPENDENT_KEYS["outputs"]),
     ]
 
 
-def _dataset(name: str) -> SpecSection:
-    end = f".{name}" if name else ""
-    keys = tuple(key + end for key in DEPENDENT_KEYS["dataset"])
-    return SpecSection(f"dataset{end}", f"dataset-path{end}", default_path(name), keys)
+def _dataset_section(name: str) -> SpecSection:
+    suffix = f".{name}" if name else ""
+    keys = tuple(key + suffix for key in DEPENDENT_KEYS["dataset"])
+    return SpecSection(f"dataset{suffix}", f"dataset-path{suffix}", default_path(name), keys)
 
 
-def cross_field_problems(wishes: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[Problem]:
-    """All of it.
+def cross_field_problems(settings: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[Problem]:
+    """All conflicts between settings.
 
     Args:
-        wishes: What stands on the pod, without the prefix.
-        values: What of it could be parsed.
+        settings: The pod's annotations, without the prefix.
+        values: Those that parsed.
     """
-    parts, known = sections_of(wishes), known_keys(wishes)
-    # A misspelled key is said already; that it leaves nothing to do would be noise.
-    if not any(part.key in wishes for part in parts) and all(name in known for name in wishes):
+    sections, known = sections_of(settings), known_keys(settings)
+    requested = [one for one in sections if one.key in settings]
+    # A misspelled key is already reported; that it leaves nothing to do would be noise.
+    if not requested and all(name in known for name in settings):
         yield Problem(
-            "the pod opts in and wishes nothing",
-            ", ".join(f"{PREFIX}{name}: {text!r}" for name, text in sorted(wishes.items())),
+            "the pod opts in but requests nothing",
+            ", ".join(f"{PREFIX}{name}: {text!r}" for name, text in sorted(settings.items())),
             f"Add {PREFIX}dataset, {PREFIX}checkpoints or {PREFIX}outputs",
         )
-    wished = [part for part in parts if part.key in wishes]
-    yield from _stray(parts, wishes)
-    yield from _paths_clash(wished, values)
-    yield from _places_clash(wished, values)
-    yield from _paths_in_places(wished, wishes, values)
-    yield from _too_small(wished, wishes, values)
+    yield from _stray_keys(sections, settings)
+    yield from _overlapping_paths(requested, values)
+    yield from _overlapping_locations(requested, values)
+    yield from _paths_in_local_locations(requested, settings, values)
+    yield from _undersized(requested, settings, values)
 
 
 def gang_problems(spec: FerrySpec, rank: int | None) -> Iterator[Problem]:
-    """Why a pod cannot write its part of a checkpoint that several write together.
+    """Why a pod cannot write its part of a checkpoint that several pods write together.
 
     Args:
-        spec: Its wishes.
-        rank: The pod's number in its training; None where nothing says.
+        spec: The pod's spec.
+        rank: The pod's number in its training run, or None if unknown.
     """
     if spec.world == 1 or spec.checkpoints is None:
         return
     if rank is None:
         yield Problem(
-            f"{PREFIX}world is above 1, and nothing says which of them this pod is",
-            str(spec.world),
+            f"{PREFIX}world is above 1, but this pod has no rank",
+            f"world {spec.world}",
             f"Train in an Indexed Job (completionMode: Indexed) or a JobSet, or set {PREFIX}world to 1",
         )
     elif rank >= spec.world:
@@ -132,10 +127,10 @@ def gang_problems(spec: FerrySpec, rank: int | None) -> Iterator[Problem]:
 
 
 def access_of(values: Mapping[str, Any], direction: str) -> Access:
-    """How a direction's store is reached: its own keys go before the common ones.
+    """How to reach a direction's store: its own keys override the shared ones.
 
     Args:
-        values: What stands on the pod, parsed.
+        values: The pod's settings, parsed.
         direction: `dataset`, `dataset.NAME`, `checkpoints` or `outputs`.
     """
     key, dot, name = direction.partition(".")
@@ -146,94 +141,99 @@ def access_of(values: Mapping[str, Any], direction: str) -> Access:
     return Access(**found)
 
 
-def _stray(parts: list[SpecSection], wishes: Mapping[str, str]) -> Iterator[Problem]:
-    """Keys of what is not asked for: most often a dataset's name is misspelled or left out."""
-    asked = [split_key(part.key)[1] for part in parts if not part.written and part.key in wishes]
-    for part in parts:
-        for name in part.keys if part.key not in wishes else ():
-            if name in wishes:
-                near = _near(name, asked) if not part.written else []
-                remedy = did_you_mean(name, near, f"Add {PREFIX}{part.key} or remove it")
-                what = f"{PREFIX}{name} is set without {PREFIX}{part.key}"
-                yield Problem(what, repr(wishes[name]), remedy)
+def _stray_keys(sections: list[SpecSection], settings: Mapping[str, str]) -> Iterator[Problem]:
+    """Keys of sections that are not requested: usually a misspelled or missing dataset name."""
+    datasets = [split_key(one.key)[1] for one in sections if not one.is_destination and one.key in settings]
+    for section in sections:
+        for name in section.keys if section.key not in settings else ():
+            if name in settings:
+                near = [] if section.is_destination else _near(name, datasets)
+                remedy = did_you_mean(name, near, f"Add {PREFIX}{section.key} or remove it")
+                what = f"{PREFIX}{name} is set without {PREFIX}{section.key}"
+                yield Problem(what, repr(settings[name]), remedy)
 
 
-def _near(name: str, asked: list[str]) -> list[str]:
-    """The same key for those of the asked datasets that the name may have meant."""
+def _near(name: str, datasets: list[str]) -> list[str]:
+    """The same key for those of the requested datasets that `name` may be a misspelling of."""
     key, dataset = split_key(name)
     return [
-        f"{key}.{one}".rstrip(".") for one in asked if not (one and dataset) or did_you_mean(dataset, [one])
+        f"{key}.{one}".rstrip(".")
+        for one in datasets
+        if not (one and dataset) or did_you_mean(dataset, [one])
     ]
 
 
-def _paths_clash(wished: list[SpecSection], values: Mapping[str, Any]) -> Iterator[Problem]:
-    for one, other in combinations(wished, 2):
-        path, there = _path(values, one), _path(values, other)
-        if _nested(path.split("/"), there.split("/")):
-            what = f"{PREFIX}{one.path_key} and {PREFIX}{other.path_key} are the same or lie in each other"
-            yield Problem(what, f"{path} and {there}", SEPARATE_REMEDY)
+def _overlapping_paths(requested: list[SpecSection], values: Mapping[str, Any]) -> Iterator[Problem]:
+    for one, other in combinations(requested, 2):
+        path, other_path = _path(values, one), _path(values, other)
+        if _nested(path.split("/"), other_path.split("/")):
+            yield _overlap(
+                one.path_key, other.path_key, f"{path} and {other_path}", "directory", "directories"
+            )
 
 
-def _places_clash(wished: list[SpecSection], values: Mapping[str, Any]) -> Iterator[Problem]:
-    """A dataset that is written into changes, and outputs would replace what a commit lists.
+def _overlapping_locations(requested: list[SpecSection], values: Mapping[str, Any]) -> Iterator[Problem]:
+    """Writing into a dataset changes it, and outputs would overwrite what a commit lists.
 
-    Two services may hold the same names, and two datasets may be read from one place.
+    Two services may hold the same names, and two datasets may share a location.
     """
-    for one, other in combinations([part for part in wished if part.key in values], 2):
-        here, there = _place(values, one), _place(values, other)
-        same = access_of(values, one.key).endpoint == access_of(values, other.key).endpoint
-        if same and (one.written or other.written) and _nested(_steps(here), _steps(there)):
-            what = f"{PREFIX}{one.key} and {PREFIX}{other.key} are the same place or lie in each other"
-            yield Problem(what, f"{here} and {there}", "Choose two prefixes side by side")
+    for one, other in combinations([section for section in requested if section.key in values], 2):
+        here, there = _location(values, one), _location(values, other)
+        same_service = access_of(values, one.key).endpoint == access_of(values, other.key).endpoint
+        writes = one.is_destination or other.is_destination
+        if same_service and writes and _nested(_steps(here), _steps(there)):
+            yield _overlap(one.key, other.key, f"{here} and {there}", "location", "prefixes")
 
 
-def _paths_in_places(
-    wished: list[SpecSection], wishes: Mapping[str, str], values: Mapping[str, Any]
+def _paths_in_local_locations(
+    requested: list[SpecSection], settings: Mapping[str, str], values: Mapping[str, Any]
 ) -> Iterator[Problem]:
-    """A directory of the pod that is one with local files that are read or written."""
-    for part in (one for one in wished if one.key in values):
-        uri = _place(values, part)
-        for other in wished if uri.scheme == "file" else ():
+    """A pod directory that overlaps with local files that podferry reads or writes."""
+    for section in (one for one in requested if one.key in values):
+        uri = _location(values, section)
+        for other in requested if uri.scheme == "file" else ():
             path = _path(values, other)
             if _nested(uri.key.split("/") if uri.key else [], path.split("/")[1:]):
-                said = repr(wishes[part.key])
-                place = said if str(uri) in said else f"{said}: {uri}"
-                both = f"{PREFIX}{part.key} and {PREFIX}{other.path_key}"
-                what = f"{both} are the same directory or lie in each other"
-                yield Problem(what, f"{place} and {path}", SEPARATE_REMEDY)
+                written = repr(settings[section.key])
+                location = written if str(uri) in written else f"{written}: {uri}"
+                measured = f"{location} and {path}"
+                yield _overlap(section.key, other.path_key, measured, "directory", "directories")
 
 
-def _too_small(
-    wished: list[SpecSection], wishes: Mapping[str, str], values: Mapping[str, Any]
+def _overlap(key: str, other: str, measured: str, kind: str, kinds: str) -> Problem:
+    what = f"{PREFIX}{key} and {PREFIX}{other} are the same {kind}, or one contains the other"
+    return Problem(what, measured, f"Choose two separate {kinds}")
+
+
+def _undersized(
+    requested: list[SpecSection], settings: Mapping[str, str], values: Mapping[str, Any]
 ) -> Iterator[Problem]:
-    for part in wished:
-        key, dot, name = part.key.partition(".")
-        size, reference = values.get(f"dataset-size{dot}{name}"), values.get(part.key)
+    for section in requested:
+        key, dot, name = section.key.partition(".")
+        size_key = f"dataset-size{dot}{name}"
+        size, reference = values.get(size_key), values.get(section.key)
         if key != "dataset" or not size or not reference or not reference.bytes:
             continue
         shard = values.get(f"shard{dot}{name}", Shard(0, 1))
         need = -(-reference.bytes // shard.count)
         if need > size:
-            part_of = (
-                f", the largest of {shard.count} parts at least {format_bytes(need)}"
-                if shard.count > 1
-                else ""
-            )
+            largest = f", the largest of {shard.count} shards at least {format_bytes(need)}"
             yield Problem(
-                f"{PREFIX}dataset-size{dot}{name} is less than {PREFIX}{part.key} holds",
-                f"{wishes[f'dataset-size{dot}{name}']!r}: the reference says "
-                f"{format_bytes(reference.bytes)}{part_of}",
+                f"{PREFIX}{size_key} is too small for {PREFIX}{section.key}",
+                f"{settings[size_key]!r}: the reference says "
+                f"{format_bytes(reference.bytes)}{largest if shard.count > 1 else ''}",
                 f"Remove it, or write more than {quantity_at_least(need)}",
             )
 
 
-def _path(values: Mapping[str, Any], part: SpecSection) -> str:
-    path: str = values.get(part.path_key, part.path)
+def _path(values: Mapping[str, Any], section: SpecSection) -> str:
+    path: str = values.get(section.path_key, section.default_path)
     return path
 
 
-def _place(values: Mapping[str, Any], part: SpecSection) -> Uri:
-    uri: Uri = parse_uri(values[part.key]) if part.written else values[part.key].uri
+def _location(values: Mapping[str, Any], section: SpecSection) -> Uri:
+    value = values[section.key]
+    uri: Uri = parse_uri(value) if section.is_destination else value.uri
     return uri
 
 
@@ -242,5 +242,5 @@ def _steps(uri: Uri) -> list[str]:
 
 
 def _nested(one: list[str], other: list[str]) -> bool:
-    """Whether one sequence of steps begins with the other."""
+    """Whether one path is the other or contains it."""
     return all(left == right for left, right in zip(one, other, strict=False))

@@ -1,4 +1,4 @@
-"""The volume of one dataset: how large, on what, and why."""
+"""The volume of one dataset: size, medium, and the reason for them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from podferry.contract.spec import PREFIX, DatasetSpec, Medium, Unpack
 
 
 class ListedSize(msgspec.Struct, frozen=True):
-    """What is known of a dataset's files from a listing: of the part that this pod has.
+    """The size of this pod's part of a dataset, from a listing.
 
     Attributes:
-        bytes: Sum of the sizes.
-        files: How many.
+        bytes: Sum of the file sizes.
+        files: Number of files.
     """
 
     bytes: int
@@ -24,14 +24,14 @@ class ListedSize(msgspec.Struct, frozen=True):
 
 
 class DatasetVolume(msgspec.Struct, frozen=True):
-    """What a dataset takes.
+    """The volume of one dataset.
 
     Attributes:
-        name: The dataset's, empty for the one without a name.
+        name: The dataset's; empty for the unnamed one.
         medium: Memory or disk.
         bytes: The volume's sizeLimit.
-        files: Memory of the kernel and the agent for what they remember of its files.
-        why: Where the figure comes from.
+        files: Bytes of kernel and agent memory for the metadata of its files.
+        why: Where the size comes from.
     """
 
     name: str
@@ -42,40 +42,40 @@ class DatasetVolume(msgspec.Struct, frozen=True):
 
     @property
     def what(self) -> str:
-        """What a table calls it."""
+        """Its label in a table."""
         return " ".join(filter(None, ("data volume", self.name)))
 
 
 def known_size(dataset: DatasetSpec, listed: ListedSize | None) -> tuple[int | None, int | None, str]:
-    """Bytes and files of a pod's part as far as anything says, and how that is said.
+    """Bytes and files of this pod's part, each None if unknown, and a description.
 
-    A reference tells of the whole selection. How even its parts are depends on the largest file, which it
-    does not tell: the agent counts before a byte moves, and refuses with numbers.
+    A reference gives the size of the complete selection. How even its shards are depends on the largest file,
+    which it does not give: the agent counts before it fetches a byte, and refuses with numbers.
     """
     if listed is not None:
-        return listed.bytes, listed.files, _told(listed.bytes, listed.files)
-    reference, parts = dataset.parsed, dataset.shard.count if dataset.shard else 1
-    size = None if reference.bytes is None else -(-reference.bytes // parts)
-    files = None if reference.files is None else -(-reference.files // parts)
-    told = _told(size or 0, files)
-    if parts > 1 and reference.bytes is not None:
-        told = f"an even part of {parts}, {told},"
-    return size, files, told
+        return listed.bytes, listed.files, _described(listed.bytes, listed.files)
+    reference, shards = dataset.parsed, dataset.shard.count if dataset.shard else 1
+    size = None if reference.bytes is None else -(-reference.bytes // shards)
+    files = None if reference.files is None else -(-reference.files // shards)
+    described = _described(size or 0, files)
+    if shards > 1 and reference.bytes is not None:
+        described = f"an even shard of {shards}, {described},"
+    return size, files, described
 
 
-def _told(size: int, files: int | None) -> str:
+def _described(size: int, files: int | None) -> str:
     return f"{format_bytes(size)} in {files or 0:,} files"
 
 
 def unknown_size(dataset: DatasetSpec, listed: ListedSize | None = None) -> Iterator[Problem]:
-    """Why nobody can say how much a dataset takes."""
+    """Why the size of a dataset's volume is unknown, if it is."""
     if dataset.size is not None:
         return
     key = PREFIX + dataset.key("dataset-size")
     if dataset.unpack is Unpack.ALWAYS:
-        what = f"{PREFIX}{dataset.key('unpack')} is always, and nothing says how large the files are"
-        measured = f"{dataset.reference} tells of archives as they are packed"
-        yield Problem(what, measured, f"Write {key}: the bytes of the files that are in them")
+        what = f"{PREFIX}{dataset.key('unpack')} is always, but the unpacked size is unknown"
+        measured = f"{dataset.reference} gives at most the packed size"
+        yield Problem(what, measured, f"Set {key} to the bytes of the unpacked files")
     elif listed is None and dataset.parsed.bytes is None:
-        remedy = f"Write {key}, or a reference as `podferry dataset freeze` prints it"
-        yield Problem("nothing says how large the dataset is", dataset.reference, remedy)
+        remedy = f"Set {key}, or use the reference that `podferry dataset freeze` prints"
+        yield Problem("the size of the dataset is unknown", dataset.reference, remedy)

@@ -1,24 +1,24 @@
-"""What can go wrong, as types: whether trying again can help is the type, never the text.
+"""The error tree: whether a retry can help is the type, never the text.
 
-    FerryError                  everything that podferry raises on purpose
-    ├── PermanentError          trying again cannot help
-    │   ├── InvalidSpec         an annotation, an argument or a document is wrong
-    │   ├── Refused             the plan: it does not fit, the stage is taken, the destination is closed
+    FerryError                  everything that podferry raises deliberately
+    ├── PermanentError          a retry cannot help
+    │   ├── InvalidSpec         an annotation, an argument or a document is invalid
+    │   ├── Refused             the plan fails in advance: no space, directory taken, destination closed
     │   ├── NotFound            no such object
     │   │   ├── BucketNotFound  no such bucket, container or root
     │   │   └── EmptyDataset    nothing under the prefix
     │   ├── AlreadyExists       a conditional create found the name taken
-    │   ├── Superseded          a newer checkpoint is committed, or a newer attempt has begun
+    │   ├── Superseded          a newer checkpoint is committed, or a newer attempt has started
     │   ├── Fenced              another agent has taken this one's place
-    │   ├── Changed             an object, a file or a dataset is no longer the one that was listed
-    │   ├── Corrupt             bytes are not those that were promised
+    │   ├── Changed             an object, a file or a dataset differs from when it was listed
+    │   ├── Corrupt             bytes do not match their checksum, size or format
     │   ├── AccessDenied        the store refuses
-    │   │   └── CredentialsMissing   there was nothing to show it
+    │   │   └── CredentialsMissing   there are no credentials to send
     │   ├── UnknownScheme       no engine is installed for the URI
     │   └── FormatTooNew        written by a later podferry
     └── TemporaryError          the same call may succeed later
         ├── Unavailable         5xx, resets, time-outs
-        └── Throttled           the store asked for patience
+        └── Throttled           the store is rate limiting (429, 503 SlowDown)
 
 Each error carries `Problem`s: what is wrong, the measured value, the remedy. Vendors' exceptions are
 translated into this tree in one place (`podferry.storage.errors.translate`) and chained with `from`.
@@ -33,12 +33,12 @@ import msgspec
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that is wrong, as its user reads it.
+    """One problem, as the user reads it.
 
     Attributes:
-        what: The sentence that says what is wrong, without a full stop.
-        measured: The value that was found (`14.2 GiB in 1,797 files`), empty where there is none.
-        remedy: What to do about it, as a sentence without a full stop.
+        what: What is wrong, as a sentence without a full stop.
+        measured: The value found (`14.2 GiB in 1,797 files`), or empty.
+        remedy: What to do, as a sentence without a full stop.
     """
 
     what: str
@@ -53,7 +53,7 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class FerryError(Exception):
-    """The root of the tree. `problems` holds everything that is wrong, in order of appearance."""
+    """The root of the tree. `problems` has everything that is wrong, in order of appearance."""
 
     def __init__(self, *problems: Problem) -> None:
         super().__init__(*problems)
@@ -66,7 +66,7 @@ class FerryError(Exception):
 
     @classmethod
     def raise_any(cls, problems: Iterable[Problem]) -> None:
-        """Raise one error that holds all `problems`, or return where there is none."""
+        """Raise one error with all `problems`, or return if there are none."""
         found = tuple(problems)
         if found:
             raise cls(*found)
@@ -76,15 +76,15 @@ class FerryError(Exception):
 
 
 class PermanentError(FerryError):
-    """Trying again cannot help."""
+    """A retry cannot help."""
 
 
 class InvalidSpec(PermanentError):
-    """What the user wrote cannot be carried out as written."""
+    """The user's input is invalid as written."""
 
 
 class Refused(PermanentError):
-    """A plan that would fail later is refused before a byte moves."""
+    """A plan that would fail later is refused before any transfer."""
 
 
 class NotFound(PermanentError):
@@ -96,7 +96,7 @@ class BucketNotFound(NotFound):
 
 
 class EmptyDataset(NotFound):
-    """Nothing lies under the dataset's prefix."""
+    """There is nothing under the dataset's prefix."""
 
 
 class AlreadyExists(PermanentError):
@@ -104,19 +104,19 @@ class AlreadyExists(PermanentError):
 
 
 class Superseded(PermanentError):
-    """A checkpoint comes too late: a newer one is committed, or those who wrote it have begun anew."""
+    """A checkpoint is too late: a newer one is committed, or its writers have restarted."""
 
 
 class Fenced(PermanentError):
-    """Another agent writes in this one's place: this one must never write there again."""
+    """Another agent has replaced this one, which must never write there again."""
 
 
 class Changed(PermanentError):
-    """Something is no longer what it was when it was listed."""
+    """Something has changed since it was listed."""
 
 
 class Corrupt(PermanentError):
-    """Bytes are not those that a checksum, a size or a format promised."""
+    """Bytes do not match their checksum, size or format."""
 
 
 class AccessDenied(PermanentError):
@@ -139,7 +139,7 @@ class TemporaryError(FerryError):
     """The same call may succeed later.
 
     Attributes:
-        delay: Seconds that the store asked to wait, None where it did not say.
+        delay: Seconds to wait, as the store requests, or None.
     """
 
     delay: float | None = None
@@ -150,4 +150,4 @@ class Unavailable(TemporaryError):
 
 
 class Throttled(TemporaryError):
-    """The store asks for fewer requests."""
+    """The store is rate limiting (429, 503 SlowDown)."""

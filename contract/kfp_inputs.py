@@ -1,9 +1,9 @@
-"""The inputs of a KFP step, read from its pod's command before it runs.
+"""Reads the inputs of a KFP step from its pod's command, before it runs.
 
-Source: pods as KFP 2.17.0 creates them (`tests/data/kfp-pods`). The launcher's flags stand in the main
-container's command. `--executor_input` holds the values, but a string that the pipeline's author wrote as
-an f-string still has `{{$.inputs.parameters['…']}}` in it, and inputs left to their default are absent:
-those are in `--component_spec`. The launcher fills in both at run time; who reads at admission must too.
+Source: pods as KFP 2.17.0 creates them (`tests/data/kfp-pods`). The launcher's flags are in the main
+container's command. `--executor_input` has the values, but f-strings in the pipeline still contain
+`{{$.inputs.parameters['…']}}`, and inputs left at their default are only in `--component_spec`. The launcher
+fills in both at run time; at admission we must do the same.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import msgspec
 from podferry.contract.errors import InvalidSpec
 
 REFERENCE_KEY = "podferry-reference"
-"""The metadata field of a dataset artifact that holds its reference."""
+"""The metadata field with the reference of a dataset artifact."""
 DIGEST_KEYS = ("podferry-digest", "sha256", "digest")
-"""Metadata fields that name an artifact's content, by preference."""
+"""Metadata fields that identify an artifact's content, by preference."""
 CHANNEL_PREFIX = "pipelinechannel--"
 """Prefix of the helper inputs that KFP's compiler adds for the parts of f-strings."""
 COMPILER_INPUTS = frozenset(
@@ -31,12 +31,12 @@ COMPILER_INPUTS = frozenset(
         *("accelerator_type", "accelerator_count", "base_image"),
     }
 )
-"""What KFP's compiler adds to a task's inputs where a resource or the image is another task's output. They do
-not tell trainings apart: one that gets more memory after an out-of-memory kill resumes."""
+"""Inputs that KFP's compiler adds to a task if a resource or the image is another task's output. They do not
+distinguish training runs: one that gets more memory after an out-of-memory kill resumes."""
 PLACEHOLDER = re.compile(r"\{\{\$\.inputs\.parameters\['([^']*)'\]\}\}")
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 MAX_EXACT_INTEGER = 2**53
-"""Up to here a double is exact as an integer; KFP's numbers are doubles."""
+"""The largest integer up to which doubles are exact; KFP's numbers are doubles."""
 RUN_FOLDER = re.compile(rf".+-\d{{4}}(-\d\d){{5}}-\d{{6}}|{UUID.pattern}", re.IGNORECASE)
 """A run's folder in the pipeline root: the pipeline's name and the time under KFP's local runner, the run's
 UUID on a cluster."""
@@ -48,25 +48,24 @@ class Artifact(msgspec.Struct, frozen=True):
     """An input artifact.
 
     Attributes:
-        uri: Where KFP keeps it, most often in the pipeline root.
-        metadata: What its producer wrote about it.
+        uri: Its location, usually in the pipeline root.
+        metadata: As written by its producer.
     """
 
     uri: str = ""
     metadata: dict[str, Any] = {}
 
     @property
-    def place(self) -> str:
-        """What `$(inputs.NAME)` stands for: the reference in its metadata, else its URI."""
+    def location(self) -> str:
+        """The value of `$(inputs.NAME)`: the reference in its metadata, else its URI."""
         return str(self.metadata.get(REFERENCE_KEY) or self.uri)
 
     @property
     def identity(self) -> str | None:
-        """What stays the same in another run with the same input, None where nothing is known to.
+        """An id that is the same in every run with the same input, or None if there is none.
 
-        A URI in the pipeline root holds the identifiers of a run and of an execution, so it differs
-        between two runs that do the same: a path with a UUID or a run's folder in it says nothing about
-        the content.
+        A URI in the pipeline root contains the ids of a run and of an execution, so it differs between equal
+        runs: a path with a UUID or a run's folder in it does not identify the content.
         """
         for key in (REFERENCE_KEY, *DIGEST_KEYS):
             if self.metadata.get(key):
@@ -76,14 +75,14 @@ class Artifact(msgspec.Struct, frozen=True):
 
 
 class KfpInputs(msgspec.Struct, frozen=True):
-    """What a KFP step is about to run with.
+    """The inputs of a KFP step.
 
     Attributes:
         pipeline: The pipeline's name.
-        run_id: The run's identifier, another one in each run. KFP's local runner gives none but the name of
-            the run's folder, which stands in the paths of the outputs.
-        component: The component's name, shared by all tasks made of it.
-        parameters: Values by name, defaults included, f-strings filled in.
+        run_id: The run's id. KFP's local runner has only the name of the run's folder, which is part of the
+            output paths.
+        component: The component's name, shared by all its tasks.
+        parameters: Values by name, including defaults, with f-strings filled in.
         artifacts: The input artifacts by name; a list input has several.
     """
 
@@ -95,17 +94,17 @@ class KfpInputs(msgspec.Struct, frozen=True):
 
     @property
     def texts(self) -> dict[str, str]:
-        """Each input as `$(inputs.NAME)` shows it. A list of artifacts shows its first."""
-        places = {name: found[0].place for name, found in self.artifacts.items() if found}
-        return places | {name: render(value) for name, value in self.parameters.items()}
+        """The value of `$(inputs.NAME)` by name; of a list of artifacts, that of the first."""
+        locations = {name: found[0].location for name, found in self.artifacts.items() if found}
+        return locations | {name: render(value) for name, value in self.parameters.items()}
 
     @property
     def digest(self) -> str:
-        """The inputs' hash: 12 hexadecimal digits of SHA-256 over canonical JSON.
+        """The hash of the inputs: 12 hexadecimal digits of SHA-256 over canonical JSON.
 
-        Two runs with the same parameter values get the same one, whether a value was given or left to
-        its default. Artifacts count by reference, digest or imported URI; one that has none of them
-        counts by its name alone, since its URI would make every run another training.
+        Two runs with the same parameter values have the same hash, given or default.
+        Artifacts count by reference, digest or imported URI; one with none of these counts by its name alone,
+        since its URI would make every run a different training run.
         """
         artifacts = {name: [one.identity for one in found] for name, found in self.artifacts.items()}
         text = _canonical({"parameters": self.parameters, "artifacts": artifacts})
@@ -144,10 +143,10 @@ class _ComponentSpec(msgspec.Struct, rename="camel"):
 
 
 def read_kfp_inputs(command: Sequence[str]) -> KfpInputs | None:
-    """The inputs in a container's command, None where it is no KFP executor.
+    """The inputs in a container's command, or None if it is not a KFP executor.
 
     Raises:
-        InvalidSpec: The command looks like an executor's, but its documents cannot be read.
+        InvalidSpec: It is an executor's command, but its documents cannot be read.
     """
     text = _flag(command, "--executor_input")
     if text is None:
@@ -189,7 +188,7 @@ def _parameters(given: Mapping[str, Any], declared: Mapping[str, _Parameter]) ->
 
 
 def _fill(value: Any, given: Mapping[str, Any]) -> Any:
-    """Put the inputs' values into the f-strings below `value`; unknown names stay, as in the launcher."""
+    """Fill the inputs' values into the f-strings in `value`; unknown names stay, as in the launcher."""
     if isinstance(value, str):
         return PLACEHOLDER.sub(lambda m: render(given[m[1]]) if m[1] in given else m[0], value)
     if isinstance(value, list):
@@ -200,7 +199,7 @@ def _fill(value: Any, given: Mapping[str, Any]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Integers out of KFP's doubles, so that 9 and 9.0 are one value."""
+    """Convert KFP's doubles to integers, so that 9 and 9.0 are one value."""
     if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_EXACT_INTEGER:
         return int(value)
     if isinstance(value, list):

@@ -1,12 +1,12 @@
-"""The lineage: one path segment that names all attempts at the same training.
+"""Computes the lineage: one path segment that names all attempts at the same training run.
 
 `<namespace>.<kind>.<name>`, `<namespace>.kfp.<pipeline>.<task>.<inputs-hash>`, or `local.<program>.<hash>`,
-lower case. A replaced pod, a re-created Job of the same name and a re-run with the same inputs keep it, so
-they resume; two ParallelFor iterations differ by their inputs. Iterations that get the same inputs share
-one: give them the item as an input, or a `lineage` of their own.
+lower case. A replaced pod, a re-created Job with the same name and a re-run with the same inputs keep it, so
+they resume; two ParallelFor iterations differ by their inputs. Iterations with the same inputs share one:
+give them the item as an input, or a `lineage` each.
 
-Different origins never share a lineage. A part that cannot stand as it is gets its characters replaced,
-and then a hash of the origin ends the lineage, after a `_`; so does one that would look like that.
+Different owners never share a lineage. If a part has characters that are not allowed, they are replaced and
+the lineage ends with `_` and a hash of the owner; so does a lineage that already looks like that.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from podferry.contract.errors import Problem
 from podferry.contract.pod_owner import KFP, PodOwner
 
 MAX_LINEAGE_LENGTH = 200
-"""Characters: with a checkpoint's name and its hash it stays within one path component and key limits."""
+"""Characters. With a checkpoint's name and hash it stays within the limits of a path component and a key."""
 MAX_PROGRAM_LENGTH = 60
 HASH_DIGITS = 12
 LOCAL = "local"
@@ -35,15 +35,15 @@ INTERPRETER = re.compile(
 SCRIPTS = (".py", ".sh")
 
 
-def lineage_of(origin: PodOwner) -> str:
+def lineage_of(owner: PodOwner) -> str:
     """The lineage of a pod: at most 200 characters of `[a-z0-9._-]`."""
-    identity, parts = _identity(origin), _readable(origin)
+    identity, parts = _identity(owner), _readable(owner)
     text = ".".join(parts)
     if (
         parts == identity
         and len(text) <= MAX_LINEAGE_LENGTH
         and not HASHED.fullmatch(text)
-        and not _reserved(origin)
+        and not _reserved(owner)
     ):
         return text
     return f"{text[: MAX_LINEAGE_LENGTH - HASH_DIGITS - 1]}_{_hash(identity)}"
@@ -55,38 +55,38 @@ def local_lineage(command: Sequence[str]) -> str:
 
 
 def lineage_problem(text: str) -> Problem | None:
-    """Why a lineage that a user wrote cannot be one, or None where it can."""
+    """Why a user's lineage is not valid, or None if it is."""
     if len(text) > MAX_LINEAGE_LENGTH:
         measured, remedy = f"{len(text)} characters", f"Write at most {MAX_LINEAGE_LENGTH} characters"
         return Problem("the lineage is too long", measured, remedy)
     if PLAIN.fullmatch(text):
         return None
     remedy = (
-        f"Write one path segment of a-z, 0-9, '.', '_' and '-' that does not start with '.': {_fix(text)}"
+        f"Write one path segment of a-z, 0-9, '.', '_' and '-', not starting with '.': {_sanitized(text)}"
     )
-    return Problem("the lineage is no plain path segment", repr(text), remedy)
+    return Problem("the lineage is not a plain path segment", repr(text), remedy)
 
 
-def _is_step(origin: PodOwner) -> bool:
-    return origin.kind == KFP and not origin.name
+def _is_step(owner: PodOwner) -> bool:
+    return owner.kind == KFP and not owner.name
 
 
-def _identity(origin: PodOwner) -> list[str]:
-    """What tells this origin from all others."""
-    if _is_step(origin):
-        return [origin.namespace, KFP, origin.pipeline, origin.task, origin.inputs_hash]
-    return [origin.namespace, origin.kind, origin.name]
+def _identity(owner: PodOwner) -> list[str]:
+    """What distinguishes this owner from all others."""
+    if _is_step(owner):
+        return [owner.namespace, KFP, owner.pipeline, owner.task, owner.inputs_hash]
+    return [owner.namespace, owner.kind, owner.name]
 
 
-def _readable(origin: PodOwner) -> list[str]:
-    """The identity in the characters of a lineage. One part may hold dots, so its ends are unambiguous."""
-    dotted = 3 if _is_step(origin) else 2
-    return [(_slug if at == dotted else _dotless)(part) for at, part in enumerate(_identity(origin))]
+def _readable(owner: PodOwner) -> list[str]:
+    """The identity in allowed characters. Only one part may contain dots, so parts stay unambiguous."""
+    dotted = 3 if _is_step(owner) else 2
+    return [(_slug if at == dotted else _dotless)(part) for at, part in enumerate(_identity(owner))]
 
 
-def _reserved(origin: PodOwner) -> bool:
-    """Whether its text could be that of a local run, or of a KFP step though it is none."""
-    return origin.namespace == LOCAL or (origin.kind == KFP and not _is_step(origin))
+def _reserved(owner: PodOwner) -> bool:
+    """Whether its lineage could be mistaken for that of a local run or of a KFP step."""
+    return owner.namespace == LOCAL or (owner.kind == KFP and not _is_step(owner))
 
 
 def _slug(text: str) -> str:
@@ -97,7 +97,7 @@ def _dotless(text: str) -> str:
     return NOT_ALLOWED_OR_DOT.sub("-", text.lower()) or "-"
 
 
-def _fix(text: str) -> str:
+def _sanitized(text: str) -> str:
     return _slug(text.strip()).lstrip(".")[:MAX_LINEAGE_LENGTH] or "run-1"
 
 
@@ -106,7 +106,7 @@ def _hash(parts: Sequence[str]) -> str:
 
 
 def _program(command: Sequence[str]) -> str:
-    """What runs: the first script, else the first word that is no interpreter, launcher or option."""
+    """The first script, else the first word that is not an interpreter, launcher or option."""
     names = [PurePosixPath(word).name for word in command if not word.startswith("-")]
     scripts = [name for name in names if name.endswith(SCRIPTS)]
     own = [name for name in names if not INTERPRETER.fullmatch(name)]

@@ -1,8 +1,8 @@
-"""The frozen list of a dataset's files, and the digest that names it.
+"""The manifest: the frozen list of a dataset's files, and its digest.
 
 Digest, format 1: SHA-256 over one line a file, sorted by name: the JSON array `[name, size, tag]` without
-spaces, UTF-8, ended by a newline. The tag is the strongest that the store gives (a checksum, an ETag), so
-the same bytes uploaded anew may get another digest; equal digests mean equal data.
+spaces, UTF-8, ended by a newline. The tag is the strongest that the store has (a checksum, an ETag), so the
+same bytes uploaded again may get another digest; equal digests mean equal data.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from podferry.contract.versioned_json import decode_document
 
 FORMAT = 1
 SUFFIX = ".podferry.json"
-"""Ends the name of a manifest that is given as a dataset. Any other file is a dataset of one file."""
+"""Suffix of a manifest used as a dataset. Any other file is a dataset of one file."""
 ENTRIES_PER_BATCH = 256
-"""Lines that are encoded at a time: a third of the time of one by one, and no memory to speak of."""
+"""Lines encoded at a time: takes a third of the time of one by one, and little memory."""
 MAX_NAMES_SHOWN = 3
-"""Names that a message shows of each kind of change."""
+"""Names that a message shows for each kind of change."""
 
 
 class Entry(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
@@ -34,7 +34,7 @@ class Entry(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
     Attributes:
         name: Relative to the dataset's URI, with `/` between its parts.
         size: Bytes.
-        tag: What the store says identifies the content (ETag, CRC), empty where it says nothing.
+        tag: Identifies the content (ETag, CRC); empty if the store has none.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Manifest(msgspec.Struct, frozen=True):
     """A dataset's files, sorted by name.
 
     Attributes:
-        uri: Where they lie: a prefix, or the one object itself.
+        uri: Their location: a prefix, or the object itself.
         digest: 64 hexadecimal digits, as `manifest_digest` computes them.
         bytes: Sum of the sizes.
         entries: The files.
@@ -61,17 +61,17 @@ class Manifest(msgspec.Struct, frozen=True):
 
     @property
     def files(self) -> int:
-        """How many files there are."""
+        """Number of files."""
         return len(self.entries)
 
 
 class Differences(msgspec.Struct, frozen=True):
-    """How one listing differs from an earlier one; names in order.
+    """How one listing differs from an earlier one; names are sorted.
 
     Attributes:
-        changed: Files of another size or tag.
-        added: Files that the earlier one does not have.
-        removed: Files that it alone has.
+        changed: Files with another size or tag.
+        added: Files only in the later one.
+        removed: Files only in the earlier one.
     """
 
     changed: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ class Differences(msgspec.Struct, frozen=True):
 
 
 def differences(before: Iterable[Entry], after: Iterable[Entry]) -> Differences:
-    """What has changed between two listings of one dataset."""
+    """Compare two listings of one dataset."""
     old = {entry.name: entry for entry in before}
     changed, added = [], []
     for entry in after:
@@ -105,12 +105,12 @@ def _some(names: tuple[str, ...]) -> str:
 
 
 def printable(name: str) -> str:
-    """A name in a message: as it is, but for what a terminal would obey."""
+    """A name for a message, with control characters escaped."""
     return name if name.isprintable() else ascii(name)
 
 
 def is_manifest_name(name: str) -> bool:
-    """Whether a dataset of that name is a manifest, which names the files, rather than a file."""
+    """Whether a dataset with this name is a manifest rather than a file."""
     return name.endswith(SUFFIX) and name != SUFFIX
 
 
@@ -126,18 +126,18 @@ def freeze(uri: str, entries: Iterable[Entry]) -> Manifest:
     """The manifest of a listing.
 
     Raises:
-        Corrupt: Names that cannot be files below one directory, or come twice, all at once.
+        Corrupt: All names that cannot be files below one directory or are listed twice.
     """
     ordered = tuple(sorted(entries, key=attrgetter("name")))
     names = [entry.name for entry in ordered]
-    Corrupt.raise_any([*filter(None, map(name_problem, names)), *clashes(names), *_twice(names)])
+    Corrupt.raise_any([*filter(None, map(name_problem, names)), *clashes(names), *_duplicates(names)])
     return Manifest(uri, manifest_digest(ordered), sum(entry.size for entry in ordered), ordered)
 
 
-def _twice(names: list[str]) -> list[Problem]:
-    """Names that a listing gives more than once: which of them is the file, nobody can say."""
+def _duplicates(names: list[str]) -> list[Problem]:
+    """Names listed more than once: which entry is the file is unknown."""
     found = sorted({name for name, following in pairwise(names) if name == following})
-    return [Problem("a name is listed twice", repr(name), "List it again") for name in found]
+    return [Problem("a name is listed twice", repr(name), "List the dataset again") for name in found]
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
@@ -150,21 +150,19 @@ def decode_manifest(data: bytes, source: str) -> Manifest:
 
     Args:
         data: The document.
-        source: Where it came from, for messages.
+        source: Its origin, for messages.
 
     Raises:
         FormatTooNew: Written by a later podferry.
-        Corrupt: No manifest, or one whose entries do not give its digest.
+        Corrupt: Not a manifest, or its digest does not match its entries.
     """
     manifest = decode_document(data, Manifest, FORMAT, source)
     computed = freeze(manifest.uri, manifest.entries)
     if computed != manifest:
-        raise Corrupt(
-            Problem(
-                f"the manifest {source} does not agree with itself",
-                f"it says sha256={manifest.digest}, {manifest.bytes} bytes; "
-                f"its entries give {computed.digest}, {computed.bytes}",
-                "Freeze the dataset again",
-            )
+        raise Corrupt.of(
+            f"the manifest {source} contradicts its entries",
+            f"it says sha256={manifest.digest}, {manifest.bytes} bytes; "
+            f"its entries give {computed.digest}, {computed.bytes}",
+            "Freeze the dataset again",
         )
     return manifest

@@ -1,4 +1,4 @@
-"""`medium: auto`: memory where the sidecar's memory stays within a bound, else the node's disk."""
+"""Resolves `medium: auto`: memory if the sidecar stays within a bound, else the node's disk."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from podferry.contract.spec import PREFIX, FerrySpec, Medium
 
 
 class ResolvedMedium(NamedTuple):
-    """A spec without `auto`, and why its datasets lie where they do, a sentence for each that said `auto`."""
+    """A spec without `auto`, and the reason for each medium that was `auto`."""
 
     spec: FerrySpec
     reasons: tuple[str, ...] = ()
 
 
 def resolve_medium(spec: FerrySpec, bound: int, footprint: Footprint | None = None) -> ResolvedMedium:
-    """Decide on every `auto`: all in memory if the sum allows it, else the largest go to disk until it does.
+    """Replace every `auto`: all in memory if the sum fits, else the largest on disk until it does.
 
-    A spec of which a size is unknown is left as it is: `memory_sum` says which.
+    A spec with an unknown size is returned unchanged: `memory_sum` reports that size.
 
     Args:
-        spec: A pod's wishes.
-        bound: Bytes that the sidecar's memory may have.
-        footprint: What the agent needs.
+        spec: The pod's spec.
+        bound: Maximum bytes of the sidecar's memory.
+        footprint: Memory of the agent itself.
     """
     undecided = [dataset for dataset in spec.datasets if dataset.medium is Medium.AUTO]
     if not undecided or any(unknown_size_problems(spec)):
@@ -34,7 +34,7 @@ def resolve_medium(spec: FerrySpec, bound: int, footprint: Footprint | None = No
     largest = sorted(
         undecided, key=lambda one: (-dataset_volume_of(one, footprint=footprint).bytes, one.name)
     )
-    reasons, allowed = {}, f"allowed are {format_bytes(bound)}"
+    reasons, allowed = {}, f"{format_bytes(bound)} are allowed"
     for count in range(len(largest) + 1):
         on_disk = frozenset(dataset.name for dataset in largest[:count])
         found = _with(spec, on_disk)
@@ -42,11 +42,12 @@ def resolve_medium(spec: FerrySpec, bound: int, footprint: Footprint | None = No
         if need <= bound:
             break
         if count < len(largest):
-            more = f"with it in memory the sidecar needs {format_bytes(need)}"
-            reasons[largest[count].name] = f"disk: {more}, {allowed}"
-    inside = f"memory: the sidecar needs {format_bytes(need)}, {allowed}"
-    said = (f"{PREFIX}{one.key('medium')}: {reasons.get(one.name, inside)}" for one in undecided)
-    return ResolvedMedium(found, tuple(said))
+            reasons[largest[count].name] = (
+                f"disk: in memory, the sidecar needs {format_bytes(need)}; {allowed}"
+            )
+    fits = f"memory: the sidecar needs {format_bytes(need)}; {allowed}"
+    sentences = (f"{PREFIX}{one.key('medium')}: {reasons.get(one.name, fits)}" for one in undecided)
+    return ResolvedMedium(found, tuple(sentences))
 
 
 def _with(spec: FerrySpec, on_disk: frozenset[str]) -> FerrySpec:

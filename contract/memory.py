@@ -1,10 +1,10 @@
 """The memory sum: what a pod's volumes and containers need, and why.
 
 Pages of a memory volume are charged to the container that wrote them, and always to the pod; reading is
-free. So the sidecar's limit holds the dataset and a restored checkpoint, the trainer's what it writes.
-Each volume's sizeLimit is below its writer's limit: a full volume is then an error that says so, never an
-out-of-memory kill. A dataset on the node's disk costs no memory but what is remembered of its files: its
-pages are the kernel's to take back.
+free. So the sidecar's limit covers the dataset and a restored checkpoint, the trainer's what it writes.
+Each volume's sizeLimit is below its writer's limit: a full volume is then a clear error, never an
+out-of-memory kill. A dataset on the node's disk costs no memory except for its files' metadata: the kernel
+can reclaim its pages.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ MIB = 1024**2
 NONE_LISTED: Mapping[str, ListedSize] = MappingProxyType({})
 SLACK_PERCENT = 5
 MIN_SLACK_BYTES = 16 * MIB
-"""Room in the data volume for directories, names under which files arrive, and the volume's own pages."""
+"""Slack in the data volume for directories, names of partial files, and the volume's own pages."""
 
 
 class Footprint(msgspec.Struct, frozen=True):
-    """What the agent itself needs.
+    """Memory of the agent itself, in bytes unless noted.
 
     Attributes:
-        range_bytes: Bytes that one transfer holds at a time: a range of 8 MiB in chunks, and joined.
-        concurrency: Transfers at a time.
-        outputs: Bytes that an upload of outputs holds, which goes beside one of a checkpoint. Measured with
+        range_bytes: Held by one transfer: a range of 8 MiB in chunks, and joined.
+        concurrency: Number of parallel transfers.
+        outputs: Held by an upload of outputs, which runs in parallel with one of a checkpoint. Measured with
             S3: 72 MiB for one file of 600 MiB, 12 MiB for 200 of 1 MiB.
-        resident: The agent's processes: interpreter, libraries, connections. Measured: 12 MiB the supervisor,
-            59 the worker, 30 each that helps it to fetch, two at most.
-        entry: What it remembers of one file: name, size, tag, its line in the plan.
-        typical_file: Bytes of a file where nothing says how many there are: half of the photographs that
-            image training reads, so that the guess errs on the safe side.
+        resident: The agent's processes: interpreter, libraries, connections. Measured: supervisor 12 MiB,
+            worker 59 MiB, each fetch worker 30 MiB, of which there are two at most.
+        entry: Metadata of one file: name, size, tag, its line in the plan.
+        typical_file: Assumed file size if the number of files is unknown: half of the photographs that image
+            training reads, so that the estimate errs on the safe side.
     """
 
     range_bytes: int = 16 * MIB
@@ -60,8 +60,8 @@ class Row(msgspec.Struct, frozen=True):
 
     Attributes:
         what: A volume, a container, or a part of one.
-        bytes: How much.
-        why: Where the figure comes from.
+        bytes: Its size.
+        why: Where the size comes from.
     """
 
     what: str
@@ -70,17 +70,17 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class MemorySum(msgspec.Struct, frozen=True):
-    """What one pod needs, in bytes. A volume that the pod does not have counts 0.
+    """Memory of one pod, in bytes; 0 for a volume that it does not have.
 
     Attributes:
         data: The volumes of the datasets.
         checkpoint_volume: sizeLimit of the checkpoint volume.
         output_volume: sizeLimit of the output volume.
-        shm_volume: sizeLimit of the trainer's `/dev/shm`; what it writes there is its own.
-        restored: One checkpoint that the sidecar brings back.
+        shm_volume: sizeLimit of the trainer's `/dev/shm`, which counts towards the trainer's own limit.
+        restored: One checkpoint that the sidecar restores.
         buffers: Transfer buffers.
-        resident: The agent's process.
-        reasons: Why, by field.
+        resident: The agent's processes.
+        reasons: Where each size comes from, by field.
     """
 
     data: tuple[DatasetVolume, ...]
@@ -104,7 +104,7 @@ class MemorySum(msgspec.Struct, frozen=True):
 
     @property
     def files(self) -> int:
-        """What the kernel and the agent remember of the datasets' files."""
+        """Kernel and agent memory for the metadata of the datasets' files."""
         return sum(volume.files for volume in self.data)
 
     @property
@@ -114,16 +114,16 @@ class MemorySum(msgspec.Struct, frozen=True):
 
     @property
     def trainer(self) -> int:
-        """What to add to the trainer's memory for the checkpoints and outputs that it writes."""
+        """Memory to add to the trainer for the checkpoints and outputs that it writes."""
         return self.checkpoint_volume + self.output_volume
 
     @property
     def pod(self) -> int:
-        """What podferry adds to the pod, `/dev/shm` included."""
+        """Memory that podferry adds to the pod, including `/dev/shm`."""
         return self.sidecar + self.trainer + self.shm_volume
 
     def sidecar_rows(self) -> tuple[Row, ...]:
-        """What the sidecar's memory is made of; what is 0 is left out."""
+        """The parts of the sidecar's memory, without those of 0 bytes."""
         why = self.reasons.get
         in_memory = (volume for volume in self.data if volume.medium is not Medium.DISK)
         rows = (
@@ -136,7 +136,7 @@ class MemorySum(msgspec.Struct, frozen=True):
         return tuple(row for row in rows if row.bytes)
 
     def rows(self) -> tuple[Row, ...]:
-        """The sum for a table, parts before totals, disk last; what is 0 is left out."""
+        """The sum as a table: parts before totals, disk last, without rows of 0 bytes."""
         why = self.reasons.get
         on_disk = (volume for volume in self.data if volume.medium is Medium.DISK)
         rows = (
@@ -155,15 +155,15 @@ class MemorySum(msgspec.Struct, frozen=True):
 def memory_sum(
     spec: FerrySpec, listed: Mapping[str, ListedSize] = NONE_LISTED, footprint: Footprint | None = None
 ) -> MemorySum:
-    """What a pod with this spec needs.
+    """Compute the memory of a pod with this spec.
 
     Args:
-        spec: Its wishes.
-        listed: What listings have found, by the datasets' names; where one is missing, its reference tells.
-        footprint: What the agent needs.
+        spec: The pod's spec.
+        listed: Sizes from listings, by dataset name; for others, the reference counts.
+        footprint: Memory of the agent itself.
 
     Raises:
-        InvalidSpec: A size that nobody says, all of them at once.
+        InvalidSpec: All sizes that are unknown.
     """
     agent = footprint or Footprint()
     InvalidSpec.raise_any([*unknown_size_problems(spec, listed)])
@@ -171,27 +171,27 @@ def memory_sum(
     kept = spec.checkpoints.keep_local + 2 if spec.checkpoints else 0
     filled = [f"{name} volume" for name in ("checkpoint", "output") if getattr(spec, f"{name}s")]
     busy = bool(spec.datasets or filled)
-    beside = agent.outputs if len(filled) > 1 else 0
+    output_buffers = agent.outputs if len(filled) > 1 else 0
     return MemorySum(
         data=tuple(dataset_volume_of(dataset, listed.get(dataset.name), agent) for dataset in spec.datasets),
         checkpoint_volume=kept * checkpoint,
         output_volume=_round(spec.outputs.size or 0) if spec.outputs else 0,
         shm_volume=spec.shm_size or 0,
         restored=checkpoint if _restores(spec.checkpoints) else 0,
-        buffers=agent.buffers + beside if busy else 0,
+        buffers=agent.buffers + output_buffers if busy else 0,
         resident=agent.resident if busy else 0,
         reasons={
             "checkpoint_volume": f"{kept} times {format_bytes(checkpoint)}: {kept - 2} kept, "
-            "one being written, one on its way",
-            "output_volume": f"{PREFIX}output-size: they stay until the end",
+            "one being written, one being uploaded",
+            "output_volume": f"{PREFIX}output-size: outputs stay until the end",
             "trainer": f"the {' and the '.join(filled)}, which the trainer fills",
-            "shm_volume": "shm-size; what the trainer writes there is its own",
+            "shm_volume": "shm-size; its contents count towards the trainer's own limit",
             "restored": "one checkpoint, written by the sidecar into the checkpoint volume",
             "files": f"{KERNEL_BYTES_PER_FILE} B of kernel and {agent.entry} B of agent memory a file, "
             "outside the volume's limit",
             "buffers": f"{agent.concurrency} transfers of {format_bytes(agent.range_bytes)}"
-            + (f", {format_bytes(beside)} for outputs beside checkpoints" if beside else ""),
-            "resident": "the agent's process",
+            + (f", {format_bytes(output_buffers)} for outputs in parallel" if output_buffers else ""),
+            "resident": "the agent's processes",
         },
     )
 
@@ -199,44 +199,43 @@ def memory_sum(
 def unknown_size_problems(
     spec: FerrySpec, listed: Mapping[str, ListedSize] = NONE_LISTED
 ) -> Iterable[Problem]:
-    """Sizes that nobody says and the sum needs."""
+    """Sizes that the sum needs and that are unknown."""
     for dataset in spec.datasets:
         yield from unknown_size(dataset, listed.get(dataset.name))
     if spec.checkpoints and spec.checkpoints.size is None:
-        remedy = f"Write {PREFIX}checkpoint-size: the bytes of one checkpoint"
-        yield Problem("nothing says how large a checkpoint is", spec.checkpoints.uri, remedy)
+        remedy = f"Set {PREFIX}checkpoint-size to the bytes of one checkpoint"
+        yield Problem("the size of a checkpoint is unknown", spec.checkpoints.uri, remedy)
     if spec.outputs and spec.outputs.size is None:
-        remedy = f"Write {PREFIX}output-size: the bytes of all outputs of one training"
-        yield Problem("nothing says how large the outputs are", spec.outputs.uri, remedy)
+        remedy = f"Set {PREFIX}output-size to the bytes of all outputs of one training run"
+        yield Problem("the size of the outputs is unknown", spec.outputs.uri, remedy)
 
 
 def dataset_volume_of(
     dataset: DatasetSpec, listed: ListedSize | None = None, footprint: Footprint | None = None
 ) -> DatasetVolume:
-    """The volume of one dataset, which something sizes: `unknown_size` says nothing of it.
+    """The volume of one dataset whose size is known: `unknown_size` yields nothing.
 
     Args:
-        dataset: Its wishes.
-        listed: What a listing has found of this pod's part.
-        footprint: What the agent needs.
+        dataset: Its spec.
+        listed: Size of this pod's part, from a listing.
+        footprint: Memory of the agent itself.
     """
     agent = footprint or Footprint()
-    known, count, told = known_size(dataset, listed)
+    size, count, described = known_size(dataset, listed)
     if count is None:
-        assumed = known if known is not None else dataset.size or 0
-        count = -(-assumed // agent.typical_file)
+        count = -(-(size if size is not None else dataset.size or 0) // agent.typical_file)
     files = count * (agent.entry + (0 if dataset.medium is Medium.DISK else KERNEL_BYTES_PER_FILE))
     if dataset.size is not None:
         why = PREFIX + dataset.key("dataset-size")
         return DatasetVolume(dataset.name, dataset.medium, _round(dataset.size), files, why)
-    need = max_charged_bytes(known or 0, count)
+    need = max_charged_bytes(size or 0, count)
     slack = max(-(-need * SLACK_PERCENT // 100), MIN_SLACK_BYTES)
-    why = f"{told} are charged up to {format_bytes(need)}; {format_bytes(slack)} of slack"
+    why = f"{described} are charged up to {format_bytes(need)}; {format_bytes(slack)} of slack"
     return DatasetVolume(dataset.name, dataset.medium, _round(need + slack), files, why)
 
 
 def _round(count: int) -> int:
-    """Up to whole MiB: readable quantities, and whole pages."""
+    """Round up to MiB: readable quantities, and whole pages."""
     return -(-count // MIB) * MIB
 
 

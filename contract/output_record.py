@@ -1,10 +1,10 @@
-"""The record of uploaded outputs, and what lies where at their destination. Format 1.
+"""The record of uploaded outputs, and the layout of their destination. Format 1.
 
     <uri>/<natural names>                    the files, the newest version of each
     <uri>/.podferry/outputs.json             the record: written when training starts and when it has ended
-    <uri>/.podferry/outputs-<rank>.json      with several pods: each one's
+    <uri>/.podferry/outputs-<rank>.json      with several pods: one record each
 
-It tells how a training went by what it left behind, its exit code with it.
+It shows how a training run ended: its exit code, its files and its problems.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ import msgspec
 
 from podferry.contract.commit import PRIVATE
 from podferry.contract.errors import Problem
-from podferry.contract.versioned_json import decode_document
+from podferry.contract.versioned_json import decode_document, encode_document
 
 FORMAT = 1
 
 
 class OutputRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How far the outputs of one training are.
+    """State of the outputs of one training run.
 
     Attributes:
         format: Version of this document.
-        lineage: Which attempts belong together.
-        writer: The agent, as its commits name it.
-        run: KFP's run id, None outside KFP.
-        rank: The agent's number in its training, None where nothing says.
-        files: How many are there as the trainer left them.
-        bytes: Their sum.
-        ended_at: When the last upload ended, by the agent's clock, with its zone; None while training runs.
-        exit_code: What the trainer ended with, None where nobody said.
-        problems: What is not there, and why.
+        lineage: The lineage of the run.
+        writer: The agent's id, as in its commits.
+        run: KFP's run id, or None outside KFP.
+        rank: The pod's number in its training run, or None if unknown.
+        files: Number of files uploaded as the trainer left them.
+        bytes: Sum of their sizes.
+        ended_at: End of the last upload, by the agent's clock, with time zone; None while training runs.
+        exit_code: The trainer's exit code, or None if unknown.
+        problems: What is missing, and why.
     """
 
     format: int
@@ -49,13 +49,13 @@ class OutputRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def record_name(world: int, rank: int | None) -> str:
-    """Where a pod's record lies, relative to the destination."""
+    """The name of a pod's record, relative to the destination."""
     return f"{PRIVATE}/outputs.json" if world == 1 or rank is None else f"{PRIVATE}/outputs-{rank}.json"
 
 
 def encode_record(record: OutputRecord) -> bytes:
-    """The record as indented JSON: people read it in a bucket's browser."""
-    return msgspec.json.format(msgspec.json.encode(record), indent=1)
+    """The record as indented JSON, readable in a bucket's browser."""
+    return encode_document(record)
 
 
 def decode_record(data: bytes, source: str) -> OutputRecord:
@@ -63,6 +63,6 @@ def decode_record(data: bytes, source: str) -> OutputRecord:
 
     Raises:
         FormatTooNew: Written by a later podferry.
-        Corrupt: No record.
+        Corrupt: Not a record.
     """
     return decode_document(data, OutputRecord, FORMAT, source)

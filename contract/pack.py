@@ -1,8 +1,8 @@
-"""The index of a pack: many small files in few tar archives, as `podferry dataset pack` writes them.
+"""The index of a pack: many small files in a few tar archives, as `podferry dataset pack` writes them.
 
-A pack is a directory of archives, its shards, with the index at its root. The index is written last: where it
-is, the pack is whole. It says where in which shard each file lies and what its sum is, so that a reader needs
-neither the archives' own headers nor their order, and may fetch a part alone.
+A pack is a directory of archives, its shards, with the index at its root. The index is written last: if it
+exists, the pack is complete. It has the shard, offset and checksum of each file, so readers need neither
+the archives' headers nor their order, and can fetch single files.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FORMAT = 1
 INDEX = "podferry-pack.json"
 """The object at a dataset's root that makes it a pack."""
 UNFINISHED_DIR = ".podferry-pack"
-"""The directory at a pack's root that holds what a later run needs to go on; gone once the index is there."""
+"""The directory at a pack's root with what a later run needs to resume; deleted once the index exists."""
 
 
 class PackedFile(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -30,7 +30,7 @@ class PackedFile(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     Attributes:
         name: Relative to the root of the dataset that was packed.
-        offset: Where its content begins in the shard, bytes.
+        offset: Start of its content in the shard, bytes.
         size: Bytes.
         xxh128: XXH3-128 of the content, 32 hexadecimal digits.
     """
@@ -47,8 +47,8 @@ class PackShard(msgspec.Struct, frozen=True):
     Attributes:
         name: Relative to the pack's root.
         bytes: Its size.
-        xxh128: XXH3-128 of the whole archive.
-        members: What it holds, in order of their offsets.
+        xxh128: XXH3-128 of the archive.
+        members: Its files, in order of their offsets.
     """
 
     name: str
@@ -58,10 +58,10 @@ class PackShard(msgspec.Struct, frozen=True):
 
 
 class PackIndex(msgspec.Struct, frozen=True):
-    """All of a pack.
+    """The index of a pack.
 
     Attributes:
-        source: The digest of the dataset that was packed, as its manifest has it.
+        source: The manifest digest of the packed dataset.
         shards: The archives, in order.
         format: Version of this document.
     """
@@ -72,71 +72,73 @@ class PackIndex(msgspec.Struct, frozen=True):
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """The files as a dataset lists them, sorted; the tag is the content's sum."""
+        """The files as dataset entries, sorted; the tag is the content's checksum."""
         return tuple(
             sorted(Entry(file.name, file.size, file.xxh128) for one in self.shards for file in one.members)
         )
 
 
 def encode_index(index: PackIndex) -> bytes:
-    """The index as JSON, one line."""
+    """The index as one line of JSON."""
     return msgspec.json.encode(index)
 
 
 def decode_index(data: bytes, source: str) -> PackIndex:
-    """Read an index and check that what it says can be true.
+    """Read an index and check its consistency.
 
     Args:
         data: The document.
-        source: Where it came from, for messages.
+        source: Its origin, for messages.
 
     Raises:
         FormatTooNew: Written by a later podferry.
-        Corrupt: No index; names that cannot be files below one directory, or come twice; members that
-            overlap or lie outside of their shard, all at once.
+        Corrupt: Not an index; or all names that cannot be files below one directory or are listed twice, and
+            all members that overlap or exceed their shard.
     """
     index = decode_document(data, PackIndex, FORMAT, source)
-    Corrupt.raise_any([*_misnamed(index), *(found for one in index.shards for found in _misplaced(one))])
+    Corrupt.raise_any(
+        [*_invalid_names(index), *(found for one in index.shards for found in _invalid_spans(one))]
+    )
     return index
 
 
 def check_shards(index: PackIndex, listed: Sequence[Entry], where: str) -> None:
-    """Compare an index with what lies beside it.
+    """Compare an index with the objects next to it.
 
     Args:
-        index: What the pack should hold.
-        listed: What was listed at its root.
+        index: The expected content of the pack.
+        listed: The listing of its root.
         where: The pack, for messages.
 
     Raises:
-        Changed: A shard is missing or has another size, all of them at once.
+        Changed: All shards that are missing or have another size.
     """
     sizes = {entry.name: entry.size for entry in listed}
-    remedy = "Pack the dataset again, into another place"
+    remedy = "Pack the dataset again, to another destination"
     Changed.raise_any(
-        Problem(f"the pack {where} lacks what its index lists", _measured(shard, sizes), remedy)
+        Problem(f"the pack {where} does not match its index", _measured(shard, sizes), remedy)
         for shard in index.shards
         if sizes.get(shard.name) != shard.bytes
     )
 
 
 def is_pack(listed: Sequence[Entry], unpack: Unpack) -> bool:
-    """Whether what was listed at a dataset's root is a pack that is to be unpacked."""
+    """Whether the listing of a dataset's root is a pack that should be unpacked."""
     return unpack is not Unpack.NEVER and any(entry.name == INDEX for entry in listed)
 
 
 def other_objects(index: PackIndex, listed: Sequence[Entry]) -> list[Entry]:
-    """The objects at a pack's root that are no part of it: files of their own."""
+    """The objects at a pack's root that are not part of it: separate files."""
     own = {INDEX, *(shard.name for shard in index.shards)}
     return [one for one in listed if one.name not in own and not one.name.startswith(UNFINISHED_DIR + "/")]
 
 
 def _measured(shard: PackShard, sizes: dict[str, int]) -> str:
-    found = f"{sizes[shard.name]:,} bytes" if shard.name in sizes else "not there"
-    return f"{shard.name}: {found}; {shard.bytes:,} bytes are listed"
+    found = f"{sizes[shard.name]:,} bytes" if shard.name in sizes else "not found"
+    return f"{shard.name}: {found}; the index lists {shard.bytes:,} bytes"
 
 
-def _misnamed(index: PackIndex) -> Iterator[Problem]:
+def _invalid_names(index: PackIndex) -> Iterator[Problem]:
     for names in (
         [shard.name for shard in index.shards],
         [file.name for shard in index.shards for file in shard.members],
@@ -144,17 +146,19 @@ def _misnamed(index: PackIndex) -> Iterator[Problem]:
         names.sort()
         yield from filter(None, map(name_problem, names))
         yield from clashes(names)
-        twice = sorted({name for name, following in pairwise(names) if name == following})
-        for name in twice:
+        duplicates = sorted({name for name, following in pairwise(names) if name == following})
+        for name in duplicates:
             yield Problem("a pack lists a name twice", repr(name), "Pack the dataset again")
 
 
-def _misplaced(shard: PackShard) -> Iterator[Problem]:
-    """Members must follow each other within the shard, so that no byte is counted twice."""
+def _invalid_spans(shard: PackShard) -> Iterator[Problem]:
+    """Members must be in order within the shard, so that no byte is counted twice."""
     end = 0
     for file in shard.members:
         if file.size < 0 or file.offset < end or file.offset + file.size > shard.bytes:
-            measured = f"{file.size} bytes from {file.offset}; {shard.bytes} bytes, {end} of them before it"
-            what = f"{ascii(file.name)[:200]} does not lie within the shard {ascii(shard.name)[:200]}"
+            measured = (
+                f"{file.size} bytes from {file.offset}; the shard has {shard.bytes}, {end} of them before it"
+            )
+            what = f"{ascii(file.name)[:200]} is not within the shard {ascii(shard.name)[:200]}"
             yield Problem(what, measured, "Pack the dataset again")
         end = max(end, file.offset + file.size)

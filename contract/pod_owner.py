@@ -1,6 +1,6 @@
-"""Where a pod comes from: its owner, or its KFP step, and its rank.
+"""Determines a pod's owner or KFP step, and its rank.
 
-A pod's own name says nothing lasting: a retried KFP step and a replaced pod of a Job have new names.
+A pod's own name does not last: a retried KFP step and a replaced pod of a Job have new names.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ KFP = "kfp"
 JOBSET = "jobset.sigs.k8s.io/"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 TRAINJOB_STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
-"""Kubeflow Trainer marks its steps with it; their JobSet bears the TrainJob's name."""
+"""Label of Kubeflow Trainer's steps, whose JobSet has the TrainJob's name."""
 NODE_NAME = "workflows.argoproj.io/node-name"
-"""Argo's path of a node: `flow(0).root(0).for-loop-2(0).train(0).executor(0)`, attempts in brackets."""
+"""Argo's path of a node: `flow(0).root(0).for-loop-2(0).train(0).executor(0)`, with attempts in brackets."""
 ATTEMPT = re.compile(r"\(\d+\)")
 BRACKETS = re.compile(r"\([^()]*\)")
 COMPILED_LEVEL = re.compile(r"root|iteration-.*|(for-loop|condition|condition-branches|exit-handler)-\d+")
-"""Levels of that path that KFP's compiler made up: their numbers change when the pipeline is edited."""
+"""Levels of that path that KFP's compiler generates: their numbers change when the pipeline is edited."""
 NUMBER = re.compile(r"\d{1,9}")
 PADDLE_WORKER = re.compile(r".*-worker-(\d{1,9})")
 OWNERLESS = frozenset({"pod", "workflow", KFP})
-"""Kinds whose name is not that of a job."""
+"""Kinds whose name is not a job's."""
 
 
 class PodOwner(msgspec.Struct, frozen=True):
-    """What a pod is a part of.
+    """The owner of a pod.
 
     Attributes:
         namespace: The pod's.
-        kind: Of the owner, lower case (`job`, `jobset`, `trainjob`, `paddlejob` …); `pod` without an
-            owner; `kfp` for a KFP step.
-        name: The owner's; the pod's without one, its generateName prefix where the API server names it.
+        kind: Of the owner, lower case (`job`, `jobset`, `trainjob`, `paddlejob` …); `pod` without an owner;
+            `kfp` for a KFP step.
+        name: The owner's; without an owner the pod's, or its generateName prefix.
         pipeline: KFP pipeline, else empty.
         task: KFP task below its inner pipelines (`tune.train`), else empty.
         inputs_hash: Hash of the KFP inputs, else empty.
-        run_id: KFP run, else empty. It is no part of the lineage: a re-run resumes.
-        rank: The pod's number in its training, None where nothing says.
+        run_id: KFP run, else empty. It is not part of the lineage: a re-run resumes.
+        rank: The pod's number in its training run, or None if unknown.
     """
 
     namespace: str
@@ -58,10 +58,10 @@ class PodOwner(msgspec.Struct, frozen=True):
 
 
 def kfp_inputs_of(pod: Mapping[str, Any]) -> KfpInputs | None:
-    """The KFP inputs of a pod, None where it is no executor of a KFP step (a driver is none).
+    """The KFP inputs of a pod, or None if it is not an executor of a KFP step (drivers are not).
 
     Raises:
-        InvalidWish: An executor whose command cannot be read.
+        InvalidSpec: It is an executor, but its command cannot be read.
     """
     containers = pod.get("spec", {}).get("containers", [])
     found = (read_kfp_inputs(container.get("command") or []) for container in containers)
@@ -69,53 +69,53 @@ def kfp_inputs_of(pod: Mapping[str, Any]) -> KfpInputs | None:
 
 
 def pod_owner_of(pod: Mapping[str, Any], namespace: str | None = None) -> PodOwner:
-    """Where a pod comes from.
+    """Determine a pod's owner.
 
     Args:
         pod: Its plain JSON, as the API server sends it to a webhook.
-        namespace: The admission request's; a pod may still lack its own.
+        namespace: The admission request's; the pod may not have one yet.
 
     Raises:
-        InvalidWish: A KFP executor whose command cannot be read.
+        InvalidSpec: It is a KFP executor, but its command cannot be read.
     """
     metadata = pod.get("metadata", {})
-    place = namespace or metadata.get("namespace") or "default"
+    resolved = namespace or metadata.get("namespace") or "default"
     inputs = kfp_inputs_of(pod)
     if inputs is not None:
         return PodOwner(
-            place, KFP, "", inputs.pipeline, _task(metadata, inputs), inputs.digest, inputs.run_id, None
+            resolved, KFP, "", inputs.pipeline, _task(metadata, inputs), inputs.digest, inputs.run_id, None
         )
     kind, name = _owner(metadata)
-    return PodOwner(place, kind, name, rank=_rank(kind, metadata))
+    return PodOwner(resolved, kind, name, rank=_rank(kind, metadata))
 
 
-def variables_of(origin: PodOwner, inputs: KfpInputs | None = None, world: int | None = None) -> Variables:
-    """What annotations of a pod may refer to.
+def variables_of(owner: PodOwner, inputs: KfpInputs | None = None, world: int | None = None) -> Variables:
+    """The variables that a pod's annotations may refer to.
 
     Args:
-        origin: Where it comes from.
+        owner: Its owner.
         inputs: Its KFP inputs.
-        world: Number of pods of the training, where it is known from elsewhere than its annotation.
+        world: Number of pods of the training run, if known from elsewhere than its annotation.
     """
     return Variables(
-        namespace=origin.namespace,
-        job=None if origin.kind in OWNERLESS else origin.name,
-        pipeline=origin.pipeline or None,
-        task=origin.task or None,
-        rank=origin.rank,
+        namespace=owner.namespace,
+        job=None if owner.kind in OWNERLESS else owner.name,
+        pipeline=owner.pipeline or None,
+        task=owner.task or None,
+        rank=owner.rank,
         world=world,
         inputs=inputs.texts if inputs else {},
-        inputs_hash=origin.inputs_hash or None,
+        inputs_hash=owner.inputs_hash or None,
     )
 
 
 def _labels(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Labels and annotations together: controllers set their marks as one or the other, or both."""
+    """Labels and annotations together: controllers use one or the other, or both."""
     return {**(metadata.get("annotations") or {}), **(metadata.get("labels") or {})}
 
 
 def _owner(metadata: Mapping[str, Any]) -> tuple[str, str]:
-    """Kind and name of the highest owner that the pod itself tells of."""
+    """Kind and name of the topmost owner that the pod's own metadata names."""
     owners = metadata.get("ownerReferences") or []
     owner = next((one for one in owners if one.get("controller")), owners[0] if owners else None)
     if owner is None:
@@ -132,7 +132,7 @@ def _owner(metadata: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _task(metadata: Mapping[str, Any], inputs: KfpInputs) -> str:
-    """The task and the inner pipelines above it; the component's name where Argo does not tell."""
+    """The task and the inner pipelines above it, or the component's name if Argo gives no path."""
     path = BRACKETS.sub("", _labels(metadata).get(NODE_NAME, "")).split(".")
     if path[-1] != "executor" or len(path) < 3:
         return inputs.component
@@ -155,7 +155,7 @@ def _rank(kind: str, metadata: Mapping[str, Any]) -> int | None:
 def _jobset_rank(labels: Mapping[str, str]) -> int | None:
     """Number among the pods of all replicas of one Job of a JobSet.
 
-    The pod does not tell how many pods a Job has, so several replicas need `podferry.io/world`.
+    A pod's metadata does not have the number of pods of a Job, so several replicas need `podferry.io/world`.
     """
     index = _number(labels, COMPLETION_INDEX)
     jobs = _number(labels, JOBSET + "replicatedjob-replicas") or 1

@@ -1,4 +1,4 @@
-"""Kubernetes quantities and durations: parsed exactly, shown for people.
+"""Parses Kubernetes quantities and durations exactly, and formats them for people.
 
 Source of the grammar: Kubernetes API conventions, "Resource quantities": a decimal number with a binary
 (Ki, Mi, Gi, Ti, Pi, Ei) or decimal suffix (m, k, M, G, T, P, E) or exponent.
@@ -30,13 +30,12 @@ def parse_quantity(text: str) -> Decimal:
     """The exact value of a Kubernetes quantity such as `14Gi`, `500m` or `1e3`.
 
     Raises:
-        InvalidSpec: The text is no quantity.
+        InvalidSpec: The text is not a quantity.
     """
     match = QUANTITY.fullmatch(text.strip())
     if match is None:
-        raise InvalidSpec.of(
-            "not a quantity", repr(text), "Write a number with a suffix such as Mi or Gi: 14Gi"
-        )
+        remedy = "Write a number with a suffix such as Mi or Gi: 14Gi"
+        raise InvalidSpec.of("not a quantity", repr(text), remedy)
     return Decimal(match["number"]) * FACTORS[match["suffix"]]
 
 
@@ -44,13 +43,15 @@ def parse_bytes(text: str) -> int:
     """A quantity as whole bytes above zero, rounded up as Kubernetes does.
 
     Raises:
-        InvalidSpec: No quantity, not above zero, or above `MAX_BYTES`.
+        InvalidSpec: Not a quantity, not above zero, or above `MAX_BYTES`.
     """
     value = parse_quantity(text)
     if value <= 0:
-        raise InvalidSpec.of("a size must be above zero", repr(text), "Write a size such as 14Gi")
+        raise InvalidSpec.of("the size must be above zero", repr(text), "Write a size such as 14Gi")
     if value > MAX_BYTES:
-        raise InvalidSpec.of("a size is beyond what Kubernetes counts", repr(text), "Write a smaller size")
+        raise InvalidSpec.of(
+            "the size exceeds the largest Kubernetes quantity", repr(text), "Write a smaller size"
+        )
     return int(value.to_integral_value(ROUND_CEILING))
 
 
@@ -65,25 +66,24 @@ def format_bytes(count: int) -> str:
 
 
 def quantity_at_least(count: int) -> str:
-    """The shortest round Kubernetes quantity that holds `count` bytes: what a remedy tells to write."""
+    """The shortest round Kubernetes quantity of at least `count` bytes, as a remedy suggests it."""
     for suffix in ("Gi", "Mi", "Ki"):
         unit = int(BINARY_SUFFIXES[suffix])
         if count >= unit * 4 or suffix == "Ki":
             return f"{-(-count // unit)}{suffix}"
-    raise AssertionError("unreachable: Ki takes every count")
+    raise AssertionError("unreachable: Ki accepts every count")
 
 
 def parse_seconds(text: str) -> int:
     """A duration such as `90`, `90s`, `10m` or `1h30m`, in whole seconds above zero.
 
     Raises:
-        InvalidSpec: No duration, or zero.
+        InvalidSpec: Not a duration, or zero.
     """
     match = DURATION.fullmatch(text.strip())
     parts = match.groupdict(default="0") if match else {}
     seconds = int(parts.get("h", 0)) * 3600 + int(parts.get("m", 0)) * 60 + int(parts.get("s", 0))
     if seconds == 0:
-        raise InvalidSpec.of(
-            "not a duration above zero", repr(text), "Write seconds or a duration such as 10m"
-        )
+        remedy = "Write seconds or a duration such as 10m"
+        raise InvalidSpec.of("not a duration above zero", repr(text), remedy)
     return seconds

@@ -1,12 +1,12 @@
-"""What several pods that write one checkpoint tell each other. Format 1.
+"""Documents that pods exchange to write one checkpoint together. Format 1.
 
     <lineage>/.podferry/ranks/<rank>-<writer>         one life of a pod: its `GangMember`
-    <lineage>/.podferry/ranks/<rank>.<n>-<writer>     the same once its trainer has begun anew, n from 2
-    <lineage>/.podferry/parts/<name>/<rank>.json      a rank's share of a checkpoint: its `RankPart`
+    <lineage>/.podferry/ranks/<rank>.<n>-<writer>     the same after its trainer restarted, n from 2
+    <lineage>/.podferry/parts/<name>/<rank>.json      a rank's part of a checkpoint: its `RankPart`
 
-All names below `ranks/` together are the *generation*. No name comes back once it has gone, and no life takes
-its last one away, so a generation that has passed never returns.
-`podferry.sidecar.checkpoint.gang.coordinator` says what it is for.
+All names below `ranks/` together are the *epoch* (`generation` in documents). Deleted names never return, and
+no life deletes its last one, so a past epoch never returns.
+`podferry.sidecar.checkpoint.gang.coordinator` explains its use.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ FORMAT = 1
 RANKS = f"{PRIVATE}/ranks"
 PARTS = f"{PRIVATE}/parts"
 EPOCH_DIGITS = 32
-"""Hexadecimal digits that name a generation."""
+"""Hexadecimal digits that identify an epoch."""
 
 
 class MembershipView(msgspec.Struct, frozen=True):
-    """A generation as one agent saw it.
+    """An epoch as one agent saw it.
 
     Attributes:
-        time: When it had been listed for the first time: seconds since the epoch, by the agent's clock.
+        time: When the agent first listed it: Unix time in seconds, by the agent's clock.
         generation: `epoch_of` the names.
     """
 
@@ -43,15 +43,15 @@ class MembershipView(msgspec.Struct, frozen=True):
 
 
 class GangMember(msgspec.Struct, frozen=True):
-    """One life of an agent's pod in a lineage; its name says most of it.
+    """One life of an agent's pod in a lineage. Its name has rank, life and writer.
 
     Attributes:
         format: Version of this document.
-        writer: The agent, as in its commits.
-        created: When this was written first.
-        base: The newest commit's sequence then, 0 without one: what came later came in this life.
-        before: The names that were there when the life began.
-        views: The generations that it has seen, oldest first: they outlive a worker's restart.
+        writer: The agent's id, as in its commits.
+        created: When this was first written.
+        base: The newest commit's sequence at that time, or 0: later ones are of this life.
+        before: The names that existed when the life started.
+        views: The epochs that it has seen, oldest first; kept across restarts of the worker.
     """
 
     format: int
@@ -63,24 +63,23 @@ class GangMember(msgspec.Struct, frozen=True):
 
 
 class RankPart(msgspec.Struct, frozen=True):
-    """One rank's share of a checkpoint, all of it sent.
+    """One rank's part of a checkpoint, completely uploaded.
 
     Attributes:
         format: Version of this document.
-        lineage: Which attempts belong together.
-        name: What the trainers call the checkpoint.
-        step: The step that the name tells, None where there is none: such parts are never joined.
-        rank: Whose share.
-        world: Of how many.
+        lineage: The lineage of the run.
+        name: The trainers' name for the checkpoint.
+        step: The step in the name, or None: parts without a step are never joined.
+        rank: The rank that wrote it.
+        world: Number of ranks.
         writer: That rank's agent.
         member: Its name below `ranks/` when it wrote this.
-        generation: The one that its agent had seen before the files were last changed; empty where it had
-            seen none.
-        base: The newest commit's sequence when the attempt began: later ones are of the same attempt, or of
+        generation: The epoch that its agent had seen before the last change to the files; empty if none.
+        base: The newest commit's sequence when the attempt started: later ones are of the same attempt, or of
             one that it has replaced.
-        folder: Where the files lie that no other checkpoint has, relative to the lineage.
+        folder: Folder of the files that no other checkpoint has, relative to the lineage.
         files: Sorted by name.
-        created: When, by the agent's clock.
+        created: By the agent's clock.
     """
 
     format: int
@@ -104,7 +103,7 @@ def member_name(rank: int, writer: str, life: int = 1) -> str:
 
 
 def member_of(name: str) -> tuple[int, int, str] | None:
-    """Rank, life and writer of a name below `RANKS`; None where it is no member's."""
+    """Rank, life and writer of a name below `RANKS`, or None if it is not a member's."""
     head, dash, writer = name.partition("-")
     rank, dot, life = head.partition(".")
     if not (dash and rank.isdecimal() and (life.isdecimal() or not dot)):
@@ -113,28 +112,29 @@ def member_of(name: str) -> tuple[int, int, str] | None:
 
 
 def part_name(name: str, rank: int) -> str:
-    """Where a rank's part of a checkpoint lies, relative to the lineage."""
+    """The name of a rank's part of a checkpoint, relative to the lineage."""
     return f"{PARTS}/{name}/{rank}.json"
 
 
 def epoch_of(names: Iterable[str]) -> str:
-    """What names a set of members: the first 32 digits of the SHA-256 of their sorted names in JSON."""
+    """The id of a set of members: the first 32 digits of the SHA-256 of their sorted names in JSON."""
     return hashlib.sha256(msgspec.json.encode(sorted(names))).hexdigest()[:EPOCH_DIGITS]
 
 
 def series_and_position(name: str) -> tuple[str, tuple[int, ...]]:
-    """Which checkpoints a name belongs with (its text but the numbers), and its place there (its numbers).
+    """A name's series (its text without the numbers), and its position in the series (its numbers).
 
-    A trainer may keep several kinds with counters of their own, `step-1200` and `best-3`: steps of one kind
-    alone follow each other. All numbers count, from the left: the last of `epoch=3-step=30-loss=0.2` is none.
+    A trainer may write several kinds with separate counters, `step-1200` and `best-3`: only steps of one kind
+    are ordered. All numbers count, from the left: the last one of `epoch=3-step=30-loss=0.2` is not a step.
     """
     return NUMBER.sub("#", name), tuple(map(int, NUMBER.findall(name)))
 
 
 def joined_files(parts: Sequence[RankPart]) -> tuple[CommittedFile, ...]:
-    """The files of a checkpoint whose parts are all there, sorted by name.
+    """The files of a checkpoint from all its parts, sorted by name.
 
-    What all ranks that have a name wrote alike is one file; else each rank's stays, with the rank on it.
+    If all ranks that have a name wrote the same content, it is one file; else each rank's file is listed,
+    with its rank.
     """
     held = sorted(
         ((file.name, part.rank, file) for part in parts for file in part.files), key=lambda x: x[:2]
@@ -150,7 +150,7 @@ def joined_files(parts: Sequence[RankPart]) -> tuple[CommittedFile, ...]:
 
 
 def joined_folder(name: str, files: Iterable[CommittedFile]) -> str:
-    """What names a checkpoint of several ranks. No data lies there: each rank has a folder of its own."""
+    """The id of a checkpoint of several ranks. It holds no data: each rank has its own folder."""
     tagged = [
         (file.name, file.size, file.xxh128 if file.rank is None else f"{file.rank}:{file.xxh128}")
         for file in files
@@ -159,7 +159,7 @@ def joined_folder(name: str, files: Iterable[CommittedFile]) -> str:
 
 
 def encode_rank_document(document: RankPart | GangMember) -> bytes:
-    """The document as indented JSON, sealed."""
+    """The document as indented JSON with a checksum."""
     return encode_checksummed(document)
 
 
@@ -168,17 +168,17 @@ def decode_member(data: bytes, source: str) -> GangMember:
 
     Raises:
         FormatTooNew: Written by a later podferry.
-        Corrupt: None, or a damaged one.
+        Corrupt: Not a member's document, or damaged.
     """
     return decode_checksummed(data, GangMember, FORMAT, source)
 
 
 def decode_part(data: bytes, source: str) -> RankPart:
-    """Read a part; a name in it that would leave the directory makes it corrupt.
+    """Read a part; one with a name that would leave the directory is corrupt.
 
     Raises:
         FormatTooNew: Written by a later podferry.
-        Corrupt: No part, or one with names that cannot be files.
+        Corrupt: Not a part, damaged, or with names that cannot be files.
     """
     part = decode_checksummed(data, RankPart, FORMAT, source)
     names = [text for file in part.files for text in (file.name, file.object)]

@@ -1,6 +1,6 @@
-"""A dataset in one string: `URI#sha256=…&bytes=…&files=…`, frozen and sized.
+"""Parses dataset references: `URI#sha256=…&bytes=…&files=…`, frozen and sized.
 
-The fragment is optional: a bare URI is a dataset as it is at the time of reading.
+The fragment is optional: a bare URI is the dataset as it is when it is read.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ FIELDS = {"sha256": DIGEST, "bytes": re.compile(r"\d{1,19}"), "files": re.compil
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """A dataset's URI and, where it is frozen, what it must be.
+    """A dataset's URI and, if it is frozen, its expected content.
 
     Attributes:
-        uri: Where it lies.
-        digest: The manifest's digest, None where the dataset is not frozen.
-        bytes: Sum of the sizes, None where unknown.
-        files: How many, None where unknown.
+        uri: Its location.
+        digest: The manifest's digest, None if the dataset is not frozen.
+        bytes: Sum of the sizes, or None if unknown.
+        files: Number of files, or None if unknown.
     """
 
     uri: Uri
@@ -45,7 +45,7 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 def reference_to(manifest: Manifest) -> Reference:
-    """The reference that names a manifest."""
+    """The reference to a manifest's dataset."""
     return Reference(parse_uri(manifest.uri), manifest.digest, manifest.bytes, manifest.files)
 
 
@@ -53,18 +53,16 @@ def parse_reference(text: str) -> Reference:
     """Parse a URI with or without its fragment.
 
     Raises:
-        InvalidSpec: All that is wrong, at once.
+        InvalidSpec: Everything that is wrong.
     """
-    place, _, fragment = text.partition("#")
+    location, _, fragment = text.partition("#")
     pairs = [pair.partition("=") for pair in fragment.split("&") if pair]
     problems = [problem for name, _, value in pairs for problem in _field_problems(name, value)]
-    uri = None
     try:
-        uri = parse_uri(place)
+        uri = parse_uri(location)
     except InvalidSpec as error:
-        problems = [*error.problems, *problems]
+        raise InvalidSpec(*error.problems, *problems) from error
     InvalidSpec.raise_any(problems)
-    assert uri is not None  # noqa: S101 - a URI that did not parse has raised above
     fields = {name: value for name, _, value in pairs}
     numbers = {name: int(fields[name]) for name in ("bytes", "files") if name in fields}
     return Reference(uri, fields.get("sha256"), numbers.get("bytes"), numbers.get("files"))
@@ -73,8 +71,8 @@ def parse_reference(text: str) -> Reference:
 def _field_problems(name: str, value: str) -> list[Problem]:
     if name not in FIELDS:
         remedy = did_you_mean(name, FIELDS, f"Known: {', '.join(FIELDS)}")
-        return [Problem("unknown field in a dataset's reference", f"{name}={value}", remedy)]
+        return [Problem("unknown field in the dataset reference", f"{name}={value}", remedy)]
     if not FIELDS[name].fullmatch(value):
         remedy = "Copy the reference as `podferry dataset freeze` printed it"
-        return [Problem(f"{name} in a dataset's reference is malformed", repr(value), remedy)]
+        return [Problem(f"{name} in the dataset reference is malformed", repr(value), remedy)]
     return []

@@ -1,10 +1,9 @@
-"""Which files of a dataset come: globs over relative names, and a pod's even part of what they leave.
+"""Selects files of a dataset: globs over relative names, and a pod's even shard of the selection.
 
 A glob is written as in a `.gitignore`: `*` and `?` stay within one part of a name, `**` spans directories,
-`[a-z]` and `[!a-z]` stand for one character, and a backslash takes the next character as it is. A glob
-without a `/` is matched with the last part of a name in every directory; one with a `/` starts at the
-dataset's own directory, and so does one that begins with `/`. One that ends with `/` stands for all below
-that directory.
+`[a-z]` and `[!a-z]` match one character, and a backslash makes the next character literal. A glob without a
+`/` matches the last part of a name in every directory; a glob with a `/` starts at the dataset's root, also
+if it begins with `/`. A glob that ends with `/` matches everything below that directory.
 """
 
 from __future__ import annotations
@@ -18,55 +17,55 @@ from podferry.contract.manifest import Entry
 from podferry.contract.spec import Shard
 
 GLOB_IN_LIST = re.compile(r"(?:\\.|[^\\,\s])+|\\", re.DOTALL)
-"""One glob of a list: a backslash keeps the comma or the space behind it in the name."""
+"""One glob of a list: a backslash makes the comma or space after it part of the name."""
 SET_MEMBER = r"(?:\\.|[^\]\\])"
 TOKEN = re.compile(
     rf"\\(?P<literal>.)|(?P<star>\*+)|\[(?P<but>!?+)(?P<set>(?:\]|{SET_MEMBER}){SET_MEMBER}*)\]|(?P<plain>.)",
     re.DOTALL,
 )
-"""What a part of a name is made of. A `]` that comes first in brackets is a member of the set."""
+"""The tokens of one part of a glob. A `]` that is first in brackets is a member of the set."""
 DIRECTORIES = "(?:[^/]+/)*"
 RANGE = re.compile(r"\\?(?P<low>.)(?:-\\?(?P<high>.))?", re.DOTALL)
 
 
 def parse_globs(text: str) -> tuple[str, ...]:
-    """A list of globs, separated by commas, spaces or lines.
+    """Parse a list of globs, separated by commas, spaces or lines.
 
     Raises:
-        InvalidSpec: Nothing in it, or globs that mean something else than they seem to, all at once.
+        InvalidSpec: No glob, or all globs that do not mean what they seem to.
     """
     globs = tuple(GLOB_IN_LIST.findall(text))
     if not globs:
-        raise InvalidSpec.of("no glob in it", repr(text), "Write globs such as *.jpg, or leave it out")
+        raise InvalidSpec.of("no glob given", repr(text), "Write globs such as *.jpg, or leave it out")
     InvalidSpec.raise_any(problem for glob in globs if (problem := glob_problem(glob)))
     return globs
 
 
 def glob_problem(glob: str) -> Problem | None:
-    """Why a glob could never match what its writer means, None where it can."""
+    """Why a glob cannot match what its author means, or None if it can."""
     parts = _parts(glob)
     tokens = [match for part in parts for match in TOKEN.finditer(part)]
     plain = [match["plain"] for match in tokens]
     backwards = any(span["high"] and span["low"] > span["high"] for one in tokens for span in _ranges(one))
     nowhere = any(part in {"", ".", ".."} for part in parts)
     checks = (
-        (glob.startswith("!"), "a glob is not negated here", "Write it in exclude, or \\! for a literal one"),
-        ("{" in plain, "braces are not expanded", "Write each: *.jpg, *.png; or \\{ for a literal one"),
-        ("[" in plain, "a bracket is not closed", "Write [abc], or \\[ for a literal one"),
+        (glob.startswith("!"), "a glob cannot be negated", "Write it in exclude, or \\! for a literal !"),
+        ("{" in plain, "braces are not expanded", "Write each: *.jpg, *.png; or \\{ for a literal {"),
+        ("[" in plain, "a bracket is not closed", "Write [abc], or \\[ for a literal ["),
         (backwards, "a range in brackets runs backwards", "Write the lower character first: [a-z]"),
-        ("\\" in plain, "a backslash has no character after it", "Write \\\\ for a literal one"),
-        (nowhere, "no relative name matches the glob", "Write names without '.', '..' and '//'"),
+        ("\\" in plain, "a backslash has no character after it", "Write \\\\ for a literal backslash"),
+        (nowhere, "the glob cannot match a relative name", "Write names without '.', '..' and '//'"),
     )
     return next((Problem(what, repr(glob), remedy) for wrong, what, remedy in checks if wrong), None)
 
 
 def select(entries: Iterable[Entry], include: Sequence[str], exclude: Sequence[str]) -> list[Entry]:
-    """The entries that one of `include` matches, or all where there is none, and none of `exclude`.
+    """The entries that match `include`, or all if it is empty, and do not match `exclude`.
 
     Args:
         entries: In any order, which is kept.
-        include: Globs, as `parse_globs` lets them through.
-        exclude: The same; it goes before `include`.
+        include: Globs, as `parse_globs` returns them.
+        exclude: The same; overrides `include`.
     """
     wanted, unwanted = _any_of(include), _any_of(exclude)
     return [
@@ -77,11 +76,11 @@ def select(entries: Iterable[Entry], include: Sequence[str], exclude: Sequence[s
 
 
 def shard_of(entries: Iterable[Entry], shard: Shard) -> list[Entry]:
-    """One pod's part, sorted by name: the same for every order of `entries`, so that all pods agree.
+    """One pod's shard, sorted by name: independent of the order of `entries`, so that all pods agree.
 
-    The largest file goes first, each to the part with the fewest bytes, of those to the one with the fewest
-    files: no two parts differ by more than the largest file. Parts are empty only where there are fewer files
-    than pods.
+    Files are assigned from the largest down, each to the shard with the fewest bytes, then the fewest files:
+    no two shards differ by more than the largest file. A shard is empty only if there are fewer files than
+    pods.
     """
     loads = [(0, 0, rank) for rank in range(shard.count)]
     part = []
@@ -102,7 +101,7 @@ def _parts(glob: str) -> list[str]:
 
 
 def _expression(glob: str) -> str:
-    """A glob as a regular expression over whole names."""
+    """A glob as a regular expression over full names."""
     parts = _parts(glob)
     anchored = glob.startswith("/") or len(parts) > 1
     found = "" if anchored else DIRECTORIES
@@ -116,10 +115,10 @@ def _expression(glob: str) -> str:
 
 
 def _part(text: str) -> str:
-    """One part between slashes.
+    """One part between slashes, as a regular expression.
 
-    Each star but the last takes as little as it can and never comes back to it, since the next can take the
-    rest: a name costs no more than its length for each star, whoever chose it.
+    Each star but the last matches as little as possible and never backtracks, since the next can match the
+    rest: matching costs at most the name's length for each star, even for hostile globs.
     """
     fixed = [""]
     for match in TOKEN.finditer(text):
@@ -134,7 +133,7 @@ def _part(text: str) -> str:
 
 
 def _character(match: re.Match[str]) -> str:
-    """What stands for one character of a name."""
+    """The expression for one character of a name."""
     if match["set"] is not None:
         members = "".join(
             re.escape(span["low"]) + (f"-{re.escape(span['high'])}" if span["high"] else "")

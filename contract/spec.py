@@ -1,7 +1,7 @@
-"""The ferry spec: a pod's resolved wishes, as the webhook hands them to the agent.
+"""The ferry spec: a pod's resolved settings, as the webhook passes them to the agent.
 
-It travels as one line of JSON in an environment variable, so places stand in it as text, in the canonical
-form that `str(parse_reference(...))` and `str(parse_uri(...))` give.
+It is passed as one line of JSON in an environment variable, so locations are text, in the canonical form of
+`str(parse_reference(...))` and `str(parse_uri(...))`.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from podferry.contract.reference import Reference, parse_reference
 from podferry.contract.uri import Uri, parse_uri
 
 FORMAT = 2
-"""1 had one dataset at most, under the key `dataset`: an agent of that time must not overlook several."""
+"""Format 1 had at most one dataset, under the key `dataset`: an old agent must not overlook several."""
 PREFIX = "podferry.io/"
-"""What the keys of all our annotations begin with."""
-SHM = "/dev/shm"  # noqa: S108 - the place that our volumes lie in
+"""Prefix of all podferry annotations."""
+SHM = "/dev/shm"  # noqa: S108 - volumes are mounted below it
 DATASET_PATH = f"{SHM}/dataset"
 CHECKPOINT_PATH = f"{SHM}/checkpoints"
 OUTPUT_PATH = f"{SHM}/outputs"
 """The documented defaults, each a volume of its own."""
 FILE_MODE = 0o644
 MAX_DATASET_NAME_LENGTH = 32
-"""Characters of a dataset's name: the volumes and annotations that are named after it have 63 at most."""
+"""Characters of a dataset's name: volumes and annotations named after it may have 63."""
 DATASET_NAME = r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?"
 """A DNS-1123 label of at most `MAX_DATASET_NAME_LENGTH` characters."""
 
@@ -37,12 +37,12 @@ DatasetName = Annotated[str, msgspec.Meta(pattern=rf"^({DATASET_NAME})?\Z")]
 
 
 class Access(msgspec.Struct, frozen=True):
-    """How to reach a store, as far as the user says.
+    """How to access a store.
 
     Attributes:
         secret: Name of a Secret in the pod's namespace; None for the pod's own identity.
         endpoint: `https://host:port` of the service; None for the vendor's own.
-        region: As the vendor names it; None for the store's default.
+        region: The vendor's name for it; None for the store's default.
     """
 
     secret: str | None = None
@@ -51,31 +51,31 @@ class Access(msgspec.Struct, frozen=True):
 
 
 class Unpack(StrEnum):
-    """Which archives become the files that they hold."""
+    """Which archives are unpacked."""
 
     AUTO = "auto"
-    """Only what `podferry dataset pack` made: a WebDataset wants its tars as they are."""
+    """Only packs made by `podferry dataset pack`: a WebDataset needs its tars as they are."""
     NEVER = "never"
     ALWAYS = "always"
     """Every .tar, .tar.gz, .tgz, .tar.zst and .zip."""
 
 
 class Medium(StrEnum):
-    """What a dataset's volume lies on."""
+    """Where a dataset's volume is."""
 
     MEMORY = "memory"
     DISK = "disk"
-    """The node's: for sets that are larger than memory."""
+    """The node's disk: for datasets that are larger than memory."""
     AUTO = "auto"
-    """Memory where the sum allows it, else disk. A resolved spec says which of the two."""
+    """Memory if the memory sum allows it, else disk. A resolved spec has one of the two."""
 
 
 class Shard(msgspec.Struct, frozen=True):
     """One pod's part of a dataset.
 
     Attributes:
-        rank: Which of them, from 0.
-        count: How many parts there are.
+        rank: The part's number, from 0.
+        count: Number of parts.
     """
 
     rank: Annotated[int, msgspec.Meta(ge=0)]
@@ -83,27 +83,27 @@ class Shard(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.rank >= self.count:
-            raise ValueError(f"rank {self.rank} of {self.count} parts, which count from 0")
+            raise ValueError(f"rank {self.rank} of {self.count} shards, which count from 0")
 
     def __str__(self) -> str:
         return f"{self.rank}/{self.count}"
 
 
 class DatasetSpec(msgspec.Struct, frozen=True):
-    """One dataset to bring before training.
+    """One dataset to stage before training.
 
     Attributes:
-        reference: URI, with `#sha256=…&bytes=…&files=…` where it is frozen.
-        path: Absolute directory in which the trainer reads it.
-        size: Bytes to reserve; None where the reference or the policy says.
-        access: How to reach it.
-        name: That of `dataset.NAME`; empty for the dataset that has none.
-        include: Globs over relative names, of which one must match; none for all files.
-        exclude: Globs over relative names, of which none may match.
+        reference: URI, with `#sha256=…&bytes=…&files=…` if it is frozen.
+        path: Absolute directory where the trainer reads it.
+        size: Bytes to reserve; None to use the reference's or the policy's.
+        access: How to access it.
+        name: The NAME of `dataset.NAME`; empty for the unnamed dataset.
+        include: Globs over relative names, one of which must match; empty for all files.
+        exclude: Globs over relative names, none of which may match.
         file_mode: Permission bits of each file.
-        unpack: Which archives become the files that they hold.
-        shard: The part of the selection that this pod has; None for the whole.
-        medium: What its volume lies on.
+        unpack: Which archives to unpack.
+        shard: This pod's part of the selection; None for all of it.
+        medium: Where its volume is.
     """
 
     reference: str
@@ -123,47 +123,47 @@ class DatasetSpec(msgspec.Struct, frozen=True):
         """The reference as a value.
 
         Raises:
-            InvalidSpec: The text is no reference. `decode_spec` and `read_annotations` let none through.
+            InvalidSpec: Not a reference; never after `decode_spec` or `read_annotations`.
         """
         return parse_reference(self.reference)
 
     @property
     def variable(self) -> str:
-        """The variable in which the trainer finds its path: `PODFERRY_DATASET` or `PODFERRY_DATASET_NAME`."""
+        """The trainer's variable with its path: `PODFERRY_DATASET` or `PODFERRY_DATASET_NAME`."""
         return "_".join(filter(None, (DATASET_VARIABLE, self.name.upper().replace("-", "_"))))
 
     def key(self, key: str) -> str:
-        """An annotation's key of this dataset, without the prefix: `dataset-size` as `dataset-size.NAME`."""
+        """This dataset's variant of a key, without the prefix: `dataset-size` as `dataset-size.NAME`."""
         return f"{key}.{self.name}" if self.name else key
 
 
 def default_path(name: str) -> str:
-    """Where the trainer reads a dataset that has no path of its own; the empty name is the unnamed one's."""
+    """The default path of a dataset; its name is empty for the unnamed one."""
     return f"{SHM}/{name}" if name else DATASET_PATH
 
 
 class Completion(StrEnum):
-    """When a checkpoint counts as whole."""
+    """When a checkpoint counts as complete."""
 
     AUTO = "auto"
-    """By the rules of its writer, else when it has been closed and quiet."""
+    """By the rules of its framework, else once it is closed and quiet."""
     MARKED = "marked"
-    """When the trainer says so (`podferry checkpoint done`), never before."""
+    """When the trainer marks it (`podferry checkpoint done`), never before."""
 
 
 class CheckpointSpec(msgspec.Struct, frozen=True):
-    """Where checkpoints go and come from.
+    """Where checkpoints are uploaded to and restored from.
 
     Attributes:
-        uri: Destination; lineages lie below it.
-        path: Absolute directory in which the trainer writes and finds them.
-        size: Bytes of one; None where the policy says.
-        keep_local: How many durable ones stay in memory.
-        keep_remote: How many commits stay at the destination; None for all.
+        uri: Destination; each lineage is a directory below it.
+        path: Absolute directory where the trainer writes and finds them.
+        size: Bytes of one; None to use the policy's.
+        keep_local: Durable checkpoints to keep in memory.
+        keep_remote: Commits to keep at the destination; None for all.
         restore: `auto`, `latest`, `never`, a checkpoint's name, or the URI of one.
-        complete: When one counts as whole.
-        upload_limit: Bytes a second that uploads may take; None for as many as there are.
-        access: How to reach the destination.
+        complete: When one counts as complete.
+        upload_limit: Maximum bytes per second of uploads; None for no limit.
+        access: How to access the destination.
     """
 
     uri: str
@@ -181,20 +181,20 @@ class CheckpointSpec(msgspec.Struct, frozen=True):
         """The destination as a value.
 
         Raises:
-            InvalidSpec: The text is no URI. `decode_spec` and `read_annotations` let none through.
+            InvalidSpec: Not a URI; never after `decode_spec` or `read_annotations`.
         """
         return parse_uri(self.uri)
 
 
 class OutputSpec(msgspec.Struct, frozen=True):
-    """A directory of results that is uploaded as it is.
+    """A directory of results that is uploaded unchanged.
 
     Attributes:
-        uri: Destination; the directory's names lie below it.
-        path: Absolute directory in which the trainer writes them.
-        size: Bytes of all; None where the policy says.
+        uri: Destination of the directory's files.
+        path: Absolute directory where the trainer writes them.
+        size: Bytes of all; None to use the policy's.
         every: Seconds between uploads; None for one at the end.
-        access: How to reach the destination.
+        access: How to access the destination.
     """
 
     uri: str
@@ -208,24 +208,24 @@ class OutputSpec(msgspec.Struct, frozen=True):
         """The destination as a value.
 
         Raises:
-            InvalidSpec: The text is no URI. `decode_spec` and `read_annotations` let none through.
+            InvalidSpec: Not a URI; never after `decode_spec` or `read_annotations`.
         """
         return parse_uri(self.uri)
 
 
 class FerrySpec(msgspec.Struct, frozen=True):
-    """All that one pod wishes.
+    """All settings of one pod.
 
     Attributes:
-        datasets: What to bring, if anything: the one without a name first, then by name.
-        checkpoints: What to keep, if anything.
-        outputs: What to upload besides, if anything.
-        lineage: The lineage that the user asks for; None to compute it (`podferry.contract.lineage`).
+        datasets: Datasets to stage: the unnamed one first, then by name.
+        checkpoints: Checkpoints to upload and restore, if any.
+        outputs: Outputs to upload, if any.
+        lineage: The user's lineage; None to compute it (`podferry.contract.lineage`).
         world: Number of pods that write a checkpoint together.
-        rank: This pod's number in its training; None where nothing says.
+        rank: This pod's number in its training run; None if unknown.
         shm_size: Bytes of the trainer's `/dev/shm`; None for the policy's default.
         grace: Seconds between the pod's deletion and its end; None to compute it.
-        container: Name of the training container; None to find it.
+        container: Name of the training container; None to detect it.
         format: Version of this document.
     """
 

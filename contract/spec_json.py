@@ -1,4 +1,4 @@
-"""The ferry spec as JSON, and the reading of older formats."""
+"""Encodes and decodes the ferry spec as JSON, including older formats."""
 
 from __future__ import annotations
 
@@ -6,50 +6,53 @@ from collections.abc import Sequence
 
 import msgspec
 
+from podferry.contract.api import SPEC_VARIABLE
 from podferry.contract.errors import Corrupt, InvalidSpec, Problem
 from podferry.contract.spec import FORMAT, CheckpointSpec, DatasetSpec, FerrySpec, OutputSpec
 from podferry.contract.versioned_json import decode_document
 
 
 class FerrySpecV1(msgspec.Struct, frozen=True):
-    """What format 1 has in the place of `datasets`.
+    """What format 1 has instead of `datasets`.
 
     Attributes:
-        dataset: The one that there was.
+        dataset: Its only dataset.
     """
 
     dataset: DatasetSpec | None = None
 
 
 def encode_spec(spec: FerrySpec) -> bytes:
-    """The spec as JSON, one line."""
+    """The spec as one line of JSON."""
     return msgspec.json.encode(spec)
 
 
-def decode_spec(data: bytes, source: str = "ferry spec") -> FerrySpec:
+def decode_spec(data: bytes, source: str = SPEC_VARIABLE) -> FerrySpec:
     """Read a spec.
 
     Args:
         data: The document.
-        source: Where it came from, for messages.
+        source: Its origin, for messages.
 
     Raises:
         FormatTooNew: Written by a later podferry.
-        Corrupt: No spec, or one whose places are none.
+        Corrupt: Not a spec, or one with invalid locations or names.
     """
     spec = decode_document(data, FerrySpec, FORMAT, source)
     if spec.format == 1:
         dataset = decode_document(data, FerrySpecV1, FORMAT, source).dataset
         spec = msgspec.structs.replace(spec, datasets=(dataset,) if dataset else (), format=FORMAT)
     parts = (*spec.datasets, spec.checkpoints, spec.outputs)
-    Corrupt.raise_any([*(problem for part in parts for problem in _unreadable(part)), *_twice(spec.datasets)])
+    Corrupt.raise_any(
+        [*(problem for part in parts for problem in _unreadable(part)), *_duplicates(spec.datasets)]
+    )
     return spec
 
 
-def _twice(datasets: Sequence[DatasetSpec]) -> list[Problem]:
+def _duplicates(datasets: Sequence[DatasetSpec]) -> list[Problem]:
     names = [dataset.name for dataset in datasets]
     return [
-        Problem("two datasets of a spec have one name", repr(name))
+        Problem("two datasets of a spec have the same name", repr(name))
         for name in sorted(set(names))
         if names.count(name) > 1
     ]

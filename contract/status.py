@@ -1,4 +1,4 @@
-"""What the agent reports on `/v1/status`: phase, datasets, checkpoints, outputs."""
+"""The agent's status document: phase, datasets, checkpoints, outputs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from podferry.contract.errors import Problem
 
 
 class AgentPhase(StrEnum):
-    """How far the agent is, in this order; REFUSED and ENDED are final."""
+    """The agent's phases, in order; REFUSED and ENDED are final."""
 
     PLANNING = "planning"
     RESTORING = "restoring"
@@ -22,19 +22,19 @@ class AgentPhase(StrEnum):
 
 
 class Transfer(msgspec.Struct):
-    """What the store was asked for, and how it answered. Counts begin anew with each start of the worker.
+    """Transfer counters, which restart at 0 with each start of the worker.
 
     Attributes:
-        bytes: Payload that has come, what was fetched again included.
-        discarded: Bytes of it that were thrown away: cut off, or not what their checksum says.
-        files: How many became whole.
-        retries: Requests that were sent again.
-        handed_over: Requests that the lean lane gave to the store's own client.
-        why: Why it gave the last of them.
-        connections: Open now.
-        jobs: Ranges that the lean lane carried.
-        first_bytes: Answers by the time to their first byte: within each bound of
-            `podferry.sidecar.state.transfer_counters.FIRST_BYTE_BUCKETS` and, last, beyond.
+        bytes: Payload received, including repeated fetches.
+        discarded: Payload bytes discarded: truncated responses or checksum mismatches.
+        files: Files completed.
+        retries: Requests repeated.
+        handed_over: Requests that the connection pool passed to the store's own client.
+        why: The reason for the last of them.
+        connections: Open connections.
+        jobs: Ranges fetched by the connection pool.
+        first_bytes: Responses by time to first byte: one count for each bound of
+            `podferry.sidecar.state.transfer_counters.FIRST_BYTE_BUCKETS`, the last one for longer times.
         first_byte_seconds: The sum of these times.
     """
 
@@ -51,23 +51,23 @@ class Transfer(msgspec.Struct):
 
 
 class DatasetStatus(msgspec.Struct):
-    """The prefetch of one dataset so far.
+    """The state of one dataset's prefetch.
 
     Attributes:
-        uri: Where the dataset lies.
+        uri: The dataset's location.
         path: Where the trainer reads it.
-        files: How many of it this pod is to have; bytes: their sum.
-        files_done: How many are whole in the stage.
-        bytes_done: How many are there, those of files that still grow included.
-        files_kept: How many of them an earlier start had already fetched.
+        files: Number of files for this pod; bytes: the sum of their sizes.
+        files_done: Files that are complete in the staging directory.
+        bytes_done: Bytes fetched, including those of partial files.
+        files_kept: Complete files that an earlier start had already fetched.
         seconds: From the first request to the last rename.
         digest: The digest of the selection, before any shard, once listed.
-        name: That of `dataset.NAME`; empty for the dataset that has none.
-        in_memory: Whether its files lie in memory; None before it has been looked at.
-        rate: Bytes a second: of the last seconds while it runs, then of the whole.
-        eta: Seconds that are left at this rate; None while nothing is known, and at the end.
-        volume_bytes: Size of the file system that holds the stage; volume_free: what of it is free.
-        transfer: What the store was asked for.
+        name: The NAME of `dataset.NAME`; empty for the unnamed dataset.
+        in_memory: Whether its files are in memory; None if not yet known.
+        rate: Bytes per second: over the last seconds while it runs, then the average.
+        eta: Seconds left at this rate; None if unknown, and at the end.
+        volume_bytes: Size of the staging directory's file system; volume_free: its free bytes.
+        transfer: Transfer counters.
     """
 
     uri: str
@@ -89,14 +89,13 @@ class DatasetStatus(msgspec.Struct):
 
 
 class RestoredStatus(msgspec.Struct, frozen=True):
-    """What the trainer resumes from.
+    """The checkpoint that the trainer resumes from.
 
     Attributes:
-        name: The checkpoint.
-        path: Relative to the checkpoint directory: its one file, its directory, or the stem that its files
-            share.
-        checkpoint, sequence, step, lineage, bytes: As the commit says.
-        seconds: How long it took.
+        name: The checkpoint's name.
+        path: Its file, its directory, or the common stem of its files, relative to the checkpoint directory.
+        checkpoint, sequence, step, lineage, bytes: As in the commit.
+        seconds: Duration of the restore.
     """
 
     name: str
@@ -110,7 +109,7 @@ class RestoredStatus(msgspec.Struct, frozen=True):
 
 
 class DurableCheckpoint(msgspec.Struct, frozen=True):
-    """One checkpoint that this agent made durable. Times are seconds since the epoch."""
+    """One checkpoint that this agent made durable. Times are Unix times in seconds."""
 
     name: str
     sequence: int
@@ -121,24 +120,23 @@ class DurableCheckpoint(msgspec.Struct, frozen=True):
 
 
 class CheckpointStatus(msgspec.Struct):
-    """The checkpoints so far.
+    """The state of the checkpoints.
 
     Attributes:
         uri: The destination.
         path: Where the trainer writes them.
-        lineage: Which attempts belong together.
-        durable: Those that this agent committed, oldest first.
-        pending: Names that are written or on their way.
+        lineage: The lineage of the run.
+        durable: Checkpoints that this agent committed, oldest first.
+        pending: Names that are being written or uploaded.
         pending_bytes: Their bytes.
-        pending_since: When the oldest of them that is whole became so, seconds since the epoch; None where
-            none is.
-        uploaded_bytes: Sent by this agent so far, what was sent again included.
-        referenced_bytes: Not sent, since an earlier commit has them.
-        upload_rate: Bytes a second of the last upload.
-        write_seconds: From the first to the last change of the newest checkpoint: what the trainer took.
-        fenced: Another agent has taken this lineage over: nothing of this one is committed any more.
-        problems: The last failure of each pending one, and that the volume is full where it is.
-        restored: What training resumed from, None where it starts anew.
+        pending_since: When the oldest complete one of them became complete, as Unix time in seconds, or None.
+        uploaded_bytes: Bytes sent by this agent, including repeated ones.
+        referenced_bytes: Bytes not sent because an earlier commit has them.
+        upload_rate: Bytes per second of the last upload.
+        write_seconds: From the first to the last change of the newest checkpoint: the trainer's write time.
+        fenced: Another agent has taken over this lineage: this one no longer commits.
+        problems: The last failure of each pending one, and whether the volume is full.
+        restored: The checkpoint that training resumed from, or None.
     """
 
     uri: str
@@ -158,14 +156,14 @@ class CheckpointStatus(msgspec.Struct):
 
 
 class OutputStatus(msgspec.Struct):
-    """The outputs so far.
+    """The state of the outputs.
 
     Attributes:
         uri: The destination.
         path: Where the trainer writes them.
-        files: How many are uploaded as they are now; bytes: their sum.
-        uploaded_at: When an upload last ended with nothing left to do, seconds since the epoch.
-        problems: What went wrong in the last upload.
+        files: Files whose current version is uploaded; bytes: the sum of their sizes.
+        uploaded_at: When an upload last ended with nothing left to do, as Unix time in seconds.
+        problems: Failures of the last upload.
     """
 
     uri: str
@@ -177,16 +175,16 @@ class OutputStatus(msgspec.Struct):
 
 
 class Status(msgspec.Struct):
-    """Everything that the agent tells.
+    """The agent's status.
 
     Attributes:
-        stage: How far it is.
-        datasets: The one without a name first, then by name; empty where the pod has none.
-        checkpoints, outputs: None where the pod has none.
+        stage: Its phase.
+        datasets: The unnamed one first, then by name.
+        checkpoints, outputs: None if the pod has none.
         problems: Why it refused.
-        retryable: Whether a new pod may fare better.
-        starts: How often the worker has been started in this pod.
-        started_at: Seconds since the epoch.
+        retryable: Whether a new pod may succeed.
+        starts: Number of starts of the worker in this pod.
+        started_at: Unix time in seconds.
     """
 
     stage: AgentPhase = AgentPhase.PLANNING

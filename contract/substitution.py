@@ -1,8 +1,8 @@
-"""Variables in annotations: `$(namespace)`, `$(rank)`, `$(inputs.NAME)` and the like.
+"""Substitutes variables in annotations: `$(namespace)`, `$(rank)`, `$(inputs.NAME)` and others.
 
-`$$(` stands for a literal `$(`, as in a Kubernetes container's command. What a variable stands for is put
-in as it is, never expanded again. Unlike Kubernetes, an unknown variable is an error: a dataset at a path
-with `$(rnak)` in it does not exist.
+`$$(` is a literal `$(`, as in a Kubernetes container's command. Values are inserted unchanged and never
+expanded again. Unlike in Kubernetes, an unknown variable is an error: a path with `$(rnak)` in it does not
+exist.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from podferry.contract.suggest import did_you_mean
 
 TOKEN = re.compile(r"\$\$\(|\$\((?P<name>[^()]*)\)|\$\(")
 INPUT_PREFIX = "inputs."
-KFP_SOURCE = "KFP gives it to the pods of its steps; this pod is none"
+KFP_SOURCE = "KFP sets it for the pods of its steps; this pod is not one"
 SOURCES = {
-    "namespace": "The admission request gives it",
+    "namespace": "The admission request sets it",
     "job": "It is the name of the owning Job, JobSet, TrainJob or PaddleJob; in KFP use $(pipeline), $(task)",
     "pipeline": KFP_SOURCE,
     "task": KFP_SOURCE,
-    "rank": "Indexed Jobs (completionMode: Indexed), JobSets and PaddleJobs give it; a JobSet of several "
-    "Jobs needs podferry.io/world besides",
+    "rank": "Indexed Jobs (completionMode: Indexed), JobSets and PaddleJobs set it; a JobSet of several "
+    "Jobs also needs podferry.io/world",
     "world": "It is the value of podferry.io/world",
     "inputs-hash": KFP_SOURCE,
 }
-"""Every variable but the inputs, and where its value comes from."""
+"""Every variable except the inputs, and where its value comes from."""
 
 
 class Variables(msgspec.Struct, frozen=True):
-    """What is known of one pod. None: this pod has no such value.
+    """The variables of one pod; None if it has no such value.
 
     Attributes:
         namespace: The pod's.
         job: Name of the owning Job, JobSet, TrainJob, PaddleJob.
         pipeline: KFP pipeline.
-        task: KFP task, with the inner pipelines that it lies in.
-        rank: This pod's number in its training, from 0.
-        world: How many pods the training has.
+        task: KFP task, with its inner pipelines.
+        rank: This pod's number in its training run, from 0.
+        world: Number of pods of the training run.
         inputs: KFP inputs as text.
-        inputs_hash: What tells apart two runs of one task, 12 hexadecimal digits.
+        inputs_hash: Distinguishes two runs of one task, 12 hexadecimal digits.
     """
 
     namespace: str | None = None
@@ -54,7 +54,7 @@ class Variables(msgspec.Struct, frozen=True):
     inputs_hash: str | None = None
 
     def get(self, name: str) -> str | None:
-        """The text of a variable, None where this pod has none."""
+        """The text of a variable, or None if this pod has none."""
         if name.startswith(INPUT_PREFIX):
             return self.inputs.get(name.removeprefix(INPUT_PREFIX))
         value: str | int | None = getattr(self, name.replace("-", "_")) if name in SOURCES else None
@@ -62,11 +62,10 @@ class Variables(msgspec.Struct, frozen=True):
 
 
 def expand(text: str, variables: Variables) -> str:
-    """Put the values in the place of the variables.
+    """Replace the variables with their values.
 
     Raises:
-        InvalidSpec: Unknown variables, those without a value in this pod, and a `$(` that nothing closes,
-            all at once.
+        InvalidSpec: All unknown variables, variables without a value in this pod, and unclosed `$(`.
     """
     found = list(TOKEN.finditer(text))
     InvalidSpec.raise_any(problem for match in found if (problem := _problem(match, variables)))
@@ -105,4 +104,4 @@ def _input_problem(token: str, name: str, variables: Variables) -> Problem:
         reason = "This step has no inputs" if variables.inputs_hash else KFP_SOURCE
         return Problem("the variable has no value in this pod", token, reason)
     known = f"Inputs with a value: {', '.join(sorted(variables.inputs))}"
-    return Problem("no input of that name has a value", token, did_you_mean(name, variables.inputs, known))
+    return Problem("no input of this name has a value", token, did_you_mean(name, variables.inputs, known))

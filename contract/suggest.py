@@ -1,4 +1,4 @@
-"""The nearest known word to a misspelled one."""
+"""Suggests the nearest known word for a misspelled one."""
 
 from __future__ import annotations
 

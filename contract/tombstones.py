@@ -1,9 +1,9 @@
-"""Which commits go where only the newest few are kept, and the record of a removal under way. Format 1.
+"""Retention: which commits to remove, and the tombstone of a removal in progress. Format 1.
 
-    <lineage>/.podferry/removing/<remover>.json       what is being removed, for as long as it is
+    <lineage>/.podferry/removing/<remover>.json       what is being removed, while it is
 
-The record is there before anything goes, and its remover takes it away when all is gone. Whoever uploads
-keeps clear of the names in it; whoever removes next finishes what a remover that was killed has settled.
+A tombstone is written before the first deletion, and deleted after the last. Uploads avoid the names in it;
+the next removal finishes what a killed one had settled.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from dataclasses import dataclass, field
 import msgspec
 
 from podferry.contract.commit import PRIVATE, Commit
-from podferry.contract.versioned_json import decode_document
+from podferry.contract.versioned_json import decode_document, encode_document
 
 FORMAT = 1
 TOMBSTONES = f"{PRIVATE}/removing"
 
 
 class Tombstone(msgspec.Struct, frozen=True):
-    """A removal under way.
+    """A removal in progress.
 
     Attributes:
         format: Version of this document.
-        remover: Who removes, unique to one life of it.
-        planned: Objects that may go, relative to the lineage, and their bytes. Nobody else touches them.
-        settled: Objects that go unless a commit lists them, seen to be up for removal after they had been
-            planned in writing: what is left of them, anybody may remove.
+        remover: Id of the remover, unique to one process.
+        planned: Objects to delete, relative to the lineage, and their bytes. Only the remover touches them.
+        settled: Objects to delete unless a commit lists them, confirmed after they had been written as
+            planned: anyone may delete what is left of them.
     """
 
     format: int
@@ -39,14 +39,14 @@ class Tombstone(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class RemovalPlan:
-    """What is to go.
+    """What to remove.
 
     Attributes:
-        going: Commits, oldest first.
-        objects: What no other commit lists then: names relative to the lineage, and their bytes.
+        commits: Commits, oldest first.
+        objects: Objects that no remaining commit lists: names relative to the lineage, and their bytes.
     """
 
-    going: tuple[Commit, ...] = ()
+    commits: tuple[Commit, ...] = ()
     objects: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -55,49 +55,48 @@ class RemovalPlan:
         return sum(self.objects.values())
 
     def within(self, earlier: RemovalPlan) -> RemovalPlan:
-        """What both plans have."""
-        numbers = {commit.sequence for commit in earlier.going}
+        """The intersection of two plans."""
+        numbers = {commit.sequence for commit in earlier.commits}
         return RemovalPlan(
-            tuple(commit for commit in self.going if commit.sequence in numbers),
+            tuple(commit for commit in self.commits if commit.sequence in numbers),
             {name: size for name, size in self.objects.items() if name in earlier.objects},
         )
 
 
 def plan_removal(
-    commits: Iterable[Commit], whole: Collection[int], keep: int, protected: Collection[str] = ()
+    commits: Iterable[Commit], complete: Collection[int], keep: int, protected: Collection[str] = ()
 ) -> RemovalPlan:
-    """What goes where the newest `keep` whole commits stay.
+    """Plan the removal of all but the newest `keep` complete commits.
 
-    The number counts whole ones: a damaged commit among the newest stays, and takes no whole one's place. So
-    the last good one is never among those that go, whatever the number.
+    Only complete commits count: a damaged one among the newest stays in addition. So the last good commit is
+    never removed.
 
     Args:
-        commits: All of a lineage; one that is left out would lose its data.
-        whole: Numbers of commits whose data is all there, at least of the newest `keep` such.
-        keep: From 1.
-        protected: Names or folders of checkpoints that stay besides.
+        commits: All commits of a lineage; an omitted one would lose its data.
+        complete: Sequence numbers of commits with all their data, including at least the newest `keep` such.
+        keep: At least 1.
+        protected: Names or folders of checkpoints to keep in addition.
     """
     ordered = sorted(commits, key=lambda commit: commit.sequence)
-    good = [commit.sequence for commit in ordered if commit.sequence in whole]
+    good = [commit.sequence for commit in ordered if commit.sequence in complete]
     if len(good) < max(keep, 1):
         return RemovalPlan()
     oldest = good[-max(keep, 1)]
-    going = tuple(
+    removed = tuple(
         commit
         for commit in ordered
         if commit.sequence < oldest and commit.name not in protected and commit.checkpoint not in protected
     )
-    numbers = {commit.sequence for commit in going}
+    numbers = {commit.sequence for commit in removed}
     kept = listed_objects(commit for commit in ordered if commit.sequence not in numbers)
-    return RemovalPlan(
-        going, {name: size for name, size in listed_objects(going).items() if name not in kept}
-    )
+    objects = {name: size for name, size in listed_objects(removed).items() if name not in kept}
+    return RemovalPlan(removed, objects)
 
 
 def listed_objects(commits: Iterable[Commit]) -> dict[str, int]:
-    """All data that commits list, by its name relative to the lineage, and its bytes.
+    """All data objects that commits list: names relative to the lineage, and their bytes.
 
-    Records are no data, whatever a commit says.
+    Records under `.podferry` never count as data.
     """
     return {
         file.object: file.size
@@ -108,20 +107,20 @@ def listed_objects(commits: Iterable[Commit]) -> dict[str, int]:
 
 
 def tombstone_name(remover: str) -> str:
-    """Where a removal's record lies, relative to the lineage."""
+    """The name of a tombstone, relative to the lineage."""
     return f"{TOMBSTONES}/{remover}.json"
 
 
-def encode_tombstone(removing: Tombstone) -> bytes:
-    """The record as indented JSON: people read it in a bucket's browser."""
-    return msgspec.json.format(msgspec.json.encode(removing), indent=1)
+def encode_tombstone(tombstone: Tombstone) -> bytes:
+    """The tombstone as indented JSON, readable in a bucket's browser."""
+    return encode_document(tombstone)
 
 
 def decode_tombstone(data: bytes, source: str) -> Tombstone:
-    """Read a record.
+    """Read a tombstone.
 
     Raises:
         FormatTooNew: Written by a later podferry.
-        Corrupt: No such record.
+        Corrupt: Not a tombstone.
     """
     return decode_document(data, Tombstone, FORMAT, source)

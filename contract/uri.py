@@ -1,7 +1,7 @@
-"""Where data lies: `scheme://bucket/key?option=value`, parsed once.
+"""Parses URIs of data: `scheme://bucket/key?option=value`.
 
-Object keys may hold any character, so only the three that would end the key are escaped in a URI:
-`%23` is `#`, `%3F` is `?`, `%25` is `%`. Everything else stands as it is.
+Object keys may contain any character, so only the three that would end the key are escaped in a URI:
+`%23` is `#`, `%3F` is `?`, `%25` is `%`. Everything else is literal.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ OPTIONS = {"engine": ENGINES}
 
 
 def escape(text: str) -> str:
-    """A key as it stands in a URI."""
+    """Escape a key for a URI."""
     return "".join(ESCAPES.get(character, character) for character in text)
 
 
 def unescape(text: str) -> str:
-    """A URI's path as the key that it names."""
+    """The key of a URI's path."""
     return UNESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 class Uri(msgspec.Struct, frozen=True, order=True):
-    """A place in a store.
+    """A location in a store.
 
     Attributes:
         scheme: Lower case, without `://`.
         bucket: Bucket, container or `host:port`; empty for local files.
         key: The key or prefix below it, without a slash at either end; for local files the absolute path
             without its leading slash.
-        options: How to reach it, sorted: only `engine` is known.
+        options: How to access it, sorted: only `engine` is known.
     """
 
     scheme: str
@@ -51,7 +51,7 @@ class Uri(msgspec.Struct, frozen=True, order=True):
         return f"{self.scheme}://{self.bucket}/{escape(self.key)}" + (f"?{query}" if query else "")
 
     def __truediv__(self, name: str) -> Uri:
-        """The place of `name` below this one."""
+        """The location of `name` below this one."""
         key = "/".join(part for part in (self.key, name.strip("/")) if part)
         return msgspec.structs.replace(self, key=key)
 
@@ -62,7 +62,7 @@ class Uri(msgspec.Struct, frozen=True, order=True):
 
     @property
     def parent(self) -> Uri:
-        """The place above; the bucket is its own parent."""
+        """The location above; the bucket is its own parent."""
         return msgspec.structs.replace(self, key=self.key.rpartition("/")[0])
 
     @property
@@ -72,7 +72,7 @@ class Uri(msgspec.Struct, frozen=True, order=True):
 
     @property
     def engine(self) -> str | None:
-        """The engine that the URI asks for, if any."""
+        """The engine that the URI requests, if any."""
         return dict(self.options).get("engine")
 
 
@@ -80,7 +80,7 @@ def parse_uri(text: str) -> Uri:
     """Parse `scheme://bucket/key`, or an absolute path of local files.
 
     Raises:
-        InvalidSpec: All that is wrong with the text, at once.
+        InvalidSpec: Everything that is wrong with the text.
     """
     text = text.strip()
     if text.startswith("/"):
@@ -90,20 +90,20 @@ def parse_uri(text: str) -> Uri:
         raise InvalidSpec.of(
             "not a URI", repr(text), "Write scheme://bucket/path, for example s3://datasets/digits"
         )
-    place, _, query = rest.partition("?")
-    bucket, _, path = place.partition("/")
-    problems = [*_place_problems(text, scheme, bucket, path), *_option_problems(query)]
+    location, _, query = rest.partition("?")
+    bucket, _, path = location.partition("/")
+    problems = [*_location_problems(text, scheme, bucket, path), *_option_problems(query)]
     InvalidSpec.raise_any(problems)
     options = tuple(sorted(_options(query)))
     return Uri(scheme, bucket, unescape(path).strip("/"), options)
 
 
-def _place_problems(text: str, scheme: str, bucket: str, path: str) -> list[Problem]:
+def _location_problems(text: str, scheme: str, bucket: str, path: str) -> list[Problem]:
     if "#" in bucket + path:
-        return [Problem("a fragment does not belong here", repr(text), "Write %23 where the key holds a #")]
+        return [Problem("a fragment is not allowed here", repr(text), "Write %23 for a # in the key")]
     if scheme == "file":
         remedy = "Write file:///absolute/path"
-        return [Problem("a file URI names no host", repr(text), remedy)] if bucket else []
+        return [Problem("a file URI must not name a host", repr(text), remedy)] if bucket else []
     return (
         [] if bucket else [Problem("the URI names no bucket", repr(text), f"Write {scheme}://BUCKET/{path}")]
     )

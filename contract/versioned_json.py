@@ -1,4 +1,4 @@
-"""Reading our own JSON documents: the format's version first, then the rest."""
+"""Codec of versioned JSON documents: checks the format number first, then decodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from podferry.contract.errors import Corrupt, FormatTooNew, Problem
 
 T = TypeVar("T")
 CHECKSUM_FIELD = re.compile(rb',\n "sha256": "([0-9a-f]{64})"\n}\Z')
-"""The last field of a sealed document: the SHA-256 of all before its comma."""
+"""The last field of a checksummed document: the SHA-256 of everything before its comma."""
 
 
 class _Versioned(msgspec.Struct):
@@ -24,13 +24,13 @@ def decode_document(data: bytes, kind: type[T], newest: int, source: str) -> T:
 
     Args:
         data: UTF-8 JSON of an object with an integer `format`.
-        kind: What it should be.
+        kind: Its type.
         newest: The newest format that this podferry reads.
-        source: Where it came from, for messages.
+        source: Its origin, for messages.
 
     Raises:
         FormatTooNew: Its format is above `newest`.
-        Corrupt: It is no such document.
+        Corrupt: Not such a document.
     """
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.__name__).lower()
     try:
@@ -49,30 +49,35 @@ def decode_document(data: bytes, kind: type[T], newest: int, source: str) -> T:
         ) from error
 
 
-def encode_checksummed(document: msgspec.Struct) -> bytes:
-    """Indented JSON, as people read it in a bucket's browser, with the SHA-256 of what stands before it.
+def encode_document(document: msgspec.Struct) -> bytes:
+    """Indented JSON, readable in a bucket's browser."""
+    return msgspec.json.format(msgspec.json.encode(document), indent=1)
 
-    A bit that flips on the way in a name or a number would often leave a document that can be read.
+
+def encode_checksummed(document: msgspec.Struct) -> bytes:
+    """Indented JSON, readable in a bucket's browser, with the SHA-256 of everything before the checksum.
+
+    A bit flipped in transit, in a name or a number, would often leave a valid document.
     """
-    body = msgspec.json.format(msgspec.json.encode(document), indent=1).removesuffix(b"\n}")
+    body = encode_document(document).removesuffix(b"\n}")
     return body + b',\n "sha256": "' + hashlib.sha256(body).hexdigest().encode() + b'"\n}'
 
 
 def decode_checksummed(data: bytes, kind: type[T], newest: int, source: str) -> T:
-    """As `decode_document`, for one that is sealed.
+    """Like `decode_document`, and verify the checksum.
 
     Raises:
         FormatTooNew: Its format is above `newest`.
-        Corrupt: It is no such document, or not as it was written.
+        Corrupt: Not such a document, or its checksum is missing or wrong.
     """
-    seal = CHECKSUM_FIELD.search(data)
-    if seal is not None and hashlib.sha256(data[: seal.start()]).hexdigest().encode() != seal[1]:
-        raise _broken(source, "its bytes do not give its sha256")
+    checksum = CHECKSUM_FIELD.search(data)
+    if checksum is not None and hashlib.sha256(data[: checksum.start()]).hexdigest().encode() != checksum[1]:
+        raise _damaged(source, "its bytes do not match its sha256")
     found = decode_document(data, kind, newest, source)
-    if seal is None:
-        raise _broken(source, "its sha256 is missing or misplaced")
+    if checksum is None:
+        raise _damaged(source, "its sha256 is missing or misplaced")
     return found
 
 
-def _broken(source: str, measured: str) -> Corrupt:
-    return Corrupt.of(f"{source} is not as it was written", measured, "Restore the document from a copy")
+def _damaged(source: str, measured: str) -> Corrupt:
+    return Corrupt.of(f"{source} is damaged", measured, "Restore the document from a copy")

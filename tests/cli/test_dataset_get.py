@@ -72,7 +72,11 @@ def test_it_is_refused_before_a_byte_moves(podferry, digits, tmp_path, monkeypat
     ("words", "code", "said"),
     [
         (["memory://digits/v1"], 2, "DIRECTORY"),
-        (["memory://digits/v1", "x", "--shard", "4/4"], 1, "--shard: a part that the dataset does not have"),
+        (
+            ["memory://digits/v1", "x", "--shard", "4/4"],
+            1,
+            "--shard: the shard's rank is not below its count",
+        ),
         (["memory://digits/v1", "x", "--include", "{a,b}"], 1, "braces are not expanded"),
         (["memory://digits/v1", "x", "--include", "*.jpg"], 1, "none of 4 files is one of *.jpg"),
         (["memory://digits/v2", "x"], 1, "Did you mean memory://digits/v1?"),

@@ -54,7 +54,7 @@ def test_annotations_alone(podferry):
 def test_an_unknown_size_is_a_note(podferry):
     said = podferry("explain", "--annotation", "dataset=s3://b/d")
     assert said.code == 0
-    assert "note: no memory sum: nothing says how large the dataset is" in said.out
+    assert "note: no memory sum: the size of the dataset is unknown" in said.out
 
 
 def test_a_jobset_of_several_jobs_needs_the_world_for_a_rank(podferry, tmp_path):
@@ -66,7 +66,7 @@ def test_a_jobset_of_several_jobs_needs_the_world_for_a_rank(podferry, tmp_path)
     (tmp_path / "pod.yaml").write_text(text)
     said = podferry("explain", "-f", tmp_path / "pod.yaml")
     assert (said.code, said.err.count("\n")) == (1, 1)
-    assert "a JobSet of several Jobs needs podferry.io/world besides" in said.err
+    assert "a JobSet of several Jobs also needs podferry.io/world" in said.err
     (tmp_path / "pod.yaml").write_text(
         text.replace("dataset-size: 4Gi", 'dataset-size: 4Gi, podferry.io/world: "8"')
     )

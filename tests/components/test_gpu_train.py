@@ -173,7 +173,7 @@ def test_all_slips_are_told_at_once() -> None:
     assert "Did you mean 'checkpoint_size'?" in said
     for what in ("podferry.io/checkpoint-path", "podferry.io/shm-size", "gpus:", "memory:", "accelerator:"):
         assert what in said
-    assert "podferry.io/dataset: no input of that name has a value" in said
+    assert "podferry.io/dataset: no input of this name has a value" in said
     assert "podferry.io/restore is set without podferry.io/checkpoints" in said
 
 
@@ -253,7 +253,7 @@ def test_resources_may_be_dynamic_and_memory_may_be_spelt_as_kubernetes_does() -
 
 def test_every_key_has_a_sample_that_is_right() -> None:
     assert list(SAMPLES) == list(KEYS)
-    spec = read_annotations({KEYS[name].full: text for name, text in SAMPLES.items()})
+    spec = read_annotations({KEYS[name].annotation: text for name, text in SAMPLES.items()})
     assert spec is not None
     assert len(spec.datasets) == 1
 

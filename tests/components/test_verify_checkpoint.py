@@ -88,7 +88,7 @@ def test_named_lineages_are_looked_at_alone(destination: str, train: Train) -> N
     assert one.lineage == "trial"
     with pytest.raises(Unsafe, match="missing has no committed checkpoint"):
         verify(Question(destination, lineages=("missing",)))
-    with pytest.raises(Unsafe, match="no plain path segment"):
+    with pytest.raises(Unsafe, match="not a plain path segment"):
         verify(Question(destination, lineages=("../other",)))
 
 

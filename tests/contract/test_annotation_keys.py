@@ -124,7 +124,7 @@ def test_names_go_with_the_keys_of_a_dataset_alone() -> None:
     known = known_keys(["dataset.train", "grace.val", "include.No", "medium.test-2", "colour"])
     named = [full for full in known if "." in full]
     assert {name for _, name in map(split_key, named)} == {"train", "val", "test-2"}
-    assert {key for key, _ in map(split_key, named)} == {key.name for key in ALL_KEYS if key.named}
+    assert {key for key, _ in map(split_key, named)} == {key.name for key in ALL_KEYS if key.per_dataset}
     assert [full for full in known if full.startswith("shard")] == [
         "shard",
         "shard.test-2",
@@ -138,7 +138,7 @@ def test_the_table_is_whole() -> None:
     assert len(KEYS) == len(ALL_KEYS)
     assert not STAMPS & set(KEYS)
     for key in ALL_KEYS:
-        assert key.full == f"podferry.io/{key.name}"
+        assert key.annotation == f"podferry.io/{key.name}"
         assert key.help
         assert "\n" not in key.help
         assert not key.help.endswith(".")

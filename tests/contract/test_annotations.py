@@ -24,7 +24,7 @@ from podferry.contract.substitution import Variables
 CASES_DIR = Path(__file__).parent / "annotation_cases"
 CASES = sorted(path.stem for path in CASES_DIR.glob("*.yaml"))
 PREFIX = "podferry.io/"
-NAMED = [f"{key.name}.{name}" for key in KEYS.values() if key.named for name in ("a", "b-2")]
+NAMED = [f"{key.name}.{name}" for key in KEYS.values() if key.per_dataset for name in ("a", "b-2")]
 ANY_KEY = st.sampled_from([f"{PREFIX}{name}" for name in (*KEYS, *NAMED, "dataset.B", "grace.a", "include.")])
 
 

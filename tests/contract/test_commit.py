@@ -82,8 +82,8 @@ def test_a_flipped_bit_makes_it_corrupt(at: int, bit: int) -> None:
         decode_commit(bytes(data), "x")
 
 
-def test_a_commit_without_its_seal_is_corrupt() -> None:
-    with pytest.raises(Corrupt, match=r"not as it was written.*sha256 is missing"):
+def test_a_commit_without_its_checksum_is_corrupt() -> None:
+    with pytest.raises(Corrupt, match=r"is damaged.*sha256 is missing"):
         decode_commit(msgspec.json.encode(COMMIT), "x")
 
 

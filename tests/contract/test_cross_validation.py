@@ -14,7 +14,7 @@ CHECKPOINTS = CheckpointSpec("s3://b/c")
 @pytest.mark.parametrize(
     ("world", "rank", "said"),
     [
-        (4, None, "nothing says which of them this pod is (4). Train in an Indexed Job"),
+        (4, None, "this pod has no rank (world 4). Train in an Indexed Job"),
         (4, 4, "is not above the pod's rank, which counts from 0 (world 4, rank 4)"),
         (4, 3, None),
         (1, None, None),

@@ -44,8 +44,8 @@ def test_the_largest_go_to_disk_until_the_rest_fits(bound: int, on_disk: str) ->
 def test_the_reason_has_its_numbers() -> None:
     spec = FerrySpec((dataset("images", 80 * GIB), dataset("labels", GIB)))
     assert resolve_medium(spec, 64 * GIB).reasons == (
-        "podferry.io/medium.images: disk: with it in memory the sidecar needs 83.2 GiB, allowed are 64.0 GiB",
-        "podferry.io/medium.labels: memory: the sidecar needs 1.9 GiB, allowed are 64.0 GiB",
+        "podferry.io/medium.images: disk: in memory, the sidecar needs 83.2 GiB; 64.0 GiB are allowed",
+        "podferry.io/medium.labels: memory: the sidecar needs 1.9 GiB; 64.0 GiB are allowed",
     )
 
 

@@ -248,12 +248,12 @@ def test_a_part_needs_an_even_share_with_slack(size: int, files: int, count: int
     spec = DatasetSpec(f"s3://b/d#bytes={size}&files={files}", shard=Shard(0, count))
     part = ListedSize(-(-size // count), -(-files // count))
     assert dataset_volume_of(spec).bytes == dataset_volume_of(spec, part).bytes
-    assert (f"an even part of {count}" in dataset_volume_of(spec).why) is (count > 1)
+    assert (f"an even shard of {count}" in dataset_volume_of(spec).why) is (count > 1)
 
 
 def test_packed_bytes_do_not_size_what_is_unpacked() -> None:
     spec = DatasetSpec("s3://b/d#bytes=5&files=1", name="tars", unpack=Unpack.ALWAYS)
-    with pytest.raises(InvalidSpec, match=r"Write podferry.io/dataset-size.tars"):
+    with pytest.raises(InvalidSpec, match=r"Set podferry.io/dataset-size.tars to"):
         memory_sum(FerrySpec((spec,)))
     with pytest.raises(InvalidSpec):
         memory_sum(FerrySpec((spec,)), {"tars": ListedSize(5, 1)})

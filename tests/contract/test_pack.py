@@ -63,7 +63,7 @@ def test_an_index_that_cannot_be_true_is_corrupt(files: tuple[PackedFile, ...]) 
 
 @pytest.mark.parametrize("name", ["../shard.tar", "/shard.tar", "a//b"])
 def test_a_shard_lies_beside_its_index(name: str) -> None:
-    with pytest.raises(Corrupt, match="no plain relative path"):
+    with pytest.raises(Corrupt, match="not a plain relative path"):
         decode_index(encode_index(PackIndex("", (msgspec.structs.replace(SHARD, name=name),))), "x")
 
 
@@ -72,8 +72,8 @@ def test_all_shards_that_differ_are_named() -> None:
     with pytest.raises(Changed) as caught:
         check_shards(two, [Entry("other.tar", 1)], "s3://b/d")
     assert [problem.measured for problem in caught.value.problems] == [
-        "shard-00000.tar: not there; 3,072 bytes are listed",
-        "other.tar: 1 bytes; 3,072 bytes are listed",
+        "shard-00000.tar: not found; the index lists 3,072 bytes",
+        "other.tar: 1 bytes; the index lists 3,072 bytes",
     ]
 
 

@@ -44,7 +44,7 @@ def test_whole_quantities_are_their_bytes(number: int, suffix: str) -> None:
     if count <= MAX_BYTES:
         assert parse_bytes(f"{number}{suffix}") == count
     else:
-        with pytest.raises(InvalidSpec, match="beyond what Kubernetes counts"):
+        with pytest.raises(InvalidSpec, match="exceeds the largest Kubernetes quantity"):
             parse_bytes(f"{number}{suffix}")
 
 

@@ -48,7 +48,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     assert len(caught.value.problems) == 4
     for part in (
         "not a URI",
-        "sha256 in a dataset's reference is malformed",
+        "sha256 in the dataset reference is malformed",
         "Did you mean 'bytes'?",
         "files",
     ):

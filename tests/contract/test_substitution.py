@@ -50,7 +50,7 @@ def test_any_text_expands_or_is_refused(text: str) -> None:
         ("$(zzzzzz)", "Known: namespace, job"),
         ("$(pod)", "unknown variable"),
         ("$()", "unknown variable"),
-        ("$(inputs.lrr)", "no input of that name has a value ($(inputs.lrr)). Did you mean 'lr'?"),
+        ("$(inputs.lrr)", "no input of this name has a value ($(inputs.lrr)). Did you mean 'lr'?"),
         ("$(inputs.xyz)", "Inputs with a value: data, lr."),
         ("a $(rank", "a variable is not closed"),
         ("$((rank)", "a variable is not closed"),

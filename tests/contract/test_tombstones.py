@@ -35,24 +35,24 @@ HISTORIES = st.lists(st.sets(OBJECTS, min_size=1), max_size=8).map(
 def test_what_stays_is_whole_and_enough(commits, whole, keep, protected):
     names = {f"step-{number}" for number in protected}
     plan = plan_removal(commits, whole, keep, names)
-    going = {one.sequence for one in plan.going}
+    going = {one.sequence for one in plan.commits}
     kept = [one for one in commits if one.sequence not in going]
     good = [one.sequence for one in commits if one.sequence in whole]
     assert set(good[-keep:]).isdisjoint(going)
     assert not going or len([one for one in kept if one.sequence in whole]) >= keep
     assert not going or max(going) < good[-keep]
-    assert not names & {one.name for one in plan.going}
+    assert not names & {one.name for one in plan.commits}
     assert plan.objects.keys().isdisjoint(listed_objects(kept))
     assert plan.objects.keys() | listed_objects(kept).keys() == listed_objects(commits).keys()
-    assert [one.sequence for one in plan.going] == sorted(going)
+    assert [one.sequence for one in plan.commits] == sorted(going)
     assert plan.bytes == 10 * len(plan.objects)
 
 
 def test_damaged_ones_take_no_whole_ones_place():
     commits = [commit(number, f"c{number}/w") for number in range(1, 6)]
-    assert [one.sequence for one in plan_removal(commits, {1, 2, 3}, 2).going] == [1]
-    assert [one.sequence for one in plan_removal(commits, {1, 2, 3, 4, 5}, 2).going] == [1, 2, 3]
-    assert [one.sequence for one in plan_removal(commits, {2, 4}, 2).going] == [1]
+    assert [one.sequence for one in plan_removal(commits, {1, 2, 3}, 2).commits] == [1]
+    assert [one.sequence for one in plan_removal(commits, {1, 2, 3, 4, 5}, 2).commits] == [1, 2, 3]
+    assert [one.sequence for one in plan_removal(commits, {2, 4}, 2).commits] == [1]
 
 
 def test_fewer_whole_ones_than_asked_for_all_stay():
@@ -65,7 +65,7 @@ def test_fewer_whole_ones_than_asked_for_all_stay():
 def test_a_protected_one_stays_by_name_or_folder_with_its_data():
     commits = [commit(1, "a/w"), commit(2, "b/w"), commit(3, "c/w"), commit(4, "d/w")]
     plan = plan_removal(commits, {1, 2, 3, 4}, 1, {"step-1", "step-2-02"})
-    assert ([one.sequence for one in plan.going], plan.objects) == ([3], {"c/w": 10})
+    assert ([one.sequence for one in plan.commits], plan.objects) == ([3], {"c/w": 10})
 
 
 def test_a_record_is_never_data():

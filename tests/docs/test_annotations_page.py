@@ -12,7 +12,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "annotations.md"
 
 def table() -> str:
     rows = [
-        f"| `{key.name}`{', `.NAME`' if key.named else ''} | {key.default} | {key.help} |"
+        f"| `{key.name}`{', `.NAME`' if key.per_dataset else ''} | {key.default} | {key.help} |"
         for key in KEYS.values()
     ]
     return "\n".join(["| key | default | meaning |", "|---|---|---|", *rows])

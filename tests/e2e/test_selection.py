@@ -176,7 +176,7 @@ def test_a_dataset_on_disk_takes_no_memory(stories: Told[Ended]) -> None:
 
 def test_what_the_policy_does_not_allow_in_memory_goes_to_disk(stories: Told[Ended]) -> None:
     answer, outcome = stories["automatic"]
-    assert "podferry.io/medium: disk: with it in memory the sidecar needs" in answer.errors
+    assert "podferry.io/medium: disk: in memory, the sidecar needs" in answer.errors
     assert_unharmed(outcome)
     assert "medium" not in volumes(outcome.pod)["podferry-data"]
     assert sizes(seen(outcome.pod)["PODFERRY_DATASET"]) == {name: len(data) for name, data in VAL.items()}

@@ -25,7 +25,7 @@ def test_all_that_is_wrong(wishing: Callable[..., Any], policy: Policy) -> None:
     pod = wishing(datset="x", keep_local="y")
     assert [problem.what for problem in template_problems(job(pod), TEAM, policy)] == [
         "podferry.io/datset: unknown annotation",
-        "podferry.io/keep-local: no whole number of 0 or more",
+        "podferry.io/keep-local: not an integer of 0 or more",
         "podferry.io/keep-local is set without podferry.io/checkpoints",
     ]
 

@@ -117,18 +117,18 @@ class GarbageCollector:
             parts: Whether the parts of ranks protect what they name.
         """
         first = await look()
-        if not first.going and not first.objects and not self._settled:
+        if not first.commits and not first.objects and not self._settled:
             return first
         await self._write_down(first.objects)
         plan = (await look()).within(first)
         self._settled |= plan.objects
         await self._write_down({})
-        await self._store.delete(commit_name(commit.sequence) for commit in plan.going)
+        await self._store.delete(commit_name(commit.sequence) for commit in plan.commits)
         gone = await self._sweep(self._settled, parts=parts)
         # Forgotten first: if the answer to this is lost, others may write under these names again.
         self._settled = {}
         await self._store.delete([tombstone_name(self._name)])
-        return RemovalPlan(plan.going, gone)
+        return RemovalPlan(plan.commits, gone)
 
     async def unfinished(self) -> dict[str, int]:
         """What removers that were killed have left: names that nothing lists, and their bytes."""

@@ -40,6 +40,6 @@ class Retention:
         except FerryError as error:
             log.warning("old checkpoints were not removed at the destination", reason=str(error))
             return
-        if removal.going:
-            names = [gone.name for gone in removal.going]
+        if removal.commits:
+            names = [gone.name for gone in removal.commits]
             log.info("old checkpoints removed at the destination", names=names, bytes=removal.bytes)

@@ -44,7 +44,7 @@ def test_problems_name_options():
     with pytest.raises(InvalidSpec) as caught:
         spec(dataset={"": "/data", "test": "/t"}, shard={"test": "3/3"}, unpack="sometimes")
     text = str(caught.value)
-    assert "--shard test=: a part that the dataset does not have" in text
+    assert "--shard test=: the shard's rank is not below its count" in text
     assert "--unpack: none of auto, never or always" in text
     with pytest.raises(InvalidSpec, match="--dataset test= is empty"):
         spec(dataset={"": "/data", "test": " "})

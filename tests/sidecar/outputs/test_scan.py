@@ -55,7 +55,7 @@ def test_what_is_no_file_of_the_trainers_is_named_and_left_out(tmp_path):
         "names below .podferry are podferry's own and not uploaded ('.podferry'). Choose another name.",
         "symbolic links are not uploaded ('dir', 'latest', 'run'). Write a copy where the file is wanted.",
         "what is no regular file is not uploaded ('pipe', 'socket'). Keep sockets and pipes elsewhere.",
-        "the name holds control characters ('bad\\nname'). Exclude it or rename it at its source.",
+        "the name contains control characters ('bad\\nname'). Exclude it or rename it at its source.",
     ]
 
 

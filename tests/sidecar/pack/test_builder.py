@@ -433,8 +433,8 @@ def lying(index, **changes):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"name": "../x"}, "no plain relative path"),
-        ({"name": "/etc/passwd"}, "no plain relative path"),
+        ({"name": "../x"}, "not a plain relative path"),
+        ({"name": "/etc/passwd"}, "not a plain relative path"),
         ({"name": "0/005.jpg"}, "lists a name twice"),
         ({"name": "1"}, "both a file and a directory"),
         ({"offset": 2000}, "does not lie within"),

@@ -103,7 +103,7 @@ def place():
 
 async def test_the_oldest_go_and_what_is_referenced_stays(place):
     gone = await place.remover().remove(2)
-    assert ([one.sequence for one in gone.going], gone.objects) == ([1, 2], {"a/w": 3, "b/w": 3})
+    assert ([one.sequence for one in gone.commits], gone.objects) == ([1, 2], {"a/w": 3, "b/w": 3})
     assert place.sequences == [3, 4]
     assert place.data == {"a/frozen", "c/w", "d/w"}
     assert (await place.remover().remove(1)).objects == {"a/frozen": 8, "c/w": 3}
@@ -121,7 +121,7 @@ async def test_every_commit_goes_before_any_data(place):
 
 async def test_a_plan_changes_nothing(place):
     before = dict(place.objects)
-    assert [one.sequence for one in (await place.remover().plan(1)).going] == [1, 2, 3]
+    assert [one.sequence for one in (await place.remover().plan(1)).commits] == [1, 2, 3]
     assert before == place.objects
 
 
