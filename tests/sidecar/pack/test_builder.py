@@ -437,10 +437,10 @@ def lying(index, **changes):
         ({"name": "/etc/passwd"}, "not a plain relative path"),
         ({"name": "0/005.jpg"}, "lists a name twice"),
         ({"name": "1"}, "both a file and a directory"),
-        ({"offset": 2000}, "does not lie within"),
-        ({"size": 1 << 50}, "does not lie within"),
-        ({"size": -1}, "does not lie within"),
-        ({"offset": -5}, "does not lie within"),
+        ({"offset": 2000}, "is not within"),
+        ({"size": 1 << 50}, "is not within"),
+        ({"size": -1}, "is not within"),
+        ({"offset": -5}, "is not within"),
     ],
 )
 async def test_an_index_that_lies_is_corrupt(site, changes, words):
