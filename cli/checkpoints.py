@@ -157,5 +157,5 @@ def _describe(commit: Commit, store: LineageStore) -> list[tuple[str, str]]:
         ("created", commit.created.isoformat(timespec="seconds")),
         ("world", str(commit.world)),
         ("run", commit.run or "-"),
-        ("writer", commit.writer),
+        ("writer", commit.agent_id),
     ]

@@ -104,14 +104,14 @@ async def _collect_all(
 
 async def _collect(collector: GarbageCollector, request: GcOptions) -> GcResult:
     """Process one lineage; its problems do not stop the others."""
-    result = GcResult(collector.lineage)
+    result = GcResult(collector.store.lineage)
     unfinished: dict[str, int] = {}
     try:
         if request.keep is not None:
             plan = await (collector.remove if request.delete else collector.plan)(request.keep)
-            result.items += _commit_items(collector.lineage, plan)
+            result.items += _commit_items(collector.store.lineage, plan)
             unfinished = await (collector.finish if request.delete else collector.unfinished)()
-            result.items += _items(collector.lineage, "left by an interrupted removal", unfinished)
+            result.items += _items(collector.store.lineage, "left by an interrupted removal", unfinished)
         if request.uncommitted:
             await _collect_uncommitted(collector, request, result, unfinished)
     except PermanentError as error:
@@ -129,8 +129,8 @@ async def _collect_uncommitted(
         data = {name: size for name, size in orphans.data.items() if name not in reported}
         orphans = Orphans(data, orphans.records)
         if not request.force:
-            result.problems += await active_agents(collector.reader.store)
-    result.items += _orphan_items(collector.lineage, orphans)
+            result.problems += await active_agents(collector.store)
+    result.items += _orphan_items(collector.store.lineage, orphans)
 
 
 @asynccontextmanager

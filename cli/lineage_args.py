@@ -152,7 +152,7 @@ async def read_history(reader: CommitReader, limit: int | None = None) -> Lineag
             commits.append(await reader.read(number))
         except PermanentError as error:
             problems[number] = error.problems
-    return LineageHistory(reader.lineage, tuple(sequences), tuple(commits), problems)
+    return LineageHistory(reader.store.lineage, tuple(sequences), tuple(commits), problems)
 
 
 def check_argument_count(arguments: tuple[str, ...]) -> tuple[str, ...]:

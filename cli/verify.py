@@ -124,9 +124,9 @@ async def _verify_lineages(
         if verdict.commit is None:
             return verdict
         async with slots:
-            return verdict.with_problems(await by_lineage[verdict.lineage].flaws(verdict.commit))
+            return verdict.with_problems(await by_lineage[verdict.lineage].missing_objects(verdict.commit))
 
-    by_lineage = {reader.lineage: reader for reader in readers}
+    by_lineage = {reader.store.lineage: reader for reader in readers}
     readable = [verdict for reader in readers for verdict in _read_verdicts(await read_history(reader))]
     verdicts = await asyncio.gather(*map(check_objects, readable))
     return await _check_contents(by_lineage, verdicts, on_progress) if deep else verdicts
@@ -156,7 +156,9 @@ async def _check_contents(
         on_progress(done, total)
 
     verifier = ContentVerifier(add_bytes)
-    found = await asyncio.gather(*(verifier.flaw(readers[key[0]].store, file) for key, file in files.items()))
+    found = await asyncio.gather(
+        *(verifier.find_damage(readers[key[0]].store, file) for key, file in files.items())
+    )
     problems = dict(zip(files, found, strict=True))
     return [
         verdict.with_problems(filter(None, (problems[key] for key in verdict.contents)))

@@ -31,7 +31,7 @@ class AgentNote(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         format: Version of this document.
-        writer: The agent's id, as in its commits.
+        agent_id: The agent's id, as in its commits.
         phase: Whether it is still draining.
         at: When this was written, by the agent's clock, with time zone. For people.
         seconds: How long the drain may still take from then.
@@ -42,7 +42,7 @@ class AgentNote(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     format: int
-    writer: str
+    agent_id: str = msgspec.field(name="writer")
     phase: DrainPhase
     at: datetime
     seconds: float = 0.0
@@ -52,9 +52,9 @@ class AgentNote(msgspec.Struct, frozen=True, omit_defaults=True):
     run: str | None = None
 
 
-def note_name(writer: str) -> str:
+def note_name(agent_id: str) -> str:
     """The name of an agent's note, relative to the lineage."""
-    return f"{NOTES}/{writer}.json"
+    return f"{NOTES}/{agent_id}.json"
 
 
 def encode_note(note: AgentNote) -> bytes:

@@ -72,10 +72,10 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
         files: All its files, sorted by name.
         world: How many pods wrote it together.
         run: KFP's run id, or None outside KFP.
-        writer: The agent that wrote it, unique to one life of its pod.
+        agent_id: The agent that wrote it, unique to one life of its pod.
         rank: That agent's number in its training, None where nothing says.
-        room: How many numbers right below its own were free when it was created: its writer knew of no commit
-            there, which tells two writers apart that commit at once.
+        reserved: How many numbers directly below its own were free when it was created. Its agent had seen no
+            commit there, which distinguishes two agents that commit at the same time.
     """
 
     format: int
@@ -86,11 +86,11 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
     step: int | None
     created: datetime
     files: tuple[CommittedFile, ...]
-    writer: str
+    agent_id: str = msgspec.field(name="writer")
     world: int = 1
     run: str | None = None
     rank: int | None = None
-    room: int = 0
+    reserved: int = msgspec.field(default=0, name="room")
 
     @property
     def bytes(self) -> int:

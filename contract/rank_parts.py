@@ -35,11 +35,11 @@ class MembershipView(msgspec.Struct, frozen=True):
 
     Attributes:
         time: When the agent first listed it: Unix time in seconds, by the agent's clock.
-        generation: `epoch_of` the names.
+        epoch: `epoch_of` the names.
     """
 
     time: float
-    generation: str
+    epoch: str = msgspec.field(name="generation")
 
 
 class GangMember(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ class GangMember(msgspec.Struct, frozen=True):
 
     Attributes:
         format: Version of this document.
-        writer: The agent's id, as in its commits.
+        agent_id: The agent's id, as in its commits.
         created: When this was first written.
         base: The newest commit's sequence at that time, or 0: later ones are of this life.
         before: The names that existed when the life started.
@@ -55,7 +55,7 @@ class GangMember(msgspec.Struct, frozen=True):
     """
 
     format: int
-    writer: str
+    agent_id: str = msgspec.field(name="writer")
     created: datetime
     base: int
     before: tuple[str, ...] = ()
@@ -72,9 +72,9 @@ class RankPart(msgspec.Struct, frozen=True):
         step: The step in the name, or None: parts without a step are never joined.
         rank: The rank that wrote it.
         world: Number of ranks.
-        writer: That rank's agent.
+        agent_id: That rank's agent.
         member: Its name below `ranks/` when it wrote this.
-        generation: The epoch that its agent had seen before the last change to the files; empty if none.
+        epoch: The one that its agent had seen before the last change to the files; empty if none.
         base: The newest commit's sequence when the attempt started: later ones are of the same attempt, or of
             one that it has replaced.
         folder: Folder of the files that no other checkpoint has, relative to the lineage.
@@ -88,27 +88,27 @@ class RankPart(msgspec.Struct, frozen=True):
     step: int | None
     rank: int
     world: int
-    writer: str
+    agent_id: str = msgspec.field(name="writer")
     member: str
-    generation: str
+    epoch: str = msgspec.field(name="generation")
     base: int
     folder: str
     files: tuple[CommittedFile, ...]
     created: datetime
 
 
-def member_name(rank: int, writer: str, life: int = 1) -> str:
+def member_name(rank: int, agent_id: str, life: int = 1) -> str:
     """The name of a life below `RANKS`."""
-    return f"{rank}-{writer}" if life == 1 else f"{rank}.{life}-{writer}"
+    return f"{rank}-{agent_id}" if life == 1 else f"{rank}.{life}-{agent_id}"
 
 
 def member_of(name: str) -> tuple[int, int, str] | None:
-    """Rank, life and writer of a name below `RANKS`, or None if it is not a member's."""
-    head, dash, writer = name.partition("-")
+    """Rank, life and agent of a name below `RANKS`, or None if it is not a member's."""
+    head, dash, agent_id = name.partition("-")
     rank, dot, life = head.partition(".")
     if not (dash and rank.isdecimal() and (life.isdecimal() or not dot)):
         return None
-    return int(rank), int(life) if dot else 1, writer
+    return int(rank), int(life) if dot else 1, agent_id
 
 
 def part_name(name: str, rank: int) -> str:

@@ -25,14 +25,14 @@ class Tombstone(msgspec.Struct, frozen=True):
 
     Attributes:
         format: Version of this document.
-        remover: Id of the remover, unique to one process.
-        planned: Objects to delete, relative to the lineage, and their bytes. Only the remover touches them.
+        collector: Id of the garbage collector, unique to one instance.
+        planned: Objects to delete, relative to the lineage, and their bytes. Only the collector touches them.
         settled: Objects to delete unless a commit lists them, confirmed after they had been written as
             planned: anyone may delete what is left of them.
     """
 
     format: int
-    remover: str
+    collector: str = msgspec.field(name="remover")
     planned: dict[str, int]
     settled: dict[str, int]
 
@@ -106,9 +106,9 @@ def listed_objects(commits: Iterable[Commit]) -> dict[str, int]:
     }
 
 
-def tombstone_name(remover: str) -> str:
+def tombstone_name(collector: str) -> str:
     """The name of a tombstone, relative to the lineage."""
-    return f"{TOMBSTONES}/{remover}.json"
+    return f"{TOMBSTONES}/{collector}.json"
 
 
 def encode_tombstone(tombstone: Tombstone) -> bytes:

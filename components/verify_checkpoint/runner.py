@@ -7,24 +7,21 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from podferry.components.log_tables import show
 from podferry.components.store_access import step_store_config
-from podferry.contract.commit import PRIVATE, Commit
+from podferry.contract.commit import Commit
 from podferry.contract.errors import Corrupt, FormatTooNew, NotFound, PermanentError, Problem
 from podferry.contract.kfp_inputs import read_kfp_inputs
 from podferry.contract.lineage import lineage_problem
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import parse_uri
+from podferry.sidecar.checkpoint.commit.agent_identity import ANNOUNCEMENT, decode_announcement
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.commit.verify import ContentVerifier
 from podferry.storage.factory import open_store
 from podferry.storage.store import Store, StoreConfig
 
-WRITER = f"{PRIVATE}/writer.json"
-"""What an agent leaves in its lineage when it starts: who writes there now, and for which run."""
 CONCURRENCY = 16
 """Lineages that are looked at at a time: a sweep's worth, and few enough for any store."""
 OTHERWISE = "Pass the training's lineage as `lineages`, or set any_run to count every run's"
@@ -92,10 +89,6 @@ class Trace:
     def belongs_to(self, runs: Sequence[str]) -> bool:
         """Whether one of the runs wrote here last."""
         return self.writer in runs or (self.commit is not None and self.commit.run in runs)
-
-
-class _Writer(msgspec.Struct):
-    run: str | None = None
 
 
 def own_runs(*given: str) -> tuple[str, ...]:
@@ -184,8 +177,8 @@ class Verification:
 
     async def _writer(self, store: LineageStore) -> str | None:
         try:
-            return msgspec.json.decode(await store.read(WRITER), type=_Writer).run
-        except (NotFound, msgspec.MsgspecError):
+            return (await store.load(ANNOUNCEMENT, decode_announcement)).run
+        except (NotFound, Corrupt):
             return None  # A note for people: the commits are the truth.
 
     async def _problems(self, trace: Trace) -> list[Problem]:
@@ -200,9 +193,9 @@ class Verification:
             remedy = f"This run uploaded nothing. Where nothing was left to train: {OTHERWISE}"
             return [Problem(f"{trace.lineage}: its newest checkpoint is another run's", measured, remedy)]
         async with self._slots:
-            flaws = await CommitReader(store).flaws(commit)
+            flaws = await CommitReader(store).missing_objects(commit)
             if not flaws and question.full:
-                looked = (self._examiner.flaw(store, file) for file in commit.files)
+                looked = (self._examiner.find_damage(store, file) for file in commit.files)
                 flaws = [flaw for flaw in await asyncio.gather(*looked) if flaw is not None]
         return [
             Problem(

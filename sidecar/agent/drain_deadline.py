@@ -50,7 +50,7 @@ class DrainDeadline:
         self._journal.agent.drain_until = self._monotonic() + self._grace
         self._journal.save()
         if self.handover is not None:
-            await self.handover.tell(DrainPhase.DRAINING, self._grace)
+            await self.handover.write_note(DrainPhase.DRAINING, self._grace)
 
     def _too_late(self) -> Problem:
         remedy = "Raise podferry.io/grace, or the policy's bound on it"
@@ -65,4 +65,4 @@ class DrainDeadline:
             names = ", ".join(answer.pending) or "what lies in the checkpoint directory"
             leave_message("\n".join([f"podferry: not durable at the end: {names}", *reasons]))
         if self.handover is not None:
-            await self.handover.tell(DrainPhase.ENDED, pending=answer.pending, problems=problems)
+            await self.handover.write_note(DrainPhase.ENDED, pending=answer.pending, problems=problems)

@@ -71,7 +71,7 @@ def test_uncommitted_data_stays_while_an_agent_may_be_active(podferry, destinati
     for more in ([], ["--yes"]):
         said = podferry(*words, *more)
         assert said.code == 1
-        assert "an agent may be at work on team.job.fit (w1, since 2026-01-01" in said.err
+        assert "an agent may be using team.job.fit (w1, since 2026-01-01" in said.err
         assert "then add --force." in said.err
         assert any("step-400" in key for key in objects)
     assert podferry(*words, "--yes", "--force").code == 0

@@ -64,7 +64,7 @@ def test_a_training_that_committed_nothing_is_red(destination: str, train: Train
     train("trial", "run-1")
     private = tmp_path / "models/fresh/.podferry"
     private.mkdir(parents=True)
-    (private / "writer.json").write_text(json.dumps({"run": "run-1"}))
+    (private / "writer.json").write_text(json.dumps({"writer": "w1", "run": "run-1"}))
     with pytest.raises(Unsafe) as caught:
         verify(Question(destination, ("run-1",)))
     assert [problem.what for problem in caught.value.problems] == ["fresh has no committed checkpoint"]
@@ -74,7 +74,7 @@ def test_a_resumed_training_that_had_nothing_left_counts_where_it_is_asked_to(
     destination: str, train: Train, tmp_path: Path
 ) -> None:
     train("trial", "run-1")
-    (tmp_path / "models/trial/.podferry/writer.json").write_text(json.dumps({"run": "run-2"}))
+    (tmp_path / "models/trial/.podferry/writer.json").write_text(json.dumps({"writer": "w2", "run": "run-2"}))
     with pytest.raises(Unsafe, match=r"another run's.*any_run"):
         verify(Question(destination, ("run-2",)))
     assert verify(Question(destination, ("run-2",), lineages=("trial",)))

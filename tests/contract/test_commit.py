@@ -34,7 +34,7 @@ COMMIT = Commit(
         CommittedFile("epoch-3-step-1200/model.pt", f"{FOLDER}/epoch-3-step-1200/model.pt", 5, "a" * 32),
         CommittedFile("epoch-3-step-1200/ä.json", f"{FOLDER}/epoch-3-step-1200/ä.json", 2**40, "b" * 32),
     ),
-    writer="0" * 32,
+    agent_id="0" * 32,
     world=2,
     run="run-1",
 )

@@ -28,7 +28,7 @@ MISSES = 3
 SAVES_EACH = 1
 """Saves that a pod finishes before it is deleted in the middle of the next."""
 GRACE = 20
-WAITS = "waiting for the agent before this one to drain"
+WAITS = "waiting for a previous agent to drain"
 PICTURE = ROOT / "build" / "e2e" / "twenty-deletes.png"
 TITLE = f"{DELETES} pods deleted in the middle of a save, the test standing in for a controller"
 TRAINING = """
@@ -163,10 +163,10 @@ def story(site: Site) -> Iterator[Story]:
 
 
 def test_each_pod_resumes_from_the_newest_durable_step(story: Story) -> None:
-    writers = list(dict.fromkeys(commit.writer for commit in story.commits))
+    writers = list(dict.fromkeys(commit.agent_id for commit in story.commits))
     assert len(writers) == len(story.lives), "each pod has made something durable"
     assert [life.resumed for life in story.lives[1:]] == [
-        max(commit.step or 0 for commit in story.commits if commit.writer in writers[: number + 1])
+        max(commit.step or 0 for commit in story.commits if commit.agent_id in writers[: number + 1])
         for number in range(len(story.lives) - 1)
     ], "what a pod that ended has made durable is what the next one begins with"
 

@@ -28,7 +28,7 @@ MIB = 1 << 20
 ENDPOINT = "podferry.io/endpoint"
 GRACE = 20
 """Seconds. At 1 MiB a second one checkpoint of 9 MiB fits into it, and no second one."""
-WAITS = "waiting for the agent before this one to drain"
+WAITS = "waiting for a previous agent to drain"
 SIZE = 9 * MIB
 SAVES = 3
 LOOKED_AT = "e2e.podferry.io/looked-at"
@@ -148,7 +148,7 @@ def test_kubernetes_is_told_what_could_not_go(deleted: Ended) -> None:
 def test_a_note_at_the_destination_names_what_could_not_go(deleted: Ended) -> None:
     [note] = deleted.notes
     assert (note.phase, note.pending) == (DrainPhase.ENDED, ("step-1", "step-2"))
-    assert note.writer == deleted.commits[0].writer
+    assert note.agent_id == deleted.commits[0].agent_id
 
 
 def test_a_pod_that_is_made_meanwhile_waits_and_resumes_from_the_newest(deleted: Ended) -> None:
@@ -156,7 +156,11 @@ def test_a_pod_that_is_made_meanwhile_waits_and_resumes_from_the_newest(deleted:
     assert deleted.next.succeeded, deleted.next
     log = events(deleted.next[SIDECAR].log)
     assert [one["event"] for one in log if one["event"].startswith("waiting")] == [WAITS]
-    [left] = [one["checkpoints"] for one in log if one["event"] == "an earlier agent left behind"]
+    [left] = [
+        one["checkpoints"]
+        for one in log
+        if one["event"] == "a previous agent left checkpoints that are not durable"
+    ]
     assert left == ["step-1", "step-2"]
     assert json.loads(deleted.next[TRAINER].log) == {f"step-{SAVES}.bin": [SIZE, str(SAVES)]}
 

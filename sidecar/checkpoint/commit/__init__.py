@@ -1,4 +1,4 @@
 """The commit log at the destination: read it, append to it conditionally, remove old commits, verify.
 
-Nothing here looks at the trainer's directory.
+This package does not read the trainer's directory.
 """

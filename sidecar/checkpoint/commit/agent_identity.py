@@ -1,28 +1,57 @@
-"""Which agent commits."""
+"""Which agent commits, and how it announces itself to a lineage."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from podferry.contract.commit import (
-    PRIVATE,
-)
+import msgspec
+
+from podferry.contract.commit import PRIVATE
+from podferry.contract.errors import Corrupt
 
 AGENTS_PREFIX = f"{PRIVATE}/writers"
+ANNOUNCEMENT = f"{PRIVATE}/writer.json"
+"""The agent that started last in a lineage: its `Announcement`."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentIdentity:
-    """Who commits.
+    """The agent that commits.
 
     Attributes:
-        writer: Unique to one life of a pod; its worker may start again and again in it.
+        agent_id: Unique to one life of a pod; it survives restarts of the pod's worker.
         world: How many pods write a checkpoint together.
         run: KFP's run id, None outside KFP.
-        rank: The pod's number in its training, None where nothing says.
+        rank: The pod's number in its training run, None if unknown.
     """
 
-    writer: str
+    agent_id: str
     world: int = 1
     run: str | None = None
     rank: int | None = None
+
+
+class Announcement(msgspec.Struct, frozen=True):
+    """The agent that started last in a lineage.
+
+    Attributes:
+        agent_id: The agent.
+        since: When it started, by its clock. For people.
+        run: KFP's run id, None outside KFP.
+    """
+
+    agent_id: str = msgspec.field(name="writer")
+    since: str = "an unknown time"
+    run: str | None = None
+
+
+def decode_announcement(data: bytes, source: str) -> Announcement:
+    """Read an announcement.
+
+    Raises:
+        Corrupt: It is not one.
+    """
+    try:
+        return msgspec.json.decode(data, type=Announcement)
+    except msgspec.MsgspecError as error:
+        raise Corrupt.of(f"{source} is not an announcement", str(error)) from error

@@ -1,10 +1,10 @@
-"""The commits of a lineage as they come in, and what their numbers say.
+"""The commits of a lineage as one agent has read them, and what their sequence numbers prove.
 
-A commit is created under a number that was free, by a writer who had just listed all. `Commit.room` says how
-many free numbers it left below its own, so each commit tells up to which number its writer knew the log:
+An agent lists all numbers, then creates a commit under a free one. `Commit.reserved` is how many free numbers
+it left directly below its own. So each commit shows up to which number its agent had seen the log:
 
-* up to its number, where it left no room;
-* up to its `observed_sequence`, where it did: another writer may have taken a number in that room meanwhile.
+* up to its own number if it reserved none;
+* up to its `observed_sequence` if it did: another agent may have taken a reserved number since.
 """
 
 from __future__ import annotations
@@ -25,59 +25,31 @@ CONCURRENT_READS = 8
 
 
 def observed_sequence(commit: Commit) -> int:
-    """The number up to which its writer knew the log when it created the commit."""
-    return commit.sequence - 1 - commit.room
-
-
-def fenced_by(writer: str, rank: int | None, commits: Iterable[Commit]) -> Commit | None:
-    """The commit by which another writer of the same rank has taken over, None where `writer` may go on.
-
-    The other one knew of this writer, or has taken a number in the room that this writer left: who leaves
-    room is draining, and gives way to who has begun. A writer that has not committed yet gives way to nobody.
-
-    Args:
-        writer: Who asks.
-        rank: Its number in its training; another number, or one where this is None, never fences.
-        commits: Those that nobody has looked at yet, its own newest with them, if it has one.
-    """
-    rivals = [commit for commit in commits if commit.rank == rank]
-    own = [commit for commit in rivals if commit.writer == writer]
-    if not own:
-        return None
-    claim = max(own, key=lambda commit: commit.sequence)
-    others = [
-        other
-        for other in rivals
-        if other.writer != writer
-        and (
-            observed_sequence(other) >= claim.sequence
-            or observed_sequence(claim) < other.sequence < claim.sequence
-        )
-    ]
-    return max(others, key=lambda commit: commit.sequence, default=None)
+    """The number up to which a commit's agent had seen the log when it created the commit."""
+    return commit.sequence - 1 - commit.reserved
 
 
 def number_under(upper: Commit | None, taken: Iterable[int]) -> int:
-    """The highest free number in the room that a commit has left below its own.
+    """The highest free number that a newer commit has reserved.
 
     Raises:
-        Superseded: There is none.
+        Superseded: None is free.
     """
-    free = range(observed_sequence(upper) + 1, upper.sequence) if upper is not None else range(0)
-    left = set(free).difference(taken)
-    if not left:
+    reserved = range(observed_sequence(upper) + 1, upper.sequence) if upper is not None else range(0)
+    free = set(reserved).difference(taken)
+    if not free:
         newer = f"commit {upper.sequence}, {upper.name}" if upper is not None else ""
         raise Superseded.of("a newer checkpoint is committed already, with no number free below it", newer)
-    return max(left)
+    return max(free)
 
 
 class CommitLog:
-    """What is known of a lineage's commits.
+    """The commits of a lineage, as far as they have been read.
 
     Attributes:
-        numbers: Those that are taken, also by what is no commit.
-        known: The commits that have been read and not forgotten, by number, without their files: there may be
-            thousands of either.
+        numbers: All numbers that are taken, even by objects that are not commits.
+        known: Commits that were read and not forgotten, by number. Without their files: a lineage may have
+            thousands of commits, and a commit thousands of files.
     """
 
     def __init__(self, reader: CommitReader) -> None:
@@ -88,16 +60,18 @@ class CommitLog:
 
     @property
     def last(self) -> int:
-        """The highest number that was ever seen: none is given out twice, also where its commit has gone."""
+        """The highest number ever seen. None is used twice, even after its commit was removed."""
         return self._last
 
-    async def look(self, floor: int | None = None, stop: Callable[[Commit], int] | None = None) -> None:
-        """List all numbers, and read the commits above `floor` that are not known.
+    async def refresh(
+        self, floor: int | None = None, raise_floor: Callable[[Commit], int] | None = None
+    ) -> None:
+        """List all numbers, and read the unknown commits above `floor`.
 
         Args:
-            floor: What lies at or below it is not read; None for all but the newest.
-            stop: Told of each commit, newest first: the floor from there on, where that is higher. A few that
-                lie below it may be read all the same.
+            floor: Commits up to this number are not read; None reads only the newest.
+            raise_floor: Called with each commit, newest first; returns a floor for the commits that follow. A
+                few below it may be read anyway.
 
         Raises:
             FormatTooNew: A later podferry commits here.
@@ -111,28 +85,28 @@ class CommitLog:
         while batch := [number for number in reversed(numbers) if number > low][:CONCURRENT_READS]:
             await asyncio.gather(*(self.read(number) for number in batch if number not in self.known))
             found = [self.known[number] for number in batch if number in self.known]
-            low = max([low, *map(stop, found)]) if stop is not None else low
+            low = max([low, *map(raise_floor, found)]) if raise_floor is not None else low
             numbers = [number for number in numbers if number < batch[-1]]
 
     async def read(self, number: int) -> Commit | None:
-        """The commit of a number that is taken, None where it is none; raises as `look` does."""
+        """The commit under a taken number, None if it cannot be read; raises as `refresh` does."""
         self.numbers.add(number)
         self._last = max(self._last, number)
         try:
             commit = await self._reader.read(number)
         except (Corrupt, NotFound) as error:
-            log.warning("a number is taken by no commit", sequence=number, reason=str(error))
+            log.warning("no readable commit has this sequence number", sequence=number, reason=str(error))
             self.known.pop(number, None)
             return None
         self.add(commit)
         return commit
 
     def add(self, commit: Commit) -> None:
-        """A commit that has been read, or has just been created."""
+        """Record a commit that was read or created."""
         self.numbers.add(commit.sequence)
         self.known[commit.sequence] = msgspec.structs.replace(commit, files=())
         self._last = max(self._last, commit.sequence)
 
     def forget(self, floor: int) -> None:
-        """Drop what lies at or below a number."""
+        """Drop the known commits up to a number."""
         self.known = {number: commit for number, commit in self.known.items() if number > floor}

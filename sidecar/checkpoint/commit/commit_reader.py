@@ -1,4 +1,4 @@
-"""Reads what lies at a destination: lineages, their commits, and whether the data is there."""
+"""Reads the commits of a lineage and checks that their objects exist."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from podferry.storage.store import Store
 
 log = structlog.get_logger(__name__)
 
-
-CONCURRENT_READS = 3
-"""Times that a commit is read before it counts as damaged."""
+READ_ATTEMPTS = 3
+"""How often a commit is read before it counts as damaged."""
 
 
 async def committed_lineages(destination: Store) -> list[str]:
@@ -30,66 +29,60 @@ class CommitReader:
     def __init__(self, store: LineageStore) -> None:
         self.store = store
 
-    @property
-    def lineage(self) -> str:
-        """The lineage's name."""
-        return self.store.lineage
-
     async def sequences(self) -> list[int]:
         """The sequence numbers of all commits, ascending."""
         names = await self.store.children(COMMITS)
         return sorted(number for number in map(sequence_of, names) if number is not None)
 
     async def read(self, sequence: int) -> Commit:
-        """One commit.
+        """Read one commit.
 
         Raises:
-            NotFound, Corrupt, FormatTooNew: As the names say.
+            NotFound: No commit has this number.
+            Corrupt: It is damaged, or a copy of another commit.
+            FormatTooNew: A later podferry wrote it.
         """
         name = commit_name(sequence)
-        commit = await self._decoded(name)
-        if (commit.lineage, commit.sequence) != (self.lineage, sequence):
-            said = f"it says {commit.lineage} {commit.sequence}"
-            raise Corrupt.of(
-                f"{self.store.uri_of(name)} is the commit of another place", said, "Remove the copy"
-            )
+        commit = await self._load(name)
+        if (commit.lineage, commit.sequence) != (self.store.lineage, sequence):
+            measured = f"it names itself {commit.lineage} {commit.sequence}"
+            what = f"{self.store.uri_of(name)} is a copy of another commit"
+            raise Corrupt.of(what, measured, "Remove the copy")
         return commit
 
-    async def _decoded(self, name: str) -> Commit:
-        """Read again where it came damaged: a newer commit must not be passed over for a bad answer."""
-        for left in reversed(range(CONCURRENT_READS)):
-            try:
-                return await self.store.load(name, decode_commit)
-            except Corrupt:
-                if not left:
-                    raise
-        raise AssertionError("unreachable: the last try returns or raises")
+    async def _load(self, name: str, attempts: int = READ_ATTEMPTS) -> Commit:
+        """Read again if it arrives damaged: one bad answer must not hide a newer commit."""
+        try:
+            return await self.store.load(name, decode_commit)
+        except Corrupt:
+            if attempts == 1:
+                raise
+        return await self._load(name, attempts - 1)
 
     async def newest_first(self) -> AsyncIterator[Commit]:
-        """The commits, newest first; damaged ones are passed over with a warning.
+        """The commits, newest first; damaged ones are skipped with a warning.
 
         Raises:
-            FormatTooNew: What a later podferry wrote must not be passed over: it is newer.
+            FormatTooNew: A later podferry wrote one: it is newer and must not be skipped.
         """
         for sequence in reversed(await self.sequences()):
             try:
                 yield await self.read(sequence)
             except (Corrupt, NotFound) as error:
-                log.warning(
-                    "passing over a commit", lineage=self.lineage, sequence=sequence, reason=str(error)
-                )
+                reason, lineage = str(error), self.store.lineage
+                log.warning("skipping a damaged commit", lineage=lineage, sequence=sequence, reason=reason)
 
-    async def flaws(self, commit: Commit) -> list[Problem]:
-        """What is missing or of the wrong size among a commit's objects; their bytes are not read."""
+    async def missing_objects(self, commit: Commit) -> list[Problem]:
+        """The objects of a commit that are missing or have the wrong size; their bytes are not read."""
         problems = []
         for file in commit.files:
-            called = file.name if file.rank is None else f"{file.name} of rank {file.rank}"
+            name = file.name if file.rank is None else f"{file.name} of rank {file.rank}"
             try:
                 size = (await self.store.stat(file.object)).size
             except NotFound:
-                problems.append(Problem(f"{called} is missing", str(self.store.uri_of(file.object))))
+                problems.append(Problem(f"{name} is missing", str(self.store.uri_of(file.object))))
                 continue
             if size != file.size:
                 measured = f"{size} bytes, the commit says {file.size}"
-                problems.append(Problem(f"{called} has the wrong size", measured))
+                problems.append(Problem(f"{name} has the wrong size", measured))
         return problems

@@ -1,29 +1,31 @@
-"""Removes old checkpoints at the destination, never what anybody still needs.
+"""Removes old checkpoints at the destination, never data that anyone still needs.
 
-Others may be at work on the same lineage: a pod that drains while the next one starts, the other ranks, a
-person with `podferry checkpoints gc`. No store deletes on a condition, so a removal goes in steps, each of
-which may be the last (a kill) or come late (a stall):
+Others may use the lineage at the same time: a pod that drains while the next one starts, the other ranks, a
+person who runs `podferry checkpoints gc`. No store deletes conditionally, so a removal has several steps. Any
+step may be the last one (the collector is killed) or happen late (it stalls):
 
-    1. plan, and write the plan down (`contract/tombstones.py`)
-    2. plan again: what is still listed and still goes is settled, in writing too
+    1. plan, and write the plan to a tombstone (`contract/tombstones.py`)
+    2. plan again: what is still listed and still due is settled, in the tombstone too
     3. delete the commits, all of them before any data
-    4. look again: at the parts of ranks, then at the commits; data that neither names is deleted
-    5. take the record away
+    4. read the parts of ranks, then the commits; delete the settled data that neither refers to
+    5. delete the tombstone
 
-Why no listed commit can lose data by it, given what an uploader does:
+Why no listed commit can lose data, given what an uploader does:
 
-* It refers only to what the commit just before its own lists, and the number of its own is created
-  conditionally: if another has taken it, it looks again from the start. The newest commit never goes, so
+* An uploader refers only to data of the commit just before its own, and it creates its own number
+  conditionally: if the number is taken, it looks again from the start. The newest commit is never removed. So
   whatever step 4 misses was listed by a commit that step 4 has seen.
-* A rank writes its part, then makes sure that a commit which is still listed has what the part refers to.
-  Step 3 comes before step 4, so either the rank misses the commit or step 4 sees the part. Parts come first
-  in step 4: those that a commit has replaced since are seen as that commit.
-* It looks for commits of the same content, then at the records (`being_removed`), and writes under no name in
-  them. If it finds neither, no removal of these names is under way: a removal settles only what was listed
-  after its record was there, so that the uploader would have found the one or the other.
+* A rank writes its part, then makes sure that a commit that is still listed has what the part refers to.
+  Step 3 comes before step 4, so either the rank misses the commit or step 4 sees the part. Step 4 reads parts
+  first: a part that a commit has replaced since is seen as that commit.
+* An uploader looks for commits of the same content, then at the tombstones (`names_being_removed`), and
+  writes under none of their names. If it finds neither, no removal of these names is running: a removal
+  settles only what was listed after its tombstone existed, so the uploader would have found the commit or the
+  tombstone.
 
-A kill leaves commits without a flaw, and at worst data that none of them lists, in a record: the next remover
-deletes what was settled. It leaves the record, since a stalled remover looks like a dead one.
+After a kill, all commits are intact. At worst, data remains that no commit lists but a tombstone does: the
+next collector deletes what was settled. It leaves the tombstone, since a stalled collector looks like a dead
+one.
 """
 
 from __future__ import annotations
@@ -51,148 +53,150 @@ from podferry.sidecar.runtime.concurrency import for_each_limited
 
 log = structlog.get_logger(__name__)
 
-CONCURRENT_CHECKS = 10
-"""How often a lineage is listed anew where commits go between the list and their reading."""
+MAX_LISTINGS = 10
+"""How often a lineage is listed again if commits disappear between the listing and their reading."""
 CONCURRENT_READS = 8
 
 
 class GarbageCollector:
-    """Removes from one lineage. What it has read of commits it keeps: they never change."""
+    """Removes data of one lineage. It caches the commits that it has read: they never change.
+
+    Attributes:
+        store: The lineage.
+    """
 
     def __init__(self, reader: CommitReader) -> None:
-        self.reader = reader
-        self.lineage = reader.lineage
-        self._store = reader.store
-        self._name = uuid.uuid4().hex
+        self.store = reader.store
+        self._reader = reader
+        self._id = uuid.uuid4().hex
         self._known: dict[int, Commit] = {}
-        self._whole: set[int] = set()
+        self._complete: set[int] = set()
         self._settled: dict[str, int] = {}
 
-    def learn(self, commit: Commit) -> None:
-        """Take a commit as read."""
+    def add(self, commit: Commit) -> None:
+        """Take over a commit that the caller has read or created."""
         self._known[commit.sequence] = commit
 
     async def commits(self) -> list[Commit]:
-        """All commits of the lineage, oldest first: every one that was there when the call came.
+        """All commits that existed when the call began, oldest first.
 
         Raises:
             Corrupt, FormatTooNew: One cannot be read, and may list anything.
         """
-        for _ in range(CONCURRENT_CHECKS):
-            numbers = await self.reader.sequences()
+        for _ in range(MAX_LISTINGS):
+            numbers = await self._reader.sequences()
             try:
                 await self._read(number for number in numbers if number not in self._known)
             except NotFound:
-                # One that was removed meanwhile may have had its successor created since.
+                # A commit was removed after the listing; a newer one may have been created since.
                 continue
             self._known = {number: self._known[number] for number in numbers}
             return list(self._known.values())
-        measured = f"after {CONCURRENT_CHECKS} looks"
-        raise Unavailable.of(f"commits of {self.lineage} are listed that are not there", measured)
+        measured = f"after {MAX_LISTINGS} listings"
+        raise Unavailable.of(f"commits of {self.store.lineage} are listed but do not exist", measured)
 
     async def plan(self, keep: int, protected: Collection[str] = ()) -> RemovalPlan:
-        """What `remove` would do now; raises as `commits` does."""
+        """What `remove` would remove now; raises as `commits` does."""
         commits = await self.commits()
-        whole = await self._newest_whole(commits, keep) if len(commits) > keep else set()
-        return plan_removal(commits, whole, keep, protected)
+        complete = await self._newest_complete(commits, keep) if len(commits) > keep else set()
+        return plan_removal(commits, complete, keep, protected)
 
     async def remove(self, keep: int, protected: Collection[str] = ()) -> RemovalPlan:
-        """Remove all but the newest `keep` whole commits and what they list; what has gone.
+        """Remove all but the newest `keep` complete commits, and their data; returns what was removed.
 
         Args:
             keep: From 1.
-            protected: Names or folders of checkpoints that stay besides.
+            protected: Names or folders of checkpoints that are kept, too.
 
         Raises:
             Corrupt, FormatTooNew: A record cannot be read and may name anything: nothing more is removed.
             FerryError: The store's.
         """
-        return await self.carry_out(lambda: self.plan(keep, protected), parts=True)
+        return await self.run(lambda: self.plan(keep, protected), parts=True)
 
-    async def carry_out(self, look: Callable[[], Awaitable[RemovalPlan]], *, parts: bool) -> RemovalPlan:
-        """Remove what `look` plans, in the steps above; what has gone.
+    async def run(self, plan: Callable[[], Awaitable[RemovalPlan]], *, parts: bool) -> RemovalPlan:
+        """Run a removal in the steps above; returns what was removed.
 
         Args:
-            look: Makes the plan from what is there at the time.
-            parts: Whether the parts of ranks protect what they name.
+            plan: Plans from what exists at the time of the call.
+            parts: Whether the parts of ranks protect the objects that they name.
         """
-        first = await look()
+        first = await plan()
         if not first.commits and not first.objects and not self._settled:
             return first
-        await self._write_down(first.objects)
-        plan = (await look()).within(first)
-        self._settled |= plan.objects
-        await self._write_down({})
-        await self._store.delete(commit_name(commit.sequence) for commit in plan.commits)
-        gone = await self._sweep(self._settled, parts=parts)
-        # Forgotten first: if the answer to this is lost, others may write under these names again.
+        await self._write_tombstone(first.objects)
+        settled = (await plan()).within(first)
+        self._settled |= settled.objects
+        await self._write_tombstone({})
+        await self.store.delete(commit_name(commit.sequence) for commit in settled.commits)
+        removed = await self._delete_unreferenced(self._settled, parts=parts)
+        # Cleared first: if the answer to the delete is lost, others may already write under these names.
         self._settled = {}
-        await self._store.delete([tombstone_name(self._name)])
-        return RemovalPlan(plan.commits, gone)
+        await self.store.delete([tombstone_name(self._id)])
+        return RemovalPlan(settled.commits, removed)
 
     async def unfinished(self) -> dict[str, int]:
-        """What removers that were killed have left: names that nothing lists, and their bytes."""
-        records = await read_tombstones(self._store)
-        settled = {name: size for record in records for name, size in record.settled.items()}
+        """Objects that killed collectors have left and nothing refers to: names and bytes."""
+        tombstones = await read_tombstones(self.store)
+        settled = {name: size for tombstone in tombstones for name, size in tombstone.settled.items()}
         if not settled:
             return {}
         referenced = await self.referenced(parts=True)
         left = {name: size for name, size in settled.items() if name not in referenced}
-        return {name: size for name, size in left.items() if await self._stands(name)}
+        return {name: size for name, size in left.items() if await self._exists(name)}
 
     async def finish(self) -> dict[str, int]:
-        """Remove what removers that were killed have left; what has gone."""
-        return await self._sweep(await self.unfinished(), parts=True)
+        """Remove what `unfinished` finds; returns what was removed."""
+        return await self._delete_unreferenced(await self.unfinished(), parts=True)
 
     async def referenced(self, *, parts: bool) -> set[str]:
-        """The data that commits list; with `parts` also what parts of ranks name."""
-        held = await self._held() if parts else set()
-        return held.union(listed_objects(await self.commits()))
+        """Names of the data that commits list; with `parts` also of the data that parts of ranks name."""
+        named = await self._named_by_parts() if parts else set()
+        return named.union(listed_objects(await self.commits()))
 
-    async def _sweep(self, objects: dict[str, int], *, parts: bool) -> dict[str, int]:
+    async def _delete_unreferenced(self, objects: dict[str, int], *, parts: bool) -> dict[str, int]:
         if not objects:
             return {}
         referenced = await self.referenced(parts=parts)
-        gone = {name: size for name, size in objects.items() if name not in referenced}
-        await self._store.delete(gone)
-        return gone
+        unreferenced = {name: size for name, size in objects.items() if name not in referenced}
+        await self.store.delete(unreferenced)
+        return unreferenced
 
-    async def _write_down(self, planned: dict[str, int]) -> None:
-        removing = Tombstone(FORMAT, self._name, planned, self._settled)
-        await self._store.write(tombstone_name(self._name), encode_tombstone(removing))
+    async def _write_tombstone(self, planned: dict[str, int]) -> None:
+        tombstone = Tombstone(FORMAT, self._id, planned, self._settled)
+        await self.store.write(tombstone_name(self._id), encode_tombstone(tombstone))
 
-    async def _newest_whole(self, commits: list[Commit], keep: int) -> set[int]:
-        """The newest `keep` whole ones; the very newest is looked at each time, the others once."""
+    async def _newest_complete(self, commits: list[Commit], keep: int) -> set[int]:
+        """The newest `keep` complete commits. The newest of all is checked each time, the others once."""
         found: set[int] = set()
         for commit in reversed(commits):
             if len(found) == keep:
                 break
-            trusted = bool(found) and commit.sequence in self._whole
-            if trusted or not await self.reader.flaws(commit):
+            checked = bool(found) and commit.sequence in self._complete
+            if checked or not await self._reader.missing_objects(commit):
                 found.add(commit.sequence)
-        self._whole = found
+        self._complete = found
         return found
 
     async def _read(self, numbers: Iterable[int]) -> None:
         async def one(number: int) -> None:
-            self._known[number] = await self.reader.read(number)
+            self._known[number] = await self._reader.read(number)
 
         await for_each_limited(tuple(numbers), one, CONCURRENT_READS)
 
-    async def _held(self) -> set[str]:
-        """Every object that a rank's part names."""
+    async def _named_by_parts(self) -> set[str]:
         found: set[str] = set()
-        async for entry in self._store.entries(PARTS):
+        async for entry in self.store.entries(PARTS):
             try:
-                part = await self._store.load(entry.name, decode_part)
+                part = await self.store.load(entry.name, decode_part)
             except NotFound:
-                continue  # replaced by its commit, which is looked at after this
+                continue  # its commit has replaced it, and commits are read after this
             found.update(file.object for file in part.files)
         return found
 
-    async def _stands(self, name: str) -> bool:
+    async def _exists(self, name: str) -> bool:
         try:
-            await self._store.stat(name)
+            await self.store.stat(name)
         except NotFound:
             return False
         return True

@@ -1,7 +1,7 @@
-"""From one agent of a lineage to the next: a note about the end, and the wait for it.
+"""Handover between agents of one lineage: each leaves a note when it ends, and the next one waits for it.
 
-A Job's new pod is made while the old one still drains. What that one makes durable is what the new one should
-resume from, so it waits for as long as the old one says that it may take, and no longer.
+A Job's new pod starts while the old one still drains, and should resume from what the old one makes durable.
+So it waits as long as the old agent's note says that its drain may take, and no longer.
 """
 
 from __future__ import annotations
@@ -29,93 +29,96 @@ from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 log = structlog.get_logger(__name__)
 
 POLL_SECONDS = 1.0
-"""Seconds between two looks at the note of an agent that drains."""
+"""Seconds between two reads of a draining agent's note."""
 MAX_HANDOVER_SECONDS = 600.0
-"""Seconds that are waited at most, whatever a note says."""
+"""Seconds to wait at most, whatever a note says."""
 
 
 class Handover:
     """The notes of one lineage.
 
     Args:
-        store: The lineage's.
-        author: Who writes and is not waited for.
+        store: The lineage.
+        identity: This agent: it writes notes, and does not wait for itself.
         now: The agent's clock, with its zone.
     """
 
-    def __init__(self, store: LineageStore, author: AgentIdentity, now: Callable[[], datetime]) -> None:
-        self._store, self._author, self._now = store, author, now
+    def __init__(self, store: LineageStore, identity: AgentIdentity, now: Callable[[], datetime]) -> None:
+        self._store, self._identity, self._now = store, identity, now
 
-    async def tell(
+    async def write_note(
         self,
         phase: DrainPhase,
         seconds: float = 0.0,
         pending: Sequence[str] = (),
         problems: Sequence[Problem] = (),
     ) -> None:
-        """Leave a note about the end. A failure is logged and passed over."""
-        author = self._author
+        """Write this agent's note. A failure is only logged."""
+        identity = self._identity
         note = AgentNote(
             format=FORMAT,
-            writer=author.writer,
+            agent_id=identity.agent_id,
             phase=phase,
             at=self._now(),
             seconds=seconds,
             pending=tuple(pending),
             problems=tuple(problems),
-            rank=author.rank,
-            run=author.run,
+            rank=identity.rank,
+            run=identity.run,
         )
         try:
-            await self._store.write(note_name(author.writer), encode_note(note))
+            await self._store.write(note_name(identity.agent_id), encode_note(note))
         except FerryError as error:
-            log.warning("the note about the end could not be left", reason=str(error))
+            log.warning("the agent's final note was not written", reason=str(error))
 
     async def wait(self) -> None:
-        """Wait until no other agent of this lineage drains, each as long as its note allows.
+        """Wait until no other agent of this lineage drains, for each as long as its note allows.
 
-        What an agent that has ended left behind is logged, by name.
+        What an ended agent could not make durable is logged by name.
 
         Raises:
-            FerryError: The store's; a note that cannot be read is passed over.
+            FerryError: The store's; a note that cannot be read is skipped.
         """
         waited = 0.0
-        while longest := _longest(found := await self._others()):
+        while longest := _longest_drain(notes := await self._notes_of_others()):
             if waited >= longest:
-                log.warning("an agent before this one did not end in time", waited=round(waited, 1))
-                await self._conclude(found)
+                log.warning("a previous agent did not finish draining in time", waited=round(waited, 1))
+                await self._mark_ended(notes)
                 break
             if not waited:
-                log.info("waiting for the agent before this one to drain", at_most=round(longest, 1))
+                log.info("waiting for a previous agent to drain", at_most=round(longest, 1))
             await asyncio.sleep(POLL_SECONDS)
             waited += POLL_SECONDS
-        for note in (note for note in found if note.pending):
+        for note in (note for note in notes if note.pending):
             reasons = [str(problem) for problem in note.problems]
             log.info(
-                "an earlier agent left behind", writer=note.writer, checkpoints=note.pending, reasons=reasons
+                "a previous agent left checkpoints that are not durable",
+                agent_id=note.agent_id,
+                checkpoints=note.pending,
+                reasons=reasons,
             )
 
-    async def _conclude(self, found: Sequence[AgentNote]) -> None:
-        """Note that agents which say that they drain have ended: nobody else waits for them again."""
-        for note in (note for note in found if note.phase is DrainPhase.DRAINING):
+    async def _mark_ended(self, notes: Sequence[AgentNote]) -> None:
+        """Mark the agents that still drain as ended, so that no other agent waits for them again."""
+        for note in (note for note in notes if note.phase is DrainPhase.DRAINING):
             ended = msgspec.structs.replace(note, phase=DrainPhase.ENDED, seconds=0.0)
-            await self._store.write(note_name(note.writer), encode_note(ended))
+            await self._store.write(note_name(note.agent_id), encode_note(ended))
 
-    async def _others(self) -> list[AgentNote]:
-        names = await self._store.children(NOTES)
-        own = note_name(self._author.writer).rpartition("/")[2]
-        found = [await self._read(name) for name in names if name != own and not name.endswith("/")]
-        return [note for note in found if note is not None]
+    async def _notes_of_others(self) -> list[AgentNote]:
+        own = note_name(self._identity.agent_id)
+        names = [f"{NOTES}/{name}" for name in await self._store.children(NOTES) if not name.endswith("/")]
+        notes = [await self._read(name) for name in names if name != own]
+        return [note for note in notes if note is not None]
 
     async def _read(self, name: str) -> AgentNote | None:
         try:
-            return await self._store.load(f"{NOTES}/{name}", decode_note)
+            return await self._store.load(name, decode_note)
         except FerryError as error:
-            log.warning("passing over a note", reason=str(error))
+            log.warning("skipping a note that cannot be read", reason=str(error))
             return None
 
 
-def _longest(notes: Sequence[AgentNote]) -> float:
-    """Seconds that the agents which still drain may take, 0 where none does."""
+def _longest_drain(notes: Sequence[AgentNote]) -> float:
+    """Seconds until all agents have drained, by their notes; 0 if none drains."""
     draining = [note.seconds for note in notes if note.phase is DrainPhase.DRAINING]
     return min(max(draining, default=0.0), MAX_HANDOVER_SECONDS)

@@ -1,8 +1,8 @@
-"""What uploads that were given up have left at the destination, and its removal.
+"""Finds and removes what abandoned uploads have left at the destination.
 
-An upload under way looks just like one that was given up: its data is there and no commit lists it. So this
-is for a lineage at which no agent is at work. An agent announces itself before it does anything else, and
-keeps clear of what is being removed (`podferry.sidecar.checkpoint.commit.garbage_collector`): one that
+An upload in progress looks just like an abandoned one: its data exists and no commit lists it. So this is
+only for a lineage that no agent uses. An agent announces itself before it does anything else, and does not
+write to names that are being removed (`podferry.sidecar.checkpoint.commit.garbage_collector`): one that
 starts meanwhile loses nothing.
 """
 
@@ -11,34 +11,31 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-import msgspec
-
 from podferry.contract.agent_notes import DrainPhase, decode_note, note_name
 from podferry.contract.commit import COMMITS, LATEST, PRIVATE
-from podferry.contract.errors import Corrupt, NotFound, Problem, Refused
+from podferry.contract.errors import NotFound, Problem, Refused
 from podferry.contract.rank_parts import PARTS, RANKS, member_of
 from podferry.contract.tombstones import RemovalPlan
-from podferry.sidecar.checkpoint.commit.agent_identity import AGENTS_PREFIX
+from podferry.sidecar.checkpoint.commit.agent_identity import (
+    AGENTS_PREFIX,
+    ANNOUNCEMENT,
+    Announcement,
+    decode_announcement,
+)
 from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollector
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 
-WRITER = f"{PRIVATE}/writer.json"
-KEPT = (f"{COMMITS}/", LATEST, WRITER)
-"""Records that stay: the truth, its copy, and who was here last."""
-
-
-class _Announced(msgspec.Struct, frozen=True):
-    writer: str
-    since: str = "an unknown time"
+KEPT = (f"{COMMITS}/", LATEST, ANNOUNCEMENT)
+"""Records that are never removed: the commits, the copy of the newest, and the last agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Orphans:
-    """What nobody needs where no agent is at work.
+    """Objects that are not needed if no agent uses the lineage.
 
     Attributes:
-        data: Names relative to the lineage that no commit lists, and their bytes.
-        records: Parts, announcements, notes, records of removals: names and bytes.
+        data: Data that no commit lists: names and bytes.
+        records: Parts, announcements, notes, tombstones: names and bytes.
     """
 
     data: dict[str, int] = field(default_factory=dict)
@@ -46,105 +43,100 @@ class Orphans:
 
 
 def plan_orphans(names: Mapping[str, int], referenced: Collection[str]) -> Orphans:
-    """Tell what is left over.
+    """Decide which objects are orphans.
 
     Args:
-        names: All that lies below the lineage, relative to it, and its bytes.
+        names: All objects of the lineage, and their bytes.
         referenced: The data that commits list.
     """
-    inner = _lineages_within(names)
-    own = {name: size for name, size in names.items() if not _below(name, inner)}
+    nested = _nested_lineages(names)
+    own = {name: size for name, size in names.items() if not _is_below(name, nested)}
     private = {name: size for name, size in own.items() if name.startswith(f"{PRIVATE}/")}
     data = {name: size for name, size in own.items() if name not in private and name not in referenced}
     records = {name: size for name, size in private.items() if not name.startswith(KEPT)}
     return Orphans(data, records)
 
 
-async def find_orphans(remover: GarbageCollector) -> Orphans:
-    """What is left over in a lineage; raises as `GarbageCollector.commits` does."""
-    store = remover.reader.store
+async def find_orphans(collector: GarbageCollector) -> Orphans:
+    """The orphans of a lineage; raises as `GarbageCollector.commits` does."""
+    store = collector.store
     names = {entry.name: entry.size async for entry in store.entries()}
-    # After the list: what was committed meanwhile counts as committed.
-    found = plan_orphans(names, await remover.referenced(parts=False))
-    last = await _read(store, WRITER)
+    # Read after the listing: what was committed in between counts as committed.
+    orphans = plan_orphans(names, await collector.referenced(parts=False))
+    last = await _last_announcement(store)
     if last is not None:
-        # With it goes the knowledge that nobody is at work.
-        found.records.pop(note_name(last.writer), None)
-    return found
+        # This note shows that the last agent has ended.
+        orphans.records.pop(note_name(last.agent_id), None)
+    return orphans
 
 
-async def remove_orphans(remover: GarbageCollector, *, force: bool) -> Orphans:
-    """Remove them; what has gone. Data goes first, since records explain it.
+async def remove_orphans(collector: GarbageCollector, *, force: bool) -> Orphans:
+    """Remove the orphans; returns what was removed. Data goes first, since records explain it.
 
     Args:
-        remover: Of the lineage.
-        force: The caller knows that no agent is at work there, whatever lies there.
+        collector: The lineage's.
+        force: The caller knows that no agent uses the lineage, whatever its records say.
 
     Raises:
-        Refused: One may be.
+        Refused: An agent may use it.
         Corrupt, FormatTooNew: A commit cannot be read, and may list anything.
     """
-    store = remover.reader.store
 
-    async def calm() -> None:
+    async def refuse_if_active() -> None:
         if not force:
-            Refused.raise_any(await active_agents(store))
+            Refused.raise_any(await active_agents(collector.store))
 
-    async def look() -> RemovalPlan:
-        await calm()
-        return RemovalPlan(objects=(await find_orphans(remover)).data)
+    async def plan() -> RemovalPlan:
+        await refuse_if_active()
+        return RemovalPlan(objects=(await find_orphans(collector)).data)
 
-    records = (await find_orphans(remover)).records
-    gone = await remover.carry_out(look, parts=False)
-    await calm()
+    records = (await find_orphans(collector)).records
+    removed = await collector.run(plan, parts=False)
+    await refuse_if_active()
     # Parts first: none may outlive the announcements that it was written under.
-    ordered = sorted(records, key=lambda name: not name.startswith(f"{PARTS}/"))
-    await store.delete(ordered)
-    return Orphans(gone.objects, records)
+    await collector.store.delete(sorted(records, key=lambda name: not name.startswith(f"{PARTS}/")))
+    return Orphans(removed.objects, records)
 
 
 async def active_agents(store: LineageStore) -> list[Problem]:
-    """Agents that have announced themselves there and have not said that they ended."""
+    """Agents that have announced themselves and left no note that they ended."""
     announced = {}
-    if note := await _read(store, WRITER):
-        announced[note.writer] = f"since {note.since}"
+    if last := await _last_announcement(store):
+        announced[last.agent_id] = f"since {last.since}"
     for name in await store.children(AGENTS_PREFIX):
         announced.setdefault(name.removesuffix(".json"), "which has committed")
     for name in await store.children(RANKS):
         if member := member_of(name):
             announced.setdefault(member[2], f"rank {member[0]}")
-    remedy = "See that no pod or process trains there, then add --force"
     return [
         Problem(
-            f"an agent may be at work on {store.lineage}",
-            f"{writer}, {how}, has left no note that it ended",
-            remedy,
+            f"an agent may be using {store.lineage}",
+            f"{agent_id}, {source}, has left no note that it ended",
+            "Make sure that no pod or process trains there, then add --force",
         )
-        for writer, how in announced.items()
-        if not await _ended(store, writer)
+        for agent_id, source in announced.items()
+        if not await _has_ended(store, agent_id)
     ]
 
 
-async def _read(store: LineageStore, name: str) -> _Announced | None:
+async def _last_announcement(store: LineageStore) -> Announcement | None:
     try:
-        return msgspec.json.decode(await store.read(name), type=_Announced)
+        return await store.load(ANNOUNCEMENT, decode_announcement)
     except NotFound:
         return None
-    except msgspec.MsgspecError as error:
-        raise Corrupt.of(f"{store.uri_of(name)} is no announcement", str(error)) from error
 
 
-async def _ended(store: LineageStore, writer: str) -> bool:
+async def _has_ended(store: LineageStore, agent_id: str) -> bool:
     try:
-        return (await store.load(note_name(writer), decode_note)).phase is DrainPhase.ENDED
+        return (await store.load(note_name(agent_id), decode_note)).phase is DrainPhase.ENDED
     except NotFound:
         return False
 
 
-def _lineages_within(names: Iterable[str]) -> set[str]:
-    """Lineages that lie in folders of this one: what is theirs is not ours."""
+def _nested_lineages(names: Iterable[str]) -> set[str]:
+    """Lineages in folders of this one: their objects are not this one's."""
     return {name.partition(f"/{PRIVATE}/")[0] for name in names if f"/{PRIVATE}/" in name}
 
 
-def _below(name: str, folders: Collection[str]) -> bool:
+def _is_below(name: str, folders: Collection[str]) -> bool:
     return any(name.startswith(f"{folder}/") for folder in folders)

@@ -1,4 +1,4 @@
-"""Keeps the newest commits of a lineage."""
+"""Keeps only the newest commits of a lineage."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ log = structlog.get_logger(__name__)
 
 
 class Retention:
-    """Keeps the newest commits of an agent's lineage. A failure is logged: removal is not durability.
+    """Removes old commits of the agent's own lineage. Failures are only logged: they cost no durability.
 
     Args:
-        reader: Of the agent's own lineage.
-        keep: How many whole commits stay, from 1.
-        protect: Names or folders of checkpoints that stay besides, such as what training resumed from.
+        reader: The lineage's.
+        keep: How many complete commits to keep, from 1.
+        protect: Names or folders of checkpoints to keep, too, such as the one that training resumed from.
     """
 
     def __init__(self, reader: CommitReader, keep: int, protect: Collection[str] = ()) -> None:
-        self._remover = GarbageCollector(reader)
+        self._collector = GarbageCollector(reader)
         self._keep = keep
         self._protect = protect
         self._finished = False
 
     async def after_commit(self, commit: Commit) -> None:
-        """Remove what has become too old now that there is `commit`."""
-        self._remover.learn(commit)
+        """Remove the commits that are too old now that `commit` exists."""
+        self._collector.add(commit)
         try:
-            removal = await self._remover.remove(self._keep, self._protect)
+            removed = await self._collector.remove(self._keep, self._protect)
             if not self._finished:
-                await self._remover.finish()
+                await self._collector.finish()
                 self._finished = True
         except FerryError as error:
             log.warning("old checkpoints were not removed at the destination", reason=str(error))
             return
-        if removal.commits:
-            names = [gone.name for gone in removal.commits]
-            log.info("old checkpoints removed at the destination", names=names, bytes=removal.bytes)
+        if removed.commits:
+            names = [commit.name for commit in removed.commits]
+            log.info("old checkpoints removed at the destination", names=names, bytes=removed.bytes)

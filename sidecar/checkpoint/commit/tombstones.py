@@ -1,18 +1,14 @@
-"""Records of removals in progress."""
+"""Reads the tombstones of a lineage."""
 
 from __future__ import annotations
 
 from podferry.contract.errors import NotFound
-from podferry.contract.tombstones import (
-    TOMBSTONES,
-    Tombstone,
-    decode_tombstone,
-)
+from podferry.contract.tombstones import TOMBSTONES, Tombstone, decode_tombstone
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 
 
 async def read_tombstones(store: LineageStore) -> list[Tombstone]:
-    """The records of all removals under way, or killed.
+    """The tombstones of all removals that are running or were killed.
 
     Raises:
         Corrupt, FormatTooNew: One cannot be read.
@@ -22,16 +18,17 @@ async def read_tombstones(store: LineageStore) -> list[Tombstone]:
         try:
             found.append(await store.load(f"{TOMBSTONES}/{name}", decode_tombstone))
         except NotFound:
-            continue  # that removal has just ended
+            continue  # that removal has just finished
     return found
 
 
 async def names_being_removed(store: LineageStore) -> set[str]:
-    """Names that nobody may write under now: they may be deleted at any moment.
+    """Names that must not be written to: their objects may be deleted at any moment.
 
-    To be asked after the commits have been looked at, and before the first byte is sent.
+    Call this after reading the commits and before uploading the first byte.
 
     Raises:
-        Corrupt, FormatTooNew: A record cannot be read.
+        Corrupt, FormatTooNew: A tombstone cannot be read.
     """
-    return {name for record in await read_tombstones(store) for name in {**record.planned, **record.settled}}
+    tombstones = await read_tombstones(store)
+    return {name for tombstone in tombstones for name in {**tombstone.planned, **tombstone.settled}}

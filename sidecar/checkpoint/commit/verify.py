@@ -1,4 +1,4 @@
-"""Reads committed files where they lie and compares their checksums: many ranges at once, nothing is kept."""
+"""Verifies committed files at the destination by their checksums, reading many ranges at a time."""
 
 from __future__ import annotations
 
@@ -19,27 +19,30 @@ from podferry.sidecar.runtime.concurrency import retry
 
 SETTINGS = PrefetchSettings()
 PREFETCH_DEPTH = SETTINGS.buffer_bytes // SETTINGS.range_bytes
-"""Ranges of one file that are asked for at a time: as many as may be in flight."""
+"""Ranges of one file that are requested at a time: as many as may be in flight."""
 
 
 class ContentVerifier:
-    """Examines files of one destination; all of them share one bound of bytes in flight."""
+    """Verifies files; all of them share one limit of bytes in flight.
+
+    Args:
+        on_bytes: Called with the number of bytes of each range that was read.
+        settings: Sizes and limits.
+    """
 
     def __init__(
-        self,
-        came: Callable[[int], None] = lambda count: None,
-        settings: PrefetchSettings = SETTINGS,
+        self, on_bytes: Callable[[int], None] = lambda count: None, settings: PrefetchSettings = SETTINGS
     ) -> None:
-        self._came = came
+        self._on_bytes = on_bytes
         self._settings = settings
-        self._budget = ByteSemaphore(settings.buffer_bytes)
+        self._buffer = ByteSemaphore(settings.buffer_bytes)
         self._files = asyncio.Semaphore(settings.in_flight)
 
-    async def flaw(self, store: LineageStore, file: CommittedFile) -> Problem | None:
-        """What is wrong with the bytes of a file, None where they are those that were committed.
+    async def find_damage(self, store: LineageStore, file: CommittedFile) -> Problem | None:
+        """What is wrong with the bytes of a file, or None if they are the committed ones.
 
         Raises:
-            AccessDenied, TemporaryError: The store cannot be asked.
+            AccessDenied, TemporaryError: The store did not answer.
         """
         try:
             async with self._files:
@@ -52,40 +55,40 @@ class ContentVerifier:
         return Problem(f"{file.name} is damaged", measured)
 
     async def _digest(self, store: LineageStore, entry: Entry) -> str:
-        """The sum of an object, range after range, while later ones are on their way."""
+        """The checksum of an object, range by range, while later ranges are being read."""
         digest = xxhash.xxh3_128()
         starts = iter(range(0, entry.size, self._settings.range_bytes))
-        ahead: deque[asyncio.Task[memoryview]] = deque()
+        pending: deque[asyncio.Task[memoryview]] = deque()
         try:
             while True:
-                more = islice(starts, PREFETCH_DEPTH - len(ahead))
-                ahead.extend(asyncio.create_task(self._range(store, entry, start)) for start in more)
-                if not ahead:
+                more = islice(starts, PREFETCH_DEPTH - len(pending))
+                pending.extend(asyncio.create_task(self._range(store, entry, start)) for start in more)
+                if not pending:
                     return digest.hexdigest()
-                data = await ahead.popleft()
+                data = await pending.popleft()
                 try:
                     await asyncio.to_thread(digest.update, data)
                 finally:
-                    self._budget.give(len(data))
-                self._came(len(data))
+                    self._buffer.give(len(data))
+                self._on_bytes(len(data))
         finally:
-            await self._drop(ahead)
+            await self._cancel(pending)
 
     async def _range(self, store: LineageStore, entry: Entry, start: int) -> memoryview:
-        """One range; its share of the budget is the caller's to give back."""
+        """One range. The caller releases its bytes in the buffer."""
         length = min(self._settings.range_bytes, entry.size - start)
-        await self._budget.take(length)
+        await self._buffer.take(length)
         try:
             return await retry(
                 self._settings.attempts, lambda: store.read(entry.name, start, length, entry.tag)
             )
-        except BaseException:  # a cancellation too: the room is given back
-            self._budget.give(length)
+        except BaseException:  # a cancellation, too
+            self._buffer.give(length)
             raise
 
-    async def _drop(self, ahead: deque[asyncio.Task[memoryview]]) -> None:
-        for task in ahead:
+    async def _cancel(self, pending: deque[asyncio.Task[memoryview]]) -> None:
+        for task in pending:
             task.cancel()
-        for data in await asyncio.gather(*ahead, return_exceptions=True):
+        for data in await asyncio.gather(*pending, return_exceptions=True):
             if not isinstance(data, BaseException):
-                self._budget.give(len(data))
+                self._buffer.give(len(data))

@@ -1,4 +1,4 @@
-"""Checkpoints that several pods write together: membership, each rank's part, the joint commit.
+"""Joins checkpoints that several pods write together: membership, the part of each rank, the joint commit.
 
-Pods meet through objects at the destination alone, never through each other's network.
+Pods communicate only through objects at the destination, never over the network.
 """

@@ -33,15 +33,14 @@ class PartRegistry:
         return [folder.rstrip("/") for folder in await self._store.children(PARTS)]
 
     async def of(self, name: str) -> dict[int, RankPart]:
-        """The parts of a checkpoint that are there and can be read, by rank."""
+        """The readable parts of a checkpoint, by rank."""
         children = await self._store.children(f"{PARTS}/{name}")
-        texts = [text.removesuffix(".json") for text in children]
-        ranks = [int(text) for text in texts if text.isdecimal()]
-        found = await asyncio.gather(*(self.read(name, rank) for rank in ranks))
-        return {part.rank: part for part in found if part is not None}
+        ranks = [child.removesuffix(".json") for child in children]
+        parts = await asyncio.gather(*(self.read(name, int(rank)) for rank in ranks if rank.isdecimal()))
+        return {part.rank: part for part in parts if part is not None}
 
     async def read(self, name: str, rank: int) -> RankPart | None:
-        """A rank's part; None where there is none that can be read.
+        """A rank's part, or None if it does not exist or cannot be read.
 
         Raises:
             FormatTooNew: A later podferry wrote it.
@@ -56,36 +55,37 @@ class PartRegistry:
         return part if (part.lineage, part.name, part.rank) == (self._store.lineage, name, rank) else None
 
     async def write(self, part: RankPart) -> None:
-        """Write a rank's part in place of the one before."""
+        """Write a rank's part; it replaces an earlier one."""
         await self._store.write(part_name(part.name, part.rank), encode_rank_document(part))
 
     async def sweep(self, commit: Commit) -> None:
-        """Remove the parts that a commit has made real, or too late: they keep data from being removed.
+        """Remove the parts that a commit contains or supersedes: parts keep data from being removed.
 
-        A part that another agent writes at this moment may go with them; its writer looks after it.
+        A part that another agent writes at this moment may be removed, too; that agent writes it again.
         """
-        kind, place = series_and_position(commit.name)
+        series, position = series_and_position(commit.name)
         for name in await self.names():
-            other = series_and_position(name)
-            if other[0] == kind and other[1] <= place:
+            other_series, other_position = series_and_position(name)
+            if other_series == series and other_position <= position:
                 parts = (await self.of(name)).values()
-                late = [part for part in parts if part.base < commit.sequence]
-                await self._store.delete(part_name(name, part.rank) for part in late)
+                obsolete = [part for part in parts if part.base < commit.sequence]
+                await self._store.delete(part_name(name, part.rank) for part in obsolete)
 
     async def check_references(self, part: RankPart) -> None:
-        """Whether what a part refers to is still listed: it stays then.
+        """Make sure that a commit still lists the data that a part refers to, so that it stays.
 
-        Who removes commits looks at the parts after it, so this one must have been written before.
+        Write the part first: the garbage collector deletes commits before it reads the parts.
 
         Raises:
-            Changed: It has been removed.
+            Changed: It was removed.
         """
-        referred = {file.object for file in part.files if not file.object.startswith(f"{part.folder}/")}
-        if not referred:
+        referenced = {file.object for file in part.files if not file.object.startswith(f"{part.folder}/")}
+        if not referenced:
             return
         async for commit in self._reader.newest_first():
-            referred -= {file.object for file in commit.files}
-            if not referred:
+            referenced -= {file.object for file in commit.files}
+            if not referenced:
                 return
-        await self.write(msgspec.structs.replace(part, generation=""))
-        raise Changed.of("data that a checkpoint refers to has been removed", ", ".join(sorted(referred)[:5]))
+        await self.write(msgspec.structs.replace(part, epoch=""))
+        names = ", ".join(sorted(referenced)[:5])
+        raise Changed.of("data that a checkpoint refers to has been removed", names)

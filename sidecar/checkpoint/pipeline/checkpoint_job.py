@@ -83,12 +83,7 @@ class CheckpointJob:
             self._committer = Committer(CommitReader(store), self._author, _now, attempts)
             self.handover = Handover(store, self._author, _now)
             if self._gang_wished:
-                self._gang = GangCoordinator(
-                    self._committer,
-                    self._author,
-                    self._author.world,
-                    time.time,
-                )
+                self._gang = GangCoordinator(self._committer, time.time)
         return self._committer
 
     @property
@@ -135,7 +130,7 @@ class CheckpointJob:
         assert self.handover is not None  # noqa: S101 - `plan` comes first
         await self.handover.wait()
         if self._gang is not None:
-            await self._gang.settle_before_start()
+            await self._gang.commit_before_start()
             await self._gang.announce()
         if self._source is None:
             return

@@ -52,7 +52,7 @@ class GangPublisher:
             self._journal.save()
 
     async def _submit(self, name: str, part: PublishedPart) -> None:
-        await self._gang.submit(name, part.folder, part.sent, part.changed_at)
+        await self._gang.publish(name, part.folder, part.sent, part.changed_at)
 
     async def run(self, every: float) -> None:
         """Look for whole checkpoints until cancelled.
@@ -88,7 +88,7 @@ class GangPublisher:
         return True
 
     async def _look(self) -> None:
-        commits, awaited = await self._gang.settle()
+        commits, awaited = await self._gang.commit_complete()
         for commit in commits:
             self._joined(commit)
             if self._retention is not None:
@@ -108,8 +108,8 @@ class GangPublisher:
     def _give_up(self) -> None:
         """Let parts go where a newer checkpoint is committed; of one that is lost without it, say so."""
         offered = self._journal.checkpoints.published
-        for name in [name for name in offered if self._gang.superseded(name)]:
-            lost = self._gang.lost(name)
+        for name in [name for name in offered if self._gang.is_abandoned(name)]:
+            lost = self._gang.failure(name)
             if lost is not None:
                 self._progress.failed(name, Superseded(lost))
                 continue

@@ -153,14 +153,14 @@ class UploadWorker:
             pinned.candidate.name,
             shipment.folder,
             shipment.files,
-            room=self._line.older_than(pinned),
+            reserve=self._line.older_than(pinned),
             below=min(newer, default=None),
             check=lambda: self._gear.uploader.recheck(shipment),
         )
 
     def _place(self, pinned: HeldCheckpoint, commit: Commit) -> None:
         """Remember its number while an older one waits; one that others gave says nothing of ages."""
-        if commit.writer != self._writer:
+        if commit.agent_id != self._writer:
             return
         oldest = min((held.number for held in self._line.held()), default=pinned.number)
         self._record.sequences = {

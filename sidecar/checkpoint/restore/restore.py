@@ -68,7 +68,7 @@ class RestoreSource:
     async def _near(self) -> str:
         lineages = await committed_lineages(self.reader.store.destination)
         known = f"Lineages there: {', '.join(lineages[:5])}" if lineages else "Nothing is committed there yet"
-        return did_you_mean(self.reader.lineage, lineages, known)
+        return did_you_mean(self.reader.store.lineage, lineages, known)
 
 
 async def restore_source_of(wish: str, own: CommitReader, config: StoreConfig) -> RestoreSource | None:

@@ -158,7 +158,7 @@ class Uploader:
         folder = checkpoint_folder(name, [(file.name, file.size, file.xxh128) for file in files])
         earlier = await self._committer.earlier(name, folder)
         if earlier is None and await self._busy(folder):
-            folder = f"{folder}-{self._committer.writer[:8]}"
+            folder = f"{folder}-{self._committer.identity.agent_id[:8]}"
         return self._ledgers.new(pinned.number, UploadPlan(folder, tuple(files))), earlier
 
     async def _read(self, pinned: HeldCheckpoint) -> list[PlannedFile]:

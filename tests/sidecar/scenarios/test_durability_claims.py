@@ -117,7 +117,7 @@ async def test_what_is_overtaken_while_it_is_committed_is_counted_once(rig):
     landed, go = asyncio.Event(), asyncio.Event()
     async with rig.running() as ferry:
         committer = ferry._gear.committer
-        hint = committer._hint
+        hint = committer._write_latest
 
         async def stuck(commit):
             if commit.step == 1 and not landed.is_set():
@@ -125,7 +125,7 @@ async def test_what_is_overtaken_while_it_is_committed_is_counted_once(rig):
                 await go.wait()
             await hint(commit)
 
-        committer._hint = stuck
+        committer._write_latest = stuck
         rig.write("step-1.bin", b"1" * BIG)
         await landed.wait()
         rig.write("step-2.bin", b"2" * BIG)

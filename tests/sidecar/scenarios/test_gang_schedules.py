@@ -103,7 +103,7 @@ class Pod:
         committer = Committer(
             CommitReader(LineageStore(self.store, LINEAGE)), author, self.world.now, attempts=2
         )
-        self.gang = GangCoordinator(committer, author, self.world.size, self.clock)
+        self.gang = GangCoordinator(committer, self.clock)
         self.unsent = list(self.saved)
         self.tasks = {}
         self.announced = False
@@ -125,7 +125,7 @@ class Pod:
 
     async def start(self):
         if not self.ready:
-            await self.gang.settle_before_start()
+            await self.gang.commit_before_start()
         await self.gang.announce()
         self.announced = True
         if not self.ready:
@@ -144,16 +144,16 @@ class Pod:
         if not self.announced:
             self.run("main", self.start)
         elif self.unsent and self.world.random.random() < 0.7:
-            self.run("main", partial(self.submit, self.unsent[0]))
+            self.run("main", partial(self.publish, self.unsent[0]))
         else:
-            self.run("main", self.gang.settle)
+            self.run("main", self.gang.commit_complete)
 
-    async def submit(self, step):
+    async def publish(self, step):
         contents, changed = self.saved[step]
         name = f"step-{step}"
         folder = f"{name}-{self.rank}-{abs(hash(contents))}"
         files = tuple(CommittedFile(file, f"{folder}/{file}", 1, text) for file, text in sorted(contents))
-        await self.gang.submit(name, folder, files, changed)
+        await self.gang.publish(name, folder, files, changed)
         if self.saved[step] == (contents, changed):
             self.unsent.remove(step)
 
@@ -205,7 +205,7 @@ class World:
             if pod.idle("main") and not pod.fenced:
                 pod.act()
             elif pod.announced and pod.idle("side") and not pod.fenced:
-                pod.run("side", pod.gang.refresh)
+                pod.run("side", pod.gang.membership.refresh)
         elif choice < 0.992:
             self.train()
         else:

@@ -5,7 +5,7 @@ from structlog.testing import capture_logs
 from podferry.contract.commit import CommittedFile
 from podferry.contract.errors import Corrupt, FormatTooNew, Unavailable
 from podferry.sidecar.checkpoint.commit.commit_reader import (
-    CONCURRENT_READS,
+    READ_ATTEMPTS,
     CommitReader,
     committed_lineages,
 )
@@ -51,20 +51,20 @@ async def test_commits_come_newest_first(three):
 
 async def test_damaged_ones_are_passed_over_and_told(three, rig):
     rig.content.objects[KEY.format(3)] = b"{"
-    rig.faults.append(Fault("read", "*2.json", corrupt=2, times=CONCURRENT_READS))
+    rig.faults.append(Fault("read", "*2.json", corrupt=2, times=READ_ATTEMPTS))
     with capture_logs() as logs:
         assert await names(three) == ["e1"]
     assert [(log["log_level"], log["sequence"]) for log in logs] == [("warning", 3), ("warning", 2)]
 
 
 async def test_one_bad_answer_hides_no_commit(three, rig):
-    rig.faults.append(Fault("read", "*3.json", corrupt=2, times=CONCURRENT_READS - 1))
+    rig.faults.append(Fault("read", "*3.json", corrupt=2, times=READ_ATTEMPTS - 1))
     assert (await names(three))[0] == "e3"
 
 
 async def test_a_copy_of_another_place_is_corrupt(three, rig):
     rig.content.objects[KEY.format(4)] = rig.content.objects[KEY.format(3)]
-    with pytest.raises(Corrupt, match="another place"):
+    with pytest.raises(Corrupt, match="a copy of another commit"):
         await three.read(4)
 
 
@@ -82,10 +82,10 @@ async def test_a_store_that_does_not_answer_is_not_damage(three, rig):
 
 async def test_flaws_are_what_is_missing_or_of_another_size(three, rig):
     commit = await three.read(1)
-    assert await three.flaws(commit) == []
+    assert await three.missing_objects(commit) == []
     files = (commit.files[0], CommittedFile("v", "e1-00/v", 1, "0" * 64))
     rig.content.objects["base/run/e1-00/w"] = b"longer"
-    found = await three.flaws(msgspec.structs.replace(commit, files=files))
+    found = await three.missing_objects(msgspec.structs.replace(commit, files=files))
     assert [problem.what for problem in found] == ["w has the wrong size", "v is missing"]
 
 
@@ -100,5 +100,5 @@ async def test_files_of_several_ranks_are_told_apart(three, rig):
     commit = await three.read(1)
     files = tuple(CommittedFile("w", f"part-{rank}/w", 1, str(rank) * 32, rank) for rank in (0, 1))
     rig.content.objects["base/run/part-0/w"] = b"1"
-    found = await three.flaws(msgspec.structs.replace(commit, files=files))
+    found = await three.missing_objects(msgspec.structs.replace(commit, files=files))
     assert [problem.what for problem in found] == ["w of rank 1 is missing"]

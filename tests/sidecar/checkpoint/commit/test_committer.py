@@ -100,7 +100,7 @@ async def test_where_creating_is_not_atomic_the_commit_is_read_back(rig, monkeyp
         await write(name, body, mode)
         if name.endswith("000000000003.json") and mode is WriteMode.CREATE:
             monkeypatch.setattr(rig.store, "write", write)
-            other = msgspec.structs.replace(rig.store.commits()[0], sequence=3, writer="three", rank=2)
+            other = msgspec.structs.replace(rig.store.commits()[0], sequence=3, agent_id="three", rank=2)
             rig.content.objects[f"base/{name}"] = encode_commit(other)
 
     monkeypatch.setattr(rig.store, "write", overtaken)
@@ -142,17 +142,17 @@ async def test_a_commit_whose_data_has_gone_does_not_count(rig):
 
 async def test_a_commit_says_whose_it_is(rig):
     commit = await put(ranked(rig, "one", 3), 1)
-    assert (commit.writer, commit.rank, commit.room) == ("one", 3, 0)
+    assert (commit.agent_id, commit.rank, commit.reserved) == ("one", 3, 0)
 
 
 async def test_older_checkpoints_go_into_the_room_of_the_newest(rig):
     committer = rig.committer()
     await put(committer, 1)
-    newest = await put(committer, 4, room=2)
+    newest = await put(committer, 4, reserve=2)
     third = await put(committer, 3, below=newest.sequence)
     second = await put(committer, 2, below=third.sequence)
     assert numbers(rig) == [(1, "e1"), (2, "e2"), (3, "e3"), (4, "e4")]
-    assert (newest.room, third.room, second.room) == (2, 1, 0)
+    assert (newest.reserved, third.reserved, second.reserved) == (2, 1, 0)
     assert decode_commit(rig.content.objects["base/run/.podferry/latest.json"], "x") == newest
     with pytest.raises(Superseded, match="newer checkpoint"):
         await put(committer, 0, below=second.sequence)
@@ -161,12 +161,12 @@ async def test_older_checkpoints_go_into_the_room_of_the_newest(rig):
 
 async def test_room_may_be_asked_for_below_the_same_commit_again(rig):
     committer = rig.committer()
-    newest = await put(committer, 4, room=2)
+    newest = await put(committer, 4, reserve=2)
     assert [(await put(committer, n, below=newest.sequence)).sequence for n in (3, 2)] == [2, 1]
 
 
 async def test_room_is_still_known_after_a_restart(rig):
-    newest = await put(rig.committer(), 2, room=1)
+    newest = await put(rig.committer(), 2, reserve=1)
     assert (await put(rig.committer(), 1, below=newest.sequence)).sequence == 1
 
 
@@ -179,12 +179,12 @@ async def test_there_is_no_room_below_a_commit_that_left_none(rig):
             await put(committer, 2, below=number)
 
 
-@pytest.mark.parametrize("order", [{"room": 2}, {"below": 4}])
+@pytest.mark.parametrize("order", [{"reserve": 2}, {"below": 4}])
 async def test_a_lost_answer_makes_one_commit_whatever_its_place(rig, order):
     committer = rig.committer()
     await put(committer, 1)
     if "below" in order:
-        await put(committer, 4, room=2)
+        await put(committer, 4, reserve=2)
     rig.faults.append(Fault("write", COMMITS, error=LOST, after=True, skip=0))
     commit = await put(committer, 3, **order)
     assert [name for _, name in numbers(rig)].count("e3") == 1
@@ -276,7 +276,7 @@ async def test_who_leaves_room_gives_way_to_a_commit_that_came_into_it(rig, monk
     old, new = rig.committer("old"), rig.committer("new")
     if had_committed:
         await put(old, 1)
-    newest = await overtake(rig, monkeypatch, old, 5, new, 3, room=3)
+    newest = await overtake(rig, monkeypatch, old, 5, new, 3, reserve=3)
     with pytest.raises(Fenced):
         await put(old, 4, below=newest.sequence)
     with pytest.raises(Fenced):
@@ -292,11 +292,11 @@ async def test_of_two_that_drain_at_the_same_moment_one_gives_way(rig, monkeypat
     async def late(name, body, mode=WriteMode.OVERWRITE):
         if mode is WriteMode.CREATE:
             monkeypatch.setattr(rig.store, "write", write)
-            await put(two, 5, room=1)
+            await put(two, 5, reserve=1)
         await write(name, body, mode)
 
     monkeypatch.setattr(rig.store, "write", late)
-    newest = await put(one, 4, room=4)
+    newest = await put(one, 4, reserve=4)
     with pytest.raises(Fenced):
         await put(one, 3, below=newest.sequence)
     await put(two, 6)

@@ -26,7 +26,7 @@ from podferry.contract.rank_parts import RankPart, encode_rank_document
 from podferry.contract.tombstones import Tombstone, encode_tombstone, tombstone_name
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
-from podferry.sidecar.checkpoint.commit.garbage_collector import CONCURRENT_CHECKS, GarbageCollector
+from podferry.sidecar.checkpoint.commit.garbage_collector import MAX_LISTINGS, GarbageCollector
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.commit.retention import Retention
 from podferry.sidecar.checkpoint.commit.tombstones import names_being_removed, read_tombstones
@@ -202,8 +202,8 @@ async def test_parts_are_looked_at_before_commits(place):
 
 
 async def test_a_list_of_what_is_not_there_comes_to_an_end(place):
-    place.faults.append(Fault("read", "*/commits/*1.json", times=CONCURRENT_CHECKS, error=NotFound.of("no")))
-    with pytest.raises(Unavailable, match="listed that are not there"):
+    place.faults.append(Fault("read", "*/commits/*1.json", times=MAX_LISTINGS, error=NotFound.of("no")))
+    with pytest.raises(Unavailable, match="listed but do not exist"):
         await place.remover().remove(1)
     await place.remover().remove(1)
     assert place.sequences == [4]
@@ -225,7 +225,7 @@ async def test_a_kill_leaves_whole_commits_and_the_next_one_clears_up(place, cal
         assert skip >= {"write": 2, "delete": 8}[call]
     place.faults.clear()
     for number in place.sequences:
-        assert not await place.reader.flaws(await place.reader.read(number))
+        assert not await place.reader.missing_objects(await place.reader.read(number))
     assert 4 in place.sequences
     retention = Retention(place.reader, 1)
     await retention.after_commit(place.put(5, "e/w"))

@@ -49,11 +49,11 @@ async def test_without_notes_nobody_is_waited_for(store: MemoryStore, ticks: lis
 
 async def test_one_that_drains_is_waited_for_until_it_ends(store: MemoryStore) -> None:
     old = notes(store, "old")
-    await old.tell(DrainPhase.DRAINING, 30.0)
+    await old.write_note(DrainPhase.DRAINING, 30.0)
     waiting = asyncio.create_task(notes(store, "new").wait())
     done, _ = await asyncio.wait({waiting}, timeout=0.05)
     assert not done
-    await old.tell(DrainPhase.ENDED)
+    await old.write_note(DrainPhase.ENDED)
     await asyncio.wait_for(waiting, 10)
     assert decode_note(store.content.objects[OLD], OLD).phase is DrainPhase.ENDED
 
@@ -61,24 +61,24 @@ async def test_one_that_drains_is_waited_for_until_it_ends(store: MemoryStore) -
 async def test_one_that_was_killed_is_waited_for_no_longer_than_it_said(
     store: MemoryStore, ticks: list[float]
 ) -> None:
-    await notes(store, "old").tell(DrainPhase.DRAINING, 7.0)
+    await notes(store, "old").write_note(DrainPhase.DRAINING, 7.0)
     with capture_logs() as logs:
         await notes(store, "new").wait()
     assert sum(ticks) == 7.0
-    assert any("did not end in time" in line["event"] for line in logs)
+    assert any("did not finish draining in time" in line["event"] for line in logs)
     await notes(store, "third").wait()
     assert sum(ticks) == 7.0, "nobody waits for it again"
 
 
 async def test_an_agent_does_not_wait_for_itself(store: MemoryStore, ticks: list[float]) -> None:
-    await notes(store, "new").tell(DrainPhase.DRAINING, 7.0)
+    await notes(store, "new").write_note(DrainPhase.DRAINING, 7.0)
     await notes(store, "new").wait()
     assert ticks == []
 
 
 async def test_what_did_not_become_durable_stays_written_down(store: MemoryStore) -> None:
     problem = Problem("the time was used up", "5 s", "Raise it")
-    await notes(store, "old").tell(DrainPhase.ENDED, pending=("step-2",), problems=(problem,))
+    await notes(store, "old").write_note(DrainPhase.ENDED, pending=("step-2",), problems=(problem,))
     note = decode_note(store.content.objects[OLD], OLD)
     assert (note.pending, note.problems, note.at) == (("step-2",), (problem,), AT)
     with capture_logs() as logs:
@@ -95,5 +95,5 @@ async def test_a_note_that_cannot_be_read_is_passed_over(store: MemoryStore, tic
 async def test_a_store_that_fails_does_not_end_the_end(store: MemoryStore) -> None:
     store.content.faults.append(Fault("write", "*", error=Unavailable.of("down")))
     with capture_logs() as logs:
-        await notes(store, "old").tell(DrainPhase.DRAINING, 5.0)
+        await notes(store, "old").write_note(DrainPhase.DRAINING, 5.0)
     assert [line["log_level"] for line in logs] == ["warning"]

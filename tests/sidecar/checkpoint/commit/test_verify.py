@@ -54,7 +54,7 @@ def committed(name):
 
 async def flaws(store, examiner):
     found = await asyncio.gather(
-        *(examiner.flaw(LineageStore(store, "run"), committed(name)) for name in FILES)
+        *(examiner.find_damage(LineageStore(store, "run"), committed(name)) for name in FILES)
     )
     return {name: flaw.what for name, flaw in zip(FILES, found, strict=True) if flaw}
 
@@ -96,10 +96,10 @@ async def test_a_failure_gives_back_what_waits_behind_it(store):
     examiner, run = ContentVerifier(settings=SMALL), LineageStore(failing, "run")
     for _ in range(3):
         with pytest.raises(Unavailable):
-            await examiner.flaw(run, committed("more"))
+            await examiner.find_damage(run, committed("more"))
     failing.most = 0
     async with asyncio.timeout(10):
-        assert await examiner.flaw(run, committed("many")) is None
+        assert await examiner.find_damage(run, committed("many")) is None
     assert failing.most == 4 * RANGE
 
 
@@ -110,11 +110,12 @@ async def test_a_file_that_changes_meanwhile_is_told(store):
             return await super().read(name, start, length, tag, size)
 
     changing = LineageStore(Changing(store.uri, store.content), "run")
-    flaw = await ContentVerifier(settings=SMALL).flaw(changing, committed("many"))
+    flaw = await ContentVerifier(settings=SMALL).find_damage(changing, committed("many"))
     assert "no longer the object" in flaw.what
     async with asyncio.timeout(10):
         assert (
-            await ContentVerifier(settings=SMALL).flaw(LineageStore(store, "run"), committed("one")) is None
+            await ContentVerifier(settings=SMALL).find_damage(LineageStore(store, "run"), committed("one"))
+            is None
         )
 
 

@@ -14,7 +14,7 @@ from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
-from podferry.sidecar.checkpoint.gang.membership import seen_at, takes_over
+from podferry.sidecar.checkpoint.gang.membership import epoch_at, takes_over
 from podferry.storage.memory.store import Content, Fault, MemoryStore
 
 LOST = Unavailable.of("the connection was reset")
@@ -35,20 +35,14 @@ def site(quick_retries):
 
 
 def committer(site, rank, writer, world=2):
-    author = AgentIdentity(writer, world, rank=rank)
-    made = Committer(
-        CommitReader(LineageStore(site.store, "run")),
-        author,
-        lambda: datetime.fromtimestamp(site.time, UTC),
-        2,
-    )
-    return made, author
+    reader = CommitReader(LineageStore(site.store, "run"))
+    identity = AgentIdentity(writer, world, rank=rank)
+    return Committer(reader, identity, lambda: datetime.fromtimestamp(site.time, UTC), 2)
 
 
 def quiet(site, rank, writer=None, world=2):
     """An agent that has not announced itself."""
-    made, author = committer(site, rank, writer or f"w{rank}", world)
-    return GangCoordinator(made, author, world, lambda: site.time)
+    return GangCoordinator(committer(site, rank, writer or f"w{rank}", world), lambda: site.time)
 
 
 async def join(site, rank, writer=None, world=2):
@@ -61,7 +55,7 @@ async def together(site, world=2):
     """Agents that have all seen each other, and then a while has passed."""
     gangs = [await join(site, rank, world=world) for rank in range(world)]
     for gang in gangs:
-        await gang.refresh()
+        await gang.membership.refresh()
     site.time += 10
     return gangs
 
@@ -71,7 +65,7 @@ async def offer(site, gang, step, content, *more, when=None):
     folder = f"own-{gang._rank}"
     held = [file(*one, folder) if isinstance(one, tuple) else one for one in more]
     files = (file(f"rank-{gang._rank}", content, folder), *held)
-    await gang.submit(f"step-{step}", folder, files, site.time if when is None else when)
+    await gang.publish(f"step-{step}", folder, files, site.time if when is None else when)
 
 
 def commits(site):
@@ -90,14 +84,14 @@ def parts(site):
 async def test_a_step_is_real_when_all_parts_are_there(site):
     one, two = await together(site)
     await offer(site, one, 100, "a")
-    found, problems = await one.settle()
+    found, problems = await one.commit_complete()
     assert (found, commits(site)) == ([], [])
     assert problems[0].what == "step-100 waits for rank 1 of 2"
     await offer(site, two, 100, "b")
-    found, problems = await two.settle()
+    found, problems = await two.commit_complete()
     assert (found, problems) == (commits(site), [])
-    assert await one.settle() == (found, [])
-    assert await one.settle() == ([], [])
+    assert await one.commit_complete() == (found, [])
+    assert await one.commit_complete() == ([], [])
     assert [(f.name, f.object, f.rank) for f in found[0].files] == [
         ("rank-0", "own-0/rank-0", None),
         ("rank-1", "own-1/rank-1", None),
@@ -110,7 +104,7 @@ async def test_ranks_that_settle_at_once_make_one_commit(site):
     gangs = await together(site, world=4)
     for gang in gangs:
         await offer(site, gang, 100, "a", ("shared", "s"), ("config", str(gang._rank)))
-    found = await asyncio.gather(*(gang.settle() for gang in gangs))
+    found = await asyncio.gather(*(gang.commit_complete() for gang in gangs))
     assert len(commits(site)) == 1
     assert all(result == (commits(site), []) for result in found)
     named = [(f.name, f.rank) for f in commits(site)[0].files if not f.name.startswith("rank")]
@@ -124,14 +118,19 @@ async def test_a_lost_answer_makes_one_commit(site):
     site.content.faults.append(Fault("write", "*/commits/*", error=LOST, after=True))
     site.content.faults.append(Fault("write", "*/commits/*", times=9, error=LOST))
     with pytest.raises(Unavailable):
-        await one.settle()
-    assert len((await two.settle())[0]) == len((await one.settle())[0]) == len(commits(site)) == 1
+        await one.commit_complete()
+    assert (
+        len((await two.commit_complete())[0])
+        == len((await one.commit_complete())[0])
+        == len(commits(site))
+        == 1
+    )
 
 
 async def test_a_name_without_a_step_is_refused(site):
     one, _ = await together(site)
-    with pytest.raises(Refused, match="several pods must name the step"):
-        await one.submit("last", "own-0", (file("last", "a", "own-0"),), site.time)
+    with pytest.raises(Refused, match="several pods write together need a step"):
+        await one.publish("last", "own-0", (file("last", "a", "own-0"),), site.time)
     assert parts(site) == []
 
 
@@ -140,15 +139,15 @@ async def test_a_newer_step_gives_up_older_ones_by_name(site):
     await offer(site, one, 90, "a")
     await offer(site, one, 100, "a")
     await offer(site, two, 100, "b")
-    await one.settle()
-    assert [one.superseded(name) for name in ("step-90", "step-110", "best-3")] == [True, False, False]
-    _, problems = await one.settle()
+    await one.commit_complete()
+    assert [one.is_abandoned(name) for name in ("step-90", "step-110", "best-3")] == [True, False, False]
+    _, problems = await one.commit_complete()
     assert [(p.what, p.measured) for p in problems] == [
-        ("step-90 was given up", "step-100 is durable already; it lacked rank 1 of 2")
+        ("step-90 was given up", "step-100 is already durable; it lacked rank 1 of 2")
     ]
     await offer(site, two, 90, "b")
-    await two.settle()
-    assert await one.settle() == ([], [])
+    await two.commit_complete()
+    assert await one.commit_complete() == ([], [])
     assert steps(site) == [100]
 
 
@@ -157,7 +156,7 @@ async def test_complete_steps_are_committed_in_their_order(site):
     for step in (100, 90):
         await offer(site, one, step, "a")
         await offer(site, two, step, "b")
-    await one.settle()
+    await one.commit_complete()
     assert steps(site) == [90, 100]
 
 
@@ -165,15 +164,15 @@ async def test_a_part_of_the_attempt_before_is_not_joined(site):
     one, _ = await together(site)
     await offer(site, one, 100, "a1")
     again = await join(site, 1, "w1-again")
-    await again.refresh()
+    await again.membership.refresh()
     site.time += 10
     await offer(site, again, 100, "b2")
-    _, problems = await again.settle()
+    _, problems = await again.commit_complete()
     assert problems[0].what == "step-100 waits for rank 0 of 2"
-    _, problems = await one.settle()
+    _, problems = await one.commit_complete()
     assert (problems[0].what, commits(site)) == ("step-100 was given up", [])
-    assert "begun anew" in problems[0].measured
-    assert one.superseded("step-100")
+    assert "has restarted" in problems[0].measured
+    assert one.is_abandoned("step-100")
 
 
 async def test_a_part_has_the_generation_from_before_its_files_were_written(site):
@@ -181,15 +180,15 @@ async def test_a_part_has_the_generation_from_before_its_files_were_written(site
     written = site.time
     site.time += 10
     again = await join(site, 1, "w1-again")
-    await one.refresh()
+    await one.membership.refresh()
     site.time += 10
     await offer(site, again, 100, "b2")
     await offer(site, one, 100, "a1", when=written)
     for gang in (one, again):
-        assert (await gang.settle())[0] == []
+        assert (await gang.commit_complete())[0] == []
     await offer(site, one, 110, "a2")
     await offer(site, again, 110, "b2")
-    await one.settle()
+    await one.commit_complete()
     assert steps(site) == [110]
 
 
@@ -197,13 +196,13 @@ async def test_files_from_before_the_agent_are_of_no_generation(site):
     one, two = await together(site)
     for gang in (one, two):
         await offer(site, gang, 100, "a", when=BEFORE)
-    assert [(await gang.settle())[0] for gang in (one, two)] == [[], []]
+    assert [(await gang.commit_complete())[0] for gang in (one, two)] == [[], []]
 
 
 async def test_files_of_the_future_are_of_no_generation(site):
     for gang in await together(site):
         await offer(site, gang, 100, "a", when=site.time + 5)
-        assert (await gang.settle())[0] == []
+        assert (await gang.commit_complete())[0] == []
 
 
 async def test_a_step_that_waits_while_the_worker_starts_again_is_not_lost(site):
@@ -212,21 +211,21 @@ async def test_a_step_that_waits_while_the_worker_starts_again_is_not_lost(site)
     site.time += 10
     await offer(site, await join(site, 0), 100, "a", when=written)
     await offer(site, two, 100, "b", when=written)
-    assert len((await two.settle())[0]) == 1
+    assert len((await two.commit_complete())[0]) == 1
 
 
 async def test_a_clock_that_is_set_back_joins_nothing_that_does_not_belong_together(site):
     one, _ = await together(site)
     written = site.time
-    await one.refresh()
+    await one.membership.refresh()
     site.time -= 300
     again = await join(site, 1, "w1-again")
-    await one.refresh()
+    await one.membership.refresh()
     for later in (10, 400):
         site.time += later
         await offer(site, one, 100, "a1", when=written)
         await offer(site, again, 100, "b2")
-        assert [(await gang.settle())[0] for gang in (one, again)] == [[], []]
+        assert [(await gang.commit_complete())[0] for gang in (one, again)] == [[], []]
 
 
 async def test_what_was_seen_outlives_the_worker(site):
@@ -239,22 +238,22 @@ async def test_what_was_seen_outlives_the_worker(site):
     restarted = await join(site, 0)
     await offer(site, restarted, 100, "a1", when=written)
     for gang in (restarted, again):
-        assert (await gang.settle())[0] == []
+        assert (await gang.commit_complete())[0] == []
 
 
 async def test_parts_are_joined_only_while_their_generation_lasts(site, monkeypatch):
     one, two = await together(site)
     await offer(site, one, 100, "a")
     await offer(site, two, 100, "b")
-    read = one._shares.of
+    read = one._parts.of
 
     async def then_a_pod_starts(name):
         found = await read(name)
         await join(site, 1, "w1-again")
         return found
 
-    monkeypatch.setattr(one._shares, "of", then_a_pod_starts)
-    assert (await one.settle())[0] == []
+    monkeypatch.setattr(one._parts, "of", then_a_pod_starts)
+    assert (await one.commit_complete())[0] == []
     assert commits(site) == []
 
 
@@ -264,13 +263,13 @@ async def test_a_trainer_that_begins_anew_under_its_agent_is_another_attempt(sit
     site.time += 5
     await offer(site, one, 100, "a2", when=site.time - 1)
     await offer(site, two, 100, "b", when=site.time - 1)
-    assert (await two.settle())[0] == []
+    assert (await two.commit_complete())[0] == []
     names = [key for key in site.content.objects if "/ranks/" in key]
     assert sorted(names) == ["run/.podferry/ranks/0.2-w0", "run/.podferry/ranks/1-w1"]
     site.time += 10
     for gang in (one, two):
         await offer(site, gang, 110, "a")
-    await two.settle()
+    await two.commit_complete()
     assert steps(site) == [110]
 
 
@@ -280,7 +279,7 @@ async def test_a_lower_step_that_is_saved_later_is_another_attempt(site):
     site.time += 5
     await offer(site, one, 60, "a2", when=site.time - 1)
     await offer(site, two, 100, "b2", when=site.time - 1)
-    assert (await two.settle())[0] == []
+    assert (await two.commit_complete())[0] == []
 
 
 async def test_a_drain_may_offer_older_steps_after_newer_ones(site):
@@ -288,7 +287,7 @@ async def test_a_drain_may_offer_older_steps_after_newer_ones(site):
     await offer(site, one, 100, "a", when=site.time)
     await offer(site, one, 90, "a", when=site.time - 5)
     await offer(site, two, 90, "b")
-    await two.settle()
+    await two.commit_complete()
     assert steps(site) == [90]
 
 
@@ -298,29 +297,34 @@ async def test_files_that_are_added_are_of_the_same_attempt(site):
     site.time += 5
     await offer(site, one, 100, "a", ("late", "l"))
     await offer(site, two, 100, "b")
-    assert [f.name for f in (await two.settle())[0][0].files] == ["late", "rank-0", "rank-1"]
+    assert [f.name for f in (await two.commit_complete())[0][0].files] == ["late", "rank-0", "rank-1"]
 
 
 async def test_files_that_are_added_after_the_commit_come_too_late(site):
     one, two = await together(site)
     await offer(site, one, 100, "a")
     await offer(site, two, 100, "b")
-    await one.settle()
+    await one.commit_complete()
     await offer(site, one, 100, "a", ("late", "l"))
     await offer(site, two, 100, "b")
-    found, problems = await one.settle()
-    assert (found, problems[0].measured) == ([], "step-100 is durable already, with other files")
+    found, problems = await one.commit_complete()
+    assert (found, problems[0].measured) == ([], "step-100 is already durable, with other files")
     assert len(commits(site)) == 1
 
 
 async def test_the_later_agent_of_a_rank_fences_the_earlier_one(site):
     old, two = await together(site)
     new = await join(site, 0, "a-new-one")
-    for act in (old.refresh, old.settle, lambda: offer(site, old, 100, "a"), old.refresh):
-        with pytest.raises(Fenced, match="a-new-one has been there since"):
+    for act in (
+        old.membership.refresh,
+        old.commit_complete,
+        lambda: offer(site, old, 100, "a"),
+        old.membership.refresh,
+    ):
+        with pytest.raises(Fenced, match="a-new-one has taken part since"):
             await act()
     for gang in (new, two, await join(site, 0, "a-new-one")):
-        await gang.refresh()
+        await gang.membership.refresh()
     with pytest.raises(Fenced):
         await join(site, 0)
 
@@ -328,8 +332,8 @@ async def test_the_later_agent_of_a_rank_fences_the_earlier_one(site):
 async def test_an_agent_that_has_taken_a_new_name_came_no_later_for_it(site):
     old, _ = await together(site)
     new = await join(site, 0, "a-new-one")
-    await old._members._begin(2, old._members.own.before)
-    await new.refresh()
+    await old.membership._begin(2, old.membership.own.before)
+    await new.membership.refresh()
 
 
 @pytest.mark.parametrize(
@@ -347,15 +351,15 @@ def test_who_takes_over(before, other, expected):
     assert takes_over(rival, other, 0, "me") is expected
 
 
-def test_what_had_been_seen_at_a_time():
+def test_what_had_been_epoch_at_a_time():
     views = [
         MembershipView(10, "a"),
         MembershipView(20, "b"),
         MembershipView(5, "c"),
         MembershipView(30, "d"),
     ]
-    assert [seen_at(views, time) for time in (9, 10, 19, 25, 40)] == ["", "a", "a", "c", "d"]
-    assert seen_at([], 99) == ""
+    assert [epoch_at(views, time) for time in (9, 10, 19, 25, 40)] == ["", "a", "a", "c", "d"]
+    assert epoch_at([], 99) == ""
 
 
 async def test_who_starts_completes_what_is_complete(site):
@@ -364,24 +368,24 @@ async def test_who_starts_completes_what_is_complete(site):
         await offer(site, one, step, "a")
         await offer(site, two, step, "b")
     await offer(site, one, 110, "a")
-    found = await quiet(site, 0, "next").settle_before_start()
+    found = await quiet(site, 0, "next").commit_before_start()
     assert [commit.step for commit in found] == steps(site) == [90, 100]
     await join(site, 0, "next")
     await offer(site, two, 110, "b")
-    assert await quiet(site, 1, "next").settle_before_start() == []
+    assert await quiet(site, 1, "next").commit_before_start() == []
 
 
 async def test_a_worker_that_starts_again_finds_what_is_durable(site):
     one, two = await together(site)
     await offer(site, one, 100, "a")
     await offer(site, two, 100, "b")
-    await two.settle()
+    await two.commit_complete()
     for gang in (one, two):
         await offer(site, gang, 110, "c")
-    await two.settle()
+    await two.commit_complete()
     restarted = await join(site, 0)
     await offer(site, restarted, 100, "a", when=site.time)
-    assert [commit.step for commit in (await restarted.settle())[0]] == [100]
+    assert [commit.step for commit in (await restarted.commit_complete())[0]] == [100]
     assert steps(site) == [100, 110]
 
 
@@ -392,22 +396,22 @@ async def test_a_part_that_an_older_agent_has_replaced_is_written_again(site):
     mine = site.content.objects[path]
     other = msgspec.json.decode(mine) | {"writer": "older", "generation": "0" * 32}
     site.content.objects[path] = msgspec.json.encode(other)
-    await one.settle()
+    await one.commit_complete()
     assert site.content.objects[path] == mine
     await offer(site, two, 100, "b")
-    assert len((await two.settle())[0]) == 1
+    assert len((await two.commit_complete())[0]) == 1
 
 
 async def test_a_part_refers_only_to_what_is_listed(site):
     one, two = await together(site)
     for gang in (one, two):
         await offer(site, gang, 100, "a")
-    await one.settle()
+    await one.commit_complete()
     kept = commits(site)[0].files[1]
     await offer(site, one, 110, "b", kept)
     with pytest.raises(Changed, match=r"gone-1/w"):
         await offer(site, two, 110, "b", file("w", "w", "gone-1"))
-    assert (await one.settle())[0] == []
+    assert (await one.commit_complete())[0] == []
     await offer(site, two, 110, "b", file("w", "w", "own-1"))
 
 
@@ -415,16 +419,16 @@ async def test_a_commit_that_arrives_late_is_not_followed_by_older_steps(site):
     await together(site)
     again = [await join(site, rank, f"again-{rank}") for rank in range(2)]
     for gang in again:
-        await gang.refresh()
+        await gang.membership.refresh()
     site.time += 10
-    late, _ = committer(site, 0, "w0")
+    late = committer(site, 0, "w0")
     await late.commit("step-100", "step-100-ab", (file("w", "w", "late"),))
     for gang in again:
         await offer(site, gang, 60, "c")
-    assert [(await gang.settle())[0] for gang in again] == [[], []]
+    assert [(await gang.commit_complete())[0] for gang in again] == [[], []]
     for gang in again:
         await offer(site, gang, 110, "c")
-    await again[0].settle()
+    await again[0].commit_complete()
     assert steps(site) == [100, 110]
 
 
@@ -432,14 +436,14 @@ async def test_a_training_that_goes_back_on_purpose_commits_lower_steps(site):
     one, two = await together(site)
     for gang in (one, two):
         await offer(site, gang, 100, "a")
-    await one.settle()
+    await one.commit_complete()
     again = [await join(site, rank, f"x-again-{rank}") for rank in range(2)]
     for gang in again:
-        await gang.refresh()
+        await gang.membership.refresh()
     site.time += 10
     for gang in again:
         await offer(site, gang, 60, "c")
-    await again[1].settle()
+    await again[1].commit_complete()
     assert steps(site) == [100, 60]
 
 
@@ -449,6 +453,6 @@ async def test_damage_is_no_part(site):
     await offer(site, two, 100, "b")
     site.content.objects["run/.podferry/parts/step-100/1.json"] = b"{"
     site.content.objects["run/.podferry/parts/step-100/x.json"] = b"{"
-    assert (await one.settle())[1][0].what == "step-100 waits for rank 1 of 2"
-    assert len((await two.settle())[0]) == 0
-    assert len((await one.settle())[0]) == 1
+    assert (await one.commit_complete())[1][0].what == "step-100 waits for rank 1 of 2"
+    assert len((await two.commit_complete())[0]) == 0
+    assert len((await one.commit_complete())[0]) == 1

@@ -32,7 +32,7 @@ BIG = 8 * 1024
 def gang(rig, rank, writer):
     author = AgentIdentity(writer, 2, rank=rank)
     committer = Committer(CommitReader(LineageStore(rig.store, "run")), author, lambda: datetime.now(UTC))
-    return GangCoordinator(committer, author, 2, time.time)
+    return GangCoordinator(committer, time.time)
 
 
 @asynccontextmanager
@@ -57,7 +57,7 @@ async def rank_zero(rig):
 async def part(other, step):
     name = f"rank-1-{step}"
     held = CommittedFile(name, f"own-1/{name}", 1, "b".ljust(32, "0"))
-    await other.submit(f"step-{step}", "own-1", (held,), time.time())
+    await other.publish(f"step-{step}", "own-1", (held,), time.time())
 
 
 async def test_a_part_that_was_given_up_is_not_called_durable(rig):
@@ -70,11 +70,11 @@ async def test_a_part_that_was_given_up_is_not_called_durable(rig):
         await rig.until(lambda: ferry._gear.journal.checkpoints.published)
         again = gang(rig, 1, "w1-again")
         await again.announce()
-        await rig.until(lambda: "step-100" in ferry._gear.gang._given_up)
+        await rig.until(lambda: "step-100" in ferry._gear.gang._abandoned)
         await asyncio.sleep(0.1)
         answer = await ferry.durable(1, final=True)
         assert (answer.durable, answer.hopeless, answer.pending) == (False, True, ("step-100",))
-        assert "begun anew" in str(answer.problems[0])
+        assert "has restarted" in str(answer.problems[0])
         assert rig.store.commits() == []
         rig.write("step-110.bin", b"2" * BIG)
         await rig.until(lambda: "step-110" in ferry._gear.journal.checkpoints.published)
@@ -89,12 +89,12 @@ class SlowGang:
     """Takes parts, each when it is told to, in the order in which they were begun."""
 
     def __init__(self):
-        self.submitted, self.go, self._lock = [], asyncio.Event(), asyncio.Lock()
+        self.published, self.go, self._lock = [], asyncio.Event(), asyncio.Lock()
 
-    async def submit(self, name, folder, files, seen_before):
+    async def publish(self, name, folder, files, changed_at):
         async with self._lock:
             await self.go.wait()
-            self.submitted.append(folder)
+            self.published.append(folder)
 
 
 def version(folder, size):
@@ -124,7 +124,7 @@ async def test_what_an_earlier_worker_has_offered_takes_no_newer_ones_place(offe
     await asyncio.sleep(0.01)
     offers.gang.go.set()
     await asyncio.gather(*tasks)
-    assert offers.gang.submitted[-1] == "new"
+    assert offers.gang.published[-1] == "new"
     assert offers.offered["step-5"].folder == "new"
 
 

@@ -140,7 +140,7 @@ async def test_a_worker_that_is_killed_between_data_and_commit_is_completed_by_t
     path.unlink()
     async with any_rig.running(store) as ferry:
         assert (await ferry.durable(5)).last.name == "epoch-1"
-    assert await reader.flaws(await reader.read(1)) == []
+    assert await reader.missing_objects(await reader.read(1)) == []
 
 
 async def test_what_was_overwritten_in_place_while_no_worker_ran_is_no_mixture(any_rig):

@@ -116,4 +116,4 @@ async def test_a_fenced_agent_commits_nothing_more_and_says_who_does(rig):
         assert answer.hopeless
         assert "two" in str(answer.problems[0])
         assert ferry._status.fenced
-    assert [commit.writer for commit in rig.store.commits()] == ["one", "two"]
+    assert [commit.agent_id for commit in rig.store.commits()] == ["one", "two"]

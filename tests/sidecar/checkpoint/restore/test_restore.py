@@ -311,7 +311,7 @@ async def test_a_pointer_is_no_part_of_the_path(rig, files, path):
 @pytest.mark.parametrize("damage", ["missing", "truncated", "appended to"])
 async def test_what_restore_passes_over_verify_calls_damaged(rig, bring, damage):
     DAMAGES[damage](rig.content.objects, key(rig, "last.bin"))
-    assert await CommitReader(LineageStore(rig.store, "run")).flaws(rig.store.commits()[-1])
+    assert await CommitReader(LineageStore(rig.store, "run")).missing_objects(rig.store.commits()[-1])
     assert await bring() == "epoch-2"
 
 
