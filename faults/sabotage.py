@@ -37,8 +37,8 @@ def _no_data() -> None:
     from podferry.sidecar.checkpoint.upload.file_sender import FileSender, FileUpload  # noqa: PLC0415 - in the worker alone
     from podferry.sidecar.checkpoint.upload.upload_journal import FileSent  # noqa: PLC0415 - in the worker alone
 
-    async def send(self: FileSender, job: FileUpload) -> None:
-        job.ledger.note(FileSent(job.file.name))
+    async def send(self: FileSender, upload: FileUpload) -> None:
+        upload.journal.record(FileSent(upload.file.name))
 
     FileSender.send = send  # type: ignore[method-assign]
 
@@ -106,19 +106,19 @@ def _says_so_at_once() -> None:
     from podferry.contract.api import Durability  # noqa: PLC0415 - in the worker alone
     from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointPipeline  # noqa: PLC0415 - in the worker alone
 
-    async def durable(self: CheckpointPipeline, *_: Any, **__: Any) -> Durability:
+    async def flush(self: CheckpointPipeline, *_: Any, **__: Any) -> Durability:
         return Durability(durable=True)
 
-    CheckpointPipeline.durable = durable  # type: ignore[method-assign]
+    CheckpointPipeline.flush = flush  # type: ignore[method-assign]
 
 
 def _no_ledger() -> None:
     from podferry.sidecar.checkpoint.upload.upload_journal import UploadJournal, UploadJournals  # noqa: PLC0415 - in the worker alone
 
-    def find(self: UploadJournals, number: int) -> UploadJournal | None:
+    def load(self: UploadJournals, number: int) -> UploadJournal | None:
         """Know of no upload that an earlier worker began."""
 
-    UploadJournals.find = find  # type: ignore[method-assign]
+    UploadJournals.load = load  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ import asyncio
 import shutil
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import stamina
 import structlog
@@ -34,6 +35,7 @@ from podferry.sidecar.state.journal import Journal
 if TYPE_CHECKING:
     from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointJob
     from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointPipeline
+    from podferry.sidecar.checkpoint.pipeline.restore_plan import RestorePlan
     from podferry.sidecar.outputs.output_job import OutputJob
 
 log = structlog.get_logger(__name__)
@@ -46,7 +48,8 @@ LAST_LOOK = 1.0
 
 AT_WORK = frozenset({AgentPhase.OPEN, AgentPhase.REFUSED, AgentPhase.DRAINING, AgentPhase.ENDED})
 
-Step = Callable[[], Coroutine[Any, Any, None]]
+T = TypeVar("T")
+Step = Callable[[], Coroutine[Any, Any, T]]
 
 
 class Agent:
@@ -65,7 +68,7 @@ class Agent:
         self._datasets: DatasetsJob | None = None
         self._checkpoints: CheckpointJob | None = None
         self._outputs: OutputJob | None = None
-        self._ferry: CheckpointPipeline | None = None
+        self._pipeline: CheckpointPipeline | None = None
         self._durable = self._drained_all = self._journal.agent.gate is None
         self._make_works()
 
@@ -94,13 +97,13 @@ class Agent:
             finally:
                 await release_idle()
             if self._checkpoints is not None:
-                await self._patiently(self._begin_ferrying)
+                await self._patiently(self._start_pipeline)
         except FerryError as error:
             log.error("refused", problems=[str(problem) for problem in error.problems])
             self.state.fail(error)
             return
         self._open_gate()
-        await gather_all(work.run() for work in (self._ferry, self._outputs) if work is not None)
+        await gather_all(work.run() for work in (self._pipeline, self._outputs) if work is not None)
 
     def _make_works(self) -> None:
         """Make the jobs of this pod.
@@ -122,11 +125,11 @@ class Agent:
             writer = self._journal.agent.writer
             self._outputs = OutputJob(spec.outputs, self._config, self.state, writer)
 
-    async def _begin_ferrying(self) -> None:
+    async def _start_pipeline(self) -> None:
         assert self._checkpoints is not None  # noqa: S101 - only called where there are checkpoints
-        self._ferry = await self._checkpoints.ferry(self._durations)
+        self._pipeline = await self._checkpoints.start(self._durations)
         self._ending.handover = self._checkpoints.handover
-        self.api.mark = self._ferry.mark
+        self.api.mark = self._pipeline.mark
 
     def _works(self) -> list[DatasetsJob | CheckpointJob | OutputJob]:
         works = (self._datasets, self._checkpoints, self._outputs)
@@ -136,22 +139,24 @@ class Agent:
         # Once the gate has opened, data is neither fetched nor trimmed again: the trainer is reading it.
         if self._journal.agent.gate is not None:
             return
-        await self._plan_all([work.plan for work in self._works()])
-        if self._checkpoints is not None:
+        restore_plan = await self._plan_all()
+        if self._checkpoints is not None and restore_plan is not None:
             self.state.transition(AgentPhase.RESTORING)
-            await self._patiently(self._checkpoints.restore)
+            await self._patiently(partial(self._checkpoints.restore, restore_plan))
         if self._datasets is not None:
             self.state.transition(AgentPhase.PREFETCHING)
             await self._datasets.fetch()
 
-    async def _plan_all(self, steps: list[Step]) -> None:
-        """Carry out all plans and raise what is wrong with any of them, all at once."""
-        results = await asyncio.gather(*map(self._patiently, steps), return_exceptions=True)
+    async def _plan_all(self) -> RestorePlan | None:
+        """Run the plans of all jobs and raise all their errors at once; returns the plan of the restore."""
+        steps = [self._patiently(work.plan) for work in self._works()]
+        results = await asyncio.gather(*steps, return_exceptions=True)
         error = merge_errors(results)
         if error is not None:
             raise error
+        return next((one for one in results if one is not None and not isinstance(one, BaseException)), None)
 
-    async def _patiently(self, step: Step) -> None:
+    async def _patiently(self, step: Step[T]) -> T:
         """Repeat a step while its store does not answer, for as long as the settings' patience lasts.
 
         A server that is silent takes an attempt's whole time-out: none is begun that would end too late. Once
@@ -170,7 +175,8 @@ class Agent:
         async for attempt in stamina.retry_context(on=in_time, attempts=None, timeout=None):
             with attempt:
                 began = time.monotonic()
-                await step()
+                result = await step()
+        return result
 
     def _open_gate(self) -> None:
         gate = self._journal.agent.gate
@@ -201,8 +207,8 @@ class Agent:
         if request.ending and self.state.gate().open:
             await self._ending.begin()
         answers = []
-        if self._ferry is not None:
-            answers.append(self._ferry.durable(seconds, final=request.final, ending=request.ending))
+        if self._pipeline is not None:
+            answers.append(self._pipeline.flush(seconds, final=request.final, ending=request.ending))
         if self._outputs is not None and (request.final or request.ending):
             answers.append(self._outputs.flush(seconds, request.exit_code))
         return merge(await asyncio.gather(*answers))
@@ -234,15 +240,15 @@ class Agent:
         self.state.transition(AgentPhase.ENDED)
 
     def _drains(self) -> Iterator[Coroutine[Any, Any, Durability]]:
-        if self._ferry is not None:
-            yield self._drained(self._ferry)
+        if self._pipeline is not None:
+            yield self._drained(self._pipeline)
         if self._outputs is not None:
             yield self._outputs.finish(time.monotonic() + self._ending.left())
 
-    async def _drained(self, ferry: CheckpointPipeline) -> Durability:
+    async def _drained(self, pipeline: CheckpointPipeline) -> Durability:
         while True:
             wait = max(min(self._ending.left(), MAX_WAIT_SECONDS), LAST_LOOK)
-            answer = await ferry.durable(wait, final=True, ending=True)
+            answer = await pipeline.flush(wait, final=True, ending=True)
             self._durable = answer.durable
             if answer.durable or answer.hopeless or self._ending.left() <= 0:
                 return answer

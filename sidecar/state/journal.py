@@ -17,10 +17,9 @@ from podferry.contract.commit import CommittedFile
 from podferry.contract.status import DurableCheckpoint, RestoredStatus
 from podferry.contract.versioned_json import decode_document
 from podferry.sidecar.runtime.atomic_file import replace_file
-from podferry.sidecar.runtime.file_identity import FileIdentity
+from podferry.sidecar.runtime.file_identity import Files
 
 FORMAT = 1
-Files = tuple[tuple[str, FileIdentity], ...]
 
 
 class PublishedPart(msgspec.Struct, frozen=True):
@@ -82,6 +81,11 @@ class CheckpointRecord(msgspec.Struct):
     sequences: dict[int, int] = field(default_factory=dict, name="placed")
     published: dict[str, PublishedPart] = field(default_factory=dict, name="offered")
     marks: dict[str, Files] = {}
+
+    @property
+    def last_hold(self) -> int:
+        """The highest number of a hold that is known."""
+        return max(self.sequences, default=0)
 
 
 class Journal:

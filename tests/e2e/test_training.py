@@ -127,7 +127,7 @@ def train_twice(site: Site, trainer: Trainer, data: str) -> None:
 
         first = room.run(training)
         check_run(first, trainer)
-        assert "training starts anew" in first["podferry-gate"].log
+        assert "training starts from the beginning" in first["podferry-gate"].log
         [commit] = site.bucket.commits(lineage)
         assert site.bucket.committed(commit) == {"last/weights.bin": FIRST}
 

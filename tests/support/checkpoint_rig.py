@@ -116,13 +116,13 @@ class StrictParts(MemoryMultipart):
 class Shipper(Uploader):
     """An uploader that commits what it has sent."""
 
-    async def upload(self, pinned: HeldCheckpoint) -> Commit:
+    async def upload(self, held: HeldCheckpoint) -> Commit:
         """Send and commit."""
-        shipment = await self.send(pinned)
-        commit = shipment.earlier or await self._committer.commit(
-            pinned.candidate.name, shipment.folder, shipment.files, check=lambda: self.recheck(shipment)
+        result = await self.send(held)
+        commit = result.earlier or await self._committer.commit(
+            held.candidate.name, result.folder, result.files, check=lambda: self.recheck(result)
         )
-        await self.forget(pinned)
+        await self.forget(held)
         return commit
 
 
@@ -159,27 +159,27 @@ class Rig:
         reader = CommitReader(LineageStore(store or self.store, LINEAGE))
         return Committer(reader, AgentIdentity(writer), lambda: datetime.now(UTC))
 
-    def uploader(self, writer: str = "one", store: MemoryStore | None = None, **wishes: Any) -> Shipper:
+    def uploader(self, writer: str = "one", store: MemoryStore | None = None, **options: Any) -> Shipper:
         """An uploader of its own, as a worker that starts again has one."""
-        ledgers = UploadJournals(self.control / "uploads")
-        return Shipper(self.committer(writer, store), ledgers, self.settings, **wishes)
+        journals = UploadJournals(self.control / "uploads")
+        return Shipper(self.committer(writer, store), journals, self.settings, **options)
 
     def ferry(self, store: Any = None) -> CheckpointPipeline:
-        """A worker's ferry over what lies there now; needs a running loop."""
+        """A worker's pipeline over the rig's directories; needs a running loop."""
         status = CheckpointStatus(uri=BASE, path=str(self.root), lineage=LINEAGE)
-        committer, meter, journal = self.committer(store=store), UploadCounters(), Journal(self.control)
+        committer, counters, journal = self.committer(store=store), UploadCounters(), Journal(self.control)
         journal.agent.writer = "one"
-        gear = Dependencies(
+        dependencies = Dependencies(
             Detector(self.root, open_watch(self.root, self.settings, polling=self.polling), self.settings),
-            HardlinkHolds(self.pins, after=max(journal.checkpoints.sequences, default=0)),
-            self.uploader(store=store, meter=meter),
+            HardlinkHolds(self.pins, after=journal.checkpoints.last_hold),
+            self.uploader(store=store, counters=counters),
             committer,
             journal,
             Durations(),
-            meter,
+            counters,
         )
         state = AgentState(Status(checkpoints=status))
-        return CheckpointPipeline(gear, state, self.settings, self.keep_local, self.now)
+        return CheckpointPipeline(dependencies, state, status, self.settings, self.keep_local, self.now)
 
     @asynccontextmanager
     async def running(self, store: Any = None) -> AsyncIterator[CheckpointPipeline]:

@@ -1,4 +1,4 @@
-"""What a checkpoint ferry works with."""
+"""The components that a checkpoint pipeline connects."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from podferry.sidecar.state.upload_counters import UploadCounters
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What finds, holds, sends, commits, remembers and counts.
+    """What detects, holds, sends, commits, remembers and counts.
 
     Attributes:
-        gang: Joins the parts of several ranks, None where one pod writes all.
-        retention: Removes old commits, None where all are kept.
+        gang: Joins the parts of several ranks; None if one pod writes all.
+        retention: Removes old commits; None if all are kept.
     """
 
     detector: Detector
-    pins: HardlinkHolds
+    holds: HardlinkHolds
     uploader: Uploader
     committer: Committer
     journal: Journal
-    timings: Durations
-    meter: UploadCounters
+    durations: Durations
+    counters: UploadCounters
     gang: GangCoordinator | None = None
     retention: Retention | None = None

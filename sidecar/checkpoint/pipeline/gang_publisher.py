@@ -1,4 +1,4 @@
-"""A rank's part in checkpoints that several ranks write together."""
+"""Publishes this rank's parts of checkpoints that several ranks write, and records their commits."""
 
 from __future__ import annotations
 
@@ -9,110 +9,99 @@ import structlog
 from podferry.contract.commit import Commit
 from podferry.contract.errors import Changed, Fenced, FerryError, Superseded
 from podferry.sidecar.checkpoint.commit.retention import Retention
-from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
-from podferry.sidecar.checkpoint.pipeline.durability import DurabilityTracker
+from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion, VersionState
+from podferry.sidecar.checkpoint.pipeline.durability_tracker import DurabilityTracker
 from podferry.sidecar.checkpoint.pipeline.version_registry import VersionRegistry
-from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
 from podferry.sidecar.checkpoint.upload.uploader import UploadResult
-from podferry.sidecar.state.journal import Journal, PublishedPart
+from podferry.sidecar.state.journal import PublishedPart
 
 log = structlog.get_logger(__name__)
 
 
 class GangPublisher:
-    """Offers this rank's parts, and finds out which of them have become whole checkpoints."""
+    """One rank's published parts."""
 
     def __init__(
         self,
         gang: GangCoordinator,
-        journal: Journal,
-        book: VersionRegistry,
-        progress: DurabilityTracker,
+        registry: VersionRegistry,
+        tracker: DurabilityTracker,
         retention: Retention | None,
     ) -> None:
-        self._gang, self._journal, self._book, self._progress = gang, journal, book, progress
-        self._retention = retention
+        self._gang, self._registry, self._tracker, self._retention = gang, registry, tracker, retention
         self._lock = asyncio.Lock()
 
-    async def offer(self, pinned: HeldCheckpoint, shipment: UploadResult) -> None:
-        """Tell the other ranks what was sent.
+    async def publish(self, version: CheckpointVersion, result: UploadResult) -> None:
+        """Show the other ranks what was sent.
 
         Raises:
-            FerryError: The store's; it is not known whether they were told.
+            FerryError: The store's; it is unknown whether they see it.
         """
-        candidate = pinned.candidate
+        candidate = version.candidate
         changed_at = candidate.changed_ns / 1e9
-        part = PublishedPart(
-            candidate.files, pinned.completed_at, changed_at, shipment.folder, shipment.files
-        )
+        part = PublishedPart(candidate.files, version.completed_at, changed_at, result.folder, result.files)
         async with self._lock:
-            await self._submit(candidate.name, part)
-            self._journal.checkpoints.published[candidate.name] = part
-            self._journal.save()
+            await self._submit(version.name, part)
+            self._registry.publish(version, part)
+
+    async def run(self, poll_seconds: float) -> None:
+        """Look for complete checkpoints until cancelled."""
+        republished = False
+        while True:
+            try:
+                republished = republished or await self._republish()
+                await self._commit_complete()
+            except Fenced as error:
+                for version in self._published():
+                    self._tracker.record_failure(version, error)
+                self._tracker.report()
+                return
+            except FerryError as error:
+                log.warning("the other ranks' parts cannot be read", reason=str(error))
+            await asyncio.sleep(poll_seconds)
+
+    def _published(self) -> list[CheckpointVersion]:
+        return self._registry.in_state(VersionState.PUBLISHED)
 
     async def _submit(self, name: str, part: PublishedPart) -> None:
         await self._gang.publish(name, part.folder, part.sent, part.changed_at)
 
-    async def run(self, every: float) -> None:
-        """Look for whole checkpoints until cancelled.
-
-        Args:
-            every: Seconds between two looks.
-        """
-        known = False
-        while True:
-            try:
-                known = known or await self._offer_again()
-                await self._look()
-            except Fenced as error:
-                for name in self._journal.checkpoints.published:
-                    self._progress.failed(name, error)
-                self._progress.tell()
-                return
-            except FerryError as error:
-                log.warning("the other ranks' parts cannot be looked at", reason=str(error))
-            await asyncio.sleep(every)
-
-    async def _offer_again(self) -> bool:
-        """Tell the gang what an earlier worker has offered; done once."""
+    async def _republish(self) -> bool:
+        """Publish again what an earlier worker has published; done once."""
         # Meanwhile the trainer may have written another version: it must stay the last one.
         async with self._lock:
-            for name, part in list(self._journal.checkpoints.published.items()):
+            for version in self._published():
                 try:
-                    await self._submit(name, part)
+                    await self._submit(version.name, version.part)
                 except Changed as error:
-                    log.warning("what was sent has been removed: it is looked at again", reason=str(error))
-                    self._book.forget(Candidate(name, part.files))
-                    del self._journal.checkpoints.published[name]
+                    log.warning("what was sent has been removed: it is scanned again", reason=str(error))
+                    self._registry.abandon(version, VersionState.CHANGED)
         return True
 
-    async def _look(self) -> None:
-        commits, awaited = await self._gang.commit_complete()
+    async def _commit_complete(self) -> None:
+        commits, self._tracker.missing_parts = await self._gang.commit_complete()
         for commit in commits:
-            self._joined(commit)
+            self._record_commit(commit)
             if self._retention is not None:
                 await self._retention.after_commit(commit)
-        self._give_up()
-        self._progress.awaited = awaited
-        self._progress.tell()
+        self._give_up_superseded()
+        self._tracker.report()
 
-    def _joined(self, commit: Commit) -> None:
-        part = self._journal.checkpoints.published.get(commit.name)
-        held = {(file.name, file.size, file.xxh128) for file in commit.files}
-        # Another version may have been offered since.
-        if part is not None and held.issuperset((file.name, file.size, file.xxh128) for file in part.sent):
-            del self._journal.checkpoints.published[commit.name]
-            self._book.committed(Candidate(commit.name, part.files), commit, part.completed_at)
+    def _record_commit(self, commit: Commit) -> None:
+        committed = {(file.name, file.size, file.xxh128) for file in commit.files}
+        for version in self._published():
+            # Another version of this name may have been published since.
+            sent = {(file.name, file.size, file.xxh128) for file in version.part.sent}
+            if version.name == commit.name and sent <= committed:
+                self._registry.commit(version, commit)
 
-    def _give_up(self) -> None:
-        """Let parts go where a newer checkpoint is committed; of one that is lost without it, say so."""
-        offered = self._journal.checkpoints.published
-        for name in [name for name in offered if self._gang.is_abandoned(name)]:
-            lost = self._gang.failure(name)
-            if lost is not None:
-                self._progress.failed(name, Superseded(lost))
-                continue
-            self._progress.failures.pop(name, None)
-            del offered[name]
-            self._journal.save()
+    def _give_up_superseded(self) -> None:
+        """Drop parts that a newer checkpoint has made needless; report one that is lost without them."""
+        for version in self._published():
+            if self._gang.is_abandoned(version.name):
+                lost = self._gang.failure(version.name)
+                if lost is not None:
+                    self._tracker.record_failure(version, Superseded(lost))
+                else:
+                    self._registry.abandon(version, VersionState.SUPERSEDED)

@@ -1,4 +1,4 @@
-"""Which local checkpoints may go, and how: only durable ones, oldest first. When is `room.py`'s."""
+"""Chooses and removes local checkpoints: only durable ones, oldest first."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ log = structlog.get_logger(__name__)
 
 
 def evictable(
-    durable: Sequence[str], present: Mapping[str, Candidate], keep: int, pointed: str
+    durable: Sequence[str], present: Mapping[str, Candidate], keep: int, pointer_text: str
 ) -> list[Candidate]:
-    """Which checkpoints may go, oldest first.
+    """Which checkpoints may be evicted, oldest first.
 
     Args:
         durable: Names of those whose present version is durable, oldest first.
-        present: What lies in the directory, by name.
+        present: What is in the directory, by name.
         keep: How many of the newest durable ones stay.
-        pointed: The text of the trainer's small files: a checkpoint that it names stays.
+        pointer_text: The text of the trainer's small files: a checkpoint that it names stays.
     """
-    lying = [name for name in durable if name in present]
-    old = lying[: max(len(lying) - max(keep, 1), 0)]
+    local = [name for name in durable if name in present]
+    old = local[: max(len(local) - max(keep, 1), 0)]
     # Small ones free nothing, and a trainer's pointer of any name is one of them.
-    return [present[name] for name in old if name not in pointed and present[name].bytes > POINTER_BYTES]
+    return [present[name] for name in old if name not in pointer_text and present[name].bytes > POINTER_BYTES]
 
 
-def pointers(root: Path, present: Mapping[str, Candidate]) -> str:
-    """The text of small files and links at the top of the directory: trainers keep their own pointers there.
+def pointer_text(root: Path, present: Mapping[str, Candidate]) -> str:
+    """The text of small files and links at the top of the directory, where trainers keep their own pointers.
 
-    A small file that belongs to a checkpoint of several files may well name itself; known pointers, which
+    A small file that belongs to a checkpoint of several files may well name that one; known pointers, which
     belong to the checkpoint that they name, count all the same.
     """
     names = [
@@ -48,27 +48,30 @@ def pointers(root: Path, present: Mapping[str, Candidate]) -> str:
 
 
 def evict(root: Path, candidate: Candidate) -> bool:
-    """Remove a checkpoint's files, and its directories where nothing else is left in them.
+    """Remove a checkpoint's files, and the directories that become empty.
 
     Returns:
-        Whether it was freed; one that is no longer as it was seen stays whole.
+        Whether it was removed; a checkpoint that has changed stays complete.
     """
     if any(not _unchanged(root / name, seen) for name, seen in candidate.files):
         return False
-    log.info("freeing a durable checkpoint", name=candidate.name, bytes=candidate.bytes)
+    log.info("evicting a durable checkpoint", name=candidate.name, bytes=candidate.bytes)
     try:
         for name, seen in candidate.files:
             if _unchanged(root / name, seen):
                 (root / name).unlink()
     except OSError as error:
-        log.warning("a checkpoint cannot be freed", name=candidate.name, reason=str(error))
+        log.warning("a checkpoint cannot be evicted", name=candidate.name, reason=str(error))
         return False
-    folders = {
-        folder for name, _ in candidate.files for folder in (root / name).parents if root in folder.parents
+    directories = {
+        directory
+        for name, _ in candidate.files
+        for directory in (root / name).parents
+        if root in directory.parents
     }
-    for folder in sorted(folders, key=lambda path: -len(path.parts)):
-        with contextlib.suppress(OSError):  # not empty: there are files that are not ours to remove
-            folder.rmdir()
+    for directory in sorted(directories, key=lambda path: -len(path.parts)):
+        with contextlib.suppress(OSError):  # not empty: it has files of others
+            directory.rmdir()
     return True
 
 

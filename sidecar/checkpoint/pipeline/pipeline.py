@@ -1,8 +1,8 @@
-"""From the checkpoint directory to the destination: looks, pins, and has what it holds made durable.
+"""From the checkpoint directory to the destination: detects, links and queues versions, and has them sent.
 
-Tasks share one line. One looks and pins, so that what is whole is held before the trainer can replace it.
-Another makes it durable (`delivery.py`). Where several ranks write a checkpoint together, a third finds out
-when all of their parts are there (`offers.py`).
+Three tasks share the queue. One scans and links, so that what is complete is held before the trainer replaces
+it. The upload worker sends and commits. If several ranks write a checkpoint together, the gang publisher
+finds out when all parts are there.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ import structlog
 
 from podferry.contract.api import Durability, Marked
 from podferry.contract.commit import Commit
-from podferry.contract.errors import Changed, Refused
-from podferry.contract.status import CheckpointStatus
+from podferry.contract.errors import Changed, Problem, Refused
+from podferry.contract.status import CheckpointStatus, RestoredStatus
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.gang.join_rules import no_step_problem
+from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion
 from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
-from podferry.sidecar.checkpoint.pipeline.durability import DurabilityTracker
+from podferry.sidecar.checkpoint.pipeline.durability_tracker import DurabilityTracker
 from podferry.sidecar.checkpoint.pipeline.gang_publisher import GangPublisher
 from podferry.sidecar.checkpoint.pipeline.upload_queue import UploadQueue
 from podferry.sidecar.checkpoint.pipeline.upload_worker import UploadWorker
@@ -36,138 +37,153 @@ log = structlog.get_logger(__name__)
 
 
 class CheckpointPipeline:
-    """The checkpoints of one agent."""
+    """The checkpoints of one agent.
+
+    Args:
+        dependencies: The components to connect.
+        state: The agent's; its waiters are notified.
+        status: What the status API shows of checkpoints.
+        settings: Sizes, intervals and limits.
+        keep_local: How many of the newest durable checkpoints are never evicted.
+        now: A clock, seconds since the epoch.
+    """
 
     def __init__(
         self,
-        gear: Dependencies,
+        dependencies: Dependencies,
         state: AgentState,
+        status: CheckpointStatus,
         settings: CheckpointSettings,
         keep_local: int = 1,
         now: Callable[[], float] = time.time,
     ) -> None:
-        assert state.status.checkpoints is not None  # noqa: S101 - only made for a pod with checkpoints
-        self._status: CheckpointStatus = state.status.checkpoints
-        self._gear, self._detector, self._settings = gear, gear.detector, settings
-        journal, held = gear.journal, gear.pins.adopt()
-        # Versions are told apart by these times: a clock that was set back must not make an old one newer.
-        times = [pinned.completed_at for pinned in held]
-        times += [done.completed_at for done in journal.checkpoints.durable]
-        times += [part.completed_at for part in journal.checkpoints.published.values()]
-        self._now = now = MonotonicClock(now, max(times, default=0.0))
-        gear.detector.marks.update(journal.checkpoints.marks)
-        self._line = UploadQueue(held, newest_first=journal.agent.newest_first)
-        self._book = VersionRegistry(journal, self._status, self._line, gear.timings, self._relieve, now)
-        self._progress = DurabilityTracker(
-            state, gear.detector, self._line, journal.checkpoints.published, gear.meter, now
+        self._dependencies, self._detector, self._settings = dependencies, dependencies.detector, settings
+        self._status, journal = status, dependencies.journal
+        held, record = dependencies.holds.adopt(), journal.checkpoints
+        # Versions are ordered by these times: a clock that was set back must not make an old one newer.
+        completed = [hold.completed_at for hold in held]
+        completed += [done.completed_at for done in record.durable]
+        completed += [part.completed_at for part in record.published.values()]
+        self._now = now = MonotonicClock(now, max(completed, default=0.0))
+        self._detector.marks.update(record.marks)
+        self._registry = VersionRegistry(
+            journal, status, held, dependencies.durations, self._evict_if_needed, now
         )
-        self._room = VolumePressure(gear.detector, settings, keep_local)
-        self._offers = (
-            GangPublisher(gear.gang, journal, self._book, self._progress, gear.retention)
-            if gear.gang is not None
+        self._queue = UploadQueue(self._registry, newest_first=journal.agent.newest_first)
+        self._tracker = DurabilityTracker(
+            state, status, self._detector, self._registry, self._queue, dependencies.counters, now
+        )
+        self._volume = VolumePressure(self._detector, settings, keep_local)
+        self._publisher = (
+            GangPublisher(dependencies.gang, self._registry, self._tracker, dependencies.retention)
+            if dependencies.gang is not None
             else None
         )
-        self._delivery = UploadWorker(
-            gear, self._line, self._book, self._progress, self._offers, settings.retry_seconds
+        self._worker = UploadWorker(
+            dependencies, self._queue, self._registry, self._tracker, self._publisher, settings.retry_seconds
         )
 
-    def mark_restored(self, names: Iterable[str]) -> None:
-        """Take what was restored as it lies there now: it needs no upload."""
-        self._book.mark_restored(scan_checkpoints(self._detector.root)[1].values(), names)
+    def mark_restored(self, names: Iterable[str], restored: RestoredStatus | None) -> None:
+        """Record the restored files as they are now: they need no upload."""
+        self._registry.restore(scan_checkpoints(self._detector.root)[1].values(), names, restored)
 
-    def leave_out_older(self, newest: Commit) -> None:
-        """Let be what lay there before this agent and is older than the newest commit."""
-        self._book.leave_out(scan_checkpoints(self._detector.root)[1].values(), newest)
+    def ignore_older_than(self, newest: Commit) -> None:
+        """Ignore what was in the directory before this agent and is older than the newest commit."""
+        self._registry.ignore_older(scan_checkpoints(self._detector.root)[1].values(), newest)
 
     async def mark(self, checkpoint: str) -> Marked:
-        """Take the trainer's word that a checkpoint is whole as it lies there."""
+        """The trainer says that a checkpoint is complete as it is now."""
         answer = await self._detector.mark(checkpoint)
-        self._gear.journal.checkpoints.marks = dict(self._detector.marks)
-        self._gear.journal.save()
+        self._registry.mark(self._detector.marks)
         return answer
 
-    async def durable(self, seconds: float, *, final: bool = False, ending: bool = False) -> Durability:
-        """Wait until all that lies in the directory now is durable, at most `seconds`.
+    async def flush(self, seconds: float, *, final: bool = False, ending: bool = False) -> Durability:
+        """Wait at most `seconds` until all that is in the directory now is durable.
 
         Args:
             seconds: The longest wait.
-            final: Nobody writes any more.
-            ending: The pod ends: the newest goes first from now on.
+            final: Nothing is written any more.
+            ending: The pod is ending: the newest goes first from now on.
         """
-        self._progress.final |= final
-        if ending and not self._line.newest_first:
-            self._line.newest_first = self._gear.journal.agent.newest_first = True
-            self._gear.journal.save()
-            self._delivery.overtake()
-        return await self._progress.durable(seconds)
+        self._tracker.final |= final
+        if ending and not self._queue.newest_first:
+            journal = self._dependencies.journal
+            self._queue.newest_first = journal.agent.newest_first = True
+            journal.save()
+            self._worker.let_newest_overtake()
+        return await self._tracker.flush(seconds)
 
     async def run(self) -> None:
-        """Look and upload until cancelled."""
+        """Detect and upload until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._watch())
-            group.create_task(self._delivery.run())
-            if self._offers is not None:
-                group.create_task(self._offers.run(self._settings.join_poll_seconds))
+            group.create_task(self._scan_repeatedly())
+            group.create_task(self._worker.run())
+            if self._publisher is not None:
+                group.create_task(self._publisher.run(self._settings.join_poll_seconds))
 
-    async def _watch(self) -> None:
+    async def _scan_repeatedly(self) -> None:
         closed: set[str] = set()
         while True:
-            asked, judged = self._progress.asked, set(self._progress.unheld)
-            found = await self._detector.scan(self._book.handled, closed, final=self._progress.final)
-            unheld = {name: size for name, size in self._progress.unheld.items() if name not in judged}
-            self._progress.unheld = unheld | {candidate.name: candidate.bytes for candidate in found}
-            for candidate in found:
-                if await self._hold(candidate):
-                    del self._progress.unheld[candidate.name]
-            self._progress.looked = asked
-            self._book.keep(self._detector.present)
-            self._relieve()
-            self._progress.tell()
+            scan, unpinned = self._tracker.requested_scan, self._registry.unpinned()
+            found = await self._detector.scan(self._registry.settled(), closed, final=self._tracker.final)
+            for version in self._registry.detect(found, unpinned):
+                await self._hold(version)
+            self._tracker.finished_scan = scan
+            self._registry.prune(self._detector.present)
+            self._evict_if_needed()
+            self._tracker.report()
             closed = await self._detector.wait_for_change()
 
-    def _relieve(self) -> None:
+    def _evict_if_needed(self) -> None:
         names = [done.name for done in self._status.durable]
-        self._progress.room = self._room.relieve(self._book.durable(), names)
+        self._tracker.volume_problem = self._volume.evict_if_needed(self._registry.durable(), names)
 
-    async def _hold(self, candidate: Candidate) -> bool:
-        """Pin and queue, an older version of the same name gives way; whether no other look is needed."""
-        problem = no_step_problem(candidate.name) if self._offers is not None else None
+    async def _hold(self, version: CheckpointVersion) -> None:
+        """Link and queue a version; if it changes meanwhile, the next scan decides what it is."""
+        candidate = version.candidate
+        problem = no_step_problem(version.name) if self._publisher is not None else None
         if problem is not None:
-            self._detector.not_ready[candidate.name] = problem
-            return True
+            self._reject(version, problem)
+            return
         try:
-            pinned = self._pin(candidate)
+            hold = self._link(candidate)
         except Changed as error:
-            log.info("a checkpoint changed while it was pinned: looking again", reason=str(error))
+            log.info("a checkpoint changed while it was linked: scanning again", reason=str(error))
             self._detector.wake()
-            return False
+            return
         except Refused as error:
             log.warning("a checkpoint cannot be held", reason=str(error))
-            self._detector.not_ready[candidate.name] = error.problems[0]
-            return True
-        for older in self._line.add(pinned):
-            log.info("a queued checkpoint was replaced by a newer version", name=candidate.name)
-            await self._delivery.release(older)
-        self._book.handled[candidate.name] = candidate
+            self._reject(version, error.problems[0])
+            return
+        for older in self._queue.add(version, hold):
+            log.info("a queued checkpoint was replaced by a newer version", name=version.name)
+            await self._worker.release(older)
         self._status.write_seconds = self._detector.write_seconds(candidate)
-        if self._line.newest_first:
-            self._delivery.overtake()
-        return True
+        if self._queue.newest_first:
+            self._worker.let_newest_overtake()
 
-    def _pin(self, candidate: Candidate) -> HeldCheckpoint:
-        """Hold the data by link and the pointers as they were read; all by link where no copy has room.
+    def _reject(self, version: CheckpointVersion, problem: Problem) -> None:
+        self._detector.not_ready[version.name] = problem
+        self._registry.reject(version)
+
+    def _link(self, candidate: Candidate) -> HeldCheckpoint:
+        """Hold the data by links and the pointers as they were read; all by links if a copy has no room.
 
         Raises:
-            Changed, Refused: See `Pins.pin`.
+            Changed, Refused: See `HardlinkHolds.link`.
         """
-        pins, root, texts = self._gear.pins, self._detector.root, self._detector.pointer_texts(candidate)
+        holds, root, texts = (
+            self._dependencies.holds,
+            self._detector.root,
+            self._detector.pointer_texts(candidate),
+        )
         data = tuple((name, identity) for name, identity in candidate.files if name not in texts)
-        pinned = pins.pin(Candidate(candidate.name, data), root, self._now())
+        hold = holds.link(Candidate(candidate.name, data), root, self._now())
         if not texts:
-            return pinned
+            return hold
         try:
-            return add_pointers(pinned, candidate, texts)
+            return add_pointers(hold, candidate, texts)
         except OSError as error:
-            log.info("holding pointers by link: they cannot be copied", reason=str(error))
-            pinned.release()
-            return pins.pin(candidate, root, self._now())
+            log.info("linking pointers: they cannot be copied", reason=str(error))
+            hold.release()
+            return holds.link(candidate, root, self._now())

@@ -1,65 +1,66 @@
-"""The checkpoints that are held and on their way, in the order in which they became whole."""
+"""The order in which held versions are sent: oldest first, or newest first once the pod is ending."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 
+from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion, VersionState
+from podferry.sidecar.checkpoint.pipeline.version_registry import VersionRegistry
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
 
 
 class UploadQueue:
-    """A queue of pins; a pin's number is its age.
+    """A view of the registry's held versions; a hold's number is its age.
+
+    Call order: `take`, then `put_back` or `done`.
 
     Attributes:
         newest_first: Whether the newest goes next: a pod that ends has no time for all of them.
     """
 
-    def __init__(self, held: Iterable[HeldCheckpoint], *, newest_first: bool = False) -> None:
+    def __init__(self, registry: VersionRegistry, *, newest_first: bool = False) -> None:
         self.newest_first = newest_first
-        self._waiting = sorted(held, key=lambda pinned: pinned.number)
-        self._sending: HeldCheckpoint | None = None
+        self._registry = registry
+        self._taken: CheckpointVersion | None = None
         self._filled = asyncio.Event()
 
-    def held(self) -> list[HeldCheckpoint]:
-        """All of them, in the order in which they will go out."""
-        waiting = self._waiting[::-1] if self.newest_first else self._waiting
-        return [*([self._sending] if self._sending else []), *waiting]
+    def versions(self) -> list[CheckpointVersion]:
+        """The one that was taken, then those that wait, in the order in which they will be sent."""
+        waiting = self._waiting()
+        return [*([self._taken] if self._taken else []), *(waiting[::-1] if self.newest_first else waiting)]
 
-    def add(self, pinned: HeldCheckpoint) -> list[HeldCheckpoint]:
-        """Take the newest in; the waiting older versions of the same name, which it replaces."""
-        replaced = [held for held in self._waiting if held.candidate.name == pinned.candidate.name]
-        self._waiting = [held for held in self._waiting if held not in replaced] + [pinned]
+    def add(self, version: CheckpointVersion, hold: HeldCheckpoint) -> list[CheckpointVersion]:
+        """Queue the newest version; returns the waiting older versions of its name, which it replaces."""
+        replaced = self._registry.hold(version, hold)
         self._filled.set()
         return replaced
 
-    async def take(self) -> HeldCheckpoint:
-        """The next to be sent; `done` or `put_back` follows."""
-        while not self._waiting:
+    async def take(self) -> CheckpointVersion:
+        """The next version to send."""
+        while not (waiting := self._waiting()):
             self._filled.clear()
             await self._filled.wait()
-        self._sending = self._waiting.pop(-1 if self.newest_first else 0)
-        return self._sending
+        self._taken = waiting[-1 if self.newest_first else 0]
+        self._registry.move(self._taken, VersionState.SENDING)
+        return self._taken
 
     def done(self) -> None:
-        """What was taken is on its way no more."""
-        self._sending = None
+        """What was taken is committed, published or abandoned."""
+        self._taken = None
 
-    def put_back(self) -> None:
+    def put_back(self, version: CheckpointVersion) -> None:
         """What was taken must be sent again."""
-        assert self._sending is not None  # noqa: S101 - `take` comes first
-        self._waiting = sorted([*self._waiting, self._sending], key=lambda pinned: pinned.number)
-        self._sending = None
+        self._registry.move(version, VersionState.HELD)
+        self._taken = None
 
-    def waits(self, name: str) -> bool:
-        """Whether a version of a checkpoint waits that is newer than the one that was taken."""
-        return any(held.candidate.name == name for held in self._waiting)
+    def is_overtaken(self) -> bool:
+        """Whether what was taken should let a newer version go first."""
+        newest = max((version.number for version in self._waiting()), default=0)
+        return self.newest_first and self._taken is not None and newest > self._taken.number
 
-    def overtaken(self) -> bool:
-        """Whether what was taken should let another one go first."""
-        newest = max((held.number for held in self._waiting), default=0)
-        return self.newest_first and self._sending is not None and newest > self._sending.number
+    def count_older(self, than: CheckpointVersion) -> int:
+        """How many waiting versions are older."""
+        return sum(version.number < than.number for version in self._waiting())
 
-    def older_than(self, pinned: HeldCheckpoint) -> int:
-        """How many that wait are older."""
-        return sum(held.number < pinned.number for held in self._waiting)
+    def _waiting(self) -> list[CheckpointVersion]:
+        return sorted(self._registry.in_state(VersionState.HELD), key=lambda version: version.number)

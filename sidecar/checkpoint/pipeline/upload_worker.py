@@ -1,7 +1,7 @@
-"""Makes what is held durable, one after the other: sends it, then commits it or offers it to other ranks.
+"""Makes held versions durable one by one: sends each, then commits it or publishes it to the other ranks.
 
-The order is that in which checkpoints became whole, since a commit's number is its age. A pod that ends sends
-its newest first, and leaves room in the numbers for the older ones.
+They are sent in the order in which they were completed, since a commit's sequence is its age. A pod that is
+ending sends its newest first and reserves lower sequences for the older ones.
 """
 
 from __future__ import annotations
@@ -12,158 +12,132 @@ import structlog
 
 from podferry.contract.commit import Commit
 from podferry.contract.errors import Changed, FerryError, Superseded
+from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion, VersionState
 from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
-from podferry.sidecar.checkpoint.pipeline.durability import DurabilityTracker
+from podferry.sidecar.checkpoint.pipeline.durability_tracker import DurabilityTracker
 from podferry.sidecar.checkpoint.pipeline.gang_publisher import GangPublisher
 from podferry.sidecar.checkpoint.pipeline.upload_queue import UploadQueue
 from podferry.sidecar.checkpoint.pipeline.version_registry import VersionRegistry
-from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
 from podferry.sidecar.checkpoint.upload.uploader import UploadResult
 
 log = structlog.get_logger(__name__)
 
-TELL_EVERY = 1.0
-"""Seconds between two reports of an upload that is under way."""
+REPORT_SECONDS = 1.0
+"""Interval between status reports of a running upload."""
 
 
 class UploadWorker:
-    """Empties the line.
+    """Empties the queue.
 
     Args:
-        gear: What sends, commits and remembers.
-        line, book, progress: What is shared with the watch.
-        offers: Takes parts of checkpoints that several ranks write, None where one pod writes all.
-        retry_after: Seconds before one that failed is tried again.
+        dependencies: Sends and commits.
+        queue, registry, tracker: Shared with the pipeline.
+        publisher: Publishes parts of checkpoints that several ranks write; None if one pod writes all.
+        retry_seconds: Delay before a failed version is retried.
     """
 
     def __init__(
         self,
-        gear: Dependencies,
-        line: UploadQueue,
-        book: VersionRegistry,
-        progress: DurabilityTracker,
-        offers: GangPublisher | None,
-        retry_after: float,
+        dependencies: Dependencies,
+        queue: UploadQueue,
+        registry: VersionRegistry,
+        tracker: DurabilityTracker,
+        publisher: GangPublisher | None,
+        retry_seconds: float,
     ) -> None:
-        self._gear, self._record = gear, gear.journal.checkpoints
-        self._writer = gear.journal.agent.writer
-        self._line, self._book, self._progress = line, book, progress
-        self._offers = offers
-        self._retry_after = retry_after
-        self._sending: asyncio.Task[bool] | None = None
-        self._sent_yet = True
+        self._dependencies, self._publisher = dependencies, publisher
+        self._queue, self._registry, self._tracker = queue, registry, tracker
+        self._retry_seconds = retry_seconds
+        self._current: tuple[CheckpointVersion, asyncio.Task[bool]] | None = None
 
     async def run(self) -> None:
         """Send until cancelled."""
-        await self._gear.uploader.sweep(self._line.held())
+        await self._dependencies.uploader.sweep(version.hold for version in self._queue.versions())
         while True:
-            pinned = await self._line.take()
-            self._sending = asyncio.create_task(self._upload(pinned))
-            again = await self._sent(self._sending)
-            self._sending = None
-            if again:
-                self._line.put_back()
+            version = await self._queue.take()
+            task = asyncio.create_task(self._upload(version))
+            self._current = version, task
+            retry = await self._watch(task)
+            self._current = None
+            if retry:
+                self._queue.put_back(version)
             else:
-                self._line.done()
-            self._progress.tell()
-            if again and pinned.candidate.name in self._progress.failures:
-                await asyncio.sleep(self._retry_after)
+                self._queue.done()
+            self._tracker.report()
+            if retry and version.failure is not None:
+                await asyncio.sleep(self._retry_seconds)
 
-    def overtake(self) -> None:
-        """Let the newest go before an older one that is being sent: what that has sent stays sent.
+    def let_newest_overtake(self) -> None:
+        """Stop sending an older version, so that the newest goes first; its sent parts stay sent.
 
-        One that is being committed is not stopped: that takes no time, and whether it is would not be known.
+        A commit is not stopped: it is quick, and whether it happened would be unknown.
         """
-        if self._sending is not None and not self._sent_yet and self._line.overtaken():
-            self._sending.cancel()
+        if self._current is not None and self._queue.is_overtaken():
+            version, task = self._current
+            if version.state is VersionState.SENDING:
+                task.cancel()
 
-    async def release(self, pinned: HeldCheckpoint) -> None:
-        """Let a pin go, and what is remembered of its upload."""
-        await self._gear.uploader.forget(pinned)
-        pinned.release()
+    async def release(self, version: CheckpointVersion) -> None:
+        """Remove a version's links and its upload journal."""
+        await self._dependencies.uploader.forget(version.hold)
+        version.hold.release()
 
-    async def _sent(self, sending: asyncio.Task[bool]) -> bool:
-        """Wait for an upload; whether it must be tried again, as one that was overtaken must."""
+    async def _watch(self, task: asyncio.Task[bool]) -> bool:
+        """Wait for an upload; returns whether it must be retried, as an overtaken one must."""
         try:
-            while not sending.done():
-                await asyncio.wait({sending}, timeout=TELL_EVERY)
-                self._progress.tell()
+            while not task.done():
+                await asyncio.wait({task}, timeout=REPORT_SECONDS)
+                self._tracker.report()
         except asyncio.CancelledError:
-            sending.cancel()
-            await asyncio.wait({sending})
+            task.cancel()
+            await asyncio.wait({task})
             raise
-        return sending.cancelled() or sending.result()
+        return task.cancelled() or task.result()
 
-    async def _upload(self, pinned: HeldCheckpoint) -> bool:
-        """Make one durable; whether it must be tried again."""
-        name = pinned.candidate.name
+    async def _upload(self, version: CheckpointVersion) -> bool:
+        """Make a version durable; returns whether it must be retried."""
         try:
-            await self._deliver(pinned, await self._send(pinned))
+            result = await self._dependencies.uploader.send(version.hold)
+            self._registry.move(version, VersionState.SENT)
+            await self._deliver(version, result)
         except (Changed, Superseded) as error:
-            await self._abandon(pinned, error)
-            return False
+            log.info("abandoned", name=version.name, reason=str(error))
+            changed = isinstance(error, Changed)
+            self._registry.abandon(version, VersionState.CHANGED if changed else VersionState.SUPERSEDED)
+            await self.release(version)
+            self._dependencies.detector.wake()
         except FerryError as error:
-            log.warning("a checkpoint is not durable yet", name=name, reason=str(error))
-            self._progress.failed(name, error)
+            log.warning("a checkpoint is not durable yet", name=version.name, reason=str(error))
+            self._tracker.record_failure(version, error)
             return True
-        self._progress.failures.pop(name, None)
         return False
 
-    async def _send(self, pinned: HeldCheckpoint) -> UploadResult:
-        self._sent_yet = False
-        try:
-            return await self._gear.uploader.send(pinned)
-        finally:
-            self._sent_yet = True
-
-    async def _abandon(self, pinned: HeldCheckpoint, error: FerryError) -> None:
-        """Let one go that will not be committed as it is held."""
-        log.info("abandoned", name=pinned.candidate.name, reason=str(error))
-        if isinstance(error, Changed):
-            self._book.forget(pinned.candidate)
-            self._progress.unheld[pinned.candidate.name] = pinned.candidate.bytes
-        self._progress.failures.pop(pinned.candidate.name, None)
-        await self.release(pinned)
-        self._gear.detector.wake()
-
-    async def _deliver(self, pinned: HeldCheckpoint, shipment: UploadResult) -> None:
-        """Commit what was sent, or offer it to the other ranks.
+    async def _deliver(self, version: CheckpointVersion, result: UploadResult) -> None:
+        """Commit what was sent, or publish it to the other ranks.
 
         Raises:
-            FerryError: It is not committed, as far as anybody knows.
+            FerryError: It is not committed, as far as is known.
         """
-        if shipment.earlier is not None:
-            self._place(pinned, shipment.earlier)
-            self._book.committed(pinned.candidate, shipment.earlier, pinned.completed_at)
-        elif self._offers is not None:
-            await self._offers.offer(pinned, shipment)
+        if result.earlier is not None:
+            self._registry.commit(version, result.earlier)
+        elif self._publisher is not None:
+            await self._publisher.publish(version, result)
         else:
-            commit = await self._commit(pinned, shipment)
-            self._place(pinned, commit)
-            self._book.committed(pinned.candidate, commit, pinned.completed_at)
-            # A pod that ends has no time for it while older ones wait.
-            if self._gear.retention is not None and not self._line.older_than(pinned):
-                await self._gear.retention.after_commit(commit)
-        await self.release(pinned)
+            commit = await self._commit(version, result)
+            self._registry.commit(version, commit)
+            # A pod that is ending has no time for it while older versions wait.
+            retention = self._dependencies.retention
+            if retention is not None and not self._queue.count_older(version):
+                await retention.after_commit(commit)
+        await self.release(version)
 
-    async def _commit(self, pinned: HeldCheckpoint, shipment: UploadResult) -> Commit:
-        """Commit between the older ones, which may still wait, and the newer ones, which may have gone."""
-        newer = [at for number, at in self._record.sequences.items() if number > pinned.number]
-        return await self._gear.committer.commit(
-            pinned.candidate.name,
-            shipment.folder,
-            shipment.files,
-            reserve=self._line.older_than(pinned),
-            below=min(newer, default=None),
-            check=lambda: self._gear.uploader.recheck(shipment),
+    async def _commit(self, version: CheckpointVersion, result: UploadResult) -> Commit:
+        """Commit above the older versions, which may still wait, and below newer ones that went first."""
+        return await self._dependencies.committer.commit(
+            version.name,
+            result.folder,
+            result.files,
+            reserve=self._queue.count_older(version),
+            below=self._registry.next_newer_sequence(version),
+            check=lambda: self._dependencies.uploader.recheck(result),
         )
-
-    def _place(self, pinned: HeldCheckpoint, commit: Commit) -> None:
-        """Remember its number while an older one waits; one that others gave says nothing of ages."""
-        if commit.agent_id != self._writer:
-            return
-        oldest = min((held.number for held in self._line.held()), default=pinned.number)
-        self._record.sequences = {
-            number: at for number, at in self._record.sequences.items() if number > oldest
-        }
-        self._record.sequences[pinned.number] = commit.sequence

@@ -1,4 +1,4 @@
-"""What is known of each checkpoint's version: durable, restored, on its way. Kept in journal and status."""
+"""Owns the versions of all checkpoints, moves them, and alone writes the journal's checkpoint record."""
 
 from __future__ import annotations
 
@@ -9,97 +9,147 @@ from collections.abc import Callable, Collection, Iterable
 import structlog
 
 from podferry.contract.commit import Commit, step_of
-from podferry.contract.status import CheckpointStatus, DurableCheckpoint
+from podferry.contract.errors import FerryError
+from podferry.contract.status import CheckpointStatus, DurableCheckpoint, RestoredStatus
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
-from podferry.sidecar.checkpoint.pipeline.upload_queue import UploadQueue
+from podferry.sidecar.checkpoint.pipeline.checkpoint_version import (
+    DURABLE,
+    SETTLED,
+    UNPINNED,
+    CheckpointVersion,
+    VersionState,
+)
+from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
+from podferry.sidecar.runtime.file_identity import Files
 from podferry.sidecar.state.durations import Durations
-from podferry.sidecar.state.journal import Journal
+from podferry.sidecar.state.journal import Journal, PublishedPart
 
 log = structlog.get_logger(__name__)
 
 
 class VersionRegistry:
-    """The versions that need no pin, and what became of them.
+    """All versions, in the order in which they were found, which is their age.
 
     Args:
-        journal: What must outlive this worker.
-        status: What is told.
-        line: What is held.
-        timings: Where durations are counted.
-        relieve: Called when something has become durable: it may be freed.
+        journal: Keeps what must outlive this worker.
+        status: Lists what is durable.
+        held: What earlier workers held, oldest first.
+        durations: Counts how long it takes until a checkpoint is durable.
+        on_durable: Called when a version has become durable: it may be evicted.
         now: The agent's clock, seconds since the epoch.
-
-    Attributes:
-        handled: The version of each name that is durable, restored, offered to other ranks, or held.
     """
 
     def __init__(
         self,
         journal: Journal,
         status: CheckpointStatus,
-        line: UploadQueue,
-        timings: Durations,
-        relieve: Callable[[], None],
+        held: Iterable[HeldCheckpoint],
+        durations: Durations,
+        on_durable: Callable[[], None],
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._journal, self._status, self._line = journal, status, line
-        self._timings, self._relieve, self._now = timings, relieve, now
-        record = journal.checkpoints
-        offered = {name: one.files for name, one in record.published.items()}
-        known = record.ignored | record.settled | offered
-        self.handled = {name: Candidate(name, files) for name, files in known.items()}
-        self.handled.update((held.candidate.name, held.candidate) for held in line.held())
-        status.durable = list(record.durable)
-        status.restored = record.restored
+        self._journal, self._record, self._status = journal, journal.checkpoints, status
+        self._durations, self._on_durable, self._now = durations, on_durable, now
+        self._versions = [
+            CheckpointVersion(Candidate(name, files), VersionState.IGNORED)
+            for name, files in self._record.ignored.items()
+        ]
+        committed = {one.name for one in self._record.durable}
+        for name, files in self._record.settled.items():
+            state = VersionState.COMMITTED if name in committed else VersionState.RESTORED
+            self._versions.append(CheckpointVersion(Candidate(name, files), state))
+        for name, part in self._record.published.items():
+            candidate = Candidate(name, part.files)
+            self._versions.append(CheckpointVersion(candidate, VersionState.PUBLISHED, part=part))
+        self._versions += [CheckpointVersion(hold.candidate, VersionState.HELD, hold) for hold in held]
+        status.durable, status.restored = self._record.durable, self._record.restored
+
+    def in_state(self, *states: VersionState) -> list[CheckpointVersion]:
+        """The versions in any of these states, oldest first."""
+        return [version for version in self._versions if version.state in states]
+
+    def settled(self) -> dict[str, Candidate]:
+        """The newest version of each name, except those that the next scan decides about."""
+        return {version.name: version.candidate for version in self.in_state(*SETTLED)}
 
     def durable(self) -> dict[str, Candidate]:
-        """The last durable or restored version of each name."""
-        return {name: Candidate(name, files) for name, files in self._journal.checkpoints.settled.items()}
+        """The newest durable version of each name."""
+        return {version.name: version.candidate for version in self.in_state(*DURABLE)}
 
-    def mark_restored(self, present: Iterable[Candidate], names: Iterable[str]) -> None:
-        """Take what was restored as it lies there now: it needs no upload.
+    def unpinned(self) -> list[CheckpointVersion]:
+        """Versions that are complete, or were until they changed, and are not held."""
+        return self.in_state(*UNPINNED)
 
-        Args:
-            present: What lies in the directory.
-            names: The files that were restored.
-        """
-        wanted = set(names)
-        for candidate in present:
-            if wanted.intersection(dict(candidate.files)):
-                self._remember(candidate)
-        self._journal.save()
+    def failure(self, name: str) -> FerryError | None:
+        """The error of a checkpoint's last attempt, or None."""
+        return next((one.failure for one in self._versions if one.name == name and one.failure), None)
 
-    def leave_out(self, present: Iterable[Candidate], newest: Commit) -> None:
-        """Let be what lay there before this agent and is older than the newest commit.
-
-        Its own commit may have been removed since (`keep-remote`, `gc`); a new one would come after newer
-        ones. One that was changed later than that commit's files, or than it was made where they are not
-        there, or is of a later step, or is another version of the same name, is no such one.
-        """
-        lying = {candidate.name: candidate for candidate in present}
-        made = newest.created.timestamp()
-        if newest.name in lying:  # it was sent after it was written, and what came meanwhile is newer
-            made = min(made, lying[newest.name].changed_ns / 1e9)
-        for name, candidate in lying.items():
-            later = name == newest.name or (step_of(name) or 0) > (newest.step or 0)
-            if candidate.changed_ns / 1e9 < made and not later and name not in self.handled:
-                log.info("left as it lies: older than the newest commit", name=name)
-                self.handled[name] = candidate
-                self._journal.checkpoints.ignored[name] = candidate.files
-        self._journal.save()
-
-    def committed(self, candidate: Candidate, commit: Commit, completed_at: float) -> None:
-        """Take in that a version is durable.
+    def detect(
+        self, found: Iterable[Candidate], before: Collection[CheckpointVersion]
+    ) -> list[CheckpointVersion]:
+        """Record what a scan found complete.
 
         Args:
-            candidate: It, as it lay in the directory.
-            commit: What makes it real.
-            completed_at: When it was found whole, seconds since the epoch.
+            found: Oldest first.
+            before: `unpinned` when the scan began: it has decided about them.
         """
+        detected = [CheckpointVersion(candidate, VersionState.DETECTED) for candidate in found]
+        self._versions = [version for version in self._versions if version not in before] + detected
+        return detected
+
+    def hold(self, version: CheckpointVersion, hold: HeldCheckpoint) -> list[CheckpointVersion]:
+        """Queue a version whose files are linked; returns the waiting older versions, which it replaces."""
+        own = [older for older in self._versions if older.name == version.name and older is not version]
+        replaced = [older for older in own if older.state is VersionState.HELD]
+        version.failure = next((older.failure for older in replaced if older.failure), None)
+        version.move(VersionState.HELD, hold=hold)
+        for older in replaced:
+            older.move(VersionState.REPLACED)
+        gone = UNPINNED | {VersionState.REPLACED, VersionState.SUPERSEDED}
+        self._drop(older for older in own if older.state in gone)
+        return replaced
+
+    def reject(self, version: CheckpointVersion) -> None:
+        """Drop a detected version that cannot be held; the detector reports why."""
+        self._drop([version])
+
+    def move(self, version: CheckpointVersion, to: VersionState) -> None:
+        """Move a version that is being sent."""
+        version.move(to)
+
+    def publish(self, version: CheckpointVersion, part: PublishedPart) -> None:
+        """The other ranks know a version that was sent; an older part of its name gives way."""
+        for older in self.in_state(VersionState.PUBLISHED):
+            if older.name == version.name:
+                older.move(VersionState.REPLACED)
+                self._drop([older])
+        version.move(VersionState.PUBLISHED, part=part)
+        self._save()
+
+    def commit(self, version: CheckpointVersion, commit: Commit) -> None:
+        """A version has become durable.
+
+        Args:
+            version: It was sent, or its part is published.
+            commit: The commit that lists it.
+        """
+        if version.state is VersionState.SENT and commit.agent_id == self._journal.agent.writer:
+            self._keep_sequence(version, commit.sequence)
+        version.move(VersionState.COMMITTED)
+        newest = [one for one in self.in_state(*DURABLE) if one.name == version.name]
+        self._drop(newest[:-1])
         now = self._now()
-        seconds = max(now - completed_at, 0.0)
-        done = DurableCheckpoint(
-            commit.name, commit.sequence, commit.step, commit.bytes, completed_at, durable_at=now
+        seconds = max(now - version.completed_at, 0.0)
+        _insert(
+            self._record.durable,
+            DurableCheckpoint(
+                commit.name,
+                commit.sequence,
+                commit.step,
+                commit.bytes,
+                version.completed_at,
+                durable_at=now,
+            ),
         )
         log.info(
             "checkpoint durable",
@@ -108,42 +158,96 @@ class VersionRegistry:
             bytes=commit.bytes,
             seconds=round(seconds, 3),
         )
-        self._timings.observe(seconds)
-        for known in (self._status.durable, self._journal.checkpoints.durable):
-            _enter(known, done)
-        self._remember(candidate)
-        self._journal.save()
-        self._relieve()
+        self._durations.observe(seconds)
+        self._save()
+        self._on_durable()
 
-    def forget(self, candidate: Candidate) -> None:
-        """Let a version be looked at again, unless a newer one has taken its place."""
-        if self.handled.get(candidate.name) == candidate:
-            del self.handled[candidate.name]
+    def abandon(self, version: CheckpointVersion, to: VersionState) -> None:
+        """Give up a version that changed or was superseded."""
+        published = version.state is VersionState.PUBLISHED
+        version.move(to)
+        if published:
+            self._save()
 
-    def keep(self, names: Collection[str]) -> None:
-        """Forget what neither lies in the directory nor is on its way: there may be thousands in the end.
+    def restore(
+        self, present: Iterable[Candidate], names: Iterable[str], restored: RestoredStatus | None
+    ) -> None:
+        """Record what was restored, as it is in the directory now: it needs no upload.
 
         Args:
-            names: What lies there.
+            present: The checkpoints in the directory.
+            names: The files that were restored.
+            restored: What training resumes from.
         """
-        record, held = self._journal.checkpoints, {pinned.candidate.name for pinned in self._line.held()}
-        wanted = held.union(names, record.published)
-        for name in [name for name in record.settled if name not in wanted]:
-            del record.settled[name]
-        wanted |= record.ignored.keys()
-        for name in [name for name in self.handled if name not in wanted]:
-            del self.handled[name]
+        files = set(names)
+        found = [one for one in present if files.intersection(dict(one.files))]
+        replaced = {candidate.name for candidate in found}
+        self._drop(version for version in self.in_state(*DURABLE) if version.name in replaced)
+        # Older than what an earlier worker held under the same name.
+        at = len(self._versions) - len(self.in_state(VersionState.HELD))
+        self._versions[at:at] = [CheckpointVersion(one, VersionState.RESTORED) for one in found]
+        self._record.restored = self._status.restored = restored
+        self._save()
 
-    def _remember(self, candidate: Candidate) -> None:
-        self._journal.checkpoints.settled[candidate.name] = candidate.files
-        if not self._line.waits(candidate.name):
-            self.handled[candidate.name] = candidate
+    def ignore_older(self, present: Iterable[Candidate], newest: Commit) -> None:
+        """Ignore what was in the directory before this agent and is older than the newest commit.
+
+        Its own commit may have been removed since (`keep-remote`, `gc`); a new one would follow newer ones.
+        Not ignored is what changed later than that commit's files (or than the commit was made, if they are
+        not there), has a later step, or is another version of the same name.
+        """
+        by_name, settled = {candidate.name: candidate for candidate in present}, self.settled()
+        made = newest.created.timestamp()
+        if (
+            newest.name in by_name
+        ):  # it was sent after it was written, and what was written meanwhile is newer
+            made = min(made, by_name[newest.name].changed_ns / 1e9)
+        for name, candidate in by_name.items():
+            later = name == newest.name or (step_of(name) or 0) > (newest.step or 0)
+            if candidate.changed_ns / 1e9 < made and not later and name not in settled:
+                log.info("ignored: older than the newest commit", name=name)
+                self._versions.append(CheckpointVersion(candidate, VersionState.IGNORED))
+        self._save()
+
+    def mark(self, marks: dict[str, Files]) -> None:
+        """Keep the versions that the trainer marked complete, by name."""
+        self._record.marks = dict(marks)
+        self._journal.save()
+
+    def prune(self, names: Collection[str]) -> None:
+        """Drop settled versions that are neither in the directory nor in flight: they would be thousands.
+
+        Args:
+            names: The checkpoints in the directory.
+        """
+        final = DURABLE | {VersionState.SUPERSEDED}
+        kept = {version.name for version in self._versions if version.state not in final}.union(names)
+        self._versions = [one for one in self._versions if one.state not in final or one.name in kept]
+
+    def next_newer_sequence(self, version: CheckpointVersion) -> int | None:
+        """The lowest sequence of a newer version that was committed first; None if there is none."""
+        newer = (at for number, at in self._record.sequences.items() if number > version.number)
+        return min(newer, default=None)
+
+    def _keep_sequence(self, version: CheckpointVersion, sequence: int) -> None:
+        """Remember a version's sequence while an older one waits."""
+        oldest = min(one.number for one in [*self.in_state(VersionState.HELD), version])
+        kept = {number: at for number, at in self._record.sequences.items() if number > oldest}
+        self._record.sequences = {**kept, version.number: sequence}
+
+    def _drop(self, versions: Iterable[CheckpointVersion]) -> None:
+        gone = set(versions)
+        self._versions = [version for version in self._versions if version not in gone]
+
+    def _save(self) -> None:
+        ignored, published = self.in_state(VersionState.IGNORED), self.in_state(VersionState.PUBLISHED)
+        self._record.ignored = {version.name: version.candidate.files for version in ignored}
+        self._record.settled = {name: candidate.files for name, candidate in self.durable().items()}
+        self._record.published = {version.name: version.part for version in published}
+        self._journal.save()
 
 
-def _enter(known: list[DurableCheckpoint], done: DurableCheckpoint) -> None:
-    """Take a commit into a list by its number, which is its age, in place of what was known of it."""
+def _insert(known: list[DurableCheckpoint], done: DurableCheckpoint) -> None:
+    """Insert by sequence, which is the commit's age; an entry of the same sequence is replaced."""
     at = bisect_left(known, done.sequence, key=lambda one: one.sequence)
-    if at < len(known) and known[at].sequence == done.sequence:
-        known[at] = done
-    else:
-        known.insert(at, done)
+    known[at : at + (at < len(known) and known[at].sequence == done.sequence)] = [done]

@@ -1,4 +1,4 @@
-"""Keeps room in the checkpoint volume for the next checkpoint, and says in time where there is none."""
+"""Keeps space in the checkpoint volume for the next checkpoint, and warns in time if there is too little."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from podferry.contract.errors import Problem
 from podferry.contract.quantity import format_bytes
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.detector import Detector
-from podferry.sidecar.checkpoint.pipeline.local_eviction import evict, evictable, pointers
+from podferry.sidecar.checkpoint.pipeline.local_eviction import evict, evictable, pointer_text
 from podferry.sidecar.config.tuning import CheckpointSettings
 
 log = structlog.get_logger(__name__)
@@ -23,56 +23,56 @@ class VolumePressure:
     """The checkpoint volume.
 
     Args:
-        detector: Knows what lies there.
-        settings: From when on it counts as pressed, and as full.
-        keep: How many of the newest durable ones stay.
+        detector: Knows what is there.
+        settings: The shares in use at which eviction starts and at which the volume counts as full.
+        keep: How many of the newest durable checkpoints are never evicted.
     """
 
     def __init__(self, detector: Detector, settings: CheckpointSettings, keep: int) -> None:
         self._detector, self._settings, self._keep = detector, settings, keep
-        self._told = ""
+        self._warned = ""
 
-    def relieve(self, durable: Mapping[str, Candidate], order: Sequence[str]) -> Problem | None:
-        """Free durable checkpoints while the volume is pressed.
+    def evict_if_needed(self, durable: Mapping[str, Candidate], order: Sequence[str]) -> Problem | None:
+        """Evict durable checkpoints while the volume is under pressure.
 
         Args:
             durable: The durable version of each name.
-            order: Names of what was made durable, oldest first.
+            order: Names of all commits, oldest first.
 
         Returns:
-            That there is too little room all the same; None where there is enough.
+            The problem if there is still too little space; None if there is enough.
         """
-        if self._pressed():
-            self._free(durable, order)
+        if self._is_pressed():
+            self._evict(durable, order)
         problem = self._problem()
         what = problem.what if problem else ""
-        if problem is not None and what != self._told:
+        if problem is not None and what != self._warned:
             log.warning(problem.what, measured=problem.measured, remedy=problem.remedy)
-        self._told = what
+        self._warned = what
         return problem
 
-    def _free(self, durable: Mapping[str, Candidate], order: Sequence[str]) -> None:
+    def _evict(self, durable: Mapping[str, Candidate], order: Sequence[str]) -> None:
         root, present = self._detector.root, self._detector.present
         unchanged = {name: one for name, one in present.items() if one.is_subset_of(durable.get(name))}
-        # By the last commit of each name: a name that is written again and again is as old as its newest.
+        # By the newest commit of each name: a name that is saved repeatedly is as old as its newest version.
         names = list(dict.fromkeys(reversed(order)))[::-1]
-        for candidate in evictable(names, unchanged, self._keep, pointers(root, present)):
+        for candidate in evictable(names, unchanged, self._keep, pointer_text(root, present)):
             if evict(root, candidate):
                 del present[candidate.name]
-            if not self._pressed():
+            if not self._is_pressed():
                 return
 
-    def _pressed(self) -> bool:
-        """Whether little is left, by share of the volume or because the next checkpoint would not fit."""
+    def _is_pressed(self) -> bool:
+        """Whether little is free, by share of the volume or because the next checkpoint would not fit."""
         usage = shutil.disk_usage(self._detector.root)
-        return usage.used > self._settings.eviction_threshold * usage.total or usage.free < self._next()
+        return usage.used > self._settings.eviction_threshold * usage.total or usage.free < self._next_bytes()
 
-    def _next(self) -> int:
-        """Bytes that the next checkpoint may need: as many as the largest that lies there."""
+    def _next_bytes(self) -> int:
+        """Bytes that the next checkpoint may need: the size of the largest that is there."""
         return max((one.bytes for one in self._detector.present.values()), default=0)
 
     def _problem(self) -> Problem | None:
-        usage, needed = shutil.disk_usage(self._detector.root), self._next()
+        usage, needed = shutil.disk_usage(self._detector.root), self._next_bytes()
         if usage.used > self._settings.full_threshold * usage.total:
             measured = f"{format_bytes(usage.used)} of {format_bytes(usage.total)} are in use"
             return Problem("the checkpoint volume is full", measured, REMEDY)

@@ -1,6 +1,6 @@
-"""What the newest commit of a lineage holds already: the same bytes are referenced, never sent again.
+"""Finds bytes that the newest commit of a lineage already has: they are referenced and not sent again.
 
-The newest alone, since it never goes: whoever removes old checkpoints leaves what it lists (`remote.py`).
+Only the newest commit counts: the garbage collector never removes what it lists.
 """
 
 from __future__ import annotations
@@ -17,46 +17,44 @@ log = structlog.get_logger(__name__)
 
 
 class DedupIndex:
-    """The files of the newest commit.
-
-    Args:
-        committer: Knows the lineage.
-    """
+    """The files of the newest commit."""
 
     def __init__(self, committer: Committer) -> None:
         self._committer, self._reader = committer, committer.reader
         self._newest: Commit | None = None
 
     async def known(self) -> dict[tuple[int, str], str]:
-        """Where bytes lie that are committed, by size and XXH3-128.
+        """The objects of committed files, by size and XXH3-128.
 
         Raises:
             TemporaryError: The store did not answer.
         """
         try:
-            await self._look()
+            await self._update()
         except PermanentError as error:
-            log.info("the newest commit cannot be read, so nothing of it is referenced", reason=str(error))
+            log.info("the newest commit cannot be read: nothing of it is referenced", reason=str(error))
             self._newest = None
         files = self._newest.files if self._newest is not None else ()
         return {(file.size, file.xxh128): file.object for file in files}
 
-    async def still_listed(self, folder: str, files: Iterable[CommittedFile]) -> None:
-        """Make sure, just before a commit, that the newest one lists what is referred to.
+    async def check_still_referenced(self, folder: str, files: Iterable[CommittedFile]) -> None:
+        """Check, just before a commit, that the newest one still lists what is referenced.
 
         Args:
-            folder: Where the checkpoint's own objects lie.
-            files: All that are to be committed.
+            folder: The folder of the checkpoint's own objects.
+            files: All files of the new commit.
 
         Raises:
-            Unavailable: It does not any more: the next try sends what has gone.
+            Unavailable: It does not: the next attempt sends what is gone.
         """
-        referred = {file.object for file in files if not file.object.startswith(f"{folder}/")}
-        if referred - set((await self.known()).values()):
-            raise Unavailable.of("data that a checkpoint refers to is listed no more", f"below {folder}")
+        referenced = {file.object for file in files if not file.object.startswith(f"{folder}/")}
+        if referenced - set((await self.known()).values()):
+            raise Unavailable.of(
+                "data that a checkpoint references is no longer committed", f"below {folder}"
+            )
 
-    async def _look(self) -> None:
-        """Take the newest commit in: the committer's, or before it has one, that at the destination."""
+    async def _update(self) -> None:
+        """Read the newest commit: the committer's or, before it has one, the destination's."""
         newest = self._committer.log.last
         if not newest:
             newest = max(await self._reader.sequences(), default=0)
@@ -65,8 +63,8 @@ class DedupIndex:
         elif self._newest is None or self._newest.sequence != newest:
             self._newest = await self._reader.read(newest)
 
-    async def stands(self, name: str, size: int) -> bool:
-        """Whether an object of this lineage is there with that size; what cannot be seen is not relied on.
+    async def exists(self, name: str, size: int) -> bool:
+        """Whether an object of this lineage exists with that size; False if it cannot be read.
 
         Raises:
             TemporaryError: The store did not answer.

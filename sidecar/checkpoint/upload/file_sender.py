@@ -1,7 +1,7 @@
-"""Sends one planned file, by the way that its size and its store allow. Each byte is verified before it goes.
+"""Sends one file by the method that suits its size and store. Each byte is verified before it is sent.
 
-All transfers share one bound of bytes in flight, so that memory is constant in the sizes and many small files
-go as fast as one large one.
+All transfers share one bound on the bytes in flight, so that memory does not depend on sizes, and many small
+files are as fast as one large one.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from podferry.storage.multipart import MultipartStore, UploadedPart
 
 log = structlog.get_logger(__name__)
 
-IN_PARTS_FROM = 1 << 20
-"""Bytes from which a file goes in parts, be it a single one. 200 files of 5 MiB took 4.2 s of CPU and 146 MiB
-of memory so, 7.3 s and 305 MiB by the writes of the engine for S3. Below, two more requests cost more.
+MULTIPART_MIN_BYTES = 1 << 20
+"""From this size a file is a multipart upload, even of one part. 200 files of 5 MiB took 4.2 s of CPU and
+146 MiB of memory that way, 7.3 s and 305 MiB as writes of the S3 engine. Below, two more requests cost more.
 """
 COPIES = 2
 """An engine's write holds its own copy, or fills one chunk while it sends another."""
@@ -48,138 +48,141 @@ class FileUpload:
 
     Attributes:
         file: As the first pass read it.
-        reading: Reads it again.
-        ledger: What of it has arrived.
+        reader: Reads it again.
+        journal: Records what the store has received.
     """
 
     file: PlannedFile
-    reading: VerifiedReader
-    ledger: UploadJournal
+    reader: VerifiedReader
+    journal: UploadJournal
 
     @property
     def target(self) -> str:
-        """Where it goes, relative to the lineage."""
-        return self.ledger.plan.target(self.file.name)
+        """The object's name, relative to the lineage."""
+        return self.journal.plan.target(self.file.name)
 
 
 class FileSender:
-    """Brings files to the destination.
+    """Sends files to the destination.
 
     Args:
-        committer: Knows the names of its lineage.
-        parts: Of its store, None where that cannot.
+        committer: Writes objects of its lineage.
+        multipart: Of its store; None if that has none.
         settings: Sizes, threads and attempts.
-        throttle: Bounds the rate.
-        meter: Told of all that has arrived.
+        rate_limiter: Bounds the rate.
+        counters: Count what has been received.
 
     Attributes:
-        threads: Where files are read and digested: few, since they take the trainer's cores.
+        threads: Read and digest files: few, since they compete with the trainer for cores.
     """
 
     def __init__(
         self,
         committer: Committer,
-        parts: MultipartStore | None,
+        multipart: MultipartStore | None,
         settings: CheckpointSettings,
-        throttle: RateLimiter,
-        meter: UploadCounters,
+        rate_limiter: RateLimiter,
+        counters: UploadCounters,
     ) -> None:
-        self._committer, self._parts, self._settings = committer, parts, settings
-        self._throttle, self._meter = throttle, meter
-        self._budget = ByteSemaphore(settings.parts_in_flight * settings.part_bytes)
+        self._committer, self._multipart, self._settings = committer, multipart, settings
+        self._rate_limiter, self._counters = rate_limiter, counters
+        self._in_flight = ByteSemaphore(settings.parts_in_flight * settings.part_bytes)
         self.threads = ThreadPoolExecutor(settings.threads, "reading")
 
-    async def send(self, job: FileUpload) -> None:
-        """Send a file, or what the ledger says is missing of it.
+    async def send(self, upload: FileUpload) -> None:
+        """Send a file, or what is missing of it by the journal.
 
         Raises:
             Changed, Refused: See `VerifiedReader.part`.
-            FerryError: The store's, after the attempts are spent.
+            FerryError: The store's, after all attempts.
         """
-        large = len(job.file.parts) > 1
-        if self._parts is not None and (large or job.file.size >= IN_PARTS_FROM):
-            await self._in_parts(job, self._parts)
+        large = len(upload.file.parts) > 1
+        if self._multipart is not None and (large or upload.file.size >= MULTIPART_MIN_BYTES):
+            await self._send_multipart(upload, self._multipart)
         elif large:
-            await self._in_chunks(job)
+            await self._send_stream(upload)
         else:
-            await self._in_one(job)
-        job.ledger.note(FileSent(job.file.name))
+            await self._send_object(upload)
+        upload.journal.record(FileSent(upload.file.name))
 
-    async def _in_one(self, job: FileUpload) -> None:
+    async def _send_object(self, upload: FileUpload) -> None:
         async def send() -> None:
-            await self._committer.write(job.target, await self._read(job, 1))
+            await self._committer.write(upload.target, await self._read(upload, 1))
 
-        async with self._room(COPIES * job.file.size):
+        async with self._reserve_memory(COPIES * upload.file.size):
             await retry(self._settings.attempts, send)
-        self._meter.add(job.file.size)
+        self._counters.add(upload.file.size)
 
-    async def _in_chunks(self, job: FileUpload) -> None:
+    async def _send_stream(self, upload: FileUpload) -> None:
         async def send() -> None:
-            body = job.reading.body(Fingerprint(job.file.xxh128, job.file.parts))
-            await self._committer.write(job.target, self._paced(body))
+            body = upload.reader.body(Fingerprint(upload.file.xxh128, upload.file.parts))
+            await self._committer.write(upload.target, self._limited(body))
 
-        async with self._room(COPIES * job.file.part_bytes):
+        async with self._reserve_memory(COPIES * upload.file.part_bytes):
             await retry(self._settings.attempts, send)
-        self._meter.add(job.file.size)
+        self._counters.add(upload.file.size)
 
-    def _paced(self, body: Iterator[bytes]) -> Iterator[bytes]:
-        """The body at the throttle's rate; engines read it in a thread."""
+    def _limited(self, body: Iterator[bytes]) -> Iterator[bytes]:
+        """The body at the limited rate; engines read it in a thread."""
         for part in body:
-            time.sleep(self._throttle.reserve(len(part)))
+            time.sleep(self._rate_limiter.reserve(len(part)))
             yield part
 
-    async def _in_parts(self, job: FileUpload, parts: MultipartStore) -> None:
-        """Send in parts; from the first one again where the store has forgotten what it had."""
+    async def _send_multipart(self, upload: FileUpload, multipart: MultipartStore) -> None:
+        """Send in parts; start over if the store has forgotten the upload."""
         for left in reversed(range(self._settings.attempts)):
             try:
-                await self._missing_parts(job, parts)
+                await self._send_missing_parts(upload, multipart)
             except NotFound as error:
                 if not left or isinstance(error, BucketNotFound):
                     raise
-                log.info("the store has forgotten an upload: beginning it anew", reason=str(error))
-                job.ledger.lost(job.file.name)
+                log.info("the store has forgotten an upload: starting over", reason=str(error))
+                upload.journal.forget(upload.file.name)
             else:
                 return
 
-    async def _missing_parts(self, job: FileUpload, parts: MultipartStore) -> None:
-        file, ledger = job.file, job.ledger
-        name = self._committer.reader.store.path(job.target)
-        if file.name not in ledger.uploads:
-            upload = await retry(self._settings.attempts, lambda: parts.begin(name, file.part_bytes))
-            ledger.note(UploadStarted(file.name, upload))
-        missing = ledger.missing(file)
+    async def _send_missing_parts(self, upload: FileUpload, multipart: MultipartStore) -> None:
+        file, journal, attempts = upload.file, upload.journal, self._settings.attempts
+        name = self._committer.reader.store.path(upload.target)
+        if file.name not in journal.uploads:
+            upload_id = await retry(attempts, lambda: multipart.begin(name, file.part_bytes))
+            journal.record(UploadStarted(file.name, upload_id))
         await for_each_limited(
-            missing, lambda number: self._part(job, parts, number), self._settings.parts_in_flight
+            journal.missing_parts(file),
+            lambda number: self._send_part(upload, multipart, number),
+            self._settings.parts_in_flight,
         )
         await retry(
-            self._settings.attempts,
-            lambda: parts.complete(name, ledger.uploads[file.name], ledger.receipts(file.name)),
+            attempts,
+            lambda: multipart.complete(name, journal.uploads[file.name], journal.receipts(file.name)),
         )
 
-    async def _part(self, job: FileUpload, parts: MultipartStore, number: int) -> None:
-        name, upload = self._committer.reader.store.path(job.target), job.ledger.uploads[job.file.name]
-        _, length = job.reading.span(number)
+    async def _send_part(self, upload: FileUpload, multipart: MultipartStore, number: int) -> None:
+        name = self._committer.reader.store.path(upload.target)
+        upload_id = upload.journal.uploads[upload.file.name]
+        _, length = upload.reader.span(number)
 
         async def send() -> UploadedPart:
-            return await parts.send(name, upload, number, await self._read(job, number))
+            return await multipart.send(name, upload_id, number, await self._read(upload, number))
 
-        async with self._room(length):
-            job.ledger.note(PartSent(job.file.name, await retry(self._settings.attempts, send)))
-        self._meter.add(length)
+        async with self._reserve_memory(length):
+            receipt = await retry(self._settings.attempts, send)
+            upload.journal.record(PartSent(upload.file.name, receipt))
+        self._counters.add(length)
 
-    async def _read(self, job: FileUpload, number: int) -> bytes:
-        """A part, verified, when its turn has come."""
-        _, length = job.reading.span(number)
-        await self._throttle.take(length)
+    async def _read(self, upload: FileUpload, number: int) -> bytes:
+        """A verified part, as soon as the rate allows."""
+        _, length = upload.reader.span(number)
+        await self._rate_limiter.take(length)
         loop = asyncio.get_running_loop()
-        expected = job.file.parts[number - 1]
-        return await loop.run_in_executor(self.threads, job.reading.part, number, expected)
+        expected = upload.file.parts[number - 1]
+        return await loop.run_in_executor(self.threads, upload.reader.part, number, expected)
 
     @asynccontextmanager
-    async def _room(self, count: int) -> AsyncIterator[None]:
-        """Room for so many bytes in flight; it is held between attempts, as the bytes may be."""
-        await self._budget.take(count)
+    async def _reserve_memory(self, count: int) -> AsyncIterator[None]:
+        """Reserve bytes in flight; kept between attempts, as the bytes may be."""
+        await self._in_flight.take(count)
         try:
             yield
         finally:
-            self._budget.give(count)
+            self._in_flight.give(count)

@@ -1,4 +1,4 @@
-"""How fast uploads may go, and how fast they went."""
+"""Limits the rate of uploads."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from podferry.sidecar.state.upload_counters import Clock
 
 
 class RateLimiter:
-    """Keeps all transfers together below a rate: a token bucket that lends one transfer of any size.
+    """Keeps the sum of all transfers below a rate: a token bucket that lends to one transfer of any size.
 
-    A transfer goes at once when everything before it has been paid for, and in its turn. So within any time
-    no more goes out than the rate allows, and one transfer. (aiolimiter refuses amounts above its capacity,
-    and lets small ones overtake large ones.)
+    Transfers start in their order, each when all before it are paid for. So in any period no more is sent
+    than the rate allows, plus one transfer. (aiolimiter refuses amounts above its capacity and lets small
+    ones overtake large ones.)
 
     Args:
-        rate: Bytes a second; None for as many as there are.
+        rate: Bytes per second; None for no limit.
         clock: For tests.
         sleep: For tests.
     """
@@ -30,25 +30,25 @@ class RateLimiter:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._rate, self._clock, self._sleep = rate, clock, sleep
-        self._paid = 0.0
+        self._paid_until = 0.0
         self._lock = threading.Lock()
-        self._line = asyncio.Lock()
+        self._turn = asyncio.Lock()
 
     async def take(self, count: int) -> None:
-        """Wait for the turn of `count` bytes. A wait that is cancelled has cost the others nothing."""
+        """Wait until `count` bytes may be sent. A cancelled wait costs the others nothing."""
         if self._rate is None:
             return
-        async with self._line:
-            while (delay := self._paid - self._clock()) > 0:
+        async with self._turn:
+            while (delay := self._paid_until - self._clock()) > 0:
                 await self._sleep(delay)
             self.reserve(count)
 
     def reserve(self, count: int) -> float:
-        """Take the turn of `count` bytes; the seconds until it comes. Any thread may call."""
+        """Reserve `count` bytes; returns the seconds until they may be sent. Thread-safe."""
         if self._rate is None:
             return 0.0
         with self._lock:
             now = self._clock()
-            turn = max(self._paid, now)
-            self._paid = turn + count / self._rate
-            return turn - now
+            start = max(self._paid_until, now)
+            self._paid_until = start + count / self._rate
+            return start - now

@@ -1,9 +1,9 @@
-"""What a restarted worker must know of an upload, so that it sends only the parts that were in flight.
+"""Records the progress of an upload, so that a restarted worker resends only the parts that were in flight.
 
-    <ledgers>/<number of the pin>.jsonl    the plan, then a line for all that the store has confirmed
+    <journals>/<number of the hold>.jsonl    the plan, then a line per event that the store has confirmed
 
-Lines are appended, each by one call. A kill leaves at most the last one torn, which is dropped: what it said
-is then sent again. A ledger that cannot be written costs that, never the upload.
+Each line is appended by one call. A kill leaves at most the last line torn; it is dropped, and its event is
+sent again. If a journal cannot be written, a restart sends everything again; the upload continues.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ SUFFIX = ".jsonl"
 
 
 class PlannedFile(msgspec.Struct, frozen=True):
-    """A file as it will be sent.
+    """A file to send.
 
     Attributes:
         name: In the checkpoint.
-        identity: Of what is held.
+        identity: The held file's.
         part_bytes: Size of each part but the last.
-        xxh128: Of the whole.
+        xxh128: XXH3-128 of the entire file.
         parts: XXH3-128 of each part, in order.
     """
 
@@ -49,30 +49,28 @@ class PlannedFile(msgspec.Struct, frozen=True):
 
 
 class UploadPlan(msgspec.Struct, frozen=True, tag="plan"):
-    """The first line: what is to be sent, as the first pass read it.
+    """The first line: what to send, as the first pass read it.
 
     Attributes:
-        folder: The checkpoint's, relative to the lineage.
-        files: All of them, sorted by name.
+        folder: The checkpoint's folder, relative to the lineage.
+        files: Sorted by name.
     """
 
     folder: str
     files: tuple[PlannedFile, ...]
     format: int = FORMAT
 
-    def fits(self, pinned: HeldCheckpoint) -> bool:
-        """Whether it was made for what this pin holds: numbers of pins are used again."""
-        return self.format == FORMAT and {file.name: file.identity for file in self.files} == dict(
-            pinned.held
-        )
+    def matches(self, held: HeldCheckpoint) -> bool:
+        """Whether this plan is for these files: numbers of holds are reused."""
+        return self.format == FORMAT and {file.name: file.identity for file in self.files} == dict(held.files)
 
     def target(self, name: str) -> str:
-        """Where a file goes, relative to the lineage."""
+        """A file's object name, relative to the lineage."""
         return f"{self.folder}/{name}"
 
 
 class UploadStarted(msgspec.Struct, frozen=True, tag="begun"):
-    """An upload in parts has begun; what was sent of this file in an earlier one counts no more."""
+    """A multipart upload has begun; parts of this file's earlier uploads no longer count."""
 
     file: str
     upload: str
@@ -86,7 +84,7 @@ class PartSent(msgspec.Struct, frozen=True, tag="sent"):
 
 
 class FileSent(msgspec.Struct, frozen=True, tag="done"):
-    """The object is there."""
+    """The object exists."""
 
     file: str
 
@@ -97,128 +95,128 @@ _EVENT: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 
 
 class UploadJournal:
-    """The course of one upload.
+    """The progress of one checkpoint's upload.
 
     Attributes:
-        plan: What is to be sent.
-        uploads: The uploads in parts that have begun and are not complete, by file.
-        done: Files whose objects are there.
+        plan: What to send.
+        uploads: Ids of the multipart uploads that are not complete, by file.
+        sent: Files whose objects exist.
     """
 
     def __init__(self, path: Path, plan: UploadPlan) -> None:
         self._path = path
-        self._kept = True
+        self._writable = True
         self.plan = plan
         self.uploads: dict[str, str] = {}
-        self.done: set[str] = set()
+        self.sent: set[str] = set()
         self._receipts: dict[str, dict[int, UploadedPart]] = {}
 
-    def note(self, event: Event) -> None:
-        """Take in what has happened, and keep it."""
-        self.take_in(event)
+    def record(self, event: Event) -> None:
+        """Apply an event and append it to the file."""
+        self.apply(event)
         self.append(event)
 
-    def take_in(self, event: Event) -> None:
-        """Take in what has happened."""
+    def apply(self, event: Event) -> None:
+        """Update the state by an event."""
         match event:
             case UploadStarted(file=file, upload=upload):
                 self.uploads[file], self._receipts[file] = upload, {}
-                self.done.discard(file)
+                self.sent.discard(file)
             case PartSent(file=file, receipt=receipt):
                 self._receipts.setdefault(file, {})[receipt.number] = receipt
             case FileSent(file=file):
-                self.done.add(file)
+                self.sent.add(file)
                 self.uploads.pop(file, None)
                 self._receipts.pop(file, None)
 
     def append(self, line: UploadPlan | Event) -> None:
-        """Add a line; none any more after one that could not be written, which may be torn."""
-        if not self._kept:
+        """Add a line, unless an earlier one could not be written: it may be torn."""
+        if not self._writable:
             return
         try:
             with self._path.open("ab", buffering=0) as file:
                 file.write(msgspec.json.encode(line) + b"\n")
         except OSError as error:
-            self._kept = False
-            log.warning("no record of this upload: a restart would send it anew", reason=str(error))
+            self._writable = False
+            log.warning("no journal of this upload: a restart would send it again", reason=str(error))
 
-    def lost(self, file: str) -> None:
-        """The store no longer knows this file's upload, or its object."""
+    def forget(self, file: str) -> None:
+        """The store no longer has this file's upload or object."""
         self.uploads.pop(file, None)
         self._receipts.pop(file, None)
-        self.done.discard(file)
+        self.sent.discard(file)
 
     def receipts(self, file: str) -> list[UploadedPart]:
-        """Of the parts that the store has, by number."""
+        """Of the parts that the store has, sorted by number."""
         return [receipt for _, receipt in sorted(self._receipts.get(file, {}).items())]
 
-    def missing(self, file: PlannedFile) -> list[int]:
-        """The numbers of the parts that are still to be sent."""
-        held = self._receipts.get(file.name, {})
-        return [number for number in range(1, len(file.parts) + 1) if number not in held]
+    def missing_parts(self, file: PlannedFile) -> list[int]:
+        """The numbers of the parts that the store does not have."""
+        received = self._receipts.get(file.name, {})
+        return [number for number in range(1, len(file.parts) + 1) if number not in received]
 
     def remove(self) -> None:
-        """Forget it, also on disk."""
-        self._kept = False
+        """Delete the file and write it no more."""
+        self._writable = False
         self._path.unlink(missing_ok=True)
 
 
 class UploadJournals:
-    """The folder of all ledgers, one for each pin that has been begun to be sent.
+    """The directory of all upload journals, one per hold whose upload has begun.
 
     Args:
-        folder: With room of its own and kept over a worker's restart, such as the control volume.
+        directory: With space of its own, and kept when a worker restarts, such as the control volume.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
 
     def numbers(self) -> list[int]:
-        """The pins that have a ledger, oldest first."""
-        found = self._folder.glob(f"*{SUFFIX}")
+        """The holds that have a journal, oldest first."""
+        found = self._directory.glob(f"*{SUFFIX}")
         return sorted(int(path.stem) for path in found if path.stem.isdecimal())
 
-    def new(self, number: int, plan: UploadPlan) -> UploadJournal:
-        """Begin a pin's ledger; an earlier one is replaced."""
+    def create(self, number: int, plan: UploadPlan) -> UploadJournal:
+        """Begin a hold's journal; an earlier one is replaced."""
         path = self._path(number)
-        ledger = UploadJournal(path, plan)
-        with suppress(OSError):  # appending says why it cannot
-            self._folder.mkdir(parents=True, exist_ok=True)
+        journal = UploadJournal(path, plan)
+        with suppress(OSError):  # `append` logs why the file cannot be written
+            self._directory.mkdir(parents=True, exist_ok=True)
             path.unlink(missing_ok=True)
-        ledger.append(plan)
-        return ledger
+        journal.append(plan)
+        return journal
 
-    def find(self, number: int) -> UploadJournal | None:
-        """A pin's ledger as far as it is whole, None where there is none that can be read."""
+    def load(self, number: int) -> UploadJournal | None:
+        """A hold's journal up to a torn line; None if none is readable."""
         path = self._path(number)
         try:
-            first, *others = path.read_bytes().splitlines(keepends=True) or [b""]
-            ledger = UploadJournal(path, _PLAN.decode(_whole(first)))
+            first, *events = path.read_bytes().splitlines(keepends=True) or [b""]
+            journal = UploadJournal(path, _PLAN.decode(_complete(first)))
         except FileNotFoundError:
             return None
         except (OSError, msgspec.MsgspecError) as error:
-            log.info("a record of an upload cannot be read: it is sent anew", pin=number, reason=str(error))
+            log.info("an upload journal cannot be read: sending again", hold=number, reason=str(error))
             path.unlink(missing_ok=True)
             return None
-        whole = len(first)
-        for line in others:
+        valid_bytes = len(first)
+        for line in events:
             try:
-                ledger.take_in(_EVENT.decode(_whole(line)))
+                journal.apply(_EVENT.decode(_complete(line)))
             except msgspec.MsgspecError:
                 break
-            whole += len(line)
-        os.truncate(path, whole)  # what is appended must not continue a torn line
-        return ledger
+            valid_bytes += len(line)
+        os.truncate(path, valid_bytes)  # the next line must not continue a torn one
+        return journal
 
     def _path(self, number: int) -> Path:
-        return self._folder / f"{number}{SUFFIX}"
+        return self._directory / f"{number}{SUFFIX}"
 
 
-def _whole(line: bytes) -> bytes:
-    """The line, if a kill has not torn it.
+def _complete(line: bytes) -> bytes:
+    """The line if it is complete.
 
     Raises:
-        DecodeError: It has.
+        DecodeError: A kill has torn it.
     """
     if not line.endswith(b"\n"):
         raise msgspec.DecodeError("the line is torn")

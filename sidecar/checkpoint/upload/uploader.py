@@ -1,8 +1,8 @@
-"""Sends a pinned checkpoint: whole at its place, or not at all. Committing it is the caller's.
+"""Uploads a held checkpoint completely; the caller commits it.
 
 The folder's name is a fingerprint of the content, taken in a first pass. The second pass, which sends, reads
-each part into a buffer and compares it before a byte of it goes: an object below a folder always holds just
-the bytes that the folder's name promises, whatever happened to the file meanwhile.
+each part into a buffer and compares it before any of it is sent. So an object in a folder always has the
+bytes that the folder's name promises, whatever happens to the file meanwhile.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from podferry.storage.multipart import part_bytes_for
 
 log = structlog.get_logger(__name__)
 
-REQUESTS = 32
-"""Files at once: small ones are bound by latency, large ones by the bytes in flight."""
+CONCURRENT_FILES = 32
+"""Small files are bound by latency, large ones by the bytes in flight."""
 
 
 @dataclass(frozen=True, slots=True)
 class UploadResult:
-    """A checkpoint whose objects are all there.
+    """A checkpoint whose objects all exist.
 
     Attributes:
         folder: Of its data, relative to the lineage.
         files: All of them, sorted by name.
         sent: Bytes that this call sent.
-        referenced: Bytes that lay there already, in earlier checkpoints' folders or as the whole of one.
-        earlier: The commit that made this very content real; there is nothing to commit then.
+        referenced: Bytes that the destination had already.
+        earlier: The commit that already has this very content; there is nothing to commit then.
     """
 
     folder: str
@@ -60,163 +60,165 @@ class UploadResult:
 
 
 class Uploader:
-    """Brings pinned checkpoints to the destination, one after the other.
+    """Uploads held checkpoints, one after the other.
 
     Args:
         committer: Of the lineage.
-        ledgers: What survives a restart of the worker.
+        journals: Survive a restart of the worker.
         settings: Sizes, threads and attempts.
-        limit: Bytes a second; None for as many as there are.
-        meter: Told of all that is moved.
+        limit: Bytes per second; None for no limit.
+        counters: Count all that is sent or referenced.
     """
 
     def __init__(
         self,
         committer: Committer,
-        ledgers: UploadJournals,
+        journals: UploadJournals,
         settings: CheckpointSettings,
         limit: int | None = None,
-        meter: UploadCounters | None = None,
+        counters: UploadCounters | None = None,
     ) -> None:
-        self._committer, self._ledgers = committer, ledgers
-        self._parts = committer.reader.store.destination.multipart
-        self._meter = meter or UploadCounters()
-        # Under a cap a part is at most what goes in a second: what comes in bursts is felt by others.
+        self._committer, self._journals = committer, journals
+        self._multipart = committer.reader.store.destination.multipart
+        self._counters = counters or UploadCounters()
+        # Under a limit a part is at most what is sent in a second: others notice bursts.
         self._part_bytes = min(settings.part_bytes, max(limit or settings.part_bytes, MIB))
-        self._references = DedupIndex(committer)
-        self._sender = FileSender(committer, self._parts, settings, RateLimiter(limit), self._meter)
+        self._dedup = DedupIndex(committer)
+        self._sender = FileSender(committer, self._multipart, settings, RateLimiter(limit), self._counters)
         self._threads = settings.threads
 
-    async def send(self, pinned: HeldCheckpoint) -> UploadResult:
-        """Bring all of it there, or what an earlier try has left to do.
+    async def send(self, held: HeldCheckpoint) -> UploadResult:
+        """Upload all of it, or what an earlier attempt has left.
 
         Raises:
-            Changed: The files changed in place; what was sent has been given up.
-            Refused: One of them cannot be read.
-            FerryError: The store's, after the attempts are spent. The next try goes on from here.
+            Changed: The files changed in place; the upload is aborted.
+            Refused: One of them is not readable.
+            FerryError: The store's, after all attempts. The next call resumes.
         """
-        ledger, earlier = await self._ledger(pinned)
+        journal, earlier = await self._prepare(held)
         if earlier is not None:
             log.info("already durable", name=earlier.name, sequence=earlier.sequence)
-            self._meter.referenced += earlier.bytes
-            return UploadResult(ledger.plan.folder, earlier.files, referenced=earlier.bytes, earlier=earlier)
+            self._counters.referenced += earlier.bytes
+            return UploadResult(journal.plan.folder, earlier.files, referenced=earlier.bytes, earlier=earlier)
         try:
-            return await self._ship(pinned, ledger)
+            return await self._upload(held, journal)
         except Changed:
-            await self._give_up(ledger)
+            await self._abort(journal)
             raise
 
-    async def recheck(self, shipment: UploadResult) -> None:
-        """To be called just before a shipment is committed.
+    async def recheck(self, result: UploadResult) -> None:
+        """To be called just before a result is committed.
 
         Raises:
-            Unavailable: What it refers to has been removed meanwhile: `send` brings it.
+            Unavailable: What it references has been removed meanwhile: `send` uploads it.
         """
-        await self._references.still_listed(shipment.folder, shipment.files)
+        await self._dedup.check_still_referenced(result.folder, result.files)
 
-    async def forget(self, pinned: HeldCheckpoint) -> None:
-        """A pin is released: remove what was kept of its upload, and give up what is not complete."""
-        await self._forget(pinned.number)
+    async def forget(self, held: HeldCheckpoint) -> None:
+        """Remove the journal of a hold that is released, and abort what is not complete."""
+        await self._forget(held.number)
 
     async def sweep(self, held: Iterable[HeldCheckpoint]) -> None:
-        """Forget all uploads but those of these pins; what an earlier worker left is given up."""
-        known = {pinned.number for pinned in held}
-        for number in self._ledgers.numbers():
+        """Forget all uploads except those of these holds; what an earlier worker left is aborted."""
+        known = {one.number for one in held}
+        for number in self._journals.numbers():
             if number not in known:
                 await self._forget(number)
 
     async def _forget(self, number: int) -> None:
-        ledger = self._ledgers.find(number)
-        if ledger is not None:
-            await self._give_up(ledger)
+        journal = self._journals.load(number)
+        if journal is not None:
+            await self._abort(journal)
 
-    async def _give_up(self, ledger: UploadJournal) -> None:
-        """Abort, as far as the store answers: what it keeps of an upload ends by the bucket's own rules."""
-        for file, upload in ledger.uploads.items():
-            if self._parts is None:
+    async def _abort(self, journal: UploadJournal) -> None:
+        """Abort as far as the store answers; the bucket's own rules end what is left."""
+        for file, upload_id in journal.uploads.items():
+            if self._multipart is None:
                 break
             try:
-                await self._parts.abort(self._committer.reader.store.path(ledger.plan.target(file)), upload)
+                name = self._committer.reader.store.path(journal.plan.target(file))
+                await self._multipart.abort(name, upload_id)
             except FerryError as error:
                 log.info("an unfinished upload stays at the destination", file=file, reason=str(error))
-        ledger.remove()
+        journal.remove()
 
-    async def _ledger(self, pinned: HeldCheckpoint) -> tuple[UploadJournal, Commit | None]:
-        """What an earlier try has done, or a new plan; and the commit of this very content, if any.
+    async def _prepare(self, held: HeldCheckpoint) -> tuple[UploadJournal, Commit | None]:
+        """The journal of an earlier attempt or a new one; and the commit of this very content, if any.
 
-        The commits are looked at first, then the removals under way:
+        Commits are read first, then tombstones:
         `podferry.sidecar.checkpoint.commit.garbage_collector` says why.
         """
-        name, found = pinned.candidate.name, self._ledgers.find(pinned.number)
-        if found is not None and found.plan.fits(pinned):
+        name, found = held.candidate.name, self._journals.load(held.number)
+        if found is not None and found.plan.matches(held):
             earlier = await self._committer.earlier(name, found.plan.folder)
-            if earlier is not None or not await self._busy(found.plan.folder):
+            if earlier is not None or not await self._is_being_removed(found.plan.folder):
                 return found, earlier
         if found is not None:
-            await self._give_up(found)
-        files = await self._read(pinned)
+            await self._abort(found)
+        files = await self._fingerprint(held)
         folder = checkpoint_folder(name, [(file.name, file.size, file.xxh128) for file in files])
         earlier = await self._committer.earlier(name, folder)
-        if earlier is None and await self._busy(folder):
+        if earlier is None and await self._is_being_removed(folder):
             folder = f"{folder}-{self._committer.identity.agent_id[:8]}"
-        return self._ledgers.new(pinned.number, UploadPlan(folder, tuple(files))), earlier
+        return self._journals.create(held.number, UploadPlan(folder, tuple(files))), earlier
 
-    async def _read(self, pinned: HeldCheckpoint) -> list[PlannedFile]:
-        """The first pass."""
-        files: list[PlannedFile] = []
-
-        async def plan(held: tuple[str, FileIdentity]) -> None:
-            files.append(await self._planned(pinned, *held))
-
-        await for_each_limited(pinned.held, plan, self._threads)
-        return sorted(files, key=lambda file: file.name)
-
-    async def _busy(self, folder: str) -> bool:
-        """Whether somebody is just removing what lies in a folder."""
+    async def _is_being_removed(self, folder: str) -> bool:
         removed = await names_being_removed(self._committer.reader.store)
         return any(name.startswith(f"{folder}/") for name in removed)
 
-    async def _planned(self, pinned: HeldCheckpoint, name: str, identity: FileIdentity) -> PlannedFile:
+    async def _fingerprint(self, held: HeldCheckpoint) -> list[PlannedFile]:
+        """The first pass."""
+        files: list[PlannedFile] = []
+
+        async def plan(file: tuple[str, FileIdentity]) -> None:
+            files.append(await self._plan_file(held, *file))
+
+        await for_each_limited(held.files, plan, self._threads)
+        return sorted(files, key=lambda file: file.name)
+
+    async def _plan_file(self, held: HeldCheckpoint, name: str, identity: FileIdentity) -> PlannedFile:
         part_bytes = self._part_bytes
-        if self._parts is not None:
-            part_bytes = part_bytes_for(identity.size, part_bytes, self._parts)
-        reading = VerifiedReader(pinned.folder / name, identity, part_bytes)
-        seen = await asyncio.get_running_loop().run_in_executor(self._sender.threads, reading.fingerprint)
-        return PlannedFile(name, identity, part_bytes, seen.xxh128, seen.parts)
+        if self._multipart is not None:
+            part_bytes = part_bytes_for(identity.size, part_bytes, self._multipart)
+        reader = VerifiedReader(held.directory / name, identity, part_bytes)
+        found = await asyncio.get_running_loop().run_in_executor(self._sender.threads, reader.fingerprint)
+        return PlannedFile(name, identity, part_bytes, found.xxh128, found.parts)
 
-    async def _ship(self, pinned: HeldCheckpoint, ledger: UploadJournal) -> UploadResult:
-        plan, before = ledger.plan, self._meter.sent
-        self._meter.begin()
-        known = await self._references.known()
-        places = {file: known.get((file.size, file.xxh128), plan.target(file.name)) for file in plan.files}
-        relied = {file: place for file, place in places.items() if place != plan.target(file.name)}
-        await self._send(pinned, ledger, [file for file in places if file not in relied])
-        # What is relied on is looked at last: somebody may have removed it meanwhile.
-        gone = await self._gone(relied)
-        await self._send(pinned, ledger, gone)
-        places |= {file: plan.target(file.name) for file in gone}
-        referenced = sum(file.size for file in relied) - sum(file.size for file in gone)
-        self._meter.referenced += referenced
-        files = (CommittedFile(file.name, place, file.size, file.xxh128) for file, place in places.items())
-        return UploadResult(plan.folder, tuple(files), self._meter.sent - before, referenced)
+    async def _upload(self, held: HeldCheckpoint, journal: UploadJournal) -> UploadResult:
+        plan, sent_before = journal.plan, self._counters.sent
+        self._counters.begin()
+        known = await self._dedup.known()
+        objects = {file: known.get((file.size, file.xxh128), plan.target(file.name)) for file in plan.files}
+        references = {file: name for file, name in objects.items() if name != plan.target(file.name)}
+        await self._send_files(held, journal, [file for file in objects if file not in references])
+        # References are checked last: their objects may have been removed meanwhile.
+        gone = await self._gone(references)
+        await self._send_files(held, journal, gone)
+        objects |= {file: plan.target(file.name) for file in gone}
+        referenced = sum(file.size for file in references) - sum(file.size for file in gone)
+        self._counters.referenced += referenced
+        files = (CommittedFile(file.name, name, file.size, file.xxh128) for file, name in objects.items())
+        return UploadResult(plan.folder, tuple(files), self._counters.sent - sent_before, referenced)
 
-    async def _gone(self, places: Mapping[PlannedFile, str]) -> list[PlannedFile]:
+    async def _gone(self, references: Mapping[PlannedFile, str]) -> list[PlannedFile]:
         gone: list[PlannedFile] = []
 
-        async def look(file: PlannedFile) -> None:
-            if not await self._references.stands(places[file], file.size):
+        async def check(file: PlannedFile) -> None:
+            if not await self._dedup.exists(references[file], file.size):
                 gone.append(file)
 
-        await for_each_limited(list(places), look, REQUESTS)
+        await for_each_limited(list(references), check, CONCURRENT_FILES)
         return gone
 
-    async def _send(self, pinned: HeldCheckpoint, ledger: UploadJournal, files: list[PlannedFile]) -> None:
+    async def _send_files(
+        self, held: HeldCheckpoint, journal: UploadJournal, files: list[PlannedFile]
+    ) -> None:
         async def send(file: PlannedFile) -> None:
-            if file.name in ledger.done:
-                if await self._references.stands(ledger.plan.target(file.name), file.size):
+            if file.name in journal.sent:
+                if await self._dedup.exists(journal.plan.target(file.name), file.size):
                     return
-                ledger.lost(file.name)
-            reading = VerifiedReader(pinned.folder / file.name, file.identity, file.part_bytes)
-            await self._sender.send(FileUpload(file, reading, ledger))
+                journal.forget(file.name)
+            reader = VerifiedReader(held.directory / file.name, file.identity, file.part_bytes)
+            await self._sender.send(FileUpload(file, reader, journal))
 
-        await for_each_limited(files, send, REQUESTS)
+        await for_each_limited(files, send, CONCURRENT_FILES)

@@ -77,15 +77,15 @@ async def settled(agent: Agent) -> AgentPhase:
 
 
 def failing(error: FerryError, times: int) -> Callable[..., Any]:
-    """`CheckpointJob.ferry`, which fails so often first."""
-    begin, left = CheckpointJob.ferry, [error] * times
+    """`CheckpointJob.start`, which fails so often first."""
+    begin, left = CheckpointJob.start, [error] * times
 
-    async def ferry(work: CheckpointJob, timings: Any) -> CheckpointPipeline:
+    async def start(work: CheckpointJob, durations: Any) -> CheckpointPipeline:
         if left:
             raise left.pop()
-        return await begin(work, timings)
+        return await begin(work, durations)
 
-    return ferry
+    return start
 
 
 async def test_a_worker_that_starts_again_waits_for_a_store_that_does_not_answer(
@@ -94,7 +94,7 @@ async def test_a_worker_that_starts_again_waits_for_a_store_that_does_not_answer
     async with running(config()) as agent:
         await settled(agent)
     (tmp_path / "checkpoints" / "epoch-1.bin").write_bytes(b"one")
-    monkeypatch.setattr(CheckpointJob, "ferry", failing(Unavailable.of("no route"), 3))
+    monkeypatch.setattr(CheckpointJob, "start", failing(Unavailable.of("no route"), 3))
     impatient = msgspec.structs.replace(QUICK, startup_timeout=0.0)
     async with running(replace(config(), tuning=impatient)) as agent:
         assert await settled(agent) is AgentPhase.OPEN
@@ -114,7 +114,7 @@ async def test_a_worker_that_starts_again_and_is_refused_says_that_nothing_is_kn
         await settled(agent)
     written = tmp_path / "checkpoints" / "epoch-1.bin"
     written.write_bytes(b"one")
-    monkeypatch.setattr(CheckpointJob, "ferry", failing(AccessDenied.of("the key has gone"), 1))
+    monkeypatch.setattr(CheckpointJob, "start", failing(AccessDenied.of("the key has gone"), 1))
     given = config()
     given = replace(given, directories=replace(given.directories, temporary=(tmp_path / "checkpoints",)))
     async with running(given) as agent:

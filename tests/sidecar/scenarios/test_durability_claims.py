@@ -26,11 +26,11 @@ async def test_a_clock_that_was_set_back_calls_nothing_durable(rig):
     rig.now = lambda: datetime.now(UTC).timestamp() + ahead
     async with rig.running() as ferry:
         rig.replace("last.bin", b"1" * BIG)
-        assert (await ferry.durable(5)).durable
+        assert (await ferry.flush(5)).durable
         ahead = 0.0
         rig.faults.append(Fault("write", "*/commits/*", times=1000, error=Unavailable.of("no route")))
         rig.replace("last.bin", b"2" * BIG)
-        assert not (await ferry.durable(0.5, final=True)).durable
+        assert not (await ferry.flush(0.5, final=True)).durable
 
 
 async def test_a_clock_that_was_set_back_while_no_worker_ran_calls_nothing_durable(rig):
@@ -38,12 +38,12 @@ async def test_a_clock_that_was_set_back_while_no_worker_ran_calls_nothing_durab
     rig.now = lambda: datetime.now(UTC).timestamp() + ahead
     async with rig.running() as ferry:
         rig.replace("last.bin", b"1" * BIG)
-        assert (await ferry.durable(5)).durable
+        assert (await ferry.flush(5)).durable
     ahead = 0.0
     rig.faults.append(Fault("write", "*/commits/*", times=1000, error=Unavailable.of("no route")))
     async with rig.running() as ferry:
         rig.replace("last.bin", b"2" * BIG)
-        assert not (await ferry.durable(0.5, final=True)).durable
+        assert not (await ferry.flush(0.5, final=True)).durable
 
 
 async def left_out(rig, name, *, newest):
@@ -52,7 +52,7 @@ async def left_out(rig, name, *, newest):
     await rig.until(lambda: datetime.now(UTC).timestamp() > old.stat().st_mtime + 0.01)
     await rig.committer("zero").commit(newest, f"{newest}-x", ())
     ferry = rig.ferry()
-    ferry.leave_out_older(rig.store.commits()[0])
+    ferry.ignore_older_than(rig.store.commits()[0])
     ferry._detector._watch.close()
     return ferry
 
@@ -60,13 +60,13 @@ async def left_out(rig, name, *, newest):
 async def test_what_was_left_out_as_older_is_still_so_for_the_next_worker(rig):
     await left_out(rig, "epoch-1.bin", newest="epoch-2")
     async with rig.running() as ferry:
-        assert (await ferry.durable(5, final=True)).durable
+        assert (await ferry.flush(5, final=True)).durable
     assert steps(rig) == [2], "a killed worker must not put an old checkpoint after the newest"
 
 
 async def test_another_version_of_what_is_newest_is_not_left_out(rig):
     ferry = await left_out(rig, "last.bin", newest="last")
-    assert "last" not in ferry._book.handled
+    assert "last" not in ferry._registry.settled()
 
 
 async def test_what_is_newer_than_the_newest_committed_files_is_not_left_out(rig):
@@ -77,9 +77,9 @@ async def test_what_is_newer_than_the_newest_committed_files_is_not_left_out(rig
     await rig.until(lambda: datetime.now(UTC).timestamp() > best.stat().st_mtime + 0.01)
     await rig.committer("zero").commit("step-5", "step-5-x", ())
     ferry = rig.ferry()
-    ferry.leave_out_older(rig.store.commits()[0])
+    ferry.ignore_older_than(rig.store.commits()[0])
     ferry._detector._watch.close()
-    assert "best" not in ferry._book.handled
+    assert "best" not in ferry._registry.settled()
 
 
 async def test_the_newest_durable_one_is_told_after_a_drain(rig):
@@ -87,9 +87,9 @@ async def test_the_newest_durable_one_is_told_after_a_drain(rig):
     async with rig.running() as ferry:
         for step in (1, 2):
             rig.write(f"step-{step}.bin", b"%d" % step * BIG)
-            await rig.until(lambda step=step: len(ferry._line.held()) == step)
+            await rig.until(lambda step=step: len(ferry._queue.versions()) == step)
         await rig.until(rig.store.reached.is_set)
-        flush = asyncio.create_task(ferry.durable(8, ending=True))
+        flush = asyncio.create_task(ferry.flush(8, ending=True))
         await rig.committed(1)
         rig.store.go.set()
         answer = await flush
@@ -101,22 +101,22 @@ async def test_a_trainer_that_writes_on_while_older_ones_wait_costs_none_of_them
     async with rig.running() as ferry:
         for step in (1, 2):
             rig.write(f"step-{step}.bin", b"%d" % step * BIG)
-            await rig.until(lambda step=step: len(ferry._line.held()) == step)
+            await rig.until(lambda step=step: len(ferry._queue.versions()) == step)
         await rig.until(rig.store.reached.is_set)
-        flush = asyncio.create_task(ferry.durable(8, ending=True))
+        flush = asyncio.create_task(ferry.flush(8, ending=True))
         await rig.committed(1)
         rig.write("step-3.bin", b"3" * BIG)
         await rig.committed(2)
         rig.store.go.set()
         assert (await flush).durable
-        assert (await ferry.durable(8)).durable
+        assert (await ferry.flush(8)).durable
     assert steps(rig) == [1, 2, 3]
 
 
 async def test_what_is_overtaken_while_it_is_committed_is_counted_once(rig):
     landed, go = asyncio.Event(), asyncio.Event()
     async with rig.running() as ferry:
-        committer = ferry._gear.committer
+        committer = ferry._dependencies.committer
         hint = committer._write_latest
 
         async def stuck(commit):
@@ -129,8 +129,8 @@ async def test_what_is_overtaken_while_it_is_committed_is_counted_once(rig):
         rig.write("step-1.bin", b"1" * BIG)
         await landed.wait()
         rig.write("step-2.bin", b"2" * BIG)
-        await rig.until(lambda: len(ferry._line.held()) == 2)
-        flush = asyncio.create_task(ferry.durable(8, ending=True))
+        await rig.until(lambda: len(ferry._queue.versions()) == 2)
+        flush = asyncio.create_task(ferry.flush(8, ending=True))
         await asyncio.sleep(0.05)
         go.set()
         assert (await flush).durable
@@ -141,7 +141,7 @@ async def test_what_is_overtaken_while_it_is_committed_is_counted_once(rig):
 async def test_what_is_overtaken_while_it_is_released_is_counted_once(rig):
     releasing, go = asyncio.Event(), asyncio.Event()
     async with rig.running() as ferry:
-        forget = ferry._gear.uploader.forget
+        forget = ferry._dependencies.uploader.forget
 
         async def stuck(pinned):
             if not releasing.is_set():
@@ -149,12 +149,12 @@ async def test_what_is_overtaken_while_it_is_released_is_counted_once(rig):
                 await go.wait()
             await forget(pinned)
 
-        ferry._gear.uploader.forget = stuck
+        ferry._dependencies.uploader.forget = stuck
         rig.write("step-1.bin", b"1" * BIG)
         await releasing.wait()
         rig.write("step-2.bin", b"2" * BIG)
-        await rig.until(lambda: len(ferry._line.held()) == 2)
-        flush = asyncio.create_task(ferry.durable(8, ending=True))
+        await rig.until(lambda: len(ferry._queue.versions()) == 2)
+        flush = asyncio.create_task(ferry.flush(8, ending=True))
         await asyncio.sleep(0.05)
         go.set()
         assert (await flush).durable
@@ -164,10 +164,10 @@ async def test_what_is_overtaken_while_it_is_released_is_counted_once(rig):
 async def test_a_commit_that_was_taken_in_before_a_kill_is_counted_once(rig):
     async with rig.running() as ferry:
         rig.write("step-1.bin", b"1" * BIG)
-        ferry._gear.uploader.forget = lambda pinned: asyncio.Event().wait()  # killed before the release
+        ferry._dependencies.uploader.forget = lambda held: asyncio.Event().wait()  # killed before the release
         await rig.until(lambda: ferry._status.durable)
     async with rig.running() as ferry:
-        await rig.until(lambda: not ferry._line.held())
+        await rig.until(lambda: not ferry._queue.versions())
         assert [one.step for one in ferry._status.durable] == [1]
 
 
@@ -177,7 +177,7 @@ async def test_content_that_comes_back_is_the_newest_again(rig):
         for number, data in enumerate((b"a" * BIG, b"b" * BIG, b"a" * BIG), start=1):
             rig.replace("model.bin", data)
             await rig.until(lambda number=number: len(ferry._status.durable) == number)
-            assert (await ferry.durable(5)).durable
+            assert (await ferry.flush(5)).durable
     assert await rig.restored() == ("model", {"model.bin": b"a" * BIG})
 
 
@@ -186,7 +186,7 @@ async def test_content_that_comes_back_is_the_newest_again_for_the_next_worker(r
         async with rig.running() as ferry:
             rig.replace("model.bin", data)
             await rig.until(lambda number=number, ferry=ferry: len(ferry._status.durable) == number)
-            assert (await ferry.durable(5)).durable
+            assert (await ferry.flush(5)).durable
     assert await rig.restored() == ("model", {"model.bin": b"a" * BIG})
 
 
@@ -200,7 +200,7 @@ async def test_an_upload_keeps_clear_of_a_removal_that_began_before_it_looked(ri
     rig.faults.append(Fault("delete", "*step-1.bin", wait=deleting))
     removing = None
     async with rig.running() as ferry:
-        committer = ferry._gear.uploader._committer
+        committer = ferry._dependencies.uploader._committer
         earlier = committer.earlier
 
         async def meanwhile(name, folder):
@@ -211,17 +211,17 @@ async def test_an_upload_keeps_clear_of_a_removal_that_began_before_it_looked(ri
             return await earlier(name, folder)
 
         committer.earlier = meanwhile
-        commit = ferry._gear.committer.commit
+        commit = ferry._dependencies.committer.commit
 
         async def later(*args, **options):
             deleting.set()
             await removing
             return await commit(*args, **options)
 
-        ferry._gear.committer.commit = later
+        ferry._dependencies.committer.commit = later
         (rig.root / "step-1.bin").unlink()
         rig.replace("step-1.bin", b"1" * BIG)
-        assert (await ferry.durable(5, final=True)).durable
+        assert (await ferry.flush(5, final=True)).durable
     rig.store.check({})
 
 
@@ -232,14 +232,14 @@ async def test_a_pointer_alone_is_no_checkpoint_to_resume_from(rig, text):
         rig.write("epoch-1.bin", b"1" * BIG)
         await rig.committed(1)
         rig.write("latest", text)
-        assert (await ferry.durable(5, final=True)).durable
+        assert (await ferry.flush(5, final=True)).durable
     assert (await rig.restored())[0] == "epoch-1"
 
 
 async def test_a_small_checkpoint_that_is_called_like_a_pointer_is_committed(rig):
     async with rig.running() as ferry:
         rig.write("checkpoint", b"\x80\x04\0\0weights.")
-        assert (await ferry.durable(5, final=True)).durable
+        assert (await ferry.flush(5, final=True)).durable
     assert (await rig.restored())[0] == "checkpoint"
 
 
@@ -249,8 +249,8 @@ async def test_what_changes_while_it_is_sent_is_not_called_durable(any_rig, fina
     async with any_rig.running() as ferry:
         any_rig.write("last.bin", b"1" * BIG)
         await any_rig.until(any_rig.store.reached.is_set)
-        flush = asyncio.create_task(ferry.durable(5, final=final))
-        await any_rig.until(lambda: ferry._progress.looked)
+        flush = asyncio.create_task(ferry.flush(5, final=final))
+        await any_rig.until(lambda: ferry._tracker.finished_scan)
         any_rig.write("last.bin", b"2" * BIG)
         any_rig.store.gated = ""
         any_rig.store.go.set()
@@ -272,7 +272,7 @@ async def test_what_changes_while_it_is_pinned_is_not_called_durable(any_rig, mo
     monkeypatch.setattr(os, "link", changing)
     any_rig.write("last.bin", b"1" * BIG)
     async with any_rig.running() as ferry:
-        assert (await ferry.durable(5, final=final)).durable
+        assert (await ferry.flush(5, final=final)).durable
         assert len(any_rig.store.commits()) == 1
     assert changed
 
@@ -285,8 +285,8 @@ async def test_what_waits_to_be_pinned_is_not_called_durable(rig):
         rig.write("first.bin", b"1" * BIG)
         await rig.until(rig.store.reached.is_set)
         rig.replace("last.bin", b"2" * BIG)
-        await rig.until(lambda: len(ferry._line.held()) == 2)
-        forget = ferry._gear.uploader.forget
+        await rig.until(lambda: len(ferry._queue.versions()) == 2)
+        forget = ferry._dependencies.uploader.forget
 
         async def stuck(pinned):
             if pinned.candidate.name == "last":
@@ -294,18 +294,18 @@ async def test_what_waits_to_be_pinned_is_not_called_durable(rig):
                 await go.wait()
             await forget(pinned)
 
-        ferry._gear.uploader.forget = stuck
+        ferry._dependencies.uploader.forget = stuck
         ferry._detector._settings = msgspec.structs.replace(
             rig.settings, quiet_seconds=60.0, quiet_seconds_no_close=60.0
         )
         rig.replace("last.bin", b"3" * BIG)
         rig.replace("next.bin", b"4" * BIG)
         await rig.until(lambda: "next" in ferry._detector.not_ready)
-        flush = asyncio.create_task(ferry.durable(5))
-        await rig.until(lambda: ferry._progress.looked)
-        final = asyncio.create_task(ferry.durable(5, final=True))  # both are whole at once
+        flush = asyncio.create_task(ferry.flush(5))
+        await rig.until(lambda: ferry._tracker.finished_scan)
+        final = asyncio.create_task(ferry.flush(5, final=True))  # both are whole at once
         await releasing.wait()
-        ferry._progress.tell()  # as when another upload ends
+        ferry._tracker.report()  # as when another upload ends
         assert "next" in ferry._status.pending
         go.set()
         rig.store.go.set()

@@ -25,9 +25,9 @@ async def life(rig, dead, *, first):
             rig.store.gated = "step-1.bin"
             for step in range(1, COUNT + 1):
                 rig.replace(f"step-{step}.bin", b"%d" % step * BIG)
-                await rig.until(lambda step=step: dead() or len(ferry._line.held()) == step)
+                await rig.until(lambda step=step: dead() or len(ferry._queue.versions()) == step)
             await rig.until(lambda: dead() or rig.store.reached.is_set())
-        ending = asyncio.create_task(ferry.durable(8, ending=True, final=True))
+        ending = asyncio.create_task(ferry.flush(8, ending=True, final=True))
         await asyncio.sleep(0)
         rig.store.gated = ""
         rig.store.go.set()

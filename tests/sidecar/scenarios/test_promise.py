@@ -123,7 +123,7 @@ async def test_every_commit_is_a_version_that_was_completed_and_the_newest_never
                         random.choice([break_store, kill, lambda *_: None, lambda *_: None])(any_rig, random)
                         step()
                         trainer.tick()
-                        await ferry.durable(random.choice([0.0, 0.02, 0.1]))
+                        await ferry.flush(random.choice([0.0, 0.02, 0.1]))
                         if random.random() < 0.2:
                             break
             except BaseExceptionGroup as group:
@@ -135,7 +135,7 @@ async def test_every_commit_is_a_version_that_was_completed_and_the_newest_never
     trainer.tick()
     trainer.last_aside()
     async with any_rig.running() as ferry:
-        assert (await ferry.durable(8)).durable
+        assert (await ferry.flush(8)).durable
     await check(any_rig, trainer)
     assert (await any_rig.restored())[1] == {"last.bin": b"%06d" % trainer.number * CHUNK}
 

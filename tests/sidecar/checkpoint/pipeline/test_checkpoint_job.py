@@ -6,7 +6,7 @@ import pytest
 from podferry.contract.errors import AccessDenied, NotFound, Refused
 from podferry.contract.spec import CheckpointSpec, FerrySpec
 from podferry.contract.status import CheckpointStatus, Status
-from podferry.sidecar.checkpoint.pipeline import checkpoint_job as checkpoints
+from podferry.sidecar.checkpoint.pipeline import restore_plan
 from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointJob
 from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.config.directories import Directories
@@ -35,13 +35,12 @@ def work(any_rig, monkeypatch):
 
 async def life(work, rig, *names):
     """Plan, restore, and ferry until all that the trainer writes is durable; what it resumed from."""
-    await work.plan()
-    await work.restore()
-    ferry = await work.ferry(Durations())
+    await work.restore(await work.plan())
+    ferry = await work.start(Durations())
     task = asyncio.create_task(ferry.run())
     for name in names:
         rig.write(name, name.encode() * 2000)
-    assert (await ferry.durable(8)).durable
+    assert (await ferry.flush(8)).durable
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     ferry._detector._watch.close()
@@ -50,7 +49,7 @@ async def life(work, rig, *names):
 
 async def test_one_pod_goes_on_where_the_one_before_ended(any_rig, work):
     first = work()
-    assert first.summary().endswith("training starts anew")
+    assert first.summary().endswith("training starts from the beginning")
     assert await life(first, any_rig, "epoch-1.bin", "epoch-2/w.bin") is None
     newest = any_rig.store.commits()[-1].name
     for path in sorted(any_rig.root.rglob("*"), reverse=True):
@@ -89,7 +88,7 @@ async def test_never_restores_nothing(any_rig, work):
 
 async def test_room_is_needed_only_for_what_is_not_there_yet(any_rig, work, monkeypatch):
     await life(work(), any_rig, "epoch-1.bin")
-    monkeypatch.setattr(checkpoints, "measure", lambda directory: Capacity(volume_bytes=100))
+    monkeypatch.setattr(restore_plan, "measure", lambda directory: Capacity(volume_bytes=100))
     await work().plan()  # an earlier start of the worker has brought it
     (any_rig.root / "epoch-1.bin").unlink()
     with pytest.raises(Refused, match="larger than its volume"):

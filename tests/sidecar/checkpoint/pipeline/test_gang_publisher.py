@@ -7,6 +7,7 @@ import time
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 
 import msgspec
@@ -20,10 +21,14 @@ from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
+from podferry.sidecar.checkpoint.pipeline.checkpoint_version import VersionState
 from podferry.sidecar.checkpoint.pipeline.gang_publisher import GangPublisher
 from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointPipeline
+from podferry.sidecar.checkpoint.pipeline.version_registry import VersionRegistry
+from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
 from podferry.sidecar.runtime.file_identity import FileIdentity
 from podferry.sidecar.state.agent_state import AgentState
+from podferry.sidecar.state.durations import Durations
 from podferry.sidecar.state.journal import Journal
 
 BIG = 8 * 1024
@@ -43,8 +48,9 @@ async def rank_zero(rig):
     own = gang(rig, 0, "one")
     await own.announce()
     status = CheckpointStatus(uri="memory://rig/base", path=str(rig.root), lineage="run")
-    gear = replace(alone._gear, gang=own, committer=own._committer)
-    ferry = CheckpointPipeline(gear, AgentState(Status(checkpoints=status)), rig.settings)
+    dependencies = replace(alone._dependencies, gang=own, committer=own._committer)
+    state = AgentState(Status(checkpoints=status))
+    ferry = CheckpointPipeline(dependencies, state, status, rig.settings)
     work = asyncio.create_task(ferry.run())
     try:
         yield ferry
@@ -67,20 +73,20 @@ async def test_a_part_that_was_given_up_is_not_called_durable(rig):
     async with rank_zero(rig) as ferry:
         await asyncio.sleep(0.1)
         rig.write("step-100.bin", b"1" * BIG)
-        await rig.until(lambda: ferry._gear.journal.checkpoints.published)
+        await rig.until(lambda: ferry._dependencies.journal.checkpoints.published)
         again = gang(rig, 1, "w1-again")
         await again.announce()
-        await rig.until(lambda: "step-100" in ferry._gear.gang._abandoned)
+        await rig.until(lambda: "step-100" in ferry._dependencies.gang._abandoned)
         await asyncio.sleep(0.1)
-        answer = await ferry.durable(1, final=True)
+        answer = await ferry.flush(1, final=True)
         assert (answer.durable, answer.hopeless, answer.pending) == (False, True, ("step-100",))
         assert "has restarted" in str(answer.problems[0])
         assert rig.store.commits() == []
         rig.write("step-110.bin", b"2" * BIG)
-        await rig.until(lambda: "step-110" in ferry._gear.journal.checkpoints.published)
+        await rig.until(lambda: "step-110" in ferry._dependencies.journal.checkpoints.published)
         await part(again, 110)
         await rig.until(rig.store.commits)
-        assert (await ferry.durable(5, final=True)).durable
+        assert (await ferry.flush(5, final=True)).durable
         assert ferry._status.problems == []
     assert [commit.step for commit in rig.store.commits()] == [110]
 
@@ -97,43 +103,59 @@ class SlowGang:
             self.published.append(folder)
 
 
-def version(folder, size):
-    files = (("step-5.bin", FileIdentity(1, size, size)),)
-    sent = (CommittedFile("step-5.bin", f"{folder}/step-5.bin", size, "0" * 32),)
-    pinned = SimpleNamespace(candidate=Candidate("step-5", files), completed_at=1.0)
-    return pinned, SimpleNamespace(folder=folder, files=sent)
+class Parts:
+    """A publisher of parts of `step-5` and the registry behind it."""
+
+    def __init__(self, tmp_path):
+        self.gang, self.journal = SlowGang(), Journal(tmp_path)
+        self.status = CheckpointStatus(uri="memory://rig/base", path="/seen", lineage="run")
+        self.registry = VersionRegistry(self.journal, self.status, [], Durations(), lambda: None)
+        self.publisher = GangPublisher(self.gang, self.registry, SimpleNamespace(), None)
+
+    @property
+    def published(self):
+        return self.journal.checkpoints.published
+
+    def sent(self, folder, size):
+        """A version that was sent, and the result of sending it."""
+        candidate = Candidate("step-5", (("step-5.bin", FileIdentity(1, size, size)),))
+        hold = HeldCheckpoint(candidate, candidate.files, Path(f"/pins/{size}/files"), 1.0, Path("/note"))
+        (version,) = self.registry.detect([candidate], [])
+        self.registry.hold(version, hold)
+        self.registry.move(version, VersionState.SENDING)
+        self.registry.move(version, VersionState.SENT)
+        files = (CommittedFile("step-5.bin", f"{folder}/step-5.bin", size, "0" * 32),)
+        return version, SimpleNamespace(folder=folder, files=files)
 
 
 @pytest.fixture
-def offers(tmp_path):
-    taken = []
-    book = SimpleNamespace(committed=lambda *taken_in: taken.append(taken_in))
-    slow = SlowGang()
-    made = GangPublisher(slow, Journal(tmp_path), book, SimpleNamespace(failures={}), None)
-    return SimpleNamespace(offers=made, gang=slow, taken=taken, offered=made._journal.checkpoints.published)
+def parts(tmp_path):
+    return Parts(tmp_path)
 
 
 @pytest.mark.parametrize("first", ["the earlier worker's", "the trainer's"])
-async def test_what_an_earlier_worker_has_offered_takes_no_newer_ones_place(offers, first):
-    offers.gang.go.set()
-    await offers.offers.offer(*version("old", 1))
-    offers.gang.go.clear()
-    again, new = offers.offers._offer_again, lambda: offers.offers.offer(*version("new", 2))
+async def test_what_an_earlier_worker_has_published_takes_no_newer_ones_place(parts, first):
+    parts.gang.go.set()
+    await parts.publisher.publish(*parts.sent("old", 1))
+    parts.gang.go.clear()
+    newer = parts.sent("new", 2)
+    again, new = parts.publisher._republish, lambda: parts.publisher.publish(*newer)
     order = (again, new) if first == "the earlier worker's" else (new, again)
     tasks = [asyncio.create_task(begin()) for begin in order]
     await asyncio.sleep(0.01)
-    offers.gang.go.set()
+    parts.gang.go.set()
     await asyncio.gather(*tasks)
-    assert offers.gang.published[-1] == "new"
-    assert offers.offered["step-5"].folder == "new"
+    assert parts.gang.published[-1] == "new"
+    assert parts.published["step-5"].folder == "new"
 
 
-async def test_a_commit_of_another_version_makes_no_part_durable(offers):
-    offers.gang.go.set()
-    await offers.offers.offer(*version("new", 2))
-    _, old = version("old", 1)
+async def test_a_commit_of_another_version_makes_no_part_durable(parts):
+    parts.gang.go.set()
+    await parts.publisher.publish(*parts.sent("new", 2))
+    _, old = parts.sent("old", 1)
     commit = Commit(1, 1, "run", "step-5-x", "step-5", 5, datetime.now(UTC), old.files, "w", 2)
-    offers.offers._joined(commit)
-    assert (offers.taken, list(offers.offered)) == ([], ["step-5"])
-    offers.offers._joined(msgspec.structs.replace(commit, files=version("new", 2)[1].files))
-    assert (len(offers.taken), list(offers.offered)) == (1, [])
+    parts.publisher._record_commit(commit)
+    assert (parts.status.durable, list(parts.published)) == ([], ["step-5"])
+    new = parts.published["step-5"].sent
+    parts.publisher._record_commit(msgspec.structs.replace(commit, files=new))
+    assert (len(parts.status.durable), list(parts.published)) == (1, [])

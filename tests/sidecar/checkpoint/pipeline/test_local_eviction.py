@@ -4,7 +4,7 @@ import pytest
 
 from podferry.sidecar.checkpoint.detect.candidate import candidates
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
-from podferry.sidecar.checkpoint.pipeline.local_eviction import evict, evictable, pointers
+from podferry.sidecar.checkpoint.pipeline.local_eviction import evict, evictable, pointer_text
 from podferry.sidecar.runtime.file_identity import FileIdentity
 
 BIG = 5000
@@ -43,7 +43,7 @@ def test_pointers_are_small_files_at_the_top(tmp_path):
     (tmp_path / "e1.json").write_text("itself")
     (tmp_path / "e1.pt").write_text("x")
     (tmp_path / "big.bin").write_bytes(b"b" * 5000)
-    text = pointers(tmp_path, scan_checkpoints(tmp_path)[1])
+    text = pointer_text(tmp_path, scan_checkpoints(tmp_path)[1])
     assert sorted(text.split()) == ["best", "step"]
 
 

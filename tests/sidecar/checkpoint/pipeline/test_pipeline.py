@@ -45,7 +45,7 @@ async def test_files_become_commits_in_order(any_rig):
         await any_rig.committed(1)
         any_rig.write("epoch-2/a.bin", b"a")
         any_rig.write("epoch-2/deep/er/b.bin", b"b")
-        assert (await ferry.durable(5)).durable
+        assert (await ferry.flush(5)).durable
         assert ferry._status.pending == []
     first, second = any_rig.store.commits()
     assert (first.name, first.sequence, first.step) == ("epoch-1", 1, 1)
@@ -59,7 +59,7 @@ async def test_a_directory_that_is_renamed_in_is_whole(any_rig):
     async with any_rig.running() as ferry:
         (any_rig.base / "aside").rename(any_rig.root / "step-5")
         await any_rig.committed(1)
-        assert (await ferry.durable(5)).last.name == "step-5"
+        assert (await ferry.flush(5)).last.name == "step-5"
 
 
 async def test_an_overwrite_in_place_during_the_upload_is_never_committed_torn(any_rig):
@@ -98,7 +98,7 @@ async def test_what_is_held_survives_removal_and_replacement(any_rig, removed):
         any_rig.store.gated = ""
         any_rig.store.go.set()
         await any_rig.committed(1 if removed else 2)
-        assert (await ferry.durable(5)).durable
+        assert (await ferry.flush(5)).durable
     contents = [any_rig.store.bytes_of(commit)["last.bin"] for commit in any_rig.store.commits()]
     assert contents == ([ONE] if removed else [ONE, TWO])
 
@@ -139,7 +139,7 @@ async def test_a_worker_that_is_killed_between_data_and_commit_is_completed_by_t
     assert await reader.sequences() == []
     path.unlink()
     async with any_rig.running(store) as ferry:
-        assert (await ferry.durable(5)).last.name == "epoch-1"
+        assert (await ferry.flush(5)).last.name == "epoch-1"
     assert await reader.missing_objects(await reader.read(1)) == []
 
 
@@ -154,7 +154,7 @@ async def test_what_was_overwritten_in_place_while_no_worker_ran_is_no_mixture(a
     any_rig.write("last/a.bin", TWO)  # the trainer is half-way through its next one
     any_rig.store.gated = "last/"
     async with any_rig.running() as ferry:
-        assert ferry._line.held() == []
+        assert ferry._queue.versions() == []
         any_rig.store.gated = ""
         any_rig.write("last/b.bin", TWO)
         (commit,) = await any_rig.committed(1)
@@ -167,7 +167,7 @@ async def test_a_lost_answer_to_the_commit_makes_one_commit(any_rig):
     any_rig.faults.append(Fault("write", "*/commits/*", times=7, error=lost))
     async with any_rig.running() as ferry:
         any_rig.write("epoch-1.bin", ONE)
-        answer = await ferry.durable(5)
+        answer = await ferry.flush(5)
     assert (answer.durable, answer.last.sequence) == (True, 1)
     assert len(any_rig.store.commits()) == 1
 
@@ -190,7 +190,7 @@ async def test_a_checkpoint_that_is_being_removed_is_not_committed_again(any_rig
             any_rig.write(f"epoch-1/{name}.bin", name.encode())
         await any_rig.committed(1)
         (any_rig.root / "epoch-1" / "a.bin").unlink()
-        assert (await ferry.durable(5)).durable
+        assert (await ferry.flush(5)).durable
         any_rig.write("epoch-2.bin", b"next")
         await any_rig.until(lambda: ferry._status.durable[-1].name == "epoch-2")
     assert [commit.name for commit in any_rig.store.commits()] == ["epoch-1", "epoch-2"]
@@ -202,7 +202,7 @@ async def test_a_pointer_is_committed_with_the_checkpoint_that_it_names(any_rig)
             any_rig.write(f"global_step{step}/states.bin", b"%d" % step)
             any_rig.write("latest", f"global_step{step}".encode())
             await any_rig.until(lambda step=step: len(ferry._status.durable) == step)
-        assert (await ferry.durable(5)).durable
+        assert (await ferry.flush(5)).durable
     await any_rig.committed(2)
     assert await any_rig.restored() == (
         "global_step2",
@@ -220,8 +220,8 @@ async def test_a_pointer_that_moves_on_during_the_upload_is_committed_as_it_was(
         any_rig.write("latest", b"epoch-2")
         any_rig.store.gated = ""
         any_rig.store.go.set()
-        assert (await ferry.durable(5)).durable
-        last = (await ferry.durable(5, final=True)).last
+        assert (await ferry.flush(5)).durable
+        last = (await ferry.flush(5, final=True)).last
     assert last.name == "epoch-2"
     found = [any_rig.store.bytes_of(commit) for commit in any_rig.store.commits()]
     assert found[0] == {"epoch-1.bin": ONE, "latest": b"epoch-1"}
@@ -241,7 +241,7 @@ async def test_a_pointer_that_moves_on_while_no_worker_runs_is_committed_as_it_w
     any_rig.write("latest", b"epoch-2")
     any_rig.write("epoch-2.bin", TWO)
     async with any_rig.running() as ferry:
-        assert (await ferry.durable(5)).durable
+        assert (await ferry.flush(5)).durable
     first = any_rig.store.commits()[0]
     assert any_rig.store.bytes_of(first) == {"epoch-1.bin": ONE, "latest": b"epoch-1"}
 
@@ -300,17 +300,17 @@ async def test_on_a_full_volume_a_pointer_is_held_by_its_link(rig, monkeypatch):
     rig.write("epoch-1.bin", ONE)
     rig.write("latest", b"epoch-1")
     async with rig.running() as ferry:
-        assert (await ferry.durable(5, final=True)).durable
+        assert (await ferry.flush(5, final=True)).durable
     assert rig.store.bytes_of(rig.store.commits()[0]) == {"epoch-1.bin": ONE, "latest": b"epoch-1"}
 
 
 async def test_restored_files_are_not_uploaded_again(any_rig):
     any_rig.write("epoch-1.bin", ONE)
     ferry = any_rig.ferry()
-    ferry.mark_restored(["epoch-1.bin"])
+    ferry.mark_restored(["epoch-1.bin"], None)
     ferry._detector._watch.close()
     async with any_rig.running() as ferry:
-        assert (await ferry.durable(5)).durable
+        assert (await ferry.flush(5)).durable
         any_rig.write("epoch-2.bin", TWO)
         await any_rig.committed(1)
     assert any_rig.store.commits()[0].name == "epoch-2"
@@ -319,7 +319,7 @@ async def test_restored_files_are_not_uploaded_again(any_rig):
 async def test_a_flush_answers_while_the_trainer_keeps_overwriting(any_rig):
     async with any_rig.running() as ferry:
         any_rig.replace("last.bin", b"0")
-        flush = asyncio.create_task(ferry.durable(5))
+        flush = asyncio.create_task(ferry.flush(5))
         number = 0
         while not flush.done():
             number += 1
@@ -336,7 +336,7 @@ async def test_a_torn_archive_at_the_end_is_hopeless_at_once(any_rig):
         await any_rig.committed(1)
         any_rig.write("epoch-2.pt", zipped("two")[:-5])
         async with asyncio.timeout(2):
-            answer = await ferry.durable(8, final=True)
+            answer = await ferry.flush(8, final=True)
     assert (answer.durable, answer.hopeless, answer.pending) == (False, True, ("epoch-2",))
     assert "zip directory" in answer.problems[0].measured
     assert answer.last.name == "epoch-1"
@@ -346,7 +346,7 @@ async def test_an_unfinished_file_in_a_checkpoint_is_told_and_not_passed_over_in
     async with any_rig.running() as ferry:
         any_rig.write("epoch-1/model.bin", ONE)
         any_rig.write("epoch-1/optimizer.tmp", TWO)
-        answer = await ferry.durable(8, final=True)
+        answer = await ferry.flush(8, final=True)
     assert (answer.durable, answer.hopeless) == (False, True)
     assert "optimizer.tmp" in answer.problems[0].measured
 
@@ -356,8 +356,8 @@ async def test_a_store_that_comes_back_gets_everything(any_rig):
     async with any_rig.running() as ferry:
         any_rig.write("epoch-1.bin", ONE)
         await any_rig.until(lambda: ferry._status.problems)
-        assert not ferry._progress._durability({"epoch-1"}, ferry._now()).hopeless
-        assert (await ferry.durable(5)).durable
+        assert not ferry._tracker._durability({"epoch-1"}, ferry._now()).hopeless
+        assert (await ferry.flush(5)).durable
         assert ferry._status.problems == []
 
 
@@ -367,7 +367,7 @@ async def test_a_refusal_is_hopeless_for_all_that_wait_behind_it(any_rig):
         any_rig.write("epoch-1.bin", ONE)
         any_rig.write("epoch-2.bin", TWO)
         async with asyncio.timeout(2):
-            answer = await ferry.durable(8, final=True)
+            answer = await ferry.flush(8, final=True)
     assert (answer.durable, answer.hopeless) == (False, True)
     assert answer.pending == ("epoch-1", "epoch-2")
     assert "may not write" in answer.problems[0].what
@@ -376,7 +376,7 @@ async def test_a_refusal_is_hopeless_for_all_that_wait_behind_it(any_rig):
 async def test_nothing_is_called_durable_before_it_was_looked_at(rig):
     ferry = rig.ferry()
     rig.write("epoch-1.bin", ONE)
-    answer = await ferry.durable(0.01)  # nobody looks
+    answer = await ferry.flush(0.01)  # nobody looks
     assert not answer.durable
     assert not answer.hopeless
     ferry._detector._watch.close()
@@ -398,8 +398,8 @@ async def test_a_look_under_way_does_not_make_what_waits_look_durable(rig, monke
         await rig.until(rig.store.reached.is_set)
         rig.write("epoch-2.torn", TWO)
         await rig.until(lambda: "epoch-2" in ferry._detector.not_ready and looking.is_set())
-        flush = asyncio.create_task(ferry.durable(0.3))
-        await rig.until(lambda: ferry._progress.looked >= 1)
+        flush = asyncio.create_task(ferry.flush(0.3))
+        await rig.until(lambda: ferry._tracker.finished_scan >= 1)
         go.clear()
         looking.clear()
         ferry._detector.wake()
@@ -428,7 +428,7 @@ async def test_a_checkpoint_that_cannot_be_held_stops_no_other(rig, monkeypatch)
     async with rig.running() as ferry:
         rig.write("epoch-1.bin", ONE)
         rig.write("epoch-2.bin", TWO)
-        answer = await ferry.durable(8, final=True)
+        answer = await ferry.flush(8, final=True)
     assert (answer.hopeless, answer.pending) == (True, ("epoch-1",))
     assert "Permission denied" in answer.problems[0].measured
     assert [commit.name for commit in rig.store.commits()] == ["epoch-2"]
@@ -442,8 +442,8 @@ async def test_without_hard_links_a_copy_is_committed_once(rig, monkeypatch):
     async with rig.running() as ferry:
         rig.write("epoch-1.bin", ONE)
         await rig.committed(1)
-        assert (await ferry.durable(5)).durable
-        assert (await ferry.durable(5)).durable
+        assert (await ferry.flush(5)).durable
+        assert (await ferry.flush(5)).durable
         assert len(ferry._status.durable) == 1
 
 

@@ -1,51 +1,83 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
+from podferry.contract.status import CheckpointStatus
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.pipeline.upload_queue import UploadQueue
+from podferry.sidecar.checkpoint.pipeline.version_registry import VersionRegistry
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
 from podferry.sidecar.runtime.file_identity import FileIdentity
+from podferry.sidecar.state.durations import Durations
+from podferry.sidecar.state.journal import Journal
+
+QueueOf = Callable[..., tuple[UploadQueue, VersionRegistry]]
 
 
-def pinned(number: int, name: str = "") -> HeldCheckpoint:
+def held(number: int, name: str = "") -> HeldCheckpoint:
     candidate = Candidate(name or f"step-{number}", ((f"{name or number}.pt", FileIdentity(number, 1, 1)),))
-    return HeldCheckpoint(
-        candidate, candidate.files, Path(f"/pins/{number}/files"), 1.0, Path(f"/notes/{number}")
-    )
+    note = Path(f"/notes/{number}")
+    return HeldCheckpoint(candidate, candidate.files, Path(f"/pins/{number}/files"), 1.0, note)
+
+
+@pytest.fixture
+def queue_of(tmp_path: Path) -> QueueOf:
+    """A queue of what an earlier worker held."""
+
+    def make(holds: Iterable[HeldCheckpoint]) -> tuple[UploadQueue, VersionRegistry]:
+        status = CheckpointStatus("memory://b", "/seen", "run")
+        registry = VersionRegistry(Journal(tmp_path), status, holds, Durations(), lambda: None)
+        return UploadQueue(registry), registry
+
+    return make
+
+
+def numbers(queue: UploadQueue) -> list[int]:
+    return [version.number for version in queue.versions()]
+
+
+def add(queue: UploadQueue, registry: VersionRegistry, hold: HeldCheckpoint) -> list[int]:
+    """Detect and queue a version; returns the numbers of those that it replaced."""
+    (version,) = registry.detect([hold.candidate], [])
+    return [older.number for older in queue.add(version, hold)]
 
 
 @pytest.mark.parametrize(("newest_first", "order"), [(False, [1, 2, 3]), (True, [3, 2, 1])])
-async def test_the_order(newest_first: bool, order: list[int]) -> None:
-    line = UploadQueue(map(pinned, (3, 1, 2)))
-    line.newest_first = newest_first
-    assert [held.number for held in line.held()] == order
+async def test_the_order(queue_of: QueueOf, newest_first: bool, order: list[int]) -> None:
+    queue, _ = queue_of(map(held, (3, 1, 2)))
+    queue.newest_first = newest_first
+    assert numbers(queue) == order
     taken = []
     for _ in order:
-        taken.append((await line.take()).number)
-        line.done()
+        taken.append((await queue.take()).number)
+        queue.done()
     assert taken == order
 
 
-async def test_a_newer_version_takes_the_place_of_one_that_waits_but_not_of_one_on_its_way() -> None:
-    line = UploadQueue([pinned(1, "last")])
-    sending = await line.take()
-    assert line.add(pinned(2, "last")) == []
-    assert [held.number for held in line.add(pinned(3, "last"))] == [2]
-    assert [held.number for held in line.held()] == [1, 3]
-    assert line.waits("last")
-    line.put_back()
-    assert [held.number for held in line.held()] == [1, 3]
+async def test_a_newer_version_replaces_one_that_waits_but_not_one_that_is_being_sent(
+    queue_of: QueueOf,
+) -> None:
+    queue, registry = queue_of([held(1, "last")])
+    sending = await queue.take()
+    assert add(queue, registry, held(2, "last")) == []
+    assert add(queue, registry, held(3, "last")) == [2]
+    assert numbers(queue) == [1, 3]
+    assert dict(registry.settled()["last"].files)["last.pt"].inode == 3
+    queue.put_back(sending)
+    assert numbers(queue) == [1, 3]
     assert sending.number == 1
 
 
-async def test_only_a_newer_one_overtakes_and_only_at_the_end() -> None:
-    line = UploadQueue([pinned(1), pinned(2)])
-    await line.take()
-    assert not line.overtaken()
-    line.newest_first = True
-    assert line.overtaken()
-    line.put_back()
-    await line.take()
-    assert not line.overtaken()
-    assert line.older_than(pinned(2)) == 1
+async def test_only_a_newer_one_overtakes_and_only_at_the_end(queue_of: QueueOf) -> None:
+    queue, _ = queue_of([held(1), held(2)])
+    first = await queue.take()
+    assert not queue.is_overtaken()
+    queue.newest_first = True
+    assert queue.is_overtaken()
+    queue.put_back(first)
+    second = await queue.take()
+    assert not queue.is_overtaken()
+    assert queue.count_older(second) == 1

@@ -42,7 +42,7 @@ def volume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Volume:
 
 def test_with_room_nothing_goes(volume: Volume) -> None:
     volume.save("1.pt", "2.pt")
-    assert VolumePressure(volume.looks, SETTINGS, 1).relieve(volume.looks.present, ["1", "2"]) is None
+    assert VolumePressure(volume.looks, SETTINGS, 1).evict_if_needed(volume.looks.present, ["1", "2"]) is None
     assert volume.names() == ["1.pt", "2.pt"]
 
 
@@ -50,7 +50,8 @@ def test_durable_ones_go_before_the_next_does_not_fit(volume: Volume) -> None:
     volume.save("1.pt", "2.pt", "3.pt", "4.pt")
     volume.total = 4 * SIZE + 1
     assert (
-        VolumePressure(volume.looks, SETTINGS, 1).relieve(volume.looks.present, ["1", "2", "3", "4"]) is None
+        VolumePressure(volume.looks, SETTINGS, 1).evict_if_needed(volume.looks.present, ["1", "2", "3", "4"])
+        is None
     )
     assert volume.names() == ["2.pt", "3.pt", "4.pt"], "the oldest, and no more than needed"
 
@@ -64,7 +65,7 @@ def test_what_is_not_durable_stays_and_that_is_said_once(volume: Volume, total: 
     volume.total = total
     room = VolumePressure(volume.looks, SETTINGS, 1)
     with capture_logs() as logs:
-        problems = [room.relieve({}, []), room.relieve({}, [])]
+        problems = [room.evict_if_needed({}, []), room.evict_if_needed({}, [])]
     assert all(problem is not None and what in problem.what for problem in problems)
     assert len(logs) == 1
     assert volume.names() == ["1.pt", "2.pt", "3.pt", "4.pt"]

@@ -37,7 +37,7 @@ async def rig(rig, monkeypatch):
     rig.write("epoch-2/deep/b.bin", b"")
     rig.write("last.bin", b"3" * 3000)
     for name in ("epoch-1", "epoch-2", "last"):
-        await uploader.upload(pins.pin(scan_checkpoints(rig.root)[1][name], rig.root, 1.0))
+        await uploader.upload(pins.link(scan_checkpoints(rig.root)[1][name], rig.root, 1.0))
     monkeypatch.setitem(CONTENTS, "rig", rig.content)
     return rig
 
@@ -324,6 +324,6 @@ async def test_an_empty_file_that_has_gone_or_grown_is_damage_too(rig, bring):
 async def test_a_source_of_several_versions_of_a_name_gives_the_newest_first(rig):
     uploader, pins = rig.uploader(), HardlinkHolds(rig.pins)
     rig.write("last.bin", b"4" * 3000)
-    await uploader.upload(pins.pin(scan_checkpoints(rig.root)[1]["last"], rig.root, 1.0))
+    await uploader.upload(pins.link(scan_checkpoints(rig.root)[1]["last"], rig.root, 1.0))
     source = RestoreSource(CommitReader(LineageStore(rig.store, "run")), name="last")
     assert [commit.sequence for commit in await source.commits()] == [4, 3]

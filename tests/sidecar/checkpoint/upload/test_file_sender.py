@@ -76,17 +76,17 @@ def pin(rig):
     def pin(sizes=SIZES):
         for name, size in sizes.items():
             rig.write(name, os.urandom(size))
-        return HardlinkHolds(rig.pins).pin(scan_checkpoints(rig.root)[1]["s"], rig.root, 1.0)
+        return HardlinkHolds(rig.pins).link(scan_checkpoints(rig.root)[1]["s"], rig.root, 1.0)
 
     return pin
 
 
-def ledgers(rig):
+def journals(rig):
     return list(rig.control.glob("uploads/*"))
 
 
-def contents(pinned):
-    return {name: (pinned.folder / name).read_bytes() for name, _ in pinned.held}
+def contents(held):
+    return {name: (held.directory / name).read_bytes() for name, _ in held.files}
 
 
 def kill_at(wire, moment):
@@ -109,110 +109,110 @@ async def killed(work):
 @pytest.mark.parametrize("seed", range(60))
 async def test_a_worker_that_was_killed_sends_only_the_parts_in_flight_again(rig, wire, pin, seed):
     chance = random.Random(seed)  # noqa: S311 - draws faults, no secrets
-    pinned = pin()
-    expected = contents(pinned)
+    held = pin()
+    expected = contents(held)
     kills = 0
     for _ in range(chance.randint(1, 3)):
         kill_at(wire, chance.randint(1, 40))
-        kills += await killed(rig.uploader().upload(pinned))
-        (pinned,) = HardlinkHolds(rig.pins).adopt()
+        kills += await killed(rig.uploader().upload(held))
+        (held,) = HardlinkHolds(rig.pins).adopt()
     wire.moment = lambda count: None
     uploader = rig.uploader()
-    await uploader.sweep([pinned])
-    commit = await uploader.upload(pinned)
+    await uploader.sweep([held])
+    commit = await uploader.upload(held)
     assert rig.store.bytes_of(commit) == expected
     assert wire.bytes - sum(SIZES.values()) <= kills * AT_ONCE * PART
     assert len(rig.store.commits()) == 1
-    assert ledgers(rig) == []
+    assert journals(rig) == []
 
 
-async def test_without_a_ledger_all_would_be_sent_again(rig, wire, pin):
-    pinned = pin()
+async def test_without_a_journal_all_would_be_sent_again(rig, wire, pin):
+    held = pin()
     kill_at(wire, 40)
-    assert await killed(rig.uploader().upload(pinned))
+    assert await killed(rig.uploader().upload(held))
     (rig.control / "uploads/1.jsonl").unlink()
     wire.moment = lambda count: None
-    await rig.uploader().upload(pinned)
+    await rig.uploader().upload(held)
     assert wire.bytes - sum(SIZES.values()) > AT_ONCE * PART
 
 
 @pytest.mark.parametrize("seed", range(30))
-async def test_a_ledger_that_was_torn_costs_only_what_it_lacks(rig, wire, pin, seed):
+async def test_a_journal_that_was_torn_costs_only_what_it_lacks(rig, wire, pin, seed):
     chance = random.Random(seed)  # noqa: S311 - draws faults, no secrets
-    pinned = pin()
-    expected = contents(pinned)
+    held = pin()
+    expected = contents(held)
     kill_at(wire, chance.randint(5, 60))
-    await killed(rig.uploader().upload(pinned))
-    ledger = rig.control / "uploads/1.jsonl"
-    if ledger.exists():
-        text = ledger.read_bytes()
-        ledger.write_bytes(text[: chance.randint(0, len(text))])
+    await killed(rig.uploader().upload(held))
+    journal = rig.control / "uploads/1.jsonl"
+    if journal.exists():
+        text = journal.read_bytes()
+        journal.write_bytes(text[: chance.randint(0, len(text))])
     wire.moment = lambda count: None
-    assert rig.store.bytes_of(await rig.uploader().upload(pinned)) == expected
+    assert rig.store.bytes_of(await rig.uploader().upload(held)) == expected
 
 
 async def test_a_failure_of_the_store_costs_only_the_parts_in_flight_too(rig, wire, pin):
-    pinned = pin({"s/a": 9 * PART})
+    held = pin({"s/a": 9 * PART})
     uploader = rig.uploader()
     rig.faults.append(Fault("send", "*#7", times=3, error=Unavailable.of("no route")))
     with pytest.raises(Unavailable):
-        await uploader.send(pinned)
-    shipment = await uploader.send(pinned)
-    assert shipment.sent < 9 * PART
+        await uploader.send(held)
+    result = await uploader.send(held)
+    assert result.sent < 9 * PART
     assert wire.bytes - 9 * PART <= AT_ONCE * PART
 
 
 @pytest.mark.parametrize("call", ["send", "complete"])
 @pytest.mark.parametrize("at", [0, 3])
 async def test_an_upload_that_the_store_has_forgotten_is_begun_anew(rig, pin, call, at):
-    pinned = pin()
+    held = pin()
     rig.faults.append(Fault(call, "*/s/a*", forget=True, skip=at if call == "send" else 0))
-    assert rig.store.bytes_of(await rig.uploader().upload(pinned)) == contents(pinned)
+    assert rig.store.bytes_of(await rig.uploader().upload(held)) == contents(held)
 
 
 async def test_an_upload_that_was_forgotten_while_no_worker_ran_is_begun_anew(rig, wire, pin):
-    pinned = pin()
+    held = pin()
     kill_at(wire, 20)
-    assert await killed(rig.uploader().upload(pinned))
+    assert await killed(rig.uploader().upload(held))
     rig.content.uploads.clear()
     wire.moment = lambda count: None
-    assert rig.store.bytes_of(await rig.uploader().upload(pinned)) == contents(pinned)
+    assert rig.store.bytes_of(await rig.uploader().upload(held)) == contents(held)
 
 
 async def test_a_store_that_forgets_every_upload_is_told(rig, pin):
-    pinned = pin()
+    held = pin()
     rig.faults.append(Fault("complete", "*/s/a", times=99, forget=True))
     with pytest.raises(NotFound, match="no longer knows"):
-        await rig.uploader().upload(pinned)
+        await rig.uploader().upload(held)
 
 
 async def test_a_bucket_that_is_gone_is_not_begun_anew(rig, pin):
-    pinned = pin({"s/a": 2 * PART})
+    held = pin({"s/a": 2 * PART})
     rig.faults.append(Fault("send", times=99, error=BucketNotFound.of("no bucket")))
     with pytest.raises(BucketNotFound):
-        await rig.uploader().upload(pinned)
+        await rig.uploader().upload(held)
     assert [call for call, _ in rig.content.calls].count("begin") == 1
 
 
 async def test_an_object_that_has_gone_since_it_was_sent_is_sent_again(rig, pin):
-    pinned = pin({"s/a": 2 * PART, "s/b": 1, "s/c": 5})
+    held = pin({"s/a": 2 * PART, "s/b": 1, "s/c": 5})
     uploader = rig.uploader()
-    shipment = await uploader.send(pinned)
+    result = await uploader.send(held)
     for name in ("s/a", "s/b"):
-        del rig.content.objects[f"base/run/{shipment.folder}/{name}"]
-    again = await uploader.send(pinned)
+        del rig.content.objects[f"base/run/{result.folder}/{name}"]
+    again = await uploader.send(held)
     assert again.sent == 2 * PART + 1
-    assert rig.store.bytes_of(await uploader.upload(pinned)) == contents(pinned)
+    assert rig.store.bytes_of(await uploader.upload(held)) == contents(held)
 
 
-async def test_a_ledger_of_another_pin_of_that_number_is_given_up(rig, wire, pin):
-    pinned = pin()
+async def test_a_journal_of_another_pin_of_that_number_is_given_up(rig, wire, pin):
+    held = pin()
     kill_at(wire, 20)
-    assert await killed(rig.uploader().upload(pinned))
+    assert await killed(rig.uploader().upload(held))
     assert rig.content.uploads
-    pinned.release()
+    held.release()
     other = pin()
-    assert other.number == pinned.number
+    assert other.number == held.number
     wire.moment = lambda count: None
     assert rig.store.bytes_of(await rig.uploader().upload(other)) == contents(other)
     assert rig.content.uploads == {}
@@ -220,18 +220,18 @@ async def test_a_ledger_of_another_pin_of_that_number_is_given_up(rig, wire, pin
 
 @pytest.mark.parametrize("deaf", [False, True])
 async def test_what_nobody_holds_any_more_is_given_up_at_the_start(rig, wire, pin, deaf):
-    pinned = pin()
+    held = pin()
     kill_at(wire, 20)
-    assert await killed(rig.uploader().upload(pinned))
+    assert await killed(rig.uploader().upload(held))
     wire.moment = lambda count: None
-    await rig.uploader().sweep([pinned])
+    await rig.uploader().sweep([held])
     assert rig.content.uploads
-    pinned.release()
+    held.release()
     if deaf:
         rig.faults.append(Fault("abort", times=99, error=Unavailable.of("no route")))
     await rig.uploader().sweep([])
     assert bool(rig.content.uploads) is deaf
-    assert ledgers(rig) == []
+    assert journals(rig) == []
 
 
 def overwrite(path, chance, *, pretend):
@@ -248,19 +248,19 @@ def overwrite(path, chance, *, pretend):
 @pytest.mark.parametrize("seed", range(30))
 async def test_an_overwrite_while_no_worker_ran_is_never_mixed_with_what_was_sent(rig, wire, pin, seed):
     chance = random.Random(seed)  # noqa: S311 - draws faults, no secrets
-    pinned = pin({"s/a": 6 * PART, "s/b": 900})
-    old = contents(pinned)
+    held = pin({"s/a": 6 * PART, "s/b": 900})
+    old = contents(held)
     kill_at(wire, chance.randint(5, 25))
-    await killed(rig.uploader().upload(pinned))
+    await killed(rig.uploader().upload(held))
     for name in old:
-        overwrite(pinned.folder / name, chance, pretend=True)
+        overwrite(held.directory / name, chance, pretend=True)
     wire.moment = lambda count: None
     try:
-        commit = await rig.uploader().upload(pinned)
+        commit = await rig.uploader().upload(held)
     except Changed:
         assert (rig.store.commits(), rig.content.uploads) == ([], {})
     else:
-        assert rig.store.bytes_of(commit) in (old, contents(pinned))
+        assert rig.store.bytes_of(commit) in (old, contents(held))
 
 
 def hook(monkeypatch, wire, moment):
@@ -283,10 +283,10 @@ def hook(monkeypatch, wire, moment):
     wire.moment = moment
 
 
-def promise(pinned, files):
+def promise(held, files):
     """The folder of this content."""
     triples = [(name, len(data), xxhash.xxh3_128_hexdigest(data)) for name, data in files.items()]
-    return checkpoint_folder(pinned.candidate.name, triples)
+    return checkpoint_folder(held.candidate.name, triples)
 
 
 @pytest.mark.parametrize("pretend", [False, True])
@@ -300,9 +300,9 @@ async def test_an_overwrite_at_any_moment_never_makes_an_object_of_other_bytes(
     seen = set()
     for moment in range(1, 200):
         chance = random.Random(moment)  # noqa: S311 - draws faults, no secrets
-        pinned = pin({"s/a": 3 * PART + 5, "s/b": 900})
-        old, wire.moments = contents(pinned), 0
-        victim = pinned.folder / chance.choice(["s/a", "s/b"])
+        held = pin({"s/a": 3 * PART + 5, "s/b": 900})
+        old, wire.moments = contents(held), 0
+        victim = held.directory / chance.choice(["s/a", "s/b"])
         with monkeypatch.context() as patched:
             hook(
                 patched,
@@ -313,20 +313,20 @@ async def test_an_overwrite_at_any_moment_never_makes_an_object_of_other_bytes(
             )
             uploader = rig.uploader()
             try:
-                shipment = await uploader.send(pinned)
+                result = await uploader.send(held)
             except Changed:
                 seen.add("changed")
-                assert ledgers(rig) == []
+                assert journals(rig) == []
                 assert rig.content.uploads == {}
             else:
-                keys = {file.name: f"base/run/{file.object}" for file in shipment.files}
+                keys = {file.name: f"base/run/{file.object}" for file in result.files}
                 found = {name: rig.content.objects[key] for name, key in keys.items()}
-                assert found in (old, contents(pinned))
-                assert shipment.folder == promise(pinned, found)
+                assert found in (old, contents(held))
+                assert result.folder == promise(held, found)
                 seen.add("old" if found == old else "new")
-                await uploader.forget(pinned)
+                await uploader.forget(held)
         reached = wire.moments >= moment
-        pinned.release()
+        held.release()
         if not reached:
             break
     assert not reached, "every moment has been tried"

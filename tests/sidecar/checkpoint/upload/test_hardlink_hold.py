@@ -18,12 +18,12 @@ def root(tmp_path):
 
 
 @pytest.fixture
-def pins(tmp_path):
+def holds(tmp_path):
     return HardlinkHolds(tmp_path / "pins")
 
 
-def contents(pinned):
-    return {name: (pinned.folder / name).read_bytes() for name, _ in pinned.held}
+def contents(held):
+    return {name: (held.directory / name).read_bytes() for name, _ in held.files}
 
 
 def step(root):
@@ -38,23 +38,23 @@ BOTH = {"step/deep/v.bin": b"two", "step/w.bin": b"one"}
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_what_is_held_outlives_its_originals(root, pins, monkeypatch, links):
+def test_what_is_held_outlives_its_originals(root, holds, monkeypatch, links):
     if not links:
         monkeypatch.setattr(os, "link", no_links)
-    pinned = pins.pin(step(root), root, 5.0)
+    held = holds.link(step(root), root, 5.0)
     assert ((root / "step" / "w.bin").stat().st_nlink == 2) == links
     (root / "step" / "w.bin").unlink()
     (root / "aside").write_bytes(b"new")
     (root / "aside").replace(root / "step" / "deep" / "v.bin")
-    assert contents(pinned) == BOTH
-    assert dict(pinned.held) == scan(pinned.folder)
-    pinned.release()
-    assert list(pins.folder.iterdir()) == []
+    assert contents(held) == BOTH
+    assert dict(held.files) == scan(held.directory)
+    held.release()
+    assert list(holds.directory.iterdir()) == []
     assert (root / "step" / "deep" / "v.bin").read_bytes() == b"new"
 
 
 @pytest.mark.parametrize("change", ["overwritten", "removed", "replaced by a link", "a directory is a file"])
-def test_a_change_before_it_is_held_is_told_and_leaves_nothing(root, pins, change):
+def test_a_change_before_it_is_held_is_told_and_leaves_nothing(root, holds, change):
     candidate = step(root)
     path = root / "step" / "w.bin"
     if change == "overwritten":
@@ -67,32 +67,32 @@ def test_a_change_before_it_is_held_is_told_and_leaves_nothing(root, pins, chang
         if change != "removed":
             path.symlink_to("deep/v.bin")
     with pytest.raises(Changed):
-        pins.pin(candidate, root, 5.0)
-    assert list(pins.folder.iterdir()) == []
+        holds.link(candidate, root, 5.0)
+    assert list(holds.directory.iterdir()) == []
 
 
-def test_what_cannot_be_held_is_refused_with_the_reason(root, pins, monkeypatch):
+def test_what_cannot_be_held_is_refused_with_the_reason(root, holds, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "link", no_links)
     monkeypatch.setattr(shutil, "copyfile", full)
     with pytest.raises(Refused, match="No space left on device"):
-        pins.pin(step(root), root, 5.0)
-    assert list(pins.folder.iterdir()) == []
+        holds.link(step(root), root, 5.0)
+    assert list(holds.directory.iterdir()) == []
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_the_next_worker_adopts_what_is_held_oldest_first(root, pins, monkeypatch, links):
+def test_the_next_worker_adopts_what_is_held_oldest_first(root, holds, monkeypatch, links):
     if not links:
         monkeypatch.setattr(os, "link", no_links)
     (root / "latest").write_bytes(b"step")
-    first = pins.pin(step(root), root, 5.0)
+    first = holds.link(step(root), root, 5.0)
     (root / "step" / "w.bin").unlink()
     (root / "step" / "w.bin").write_bytes(b"newer")
-    second = pins.pin(step(root), root, 6.0)
+    second = holds.link(step(root), root, 6.0)
     shutil.rmtree(root)
-    later = HardlinkHolds(pins.folder)
+    later = HardlinkHolds(holds.directory)
     assert later.adopt() == [first, second]
     assert second.candidate.name == "step"
     assert contents(second) == {**BOTH, "step/w.bin": b"newer", "latest": b"step"}
@@ -100,40 +100,40 @@ def test_the_next_worker_adopts_what_is_held_oldest_first(root, pins, monkeypatc
 
 
 def test_a_pin_adds_no_byte_to_a_volume_that_may_be_full(root, tmp_path):
-    pins = HardlinkHolds(tmp_path / "pins", tmp_path / "control" / "pins")
-    pinned = pins.pin(step(root), root, 5.0)
+    holds = HardlinkHolds(tmp_path / "pins", tmp_path / "control" / "pins")
+    held = holds.link(step(root), root, 5.0)
     theirs = {path.stat().st_ino for path in root.rglob("*") if path.is_file()}
-    assert {path.stat().st_ino for path in pins.folder.rglob("*") if path.is_file()} == theirs
-    assert HardlinkHolds(pins.folder, tmp_path / "control" / "pins").adopt() == [pinned]
-    pinned.release()
+    assert {path.stat().st_ino for path in holds.directory.rglob("*") if path.is_file()} == theirs
+    assert HardlinkHolds(holds.directory, tmp_path / "control" / "pins").adopt() == [held]
+    held.release()
     assert list((tmp_path / "control" / "pins").iterdir()) == []
 
 
-def test_notes_that_a_kill_left_are_removed(root, pins):
-    pinned = pins.pin(step(root), root, 5.0)
-    shutil.rmtree(pinned.folder.parent)
-    assert HardlinkHolds(pins.folder).adopt() == []
-    assert not pinned.note.exists()
+def test_notes_that_a_kill_left_are_removed(root, holds):
+    held = holds.link(step(root), root, 5.0)
+    shutil.rmtree(held.directory.parent)
+    assert HardlinkHolds(holds.directory).adopt() == []
+    assert not held.note.exists()
 
 
-def test_what_a_kill_left_half_made_is_removed_and_foreign_files_are_not(root, pins):
-    (pins.folder / "7.aside" / "files").mkdir(parents=True)
-    (pins.folder / "lost+found").mkdir()
-    assert pins.adopt() == []
-    assert [path.name for path in pins.folder.iterdir()] == ["lost+found"]
+def test_what_a_kill_left_half_made_is_removed_and_foreign_files_are_not(root, holds):
+    (holds.directory / "7.aside" / "files").mkdir(parents=True)
+    (holds.directory / "lost+found").mkdir()
+    assert holds.adopt() == []
+    assert [path.name for path in holds.directory.iterdir()] == ["lost+found"]
 
 
-def test_what_was_overwritten_in_place_meanwhile_is_let_go(root, pins):
-    pins.pin(step(root), root, 5.0)
+def test_what_was_overwritten_in_place_meanwhile_is_let_go(root, holds):
+    holds.link(step(root), root, 5.0)
     (root / "step" / "w.bin").write_bytes(b"torn")
-    assert HardlinkHolds(pins.folder).adopt() == []
-    assert list(pins.folder.iterdir()) == []
+    assert HardlinkHolds(holds.directory).adopt() == []
+    assert list(holds.directory.iterdir()) == []
 
 
-def test_a_pin_without_its_note_is_let_go(root, pins):
-    pinned = pins.pin(step(root), root, 5.0)
-    pinned.note.write_bytes(b"{")
-    assert HardlinkHolds(pins.folder).adopt() == []
+def test_a_pin_without_its_note_is_let_go(root, holds):
+    held = holds.link(step(root), root, 5.0)
+    held.note.write_bytes(b"{")
+    assert HardlinkHolds(holds.directory).adopt() == []
 
 
 def test_identities_tell_versions_apart(tmp_path):

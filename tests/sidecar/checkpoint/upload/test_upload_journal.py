@@ -36,34 +36,34 @@ EVENTS = (
 
 
 @pytest.fixture
-def ledgers(tmp_path):
+def journals(tmp_path):
     return UploadJournals(tmp_path / "uploads")
 
 
-def state(ledger):
+def state(journal):
     """All that a restarted worker goes by."""
-    return ledger.uploads, ledger.done, [ledger.receipts(name) for name in "ab"]
+    return journal.uploads, journal.sent, [journal.receipts(name) for name in "ab"]
 
 
-def pinned(*held):
+def held_files(*held):
     return HeldCheckpoint(Candidate("s", held), held, Path("/pins/3/files"), 1.0, Path("/notes/3.json"))
 
 
 @reusing
 @given(st.data())
-def test_of_a_ledger_that_was_torn_anywhere_all_that_is_whole_counts(ledgers, tmp_path, data):
-    ledger = ledgers.new(3, PLAN)
+def test_of_a_journal_that_was_torn_anywhere_all_that_is_whole_counts(journals, tmp_path, data):
+    journal = journals.create(3, PLAN)
     path = tmp_path / "uploads/3.jsonl"
-    states, ends = [state(ledgers.find(3))], [path.stat().st_size]
+    states, ends = [state(journals.load(3))], [path.stat().st_size]
     for event in EVENTS:
-        ledger.note(event)
-        states.append(state(ledgers.find(3)))
+        journal.record(event)
+        states.append(state(journals.load(3)))
         ends.append(path.stat().st_size)
-    assert states[-1] == state(ledger)
+    assert states[-1] == state(journal)
     text = path.read_bytes()
     cut = data.draw(st.integers(0, len(text)))
     path.write_bytes(text[:cut])
-    found = ledgers.find(3)
+    found = journals.load(3)
     if cut < ends[0]:
         assert found is None
         assert not path.exists()
@@ -71,37 +71,37 @@ def test_of_a_ledger_that_was_torn_anywhere_all_that_is_whole_counts(ledgers, tm
     count = sum(end <= cut for end in ends) - 1
     assert state(found) == states[count]
     for event in EVENTS[count:]:
-        found.note(event)
+        found.record(event)
     assert path.read_bytes() == text
 
 
-def test_a_damaged_line_ends_what_is_believed(ledgers, tmp_path):
-    ledger = ledgers.new(3, PLAN)
+def test_a_damaged_line_ends_what_is_believed(journals, tmp_path):
+    journal = journals.create(3, PLAN)
     for event in EVENTS[:2]:
-        ledger.note(event)
-    before = state(ledgers.find(3))
+        journal.record(event)
+    before = state(journals.load(3))
     path = tmp_path / "uploads/3.jsonl"
     with path.open("ab") as file:
         file.write(b"{}\n")
-    ledger.note(EVENTS[2])
-    assert state(ledgers.find(3)) == before
+    journal.record(EVENTS[2])
+    assert state(journals.load(3)) == before
 
 
-def test_what_is_missing_is_what_the_upload_that_counts_does_not_have(ledgers):
-    ledger = ledgers.new(3, PLAN)
-    assert ledger.missing(FILES[0]) == [1, 2, 3]
+def test_what_is_missing_is_what_the_upload_that_counts_does_not_have(journals):
+    journal = journals.create(3, PLAN)
+    assert journal.missing_parts(FILES[0]) == [1, 2, 3]
     for event in EVENTS[:4]:
-        ledger.note(event)
-    assert ledger.missing(FILES[0]) == [1, 2]
-    ledger.lost("a")
-    assert (ledger.missing(FILES[0]), ledger.uploads) == ([1, 2, 3], {})
+        journal.record(event)
+    assert journal.missing_parts(FILES[0]) == [1, 2]
+    journal.forget("a")
+    assert (journal.missing_parts(FILES[0]), journal.uploads) == ([1, 2, 3], {})
 
 
-def test_a_file_that_is_begun_again_is_not_done(ledgers):
-    ledger = ledgers.new(3, PLAN)
+def test_a_file_that_is_begun_again_is_not_done(journals):
+    journal = journals.create(3, PLAN)
     for event in (FileSent("a"), UploadStarted("a", "again")):
-        ledger.note(event)
-    assert (ledgers.find(3).done, ledgers.find(3).uploads) == (set(), {"a": "again"})
+        journal.record(event)
+    assert (journals.load(3).sent, journals.load(3).uploads) == (set(), {"a": "again"})
 
 
 @pytest.mark.parametrize(
@@ -115,46 +115,46 @@ def test_a_file_that_is_begun_again_is_not_done(ledgers):
     ],
 )
 def test_a_plan_fits_the_pin_that_it_was_made_for(held, fits):
-    assert PLAN.fits(pinned(*held)) is fits
-    assert not UploadPlan("s-1", FILES, format=99).fits(pinned(*held))
+    assert PLAN.matches(held_files(*held)) is fits
+    assert not UploadPlan("s-1", FILES, format=99).matches(held_files(*held))
 
 
-def test_a_ledger_that_cannot_be_written_costs_only_itself(ledgers, tmp_path):
-    ledger = ledgers.new(3, PLAN)
+def test_a_journal_that_cannot_be_written_costs_only_itself(journals, tmp_path):
+    journal = journals.create(3, PLAN)
     path = tmp_path / "uploads/3.jsonl"
     kept = path.read_bytes()
     path.unlink()
     path.mkdir()
     with capture_logs() as logs:
         for event in EVENTS:
-            ledger.note(event)
+            journal.record(event)
     assert [line["log_level"] for line in logs] == ["warning"]
-    assert ledger.done == {"a"}
+    assert journal.sent == {"a"}
     path.rmdir()
     path.write_bytes(kept)
-    ledger.note(EVENTS[0])
+    journal.record(EVENTS[0])
     assert path.read_bytes() == kept, "after a line that may be torn nothing is appended"
 
 
-def test_a_ledger_that_cannot_be_read_is_none(ledgers, tmp_path):
+def test_a_journal_that_cannot_be_read_is_none(journals, tmp_path):
     for text in (b"", b"\n", b"[]\n", b"\xff\n", b'{"type":"done","file":"a"}\n'):
-        ledgers.new(3, PLAN)
+        journals.create(3, PLAN)
         (tmp_path / "uploads/3.jsonl").write_bytes(text)
-        assert ledgers.find(3) is None
-        assert ledgers.numbers() == []
+        assert journals.load(3) is None
+        assert journals.numbers() == []
 
 
-def test_ledgers_are_known_by_the_numbers_of_their_pins(ledgers, tmp_path):
-    assert ledgers.numbers() == []
+def test_journals_are_known_by_the_numbers_of_their_pins(journals, tmp_path):
+    assert journals.numbers() == []
     for number in (10, 9):
-        ledgers.new(number, PLAN)
+        journals.create(number, PLAN)
     (tmp_path / "uploads/x.jsonl").touch()
-    assert ledgers.numbers() == [9, 10]
-    ledgers.find(9).remove()
-    assert (ledgers.numbers(), ledgers.find(9)) == ([10], None)
+    assert journals.numbers() == [9, 10]
+    journals.load(9).remove()
+    assert (journals.numbers(), journals.load(9)) == ([10], None)
 
 
-def test_a_new_plan_replaces_what_lay_there(ledgers):
-    ledgers.new(3, PLAN).note(EVENTS[0])
-    ledgers.new(3, UploadPlan("s-2", FILES))
-    assert (ledgers.find(3).plan.folder, ledgers.find(3).uploads) == ("s-2", {})
+def test_a_new_plan_replaces_what_lay_there(journals):
+    journals.create(3, PLAN).record(EVENTS[0])
+    journals.create(3, UploadPlan("s-2", FILES))
+    assert (journals.load(3).plan.folder, journals.load(3).uploads) == ("s-2", {})

@@ -21,8 +21,8 @@ def uploader(rig):
 
 @pytest.fixture
 def pin(rig):
-    pins = HardlinkHolds(rig.pins)
-    return lambda name: pins.pin(scan_checkpoints(rig.root)[1][name], rig.root, 1.0)
+    holds = HardlinkHolds(rig.pins)
+    return lambda name: holds.link(scan_checkpoints(rig.root)[1][name], rig.root, 1.0)
 
 
 @pytest.fixture(params=["parts", "chunks"])
@@ -54,7 +54,7 @@ async def test_every_kind_of_file_arrives_whole(rig, way, pin):
 
 
 async def test_what_one_part_holds_goes_as_one_part_from_a_size_on(rig, uploader, pin, monkeypatch):
-    monkeypatch.setattr(sending, "IN_PARTS_FROM", 100)
+    monkeypatch.setattr(sending, "MULTIPART_MIN_BYTES", 100)
     rig.write("s/a", b"1" * 99)
     rig.write("s/b", b"1" * 100)
     commit = await uploader.upload(pin("s"))
@@ -64,9 +64,9 @@ async def test_what_one_part_holds_goes_as_one_part_from_a_size_on(rig, uploader
 async def test_sending_says_what_it_did_and_commits_nothing(rig, uploader, pin):
     rig.write("s/a", b"1" * 3000)
     rig.write("s/b", b"2")
-    shipment = await uploader.send(pin("s"))
-    assert (shipment.sent, shipment.referenced, shipment.earlier) == (3001, 0, None)
-    assert [file.name for file in shipment.files] == ["s/a", "s/b"]
+    result = await uploader.send(pin("s"))
+    assert (result.sent, result.referenced, result.earlier) == (3001, 0, None)
+    assert [file.name for file in result.files] == ["s/a", "s/b"]
     assert rig.store.commits() == []
 
 
@@ -83,9 +83,9 @@ async def test_a_change_between_two_files_commits_neither_version(rig, way, pin)
     rig.settings = msgspec.structs.replace(rig.settings, parts_in_flight=1)
     rig.write("s/a", b"1" * 3000)
     rig.write("s/b", b"1" * 3000)
-    pinned = pin("s")
+    held = pin("s")
     rig.store.gated = "s/a"
-    upload = asyncio.create_task(rig.uploader().upload(pinned))
+    upload = asyncio.create_task(rig.uploader().upload(held))
     await rig.until(rig.store.reached.is_set)
     rig.write("s/b", b"2" * 3000)
     rig.store.go.set()
@@ -143,9 +143,9 @@ async def test_what_has_not_changed_is_referenced(rig, uploader, pin):
     rig.write("e-1/frozen", b"f" * 3000)
     rig.write("e-1/head", b"1" * 3000)
     first = await uploader.upload(pin("e-1"))
-    meter = UploadCounters()
+    counters = UploadCounters()
     # A new worker finds the newest commit at the destination, its own process knows it from before.
-    for number, one in ((2, uploader), (3, rig.uploader(meter=meter))):
+    for number, one in ((2, uploader), (3, rig.uploader(counters=counters))):
         rig.write(f"e-{number}/frozen", b"f" * 3000)
         rig.write(f"e-{number}/head", b"%d" % number * 3000)
         calls = len(rig.content.calls)
@@ -155,7 +155,7 @@ async def test_what_has_not_changed_is_referenced(rig, uploader, pin):
             f"e-{number}/head": f"{commit.checkpoint}/e-{number}/head",
         }
         assert not any("frozen" in name for name in sent(rig, calls))
-    assert (meter.sent, meter.referenced) == (3000, 3000)
+    assert (counters.sent, counters.referenced) == (3000, 3000)
 
 
 @pytest.mark.parametrize("damage", ["gone", "other size"])
@@ -173,13 +173,13 @@ async def test_a_reference_is_relied_on_only_while_its_object_stands(rig, upload
     if damage == "other size":
         rig.content.objects[key] = b"f" * 2999
     rig.store.go.set()
-    shipment = await upload
-    assert [file.object for file in shipment.files] == [
-        f"{shipment.folder}/e-2/frozen",
-        f"{shipment.folder}/e-2/head",
+    result = await upload
+    assert [file.object for file in result.files] == [
+        f"{result.folder}/e-2/frozen",
+        f"{result.folder}/e-2/head",
     ]
-    assert (shipment.sent, shipment.referenced) == (6000, 0)
-    assert rig.content.objects[f"base/run/{shipment.folder}/e-2/frozen"] == b"f" * 3000
+    assert (result.sent, result.referenced) == (6000, 0)
+    assert rig.content.objects[f"base/run/{result.folder}/e-2/frozen"] == b"f" * 3000
 
 
 @pytest.mark.parametrize("error", [AccessDenied.of("not yours"), FormatTooNew.of("later")])
@@ -188,8 +188,8 @@ async def test_commits_that_cannot_be_read_are_not_referenced(rig, uploader, pin
     await uploader.upload(pin("e-1"))
     rig.write("e-2", b"f" * 3000)
     rig.faults.append(Fault("read", "*/commits/*", error=error, times=9))
-    shipment = await rig.uploader("two").send(pin("e-2"))
-    assert (shipment.sent, shipment.referenced) == (3000, 0)
+    result = await rig.uploader("two").send(pin("e-2"))
+    assert (result.sent, result.referenced) == (3000, 0)
 
 
 async def test_a_cap_makes_parts_small_and_spreads_them(rig, pin, monkeypatch):
@@ -197,7 +197,7 @@ async def test_a_cap_makes_parts_small_and_spreads_them(rig, pin, monkeypatch):
     rig.write("s/w", b"1" * (5 * MIB))
     taken = []
     uploader = rig.uploader(limit=2 * MIB)
-    monkeypatch.setattr(uploader._sender._throttle, "reserve", lambda count: taken.append(count) or 0.0)
+    monkeypatch.setattr(uploader._sender._rate_limiter, "reserve", lambda count: taken.append(count) or 0.0)
     await uploader.send(pin("s"))
     assert taken == [2 * MIB, 2 * MIB, MIB]
 
@@ -208,7 +208,7 @@ async def test_every_byte_waits_for_its_turn(rig, way, pin, monkeypatch):
     rig.write("s/w", b"1" * 3000)
     taken = []
     uploader = rig.uploader(limit=2 * MIB)
-    monkeypatch.setattr(uploader._sender._throttle, "reserve", lambda count: taken.append(count) or 0.0)
+    monkeypatch.setattr(uploader._sender._rate_limiter, "reserve", lambda count: taken.append(count) or 0.0)
     rig.faults.append(Fault("write", "*/small", error=Unavailable.of("no route"), after=True))
     await uploader.send(pin("s"))
     assert sorted(taken) == [10, 10, 3000 - 2048, 1024, 1024], "what is sent again takes a turn again"

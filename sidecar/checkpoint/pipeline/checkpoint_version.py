@@ -1,0 +1,154 @@
+"""One version of a checkpoint and its states. An earlier and a later save under one name are two versions.
+
+    from        to          moved when
+    detected    held        its files are linked
+    held        sending     the upload worker takes it
+    held        replaced    a newer version of its name is held
+    sending     sent        its objects are all at the destination
+    sending     held        the upload failed or was overtaken: it is retried
+    sending     changed     its files changed in place
+    sending     superseded  a newer commit leaves no number for it
+    sent        committed   its commit exists
+    sent        published   it is a rank's part: the other ranks know it and it waits for theirs
+    sent        held        the commit failed: it is retried
+    sent        changed     the published part was removed meanwhile
+    sent        superseded  a newer commit leaves no number for it
+    published   committed   all ranks' parts are committed together
+    published   replaced    a newer version of its name is published
+    published   changed     what was sent is removed: it must be detected again
+    published   superseded  a newer checkpoint is committed
+
+A version begins as detected, or where an earlier start or the journal left it: held, published, committed,
+restored (training resumed from it) or ignored (older than the newest commit when the agent started).
+`VersionRegistry` alone moves versions; the upload queue, the upload worker and the gang publisher ask it to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+
+from podferry.contract.errors import FerryError
+from podferry.sidecar.checkpoint.detect.candidate import Candidate
+from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
+from podferry.sidecar.state.journal import PublishedPart
+
+
+class VersionState(Enum):
+    """Where a version is on its way; the value is its name in messages."""
+
+    DETECTED = "detected"
+    HELD = "held"
+    SENDING = "sending"
+    SENT = "sent"
+    PUBLISHED = "published"
+    COMMITTED = "committed"
+    RESTORED = "restored"
+    IGNORED = "ignored"
+    REPLACED = "replaced"
+    CHANGED = "changed"
+    SUPERSEDED = "superseded"
+
+
+_S = VersionState
+TRANSITIONS: Mapping[VersionState, frozenset[VersionState]] = {
+    _S.DETECTED: frozenset({_S.HELD}),
+    _S.HELD: frozenset({_S.SENDING, _S.REPLACED}),
+    _S.SENDING: frozenset({_S.SENT, _S.HELD, _S.CHANGED, _S.SUPERSEDED}),
+    _S.SENT: frozenset({_S.COMMITTED, _S.PUBLISHED, _S.HELD, _S.CHANGED, _S.SUPERSEDED}),
+    _S.PUBLISHED: frozenset({_S.COMMITTED, _S.REPLACED, _S.CHANGED, _S.SUPERSEDED}),
+} | dict.fromkeys(
+    (_S.COMMITTED, _S.RESTORED, _S.IGNORED, _S.REPLACED, _S.CHANGED, _S.SUPERSEDED), frozenset()
+)
+"""The table above as data; final states lead nowhere."""
+
+DURABLE = frozenset({_S.COMMITTED, _S.RESTORED})
+UNPINNED = frozenset({_S.DETECTED, _S.CHANGED})
+"""Neither linked nor durable: the next scan decides."""
+SETTLED = frozenset(VersionState) - UNPINNED - {_S.REPLACED}
+"""A scan that finds this very version again has nothing to do."""
+
+
+class IllegalTransition(RuntimeError):
+    """A defect: the table has no such transition, or the state has no such data."""
+
+
+class CheckpointVersion:
+    """A version of a checkpoint.
+
+    Args:
+        candidate: Its files.
+        state: Where it begins.
+        hold: For a version that an earlier worker held.
+        part: For a part that an earlier worker published.
+
+    Attributes:
+        failure: The error of the last attempt, or None.
+    """
+
+    def __init__(
+        self,
+        candidate: Candidate,
+        state: VersionState,
+        hold: HeldCheckpoint | None = None,
+        part: PublishedPart | None = None,
+    ) -> None:
+        self.candidate = candidate
+        self.failure: FerryError | None = None
+        self._state, self._hold, self._part = state, hold, part
+
+    @property
+    def name(self) -> str:
+        """The checkpoint's name."""
+        return self.candidate.name
+
+    @property
+    def state(self) -> VersionState:
+        """Its state; only `move` changes it."""
+        return self._state
+
+    @property
+    def hold(self) -> HeldCheckpoint:
+        """The links that keep its files.
+
+        Raises:
+            IllegalTransition: It was never held by this worker.
+        """
+        if self._hold is None:
+            raise IllegalTransition(f"{self.name} is {self._state.value} and was not held")
+        return self._hold
+
+    @property
+    def part(self) -> PublishedPart:
+        """What the other ranks know.
+
+        Raises:
+            IllegalTransition: It was never published.
+        """
+        if self._part is None:
+            raise IllegalTransition(f"{self.name} is {self._state.value} and was not published")
+        return self._part
+
+    @property
+    def number(self) -> int:
+        """The hold's number, which is the version's age."""
+        return self.hold.number
+
+    @property
+    def completed_at(self) -> float:
+        """When a scan found it complete, seconds since the epoch."""
+        return self._part.completed_at if self._part is not None else self.hold.completed_at
+
+    def move(
+        self, to: VersionState, hold: HeldCheckpoint | None = None, part: PublishedPart | None = None
+    ) -> None:
+        """Change the state; a version that becomes held or published gets its data with it.
+
+        Raises:
+            IllegalTransition: The table has no such transition.
+        """
+        if to not in TRANSITIONS[self._state]:
+            raise IllegalTransition(f"{self.name} is {self._state.value} and cannot become {to.value}")
+        self._state, self._hold, self._part = to, hold or self._hold, part or self._part
+        if to is VersionState.PUBLISHED or not TRANSITIONS[to]:
+            self.failure = None

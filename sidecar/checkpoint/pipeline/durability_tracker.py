@@ -1,0 +1,141 @@
+"""Reports what is not durable yet and why, and answers those who wait for durability."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from podferry.contract.api import Durability
+from podferry.contract.errors import Fenced, FerryError, PermanentError, Problem
+from podferry.contract.status import CheckpointStatus
+from podferry.sidecar.checkpoint.detect.detector import Detector
+from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion, VersionState
+from podferry.sidecar.checkpoint.pipeline.upload_queue import UploadQueue
+from podferry.sidecar.checkpoint.pipeline.version_registry import VersionRegistry
+from podferry.sidecar.state.agent_state import AgentState
+from podferry.sidecar.state.upload_counters import UploadCounters
+
+
+class DurabilityTracker:
+    """Derives what is pending from the registry, the queue and the detector.
+
+    Args:
+        state: Its waiters are notified.
+        status: The status to keep up to date.
+        detector: Knows what is in the directory and what is incomplete.
+        registry: Knows the versions.
+        queue: Knows the order of what is held.
+        counters: What has been sent.
+        now: The agent's clock, seconds since the epoch.
+
+    Attributes:
+        volume_problem: The volume is full or nearly so; None if it is not.
+        missing_parts: Which ranks' parts the published versions wait for.
+        final: Nothing is written any more.
+        requested_scan, finished_scan: Number of the newest scan that a caller waits for, and of the newest
+            one that has covered the directory since it was requested.
+    """
+
+    def __init__(
+        self,
+        state: AgentState,
+        status: CheckpointStatus,
+        detector: Detector,
+        registry: VersionRegistry,
+        queue: UploadQueue,
+        counters: UploadCounters,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._state, self._status, self._detector = state, status, detector
+        self._registry, self._queue, self._counters, self._now = registry, queue, counters, now
+        self.volume_problem: Problem | None = None
+        self.missing_parts: list[Problem] = []
+        self.final = False
+        self.requested_scan = self.finished_scan = 0
+
+    def report(self) -> None:
+        """Update the status and wake the waiters."""
+        published, queued = self._published(), self._queue.versions()
+        present, waiting = self._detector.present, self._detector.not_ready
+        sizes = {version.name: version.candidate.bytes for version in self._registry.unpinned()}
+        sizes |= {name: present[name].bytes for name in waiting}
+        sizes |= {version.name: version.candidate.bytes for version in [*published, *queued]}
+        self._status.pending = sorted(sizes)
+        self._status.pending_bytes = sum(sizes.values())
+        self._status.pending_since = min((one.completed_at for one in [*published, *queued]), default=None)
+        self._status.uploaded_bytes = self._counters.sent
+        self._status.referenced_bytes = self._counters.referenced
+        self._status.upload_rate = self._counters.rate
+        failed = [problem for name in sorted(sizes) for problem in self._failure_problems(name)]
+        # A checkpoint that is merely being written has nothing measured: it is no problem before the end.
+        incomplete = [problem for problem in waiting.values() if self.final or problem.measured]
+        volume = [self.volume_problem] if self.volume_problem else []
+        self._status.problems = [*failed, *incomplete, *self.missing_parts, *volume]
+        self._state.notify()
+
+    def record_failure(self, version: CheckpointVersion, error: FerryError) -> None:
+        """A version could not be sent or committed, this time."""
+        version.failure = error
+        self._status.fenced |= isinstance(error, Fenced)
+
+    async def flush(self, seconds: float) -> Durability:
+        """Wait at most `seconds` until all that is in the directory now is durable."""
+        started, deadline = self._now(), time.monotonic() + seconds
+        self.requested_scan += 1
+        scan = self.requested_scan
+        self._detector.wake()
+        if not await self._state.wait_for(lambda: self.finished_scan >= scan, seconds):
+            # What is in the directory is unknown, so nothing can be called durable.
+            unknown = Problem("the checkpoint directory has not been looked at yet", f"after {seconds:g} s")
+            return Durability(durable=False, pending=tuple(self._status.pending), problems=(unknown,))
+        targets = set(self._status.pending)
+        left = max(deadline - time.monotonic(), 0.0)
+        await self._state.wait_for(lambda: self._is_settled(targets, started), left)
+        return self._durability(targets, started)
+
+    def _open(self, targets: set[str], started: float) -> set[str]:
+        """The targets that are still pending; a version that was completed after the call counts."""
+        newer = {done.name for done in self._status.durable if done.completed_at >= started}
+        return targets & set(self._status.pending) - newer
+
+    def _is_settled(self, targets: set[str], started: float) -> bool:
+        left = self._open(targets, started)
+        return not left or self._is_hopeless(left)
+
+    def _is_hopeless(self, names: set[str]) -> bool:
+        incomplete = set(self._detector.not_ready) if self.final else set()
+        return bool(names) and names <= incomplete | self._refused()
+
+    def _refused(self) -> set[str]:
+        """What failed for good: the first in the queue with all that wait behind it, and published parts."""
+        queued = [version.name for version in self._queue.versions()]
+        refused = queued if queued and self._failed_for_good(queued[0]) else []
+        return {version.name for version in self._published() if self._failed_for_good(version.name)} | {
+            *refused
+        }
+
+    def _failed_for_good(self, name: str) -> bool:
+        return isinstance(self._registry.failure(name), PermanentError)
+
+    def _published(self) -> list[CheckpointVersion]:
+        return self._registry.in_state(VersionState.PUBLISHED)
+
+    def _durability(self, targets: set[str], started: float) -> Durability:
+        left = self._open(targets, started)
+        return Durability(
+            durable=not left,
+            pending=tuple(sorted(left)),
+            problems=tuple(problem for name in sorted(left) for problem in self._problems(name)),
+            hopeless=self._is_hopeless(left),
+            last=self._status.durable[-1] if self._status.durable else None,
+        )
+
+    def _problems(self, name: str) -> Iterable[Problem]:
+        incomplete, failure = self._detector.not_ready.get(name), self._failure_problems(name)
+        if incomplete is None and not failure and any(name == one.name for one in self._published()):
+            return self.missing_parts
+        return failure or ((incomplete,) if incomplete else ())
+
+    def _failure_problems(self, name: str) -> tuple[Problem, ...]:
+        failure = self._registry.failure(name)
+        return failure.problems if failure is not None else ()
