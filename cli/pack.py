@@ -24,9 +24,9 @@ from podferry.contract.reference import reference_to
 from podferry.contract.spec import PREFIX
 from podferry.contract.uri import Uri
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.pack.audit import pack_problems
 from podferry.sidecar.pack.builder import SHARD_BYTES, PackBuilder, PackResult
 from podferry.sidecar.pack.reader import Pack, open_pack
+from podferry.sidecar.pack.verify import verify_pack
 from podferry.storage.listing.dataset import list_dataset, open_dataset
 from podferry.storage.store import StoreConfig
 
@@ -109,6 +109,6 @@ async def _verify(uri: Uri, config: StoreConfig) -> tuple[Pack, list[Problem]]:
     dataset = await open_dataset(uri, config)
     try:
         opened = await open_pack(dataset.store, dataset.manifest)
-        return opened, await pack_problems(opened, dataset.store, PrefetchSettings())
+        return opened, await verify_pack(opened, dataset.store, PrefetchSettings())
     finally:
         await dataset.store.close()

@@ -87,8 +87,7 @@ class ArchiveUnpacker:
     async def _unpack(self, archive: Archive) -> None:
         self._started += 1
         writer = MemberWriter(archive, self._stage, self._budget, f"{PARTIAL_PREFIX}{self._started}-")
-        loop = asyncio.get_running_loop()
-        source = ByteStream(lambda count: loop.call_soon_threadsafe(self._ranges.give, count))
+        source = self._ranges.open_stream()
         if archive.kind is ArchiveKind.ZIP:
             unpacker = await self._open_zip(archive)
             unpacker.check(writer)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import msgspec
 
 from podferry.contract.manifest import Entry
 from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.fetch.byte_stream import ByteStream
 from podferry.sidecar.fetch.fallback_client import RetryingReader
 from podferry.sidecar.fetch.source import Progress
 from podferry.sidecar.runtime.byte_semaphore import ByteSemaphore
@@ -41,6 +44,11 @@ class RangeReader:
     async def take(self, length: int) -> None:
         """Wait until so many bytes may be in flight."""
         await self._budget.take(length)
+
+    def open_stream(self) -> ByteStream:
+        """A stream for chunks of fetched ranges, each given back once it is read."""
+        loop = asyncio.get_running_loop()
+        return ByteStream(lambda length: loop.call_soon_threadsafe(self.give, length))
 
     def give(self, length: int) -> None:
         """Give bytes back. On the event loop alone."""

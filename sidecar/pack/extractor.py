@@ -1,7 +1,7 @@
-"""A pack on its way into the stage: its members are the dataset's files, cut out of ranges of its shards.
+"""Extracts a pack's files from ranges of its shards into the staging directory.
 
-Since the index says where each file lies, nothing is unpacked: a start that follows a kill, a selection and a
-pod's part fetch what they lack and no more, and every file is compared with its sum before it gets its name.
+Since the index gives the offset of every file, nothing is unpacked: a restart, a selection or a pod's shard
+of the dataset fetches only what it lacks. Every file is compared with its digest before it gets its name.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from podferry.sidecar.runtime.concurrency import gather_all
 from podferry.sidecar.runtime.file_digest import digest_of
 from podferry.sidecar.staging.file_ops import write_refused
 
-WASTE = 1 << 18
-"""Bytes between two files that are fetched with them, rather than by another request: what a connection of
-100 MB/s carries in 3 ms."""
-SLICE = 32
-"""Files that are written before others have their turn: a few milliseconds."""
-MINE = "packed-"
-"""What the names of large files aside begin with."""
+MAX_GAP_BYTES = 1 << 18
+"""Between two files in one request: a connection of 100 MB/s transfers them in 3 ms, faster than a second
+request."""
+FILES_PER_TURN = 32
+"""Written before other tasks run: a few milliseconds."""
+PARTIAL_PREFIX = "packed-"
+"""Of large files' partial files."""
 
 
 class MemberSpan(msgspec.Struct, frozen=True, gc=False):
@@ -35,25 +35,25 @@ class MemberSpan(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         shard: Name of the shard.
-        start, length: The range of it, bytes.
-        members: The files in it; of one that is longer than a range, that alone.
-        whole: Whether it holds all of them, or a part of the one.
+        start, length: Its range, bytes.
+        members: The files in it; for a file larger than a range, only that file.
+        complete: Whether it contains all of them, or part of that one file.
     """
 
     shard: str
     start: int
     length: int
     members: tuple[PackedFile, ...]
-    whole: bool = True
+    complete: bool = True
 
 
 def spans(index: PackIndex, wanted: Collection[str], range_bytes: int) -> Iterator[MemberSpan]:
-    """The requests that bring the wanted files, shard by shard.
+    """The requests for the wanted files, shard by shard.
 
     Args:
-        index: Where they lie.
+        index: The pack's.
         wanted: Names, as a set.
-        range_bytes: Length of a request, at most.
+        range_bytes: Maximum length of a request.
     """
     for shard in index.shards:
         group: list[PackedFile] = []
@@ -61,9 +61,9 @@ def spans(index: PackIndex, wanted: Collection[str], range_bytes: int) -> Iterat
             if file.name not in wanted:
                 continue
             if file.size > range_bytes:
-                yield from _pieces(shard, file, range_bytes)
+                yield from _parts_of(shard, file, range_bytes)
                 continue
-            if group and not _joins(group, file, range_bytes):
+            if group and not _fits(group, file, range_bytes):
                 yield _span(shard, group)
                 group = []
             group.append(file)
@@ -71,10 +71,10 @@ def spans(index: PackIndex, wanted: Collection[str], range_bytes: int) -> Iterat
             yield _span(shard, group)
 
 
-def _joins(group: list[PackedFile], file: PackedFile, range_bytes: int) -> bool:
+def _fits(group: list[PackedFile], file: PackedFile, range_bytes: int) -> bool:
     last = group[-1]
     within = file.offset + file.size - group[0].offset <= range_bytes
-    return within and file.offset - last.offset - last.size <= WASTE
+    return within and file.offset - last.offset - last.size <= MAX_GAP_BYTES
 
 
 def _span(shard: PackShard, group: list[PackedFile]) -> MemberSpan:
@@ -82,49 +82,49 @@ def _span(shard: PackShard, group: list[PackedFile]) -> MemberSpan:
     return MemberSpan(shard.name, start, last.offset + last.size - start, tuple(group))
 
 
-def _pieces(shard: PackShard, file: PackedFile, range_bytes: int) -> Iterator[MemberSpan]:
+def _parts_of(shard: PackShard, file: PackedFile, range_bytes: int) -> Iterator[MemberSpan]:
     for at in range(0, file.size, range_bytes):
         length = min(range_bytes, file.size - at)
-        yield MemberSpan(shard.name, file.offset + at, length, (file,), whole=False)
+        yield MemberSpan(shard.name, file.offset + at, length, (file,), complete=False)
 
 
 class PackExtractor:
-    """One run over a pack.
+    """Extracts the wanted files of one pack.
 
     Args:
-        pack: Where the files lie.
-        wanted: Those that are still to come.
-        way: How its bytes get into the stage.
+        pack: The pack.
+        wanted: Files not staged yet.
+        context: How bytes are fetched.
     """
 
-    def __init__(self, pack: Pack, wanted: Collection[str], way: FetchContext) -> None:
-        self._pack, self._stage, self._progress = pack, way.stage, way.progress
-        self._ranges = RangeReader(way.store, way.settings)
-        self._at_once = way.settings.in_flight
-        self._spans = spans(pack.index, frozenset(wanted), way.settings.range_bytes)
-        self._left: dict[str, int] = {}
-        self._numbers = 1 << 40
-        """Far above those of files that are fetched as they are."""
+    def __init__(self, pack: Pack, wanted: Collection[str], context: FetchContext) -> None:
+        self._pack, self._stage, self._progress = pack, context.stage, context.progress
+        self._ranges = RangeReader(context.store, context.settings)
+        self._concurrency = context.settings.in_flight
+        self._spans = spans(pack.index, frozenset(wanted), context.settings.range_bytes)
+        self._bytes_left: dict[str, int] = {}
+        self._next_number = 1 << 40
+        """Of partial files; far above those of files that are fetched as they are."""
 
     async def run(self) -> None:
-        """Fetch everything. A failure stops everything; no file that is not whole has its name.
+        """Extract all wanted files. A failure stops all; only complete files get their names.
 
         Raises:
-            Corrupt: A file is not what the index says, after a second try; it is named.
-            Changed, NotFound, TemporaryError: See `Store.read`.
-            Refused: The volume was full, or a file could not be written.
+            Corrupt: A file, which is named, does not match the index after a second fetch.
+            Changed, NotFound, TemporaryError: See `RangeReader.fetch`.
+            Refused: The volume is full, or a file cannot be written.
         """
         try:
-            await gather_all(self._work() for _ in range(self._at_once))
+            await gather_all(self._work() for _ in range(self._concurrency))
         finally:
-            for path in self._stage.aside.glob(MINE + "*"):
+            for path in self._stage.aside.glob(PARTIAL_PREFIX + "*"):
                 path.unlink()
 
     async def _work(self) -> None:
         for span in self._spans:
             data = await self._fetch(span)
             try:
-                await (self._cut(span, data) if span.whole else self._grow(span, data))
+                await (self._write_files(span, data) if span.complete else self._write_part(span, data))
             except OSError as error:
                 name = f"files of the shard {span.shard}"
                 raise write_refused(self._stage.root, name, error) from error
@@ -132,10 +132,10 @@ class PackExtractor:
                 self._ranges.give(span.length)
 
     async def _fetch(self, span: MemberSpan) -> memoryview:
-        """A range, once more where a file in it does not add up: the bytes may have suffered on the way."""
+        """A range; fetched again if a digest differs, since the bytes may have been damaged in transit."""
         entry = self._pack.listed[span.shard]
         data = await self._ranges.fetch(entry, span.start, span.length)
-        if not span.whole or not list(_damaged(span, data)):
+        if not span.complete or not list(_damaged(span, data)):
             return data
         self._ranges.give(span.length)
         data = await self._ranges.fetch(entry, span.start, span.length)
@@ -144,26 +144,26 @@ class PackExtractor:
             raise _corrupt(name, span.shard)
         return data
 
-    async def _cut(self, span: MemberSpan, data: memoryview) -> None:
+    async def _write_files(self, span: MemberSpan, data: memoryview) -> None:
         for count, file in enumerate(span.members):
             at = file.offset - span.start
-            self._numbers += 1
-            self._stage.put(self._numbers, data[at : at + file.size], Entry(file.name, file.size))
+            self._next_number += 1
+            self._stage.put(self._next_number, data[at : at + file.size], Entry(file.name, file.size))
             self._progress(1, file.size)
-            if count % SLICE == SLICE - 1:
+            if count % FILES_PER_TURN == FILES_PER_TURN - 1:
                 await asyncio.sleep(0)
 
-    async def _grow(self, span: MemberSpan, data: memoryview) -> None:
-        """Write a part of a large file; it is summed as a whole once it is there."""
+    async def _write_part(self, span: MemberSpan, data: memoryview) -> None:
+        """Write part of a large file, which is hashed once it is complete."""
         (file,) = span.members
-        path = self._stage.aside / f"{MINE}{xxhash.xxh3_64_hexdigest(file.name.encode())}"
-        if file.name not in self._left:
-            self._left[file.name] = file.size
+        path = self._stage.aside / f"{PARTIAL_PREFIX}{xxhash.xxh3_64_hexdigest(file.name.encode())}"
+        if file.name not in self._bytes_left:
+            self._bytes_left[file.name] = file.size
             self._stage.grow(path.name)
         await asyncio.to_thread(self._stage.write, path, data, span.start - file.offset)
         self._progress(0, span.length)
-        self._left[file.name] -= span.length
-        if self._left[file.name]:
+        self._bytes_left[file.name] -= span.length
+        if self._bytes_left[file.name]:
             return
         with path.open("rb", buffering=0) as written:
             if await asyncio.to_thread(digest_of, written) != file.xxh128:
@@ -173,7 +173,7 @@ class PackExtractor:
 
 
 def _damaged(span: MemberSpan, data: memoryview) -> Iterator[str]:
-    """The files of a range that are not what the index says."""
+    """The files in a range whose digest differs from the index."""
     for file in span.members:
         at = file.offset - span.start
         if xxhash.xxh3_128_hexdigest(data[at : at + file.size]) != file.xxh128:
@@ -182,4 +182,4 @@ def _damaged(span: MemberSpan, data: memoryview) -> Iterator[str]:
 
 def _corrupt(name: str, shard: str) -> Corrupt:
     remedy = "Run podferry dataset verify on the pack; if it finds this too, pack the dataset again"
-    return Corrupt.of(f"{name} is not what the pack's index says", f"XXH3-128 differs, in {shard}", remedy)
+    return Corrupt.of(f"{name} does not match the pack's index", f"XXH3-128 differs, in {shard}", remedy)

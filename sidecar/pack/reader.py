@@ -1,4 +1,4 @@
-"""A dataset that is packed: what its index says, compared with what lies beside it."""
+"""Opens a pack: reads its index and compares it with the listed objects."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from podferry.contract.quantity import format_bytes
 from podferry.storage.store import Store
 
 MAX_INDEX_BYTES = 1 << 29
-"""Bytes of an index that is read: some seven million files, which Python holds as objects."""
+"""Some seven million files, which Python keeps as objects."""
 
 
 class Pack(msgspec.Struct, frozen=True):
-    """A dataset that is packed.
+    """A packed dataset.
 
     Attributes:
-        index: What it holds.
-        listed: What was listed at its root, by name.
-        manifest: The files that it stands for, those beside the shards included. The digest is the listing's.
+        index: Its content.
+        listed: The objects at its root, by name.
+        manifest: Its files: those in shards, and objects next to the shards. The digest is the listing's.
     """
 
     index: PackIndex
@@ -29,28 +29,28 @@ class Pack(msgspec.Struct, frozen=True):
 
     @property
     def names(self) -> frozenset[str]:
-        """The files that come out of shards."""
+        """The files in shards."""
         return frozenset(file.name for shard in self.index.shards for file in shard.members)
 
 
 async def open_pack(store: Store, listed: Manifest) -> Pack:
-    """The pack that a listing is.
+    """The pack in a listing.
 
     Raises:
-        NotFound: It is none.
+        NotFound: It is not a pack.
         Changed: Its shards are not those of its index.
-        Corrupt, FormatTooNew, Refused: Its index cannot be used, or names what lies beside the shards.
+        Corrupt, FormatTooNew, Refused: Its index cannot be used, or names objects next to the shards.
     """
     entry = next((entry for entry in listed.entries if entry.name == INDEX), None)
     if entry is None:
-        what = f"{listed.uri} is no pack, or an unfinished one"
+        what = f"{listed.uri} is not a pack, or an unfinished one"
         raise NotFound.of(what, f"it has no {INDEX}", "Pack it with podferry dataset pack")
     if entry.size > MAX_INDEX_BYTES:
-        measured = f"{format_bytes(entry.size)}; {format_bytes(MAX_INDEX_BYTES)} are read at most"
+        measured = f"{format_bytes(entry.size)}; at most {format_bytes(MAX_INDEX_BYTES)} are read"
         raise Refused.of(f"the index of the pack {listed.uri} is too long", measured, "Pack it in parts")
     where = f"{listed.uri}/{INDEX}"
     index = decode_index(bytes(await store.read(INDEX, 0, entry.size, entry.tag)), where)
     check_shards(index, listed.entries, listed.uri)
-    held = freeze(listed.uri, (*index.entries, *other_objects(index, listed.entries)))
-    manifest = msgspec.structs.replace(held, digest=listed.digest)
+    files = freeze(listed.uri, (*index.entries, *other_objects(index, listed.entries)))
+    manifest = msgspec.structs.replace(files, digest=listed.digest)
     return Pack(index, {entry.name: entry for entry in listed.entries}, manifest)

@@ -47,10 +47,10 @@ def test_verify_names_what_is_damaged(podferry, digits, packed):
     CONTENTS["packed"].objects[key] = bytes(data)
     said = podferry("dataset", "verify", packed)
     assert said.code == 1
-    assert "shard-00000.tar is not what the pack's index says (1 of 4 files differ: 'labels.csv')" in said.err
+    assert "shard-00000.tar does not match the pack's index (1 of 4 files differ: 'labels.csv')" in said.err
     del CONTENTS["packed"].objects[f"v1/{INDEX}"]
     said = podferry("dataset", "verify", packed)
-    assert (said.code, "is no pack, or an unfinished one" in said.err) == (1, True)
+    assert (said.code, "is not a pack, or an unfinished one" in said.err) == (1, True)
 
 
 @pytest.mark.parametrize("size", ["1", "6Ti", "much"])

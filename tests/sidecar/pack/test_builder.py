@@ -23,12 +23,13 @@ from podferry.sidecar.dataset.materialize import Materializer
 from podferry.sidecar.dataset.selection import Selection, selected
 from podferry.sidecar.fetch.plan import plan_fetch
 from podferry.sidecar.fetch.range_reader import FetchContext
-from podferry.sidecar.pack import builder as packing
-from podferry.sidecar.pack.audit import pack_problems
+from podferry.sidecar.pack import builder
 from podferry.sidecar.pack.builder import PackBuilder
-from podferry.sidecar.pack.extractor import WASTE, spans
+from podferry.sidecar.pack.extractor import MAX_GAP_BYTES, spans
 from podferry.sidecar.pack.reader import open_pack
-from podferry.sidecar.pack.shard_layout import Sums, batches, header, layout
+from podferry.sidecar.pack.shard_hasher import ShardHasher
+from podferry.sidecar.pack.shard_layout import batches, header, plan_shards
+from podferry.sidecar.pack.verify import verify_pack
 from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.storage.listing.dataset import Dataset, list_dataset
 from podferry.storage.memory.faults import Content, Fault
@@ -45,7 +46,7 @@ TREE = {f"{i % 5}/{i:03}.jpg": os.urandom(i * 37) for i in range(60)} | {
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch):
-    monkeypatch.setattr(packing, "BATCH", 4000)
+    monkeypatch.setattr(builder, "BATCH_BYTES", 4000)
     with stamina.set_testing(True, attempts=100, cap=True):
         yield
 
@@ -90,9 +91,9 @@ class Site:
             held.close()
         return kept
 
-    async def damages(self):
+    async def problems(self):
         store = self.opened(self.target, "target")
-        return await pack_problems(await open_pack(store, await list_dataset(store)), store, SETTINGS)
+        return await verify_pack(await open_pack(store, await list_dataset(store)), store, SETTINGS)
 
     def held(self):
         return {
@@ -121,7 +122,7 @@ async def test_what_was_packed_comes_back(site):
     await site.unpack()
     assert site.held() == TREE
     assert site.rest == []
-    assert await site.damages() == []
+    assert await site.problems() == []
 
 
 NAMES = st.from_regex(r"[a-zä ]{1,8}(/[a-z.]{1,4}x){0,2}", fullmatch=True)
@@ -182,11 +183,11 @@ def test_headers_are_those_of_the_library(entries):
 @given(ENTRIES, st.integers(1, 1 << 41), st.integers(1 << 34, 1 << 40))
 @settings(max_examples=40, deadline=None)
 def test_the_layout_is_what_is_written(entries, shard_bytes, batch_bytes):
-    for shard in layout(entries, shard_bytes):
+    for shard in plan_shards(entries, shard_bytes):
         at, offsets, sizes = 0, [], {}
         for item in (item for batch in batches(shard, batch_bytes) for item in batch):
-            if item.head:
-                offsets.append(at + len(item.head))
+            if item.header:
+                offsets.append(at + len(item.header))
             assert item.start == sizes.get(item.entry.name, 0)
             sizes[item.entry.name] = item.start + item.length
             at += item.bytes
@@ -202,7 +203,7 @@ def test_sums_do_not_depend_on_how_the_bytes_come(gaps, cuts):
         ranges.append((at + gap, size))
         at += gap + size
     data = os.urandom(at + 3)
-    once, pieces = Sums(ranges), Sums(ranges)
+    once, pieces = ShardHasher(ranges), ShardHasher(ranges)
     once.update(data)
     start = 0
     for cut in [*cuts, len(data)]:
@@ -210,10 +211,10 @@ def test_sums_do_not_depend_on_how_the_bytes_come(gaps, cuts):
         start += cut
     each = []
     for offset, size in ranges:
-        one = Sums([])
+        one = ShardHasher([])
         one.update(data[offset : offset + size])
         each.append(one.hexdigest())
-    assert once.members == pieces.members == each
+    assert once.member_digests == pieces.member_digests == each
     assert once.hexdigest() == pieces.hexdigest()
 
 
@@ -222,26 +223,26 @@ def test_sums_do_not_depend_on_how_the_bytes_come(gaps, cuts):
 def test_spans_bring_each_wanted_file_once_and_little_else(entries, data, range_bytes):
     small = [Entry(entry.name, entry.size % (1 << 21)) for entry in entries]
     shards = [
-        packing.PackShard(
+        builder.PackShard(
             plan.name,
             plan.bytes,
             "",
             tuple(PackedFile(e.name, o, e.size, "") for e, o in zip(plan.entries, plan.offsets, strict=True)),
         )
-        for plan in layout(small, 1 << 22)
+        for plan in plan_shards(small, 1 << 22)
     ]
     wanted = data.draw(st.sets(st.sampled_from([entry.name for entry in small])))
     came, waste = {}, 0
-    for span in spans(packing.PackIndex("", tuple(shards)), wanted, range_bytes):
+    for span in spans(builder.PackIndex("", tuple(shards)), wanted, range_bytes):
         assert span.length <= range_bytes
         waste += span.length
         for file in span.members:
             assert span.start <= max(file.offset, span.start) <= span.start + span.length
-            part = span.length if not span.whole else file.size
+            part = span.length if not span.complete else file.size
             came[file.name] = came.get(file.name, 0) + part
             waste -= part
     assert came == {entry.name: entry.size for entry in small if entry.name in wanted}
-    assert waste <= WASTE * max(0, len(wanted) - 1)
+    assert waste <= MAX_GAP_BYTES * max(0, len(wanted) - 1)
 
 
 class Death(BaseException):
@@ -288,12 +289,12 @@ async def test_a_shard_that_was_changed_meanwhile_is_packed_again(site):
         await site.pack()
     site.target.objects["d/shard-00001.tar"] = b"x" * len(site.target.objects["d/shard-00001.tar"])
     assert (await site.pack()).kept == len([n for n in site.target.objects if n.endswith(".tar")]) - 1
-    assert await site.damages() == []
+    assert await site.problems() == []
 
 
 async def test_a_place_with_other_things_is_refused_and_left_alone(site):
     site.target.objects["d/precious"] = b"1"
-    with pytest.raises(Refused, match=r"holds other things \(1 object: precious\)"):
+    with pytest.raises(Refused, match=r"contains other objects \(1 object: precious\)"):
         await site.pack()
     assert site.target.objects == {"d/precious": b"1"}
 
@@ -307,7 +308,7 @@ async def test_the_pack_of_another_state_is_refused_finished_or_not(site):
     await site.pack()
     site.source.objects["d/new"] = b"1"
     before = dict(site.target.objects)
-    with pytest.raises(Refused, match="holds the pack of another dataset"):
+    with pytest.raises(Refused, match="contains the pack of another dataset"):
         await site.pack()
     assert site.target.objects == before
 
@@ -393,7 +394,7 @@ async def test_a_damaged_file_is_named_and_not_admitted(site, name):
     with pytest.raises(Corrupt, match=name):
         await site.unpack()
     assert name not in site.held()
-    [problem] = await site.damages()
+    [problem] = await site.problems()
     assert shard.name in problem.what
     assert f"1 of {len(shard.members)} files differ: '{name}'" in problem.measured
 
@@ -418,7 +419,7 @@ async def test_a_shard_that_is_missing_or_shorter_is_told_before_a_byte_moves(si
 
 async def test_what_is_no_pack_is_told(site):
     site.target.objects["d/a"] = b"1"
-    with pytest.raises(NotFound, match="is no pack"):
+    with pytest.raises(NotFound, match="is not a pack"):
         await site.unpack()
 
 
@@ -452,6 +453,6 @@ async def test_an_index_that_lies_is_corrupt(site, changes, words):
 
 
 def test_an_index_survives_its_document():
-    index = packing.PackIndex("ab", (packing.PackShard("s.tar", 9, "cd", (PackedFile("a/b", 2, 3, "ef"),)),))
+    index = builder.PackIndex("ab", (builder.PackShard("s.tar", 9, "cd", (PackedFile("a/b", 2, 3, "ef"),)),))
     assert decode_index(encode_index(index), "x") == index
     assert index.entries == freeze("memory://x", [Entry("a/b", 3, "ef")]).entries
