@@ -1,4 +1,4 @@
-"""Download a committed checkpoint, verify it, and put it in place.
+"""Downloads a committed checkpoint, verifies it, and moves it into place.
 
-Nothing here writes to the destination.
+This package never writes to the destination.
 """

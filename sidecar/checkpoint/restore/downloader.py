@@ -1,7 +1,7 @@
-"""Brings the files of one commit: fetched aside in ranges, verified, moved in when all of them are whole.
+"""Downloads the files of one commit: in ranges, verified, renamed into place when all of them are complete.
 
-What is whole aside stays there over a failure that may pass and over a kill: the next call goes on from it.
-A kill between two moves leaves files of the right content in place, which the next call keeps.
+Complete files stay in the staging directory after a temporary failure or a kill, and the next call resumes
+from them. A kill between two renames leaves files of the right content in place, which the next call keeps.
 """
 
 from __future__ import annotations
@@ -29,99 +29,98 @@ from podferry.sidecar.runtime.concurrency import for_each_limited
 from podferry.sidecar.runtime.file_digest import digest_of
 
 OnProgress = Callable[[int, int], None]
-"""Is told how many bytes are there, of how many."""
+"""Called with (bytes done, bytes total) of the current commit."""
 
 SETTINGS = PrefetchSettings()
-FOR_ANYBODY, DIRECTORY_FOR_ANYBODY = 0o666, 0o777
+FILE_MODE, DIRECTORY_MODE = 0o666, 0o777
 """The trainer's user is unknown, and it may overwrite or remove what was restored."""
 
 
 def for_rank(commit: Commit, rank: int | None) -> Commit:
-    """The commit with one file of each name: the rank's own, else what all share, else the lowest rank's.
+    """The commit with one file of each name: the rank's own, else the shared one, else the lowest rank's.
 
-    All names stay: after a change of the world's size a rank may need what any of the others wrote.
+    All names stay: if the number of pods changes, a rank may need what any of the others wrote.
     """
     best: dict[str, CommittedFile] = {}
     for file in commit.files:
-        held = best.get(file.name)
-        if held is None or _distance(file, rank) < _distance(held, rank):
+        other = best.get(file.name)
+        if other is None or _preference(file, rank) < _preference(other, rank):
             best[file.name] = file
     return msgspec.structs.replace(commit, files=tuple(best.values()))
 
 
-def _distance(file: CommittedFile, rank: int | None) -> tuple[bool, int]:
+def _preference(file: CommittedFile, rank: int | None) -> tuple[bool, int]:
     return (file.rank != rank, -1 if file.rank is None else file.rank)
 
 
-def bytes_to_restore(commit: Commit, target: Path, aside: Path, rank: int | None = None) -> int:
-    """Bytes of their volume, in whole pages, that a restore would still write for this rank.
+def bytes_to_restore(commit: Commit, target: Path, staging: Path, rank: int | None = None) -> int:
+    """Bytes, in whole pages, that a restore for this rank would still write to the volume.
 
     Args:
-        commit: What is to be restored.
+        commit: The commit to restore.
         target: The checkpoint directory.
-        aside: Where files grow.
-        rank: Whose files.
+        staging: The restore's staging directory.
+        rank: The rank.
     """
-    files = for_rank(commit, rank).files
-    places = (target, aside / FILES)
+    files, directories = for_rank(commit, rank).files, (target, staging / FILES)
     return allocated_bytes(
-        file.size for file in files if not any((place / file.name).exists() for place in places)
+        file.size for file in files if not any((parent / file.name).exists() for parent in directories)
     )
 
 
 class CommitDownloader:
-    """Brings commits of one lineage.
+    """Downloads commits of one lineage.
 
     Attributes:
-        store: The lineage's.
-        told: Is told the progress of the commit in hand.
-        settings: How much is in flight.
+        store: The lineage.
+        on_progress: See `OnProgress`.
+        settings: Sizes and limits.
     """
 
     def __init__(
         self,
         store: LineageStore,
-        told: OnProgress = lambda done, total: None,
+        on_progress: OnProgress = lambda done, total: None,
         settings: PrefetchSettings = SETTINGS,
     ) -> None:
         self.store = store
-        self.told = told
+        self.on_progress = on_progress
         self.settings = settings
 
-    async def bring(self, commit: Commit, target: Path, aside: Path) -> None:
-        """Bring all files of a commit to the directory `target`; what stands there already is kept.
+    async def download(self, commit: Commit, target: Path, staging: Path) -> None:
+        """Download all files of a commit to the directory `target`; files that are there already are kept.
 
         Args:
             commit: With one file of each name: see `for_rank`.
             target: The checkpoint directory.
-            aside: A directory of this restore alone, on the same file system. It is removed at the end, but
-                for a failure after which the same call may succeed.
+            staging: A directory of this restore alone, on the same file system. It is removed at the end,
+                except after a failure after which the same call may succeed.
 
         Raises:
             Refused: The directory holds another version of one of the files, or it cannot be written.
             NotFound, Corrupt: An object is missing or damaged.
-            Changed: An object was written anew meanwhile; whether with the same content, the next call finds.
+            Changed: An object was replaced during the download, perhaps with the same content: call again.
             TemporaryError: The store did not answer, after all attempts.
         """
-        standing = await asyncio.to_thread(_standing, target, commit.files)
-        missing = [file for file in commit.files if file.name not in standing]
+        restored = await asyncio.to_thread(_restored_names, target, commit.files)
+        missing = [file for file in commit.files if file.name not in restored]
         if missing:
-            stage = VerifiedStaging(aside, commit.files, self.store.uri)
+            stage = VerifiedStaging(staging, commit.files, self.store.uri)
             try:
-                await self._fill(stage, commit, standing)
+                await self._fill(stage, commit, restored)
             finally:
                 stage.close()
             for file in missing:
                 _move(stage.root / file.name, target / file.name, target)
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(staging, ignore_errors=True)
 
-    async def _fill(self, stage: VerifiedStaging, commit: Commit, standing: frozenset[str]) -> None:
-        """Fetch into the stage what neither stands in place nor lies in it whole."""
-        kept = standing | await asyncio.to_thread(stage.prepare)
+    async def _fill(self, stage: VerifiedStaging, commit: Commit, restored: frozenset[str]) -> None:
+        """Download the files that are neither in place nor complete in the stage."""
+        kept = restored | await asyncio.to_thread(stage.prepare)
         try:
             plan = continued(plan_fetch(stage.manifest, kept, self.settings), stage)
-            source, came = await self._source(commit, plan)
-            await Fetcher(plan, source, stage, self.settings, came).run()
+            source, progress = await self._source(commit, plan)
+            await Fetcher(plan, source, stage, self.settings, progress).run()
         except (Changed, Corrupt, TemporaryError):
             raise
         except FerryError:
@@ -131,72 +130,72 @@ class CommitDownloader:
     async def _source(self, commit: Commit, plan: FetchPlan) -> tuple[FetchSource, Progress]:
         done = plan.partial + sum(entry.size for entry in plan.kept)
 
-        def came(files: int, count: int) -> None:
+        def progress(files: int, count: int) -> None:
             nonlocal done
             done += count
-            self.told(done, commit.bytes)
+            self.on_progress(done, commit.bytes)
 
-        came(0, 0)
-        wanted = {entry.name for entry in plan.files}
-        objects = await self._objects(commit, [file for file in commit.files if file.name in wanted])
+        progress(0, 0)
+        names = {entry.name for entry in plan.files}
+        objects = await self._objects([file for file in commit.files if file.name in names])
         source = FetchSource(self.store.destination, lambda file: objects[file.name], committed_checksum)
-        return source, came
+        return source, progress
 
-    async def _objects(self, commit: Commit, files: Iterable[CommittedFile]) -> dict[str, Entry]:
-        """What lies at the destination, by the name that it has in the checkpoint directory.
+    async def _objects(self, files: Iterable[CommittedFile]) -> dict[str, Entry]:
+        """The objects at the destination, by the names of the files.
 
         Raises:
-            NotFound, Corrupt: It is gone, or has another size than the commit says.
+            NotFound, Corrupt: One is missing, or has another size than the commit says.
         """
         found: dict[str, Entry] = {}
 
-        async def look(file: CommittedFile) -> None:
+        async def stat_object(file: CommittedFile) -> None:
             entry = await self.store.stat(file.object)
             if entry.size != file.size:
-                # Its first bytes may be those that were committed; `Catalogue.flaws` calls it damaged too.
+                # Its first bytes may be the committed ones; `CommitReader.missing_objects` reports it, too.
                 measured = f"{entry.size} bytes, the commit says {file.size}"
-                raise Corrupt.of(f"{self.store.uri_of(entry.name)} has the wrong size", measured)
-            found[file.name] = msgspec.structs.replace(entry, name=self.store.path(entry.name))
+                raise Corrupt.of(f"{self.store.uri_of(file.object)} has the wrong size", measured)
+            found[file.name] = msgspec.structs.replace(entry, name=self.store.path(file.object))
 
-        await for_each_limited(tuple(files), look, self.settings.in_flight)
+        await for_each_limited(tuple(files), stat_object, self.settings.in_flight)
         return found
 
 
-def _standing(target: Path, files: Iterable[CommittedFile]) -> frozenset[str]:
-    return frozenset(file.name for file in files if _stands(target / file.name, file))
+def _restored_names(target: Path, files: Iterable[CommittedFile]) -> frozenset[str]:
+    return frozenset(file.name for file in files if _is_restored(target / file.name, file))
 
 
-def _stands(path: Path, file: CommittedFile) -> bool:
-    """Whether the file already lies there with the same content.
+def _is_restored(path: Path, file: CommittedFile) -> bool:
+    """Whether the file already exists with the same content.
 
     Raises:
-        Refused: Another content lies there.
+        Refused: It exists with other content.
     """
     try:
         found = path.lstat()
     except FileNotFoundError:
         return False
     except NotADirectoryError:
-        raise _another(path, "a part of its path is a file") from None
+        raise _other_version(path, "a part of its path is a file") from None
     if not stat.S_ISREG(found.st_mode):
-        raise _another(path, "no regular file lies there")
+        raise _other_version(path, "it is not a regular file")
     if found.st_size == file.size:
         with path.open("rb", buffering=0) as opened:
             if digest_of(opened) == file.xxh128:
                 return True
-    raise _another(path, f"{found.st_size} bytes there, {file.size} committed")
+    raise _other_version(path, f"it has {found.st_size} bytes, the committed one {file.size}")
 
 
-def _another(path: Path, measured: str) -> Refused:
+def _other_version(path: Path, measured: str) -> Refused:
     return Refused.of(
-        f"{path} is not the version that would be restored",
+        f"{path} is not the version to restore",
         measured,
         "Move it away to resume from the committed one, or set restore to never to keep it",
     )
 
 
-def _move(grown: Path, target: Path, root: Path) -> None:
-    """Rename a whole file in; the directories above it are made.
+def _move(staged: Path, target: Path, root: Path) -> None:
+    """Rename a complete file into place; missing directories are created.
 
     Raises:
         Refused: The checkpoint directory cannot be written.
@@ -205,9 +204,9 @@ def _move(grown: Path, target: Path, root: Path) -> None:
         for folder in reversed([parent for parent in target.parents if root in parent.parents]):
             if not folder.exists():
                 folder.mkdir()
-                folder.chmod(DIRECTORY_FOR_ANYBODY)
-        grown.chmod(FOR_ANYBODY)
-        grown.rename(target)
+                folder.chmod(DIRECTORY_MODE)
+        staged.chmod(FILE_MODE)
+        staged.rename(target)
     except OSError as error:
         remedy = "Check the checkpoint directory and its permissions"
         raise Refused.of(f"{target} cannot be written", str(error), remedy) from error

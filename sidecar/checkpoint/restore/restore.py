@@ -1,4 +1,4 @@
-"""Brings back the checkpoint to resume from: verified, or not at all."""
+"""Restores the checkpoint to resume from: verified and complete, or not at all."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from podferry.storage.store import StoreConfig
 
 log = structlog.get_logger(__name__)
 
-FETCH_ATTEMPTS = 3
-"""Times that a commit's data is fetched before it counts as damaged."""
+DOWNLOAD_ATTEMPTS = 3
+"""How often a commit's data is downloaded before it counts as damaged."""
+MAX_NAMES_SHOWN = 5
 AUTO, LATEST, NEVER = "auto", "latest", "never"
 
 
@@ -34,9 +35,9 @@ class RestoreSource:
     """Where to restore from.
 
     Attributes:
-        reader: Of the lineage: this agent's own, or another one.
-        name: The checkpoint wanted, None for the newest.
-        required: Whether it is an error that there is none.
+        reader: The lineage's: this agent's own lineage, or another one.
+        name: The checkpoint to restore, None for the newest.
+        required: Whether it is an error if there is none.
     """
 
     reader: CommitReader
@@ -51,43 +52,42 @@ class RestoreSource:
             FormatTooNew: The newest was written by a later podferry.
         """
         found = [commit async for commit in self.reader.newest_first()]
-        wanted = [commit for commit in found if self.name in {None, commit.name, commit.checkpoint}]
-        if wanted or not self.required:
-            return wanted
-        place = self.reader.store.uri
+        matching = [commit for commit in found if self.name in {None, commit.name, commit.checkpoint}]
+        if matching or not self.required:
+            return matching
+        uri = self.reader.store.uri
         if not found:
-            raise NotFound.of(
-                "there is no checkpoint to restore", f"no commit below {place}", await self._near()
-            )
+            measured, remedy = f"no commit below {uri}", await self._suggest_lineage()
+            raise NotFound.of("there is no checkpoint to restore", measured, remedy)
         names = list(dict.fromkeys(commit.name for commit in found))
-        remedy = did_you_mean(self.name or "", names, f"There are: {', '.join(names[:5])}")
-        raise NotFound.of(
-            f"there is no checkpoint {self.name!r} to restore", f"{len(found)} below {place}", remedy
-        )
+        remedy = did_you_mean(self.name or "", names, f"There are: {', '.join(names[:MAX_NAMES_SHOWN])}")
+        what = f"there is no checkpoint {self.name!r} to restore"
+        raise NotFound.of(what, f"{len(found)} below {uri}", remedy)
 
-    async def _near(self) -> str:
+    async def _suggest_lineage(self) -> str:
         lineages = await committed_lineages(self.reader.store.destination)
-        known = f"Lineages there: {', '.join(lineages[:5])}" if lineages else "Nothing is committed there yet"
-        return did_you_mean(self.reader.store.lineage, lineages, known)
+        known = f"Lineages there: {', '.join(lineages[:MAX_NAMES_SHOWN])}"
+        otherwise = known if lineages else "Nothing is committed there yet"
+        return did_you_mean(self.reader.store.lineage, lineages, otherwise)
 
 
-async def restore_source_of(wish: str, own: CommitReader, config: StoreConfig) -> RestoreSource | None:
-    """What a `restore` annotation means, None for `never`.
+async def restore_source_of(setting: str, own: CommitReader, config: StoreConfig) -> RestoreSource | None:
+    """The source that a `restore` annotation names, None for `never`.
 
-    `auto` is the newest of the own lineage, if any; `latest` insists on one; a name is a checkpoint of the
-    own lineage; a URI is a lineage, or a checkpoint's folder in one: a warm start.
+    `auto` is the newest checkpoint of the agent's own lineage, if any; `latest` requires one; a name is a
+    checkpoint of the own lineage; a URI is a lineage, or a checkpoint's folder in one (a warm start).
     """
-    if wish == NEVER:
+    if setting == NEVER:
         return None
-    if wish in {AUTO, LATEST}:
-        return RestoreSource(own, required=wish == LATEST)
-    if "://" not in wish and not wish.startswith("/"):
-        return RestoreSource(own, name=wish)
-    return await _elsewhere(parse_uri(wish), config)
+    if setting in {AUTO, LATEST}:
+        return RestoreSource(own, required=setting == LATEST)
+    if "://" not in setting and not setting.startswith("/"):
+        return RestoreSource(own, name=setting)
+    return await _source_at(parse_uri(setting), config)
 
 
-async def _elsewhere(uri: Uri, config: StoreConfig) -> RestoreSource:
-    """`…/<lineage>` where commits lie below it, else `…/<lineage>/<checkpoint>`."""
+async def _source_at(uri: Uri, config: StoreConfig) -> RestoreSource:
+    """`…/<lineage>` if there are commits below it, else `…/<lineage>/<checkpoint>`."""
     lineage = LineageStore(open_store(uri.parent, config), uri.name)
     source = RestoreSource(CommitReader(lineage))
     if await source.reader.sequences() or not uri.parent.name:
@@ -102,7 +102,7 @@ async def _elsewhere(uri: Uri, config: StoreConfig) -> RestoreSource:
 
 
 def restored_status(commit: Commit, seconds: float) -> RestoredStatus:
-    """What a restored commit looks like to the trainer: pointers lie beside the data that `path` names."""
+    """What the trainer learns about a restored commit; `path` names its data, not the pointer files."""
     data = [file for file in commit.files if not is_pointer(file.name, file.size)] or commit.files
     tops = {file.name.partition("/")[0] for file in data}
     return RestoredStatus(
@@ -120,37 +120,37 @@ def restored_status(commit: Commit, seconds: float) -> RestoredStatus:
 async def restore(
     source: RestoreSource,
     target: Path,
-    aside: Path,
+    staging: Path,
     rank: int | None = None,
-    told: OnProgress = lambda done, total: None,
+    on_progress: OnProgress = lambda done, total: None,
 ) -> tuple[Commit, float] | None:
-    """Bring the best commit of `source` to the directory `target`; None where there is none.
+    """Restore the best commit of `source` to the directory `target`; None if there is none.
 
-    A commit whose data is missing or damaged is passed over for the one before it, and that is logged.
+    If a commit's data is missing or damaged, the one before it is tried, and that is logged.
 
     Args:
-        source: Where from.
+        source: Where to restore from.
         target: The checkpoint directory.
-        aside: A directory of this restore alone, on the same file system, where files grow until verified.
-            What is whole in it is used: call again after a failure that may pass, or after a kill.
-        rank: This agent's number in its training, None where nothing says.
-        told: Is told the progress of the commit in hand.
+        staging: A directory of this restore alone, on the same file system, for files until they are
+            verified. Complete files in it are used: call again after a temporary failure or a kill.
+        rank: This pod's number in its training run, None if unknown.
+        on_progress: Called with (bytes done, bytes total) of the current commit.
 
     Returns:
-        The commit with the files that came, and the seconds.
+        The commit with the restored files, and the seconds.
 
     Raises:
         Refused: The directory already holds another version of one of the files, or cannot be written.
-        NotFound: A checkpoint was required, and none is whole.
+        NotFound: A checkpoint was required, and none is complete.
         TemporaryError: The store did not answer.
     """
-    problems: list[FerryError] = []
-    bringer = CommitDownloader(source.reader.store, told)
+    errors: list[FerryError] = []
+    downloader = CommitDownloader(source.reader.store, on_progress)
     for commit in await source.commits():
         started = time.monotonic()
         chosen = for_rank(commit, rank)
         try:
-            await _bring(bringer, chosen, target, aside)
+            await _download(downloader, chosen, target, staging)
         except (Changed, Corrupt, NotFound) as error:
             log.warning(
                 "a committed checkpoint is damaged: trying the one before",
@@ -158,38 +158,39 @@ async def restore(
                 sequence=commit.sequence,
                 reason=str(error),
             )
-            problems.append(error)
+            errors.append(error)
             continue
-        _tell_strangers(chosen, rank)
+        _warn_of_other_ranks(chosen, rank)
         return chosen, time.monotonic() - started
-    if problems and source.required:
-        raise NotFound(*(problem for error in problems for problem in error.problems))
+    if errors and source.required:
+        raise NotFound(*(problem for error in errors for problem in error.problems))
     return None
 
 
-async def _bring(bringer: CommitDownloader, commit: Commit, target: Path, aside: Path) -> None:
-    """Again where an object has changed or came damaged: what is verified by then is not fetched again.
+async def _download(downloader: CommitDownloader, commit: Commit, target: Path, staging: Path) -> None:
+    """Download; retry if an object has changed or arrived damaged, without fetching verified files again.
 
-    Another agent may have sent the same bytes again, and an answer may be damaged while the object is not.
+    Another agent may have uploaded the same bytes again, and a response may be damaged although the object is
+    not.
     """
-    for left in reversed(range(FETCH_ATTEMPTS)):
+    for left in reversed(range(DOWNLOAD_ATTEMPTS)):
         try:
-            await bringer.bring(commit, target, aside)
+            await downloader.download(commit, target, staging)
         except (Changed, Corrupt) as error:
             if not left:
-                await asyncio.to_thread(shutil.rmtree, aside, ignore_errors=True)
+                await asyncio.to_thread(shutil.rmtree, staging, ignore_errors=True)
                 raise
-            log.warning("fetching again what came damaged", name=commit.name, reason=str(error))
+            log.warning("fetching damaged files again", name=commit.name, reason=str(error))
         else:
             return
 
 
-def _tell_strangers(commit: Commit, rank: int | None) -> None:
-    strangers = [file for file in commit.files if file.rank not in {None, rank}]
-    if strangers:
+def _warn_of_other_ranks(commit: Commit, rank: int | None) -> None:
+    others = [file for file in commit.files if file.rank not in {None, rank}]
+    if others:
         log.warning(
-            "files of the lowest rank: the checkpoint has none of this one",
+            "restored files of the lowest rank: the checkpoint has none of this rank",
             rank=rank,
-            ranks=sorted({file.rank for file in strangers if file.rank is not None}),
-            files=[file.name for file in strangers[:5]],
+            ranks=sorted({file.rank for file in others if file.rank is not None}),
+            files=[file.name for file in others[:MAX_NAMES_SHOWN]],
         )

@@ -1,4 +1,4 @@
-"""A stage for the files of one commit."""
+"""The staging directory of a restore: files that are verified by the commit's checksums."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.storage.checksum.checksums import Checksum, ChecksumKind
 
 FILES = "files"
-"""Directory below the one aside in which files have their names; beside it lies whose they are."""
+"""Directory below the staging directory that holds the files; the ownership record is next to it."""
 
 
 class VerifiedStaging(StagingDir):
-    """A stage whose manifest has the commit's checksums for tags."""
+    """A staging directory whose manifest has the commit's checksums as tags."""
 
-    def __init__(self, aside: Path, files: Iterable[CommittedFile], place: Uri) -> None:
-        super().__init__(aside / FILES, aside)
-        # Checksums as tags: what an earlier call left is kept where this very content is wanted.
+    def __init__(self, staging: Path, files: Iterable[CommittedFile], uri: Uri) -> None:
+        super().__init__(staging / FILES, staging)
+        # Checksums as tags: what an earlier call left is kept only if it has exactly this content.
         entries = (Entry(file.name, file.size, file.xxh128) for file in files)
-        self.manifest = freeze(str(place), entries)
+        self.manifest = freeze(str(uri), entries)
 
     def prepare(self) -> frozenset[str]:
-        """The names that are whole already.
+        """Create and claim the directory; returns the names of the files that are already complete.
 
         Raises:
-            Refused: Another podferry is at work there, or it cannot be written.
+            Refused: Another podferry uses it, or it cannot be written.
         """
         try:
             self.root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             remedy = "Check the directory and its permissions"
-            raise Refused.of(f"{self.root} cannot be made", str(error), remedy) from error
+            raise Refused.of(f"{self.root} cannot be created", str(error), remedy) from error
         return self.claim(self.manifest)
 
 
 def committed_checksum(file: Entry) -> Checksum:
-    """What a file of such a manifest must add up to."""
+    """The checksum that a file of such a manifest must have."""
     return Checksum(ChecksumKind.XXH128, bytes.fromhex(file.tag))

@@ -49,7 +49,7 @@ async def test_commits_come_newest_first(three):
     assert await names(three) == ["e3", "e2", "e1"]
 
 
-async def test_damaged_ones_are_passed_over_and_told(three, rig):
+async def test_damaged_commits_are_skipped_and_logged(three, rig):
     rig.content.objects[KEY.format(3)] = b"{"
     rig.faults.append(Fault("read", "*2.json", corrupt=2, times=READ_ATTEMPTS))
     with capture_logs() as logs:
@@ -57,30 +57,30 @@ async def test_damaged_ones_are_passed_over_and_told(three, rig):
     assert [(log["log_level"], log["sequence"]) for log in logs] == [("warning", 3), ("warning", 2)]
 
 
-async def test_one_bad_answer_hides_no_commit(three, rig):
+async def test_one_bad_response_hides_no_commit(three, rig):
     rig.faults.append(Fault("read", "*3.json", corrupt=2, times=READ_ATTEMPTS - 1))
     assert (await names(three))[0] == "e3"
 
 
-async def test_a_copy_of_another_place_is_corrupt(three, rig):
+async def test_a_copy_of_another_commit_is_corrupt(three, rig):
     rig.content.objects[KEY.format(4)] = rig.content.objects[KEY.format(3)]
     with pytest.raises(Corrupt, match="a copy of another commit"):
         await three.read(4)
 
 
-async def test_what_a_later_podferry_wrote_is_not_passed_over(three, rig):
+async def test_a_commit_of_a_later_podferry_is_not_skipped(three, rig):
     rig.content.objects[KEY.format(4)] = b'{"format": 2}'
     with pytest.raises(FormatTooNew):
         await names(three)
 
 
-async def test_a_store_that_does_not_answer_is_not_damage(three, rig):
+async def test_an_unreachable_store_is_not_damage(three, rig):
     rig.faults.append(Fault("read", error=Unavailable.of("no route")))
     with pytest.raises(Unavailable):
         await names(three)
 
 
-async def test_flaws_are_what_is_missing_or_of_another_size(three, rig):
+async def test_missing_objects_are_absent_or_of_another_size(three, rig):
     commit = await three.read(1)
     assert await three.missing_objects(commit) == []
     files = (commit.files[0], CommittedFile("v", "e1-00/v", 1, "0" * 64))
@@ -89,14 +89,14 @@ async def test_flaws_are_what_is_missing_or_of_another_size(three, rig):
     assert [problem.what for problem in found] == ["w has the wrong size", "v is missing"]
 
 
-async def test_gaps_are_passed_without_a_word(three, rig):
+async def test_gaps_are_skipped_silently(three, rig):
     del rig.content.objects[KEY.format(2)]
     with capture_logs() as logs:
         assert await names(three) == ["e3", "e1"]
     assert logs == []
 
 
-async def test_files_of_several_ranks_are_told_apart(three, rig):
+async def test_files_of_several_ranks_are_distinguished(three, rig):
     commit = await three.read(1)
     files = tuple(CommittedFile("w", f"part-{rank}/w", 1, str(rank) * 32, rank) for rank in (0, 1))
     rig.content.objects["base/run/part-0/w"] = b"1"

@@ -29,15 +29,15 @@ async def put(committer, number, content=b"1", **order):
 
 def ranked(rig, writer, rank):
     """A committer of a rank."""
-    author = AgentIdentity(writer, rank=rank)
-    return Committer(CommitReader(LineageStore(rig.store, "run")), author, lambda: datetime.now(UTC))
+    identity = AgentIdentity(writer, rank=rank)
+    return Committer(CommitReader(LineageStore(rig.store, "run")), identity, lambda: datetime.now(UTC))
 
 
 def numbers(rig):
     return [(commit.sequence, commit.name) for commit in rig.store.commits()]
 
 
-async def test_numbers_have_no_gaps_and_go_on_after_a_restart(rig):
+async def test_numbers_have_no_gaps_and_continue_after_a_restart(rig):
     committer = rig.committer()
     assert [(await put(committer, n)).sequence for n in (1, 2)] == [1, 2]
     assert (await put(rig.committer("two"), 3)).sequence == 3
@@ -48,14 +48,14 @@ async def test_latest_is_a_copy_of_the_newest_commit(rig):
     assert decode_commit(rig.content.objects["base/run/.podferry/latest.json"], "x") == commit
 
 
-async def test_a_hint_that_cannot_be_written_is_no_failure(rig):
+async def test_a_latest_copy_that_cannot_be_written_is_not_a_failure(rig):
     rig.faults.append(Fault("write", "*/latest.json", error=AccessDenied.of("no")))
     with capture_logs() as logs:
         assert (await put(rig.committer(), 1)).sequence == 1
     assert "latest.json" in logs[-1]["event"]
 
 
-async def test_two_writers_that_race_share_the_numbers(rig):
+async def test_two_agents_that_race_share_the_numbers(rig):
     writers = [ranked(rig, f"w{n}", n) for n in range(4)]
     turns = [put(writer, 10 * n + turn) for turn in range(3) for n, writer in enumerate(writers)]
     found = await asyncio.gather(*turns)
@@ -79,7 +79,7 @@ async def test_a_lost_answer_makes_one_commit(rig, failures):
     assert (await put(committer, 2)).sequence == 2
 
 
-async def test_a_number_that_holds_no_commit_is_left_alone(rig):
+async def test_a_number_without_a_readable_commit_is_left_alone(rig):
     committer = rig.committer()
     await put(committer, 1)
     key = "base/run/.podferry/commits/000000000002.json"
@@ -89,7 +89,7 @@ async def test_a_number_that_holds_no_commit_is_left_alone(rig):
     assert rig.content.objects[key] == b"somebody's note"
 
 
-async def test_where_creating_is_not_atomic_the_commit_is_read_back(rig, monkeypatch):
+async def test_without_atomic_creation_the_commit_is_read_back(rig, monkeypatch):
     monkeypatch.setattr(type(rig.store), "exclusive_create", False)
     first, second = ranked(rig, "one", 0), ranked(rig, "two", 1)
     await put(first, 1)
@@ -107,14 +107,14 @@ async def test_where_creating_is_not_atomic_the_commit_is_read_back(rig, monkeyp
     assert (await put(first, 3)).sequence == 4
 
 
-async def test_a_refusal_is_not_tried_again(rig):
+async def test_a_refusal_is_not_retried(rig):
     rig.faults.append(Fault("write", COMMITS, times=9, error=AccessDenied.of("no")))
     with pytest.raises(AccessDenied):
         await put(rig.committer(), 1)
     assert sum("/commits/" in name for call, name in rig.content.calls if call == "write") == 1
 
 
-async def test_announcing_finds_out_whether_writing_works(rig):
+async def test_announcing_shows_whether_writes_work(rig):
     committer = rig.committer("me")
     rig.faults.append(Fault("write", error=AccessDenied.of("no")))
     with pytest.raises(AccessDenied):
@@ -132,7 +132,7 @@ async def test_the_same_content_is_found_among_earlier_commits(rig):
     assert await rig.committer("two").earlier("e9", "e9-00") is None
 
 
-async def test_a_commit_whose_data_has_gone_does_not_count(rig):
+async def test_a_commit_whose_data_was_removed_does_not_count(rig):
     commit = await put(rig.committer(), 1)
     rig.content.objects.pop(f"base/run/{commit.checkpoint}/w")
     assert await rig.committer("two").earlier(commit.name, commit.checkpoint) is None
@@ -140,12 +140,12 @@ async def test_a_commit_whose_data_has_gone_does_not_count(rig):
         await rig.store.read(f"run/{commit.checkpoint}/w")
 
 
-async def test_a_commit_says_whose_it_is(rig):
+async def test_a_commit_names_its_agent_and_rank(rig):
     commit = await put(ranked(rig, "one", 3), 1)
     assert (commit.agent_id, commit.rank, commit.reserved) == ("one", 3, 0)
 
 
-async def test_older_checkpoints_go_into_the_room_of_the_newest(rig):
+async def test_older_checkpoints_take_the_numbers_reserved_by_the_newest(rig):
     committer = rig.committer()
     await put(committer, 1)
     newest = await put(committer, 4, reserve=2)
@@ -159,18 +159,18 @@ async def test_older_checkpoints_go_into_the_room_of_the_newest(rig):
     assert (await put(committer, 5)).sequence == 5
 
 
-async def test_room_may_be_asked_for_below_the_same_commit_again(rig):
+async def test_numbers_can_be_reserved_below_the_same_commit_again(rig):
     committer = rig.committer()
     newest = await put(committer, 4, reserve=2)
     assert [(await put(committer, n, below=newest.sequence)).sequence for n in (3, 2)] == [2, 1]
 
 
-async def test_room_is_still_known_after_a_restart(rig):
+async def test_reserved_numbers_are_known_after_a_restart(rig):
     newest = await put(rig.committer(), 2, reserve=1)
     assert (await put(rig.committer(), 1, below=newest.sequence)).sequence == 1
 
 
-async def test_there_is_no_room_below_a_commit_that_left_none(rig):
+async def test_no_number_is_free_below_a_commit_that_reserved_none(rig):
     committer = rig.committer()
     await put(committer, 1)
     newest = await put(committer, 3)
@@ -180,7 +180,7 @@ async def test_there_is_no_room_below_a_commit_that_left_none(rig):
 
 
 @pytest.mark.parametrize("order", [{"reserve": 2}, {"below": 4}])
-async def test_a_lost_answer_makes_one_commit_whatever_its_place(rig, order):
+async def test_a_lost_answer_makes_one_commit_with_reserved_numbers_too(rig, order):
     committer = rig.committer()
     await put(committer, 1)
     if "below" in order:
@@ -191,7 +191,7 @@ async def test_a_lost_answer_makes_one_commit_whatever_its_place(rig, order):
     assert commit in rig.store.commits()
 
 
-async def test_a_commit_whose_answer_was_lost_keeps_its_place_among_later_ones(rig):
+async def test_a_commit_whose_answer_was_lost_keeps_its_number(rig):
     committer = rig.committer()
     await put(committer, 1)
     rig.faults.append(Fault("write", COMMITS, error=LOST, after=True))
@@ -203,7 +203,7 @@ async def test_a_commit_whose_answer_was_lost_keeps_its_place_among_later_ones(r
     assert numbers(rig) == [(1, "e1"), (2, "e2"), (3, "e3")]
 
 
-async def test_the_later_of_two_writers_takes_over_for_good(rig):
+async def test_the_later_of_two_agents_takes_over_for_good(rig):
     old, new = rig.committer("old"), rig.committer("new")
     await put(old, 1)
     await put(new, 2)
@@ -217,20 +217,20 @@ async def test_the_later_of_two_writers_takes_over_for_good(rig):
     assert (await put(new, 4)).sequence == 3
 
 
-async def test_a_writer_that_was_fenced_stays_so_in_a_new_worker(rig):
+async def test_a_fenced_agent_stays_fenced_in_a_new_worker(rig):
     await put(rig.committer("old"), 1)
     await put(rig.committer("new"), 2)
     with pytest.raises(Fenced):
         await rig.committer("old").commit("e3", "e3-31", ())
 
 
-async def test_a_new_worker_of_the_same_pod_goes_on(rig):
+async def test_a_new_worker_of_the_same_pod_continues(rig):
     await put(rig.committer("before"), 1)
     for number in (2, 3, 4):
         assert (await put(rig.committer("same"), number)).sequence == number
 
 
-async def test_who_has_not_committed_is_not_fenced(rig):
+async def test_an_agent_that_has_not_committed_is_not_fenced(rig):
     waiting, other = rig.committer("waiting"), rig.committer("other")
     rig.faults.append(Fault("write", COMMITS, times=3, error=LOST))
     with pytest.raises(Unavailable):
@@ -263,7 +263,7 @@ async def overtake(rig, monkeypatch, committer, number, other, other_number, **o
     return await put(committer, number, **order)
 
 
-async def test_a_take_over_at_the_same_moment_is_noticed_by_the_number(rig, monkeypatch):
+async def test_a_simultaneous_takeover_is_noticed_by_the_number(rig, monkeypatch):
     old, new = rig.committer("old"), rig.committer("new")
     await put(old, 1)
     with pytest.raises(Fenced):
@@ -272,7 +272,9 @@ async def test_a_take_over_at_the_same_moment_is_noticed_by_the_number(rig, monk
 
 
 @pytest.mark.parametrize("had_committed", [True, False])
-async def test_who_leaves_room_gives_way_to_a_commit_that_came_into_it(rig, monkeypatch, had_committed):
+async def test_an_agent_that_reserves_numbers_gives_way_to_a_commit_among_them(
+    rig, monkeypatch, had_committed
+):
     old, new = rig.committer("old"), rig.committer("new")
     if had_committed:
         await put(old, 1)
@@ -285,7 +287,7 @@ async def test_who_leaves_room_gives_way_to_a_commit_that_came_into_it(rig, monk
     assert (await put(rig.committer("new"), 7)).sequence == newest.sequence + 2
 
 
-async def test_of_two_that_drain_at_the_same_moment_one_gives_way(rig, monkeypatch):
+async def test_of_two_simultaneous_drains_one_gives_way(rig, monkeypatch):
     one, two = rig.committer("one"), rig.committer("two")
     write = rig.store.write
 
@@ -302,7 +304,7 @@ async def test_of_two_that_drain_at_the_same_moment_one_gives_way(rig, monkeypat
     await put(two, 6)
 
 
-async def test_where_creating_is_not_atomic_who_was_replaced_finds_out(rig, monkeypatch):
+async def test_without_atomic_creation_a_replaced_agent_finds_out(rig, monkeypatch):
     monkeypatch.setattr(type(rig.store), "exclusive_create", False)
     old, new = rig.committer("old"), rig.committer("new")
     await put(old, 1)
@@ -314,7 +316,7 @@ async def test_where_creating_is_not_atomic_who_was_replaced_finds_out(rig, monk
         await put(old, 3)
 
 
-async def test_what_is_asked_before_each_try_can_refuse(rig, monkeypatch):
+async def test_the_check_before_each_try_can_refuse(rig, monkeypatch):
     asked = []
 
     async def check():
@@ -329,7 +331,7 @@ async def test_what_is_asked_before_each_try_can_refuse(rig, monkeypatch):
     assert numbers(rig) == [(1, "e2")]
 
 
-async def test_only_what_is_new_is_read(rig):
+async def test_only_new_commits_are_read(rig):
     for number in range(1, 9):
         await put(ranked(rig, f"w{number}", number), number)
     committer = ranked(rig, "late", 0)

@@ -68,7 +68,7 @@ class Place:
         self.objects[f"base/run/{commit_name(sequence)}"] = encode_commit(made)
         return made
 
-    def remover(self):
+    def collector(self):
         return GarbageCollector(self.reader)
 
     @property
@@ -101,18 +101,18 @@ def place():
     return made
 
 
-async def test_the_oldest_go_and_what_is_referenced_stays(place):
-    gone = await place.remover().remove(2)
+async def test_the_oldest_are_removed_and_referenced_data_stays(place):
+    gone = await place.collector().remove(2)
     assert ([one.sequence for one in gone.commits], gone.objects) == ([1, 2], {"a/w": 3, "b/w": 3})
     assert place.sequences == [3, 4]
     assert place.data == {"a/frozen", "c/w", "d/w"}
-    assert (await place.remover().remove(1)).objects == {"a/frozen": 8, "c/w": 3}
+    assert (await place.collector().remove(1)).objects == {"a/frozen": 8, "c/w": 3}
     assert place.data == {"d/w"}
     assert place.names == {"d/w", commit_name(4)}
 
 
-async def test_every_commit_goes_before_any_data(place):
-    await place.remover().remove(1)
+async def test_every_commit_is_deleted_before_any_data(place):
+    await place.collector().remove(1)
     order = ["/commits/" in name for name in place.deleted() if "/removing/" not in name]
     assert order == sorted(order, reverse=True)
     commits = [name for name in place.deleted() if "/commits/" in name]
@@ -121,28 +121,28 @@ async def test_every_commit_goes_before_any_data(place):
 
 async def test_a_plan_changes_nothing(place):
     before = dict(place.objects)
-    assert [one.sequence for one in (await place.remover().plan(1)).commits] == [1, 2, 3]
+    assert [one.sequence for one in (await place.collector().plan(1)).commits] == [1, 2, 3]
     assert before == place.objects
 
 
-async def test_nothing_is_written_where_nothing_goes(place):
-    await place.remover().remove(4)
+async def test_nothing_is_written_if_nothing_is_removed(place):
+    await place.collector().remove(4)
     assert {call for call, _ in place.store.content.calls} == {"children", "read"}
 
 
 @pytest.mark.parametrize("keep", [1, 2])
-async def test_the_newest_whole_one_stays_where_newer_ones_are_damaged(place, keep):
+async def test_the_newest_complete_commit_stays_if_newer_ones_are_damaged(place, keep):
     place.objects.pop("base/run/d/w")
     place.objects["base/run/c/w"] = b"longer than it was"
-    await place.remover().remove(keep)
+    await place.collector().remove(keep)
     assert place.sequences == ([2, 3, 4] if keep == 1 else [1, 2, 3, 4])
 
 
 async def test_data_that_vanishes_between_two_removals_is_noticed(place):
-    remover = place.remover()
-    await remover.remove(3)
+    collector = place.collector()
+    await collector.remove(3)
     place.objects.pop("base/run/d/w")
-    await remover.remove(1)
+    await collector.remove(1)
     assert place.sequences == [3, 4]
 
 
@@ -153,14 +153,14 @@ async def test_a_commit_that_cannot_be_read_may_list_anything(place, text, error
     place.objects[f"base/run/{commit_name(2)}"] = text
     before = dict(place.objects)
     with pytest.raises(error):
-        await place.remover().remove(1)
+        await place.collector().remove(1)
     assert place.objects == before
 
 
-async def test_one_that_comes_between_commits_and_data_keeps_all_data(place):
+async def test_a_commit_created_between_commits_and_data_keeps_all_data(place):
     wait = asyncio.Event()
     place.faults.append(Fault("children", "*/commits", wait=wait, skip=2))
-    task = asyncio.create_task(place.remover().remove(1))
+    task = asyncio.create_task(place.collector().remove(1))
     async with asyncio.timeout(5):
         while place.sequences != [4]:  # noqa: ASYNC110 - of a dictionary
             await asyncio.sleep(0)
@@ -170,25 +170,25 @@ async def test_one_that_comes_between_commits_and_data_keeps_all_data(place):
         await task
     assert place.data == {"a/w", "a/frozen", "b/w", "c/w", "d/w"}
     del place.objects[f"base/run/{commit_name(5)}"]
-    assert set(await place.remover().finish()) == {"a/w", "a/frozen", "b/w", "c/w"}
+    assert set(await place.collector().finish()) == {"a/w", "a/frozen", "b/w", "c/w"}
     assert place.data == {"d/w"}
 
 
-async def test_what_a_part_names_stays(place):
+async def test_data_named_by_a_part_stays(place):
     place.objects["base/run/.podferry/parts/s5/0.json"] = part("a/frozen", "b/w")
-    assert (await place.remover().remove(1)).objects == {"a/w": 3, "c/w": 3}
+    assert (await place.collector().remove(1)).objects == {"a/w": 3, "c/w": 3}
     assert place.data == {"a/frozen", "b/w", "d/w"}
     place.objects["base/run/.podferry/parts/s5/0.json"] = b"{"
     place.put(5, "e/w")
     with pytest.raises(Corrupt, match="is not a valid rank part"):
-        await place.remover().remove(1)
+        await place.collector().remove(1)
     assert place.data == {"a/frozen", "b/w", "d/w", "e/w"}
 
 
-async def test_parts_are_looked_at_before_commits(place):
+async def test_parts_are_read_before_commits(place):
     """A commit that takes the place of its parts between the two looks is seen as the one or the other."""
     place.objects["base/run/.podferry/parts/s5/0.json"] = part("a/frozen")
-    remover, entries = place.remover(), place.store.entries
+    collector, entries = place.collector(), place.store.entries
 
     async def replaced(prefix=""):
         async for entry in entries(prefix):
@@ -197,15 +197,15 @@ async def test_parts_are_looked_at_before_commits(place):
             yield entry
 
     place.store.entries = replaced
-    await remover.remove(1)
+    await collector.remove(1)
     assert place.data == {"a/frozen", "d/w", "e/w"}
 
 
-async def test_a_list_of_what_is_not_there_comes_to_an_end(place):
+async def test_listing_missing_commits_gives_up(place):
     place.faults.append(Fault("read", "*/commits/*1.json", times=MAX_LISTINGS, error=NotFound.of("no")))
     with pytest.raises(Unavailable, match="listed but do not exist"):
-        await place.remover().remove(1)
-    await place.remover().remove(1)
+        await place.collector().remove(1)
+    await place.collector().remove(1)
     assert place.sequences == [4]
 
 
@@ -215,10 +215,10 @@ KILLS = [(call, skip, after) for call, skip in CALLS for after in (False, True)]
 
 
 @pytest.mark.parametrize(("call", "skip", "after"), KILLS)
-async def test_a_kill_leaves_whole_commits_and_the_next_one_clears_up(place, call, skip, after):
+async def test_a_kill_leaves_complete_commits_and_the_next_run_cleans_up(place, call, skip, after):
     place.faults.append(Fault(call, skip=skip, error=Death(), after=after))
     try:
-        await place.remover().remove(1)
+        await place.collector().remove(1)
     except Death:
         pass
     else:
@@ -234,7 +234,7 @@ async def test_a_kill_leaves_whole_commits_and_the_next_one_clears_up(place, cal
 
 @pytest.mark.parametrize("error", [LOST, AccessDenied.of("no")], ids=["temporary", "permanent"])
 @pytest.mark.parametrize(("call", "skip", "after"), KILLS)
-async def test_a_failure_is_told_and_made_up_for_after_the_next_commit(place, call, skip, after, error):
+async def test_a_failure_is_logged_and_repaired_after_the_next_commit(place, call, skip, after, error):
     place.faults.append(Fault(call, skip=skip, error=error, after=after))
     retention = Retention(place.reader, 1)
     with capture_logs() as logs:
@@ -247,18 +247,18 @@ async def test_a_failure_is_told_and_made_up_for_after_the_next_commit(place, ca
     assert (place.sequences, place.data) == ([6], {"f/w"})
 
 
-async def test_what_has_gone_may_be_uploaded_again_although_the_answer_was_lost(place):
+async def test_removed_data_may_be_uploaded_again_after_a_lost_answer(place):
     place.faults.append(Fault("delete", "*/removing/*", error=LOST, after=True))
-    remover = place.remover()
+    collector = place.collector()
     with pytest.raises(Unavailable):
-        await remover.remove(1)
+        await collector.remove(1)
     place.objects["base/run/a/w"] = b"on its way to a commit"
     place.put(5, "e/w")
-    await remover.remove(1)
+    await collector.remove(1)
     assert place.data == {"a/w", "e/w"}
 
 
-async def test_what_was_resumed_from_stays(place):
+async def test_the_checkpoint_resumed_from_stays(place):
     retention = Retention(place.reader, 1, {"s2-00"})
     with capture_logs() as logs:
         await retention.after_commit(place.put(5, "e/w"))
@@ -266,17 +266,17 @@ async def test_what_was_resumed_from_stays(place):
     assert logs[-1]["names"] == ["s1", "s3", "s4"]
 
 
-async def test_only_what_was_settled_is_finished(place):
+async def test_only_settled_removals_are_finished(place):
     record = Tombstone(1, "dead", {"x/planned": 1}, {"x/settled": 1, "d/w": 3, "x/gone": 1})
     place.objects[f"base/run/{tombstone_name('dead')}"] = encode_tombstone(record)
     place.objects.update({"base/run/x/planned": b"1", "base/run/x/settled": b"1"})
-    assert await place.remover().unfinished() == {"x/settled": 1}
-    assert await place.remover().finish() == {"x/settled": 1}
+    assert await place.collector().unfinished() == {"x/settled": 1}
+    assert await place.collector().finish() == {"x/settled": 1}
     assert place.data == {"a/w", "a/frozen", "b/w", "c/w", "d/w", "x/planned"}
     assert await names_being_removed(place.reader.store) == {"x/planned", "x/settled", "x/gone", "d/w"}
 
 
-async def test_a_record_that_ends_while_it_is_read_is_none(place):
+async def test_a_tombstone_deleted_while_it_is_read_is_ignored(place):
     place.objects[f"base/run/{tombstone_name('one')}"] = encode_tombstone(Tombstone(1, "one", {}, {}))
     place.faults.append(Fault("read", error=NotFound.of("no")))
     assert await read_tombstones(place.reader.store) == []
@@ -325,7 +325,7 @@ async def upload(place, writer, name, files):
     sums = {one: xxhash.xxh3_128_hexdigest(data) for one, data in files.items()}
     folder = f"{name}-{'-'.join(sums[one][:4] for one in sorted(sums))}"
     for turn in range(50):
-        commits = await place.remover().commits()
+        commits = await place.collector().commits()
         if any(commit.checkpoint.startswith(folder) for commit in commits):
             return
         taken = await names_being_removed(place.reader.store)
@@ -359,9 +359,9 @@ async def writing(place, writer, contents):
 async def removing(place, name, keeps):
     ACTOR.set(name)
     for keep in keeps:
-        remover = place.remover()
-        await remover.remove(keep)
-        await remover.finish()
+        collector = place.collector()
+        await collector.remove(keep)
+        await collector.finish()
 
 
 def check(place, newest):
@@ -397,11 +397,11 @@ async def advance(place, actor, calls, newest=0):
     return newest
 
 
-@pytest.mark.parametrize("other", [False, True], ids=["one remover", "two removers"])
+@pytest.mark.parametrize("other", [False, True], ids=["one collector", "two collectors"])
 @pytest.mark.parametrize("stall", range(14))
 @pytest.mark.parametrize("again", [0, 1], ids=["all the same", "one file the same"])
-async def test_content_that_comes_again_is_safe_from_a_remover_that_stalls(stall, other, again):
-    """The remover stalls after each of its calls, and goes on after each of the uploader's."""
+async def test_content_uploaded_again_is_safe_from_a_stalled_collector(stall, other, again):
+    """The collector stalls after each of its calls, and goes on after each of the uploader's."""
     for pause in range(12):
         place = Place(StagedStore(parse_uri("memory://remote/base"), Stage()))
         for content in (0, 2):
@@ -409,7 +409,7 @@ async def test_content_that_comes_again_is_safe_from_a_remover_that_stalls(stall
         late = asyncio.create_task(removing(place, "late", [1]))
         await advance(place, "late", stall)
         if other:
-            await place.remover().remove(1)
+            await place.collector().remove(1)
         writer = asyncio.create_task(writing(place, "w1", [again]))
         newest = await advance(place, "w1", pause, 2)
         newest = await advance(place, "late", MANY, newest)
@@ -417,12 +417,12 @@ async def test_content_that_comes_again_is_safe_from_a_remover_that_stalls(stall
         await asyncio.gather(late, writer)
 
 
-async def play(writers, removers, schedule):
+async def play(writers, collectors, schedule):
     """Run all at once by a schedule of (whose turn, for how many calls); none is a kill. Then all end."""
     stage = Stage()
     place = Place(StagedStore(parse_uri("memory://remote/base"), stage))
     tasks = {f"w{n}": asyncio.create_task(writing(place, f"w{n}", one)) for n, one in enumerate(writers)}
-    tasks |= {f"r{n}": asyncio.create_task(removing(place, f"r{n}", one)) for n, one in enumerate(removers)}
+    tasks |= {f"r{n}": asyncio.create_task(removing(place, f"r{n}", one)) for n, one in enumerate(collectors)}
     steps, newest = iter(schedule), 0
     await quiet()
     while stage.waiting:
@@ -450,12 +450,12 @@ REMOVALS = st.lists(st.integers(1, 2), min_size=1, max_size=3)
     st.lists(REMOVALS, min_size=1, max_size=2),
     st.lists(STEPS, max_size=40),
 )
-def test_in_every_order_of_calls_each_commit_is_whole(writers, removers, schedule):
+def test_in_every_order_of_calls_each_commit_is_complete(writers, collectors, schedule):
     async def run():
-        place, killed = await play(writers, removers, schedule)
+        place, killed = await play(writers, collectors, schedule)
         newest = check(place, 0)
-        await place.remover().remove(1)
-        await place.remover().finish()
+        await place.collector().remove(1)
+        await place.collector().finish()
         assert check(place, newest) == newest
         if not any(actor.startswith("w") for actor in killed):
             listed = {file.object for commit in place.commits() for file in commit.files}

@@ -42,12 +42,12 @@ def ticks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return waited
 
 
-async def test_without_notes_nobody_is_waited_for(store: MemoryStore, ticks: list[float]) -> None:
+async def test_without_notes_there_is_no_wait(store: MemoryStore, ticks: list[float]) -> None:
     await notes(store, "new").wait()
     assert ticks == []
 
 
-async def test_one_that_drains_is_waited_for_until_it_ends(store: MemoryStore) -> None:
+async def test_a_draining_agent_is_waited_for_until_it_ends(store: MemoryStore) -> None:
     old = notes(store, "old")
     await old.write_note(DrainPhase.DRAINING, 30.0)
     waiting = asyncio.create_task(notes(store, "new").wait())
@@ -58,7 +58,7 @@ async def test_one_that_drains_is_waited_for_until_it_ends(store: MemoryStore) -
     assert decode_note(store.content.objects[OLD], OLD).phase is DrainPhase.ENDED
 
 
-async def test_one_that_was_killed_is_waited_for_no_longer_than_it_said(
+async def test_a_killed_agent_is_waited_for_only_as_long_as_its_note_says(
     store: MemoryStore, ticks: list[float]
 ) -> None:
     await notes(store, "old").write_note(DrainPhase.DRAINING, 7.0)
@@ -76,7 +76,7 @@ async def test_an_agent_does_not_wait_for_itself(store: MemoryStore, ticks: list
     assert ticks == []
 
 
-async def test_what_did_not_become_durable_stays_written_down(store: MemoryStore) -> None:
+async def test_pending_checkpoints_stay_in_the_note(store: MemoryStore) -> None:
     problem = Problem("the time was used up", "5 s", "Raise it")
     await notes(store, "old").write_note(DrainPhase.ENDED, pending=("step-2",), problems=(problem,))
     note = decode_note(store.content.objects[OLD], OLD)
@@ -86,13 +86,13 @@ async def test_what_did_not_become_durable_stays_written_down(store: MemoryStore
     assert any(line.get("checkpoints") == ("step-2",) for line in logs)
 
 
-async def test_a_note_that_cannot_be_read_is_passed_over(store: MemoryStore, ticks: list[float]) -> None:
+async def test_a_note_that_cannot_be_read_is_skipped(store: MemoryStore, ticks: list[float]) -> None:
     store.content.objects[OLD] = b"{"
     await notes(store, "new").wait()
     assert ticks == []
 
 
-async def test_a_store_that_fails_does_not_end_the_end(store: MemoryStore) -> None:
+async def test_a_failing_store_does_not_stop_the_shutdown(store: MemoryStore) -> None:
     store.content.faults.append(Fault("write", "*", error=Unavailable.of("down")))
     with capture_logs() as logs:
         await notes(store, "old").write_note(DrainPhase.DRAINING, 5.0)

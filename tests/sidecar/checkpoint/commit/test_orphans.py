@@ -49,7 +49,7 @@ def objects():
 
 
 @pytest.fixture
-def remover(objects):
+def collector(objects):
     content = Content()
     content.objects = objects
     return GarbageCollector(
@@ -65,10 +65,10 @@ def names(objects):
     return {key.removeprefix("base/run/") for key in objects if key.startswith("base/run/")}
 
 
-async def test_what_no_commit_lists_is_left_over(remover, objects):
+async def test_orphans_are_what_no_commit_lists(collector, objects):
     end(objects, "me")
     end(objects, "other")
-    found = await find_orphans(remover)
+    found = await find_orphans(collector)
     assert found.data == {"a-00/half": 2, "b-00/w": 3}
     assert set(found.records) == {
         ".podferry/parts/b/0.json",
@@ -79,17 +79,17 @@ async def test_what_no_commit_lists_is_left_over(remover, objects):
     }
 
 
-def test_a_lineage_in_a_folder_is_left_alone():
+def test_a_nested_lineage_is_left_alone():
     inner = {"team/b/w": 1, "team/.podferry/writer.json": 1, "team/.podferry/ranks/0-x": 1}
     assert plan_orphans({**inner, "teams/w": 2, "team": 3}, set()).data == {"teams/w": 2, "team": 3}
     assert plan_orphans(inner, set()).records == {}
 
 
-async def test_nothing_goes_while_an_agent_may_be_at_work(remover, objects):
+async def test_nothing_is_removed_while_an_agent_may_be_active(collector, objects):
     end(objects, "me", DrainPhase.DRAINING)
     before = dict(objects)
     with pytest.raises(Refused) as told:
-        await remove_orphans(remover, force=False)
+        await remove_orphans(collector, force=False)
     assert [problem.measured for problem in told.value.problems] == [
         "me, since 2026-01-01T00:00:00Z, has left no note that it ended",
         "other, which has committed, has left no note that it ended",
@@ -98,21 +98,21 @@ async def test_nothing_goes_while_an_agent_may_be_at_work(remover, objects):
 
 
 @pytest.mark.parametrize("force", [False, True])
-async def test_it_goes_where_all_have_ended_or_with_force(remover, objects, force):
+async def test_orphans_are_removed_if_all_agents_have_ended_or_with_force(collector, objects, force):
     if not force:
         end(objects, "me")
         end(objects, "other")
-    gone = await remove_orphans(remover, force=force)
+    gone = await remove_orphans(collector, force=force)
     assert gone.data == {"a-00/half": 2, "b-00/w": 3}
     assert names(objects) == KEPT | ({note_name("me")} if not force else set())
-    assert await active_agents(remover.store) == [] or force
+    assert await active_agents(collector.store) == [] or force
     assert objects["base/runs/x"] == b"another's"
 
 
-async def test_an_agent_that_starts_meanwhile_is_seen_or_sees_the_record(remover, objects):
+async def test_an_agent_that_starts_during_the_removal_is_seen_or_sees_the_tombstone(collector, objects):
     end(objects, "me")
     end(objects, "other")
-    store = remover.store.destination
+    store = collector.store.destination
     write = store.write
 
     async def started(name, body, mode):
@@ -121,40 +121,40 @@ async def test_an_agent_that_starts_meanwhile_is_seen_or_sees_the_record(remover
 
     store.write = started
     with pytest.raises(Refused, match="new, rank 0"):
-        await remove_orphans(remover, force=False)
+        await remove_orphans(collector, force=False)
     assert {"a-00/half", "b-00/w", ".podferry/parts/b/0.json"} <= names(objects)
 
 
-async def test_a_commit_that_cannot_be_read_may_list_anything(remover, objects):
+async def test_a_commit_that_cannot_be_read_may_list_anything(collector, objects):
     objects[f"base/run/{COMMIT}"] = b"{"
     before = dict(objects)
     with pytest.raises(Corrupt):
-        await remove_orphans(remover, force=True)
+        await remove_orphans(collector, force=True)
     assert objects == before
 
 
-async def test_an_announcement_that_cannot_be_read_is_told(remover, objects):
+async def test_an_announcement_that_cannot_be_read_is_reported(collector, objects):
     objects["base/run/.podferry/writer.json"] = b"{"
     with pytest.raises(Corrupt, match="is not an announcement"):
-        await active_agents(remover.store)
+        await active_agents(collector.store)
 
 
 @pytest.mark.parametrize("skip", range(7))
 @pytest.mark.parametrize("call", ["write", "delete"])
-async def test_a_kill_leaves_what_the_next_one_removes(remover, objects, call, skip):
-    remover.store.destination.faults.append(Fault(call, skip=skip, error=Death()))
+async def test_a_kill_leaves_what_the_next_run_removes(collector, objects, call, skip):
+    collector.store.destination.faults.append(Fault(call, skip=skip, error=Death()))
     try:
-        await remove_orphans(remover, force=True)
+        await remove_orphans(collector, force=True)
     except Death:
         assert names(objects) >= KEPT
     else:
         assert (call, skip >= 2) == ("write", True)
-    await remove_orphans(GarbageCollector(CommitReader(remover.store)), force=True)
+    await remove_orphans(GarbageCollector(CommitReader(collector.store)), force=True)
     assert names(objects) == KEPT
 
 
-async def test_parts_go_before_the_announcements_that_they_were_written_under(remover, objects):
-    await remove_orphans(remover, force=True)
-    gone = [name for call, name in remover.store.destination.content.calls if call == "delete"]
+async def test_parts_are_removed_before_their_announcements(collector, objects):
+    await remove_orphans(collector, force=True)
+    gone = [name for call, name in collector.store.destination.content.calls if call == "delete"]
     part, rank = (gone.index(f"run/.podferry/{name}") for name in ("parts/b/0.json", "ranks/0-me"))
     assert part < rank

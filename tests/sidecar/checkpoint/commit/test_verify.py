@@ -52,21 +52,21 @@ def committed(name):
     return CommittedFile(name, f"e-1/{name}", len(FILES[name]), xxhash.xxh3_128_hexdigest(FILES[name]))
 
 
-async def flaws(store, examiner):
+async def flaws(store, verifier):
     found = await asyncio.gather(
-        *(examiner.find_damage(LineageStore(store, "run"), committed(name)) for name in FILES)
+        *(verifier.find_damage(LineageStore(store, "run"), committed(name)) for name in FILES)
     )
     return {name: flaw.what for name, flaw in zip(FILES, found, strict=True) if flaw}
 
 
-async def test_whole_files_have_no_flaw_and_one_bound(store):
+async def test_intact_files_are_not_damaged_and_share_one_limit(store):
     came, counting = [], Counting(store.uri, store.content)
     assert await flaws(counting, ContentVerifier(came.append, SMALL)) == {}
     assert 3 * RANGE < counting.most <= SMALL.buffer_bytes
     assert sum(came) == sum(map(len, FILES.values()))
 
 
-async def test_each_damage_is_told_and_the_others_are_examined(store):
+async def test_each_damage_is_reported_and_the_others_are_checked(store):
     objects = store.content.objects
     objects["base/run/e-1/one"] = b"2"
     del objects["base/run/e-1/many"]
@@ -81,7 +81,7 @@ async def test_each_damage_is_told_and_the_others_are_examined(store):
     }
 
 
-async def test_a_failure_gives_back_what_waits_behind_it(store):
+async def test_a_failure_releases_the_ranges_behind_it(store):
     """Else the files after it would have less in flight, and in the end nothing."""
 
     class Failing(Counting):
@@ -93,17 +93,17 @@ async def test_a_failure_gives_back_what_waits_behind_it(store):
             return await super().read(name, start, length, tag, size)
 
     failing = Failing(store.uri, store.content)
-    examiner, run = ContentVerifier(settings=SMALL), LineageStore(failing, "run")
+    verifier, run = ContentVerifier(settings=SMALL), LineageStore(failing, "run")
     for _ in range(3):
         with pytest.raises(Unavailable):
-            await examiner.find_damage(run, committed("more"))
+            await verifier.find_damage(run, committed("more"))
     failing.most = 0
     async with asyncio.timeout(10):
-        assert await examiner.find_damage(run, committed("many")) is None
+        assert await verifier.find_damage(run, committed("many")) is None
     assert failing.most == 4 * RANGE
 
 
-async def test_a_file_that_changes_meanwhile_is_told(store):
+async def test_a_file_that_changes_during_the_check_is_reported(store):
     class Changing(MemoryStore):
         async def read(self, name, start=0, length=None, tag="", size=None):
             self.content.objects[f"base/{name}"] = b"x" * len(self.content.objects[f"base/{name}"])
@@ -119,6 +119,6 @@ async def test_a_file_that_changes_meanwhile_is_told(store):
         )
 
 
-async def test_a_range_is_tried_again(store):
+async def test_a_range_is_retried(store):
     store.faults.append(Fault("read", "*many", skip=3, error=Unavailable.of("reset")))
     assert await flaws(store, ContentVerifier(settings=SMALL)) == {}

@@ -81,7 +81,7 @@ def parts(site):
     return sorted(key for key in site.content.objects if "/parts/" in key)
 
 
-async def test_a_step_is_real_when_all_parts_are_there(site):
+async def test_a_step_is_committed_once_all_parts_exist(site):
     one, two = await together(site)
     await offer(site, one, 100, "a")
     found, problems = await one.commit_complete()
@@ -100,7 +100,7 @@ async def test_a_step_is_real_when_all_parts_are_there(site):
     assert parts(site) == []
 
 
-async def test_ranks_that_settle_at_once_make_one_commit(site):
+async def test_ranks_that_commit_at_once_make_one_commit(site):
     gangs = await together(site, world=4)
     for gang in gangs:
         await offer(site, gang, 100, "a", ("shared", "s"), ("config", str(gang._rank)))
@@ -134,7 +134,7 @@ async def test_a_name_without_a_step_is_refused(site):
     assert parts(site) == []
 
 
-async def test_a_newer_step_gives_up_older_ones_by_name(site):
+async def test_a_newer_step_abandons_older_ones_by_name(site):
     one, two = await together(site)
     await offer(site, one, 90, "a")
     await offer(site, one, 100, "a")
@@ -160,7 +160,7 @@ async def test_complete_steps_are_committed_in_their_order(site):
     assert steps(site) == [90, 100]
 
 
-async def test_a_part_of_the_attempt_before_is_not_joined(site):
+async def test_a_part_of_the_previous_attempt_is_not_joined(site):
     one, _ = await together(site)
     await offer(site, one, 100, "a1")
     again = await join(site, 1, "w1-again")
@@ -175,7 +175,7 @@ async def test_a_part_of_the_attempt_before_is_not_joined(site):
     assert one.is_abandoned("step-100")
 
 
-async def test_a_part_has_the_generation_from_before_its_files_were_written(site):
+async def test_a_part_has_the_epoch_from_before_its_files_were_written(site):
     one, _ = await together(site)
     written = site.time
     site.time += 10
@@ -192,20 +192,20 @@ async def test_a_part_has_the_generation_from_before_its_files_were_written(site
     assert steps(site) == [110]
 
 
-async def test_files_from_before_the_agent_are_of_no_generation(site):
+async def test_files_older_than_the_agent_have_no_epoch(site):
     one, two = await together(site)
     for gang in (one, two):
         await offer(site, gang, 100, "a", when=BEFORE)
     assert [(await gang.commit_complete())[0] for gang in (one, two)] == [[], []]
 
 
-async def test_files_of_the_future_are_of_no_generation(site):
+async def test_files_of_the_future_have_no_epoch(site):
     for gang in await together(site):
         await offer(site, gang, 100, "a", when=site.time + 5)
         assert (await gang.commit_complete())[0] == []
 
 
-async def test_a_step_that_waits_while_the_worker_starts_again_is_not_lost(site):
+async def test_a_waiting_step_is_not_lost_if_the_worker_restarts(site):
     _, two = await together(site)
     written = site.time
     site.time += 10
@@ -214,7 +214,7 @@ async def test_a_step_that_waits_while_the_worker_starts_again_is_not_lost(site)
     assert len((await two.commit_complete())[0]) == 1
 
 
-async def test_a_clock_that_is_set_back_joins_nothing_that_does_not_belong_together(site):
+async def test_a_clock_that_is_set_back_joins_no_unrelated_parts(site):
     one, _ = await together(site)
     written = site.time
     await one.membership.refresh()
@@ -228,7 +228,7 @@ async def test_a_clock_that_is_set_back_joins_nothing_that_does_not_belong_toget
         assert [(await gang.commit_complete())[0] for gang in (one, again)] == [[], []]
 
 
-async def test_what_was_seen_outlives_the_worker(site):
+async def test_observed_epochs_survive_a_restart_of_the_worker(site):
     await together(site)
     written = site.time
     site.time += 10
@@ -241,7 +241,7 @@ async def test_what_was_seen_outlives_the_worker(site):
         assert (await gang.commit_complete())[0] == []
 
 
-async def test_parts_are_joined_only_while_their_generation_lasts(site, monkeypatch):
+async def test_parts_are_joined_only_in_their_own_epoch(site, monkeypatch):
     one, two = await together(site)
     await offer(site, one, 100, "a")
     await offer(site, two, 100, "b")
@@ -257,7 +257,7 @@ async def test_parts_are_joined_only_while_their_generation_lasts(site, monkeypa
     assert commits(site) == []
 
 
-async def test_a_trainer_that_begins_anew_under_its_agent_is_another_attempt(site):
+async def test_a_trainer_that_restarts_under_its_agent_is_another_attempt(site):
     one, two = await together(site)
     await offer(site, one, 100, "a1")
     site.time += 5
@@ -282,7 +282,7 @@ async def test_a_lower_step_that_is_saved_later_is_another_attempt(site):
     assert (await two.commit_complete())[0] == []
 
 
-async def test_a_drain_may_offer_older_steps_after_newer_ones(site):
+async def test_a_drain_may_publish_older_steps_after_newer_ones(site):
     one, two = await together(site)
     await offer(site, one, 100, "a", when=site.time)
     await offer(site, one, 90, "a", when=site.time - 5)
@@ -291,7 +291,7 @@ async def test_a_drain_may_offer_older_steps_after_newer_ones(site):
     assert steps(site) == [90]
 
 
-async def test_files_that_are_added_are_of_the_same_attempt(site):
+async def test_added_files_are_of_the_same_attempt(site):
     one, two = await together(site)
     await offer(site, one, 100, "a")
     site.time += 5
@@ -300,7 +300,7 @@ async def test_files_that_are_added_are_of_the_same_attempt(site):
     assert [f.name for f in (await two.commit_complete())[0][0].files] == ["late", "rank-0", "rank-1"]
 
 
-async def test_files_that_are_added_after_the_commit_come_too_late(site):
+async def test_files_added_after_the_commit_come_too_late(site):
     one, two = await together(site)
     await offer(site, one, 100, "a")
     await offer(site, two, 100, "b")
@@ -329,7 +329,7 @@ async def test_the_later_agent_of_a_rank_fences_the_earlier_one(site):
         await join(site, 0)
 
 
-async def test_an_agent_that_has_taken_a_new_name_came_no_later_for_it(site):
+async def test_a_new_name_does_not_make_an_agent_later(site):
     old, _ = await together(site)
     new = await join(site, 0, "a-new-one")
     await old.membership._begin(2, old.membership.own.before)
@@ -351,7 +351,7 @@ def test_who_takes_over(before, other, expected):
     assert takes_over(rival, other, 0, "me") is expected
 
 
-def test_what_had_been_epoch_at_a_time():
+def test_the_epoch_observed_at_a_time():
     views = [
         MembershipView(10, "a"),
         MembershipView(20, "b"),
@@ -362,7 +362,7 @@ def test_what_had_been_epoch_at_a_time():
     assert epoch_at([], 99) == ""
 
 
-async def test_who_starts_completes_what_is_complete(site):
+async def test_an_agent_that_starts_commits_what_is_complete(site):
     one, two = await together(site)
     for step in (100, 90):
         await offer(site, one, step, "a")
@@ -375,7 +375,7 @@ async def test_who_starts_completes_what_is_complete(site):
     assert await quiet(site, 1, "next").commit_before_start() == []
 
 
-async def test_a_worker_that_starts_again_finds_what_is_durable(site):
+async def test_a_worker_that_restarts_finds_what_is_durable(site):
     one, two = await together(site)
     await offer(site, one, 100, "a")
     await offer(site, two, 100, "b")
@@ -402,7 +402,7 @@ async def test_a_part_that_an_older_agent_has_replaced_is_written_again(site):
     assert len((await two.commit_complete())[0]) == 1
 
 
-async def test_a_part_refers_only_to_what_is_listed(site):
+async def test_a_part_refers_only_to_listed_data(site):
     one, two = await together(site)
     for gang in (one, two):
         await offer(site, gang, 100, "a")
@@ -432,7 +432,7 @@ async def test_a_commit_that_arrives_late_is_not_followed_by_older_steps(site):
     assert steps(site) == [100, 110]
 
 
-async def test_a_training_that_goes_back_on_purpose_commits_lower_steps(site):
+async def test_a_run_that_goes_back_on_purpose_commits_lower_steps(site):
     one, two = await together(site)
     for gang in (one, two):
         await offer(site, gang, 100, "a")
@@ -447,7 +447,7 @@ async def test_a_training_that_goes_back_on_purpose_commits_lower_steps(site):
     assert steps(site) == [100, 60]
 
 
-async def test_damage_is_no_part(site):
+async def test_a_damaged_part_is_ignored(site):
     one, two = await together(site)
     await offer(site, one, 100, "a")
     await offer(site, two, 100, "b")

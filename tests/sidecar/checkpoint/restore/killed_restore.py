@@ -1,4 +1,4 @@
-"""Kills a restore at each of its steps and starts it again; run as a program, since it forks and kills.
+"""Kills a restore at each of its steps and starts it again. A program of its own, since it forks and kills.
 
 Arguments: the destination's URI, the lineage, an empty directory. Prints how many kills there were.
 """
@@ -19,12 +19,12 @@ from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.storage.local.store import LocalStore
 
 STEPS = ("mkdir", "pwrite", "rename", "replace", "chmod")
-"""What a restore does to the file system, as `os` has it."""
+"""The functions of `os` by which a restore changes the file system."""
 SMALL = PrefetchSettings(in_flight=4, range_bytes=1000, buffer_bytes=4000, attempts=1)
 
 
 class Recording(LocalStore):
-    """Tells the names that are read."""
+    """Records the names that are read."""
 
     names: tuple[str, ...] = ()
 
@@ -35,20 +35,20 @@ class Recording(LocalStore):
 
 def main(uri: str, lineage: str, base: Path) -> None:
     for kills in range(1000):
-        target, aside = base / f"target-{kills}", base / f"aside-{kills}"
+        target, staging = base / f"target-{kills}", base / f"staging-{kills}"
         target.mkdir()
-        again = partial(restore, uri, lineage, target, aside)
+        again = partial(restore, uri, lineage, target, staging)
         if child(partial(again, dies_at=kills)) == 0:
             print(kills)
             return
         wanted = contents(uri, lineage)
         assert held(target).items() <= wanted.items(), f"half a file after kill {kills}"
-        whole = {name for name in held(aside / "files") if not name.startswith(".")}
-        assert all(held(aside / "files")[name] == wanted[name] for name in whole)
+        whole = {name for name in held(staging / "files") if not name.startswith(".")}
+        assert all(held(staging / "files")[name] == wanted[name] for name in whole)
         there = {*whole, *held(target)}
         assert child(partial(again, spared=there)) == 0, f"kill {kills}"
         assert held(target) == wanted, f"not completed after kill {kills}"
-        assert not aside.exists()
+        assert not staging.exists()
 
 
 def child(work: Callable[[], None]) -> int:
@@ -63,13 +63,15 @@ def child(work: Callable[[], None]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
-def restore(uri, lineage, target, aside, dies_at=None, spared=frozenset()):
+def restore(uri, lineage, target, staging, dies_at=None, spared=frozenset()):
     if dies_at is not None:
         arm(dies_at)
     store = Recording(parse_uri(uri))
     commit = asyncio.run(CommitReader(LineageStore(store, lineage)).read(1))
     store.names = ()
-    asyncio.run(CommitDownloader(LineageStore(store, lineage), settings=SMALL).bring(commit, target, aside))
+    asyncio.run(
+        CommitDownloader(LineageStore(store, lineage), settings=SMALL).download(commit, target, staging)
+    )
     again = [file.name for file in commit.files if f"{lineage}/{file.object}" in store.names]
     assert not spared & set(again), f"fetched again: {again}"
 

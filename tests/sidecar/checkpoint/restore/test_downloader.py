@@ -45,7 +45,7 @@ def commit():
 
 @pytest.fixture
 def store(commit):
-    made = MemoryStore(parse_uri("memory://bring/base"), Content())
+    made = MemoryStore(parse_uri("memory://downloader/base"), Content())
     made.content.objects = {f"base/run/{file.object}": FILES[file.name] for file in commit.files}
     return made
 
@@ -53,7 +53,7 @@ def store(commit):
 @pytest.fixture
 def places(tmp_path):
     (tmp_path / "target").mkdir()
-    return tmp_path / "target", tmp_path / "aside"
+    return tmp_path / "target", tmp_path / "staging"
 
 
 def held(root):
@@ -67,12 +67,12 @@ def reads(store):
 
 
 async def interrupted(store, commit, places):
-    """A call that ends when two files are whole aside; why."""
+    """A call that fails once two files are complete in the staging directory; returns its error."""
     down = Fault("read", "*latest", times=99, error=Unavailable.of("no route"))
     store.faults.append(down)
     one_by_one = msgspec.structs.replace(SMALL, in_flight=1)
     with pytest.raises(Unavailable):
-        await CommitDownloader(LineageStore(store, "run"), settings=one_by_one).bring(commit, *places)
+        await CommitDownloader(LineageStore(store, "run"), settings=one_by_one).download(commit, *places)
     return down
 
 
@@ -97,50 +97,50 @@ async def test_files_come_in_ranges_within_one_bound(store, commit, places):
             now -= length
             return await super().read(name, start, length, tag, size)
 
-    told = []
+    progress = []
     counting = Counting(store.uri, store.content)
-    bringer = CommitDownloader(
-        LineageStore(counting, "run"), lambda done, total: told.append((done, total)), SMALL
+    downloader = CommitDownloader(
+        LineageStore(counting, "run"), lambda done, total: progress.append((done, total)), SMALL
     )
-    await bringer.bring(commit, *places)
+    await downloader.download(commit, *places)
     assert held(places[0]) == FILES
     assert len(reads(store)) == 12
     assert 3 * RANGE < most <= SMALL.buffer_bytes
-    assert (told[0], told[-1]) == ((0, commit.bytes), (commit.bytes, commit.bytes))
-    assert told == sorted(told)
+    assert (progress[0], progress[-1]) == ((0, commit.bytes), (commit.bytes, commit.bytes))
+    assert progress == sorted(progress)
     assert not places[1].exists()
 
 
 @pytest.mark.parametrize(("name", "at"), [("one", 0), ("many", 0), ("many", 5 * RANGE), ("many", -1)])
-async def test_a_byte_that_differs_brings_nothing(store, commit, places, name, at):
+async def test_a_flipped_byte_restores_nothing(store, commit, places, name, at):
     damage(store, name, at)
     with pytest.raises(Corrupt, match=f"{name} is damaged.*xxh128"):
-        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).bring(commit, *places)
+        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(commit, *places)
     assert held(places[0]) == {}
 
 
 @pytest.mark.parametrize("name", ["one", "many"])
-async def test_a_wire_that_lies_once_costs_one_range(store, commit, places, name):
+async def test_one_corrupted_response_costs_one_range(store, commit, places, name):
     store.faults.append(Fault("read", f"*{name}", skip=4 * (name == "many"), corrupt=17))
-    await CommitDownloader(LineageStore(store, "run"), settings=SMALL).bring(commit, *places)
+    await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(commit, *places)
     assert held(places[0]) == FILES
 
 
-async def test_a_wire_that_always_lies_brings_nothing(store, commit, places):
+async def test_corrupted_responses_restore_nothing(store, commit, places):
     store.faults.append(Fault("read", "*many", times=999, corrupt=17))
     with pytest.raises(Corrupt, match="many is damaged"):
-        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).bring(commit, *places)
+        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(commit, *places)
     assert held(places[0]) == {}
 
 
-async def test_no_byte_moves_where_an_object_is_missing(store, commit, places):
+async def test_no_byte_is_read_if_an_object_is_missing(store, commit, places):
     await store.delete([f"run/{commit.files[0].object}"])
     with pytest.raises(NotFound):
-        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).bring(commit, *places)
+        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(commit, *places)
     assert reads(store) == []
 
 
-async def test_an_object_that_changes_meanwhile_is_noticed(store, commit, places):
+async def test_an_object_that_changes_during_the_download_is_noticed(store, commit, places):
     class Changing(MemoryStore):
         async def read(self, name, start=0, length=None, tag="", size=None):
             if start == 3 * RANGE:
@@ -148,74 +148,74 @@ async def test_an_object_that_changes_meanwhile_is_noticed(store, commit, places
             return await super().read(name, start, length, tag, size)
 
     with pytest.raises(Changed):
-        await CommitDownloader(LineageStore(Changing(store.uri, store.content), "run"), settings=SMALL).bring(
-            commit, *places
-        )
+        await CommitDownloader(
+            LineageStore(Changing(store.uri, store.content), "run"), settings=SMALL
+        ).download(commit, *places)
     assert held(places[0]) == {}
 
 
-async def test_ranges_are_tried_again_by_themselves(store, commit, places):
+async def test_ranges_are_retried_one_by_one(store, commit, places):
     store.faults.append(Fault("read", "*many", skip=4, error=Unavailable.of("reset")))
-    await CommitDownloader(LineageStore(store, "run"), settings=SMALL).bring(commit, *places)
+    await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(commit, *places)
     assert len(reads(store)) == 13
 
 
-async def test_the_next_call_goes_on_from_what_is_whole(store, commit, places):
+async def test_the_next_call_resumes_from_complete_files(store, commit, places):
     down = await interrupted(store, commit, places)
     assert held(places[0]) == {}
     assert "e/one" in held(places[1] / "files")
     store.faults.remove(down)
     store.content.calls.clear()
-    told = []
-    await CommitDownloader(LineageStore(store, "run"), lambda done, total: told.append(done), SMALL).bring(
-        commit, *places
-    )
+    progress = []
+    await CommitDownloader(
+        LineageStore(store, "run"), lambda done, total: progress.append(done), SMALL
+    ).download(commit, *places)
     assert held(places[0]) == FILES
     assert [name.rpartition("/")[2] for name in reads(store)] == ["latest"]
-    assert told[0] == commit.bytes - 1
+    assert progress[0] == commit.bytes - 1
 
 
-async def test_what_waits_aside_for_another_commit_makes_room(store, commit, places):
+async def test_staged_files_of_another_commit_are_removed_first(store, commit, places):
     await interrupted(store, commit, places)
     file = listed("other", b"xyz")
     store.content.objects[f"base/run/{file.object}"] = b"xyz"
     other = msgspec.structs.replace(COMMIT, files=(file,))
     seen = []
-    told = lambda done, total: seen.append(held(places[1] / "files"))  # noqa: E731
-    await CommitDownloader(LineageStore(store, "run"), told, SMALL).bring(other, *places)
+    progress = lambda done, total: seen.append(held(places[1] / "files"))  # noqa: E731
+    await CommitDownloader(LineageStore(store, "run"), progress, SMALL).download(other, *places)
     assert seen[0] == {}
     assert held(places[0]) == {"other": b"xyz"}
 
 
-async def test_a_file_aside_that_is_not_the_commits_is_fetched(store, commit, places):
-    """A later commit lists the same names and sizes, and another content of one of them."""
+async def test_a_staged_file_with_other_content_is_fetched_again(store, commit, places):
+    """A later commit lists the same names and sizes, with other content of one of them."""
     store.faults.remove(await interrupted(store, commit, places))
     assert held(places[1] / "files")["e/one"] == b"1"
     newer = listed("e/one", b"2")
     store.content.objects[f"base/run/{newer.object}"] = b"2"
     files = tuple(newer if file.name == newer.name else file for file in commit.files)
-    await CommitDownloader(LineageStore(store, "run"), settings=SMALL).bring(
+    await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(
         msgspec.structs.replace(COMMIT, files=files), *places
     )
     assert held(places[0]) == {**FILES, "e/one": b"2"}
 
 
-async def test_a_directory_that_cannot_be_written_is_a_sentence(store, commit, places, monkeypatch):
+async def test_a_directory_that_cannot_be_written_is_a_readable_error(store, commit, places, monkeypatch):
     def failing(self, target):
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr(Path, "rename", failing)
     with pytest.raises(Refused, match=r"cannot be written .*Read-only"):
-        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).bring(commit, *places)
+        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(commit, *places)
     monkeypatch.undo()
     (places[1].parent / "file").write_bytes(b"")
-    with pytest.raises(Refused, match="cannot be made"):
-        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).bring(
-            commit, places[0], places[1].parent / "file" / "aside"
+    with pytest.raises(Refused, match="cannot be created"):
+        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(
+            commit, places[0], places[1].parent / "file" / "staging"
         )
 
 
-async def test_a_restore_killed_at_any_step_leaves_whole_files_and_is_completed(tmp_path):
+async def test_a_restore_killed_at_any_step_leaves_complete_files_and_is_resumed(tmp_path):
     contents = {"latest": b"e", "e/one": b"1", "e/d/many": os.urandom(3 * RANGE + 13)}
     files = tuple(sorted(listed(name, data) for name, data in contents.items()))
     commit = msgspec.structs.replace(COMMIT, files=files)
@@ -255,7 +255,7 @@ def ranked(*ranks):
         ([1, 0], None, 0),
     ],
 )
-def test_a_rank_gets_its_own_else_what_all_share_else_the_lowest(ranks, mine, whose):
+def test_a_rank_gets_its_own_file_else_the_shared_else_the_lowest_ranks(ranks, mine, whose):
     chosen = for_rank(ranked(*ranks), mine)
     assert [(file.name, file.rank) for file in chosen.files] == [("a", whose), ("b", whose)]
 
@@ -265,7 +265,7 @@ files = st.dictionaries(st.tuples(names, st.none() | st.integers(0, 3)), st.bina
 
 
 @given(files, st.none() | st.integers(0, 5))
-def test_every_name_comes_once_whatever_the_rank(found, rank):
+def test_every_name_is_restored_once_for_any_rank(found, rank):
     commit = msgspec.structs.replace(
         COMMIT, files=tuple(listed(n, data, r) for (n, r), data in found.items())
     )
@@ -275,11 +275,11 @@ def test_every_name_comes_once_whatever_the_rank(found, rank):
     assert all(file.rank == rank for file in chosen if (file.name, rank) in found)
 
 
-def test_room_is_counted_in_pages_without_what_is_there(commit, places):
-    target, aside = places
-    assert bytes_to_restore(commit, target, aside) == 4096 * 5
+def test_bytes_to_restore_count_pages_of_missing_files(commit, places):
+    target, staging = places
+    assert bytes_to_restore(commit, target, staging) == 4096 * 5
     (target / "latest").write_bytes(b"e")
-    (aside / "files" / "e").mkdir(parents=True)
-    (aside / "files" / "e" / "one").write_bytes(b"1")
-    assert bytes_to_restore(commit, target, aside) == 4096 * 3
-    assert bytes_to_restore(ranked(0, 1), target, aside, 1) == 4096 * 2
+    (staging / "files" / "e").mkdir(parents=True)
+    (staging / "files" / "e" / "one").write_bytes(b"1")
+    assert bytes_to_restore(commit, target, staging) == 4096 * 3
+    assert bytes_to_restore(ranked(0, 1), target, staging, 1) == 4096 * 2

@@ -43,16 +43,16 @@ async def rig(rig, monkeypatch):
 
 
 @pytest.fixture
-def bring(rig, target, tmp_path):
-    """Restore what a wish means to the target; the name of what came."""
+def run_restore(rig, target, tmp_path):
+    """Restore the checkpoint that a setting names; returns its name."""
 
-    async def bring(wish="auto", lineage="run"):
+    async def run_restore(setting="auto", lineage="run"):
         own = CommitReader(LineageStore(MemoryStore(parse_uri("memory://rig/base"), rig.content), lineage))
-        source = await restore_source_of(wish, own, StoreConfig())
-        found = await restore(source, target, tmp_path / "aside") if source else None
+        source = await restore_source_of(setting, own, StoreConfig())
+        found = await restore(source, target, tmp_path / "staging") if source else None
         return found[0].name if found else None
 
-    return bring
+    return run_restore
 
 
 def key(rig, name):
@@ -67,7 +67,7 @@ def key(rig, name):
 
 
 @pytest.mark.parametrize(
-    ("wish", "name"),
+    ("setting", "name"),
     [
         ("auto", "last"),
         ("latest", "last"),
@@ -76,20 +76,20 @@ def key(rig, name):
         ("memory://rig/base/run", "last"),
     ],
 )
-async def test_a_wish_says_which(bring, wish, name):
-    assert await bring(wish) == name
+async def test_the_setting_selects_the_checkpoint(run_restore, setting, name):
+    assert await run_restore(setting) == name
 
 
-async def test_a_folder_of_a_lineage_is_a_warm_start(rig, bring):
+async def test_a_folder_of_a_lineage_is_a_warm_start(rig, run_restore):
     folder = rig.store.commits()[1].checkpoint
-    assert await bring(f"memory://rig/base/run/{folder}", lineage="other") == "epoch-2"
-    assert await bring(folder) == "epoch-2"
+    assert await run_restore(f"memory://rig/base/run/{folder}", lineage="other") == "epoch-2"
+    assert await run_restore(folder) == "epoch-2"
 
 
-async def test_what_comes_is_whole_and_anybodys(rig, bring, target, tmp_path):
+async def test_restored_files_are_complete_and_writable_by_anyone(rig, run_restore, target, tmp_path):
     old = os.umask(0o077)
     try:
-        await bring("epoch-2")
+        await run_restore("epoch-2")
     finally:
         os.umask(old)
     assert (target / "epoch-2" / "a.bin").read_bytes() == b"2" * 3000
@@ -101,7 +101,7 @@ async def test_what_comes_is_whole_and_anybodys(rig, bring, target, tmp_path):
         "epoch-2/deep": 0o777,
         "epoch-2/deep/b.bin": 0o666,
     }
-    assert not (tmp_path / "aside").exists()
+    assert not (tmp_path / "staging").exists()
 
 
 def flipped(objects, name):
@@ -119,63 +119,63 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-async def test_damage_falls_back_to_the_one_before_and_says_so(rig, bring, target, damage):
+async def test_damage_falls_back_to_the_previous_checkpoint_and_is_logged(rig, run_restore, target, damage):
     DAMAGES[damage](rig.content.objects, key(rig, "last.bin"))
     with capture_logs() as logs:
-        assert await bring() == "epoch-2"
-    *again, told = [log for log in logs if log["log_level"] == "warning"]
-    assert "trying the one before" in told["event"]
-    assert all("fetching again" in log["event"] for log in again)
-    assert told["name"] == "last"
+        assert await run_restore() == "epoch-2"
+    *again, logged = [log for log in logs if log["log_level"] == "warning"]
+    assert "trying the one before" in logged["event"]
+    assert all("fetching damaged files again" in log["event"] for log in again)
+    assert logged["name"] == "last"
     assert not (target / "last.bin").exists()
 
 
-async def test_one_damaged_answer_costs_no_checkpoint(rig, bring):
+async def test_one_damaged_response_costs_no_checkpoint(rig, run_restore):
     rig.faults.append(Fault("read", "*last.bin", corrupt=3))
-    assert await bring() == "last"
+    assert await run_restore() == "last"
 
 
-async def test_one_damaged_file_brings_none_of_its_checkpoint(rig, bring, target):
+async def test_one_damaged_file_restores_none_of_its_checkpoint(rig, run_restore, target):
     DAMAGES["missing"](rig.content.objects, key(rig, "last.bin"))
     DAMAGES["a byte flipped"](rig.content.objects, key(rig, "epoch-2/a.bin"))
-    assert await bring() == "epoch-1"
+    assert await run_restore() == "epoch-1"
     assert [path.name for path in target.iterdir()] == ["epoch-1.bin"]
 
 
-async def test_where_all_are_damaged_auto_starts_anew_and_latest_refuses(rig, bring):
+async def test_if_all_are_damaged_auto_starts_from_scratch_and_latest_refuses(rig, run_restore):
     for name in ("last.bin", "epoch-2/a.bin", "epoch-1.bin"):
         DAMAGES["missing"](rig.content.objects, key(rig, name))
-    assert await bring("auto") is None
+    assert await run_restore("auto") is None
     with pytest.raises(NotFound) as caught:
-        await bring("latest")
+        await run_restore("latest")
     assert len(caught.value.problems) == 3
 
 
-async def test_a_store_that_does_not_answer_is_no_reason_to_fall_back(rig, bring, target):
+async def test_a_store_that_does_not_answer_is_no_reason_to_fall_back(rig, run_restore, target):
     down = Fault("read", "*last.bin", times=99, error=Unavailable.of("no route"))
     rig.faults.append(down)
     with pytest.raises(Unavailable):
-        await bring()
+        await run_restore()
     assert list(target.iterdir()) == []
     rig.faults.remove(down)
-    assert await bring() == "last"
+    assert await run_restore() == "last"
 
 
-async def test_a_later_format_refuses(rig, bring):
+async def test_a_later_format_refuses(rig, run_restore):
     rig.content.objects["base/run/.podferry/commits/000000000004.json"] = b'{"format": 2}'
     with pytest.raises(FormatTooNew):
-        await bring()
+        await run_restore()
 
 
-async def test_another_version_that_lies_there_refuses(bring, target):
+async def test_another_version_in_the_directory_is_refused(run_restore, target):
     (target / "last.bin").write_bytes(b"9" * 3000)
-    with pytest.raises(Refused, match="not the version that would be restored"):
-        await bring()
+    with pytest.raises(Refused, match="not the version to restore"):
+        await run_restore()
     assert (target / "last.bin").read_bytes() == b"9" * 3000
 
 
 @pytest.mark.parametrize("kind", ["directory", "link", "parent"])
-async def test_what_is_no_file_refuses_too(bring, target, kind):
+async def test_a_directory_entry_that_is_not_a_file_is_refused(run_restore, target, kind):
     if kind == "directory":
         (target / "last.bin").mkdir()
     elif kind == "link":
@@ -183,20 +183,20 @@ async def test_what_is_no_file_refuses_too(bring, target, kind):
     else:
         (target / "epoch-2").write_bytes(b"a file")
     with pytest.raises(Refused):
-        await bring("epoch-2" if kind == "parent" else "auto")
+        await run_restore("epoch-2" if kind == "parent" else "auto")
 
 
-async def test_the_same_file_is_kept_and_not_fetched(rig, bring, target):
+async def test_the_same_file_is_kept_and_not_fetched(rig, run_restore, target):
     (target / "epoch-2").mkdir()
     (target / "epoch-2" / "a.bin").write_bytes(b"2" * 3000)
     before = (target / "epoch-2" / "a.bin").stat()
-    assert await bring("epoch-2") == "epoch-2"
+    assert await run_restore("epoch-2") == "epoch-2"
     assert (target / "epoch-2" / "a.bin").stat().st_ino == before.st_ino
     assert not any(call == "read" and name.endswith("a.bin") for call, name in rig.content.calls)
 
 
 class Rewriting(MemoryStore):
-    """Somebody writes an object anew between the first look and the first read."""
+    """Replaces an object between the first stat and the first read."""
 
     times = 1
     content_changes = False
@@ -212,14 +212,14 @@ class Rewriting(MemoryStore):
 @pytest.mark.parametrize(
     ("times", "content_changes", "name"), [(1, False, "last"), (1, True, "epoch-2"), (9, False, "epoch-2")]
 )
-async def test_an_object_that_changes_is_looked_at_once_more(
-    rig, target, tmp_path, times, content_changes, name
-):
+async def test_an_object_that_changes_is_read_again(rig, target, tmp_path, times, content_changes, name):
     store = Rewriting(parse_uri("memory://rig/base"), rig.content)
     store.times, store.content_changes = times, content_changes
-    found = await restore(RestoreSource(CommitReader(LineageStore(store, "run"))), target, tmp_path / "aside")
+    found = await restore(
+        RestoreSource(CommitReader(LineageStore(store, "run"))), target, tmp_path / "staging"
+    )
     assert found[0].name == name
-    assert not (tmp_path / "aside").exists()
+    assert not (tmp_path / "staging").exists()
 
 
 async def with_ranks(rig):
@@ -240,17 +240,17 @@ async def with_ranks(rig):
     ("rank", "data", "said"),
     [(1, b"first", []), (0, b"zero", []), (5, b"zero", [5]), (None, b"zero", [None])],
 )
-async def test_a_rank_gets_its_own_files_and_what_stands_in_is_told(rig, target, tmp_path, rank, data, said):
+async def test_a_rank_gets_its_own_files_and_substitutes_are_logged(rig, target, tmp_path, rank, data, said):
     await with_ranks(rig)
     with capture_logs() as logs:
         commit, seconds = await restore(
-            RestoreSource(CommitReader(LineageStore(rig.store, "run"))), target, tmp_path / "aside", rank
+            RestoreSource(CommitReader(LineageStore(rig.store, "run"))), target, tmp_path / "staging", rank
         )
     assert (target / "state.bin").read_bytes() == data
     assert (target / "all.bin").read_bytes() == b"shared"
-    told = [log for log in logs if log["log_level"] == "warning"]
-    assert [log["rank"] for log in told] == said
-    assert all((log["ranks"], log["files"]) == ([0], ["state.bin"]) for log in told)
+    logged = [log for log in logs if log["log_level"] == "warning"]
+    assert [log["rank"] for log in logged] == said
+    assert all((log["ranks"], log["files"]) == ([0], ["state.bin"]) for log in logged)
     assert restored_status(commit, seconds).bytes == 6 + len(data)
 
 
@@ -258,15 +258,15 @@ async def test_a_damaged_file_of_another_rank_does_not_matter(rig, target, tmp_p
     await with_ranks(rig)
     DAMAGES["missing"](rig.content.objects, "base/run/gang-0/0/state.bin")
     source = RestoreSource(CommitReader(LineageStore(rig.store, "run")))
-    assert (await restore(source, target, tmp_path / "aside", 1))[0].name == "gang"
+    assert (await restore(source, target, tmp_path / "staging", 1))[0].name == "gang"
 
 
-async def test_without_any_commit_auto_starts_anew(bring):
-    assert await bring(lineage="new") is None
+async def test_without_any_commit_auto_starts_from_scratch(run_restore):
+    assert await run_restore(lineage="new") is None
 
 
 @pytest.mark.parametrize(
-    ("wish", "lineage", "said"),
+    ("setting", "lineage", "said"),
     [
         ("latest", "rum", "run"),
         ("epoch-3", "run", "epoch-2"),
@@ -274,20 +274,20 @@ async def test_without_any_commit_auto_starts_anew(bring):
         ("memory://rig/base/run/epoch-11-00", "x", "epoch-1"),
     ],
 )
-async def test_what_is_not_there_is_told_with_what_is(bring, wish, lineage, said):
+async def test_a_missing_checkpoint_is_reported_with_the_existing_ones(run_restore, setting, lineage, said):
     with pytest.raises(NotFound, match=said):
-        await bring(wish, lineage)
+        await run_restore(setting, lineage)
 
 
-async def test_a_commit_that_would_leave_the_directory_is_passed_over(rig, bring):
+async def test_a_commit_with_paths_outside_the_directory_is_skipped(rig, run_restore):
     commit = rig.store.commits()[-1]
     bad = msgspec.structs.replace(commit, files=(msgspec.structs.replace(commit.files[0], name="../x"),))
     rig.content.objects["base/run/.podferry/commits/000000000003.json"] = msgspec.json.encode(bad)
-    assert await bring() == "epoch-2"
+    assert await run_restore() == "epoch-2"
 
 
 @pytest.mark.parametrize(("index", "path"), [(0, "epoch-1.bin"), (1, "epoch-2")])
-async def test_the_trainer_is_told_a_path(rig, index, path):
+async def test_the_status_has_the_path_of_the_data(rig, index, path):
     status = restored_status(rig.store.commits()[index], 1.5)
     assert (status.path, status.sequence, status.seconds) == (path, index + 1, 1.5)
 
@@ -302,26 +302,26 @@ async def test_the_trainer_is_told_a_path(rig, index, path):
         ({"latest": 3}, "latest"),
     ],
 )
-async def test_a_pointer_is_no_part_of_the_path(rig, files, path):
+async def test_pointer_files_do_not_affect_the_path(rig, files, path):
     listed = tuple(CommittedFile(name, f"f/{name}", size, "0" * 64) for name, size in files.items())
     commit = msgspec.structs.replace(rig.store.commits()[0], name="e-1", files=listed)
     assert restored_status(commit, 1.0).path == path
 
 
 @pytest.mark.parametrize("damage", ["missing", "truncated", "appended to"])
-async def test_what_restore_passes_over_verify_calls_damaged(rig, bring, damage):
+async def test_verify_reports_what_restore_skips(rig, run_restore, damage):
     DAMAGES[damage](rig.content.objects, key(rig, "last.bin"))
     assert await CommitReader(LineageStore(rig.store, "run")).missing_objects(rig.store.commits()[-1])
-    assert await bring() == "epoch-2"
+    assert await run_restore() == "epoch-2"
 
 
-async def test_an_empty_file_that_has_gone_or_grown_is_damage_too(rig, bring):
+async def test_an_empty_file_that_is_missing_or_has_grown_is_damage(rig, run_restore):
     rig.content.objects[key(rig, "epoch-2/deep/b.bin")] = b"x"
     DAMAGES["missing"](rig.content.objects, key(rig, "last.bin"))
-    assert await bring() == "epoch-1"
+    assert await run_restore() == "epoch-1"
 
 
-async def test_a_source_of_several_versions_of_a_name_gives_the_newest_first(rig):
+async def test_of_several_versions_of_a_name_the_newest_is_first(rig):
     uploader, pins = rig.uploader(), HardlinkHolds(rig.pins)
     rig.write("last.bin", b"4" * 3000)
     await uploader.upload(pins.link(scan_checkpoints(rig.root)[1]["last"], rig.root, 1.0))
