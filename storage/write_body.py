@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from itertools import chain
 
 from podferry.contract.errors import Refused
@@ -48,6 +49,26 @@ class BodySource:
     def stop(self) -> None:
         """Make the next part fail, so that the engine abandons the upload."""
         self._stopped = True
+
+    async def finish(self, upload: asyncio.Future[None]) -> None:
+        """Wait for an upload of this body; raise what the body raised as it is.
+
+        A cancellation stops the body, so that the engine abandons the upload.
+        """
+        try:
+            await asyncio.shield(upload)
+        except asyncio.CancelledError:
+            self.stop()
+            with suppress(Exception):  # the caller gets the cancellation
+                await upload
+            raise
+        except BaseException:
+            if self.failure is not None:
+                raise self.failure from None
+            raise
+        finally:
+            # A failure's traceback holds this frame, and the task the failure: a cycle that keeps the body.
+            del upload
 
     def next_part(self) -> bytes:
         """The next part, or empty at the end. Blocks while the body does."""

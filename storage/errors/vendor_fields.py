@@ -1,10 +1,10 @@
-"""What a vendor's exception says, as plain values: told by type and attributes, without its package.
+"""Reads a vendor's exception as plain values, by its type and attributes, without the vendor's package.
 
-The one spot where text is read is `obstore_fields`: obstore hands on an HTTP error as one string, whose debug
-form ends with `inner: Status { status: 404, body: Some("<Error><Code>…") }`. The status and the `<Code>`
-element are read from there; S3 and Azure both answer with that element. Where no answer came it ends with
-`inner: Http(HttpError { kind: Connect, source: … Os { code: 111, … } })`: the kind and the system's number
-are for the reader of a message alone, and decide nothing.
+Only `obstore_fields` parses text: obstore reports an HTTP error as one string, whose debug form ends with
+`inner: Status { status: 404, body: Some("<Error><Code>…") }`. It has the status, and the `<Code>` element
+that both S3 and Azure send. If there was no response, the string ends with
+`inner: Http(HttpError { kind: Connect, source: … Os { code: 111, … } })`: the kind and the system's error
+number only go into the message, and decide nothing.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ CODE_PATTERN = re.compile(r"<Code>([A-Za-z0-9]{1,64})</Code>")
 HTTP_ERROR_PATTERN = re.compile(r"\binner: Http\(\s*HttpError \{\s*kind: (\w+),")
 OS_CODE_PATTERN = re.compile(r"\bOs \{\s*code: (\d{1,5}),")
 INVALID_KEY_PATTERN = re.compile(r"\bInvalidPath \{.*?\bpath: (\"(?:[^\"\\]|\\.)*\")", re.DOTALL)
-"""The key that a listing stumbled over, in the quotation marks and escapes of Rust."""
+"""The key that ended a listing, with Rust's quotation marks and escapes."""
 HTTP_ERROR_REASONS = {
     "Connect": "no connection",
-    "Timeout": "no answer in time",
+    "Timeout": "no response in time",
     "Interrupted": "connection broken",
     "Request": "request not sent",
-    "Decode": "answer not readable",
+    "Decode": "response not readable",
 }
-"""`HttpErrorKind` of object_store, the library that obstore wraps; `Unknown` says nothing."""
+"""`HttpErrorKind` of object_store, the library that obstore wraps, except `Unknown`."""
 
 
 class VendorFields(msgspec.Struct, frozen=True):
-    """An exception's content.
+    """What an exception says.
 
     Attributes:
         kind: `missing`, `exists`, `changed`, `denied`, `credentials`, `unreachable`, `name`, `key`, `full`,
-            `unsupported`, or empty where the type says nothing.
-        status: HTTP status, 0 where there is none.
-        code: The vendor's word, such as `NoSuchBucket`.
+            `unsupported`, or empty if the type does not say.
+        status: HTTP status, or 0.
+        code: The vendor's code, such as `NoSuchBucket`, or empty.
         type: Name of the exception's type.
-        reason: Why no answer came, in words, such as `connection refused`, or which key cannot be listed;
-            empty where that is not known.
+        reason: Why there was no response, such as `connection refused`, or which key cannot be listed; empty
+            if unknown.
     """
 
     kind: str = ""
@@ -72,7 +72,7 @@ KIND_BY_OS_TYPE: dict[type[OSError], str] = {
     FileExistsError: "exists",
     PermissionError: "denied",
 }
-"""Libraries raise these without a number, too."""
+"""Libraries also raise these without an error number."""
 
 KIND_BY_ERRNO = {
     errno.EROFS: "denied",
@@ -80,7 +80,7 @@ KIND_BY_ERRNO = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "full"),
     **dict.fromkeys((errno.EOPNOTSUPP, errno.ENOSYS), "unsupported"),
 }
-"""Every other number is `unreachable`: time-outs, resets, stale handles, input and output errors."""
+"""Every other number is `unreachable`: timeouts, resets, stale handles, input and output errors."""
 
 KIND_BY_CLASS_NAME = {
     "botocore.exceptions.NoCredentialsError": "credentials",
@@ -96,28 +96,28 @@ KIND_BY_CLASS_NAME = {
     "paramiko.ssh_exception.BadHostKeyException": "denied",
     "smbprotocol.exceptions.SMBAuthenticationError": "denied",
 }
-"""By the qualified name of a class among the exception's bases, so that no package need be there."""
+"""By the qualified name of a base class of the exception, so that no package has to be installed."""
 
 KIND_BY_FTP_REPLY = {"530": "denied", "532": "denied", "550": "missing", "552": "full", "553": "name"}
-"""RFC 959, section 4.2.2: the three digits that begin a reply; 550 stands for more than a missing file."""
+"""RFC 959, section 4.2.2: the three digits that begin a reply; 550 does not only mean a missing file."""
 
 PROGRAMMING_ERRORS = (TypeError, AttributeError, NameError, AssertionError, LookupError, ImportError)
 
 
 def vendor_fields_of(error: BaseException) -> VendorFields:
-    """What an exception or one of its causes says; the outermost that says something wins."""
-    signals = [_signal(link) for link in _causes(error)]
+    """What an exception and its causes say; for each field the outermost exception that has it wins."""
+    found = [_fields(link) for link in _causes(error)]
     return VendorFields(
-        next((signal.kind for signal in signals if signal.kind), ""),
-        next((signal.status for signal in signals if signal.status), 0),
-        next((signal.code for signal in signals if signal.code), ""),
+        next((fields.kind for fields in found if fields.kind), ""),
+        next((fields.status for fields in found if fields.status), 0),
+        next((fields.code for fields in found if fields.code), ""),
         type(error).__name__,
-        next((signal.reason for signal in signals if signal.reason), ""),
+        next((fields.reason for fields in found if fields.reason), ""),
     )
 
 
 def is_programming_error(error: BaseException) -> bool:
-    """Whether the exception shows a defect rather than a store's answer; it is not translated."""
+    """Whether the exception shows a bug of the program; it is not translated."""
     return isinstance(error, PROGRAMMING_ERRORS)
 
 
@@ -130,7 +130,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         link = link.__cause__
 
 
-def _signal(error: BaseException) -> VendorFields:
+def _fields(error: BaseException) -> VendorFields:
     if isinstance(error, obstore.BaseError) or type(error) is FileNotFoundError:
         return obstore_fields(error)
     if isinstance(error, ftplib.Error):
@@ -145,7 +145,7 @@ def _signal(error: BaseException) -> VendorFields:
 
 
 def obstore_fields(error: BaseException) -> VendorFields:
-    """The type, and the status, code and reason out of the text: see the top of this module."""
+    """The kind by type; status, code and reason from the text: see the module's docstring."""
     text = str(error)
     status, code, key = (
         STATUS_PATTERN.search(text),
@@ -181,14 +181,14 @@ def _reason(error: BaseException) -> str:
 def _os_kind(error: OSError) -> str:
     by_type = next((kind for base, kind in KIND_BY_OS_TYPE.items() if isinstance(error, base)), "")
     if type(error) is OSError and error.errno is None and _raised_in(error) == "gcsfs.retry":
-        return "denied"  # gcsfs: the one plain OSError that it raises there stands for HTTP 403
+        return "denied"  # the only plain OSError that gcsfs raises there means HTTP 403
     if by_type or error.errno is None:
         return by_type
     return KIND_BY_ERRNO.get(error.errno, "unreachable")
 
 
 def _raised_in(error: BaseException) -> str:
-    """Name of the module whose code raised the exception."""
+    """Name of the module that raised the exception."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

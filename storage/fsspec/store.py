@@ -1,7 +1,7 @@
-"""Every other store, through an fsspec file system.
+"""All other stores, through an fsspec file system.
 
-File systems are called in threads. Those that run on fsspec's own loop, and those in memory or on disk, take
-several calls at once; others hold one connection, so their calls queue.
+File systems are called in threads. Those that run on fsspec's own loop, and those in memory or on disk, serve
+calls in parallel; others have one connection, so their calls queue.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from podferry.storage.write_body import BodySource
 T = TypeVar("T")
 
 THREAD_SAFE_SCHEMES = ("memory", "file", "local")
-"""File systems without a connection: several threads may call them."""
+"""File systems without a connection: several threads may call them in parallel."""
 SESSION_ATTRIBUTES = ("_s3creator", "_session")
-"""Where s3fs, gcsfs and fsspec's HTTP keep theirs; no file system has a public way to close it."""
+"""Attributes with the HTTP session of s3fs, gcsfs and fsspec's HTTP, which have no public way to close it."""
 CLOSE_SECONDS = 5
-"""Seconds: nothing is sent, but the loop may be busy."""
+"""Timeout for closing a session: nothing is sent, but the loop may be busy."""
 
 
 class FsspecStore:
@@ -48,40 +48,40 @@ class FsspecStore:
         self.uri = uri
         self._config, self._limits = config, limits
         self._settings = options_for(uri, config, limits)
-        self._calls = FsspecReads(uri, self._settings)
-        self._writes = FsspecWrites(self._calls, limits)
+        self._reads = FsspecReads(uri, self._settings)
+        self._writes = FsspecWrites(self._reads, limits)
         self.exclusive_create = self._writes.exclusive
-        kind = fsspec.get_filesystem_class(uri.scheme)
-        parallel = getattr(kind, "async_impl", False) or uri.scheme in THREAD_SAFE_SCHEMES
+        cls = fsspec.get_filesystem_class(uri.scheme)
+        parallel = getattr(cls, "async_impl", False) or uri.scheme in THREAD_SAFE_SCHEMES
         self._threads = ThreadPoolExecutor(limits.worker_threads if parallel else 1, "fsspec")
         self._call_seconds = limits.connect_seconds + limits.stall_seconds + limits.retry_seconds
 
     @cached_property
     def request_builder(self) -> RequestBuilder | None:
         """See `Store.request_builder`."""
-        return get_builder_for(self.uri, self._config, self._settings, lambda: self._calls.fs)
+        return get_builder_for(self.uri, self._config, self._settings, lambda: self._reads.file_system)
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
-        """See `Store.entries`. The file system lists it whole before the first entry comes."""
-        for entry in await self._call(prefix, lambda: self._calls.find(prefix), None):
+        """See `Store.entries`. The listing is complete before the first entry is yielded."""
+        for entry in await self._call(prefix, lambda: self._reads.find(prefix), None):
             yield entry
 
     async def children(self, prefix: str = "") -> list[str]:
         """See `Store.children`."""
-        return await self._call(prefix, lambda: sorted(self._calls.children(prefix)), self._call_seconds)
+        return await self._call(prefix, lambda: sorted(self._reads.children(prefix)), self._call_seconds)
 
     async def stat(self, name: str) -> Entry:
         """See `Store.stat`."""
         checked_name(name)
-        return await self._call(name, lambda: self._calls.stat(name), self._call_seconds)
+        return await self._call(name, lambda: self._reads.stat(name), self._call_seconds)
 
     async def read(
         self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None
     ) -> memoryview:
-        """See `Store.read`. Tag and size are compared after the bytes have come."""
+        """See `Store.read`. Tag and size are compared after the bytes have arrived."""
         checked_name(name)
         return await self._call(
-            name, lambda: self._calls.read(name, start, length, tag, size), self._limits.request_seconds
+            name, lambda: self._reads.read(name, start, length, tag, size), self._limits.request_seconds
         )
 
     async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
@@ -89,18 +89,7 @@ class FsspecStore:
         checked_name(name)
         source = BodySource(body, self._limits.part_bytes, self._limits.max_object_bytes)
         work = self._writes.create if mode is WriteMode.CREATE else self._writes.overwrite
-        upload = asyncio.ensure_future(self._call(name, lambda: work(name, source), None))
-        try:
-            await asyncio.shield(upload)
-        except asyncio.CancelledError:
-            source.stop()
-            with suppress(Exception):  # the cancellation is what the caller gets
-                await upload
-            raise
-        except BaseException:
-            if source.failure is not None:
-                raise source.failure from None
-            raise
+        await source.finish(asyncio.ensure_future(self._call(name, lambda: work(name, source), None)))
 
     async def delete(self, names: Iterable[str]) -> None:
         """See `Store.delete`."""
@@ -109,19 +98,19 @@ class FsspecStore:
         await asyncio.gather(*(self._call(name, partial(delete, name), seconds) for name in ordered))
 
     async def close(self) -> None:
-        """Let the threads go, and the file system with its connections."""
+        """Release the threads and the file system with its connections."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-        await asyncio.to_thread(self._drop)
+        await asyncio.to_thread(self._release)
 
-    def _drop(self) -> None:
-        fs = self._calls.drop()
+    def _release(self) -> None:
+        fs = self._reads.release()
         if getattr(fs, "async_impl", False):
-            with suppress(Exception):  # whatever its library says: nothing is left that could be lost
-                _end_session(fs)
+            with suppress(Exception):  # nothing is left that could be lost
+                _close_session(fs)
 
     async def _call(self, name: str, work: Callable[[], T], seconds: float | None) -> T:
         loop = asyncio.get_running_loop()
-        with translating(self._calls.location, name):
+        with translating(self._reads.location, name):
             async with asyncio.timeout(seconds):
                 return await loop.run_in_executor(self._threads, self._checked, work, name)
 
@@ -129,21 +118,21 @@ class FsspecStore:
         try:
             return work()
         except FileNotFoundError:
-            if self._calls.bucket_missing():
-                raise store_error("bucket", self._calls.location) from None
+            if self._reads.is_bucket_missing():
+                raise store_error("bucket", self._reads.location) from None
             raise
 
 
-def _end_session(fs: Any) -> None:
+def _close_session(fs: Any) -> None:
     """Close the connections of a file system that runs on fsspec's own loop.
 
-    Left alone it does so when it is collected, which is at any time, in any thread, and perhaps on a loop
-    that is not the sessions' own. Others close theirs when they are dropped.
+    Otherwise they are closed when it is garbage-collected: at any time, in any thread, and perhaps on a loop
+    that is not the session's own. Other file systems close theirs when they are released.
     """
     session = next(
         (found for name in SESSION_ATTRIBUTES if (found := getattr(fs, name, None)) is not None), None
     )
     if session is not None:
         fsspec.asyn.sync(fs.loop, session.__aexit__, None, None, None, timeout=CLOSE_SECONDS)
-        # A transport lets its socket go a turn of the loop later.
+        # A transport closes its socket one iteration of the loop later.
         fsspec.asyn.sync(fs.loop, asyncio.sleep, 0, timeout=CLOSE_SECONDS)

@@ -1,4 +1,4 @@
-"""What stores of local files do to files, with errors in the words of file systems."""
+"""File operations of the local store."""
 
 from __future__ import annotations
 
@@ -12,58 +12,59 @@ from podferry.storage.errors.filesystem import not_a_directory, not_a_file
 from podferry.storage.errors.translate import StoreLocation, translate
 
 
-def check_root_directory(uri: Uri, top: Path) -> None:
-    """Make sure that the first directory of the path is there: it counts as the bucket.
+def check_root_directory(uri: Uri, directory: Path) -> None:
+    """Check that the first directory of the path exists: it counts as the bucket.
 
     Raises:
-        BucketNotFound: It is not, or it is a file.
+        BucketNotFound: It does not, or it is a file.
     """
-    if not top.is_dir():
-        if top.exists():
-            raise BucketNotFound(*not_a_directory(top).problems)
+    if not directory.is_dir():
+        if directory.exists():
+            raise BucketNotFound(*not_a_directory(directory).problems)
         remedy = "Create it, or check the path and its mount"
-        raise BucketNotFound.of(f"there is no directory {top}", str(uri), remedy)
+        raise BucketNotFound.of(f"there is no directory {directory}", str(uri), remedy)
 
 
 def make_parents(location: StoreLocation, name: str, target: Path) -> None:
-    """Make the directories above a file that is to be written.
+    """Create the directories above a file that is to be written.
 
     Raises:
-        InvalidWish: A file has the name of one of them, or a directory that of the file.
+        InvalidSpec: One of them exists as a file, or the file as a directory.
+        FerryError: Creating them failed.
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise not_a_directory(target.parent) from error
     except OSError as error:
-        raise translate(error, location, name, "made") from error
+        raise translate(error, location, name, "created") from error
     if target.is_dir():
         raise not_a_file(target)
 
 
 def read_exactly(descriptor: int, view: memoryview, start: int, name: str) -> None:
-    """Fill a buffer with what a file holds from `start`.
+    """Fill a buffer with a file's bytes from `start`.
 
     Raises:
-        Corrupt: The file ends before.
+        Corrupt: The file has fewer.
     """
     done = 0
     while done < len(view):
-        got = os.preadv(descriptor, [view[done:]], start + done)
-        if not got:
+        count = os.preadv(descriptor, [view[done:]], start + done)
+        if not count:
             raise Corrupt.of(f"{name} became shorter while it was read", f"{done} of {len(view)} bytes")
-        done += got
+        done += count
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
-    """Write a whole buffer where the file stands."""
+    """Write all of a buffer at the file's position."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
 
 
 def write_at(descriptor: int, data: bytes | memoryview, start: int) -> None:
-    """Write a whole buffer from `start`; several threads may do so at once."""
+    """Write all of a buffer from `start`; several threads may do so in parallel."""
     view = memoryview(data)
     while view:
         done = os.pwrite(descriptor, view, start)
@@ -71,7 +72,7 @@ def write_at(descriptor: int, data: bytes | memoryview, start: int) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Make the names in a directory outlive a crash of the machine."""
+    """Make the names in a directory survive a crash of the machine."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -80,6 +81,6 @@ def sync_directory(path: Path) -> None:
 
 
 def remove_file(path: Path) -> None:
-    """Remove a file; one that is not there is passed over."""
+    """Remove a file if it exists."""
     with suppress(FileNotFoundError, NotADirectoryError):
         path.unlink()

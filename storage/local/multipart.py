@@ -1,7 +1,7 @@
-"""Uploads in parts to local files: each part is written at its place in one hidden file beside the target.
+"""Multipart uploads to local files: each part is written to its offset in a hidden file next to the target.
 
-The text that names an upload says which file that is and how large the parts are, so that nothing else need
-be kept. A part is on the disk before its receipt is given: the receipt is good after a crash of the machine.
+The identifier of an upload has the hidden file's token and the part size, so nothing else is stored. `send`
+returns when the part is on disk: it survives a crash of the machine.
 """
 
 from __future__ import annotations
@@ -31,21 +31,16 @@ from podferry.storage.object_names import checked_name, temporary_name
 
 T = TypeVar("T")
 UPLOAD_ID = re.compile(r"([0-9a-f]{16})-([1-9][0-9]{0,15})")
-"""The hidden file's token and the size of a part. It comes back from a journal, so it is not trusted."""
+"""The hidden file's token and the part size. Journals store it, so it is not trusted."""
 COMPARE_BYTES = 4 * MIB
-"""Read at once when a whole file is compared: small beside a part, large beside a system call."""
+"""Bytes read at a time to compare a file: few compared with a part, many for one system call."""
 
 BlockingCall = Callable[[str, Callable[[], Any], str], Awaitable[Any]]
-"""Runs blocking work for a name in a thread and translates what it raises; last, what is done to the file."""
+"""Runs blocking work for a name in a thread and translates its errors; the last argument is the operation."""
 
 
 class LocalMultipart:
-    """Parts of one file.
-
-    Attributes:
-        min_part_bytes: A file system takes any size.
-        max_parts: Beyond any object; the size of a file is the limit.
-    """
+    """Multipart uploads to one directory; a file system accepts parts of any size and number."""
 
     min_part_bytes = 1
     max_parts = 1 << 31
@@ -64,7 +59,7 @@ class LocalMultipart:
 
     async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> UploadedPart:
         """See `MultipartStore.send`."""
-        path, part_bytes = self._hidden(name, upload)
+        path, part_bytes = self._hidden_file(name, upload)
         check_part(self._location.uri / name, number, len(data), part_bytes, self.max_parts)
         start = (number - 1) * part_bytes
 
@@ -73,22 +68,22 @@ class LocalMultipart:
                 _send(path, data, start)
             return crc64(data)
 
-        checksum = await _settled(self._call(name, work, "written"))
+        checksum = await _wait_even_if_cancelled(self._call(name, work, "written"))
         return UploadedPart(number, f"{checksum:016x}", checksum, len(data))
 
-    async def complete(self, name: str, upload: str, receipts: Sequence[UploadedPart]) -> None:
+    async def complete(self, name: str, upload: str, parts: Sequence[UploadedPart]) -> None:
         """See `MultipartStore.complete`."""
-        path, _ = self._hidden(name, upload)
-        whole = object_checksum(ordered_parts(self._location.uri / name, receipts))
-        await self._call(name, lambda: self._complete(name, upload, path, whole), "written")
+        path, _ = self._hidden_file(name, upload)
+        expected = object_checksum(ordered_parts(self._location.uri / name, parts))
+        await self._call(name, lambda: self._complete(name, upload, path, expected), "written")
 
     async def abort(self, name: str, upload: str) -> None:
         """See `MultipartStore.abort`."""
         if UPLOAD_ID.fullmatch(upload):
-            path, _ = self._hidden(name, upload)
+            path, _ = self._hidden_file(name, upload)
             await self._call(name, lambda: remove_file(path), "removed")
 
-    def _hidden(self, name: str, upload: str) -> tuple[Path, int]:
+    def _hidden_file(self, name: str, upload: str) -> tuple[Path, int]:
         """The hidden file of an upload, and the size of its parts."""
         found = UPLOAD_ID.fullmatch(upload)
         if found is None:
@@ -99,12 +94,12 @@ class LocalMultipart:
         make_parents(self._location, name, self._root / name)
         (self._root / temporary_name(name, token)).open("xb").close()
 
-    def _complete(self, name: str, upload: str, path: Path, whole: ObjectChecksum) -> None:
+    def _complete(self, name: str, upload: str, path: Path, expected: ObjectChecksum) -> None:
         target = self._root / name
-        if path.exists() or not _is(target, whole):
+        if path.exists() or not _matches(target, expected):
             make_parents(self._location, name, target)
             with self._errors(name, upload):
-                _finish(path, whole, target)
+                _finish(path, expected, target)
         sync_directory(target.parent)
 
     @contextmanager
@@ -117,8 +112,8 @@ class LocalMultipart:
             raise translate(error, self._location, name, "written") from error
 
 
-async def _settled(call: Awaitable[T]) -> T:
-    """Wait for a call, also when cancelled: its thread goes on, and reads from the buffer of who called."""
+async def _wait_even_if_cancelled(call: Awaitable[T]) -> T:
+    """Wait for a call even when cancelled: its thread keeps running, and reads from the caller's buffer."""
     task = asyncio.ensure_future(call)
     try:
         return await asyncio.shield(task)
@@ -133,31 +128,31 @@ def _send(path: Path, data: bytes | memoryview, start: int) -> None:
         os.fsync(file.fileno())
 
 
-def _finish(path: Path, whole: ObjectChecksum, target: Path) -> None:
+def _finish(path: Path, expected: ObjectChecksum, target: Path) -> None:
     with path.open("r+b", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
-        if size != whole.size:
+        if size != expected.size:
             raise Corrupt.of(
-                f"the parts of {target} do not make the file",
-                f"{size} bytes are there; {whole.size} were sent",
-                "Give this upload up and begin anew",
+                f"the parts of {target} do not make up the file",
+                f"{size} bytes on disk; {expected.size} were sent",
+                "Abort this upload and start it again",
             )
         os.fsync(file.fileno())
     path.replace(target)
 
 
-def _is(path: Path, whole: ObjectChecksum) -> bool:
-    """Whether a file holds what was sent."""
+def _matches(path: Path, expected: ObjectChecksum) -> bool:
+    """Whether a file has the expected content."""
     try:
         file = path.open("rb", buffering=0)
     except OSError:
         return False
     with file:
-        if os.fstat(file.fileno()).st_size != whole.size:
+        if os.fstat(file.fileno()).st_size != expected.size:
             return False
-        found, buffer = 0, memoryview(bytearray(min(COMPARE_BYTES, whole.size)))
-        for start in range(0, whole.size, COMPARE_BYTES):
-            view = buffer[: whole.size - start]
+        checksum, buffer = 0, memoryview(bytearray(min(COMPARE_BYTES, expected.size)))
+        for start in range(0, expected.size, COMPARE_BYTES):
+            view = buffer[: expected.size - start]
             read_exactly(file.fileno(), view, start, str(path))
-            found = crc64(view, found)
-    return found == whole.crc64
+            checksum = crc64(view, checksum)
+    return checksum == expected.crc64

@@ -1,11 +1,11 @@
-"""Local files as a store: `file:///directory`.
+"""Local directories as stores: `file:///directory`.
 
-A write goes into a temporary file beside its target, is synced, and then takes the name: `os.link` refuses
-a name that is taken, `os.replace` does not. Listings leave temporary files out; those that a crash left
-behind are nobody's to sweep, for another writer may be at work on them.
+A write goes to a temporary file next to its target, is synced, and gets its name by `os.link`, which refuses
+a name that is taken, or by `os.replace`, which does not. Listings skip temporary files. Those left by a crash
+are not removed, because another writer may be using them.
 
-The first directory of the path counts as the bucket: it must exist, whereas those below it are created as
-they are written. So a mistyped mount point is an error, and not a new directory on the machine's disk.
+The first directory of the path counts as the bucket: it must exist, while those below it are created when
+needed. So a mistyped mount point is an error, not a new directory on the machine's disk.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from podferry.contract.errors import Changed, Corrupt, NotFound
+from podferry.contract.errors import NotFound
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
-from podferry.storage.errors.translate import StoreLocation, translate, translating
+from podferry.storage.errors.translate import StoreLocation, check_listed, too_short, translate, translating
 from podferry.storage.limits import LIMITS, Limits
 from podferry.storage.local.files import (
     check_root_directory,
@@ -38,33 +38,33 @@ from podferry.storage.write_body import BodySource
 
 T = TypeVar("T")
 ROOT = Path("/")
-"""What a URI's path is relative to."""
+"""URIs' paths are relative to it."""
 BATCH_ENTRIES = 1000
-"""Entries that cross from the listing's thread at once."""
+"""Entries that the listing's thread hands over at a time."""
 
 
 class LocalStore:
-    """A directory as a store; blocking calls run in threads."""
+    """A directory as a store. File system calls run in threads."""
 
     exclusive_create = True
     request_builder = None
 
     def __init__(self, uri: Uri, limits: Limits = LIMITS) -> None:
         self.uri = uri
-        self.multipart = LocalMultipart(self._call, StoreLocation(uri), ROOT / uri.key)
         self._root = ROOT / uri.key
         self._location = StoreLocation(uri)
+        self.multipart = LocalMultipart(self._call, self._location, self._root)
         self._limits = limits
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
-        """See `Store.entries`. The tag tells a file's inode, modification time and size."""
+        """See `Store.entries`. The tag consists of the file's inode, modification time and size."""
         found = self._walk(prefix)
-        while batch := await self._call(prefix, lambda: _take(found, BATCH_ENTRIES)):
+        while batch := await self._call(prefix, lambda: list(islice(found, BATCH_ENTRIES))):
             for entry in batch:
                 yield entry
 
     async def children(self, prefix: str = "") -> list[str]:
-        """See `Store.children`; directories without files are left out, as object stores have none."""
+        """See `Store.children`; directories without files are skipped, as object stores have none."""
         return await self._call(prefix, lambda: sorted(self._children(prefix)))
 
     async def stat(self, name: str) -> Entry:
@@ -89,16 +89,16 @@ class LocalStore:
             raise
 
     async def delete(self, names: Iterable[str]) -> None:
-        """See `Store.delete`. Directories stay."""
+        """See `Store.delete`. Directories remain."""
         for name in names:
             path = self._path(name)
             await self._call(name, lambda path=path: remove_file(path), "removed")  # type: ignore[misc]
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
-    async def _call(self, name: str, work: Callable[[], T], done: str = "read") -> T:
-        with translating(self._location, name, done):
+    async def _call(self, name: str, work: Callable[[], T], operation: str = "read") -> T:
+        with translating(self._location, name, operation):
             return await asyncio.to_thread(self._checked, work)
 
     def _checked(self, work: Callable[[], T]) -> T:
@@ -127,23 +127,15 @@ class LocalStore:
 
     def _read(self, name: str, start: int, length: int | None, tag: str, size: int | None) -> memoryview:
         with self._path(name).open("rb", buffering=0) as file:
-            status = os.fstat(file.fileno())
-            wanted = max(0, status.st_size - start) if length is None else length
-            if tag and _tag(status) != tag:
-                raise self._changed(name, f"tag {_tag(status)}, was {tag}")
-            if size not in {None, status.st_size}:
-                raise self._changed(name, f"{status.st_size} bytes, {size} were listed")
-            if start + wanted > status.st_size:
-                raise _too_short(self.uri / name, status.st_size, start, wanted)
-            held = bytearray(wanted)
-            read_exactly(file.fileno(), memoryview(held), start, str(self.uri / name))
-            if tag and _tag(after := os.fstat(file.fileno())) != tag:
-                raise self._changed(name, f"tag {_tag(after)}, was {tag}")
-        return memoryview(held)
-
-    def _changed(self, name: str, measured: str) -> Changed:
-        what = f"{self.uri / name} is no longer the file that was listed"
-        return Changed.of(what, measured, "List it again")
+            entry = self._entry(name, os.fstat(file.fileno()))
+            check_listed(self._location, entry, tag, size)
+            count = max(0, entry.size - start) if length is None else length
+            if start + count > entry.size:
+                raise too_short(self._location, name, start, length, f"{entry.size} bytes")
+            data = bytearray(count)
+            read_exactly(file.fileno(), memoryview(data), start, str(self.uri / name))
+            check_listed(self._location, self._entry(name, os.fstat(file.fileno())), tag, None)
+        return memoryview(data)
 
     def _write(self, name: str, source: BodySource, mode: WriteMode) -> None:
         target, temporary = self._path(name), self._root / temporary_name(name)
@@ -158,7 +150,7 @@ class LocalStore:
             else:
                 temporary.replace(target)
         except OSError as error:
-            # Here and not above: a full disk is measured before the file that filled it is removed.
+            # Translated here, so that a full disk is measured before the temporary file is removed.
             raise translate(error, self._location, name, "written") from error
         finally:
             temporary.unlink(missing_ok=True)
@@ -167,14 +159,6 @@ class LocalStore:
 
 def _tag(status: os.stat_result) -> str:
     return f"{status.st_ino:x}-{status.st_mtime_ns:x}-{status.st_size:x}"
-
-
-def _too_short(uri: Uri, size: int, start: int, length: int) -> Corrupt:
-    return Corrupt.of(
-        f"{uri} ends before the bytes that were asked for",
-        f"{size} bytes; asked for {length} from {start}",
-        "List it again",
-    )
 
 
 def _status(path: Path) -> os.stat_result:
@@ -197,7 +181,7 @@ def _is_object(item: os.DirEntry[str]) -> bool:
 
 
 def _files(path: Path, above: frozenset[tuple[int, int]]) -> Iterator[tuple[str, os.stat_result]]:
-    """Files below a directory; links are followed, but never back to a directory that they lie in."""
+    """Files below a directory; links are followed, but not to a directory above them."""
     with suppress(FileNotFoundError):
         here = path.stat()
         above |= {(here.st_dev, here.st_ino)}
@@ -213,20 +197,16 @@ def _files(path: Path, above: frozenset[tuple[int, int]]) -> Iterator[tuple[str,
 
 
 def _status_of(item: os.DirEntry[str]) -> os.stat_result | None:
-    """What a directory's entry leads to; None where it was deleted since the directory was read.
+    """The status of a directory's entry, or None if it was deleted meanwhile.
 
     Raises:
-        NotFound: It is a link that leads nowhere: a file is missing, as where another volume is not mounted.
+        NotFound: It is a dangling link: a file is missing, perhaps because a volume is not mounted.
     """
     try:
         return item.stat()
     except FileNotFoundError:
         with suppress(FileNotFoundError):
             target = os.readlink(item.path)  # noqa: PTH115 - a Path for each entry would cost more than the call
-            remedy = "Mount what it leads to, or remove it"
-            raise NotFound.of(f"{item.path} is a link that leads nowhere", target, remedy) from None
+            remedy = "Mount the volume of its target, or remove it"
+            raise NotFound.of(f"{item.path} is a dangling link", target, remedy) from None
         return None
-
-
-def _take(found: Iterator[T], count: int) -> list[T]:
-    return list(islice(found, count))

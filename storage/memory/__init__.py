@@ -1,4 +1,4 @@
-"""A store in memory with scripted faults. It passes the same contract suite as real stores.
+"""A store in memory with scripted faults. It passes the same contract suite as the real stores.
 
-No test may need more of it than the protocol and its faults.
+Tests use nothing of it but the protocol and the faults.
 """

@@ -1,4 +1,4 @@
-"""What goes wrong in a memory store: listed, not drawn, so that a test says exactly what and how often."""
+"""Scripted faults of a memory store: listed, not random, so a test says exactly what fails and how often."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import msgspec
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """Something that goes wrong.
+    """A fault that calls meet.
 
     Attributes:
-        call: `entries`, `children`, `stat`, `read`, `write` or `delete`, or one of uploads in parts:
-            `begin`, `send`, `complete`, `abort`; `*` is any.
-        pattern: Which names (of a listing: prefixes; of a part: `NAME#NUMBER`), as `fnmatch` has it; `*`
-            crosses slashes.
-        times: How many calls it strikes.
-        error: Raised; a `BaseException` that is no `Exception` stands for the death of the process.
-        after: The call has its effect before `error` is raised, as when a response is lost.
-        skip: Calls that pass before it strikes.
-        truncate: A read yields only this many bytes, a listing only so many entries.
-        corrupt: The byte at this offset of what a read yields, or a part brings, is inverted.
-        forget: The upload is swept before the call, as by a rule of the bucket's lifecycle.
-        wait: The call goes on when this is set.
+        call: `entries`, `children`, `stat`, `read`, `write` or `delete`, or one of multipart uploads:
+            `begin`, `send`, `complete`, `abort`; `*` matches any.
+        pattern: Names that it strikes (of a listing the prefix, of a part `NAME#NUMBER`), as in `fnmatch`;
+            `*` crosses slashes.
+        times: Calls that it strikes.
+        error: Raised; a `BaseException` that is not an `Exception` simulates the death of the process.
+        after: The call takes effect before `error` is raised, as if a response were lost.
+        skip: Matching calls that pass before it strikes.
+        truncate: A read returns only this many bytes, a listing only this many entries.
+        corrupt: Offset of a byte that is inverted in the result of a read, or in a part.
+        forget: The upload is removed before the call, as by a lifecycle rule of the bucket.
+        wait: The call continues when this event is set.
     """
 
     call: str = "*"
@@ -37,13 +37,13 @@ class Fault(msgspec.Struct, frozen=True):
     forget: bool = False
     wait: asyncio.Event | None = None
 
-    def ends(self) -> None:
-        """Raise what is due after the effect."""
+    def raise_after(self) -> None:
+        """Raise the error if it is due after the effect."""
         if self.error and self.after:
             raise self.error
 
     def damaged(self, data: bytes | memoryview) -> bytes:
-        """The bytes as they come out of it."""
+        """The bytes after this fault."""
         damaged = bytearray(data[: self.truncate])
         if self.corrupt is not None and self.corrupt < len(damaged):
             damaged[self.corrupt] ^= 0xFF
@@ -51,16 +51,16 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 NO_FAULT = Fault(times=0)
-"""What a call meets that goes well."""
+"""Met by calls that succeed."""
 
 
 class PendingUpload(msgspec.Struct):
-    """An upload in parts that is not complete.
+    """A multipart upload that is not complete.
 
     Attributes:
-        key: Of the object that it is for.
-        part_bytes: Size of each part but the last.
-        parts: By their numbers.
+        key: Of the object.
+        part_bytes: Size of each part except the last.
+        parts: By number.
     """
 
     key: str
@@ -69,13 +69,13 @@ class PendingUpload(msgspec.Struct):
 
 
 class Content:
-    """What one name of a memory store holds, and what goes wrong there.
+    """What all memory stores of one name share.
 
     Attributes:
-        objects: Whole keys with their bytes.
-        uploads: Those in parts that are not complete, by what names them.
-        faults: Struck in order; append to it at any time.
-        calls: Every call and its name, in order, those that failed included.
+        objects: Bytes by complete key.
+        uploads: Multipart uploads that are not complete, by identifier.
+        faults: In the order in which they strike; tests append to it at any time.
+        calls: All calls and their names, in order, including failed ones.
     """
 
     def __init__(self) -> None:
@@ -83,28 +83,28 @@ class Content:
         self.uploads: dict[str, PendingUpload] = {}
         self.faults: list[Fault] = []
         self.calls: list[tuple[str, str]] = []
-        self._begun = 0
-        self._struck: dict[int, tuple[Fault, int]] = {}  # holds the fault, so that its id stays its own
+        self._uploads_begun = 0
+        self._strikes: dict[int, tuple[Fault, int]] = {}  # keeps the fault alive, so its id is not reused
 
     def fault(self, call: str, name: str) -> Fault:
-        """The fault that this call meets, counted."""
+        """Record a call, and return the fault that it meets."""
         self.calls.append((call, name))
         for fault in self.faults:
             if fault.call in ("*", call) and fnmatchcase(name, fault.pattern):
-                _, struck = self._struck.get(id(fault), (fault, 0))
-                self._struck[id(fault)] = (fault, struck + 1)
-                if fault.skip <= struck < fault.skip + fault.times:
+                _, strikes = self._strikes.get(id(fault), (fault, 0))
+                self._strikes[id(fault)] = (fault, strikes + 1)
+                if fault.skip <= strikes < fault.skip + fault.times:
                     return fault
         return NO_FAULT
 
-    def hold(self, key: str, part_bytes: int) -> str:
-        """Begin an upload; what names it."""
-        self._begun += 1
-        self.uploads[f"upload-{self._begun}"] = PendingUpload(key, part_bytes, {})
-        return f"upload-{self._begun}"
+    def begin_upload(self, key: str, part_bytes: int) -> str:
+        """Start a multipart upload, and return its identifier."""
+        self._uploads_begun += 1
+        self.uploads[f"upload-{self._uploads_begun}"] = PendingUpload(key, part_bytes, {})
+        return f"upload-{self._uploads_begun}"
 
     async def meet(self, call: str, name: str) -> Fault:
-        """Begin a call: its fault, after it has waited and unless it is raised at once."""
+        """Start a call: wait if its fault says so, raise an error that is due before the effect."""
         fault = self.fault(call, name)
         if fault.wait:
             await fault.wait.wait()

@@ -1,7 +1,7 @@
-"""A store in memory, shipped for tests and dry runs, with faults that are scripted.
+"""A store in memory with scripted faults, shipped for tests and dry runs.
 
-Every `memory://NAME` of one process is the same store. Faults are listed, not drawn: the first that fits a
-call and has tries left is taken (`podferry.storage.memory.faults`).
+Within one process every `memory://NAME` is the same store. Faults are listed, not random: each call meets the
+first one that matches it and has strikes left (`podferry.storage.memory.faults`).
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Iterable
 
-from podferry.contract.errors import AlreadyExists, Changed, Corrupt, NotFound
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
+from podferry.storage.errors.translate import StoreLocation, check_listed, store_error, too_short
 from podferry.storage.limits import LIMITS, MIB
 from podferry.storage.memory.faults import Content, Fault
 from podferry.storage.memory.multipart import MemoryMultipart
@@ -30,9 +30,9 @@ class MemoryStore:
     """Objects in a dictionary.
 
     Attributes:
-        uri: Where it is opened.
-        content: Shared by all stores of the same name, as are the `faults` in it.
-        multipart: Writes large objects in parts.
+        uri: Names are relative to it.
+        content: Shared by all stores of the same name, as are its `faults`.
+        multipart: See `Store.multipart`.
     """
 
     exclusive_create = True
@@ -43,6 +43,7 @@ class MemoryStore:
         self.content = CONTENTS.setdefault(uri.bucket, Content()) if content is None else content
         self.faults = self.content.faults
         self.multipart = MemoryMultipart(uri, self.content)
+        self._location = StoreLocation(uri)
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
         """See `Store.entries`. The tag is the first 32 digits of the content's SHA-256."""
@@ -52,40 +53,34 @@ class MemoryStore:
             data = self.content.objects.get(self._key(name))
             if data is not None:
                 yield _entry(name, data)
-        fault.ends()
+        fault.raise_after()
 
     async def children(self, prefix: str = "") -> list[str]:
         """See `Store.children`."""
         fault = await self.content.meet("children", prefix)
         rests = [name[len(prefix) + 1 if prefix else 0 :].partition("/") for name in self._below(prefix)]
         found = sorted({first + slash for first, slash, _ in rests})
-        fault.ends()
+        fault.raise_after()
         return found[: fault.truncate]
 
     async def stat(self, name: str) -> Entry:
         """See `Store.stat`."""
         fault = await self.content.meet("stat", checked_name(name))
         entry = _entry(name, self._object(name))
-        fault.ends()
+        fault.raise_after()
         return entry
 
     async def read(
         self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None
     ) -> memoryview:
-        """See `Store.read`; a fault may make it lie."""
+        """See `Store.read`; a fault may return wrong bytes."""
         fault = await self.content.meet("read", checked_name(name))
         data = self._object(name)
-        if (tag and _entry(name, data).tag != tag) or size not in {None, len(data)}:
-            raise Changed.of(
-                f"{self.uri / name} is no longer the object that was listed",
-                f"{len(data)} bytes",
-                "List it again",
-            )
+        check_listed(self._location, _entry(name, data), tag, size)
         end = max(start, len(data)) if length is None else start + length
         if end > len(data):
-            measured = f"{len(data)} bytes; asked for {end - start} from {start}"
-            raise Corrupt.of(f"{self.uri / name} ends before the bytes that were asked for", measured)
-        fault.ends()
+            raise too_short(self._location, name, start, length, f"{len(data)} bytes")
+        fault.raise_after()
         return memoryview(fault.damaged(data[start:end]))
 
     async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
@@ -97,19 +92,19 @@ class MemoryStore:
             data += part
         key = self._key(name)
         if mode is WriteMode.CREATE and key in self.content.objects:
-            raise AlreadyExists.of(f"{self.uri / name} exists already", "", "Choose another name")
+            raise store_error("exists", self._location, name)
         self.content.objects[key] = bytes(data)
-        fault.ends()
+        fault.raise_after()
 
     async def delete(self, names: Iterable[str]) -> None:
-        """See `Store.delete`; each name is a call of its own to a fault."""
+        """See `Store.delete`; for faults each name is a call."""
         for name in names:
             fault = await self.content.meet("delete", checked_name(name))
             self.content.objects.pop(self._key(name), None)
-            fault.ends()
+            fault.raise_after()
 
     async def close(self) -> None:
-        """Nothing is held; the content stays."""
+        """Nothing to release; the content remains."""
 
     def _key(self, name: str) -> str:
         return join(self.uri.key, name)
@@ -127,7 +122,7 @@ class MemoryStore:
         try:
             return self.content.objects[self._key(name)]
         except KeyError:
-            raise NotFound.of(f"there is no object {self.uri / name}", "", "Check the name") from None
+            raise store_error("missing", self._location, name) from None
 
 
 def _entry(name: str, data: bytes) -> Entry:

@@ -1,4 +1,4 @@
 """The engine for S3 and Azure, on obstore.
 
-Requests that obstore cannot make belong to `s3` and `azure`.
+Requests that obstore has no call for are in `s3` and `azure`.
 """

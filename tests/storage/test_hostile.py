@@ -196,7 +196,7 @@ async def test_what_the_file_system_of_a_source_holds_is_staged_or_named(tmp_pat
         os.unlink(path)  # noqa: PTH108 - a name of bytes
     (root / "gone").symlink_to(tmp_path / "nowhere")
     (tmp_path / "link").mkdir()
-    with pytest.raises(NotFound, match="d/gone is a link that leads nowhere"):
+    with pytest.raises(NotFound, match="d/gone is a dangling link"):
         await staged(parse_uri(str(root)), StoreConfig(), tmp_path / "link")
 
 

@@ -20,11 +20,10 @@ from podferry.contract.errors import (
     Unavailable,
 )
 from podferry.contract.uri import parse_uri
+from podferry.storage.errors.kinds import KIND_BY_CODE, KIND_BY_STATUS
 from podferry.storage.errors.translate import (
     CREDENTIAL_ERRORS,
     ERRORS,
-    KIND_BY_CODE,
-    KIND_BY_STATUS,
     StoreLocation,
     store_error,
     translate,
@@ -148,7 +147,7 @@ def test_the_cause_says_what_the_outer_exception_does_not():
     outer = PermissionError("wrapped")
     outer.__cause__ = ClientError("InvalidAccessKeyId", 403)
     found = translate(outer, PLACE, "a")
-    assert "does not accept the credentials" in str(found)
+    assert "rejects the credentials" in str(found)
     circle = OSError(errno.EIO, "x")
     circle.__cause__ = OSError(errno.EIO, "y")
     circle.__cause__.__cause__ = circle
@@ -253,12 +252,12 @@ REFUSED = """Os {
         ),
         (
             obstore.GenericError(HTTP.replace("KIND", "Timeout").replace("DETAIL", "TimedOut")),
-            "no answer in time",
+            "no response in time",
         ),
         (obstore.GenericError(HTTP.replace("KIND", "Connect")), "no connection"),
         (obstore.GenericError(HTTP.replace("KIND", "Novel")), "GenericError"),
         (ConnectionRefusedError(errno.ECONNREFUSED, "x"), "connection refused"),
-        (TimeoutError(), "no answer in time"),
+        (TimeoutError(), "no response in time"),
     ],
 )
 def test_an_endpoint_that_does_not_answer_is_measured(error, reason):

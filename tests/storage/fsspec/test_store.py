@@ -93,7 +93,7 @@ async def test_ranges_are_exact_whatever_the_file_system_makes_of_their_end(sche
 async def test_an_answer_that_is_too_short_may_be_asked_for_again():
     store = open_store(parse_uri("short://x/y"))
     await store.write("a", b"0123456789")
-    with pytest.raises(Unavailable, match="1 bytes came; asked for 5"):
+    with pytest.raises(Unavailable, match="1 bytes came; requested 5"):
         await store.read("a", 0, 5)
 
 
@@ -239,7 +239,7 @@ async def test_closing_never_fails(kind):
 async def test_a_call_that_outlives_its_store_opens_no_other():
     store = open_store(parse_uri("memory://b/x?engine=fsspec"), StoreConfig())
     await store.children()
-    calls = store._calls
+    reads = store._reads
     await store.close()
     with pytest.raises(InterruptedError, match="closed"):
-        calls.path("a")
+        reads.path("a")

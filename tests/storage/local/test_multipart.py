@@ -72,7 +72,7 @@ async def test_a_file_of_the_wrong_size_is_not_offered(store, root):
     upload, receipts = await sent(store)
     (hidden,) = files(root)
     os.truncate(hidden, 2 * PART)
-    with pytest.raises(Corrupt, match="2000 bytes are there; 2010 were sent"):
+    with pytest.raises(Corrupt, match="2000 bytes on disk; 2010 were sent"):
         await store.multipart.complete("d/big", upload, receipts)
     assert not (root / "d" / "big").exists()
 

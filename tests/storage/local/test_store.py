@@ -98,9 +98,7 @@ async def test_a_link_that_leads_nowhere_is_named(store, root):
     """Where a volume is not mounted, or a cache was cleared, files would be missing in silence."""
     await store.write("d/a", b"a")
     (root / "d" / "dangling").symlink_to(root / "nowhere")
-    with pytest.raises(
-        NotFound, match=f"{root}/d/dangling is a link that leads nowhere .{root}/nowhere."
-    ) as caught:
+    with pytest.raises(NotFound, match=f"{root}/d/dangling is a dangling link .{root}/nowhere.") as caught:
         await listed(store)
     assert "Mount" in caught.value.problems[0].remedy
 
@@ -148,7 +146,7 @@ async def refused(call, kind):
 async def test_a_destination_that_cannot_be_made_is_said_so():
     store = LocalStore(parse_uri("/proc/foo"))
     text = await refused(store.write("run/a", b"x"), InvalidSpec)
-    assert text == "/proc/foo cannot be made (No such file or directory). Choose a place that takes writes."
+    assert text == "/proc/foo cannot be created (No such file or directory). Choose a writable location."
 
 
 async def test_a_destination_that_is_a_file_is_said_so(store, root):
@@ -170,14 +168,14 @@ async def test_a_top_that_is_a_file_is_said_so(monkeypatch, tmp_path):
         (
             errno.EROFS,
             AccessDenied,
-            "cannot be written (Read-only file system). Choose a place that takes writes.",
+            "cannot be written (Read-only file system). Choose a writable location.",
         ),
-        (errno.EACCES, AccessDenied, "cannot be written (Permission denied). Give this user the right to it"),
+        (errno.EACCES, AccessDenied, "cannot be written (Permission denied). Grant this user access"),
         (errno.EIO, Unavailable, "cannot be written (Input/output error). Check the disk and its mount"),
         (
             errno.ENOTSUP,
             InvalidSpec,
-            "cannot be written (Operation not supported). Choose a place on another file",
+            "cannot be written (Operation not supported). Choose a location on another file",
         ),
     ],
 )
@@ -198,7 +196,7 @@ async def test_a_mount_that_is_read_only_cannot_be_written(store, root, monkeypa
 
     monkeypatch.setattr("pathlib.Path.mkdir", fail)
     text = await refused(store.write("a", b"x"), AccessDenied)
-    assert text == f"{root} cannot be written (Read-only file system). Choose a place that takes writes."
+    assert text == f"{root} cannot be written (Read-only file system). Choose a writable location."
 
 
 async def test_a_full_disk_names_what_is_free(store, root, monkeypatch):
@@ -227,4 +225,4 @@ async def test_a_file_that_is_missing_or_closed_is_said_so(store, root, monkeypa
 
     monkeypatch.setattr("pathlib.Path.open", fail)
     text = await refused(store.read("a"), AccessDenied)
-    assert text.startswith(f"{root}/a cannot be read (Permission denied). Give this user the right to it")
+    assert text.startswith(f"{root}/a cannot be read (Permission denied). Grant this user access")

@@ -180,7 +180,7 @@ async def test_a_memory_store_is_as_strict_as_a_server(store):
     upload, receipt = await begun(store)
     short = await store.multipart.send("a", upload, 1, b"012")
     last = await store.multipart.send("a", upload, 2, b"4")
-    with pytest.raises(NotFound, match="part 1 is not there"):
+    with pytest.raises(NotFound, match="part 1 is missing"):
         await store.multipart.complete("a", upload, [receipt, last])
     with pytest.raises(InvalidSpec, match="parts this small"):
         await store.multipart.complete("a", upload, [short, last])

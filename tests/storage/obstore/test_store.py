@@ -98,7 +98,7 @@ async def test_listings_are_paged(fresh_s3, config):
 
 async def test_keys_that_no_file_can_have_are_named_as_such(store, s3):
     s3.put_object(Bucket="bucket", Key=f"{store.uri.key}/a//b", Body=b"x")
-    with pytest.raises(Exception, match="is no name of a file, and the listing ends there"):
+    with pytest.raises(Exception, match="is not a valid file name, and the listing stops there"):
         await listed(store)
 
 
@@ -303,7 +303,7 @@ async def test_a_short_answer_is_corrupt(answering, quick):
 
     endpoint = await answering(short)
     store = open_store(parse_uri("s3://bucket/x"), StoreConfig(endpoint=endpoint, credentials=KEYS), quick)
-    with pytest.raises(Corrupt, match="3 bytes came; asked for 6 from 2"):
+    with pytest.raises(Corrupt, match="3 bytes came; requested 6 from 2"):
         await store.read("a", 2, 6)
 
 

@@ -361,7 +361,7 @@ async def test_a_server_that_stalls_is_given_up(served, opened):
 
     parts = opened(await served(silent), stall_seconds=0.2, retries=0)
     for call in (parts.begin("a", PART), parts.send("a", "sha256:id", 1, b"x" * PART)):
-        with pytest.raises(Unavailable, match="no answer in time"):
+        with pytest.raises(Unavailable, match="no response in time"):
             await call
 
 
@@ -378,7 +378,7 @@ async def test_a_server_that_reads_nothing_is_given_up(opened):
         port = server.sockets[0].getsockname()[1]
         parts = opened(f"http://127.0.0.1:{port}", stall_seconds=0.2, retries=0)
         async with asyncio.timeout(15):
-            with pytest.raises(Unavailable, match="no answer in time"):
+            with pytest.raises(Unavailable, match="no response in time"):
                 await parts.send("a", "crc64nvme:id", 1, memoryview(bytes(64 << 20)))
         ended.set()
 

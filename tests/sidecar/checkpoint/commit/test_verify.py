@@ -111,7 +111,7 @@ async def test_a_file_that_changes_during_the_check_is_reported(store):
 
     changing = LineageStore(Changing(store.uri, store.content), "run")
     flaw = await ContentVerifier(settings=SMALL).find_damage(changing, committed("many"))
-    assert "no longer the object" in flaw.what
+    assert "has changed since it was listed" in flaw.what
     async with asyncio.timeout(10):
         assert (
             await ContentVerifier(settings=SMALL).find_damage(LineageStore(store, "run"), committed("one"))

@@ -1,0 +1,112 @@
+"""One bucket behind an obstore client: names and entries, readiness, and what its errors mean."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import obstore
+from obstore.exceptions import BaseError, GenericError
+
+from podferry.contract.errors import FerryError
+from podferry.contract.manifest import Entry
+from podferry.contract.uri import Uri
+from podferry.storage.azure.endpoint import AZURE_SCHEMES
+from podferry.storage.errors.kinds import error_kind
+from podferry.storage.errors.translate import store_error, translate
+from podferry.storage.errors.vendor_fields import vendor_fields_of
+from podferry.storage.limits import Limits
+from podferry.storage.object_names import join
+from podferry.storage.obstore.client import obstore_client
+from podferry.storage.store import StoreConfig
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+
+OBSTORE_ERRORS = (BaseError, FileNotFoundError, ValueError, OSError)
+"""What obstore raises: its own tree, and two builtins that it documents."""
+
+
+class ObstoreBucket:
+    """A bucket, or the part of it below the URI's key.
+
+    Attributes:
+        uri: Names are relative to it.
+        store: obstore's client.
+        location: For errors.
+        exists: Whether a request has succeeded; then a missing object does not mean a missing bucket.
+    """
+
+    def __init__(self, uri: Uri, config: StoreConfig, limits: Limits) -> None:
+        client = obstore_client(uri, config, limits)
+        self.uri, self.store, self.location = uri, client.store, client.location
+        self.exists = False
+        self._metadata_endpoint = client.metadata_endpoint
+        self._metadata_seconds = limits.metadata_seconds
+
+    def key(self, name: str) -> str:
+        """The key of a name."""
+        if "\\" in name and self.uri.scheme in AZURE_SCHEMES:
+            # Azure stores it as a slash, so listings would return another name.
+            raise store_error("name", self.location, name)
+        return join(self.uri.key, name)
+
+    def entry(self, item: ObjectMeta) -> Entry:
+        """The entry of a listed object."""
+        name = item["path"][len(self.uri.key) + 1 :] if self.uri.key else item["path"]
+        # Azure omits the quotation marks in listings, and sends them for a single object.
+        tag = item["e_tag"] or ""
+        return Entry(name, item["size"], f'"{tag}"' if tag.isalnum() else tag)
+
+    async def prepare(self) -> None:
+        """Connect to the metadata service if it has the credentials: outside a cloud it never responds."""
+        if not self._metadata_endpoint:
+            return
+        address = urlsplit(self._metadata_endpoint)
+        try:
+            async with asyncio.timeout(self._metadata_seconds):
+                _, writer = await asyncio.open_connection(address.hostname, address.port or 80)
+        except OSError as error:  # TimeoutError is one
+            evidence = f"no response from {address.netloc}"
+            raise store_error("credentials", self.location, evidence=evidence) from error
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+        self._metadata_endpoint = ""
+
+    @asynccontextmanager
+    async def call(self, name: str = "") -> AsyncIterator[None]:
+        """Prepare for one call of obstore, and translate its errors."""
+        await self.prepare()
+        try:
+            yield
+        except OBSTORE_ERRORS as error:
+            raise await self.translated(error, name) from error
+        self.exists = True
+
+    async def translated(self, error: Exception, name: str = "") -> FerryError:
+        """The error for the user. If an object is missing, the bucket may be: then it is asked."""
+        found = translate(error, self.location, name)
+        if self.exists or error_kind(vendor_fields_of(error)) != "missing":
+            return found
+        return await self._problem() or found if name else store_error("bucket", self.location)
+
+    async def _problem(self) -> FerryError | None:
+        """What is wrong with the bucket, or None. A denied listing proves nothing: reading may be allowed."""
+        try:
+            await anext(aiter(obstore.list(self.store, self.uri.key or None, chunk_size=1)), None)
+        except OBSTORE_ERRORS as error:
+            kind = error_kind(vendor_fields_of(error))
+            if kind == "missing":
+                return store_error("bucket", self.location)
+            return None if kind == "denied" else translate(error, self.location)
+        self.exists = True
+        return None
+
+
+def is_unanswered(error: Exception) -> bool:
+    """Whether obstore reports a failure without saying what the server responded, if it did."""
+    return type(error) is GenericError and not vendor_fields_of(error).status
