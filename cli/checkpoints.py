@@ -58,7 +58,10 @@ command.add_command(verify.command)
 @output_option
 @access_options
 def ls(uri: str, lineage: str | None, output: str, **access: Any) -> int:
-    """List all lineages with their newest commit, or the commits of one lineage."""
+    """List lineages, or the commits of one lineage.
+
+    Without LINEAGE, lists all lineages, each with its newest commit.
+    """
     location = parse_location(uri)
     arguments = [lineage] if lineage else []
     selected, histories = run_async(_read_histories(location, arguments, store_config_of(**access)))
@@ -83,7 +86,10 @@ def ls(uri: str, lineage: str | None, output: str, **access: Any) -> int:
 @output_option
 @access_options
 def show(uri: str, words: tuple[str, ...], output: str, **access: Any) -> int:
-    """Show a checkpoint's files and which agent wrote it. Default: the newest checkpoint."""
+    """Show a checkpoint's files and which agent wrote it.
+
+    Without CHECKPOINT, shows the newest.
+    """
     arguments = check_argument_count(words)
     commit, store = run_async(_read_commit(parse_location(uri), arguments, store_config_of(**access)))
     if output == "json":

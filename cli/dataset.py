@@ -82,7 +82,7 @@ def ls(uri: str, limit: int | None, output: str, **options: Any) -> int:
 @output_option
 @access_options
 def info(uri: str, output: str, **options: Any) -> int:
-    """Show file sizes, the digest, and the memory that the dataset needs."""
+    """Show sizes, the digest, and the memory needed."""
     listed = load_dataset(uri, **options)
     if output == "json":
         print_json({**_identity(listed), **_sizes(listed.manifest)})
@@ -110,10 +110,11 @@ def info(uri: str, output: str, **options: Any) -> int:
 @output_option
 @access_options
 def freeze(uri: str, target: str | None, output: str, **options: Any) -> int:
-    """Print a reference that pins the current content of the dataset: one line.
+    """Print a reference to the current content of a dataset.
 
-    If URI is a reference to content that has changed, prints a new reference and what changed. Use a
-    reference with the same --include and --exclude that it was made with; shards share one reference.
+    The reference is one line. If URI is a reference to content that has changed, prints a new reference and
+    what changed. Use a reference with the --include and --exclude that it was made with; shards share one
+    reference.
     """
     listed = load_dataset(uri, **options)
     if target is not None:

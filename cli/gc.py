@@ -80,7 +80,7 @@ class GcResult:
 @output_option
 @access_options
 def command(uri: str, lineages: tuple[str, ...], output: str, **options: Any) -> int:
-    """Report which checkpoints would be removed; with --yes, remove them.
+    """Report old checkpoints and uncommitted data; --yes removes them.
 
     Removes the oldest commits first, each commit before its data. Always keeps the newest intact commit and
     all data that a remaining commit refers to. Safe while training runs. If interrupted, run it again.

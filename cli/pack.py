@@ -54,10 +54,11 @@ def _parse_shard_size(text: str) -> int:
 @output_option
 @access_options
 def pack(source: str, target: str, shard_size: int, output: str, **access: Any) -> int:
-    """Pack the files below SRC into few archives at DST, and print a reference to the pack.
+    """Pack many small files into few archives.
 
-    If interrupted, run the same command again to resume. SRC is not changed. A trainer that uses DST as its
-    dataset sees the original files of SRC.
+    Packs the files below SRC into archives at DST, and prints a reference to the pack. If interrupted, run
+    the same command again to resume. SRC is not changed. A trainer that uses DST as its dataset sees the
+    original files of SRC.
     """
     config = store_config_of(**access)
     result, objects = run_async(_build(parse_location(source), parse_location(target), shard_size, config))
@@ -81,7 +82,7 @@ def pack(source: str, target: str, shard_size: int, output: str, **access: Any) 
 @output_option
 @access_options
 def verify(uri: str, output: str, **access: Any) -> int:
-    """Read the pack at URI, and compare every file with its index."""
+    """Compare every file of a pack with its index."""
     opened, problems = run_async(_verify(parse_location(uri), store_config_of(**access)))
     files, shards = len(opened.names), len(opened.index.shards)
     if output == "json":

@@ -47,11 +47,11 @@ STAGING_DIR = ".podferry-restoring"
 def command(
     uri: str, words: tuple[str, ...], target: Path, rank: int | None, output: str, **access: Any
 ) -> int:
-    """Download a checkpoint into a directory and verify every byte. Default: the newest checkpoint.
+    """Download a checkpoint and verify every byte.
 
-    Existing files with the same content are kept; if one differs, nothing is changed. If the newest
-    checkpoint is damaged, the one before it is restored, with a warning. If the store stops responding, run
-    the same command again to resume.
+    Without CHECKPOINT, restores the newest. Existing files with the same content are kept; if one differs,
+    nothing is changed. If the newest checkpoint is damaged, the one before it is restored, with a warning.
+    If the store stops responding, run the same command again to resume.
     """
     arguments = check_argument_count(words)
     work = _restore(parse_location(uri), arguments, target.absolute(), rank, store_config_of(**access))

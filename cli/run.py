@@ -46,7 +46,9 @@ EXIT_NOT_FOUND = 127
 @click.option(
     "--lineage", metavar="NAME", help="Runs of one lineage resume from each other.  [default: from COMMAND]"
 )
-@click.option("--keep-local", type=int, help="Durable checkpoints to keep if memory runs low.  [default: 1]")
+@click.option(
+    "--keep-local", type=int, help="Durable checkpoints to keep locally if memory runs low.  [default: 1]"
+)
 @click.option("--keep-remote", type=int, help="Checkpoints to keep at the destination.  [default: all]")
 @click.option(
     "--complete",

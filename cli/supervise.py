@@ -1,4 +1,7 @@
-"""`podferry agent`, the parent process: binds the address and keeps the worker alive."""
+"""`podferry agent`, the parent process: binds the address and keeps the worker alive.
+
+It parses with argparse: importing click would double its start, which every pod waits for.
+"""
 
 from __future__ import annotations
 

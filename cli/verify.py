@@ -73,9 +73,10 @@ class CommitVerdict:
 @output_option
 @access_options
 def command(uri: str, lineage: str | None, deep: bool, output: str, **access: Any) -> int:
-    """Verify that every file listed in the commits exists and has the right size.
+    """Verify that all committed files exist.
 
-    Reports all damaged commits. The exit code is 1 if the newest commit of a lineage is damaged.
+    Checks that every file listed in the commits exists and has the right size. Reports all damaged commits.
+    The exit code is 1 if the newest commit of a lineage is damaged.
     """
     arguments = [lineage] if lineage else []
     verdicts = run_async(

@@ -1,7 +1,7 @@
 """KFP components and the helpers that compose them.
 
-Names load when they are asked for: a step's runner needs none of the others, and training code that takes
-`ferry` from here does not pay for kfp.
+Names are imported on first use: the runner of a step needs none of the others, and training code that imports
+`ferry` from here does not load kfp.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Ferry", "ferry", "freeze_dataset", "gpu_train", "plan_cache", "verify"]
 
-HOMES = {
+MODULES = {
     "Ferry": "podferry.trainer",
     "ferry": "podferry.trainer",
     "freeze_dataset": "podferry.components.dataset.component",
@@ -26,10 +26,10 @@ HOMES = {
     "plan_cache": "podferry.components.cache.component",
     "verify": "podferry.components.verify_checkpoint.component",
 }
-"""The module that holds each public name."""
+"""The module that defines each public name."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in HOMES:
+    if name not in MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(HOMES[name]), name)
+    return getattr(importlib.import_module(MODULES[name]), name)

@@ -1,4 +1,4 @@
-"""Tables in a step's log."""
+"""Prints tables and lines to the log of a step."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from podferry.contract.memory import Row
 from podferry.contract.quantity import format_bytes
 
 WIDTH = 120
-"""Columns: a pod's log has no terminal, and 80 would break the reasons."""
+"""Columns: a pod's log has no terminal, and 80 columns would wrap the reasons."""
 
 
-def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table to standard output."""
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table to standard output, which is the step's log."""
     table = Table(title=title, title_justify="left", show_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold")
@@ -24,12 +24,12 @@ def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> N
     Console(width=WIDTH, highlight=False, markup=False).print(table)
 
 
-def show_memory(title: str, rows: Iterable[Row]) -> None:
+def print_memory(title: str, rows: Iterable[Row]) -> None:
     """Print a memory sum."""
     lines = [(row.what, format_bytes(row.bytes), row.why) for row in rows]
-    show(title, ("what", "memory", "why"), lines)
+    print_table(title, ("what", "memory", "why"), lines)
 
 
-def say(text: str) -> None:
-    """Print a line to standard output, which is a step's log."""
+def print_line(text: str) -> None:
+    """Print a line to standard output, which is the step's log."""
     Console(width=WIDTH, highlight=False, markup=False, soft_wrap=True).print(text)

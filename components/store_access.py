@@ -1,4 +1,4 @@
-"""How a step reaches a store: its mounted Secret, else its environment."""
+"""Configures a step's store from its mounted Secret, or else its environment."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from podferry.sidecar.config.store_access import store_config
 from podferry.storage.store import StoreConfig
 
 SECRET_DIR = Path("/var/run/secrets/podferry.io")
-"""Where a step's Secret is mounted. KFP's local runner mounts none: there the environment counts."""
+"""Mount path of a step's Secret. KFP's local runner mounts none; then the environment applies."""
 
 
 def step_store_config(endpoint: str, region: str) -> StoreConfig:
-    """The configuration of a step's store; empty texts leave the choice to the vendor.
+    """Return the configuration of a step's store; an empty text means the vendor's default.
 
     Raises:
-        CredentialsMissing: A Secret is mounted and holds nothing.
+        CredentialsMissing: The mounted Secret is empty.
     """
     access = Access(endpoint=endpoint or None, region=region or None)
     return store_config(access, SECRET_DIR if SECRET_DIR.is_dir() else None)

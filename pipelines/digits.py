@@ -1,11 +1,11 @@
 """Handwritten digits, end to end: dataset → cache → train → verify. The pipeline that `make demo` runs.
 
-On a cluster the webhook injects the agent that `gpu_train` asks for; under KFP's local runner the training
-step starts its own. The step's code is the same.
+On a cluster the webhook injects the agent that `gpu_train` requests; under KFP's local runner the training
+step starts its own. The code of the step is the same.
 """
 
-# KFP copies the function's source alone into its step and reads its annotations as values. So there is no
-# `from __future__ import annotations` here, imports stand inside, and outputs are a NamedTuple in place.
+# KFP copies only the function's source into its step and reads its annotations as values. So there is no
+# `from __future__ import annotations` here, imports are inside, and outputs are an inline NamedTuple.
 # mypy: disable-error-code=valid-type, disallow-untyped-decorators=False
 # ruff: noqa: PLC0415
 import os
@@ -16,9 +16,9 @@ from kfp import dsl
 from podferry.components import freeze_dataset, gpu_train, plan_cache, verify
 
 IMAGE = os.environ.get("PODFERRY_DIGITS_IMAGE", "podferry-digits:0.1.0-python3.12")
-"""Holds `podferry[demo]`."""
+"""An image with `podferry[demo]`."""
 CHECKPOINT_SIZE = "4Mi"
-"""What one checkpoint takes at most."""
+"""Maximum size of one checkpoint."""
 
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
@@ -30,12 +30,12 @@ def train(dataset: str, checkpoints: str, epochs: int, seed: int) -> NamedTuple(
     Args:
         dataset: Reference of the images.
         checkpoints: URI of the destination.
-        epochs: How many in all, those of earlier attempts included.
-        seed: Other seeds, other first weights.
+        epochs: Epochs in total, including those of earlier attempts.
+        seed: Seed of the initial weights.
 
     Returns:
-        accuracy: Share of the test images that are named correctly, 0 to 1.
-        lineage: Which attempts belong together.
+        accuracy: Share of test images classified correctly, 0 to 1.
+        lineage: The lineage of the checkpoints.
     """
     from podferry.pipelines.digits_training import train
 
@@ -44,18 +44,18 @@ def train(dataset: str, checkpoints: str, epochs: int, seed: int) -> NamedTuple(
 
 @dsl.pipeline(name="digits")
 def digits(dataset: str, checkpoints: str, epochs: int = 32, seed: int = 7) -> None:
-    """Freeze the dataset, plan its cache, train, and say whether what was trained is durable.
+    """Freeze the dataset, plan its memory, train, and verify that the checkpoints are durable.
 
     Args:
         dataset: URI of PNG files below `train/<digit>/` and `test/<digit>/`.
         checkpoints: URI of the destination.
-        epochs: To train in all.
-        seed: Other seeds, other first weights.
+        epochs: Epochs in total.
+        seed: Seed of the initial weights.
     """
     frozen = freeze_dataset(dataset)
     planned = plan_cache(frozen.outputs["reference"], checkpoint_size=CHECKPOINT_SIZE)
     reference = planned.outputs["reference"]
     trained = train(dataset=reference, checkpoints=checkpoints, epochs=epochs, seed=seed)
     gpu_train(trained, dataset=reference, checkpoints=checkpoints, checkpoint_size=CHECKPOINT_SIZE)
-    # A run that resumes when all epochs are done commits nothing, and is safe all the same.
+    # A run that resumes after the last epoch commits nothing, but its checkpoint is safe.
     verify(checkpoints, lineages=trained.outputs["lineage"], full=True)

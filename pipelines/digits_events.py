@@ -1,4 +1,4 @@
-"""What the training of the digits says of itself: one JSON object a line on standard output.
+"""Progress events of the digits training: one JSON object per line on standard output.
 
 Times are seconds since the epoch, durations are seconds.
 """
@@ -11,27 +11,27 @@ import msgspec
 
 
 class Event(msgspec.Struct, frozen=True, tag_field="digits", kw_only=True):
-    """Anything that is said.
+    """The base of all events.
 
     Attributes:
-        at: When.
+        at: Time of the event.
     """
 
     at: float
 
 
 class Opened(Event, frozen=True, tag="opened"):
-    """The gate is open: the dataset is whole and what training resumes from is there.
+    """The gate is open: the dataset is staged and the checkpoint restored.
 
     Attributes:
-        pid: The process that trains.
-        lineage: Which attempts belong together.
-        stage: Where the dataset lies.
-        files: How many files it has; bytes: their sum.
-        prefetch: How long fetching them took.
-        restored: The checkpoint that training resumes from, None where it starts anew.
-        restore: How long bringing it back took.
-        epoch: Epochs that are done.
+        pid: The training process.
+        lineage: The lineage of the checkpoints.
+        stage: Directory of the dataset.
+        files: Number of files; bytes: their total size.
+        prefetch: Duration of the prefetch.
+        restored: The checkpoint to resume from, or None.
+        restore: Duration of the restore.
+        epoch: Completed epochs.
     """
 
     pid: int
@@ -46,13 +46,13 @@ class Opened(Event, frozen=True, tag="opened"):
 
 
 class Began(Event, frozen=True, tag="began"):
-    """An epoch begins; the first has the number 1."""
+    """An epoch starts; the first has the number 1."""
 
     epoch: int
 
 
 class Trained(Event, frozen=True, tag="trained"):
-    """An epoch is over."""
+    """An epoch is complete."""
 
     epoch: int
     loss: float
@@ -62,8 +62,8 @@ class Saved(Event, frozen=True, tag="saved"):
     """A checkpoint is written.
 
     Attributes:
-        name: What the agent calls it: its file's name without the suffix.
-        blocked: How long training stood still for it.
+        name: Name of the checkpoint: its file name without the suffix.
+        blocked: Time for which training was blocked.
     """
 
     name: str
@@ -71,11 +71,11 @@ class Saved(Event, frozen=True, tag="saved"):
 
 
 class Left(Event, frozen=True, tag="left"):
-    """Training is over, and all checkpoints are durable.
+    """Training has ended, and all checkpoints are durable.
 
     Attributes:
-        blocked: How long it waited for that.
-        accuracy: Share of the test images that are named correctly.
+        blocked: Time spent waiting for durability.
+        accuracy: Share of test images classified correctly.
     """
 
     blocked: float
@@ -83,16 +83,16 @@ class Left(Event, frozen=True, tag="left"):
 
 
 AnyEvent = Opened | Began | Trained | Saved | Left
-MARK = b'{"digits":'
+EVENT_PREFIX = b'{"digits":'
 
 
 def publish(event: AnyEvent) -> None:
-    """Say it in one write: lines of other processes on the same pipe do not mix with it."""
+    """Print an event in one write, so that other output on the same pipe does not mix with it."""
     sys.stdout.write(msgspec.json.encode(event).decode() + "\n")
     sys.stdout.flush()
 
 
 def read_event(line: bytes) -> AnyEvent | None:
-    """The event in a line of a log, None where it holds another text."""
+    """Parse the event in a line of a log, or return None for other text."""
     text = line.strip()
-    return msgspec.json.decode(text, type=AnyEvent) if text.startswith(MARK) else None
+    return msgspec.json.decode(text, type=AnyEvent) if text.startswith(EVENT_PREFIX) else None

@@ -1,8 +1,8 @@
-"""A small network that tells handwritten digits apart: plain NumPy, so that nothing of it is hidden.
+"""A small network that classifies handwritten digits, in plain NumPy to keep it transparent.
 
-Everything that training needs to go on lies in its checkpoint, and the order of an epoch's images follows
-from the seed and the epoch's number alone: training that was interrupted and resumed ends with the very
-weights of training that was not.
+A checkpoint contains everything that training needs to resume, and the order of an epoch's images depends
+only on the seed and the epoch. So interrupted and resumed training ends with exactly the same weights as
+uninterrupted training.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ Array = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
 
 LAYERS = (64, 512, 512, 10)
-"""Units: 8 x 8 pixels in, ten digits out; with its momentum a checkpoint takes 2.4 MB."""
-BATCH = 64
-RATE = 0.02
+"""Units: 8 x 8 input pixels, ten output digits; a checkpoint with momentum takes 2.4 MB."""
+BATCH_SIZE = 64
+LEARNING_RATE = 0.02
 MOMENTUM = 0.9
-DECAY = 1e-4
+WEIGHT_DECAY = 1e-4
 WHITE = 255.0
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The network and what training it needs.
+    """The network and the state of its training.
 
     Attributes:
-        epoch: Epochs that are done.
-        seed: What the first weights and the order of the images follow from.
-        weights: Per layer (inputs, outputs), then per layer (outputs,).
-        momenta: Of the same shapes.
+        epoch: Completed epochs.
+        seed: Seed of the initial weights and of the order of the images.
+        weights: A matrix (inputs, outputs) per layer, then a bias (outputs,) per layer.
+        momenta: Momenta of the same shapes.
     """
 
     epoch: int
@@ -46,7 +46,7 @@ class Model:
 
 
 def new_model(seed: int) -> Model:
-    """Random weights with He's variance, biases of zero."""
+    """Create a model with random weights (He initialization) and zero biases."""
     random = np.random.default_rng(seed)
     shapes = list(pairwise(LAYERS))
     matrices = [
@@ -65,44 +65,44 @@ def save_model(path: Path, model: Model) -> None:
 
 def load_model(path: Path) -> Model:
     """Read a checkpoint that `save_model` wrote."""
-    with np.load(path, allow_pickle=False) as held:
+    with np.load(path, allow_pickle=False) as arrays:
         count = 2 * (len(LAYERS) - 1)
-        weights = tuple(held[f"weight_{at}"] for at in range(count))
-        momenta = tuple(held[f"momentum_{at}"] for at in range(count))
-        return Model(int(held["epoch"]), int(held["seed"]), weights, momenta)
+        weights = tuple(arrays[f"weight_{at}"] for at in range(count))
+        momenta = tuple(arrays[f"momentum_{at}"] for at in range(count))
+        return Model(int(arrays["epoch"]), int(arrays["seed"]), weights, momenta)
 
 
 def train_epoch(model: Model, images: Sequence[Path]) -> tuple[Model, float]:
-    """Go through all images once; the better model and the mean loss.
+    """Train on all images once; return the new model and the mean loss.
 
     Args:
-        model: Where training stands.
-        images: PNG files; the folder that each lies in names its digit.
+        model: The model so far.
+        images: PNG files; the name of the folder is the digit.
     """
     order = np.random.default_rng((model.seed, model.epoch)).permutation(len(images))
     weights, momenta, losses = list(model.weights), list(model.momenta), []
     for pixels, labels in _batches([images[at] for at in order]):
-        slopes, loss = _slopes(weights, pixels, labels)
+        gradients, loss = _gradients(weights, pixels, labels)
         losses.append(loss * len(labels))
-        for at, slope in enumerate(slopes):
-            momenta[at] = np.float32(MOMENTUM) * momenta[at] - np.float32(RATE) * slope
+        for at, gradient in enumerate(gradients):
+            momenta[at] = np.float32(MOMENTUM) * momenta[at] - np.float32(LEARNING_RATE) * gradient
             weights[at] = weights[at] + momenta[at]
-    done = Model(model.epoch + 1, model.seed, tuple(weights), tuple(momenta))
-    return done, float(sum(losses) / len(images))
+    trained = Model(model.epoch + 1, model.seed, tuple(weights), tuple(momenta))
+    return trained, float(sum(losses) / len(images))
 
 
 def accuracy(model: Model, images: Sequence[Path]) -> float:
-    """The share of images that the model names correctly, from 0 to 1."""
-    right = 0
+    """The share of images that the model classifies correctly, from 0 to 1."""
+    correct = 0
     for pixels, labels in _batches(images):
-        right += int((_activations(model.weights, pixels)[-1].argmax(axis=1) == labels).sum())
-    return right / len(images)
+        correct += int((_activations(model.weights, pixels)[-1].argmax(axis=1) == labels).sum())
+    return correct / len(images)
 
 
 def _batches(images: Sequence[Path]) -> Iterator[tuple[Array, Labels]]:
     """Pixels from 0 to 1 of shape (batch, 64), and digits of shape (batch,)."""
-    for start in range(0, len(images), BATCH):
-        batch = images[start : start + BATCH]
+    for start in range(0, len(images), BATCH_SIZE):
+        batch = images[start : start + BATCH_SIZE]
         pixels = np.stack([_decode(path) for path in batch])
         yield pixels, np.array([int(path.parent.name) for path in batch])
 
@@ -113,28 +113,28 @@ def _decode(path: Path) -> Array:
 
 
 def _activations(weights: Sequence[Array], pixels: Array) -> list[Array]:
-    """What each layer puts out, the input first, the unscaled scores of the ten digits last."""
+    """The output of each layer: the input first, the unscaled scores of the ten digits last."""
     depth = len(LAYERS) - 1
-    found = [pixels]
+    outputs = [pixels]
     for at in range(depth):
-        scores = found[-1] @ weights[at] + weights[depth + at]
-        found.append(scores if at == depth - 1 else np.maximum(scores, 0))
-    return found
+        scores = outputs[-1] @ weights[at] + weights[depth + at]
+        outputs.append(scores if at == depth - 1 else np.maximum(scores, 0))
+    return outputs
 
 
-def _slopes(weights: Sequence[Array], pixels: Array, labels: Labels) -> tuple[list[Array], float]:
-    """The gradient of the mean cross entropy, in the order of `weights`; and the cross entropy."""
+def _gradients(weights: Sequence[Array], pixels: Array, labels: Labels) -> tuple[list[Array], float]:
+    """The gradient of the mean cross entropy, in the order of `weights`, and the cross entropy."""
     depth, rows = len(LAYERS) - 1, np.arange(len(labels))
     outputs = _activations(weights, pixels)
     scaled = np.exp(outputs[-1] - outputs[-1].max(axis=1, keepdims=True))
-    shares = scaled / scaled.sum(axis=1, keepdims=True)
-    loss = float(-np.log(shares[rows, labels] + 1e-12).mean())
-    error = shares.copy()
+    probabilities = scaled / scaled.sum(axis=1, keepdims=True)
+    loss = float(-np.log(probabilities[rows, labels] + 1e-12).mean())
+    error = probabilities.copy()
     error[rows, labels] -= 1
     error /= np.float32(len(labels))
     matrices, biases = [], []
     for at in reversed(range(depth)):
-        matrices.append(outputs[at].T @ error + np.float32(DECAY) * weights[at])
+        matrices.append(outputs[at].T @ error + np.float32(WEIGHT_DECAY) * weights[at])
         biases.append(error.sum(axis=0))
         error = (error @ weights[at].T) * (outputs[at] > 0)
     return [*reversed(matrices), *reversed(biases)], loss

@@ -1,4 +1,4 @@
-"""Trains on the digits as any training code would: it reads files, writes files, and resumes from a file."""
+"""Trains on the digits like any training code: reads files, writes files, resumes from a file."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from podferry.pipelines.digits_model import Model, accuracy, load_model, new_mod
 
 
 def train(dataset: str, checkpoints: str, epochs: int, seed: int) -> tuple[float, str]:
-    """Train until `epochs` are done, going on from the newest durable checkpoint; accuracy and lineage.
+    """Train up to `epochs`, resuming from the newest durable checkpoint; return accuracy and lineage.
 
     Args:
         dataset: Reference of images below `train/<digit>/` and `test/<digit>/`.
         checkpoints: URI of the destination.
-        epochs: How many in all, those of earlier attempts included.
-        seed: Other seeds, other first weights.
+        epochs: Epochs in total, including those of earlier attempts.
+        seed: Seed of the initial weights.
 
     Raises:
         FerryError: See `podferry.trainer.ferry.ferry`.
     """
-    with ferry(dataset, checkpoints) as found:
-        assert found.dataset is not None and found.checkpoints is not None  # noqa: PT018, S101 - asked for
-        model = load_model(found.restored) if found.restored else new_model(seed)
-        opened = _opened(found, model.epoch)
+    with ferry(dataset, checkpoints) as f:
+        assert f.dataset is not None and f.checkpoints is not None  # noqa: PT018, S101 - both were requested
+        model = load_model(f.restored) if f.restored else new_model(seed)
+        opened = _opened_event(f, model.epoch)
         publish(opened)
-        model = _train(model, _images(found.dataset / "train"), found.checkpoints, epochs)
-        right = accuracy(model, _images(found.dataset / "test"))
-        leaving = time.monotonic()
-    publish(Left(at=time.time(), blocked=time.monotonic() - leaving, accuracy=right))
-    return right, opened.lineage
+        model = _train(model, _images(f.dataset / "train"), f.checkpoints, epochs)
+        test_accuracy = accuracy(model, _images(f.dataset / "test"))
+        left_at = time.monotonic()
+    publish(Left(at=time.time(), blocked=time.monotonic() - left_at, accuracy=test_accuracy))
+    return test_accuracy, opened.lineage
 
 
 def _train(model: Model, images: list[Path], checkpoints: Path, epochs: int) -> Model:
@@ -45,18 +45,18 @@ def _train(model: Model, images: list[Path], checkpoints: Path, epochs: int) -> 
 
 
 def _save(model: Model, path: Path) -> None:
-    began = time.monotonic()
+    started = time.monotonic()
     save_model(path, model)
-    publish(Saved(at=time.time(), name=path.stem, blocked=time.monotonic() - began))
+    publish(Saved(at=time.time(), name=path.stem, blocked=time.monotonic() - started))
 
 
 def _images(folder: Path) -> list[Path]:
     return sorted(folder.glob("*/*.png"))
 
 
-def _opened(found: Ferry, epoch: int) -> Opened:
-    status = found.status()
-    assert status.checkpoints is not None  # noqa: S101 - asked for
+def _opened_event(f: Ferry, epoch: int) -> Opened:
+    status = f.status()
+    assert status.checkpoints is not None  # noqa: S101 - a destination was requested
     [dataset] = status.datasets
     restored = status.checkpoints.restored
     return Opened(

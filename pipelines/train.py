@@ -1,14 +1,14 @@
 """Dataset, cache, train, verify: a pipeline to copy.
 
     python train.py DATASET CHECKPOINTS               run it on this machine
-    python train.py --compile train.yaml              write what a cluster runs
+    python train.py --compile train.yaml              compile it for a cluster
 
-On a laptop `ferry` stages the data and keeps the checkpoints. On a cluster the pod's annotations, which
-`gpu_train` sets, have the webhook inject an agent; `ferry` then finds that one.
+On a laptop `ferry` stages the data and uploads the checkpoints. On a cluster `gpu_train` sets the pod's
+annotations, the webhook injects an agent, and `ferry` uses that agent.
 """
 
-# KFP copies a step's source alone and reads its annotations as values: its imports stand inside, and there is
-# no `from __future__ import annotations` here.
+# KFP copies only a step's source and reads its annotations as values: imports are inside, and there is no
+# `from __future__ import annotations` here.
 # mypy: disallow-untyped-decorators=False
 # ruff: noqa: PLC0415
 import argparse
@@ -20,20 +20,20 @@ from kfp import compiler, dsl, local
 from podferry.components import freeze_dataset, gpu_train, plan_cache, verify
 
 IMAGE = os.environ.get("TRAIN_IMAGE", "podferry:0.1.0-python3.12")
-"""What the training runs in: an image with your framework and `podferry[kfp]`."""
+"""Image of the training: your framework and `podferry[kfp]`."""
 SECRET = "podferry-store"  # noqa: S105 - the name of a Secret, not what it holds
-"""Holds the store's credentials, in the namespace of the run. A local run reads its environment instead."""
+"""Secret with the store's credentials, in the namespace of the run. A local run reads the environment."""
 
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def train(data: dsl.Input[dsl.Dataset], reference: str, checkpoints: str, steps: int) -> str:
-    """Put your training here: read plain files, write plain files, resume from what was restored.
+    """Replace this with your training: read files, write files, resume from the restored checkpoint.
 
     Args:
-        data: Names the dataset; KFP copies this small document, never the data.
-        reference: The frozen dataset. As a parameter it makes training run anew when the data changes.
-        checkpoints: Where checkpoints go.
-        steps: How many steps to train.
+        data: A document that names the dataset; KFP copies this small document, never the data.
+        reference: The frozen dataset. As a parameter it makes training run again if the data changes.
+        checkpoints: Destination of the checkpoints.
+        steps: Number of training steps.
 
     Returns:
         The lineage, for the step that verifies it.
@@ -44,7 +44,7 @@ def train(data: dsl.Input[dsl.Dataset], reference: str, checkpoints: str, steps:
 
     with ferry(reference, checkpoints) as f:
         status = f.status().checkpoints
-        assert f.dataset and f.checkpoints and status  # noqa: PT018, S101 - both were asked for
+        assert f.dataset and f.checkpoints and status  # noqa: PT018, S101 - both were requested
         files = [path for path in f.dataset.rglob("*") if path.is_file()]
         done = json.loads(f.restored.read_text())["step"] if f.restored else 0
         print(f"{len(files)} files in {f.dataset}; {done} steps are done, {steps - done} are left")
@@ -57,7 +57,7 @@ def train(data: dsl.Input[dsl.Dataset], reference: str, checkpoints: str, steps:
 
 @dsl.pipeline(name="podferry-train")
 def pipeline(dataset: str, checkpoints: str, steps: int = 3) -> None:
-    """Train on a dataset, and be green only when the last checkpoint is safe."""
+    """Train on a dataset; succeed only if the last checkpoint is safe."""
     frozen = freeze_dataset(dataset, secret=SECRET)
     plan = plan_cache(
         frozen.outputs["reference"],
@@ -85,22 +85,22 @@ def pipeline(dataset: str, checkpoints: str, steps: int = 3) -> None:
 
 
 def main() -> None:
-    """Run or compile it."""
+    """Run or compile the pipeline."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("places", nargs="*", metavar="DATASET CHECKPOINTS", help="URIs or absolute paths")
+    parser.add_argument("locations", nargs="*", metavar="DATASET CHECKPOINTS", help="URIs or absolute paths")
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--compile", metavar="FILE")
     options = parser.parse_args()
     if options.compile:
         compiler.Compiler().compile(pipeline, options.compile)
         return
-    if len(options.places) != 2:
+    if len(options.locations) != 2:
         parser.error("give the DATASET and the CHECKPOINTS, or --compile FILE")
-    # Without a virtual environment of their own the steps find the podferry that is installed here.
+    # Without virtual environments of their own, the steps use the podferry installed here.
     local.init(local.SubprocessRunner(use_venv=False), pipeline_root=tempfile.mkdtemp(prefix="pipeline-"))
-    pipeline(dataset=options.places[0], checkpoints=options.places[1], steps=options.steps)
+    pipeline(dataset=options.locations[0], checkpoints=options.locations[1], steps=options.steps)
 
 
 if __name__ == "__main__":

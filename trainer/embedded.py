@@ -1,4 +1,4 @@
-"""An agent for a process that has none: loaded only there."""
+"""Starts an agent for a process without an injected one; imported only then."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ FUNCTION_FLAG = "--function_to_execute"
 
 
 @contextmanager
-def agent(
-    options: Mapping[str, object], command: Sequence[str], *, polling: bool, run: str | None
+def running_agent(
+    options: Mapping[str, object], command: Sequence[str], *, polling: bool, run_id: str | None
 ) -> Iterator[AgentClient]:
-    """A running agent; leaving the block drains and ends it.
+    """Run an agent for the block; at the end it drains and exits.
 
     Args:
         options: Annotations as keywords.
-        command: The process's own words, which name the lineage.
-        polling: Scan in intervals even where inotify works.
-        run: KFP's run id; None to find it in `command`, where KFP started that.
+        command: The process's command line, which determines the default lineage.
+        polling: Scan at intervals, without inotify.
+        run_id: KFP's run id; None to find it in `command`.
 
     Raises:
-        InvalidWish: Something is wrong with the options.
+        InvalidSpec: The options are invalid.
     """
-    given = dict(options)
-    if given.get("lineage") is None:
-        given["lineage"] = kfp_lineage(command)
-    run = run or kfp_run(command)
-    # On a terminal a bar shows the progress.
-    started = launch(given, command, LaunchOptions(polling=polling, run_id=run, quiet=sys.stderr.isatty()))
+    if options.get("lineage") is None:
+        options = {**options, "lineage": kfp_lineage(command)}
+    # On a terminal a progress bar replaces the log.
+    quiet = sys.stderr.isatty()
+    launch_options = LaunchOptions(polling=polling, run_id=run_id or kfp_run_id(command), quiet=quiet)
+    agent = launch(options, command, launch_options)
     try:
-        yield started.client
+        yield agent.client
     finally:
-        started.stop()
+        agent.stop()
 
 
-def kfp_run(command: Sequence[str]) -> str | None:
-    """The run that KFP started this process for, None outside of KFP."""
+def kfp_run_id(command: Sequence[str]) -> str | None:
+    """The id of the KFP run that started this process, or None."""
     inputs = read_kfp_inputs(command)
     return (inputs.run_id or None) if inputs else None
 
 
 def kfp_lineage(command: Sequence[str]) -> str | None:
-    """The lineage of a KFP step that runs on this machine, None outside of KFP.
+    """The lineage of a KFP step that runs on this machine, or None outside KFP.
 
-    The executor's words name temporary files, so the command as such would be new in every run.
+    The executor's command line contains temporary files, so the command itself would differ in every run.
     """
     inputs = read_kfp_inputs(command)
     if inputs is None or FUNCTION_FLAG not in command:

@@ -1,6 +1,6 @@
-"""`with ferry(...) as f`: the dataset as a path, checkpoints that are durable when the block is left.
+"""`with ferry(...) as f`: the dataset is a path, and checkpoints are durable when the block ends.
 
-In a pod with an injected agent it finds that one; anywhere else it starts its own.
+In a pod with an injected agent it uses that agent; elsewhere it starts one.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.control.progress_bar import prefetch_bars
 from podferry.trainer.marks import mark
 
-Place = str | os.PathLike[str]
+Location = str | os.PathLike[str]
 Value = str | int | os.PathLike[str] | Sequence[str] | None
 
 
 class NotDurableError(PermanentError):
-    """Training ended, and a checkpoint that it wrote is not durable."""
+    """Training has ended, and one of its checkpoints is not durable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ferry:
-    """What training code sees.
+    """The directories of a training run.
 
     Attributes:
-        dataset: Directory of the dataset that has no name, whole; None where none was asked for.
-        checkpoints: Directory to write checkpoints to; None where none was asked for.
-        restored: What to resume from: a file, a directory, or the stem that its files share; None where
-            training starts anew.
-        outputs: Directory to write outputs to; None where none was asked for.
-        datasets: Directories of those that have names, by these.
+        dataset: Directory of the unnamed dataset, completely staged; None if none was requested.
+        checkpoints: Directory to write checkpoints to; None if no destination was requested.
+        restored: The checkpoint to resume from: a file, a directory, or the stem that its files share; None
+            for a fresh start.
+        outputs: Directory to write outputs to; None if no destination was requested.
+        datasets: Directories of the named datasets, by name.
     """
 
     dataset: Path | None
@@ -57,69 +57,71 @@ class Ferry:
     _client: AgentClient
 
     def status(self) -> Status:
-        """Everything that the agent tells."""
+        """Everything that the agent reports."""
         return self._client.status()
 
     def done(self, checkpoint: int | str) -> None:
-        """Say that all files of a checkpoint, named by its name or step, are written and closed.
+        """Mark a checkpoint, given by its name or step, as complete: its files are written and closed.
 
         Raises:
-            NotFound: There is no such checkpoint, with those that there are.
+            NotFound: There is no such checkpoint; the error lists the existing ones.
+            Refused: The checkpoint is not complete.
         """
         mark(self._client, checkpoint)
 
     def wait_durable(self, timeout: float = 600.0, *, final: bool = False) -> DurableCheckpoint | None:
-        """Wait until all that lies in the checkpoint directory now is durable; the newest one that is.
+        """Wait until everything in the checkpoint directory is durable; return the newest durable checkpoint.
 
         Args:
             timeout: Seconds.
-            final: Nobody writes any more: files need not be quiet for a while to count as complete.
+            final: Nothing is written any more: files count as complete without a quiet period.
 
         Raises:
-            NotDurableError: It is not, with the reasons.
+            NotDurableError: It is not durable, with the reasons.
         """
-        answer = self._client.wait_durable(timeout, final=final)
-        if not answer.durable:
-            raise NotDurableError(*_reasons(answer, timeout))
-        return answer.last
+        durability = self._client.wait_durable(timeout, final=final)
+        if not durability.durable:
+            raise NotDurableError(*_reasons(durability, timeout))
+        return durability.last
 
 
-def _reasons(answer: Durability, timeout: float) -> tuple[Problem, ...]:
-    waited = "it cannot become so by waiting" if answer.hopeless else f"after {timeout:.0f} s"
-    what = f"not durable: {', '.join(answer.pending)}"
-    return (Problem(what, waited, "Look at the reasons below and at the agent's log"), *answer.problems)
+def _reasons(durability: Durability, timeout: float) -> tuple[Problem, ...]:
+    waited = "it cannot become so by waiting" if durability.hopeless else f"after {timeout:.0f} s"
+    what = f"not durable: {', '.join(durability.pending)}"
+    remedy = "Look at the reasons below and at the agent's log"
+    return (Problem(what, waited, remedy), *durability.problems)
 
 
 @contextmanager
 def ferry(
-    dataset: Place | Mapping[str, Place] | None = None,
-    checkpoints: Place | None = None,
+    dataset: Location | Mapping[str, Location] | None = None,
+    checkpoints: Location | None = None,
     *,
     durable_timeout: float = 600.0,
     polling: bool = False,
     run: str | None = None,
-    **wishes: Value | Mapping[str, Value],
+    **settings: Value | Mapping[str, Value],
 ) -> Iterator[Ferry]:
     """Stage a dataset and keep checkpoints durable for the block.
 
-    Leaving the block waits until the last checkpoint is durable; an exception in it is passed on, and what
-    was whole is made durable all the same.
+    The end of the block waits until the last checkpoint is durable. An exception in the block propagates;
+    complete checkpoints become durable all the same.
 
     Args:
-        dataset: URI, reference or path of what to bring; a mapping brings several, by names of theirs.
+        dataset: URI, reference or path of the dataset; for several datasets, a mapping by name.
         checkpoints: URI or path of the destination.
         durable_timeout: Seconds to wait at the end.
-        polling: Scan in intervals even where inotify works.
-        run: KFP's run id; None to find it, where KFP started this process.
-        **wishes: Further annotations as keywords: `include`, `exclude`, `shard`, `unpack`, `dataset_path`,
-            `checkpoint_path`, `restore`, `lineage`, `endpoint`, …. What belongs to one of several datasets
-            is a mapping by their names. `shard="auto"` takes the launcher's rank. With an injected agent the
-            pod's annotations count instead.
+        polling: Scan at intervals, without inotify.
+        run: KFP's run id; None to find it if KFP started this process.
+        **settings: Further annotations as keywords: `include`, `exclude`, `shard`, `unpack`, `dataset_path`,
+            `checkpoint_path`, `restore`, `lineage`, `endpoint`, …. A setting of one of several datasets is a
+            mapping by name. `shard="auto"` takes the launcher's rank. With an injected agent the pod's
+            annotations apply instead.
 
     Raises:
-        InvalidSpec: Something is wrong with the arguments, or an injected agent brings something else.
+        InvalidSpec: The arguments are invalid, or an injected agent has another dataset or destination.
         PermanentError: Training can never start, with all the reasons.
-        TemporaryError: A store did not answer.
+        TemporaryError: A store did not respond.
         NotDurableError: At the end, a checkpoint is not durable.
     """
     with ExitStack() as stack:
@@ -127,23 +129,25 @@ def ferry(
         if injected:
             client = AgentClient(injected)
         else:
-            from podferry.trainer import embedded  # noqa: PLC0415 - only where there is no injected agent
+            from podferry.trainer import embedded  # noqa: PLC0415 - needed only without an injected agent
 
-            options = {"dataset": dataset, "checkpoints": checkpoints, **wishes}
-            client = stack.enter_context(embedded.agent(options, sys.argv, polling=polling, run=run))
-        gate = _wait(client)
+            options = {"dataset": dataset, "checkpoints": checkpoints, **settings}
+            client = stack.enter_context(
+                embedded.running_agent(options, sys.argv, polling=polling, run_id=run)
+            )
+        gate = _wait_at_gate(client)
         if injected:
             InvalidSpec.raise_any(_disagreements(client.status(), dataset, checkpoints))
-        found = _found(client, gate)
+        directories = _directories(client, gate)
         try:
-            yield found
-        except BaseException:  # whatever ended training, Ctrl-C too: what is whole must not be lost
+            yield directories
+        except BaseException:  # even after Ctrl-C, complete checkpoints must not be lost
             client.wait_durable(durable_timeout, final=not injected)
             raise
-        found.wait_durable(durable_timeout, final=not injected)
+        directories.wait_durable(durable_timeout, final=not injected)
 
 
-def _found(client: AgentClient, gate: Gate) -> Ferry:
+def _directories(client: AgentClient, gate: Gate) -> Ferry:
     return Ferry(
         dataset=_path(gate, DATASET_VARIABLE),
         checkpoints=_path(gate, CHECKPOINTS_VARIABLE),
@@ -155,22 +159,22 @@ def _found(client: AgentClient, gate: Gate) -> Ferry:
 
 
 def _disagreements(
-    status: Status, dataset: Place | Mapping[str, Place] | None, checkpoints: Place | None
+    status: Status, dataset: Location | Mapping[str, Location] | None, checkpoints: Location | None
 ) -> Iterator[Problem]:
-    """Where the code asks for something else than the pod's annotations, which an injected agent follows."""
-    asked = dataset if isinstance(dataset, Mapping) else {"": dataset}
-    brought = {one.name: one.uri for one in status.datasets}
-    pairs = [(f"dataset.{name}".rstrip("."), place, brought.get(name)) for name, place in asked.items()]
+    """Compare the arguments with an injected agent, which follows the pod's annotations."""
+    requested = dataset if isinstance(dataset, Mapping) else {"": dataset}
+    staged = {one.name: one.uri for one in status.datasets}
+    pairs = [(f"dataset.{name}".rstrip("."), place, staged.get(name)) for name, place in requested.items()]
     pairs.append(("checkpoints", checkpoints, status.checkpoints.uri if status.checkpoints else None))
     for name, wanted, present in pairs:
-        if wanted is not None and (present is None or _place(str(wanted)) != _place(present)):
-            measured = f"asked for {wanted}, the agent has {present or 'none'}"
-            remedy = f"Set podferry.io/{name} to what the code asks for, or leave it out of the code"
+        if wanted is not None and (present is None or _canonical(str(wanted)) != _canonical(present)):
+            measured = f"the code requests {wanted}, the agent has {present or 'none'}"
+            remedy = f"Set podferry.io/{name} to the value in the code, or remove it from the code"
             yield Problem(f"the injected agent has another {name}", measured, remedy)
 
 
-def _place(text: str) -> str:
-    """A URI or reference without its fragment and in its canonical form."""
+def _canonical(text: str) -> str:
+    """A URI or reference in its canonical form, without its fragment."""
     return str(parse_uri(text.partition("#")[0]))
 
 
@@ -178,7 +182,7 @@ def _path(gate: Gate, variable: str) -> Path | None:
     return Path(gate.environment[variable]) if variable in gate.environment else None
 
 
-def _wait(client: AgentClient) -> Gate:
+def _wait_at_gate(client: AgentClient) -> Gate:
     with prefetch_bars() as bars:
         for gate in client.poll_gate(bars.poll_seconds):
             if gate.open:
@@ -186,4 +190,4 @@ def _wait(client: AgentClient) -> Gate:
             if gate.problems:
                 raise (TemporaryError if gate.retryable else PermanentError)(*gate.problems)
             bars.show(client.status())
-    raise AssertionError("unreachable: the client asks for ever")
+    raise AssertionError("unreachable: the client asks forever")

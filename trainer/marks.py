@@ -1,4 +1,4 @@
-"""`checkpoint_done(step)`: the trainer says that a checkpoint is whole."""
+"""`checkpoint_done(step)`: the trainer marks a checkpoint as complete."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from podferry.sidecar.control.http_client import AgentClient
 
 
 def checkpoint_done(checkpoint: int | str) -> bool:
-    """Say that all files of a checkpoint are written and closed.
+    """Mark a checkpoint as complete: all its files are written and closed.
 
     Args:
-        checkpoint: Its name, or its step.
+        checkpoint: Its name or step.
 
     Returns:
-        Whether there is an agent: without podferry the same code trains on.
+        Whether there is an agent: without podferry the same code continues.
 
     Raises:
-        NotFound: There is no such checkpoint, with those that there are.
-        Refused: It is not whole all the same.
-        Unavailable: The agent does not answer.
+        NotFound: There is no such checkpoint; the error lists the existing ones.
+        Refused: The checkpoint is not complete.
+        Unavailable: The agent does not respond.
     """
     agent = os.environ.get(AGENT_VARIABLE)
     if not agent:
@@ -31,7 +31,7 @@ def checkpoint_done(checkpoint: int | str) -> bool:
 
 
 def mark(client: AgentClient, checkpoint: int | str) -> None:
-    """Tell one agent.
+    """Mark a checkpoint at an agent.
 
     Raises:
         NotFound, Refused, Unavailable: See `checkpoint_done`.

@@ -1,1 +1,1 @@
-"""Plans the cache of a training pod, and refuses what cannot fit."""
+"""Plans the memory of a training pod, and fails if it cannot fit."""

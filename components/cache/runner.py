@@ -1,13 +1,12 @@
-"""The work of the step `cache`: the memory sum of a training pod, and a verdict."""
+"""Runs the step `cache`: computes the memory sum of a training pod, and checks that it fits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from podferry.components.dataset.runner import list_frozen, volume_problems
-from podferry.components.log_tables import say, show_memory
+from podferry.components.log_tables import print_line, print_memory
 from podferry.components.store_access import step_store_config
 from podferry.contract.annotations import read_annotations
 from podferry.contract.dataset_volume import ListedSize
@@ -22,25 +21,25 @@ from podferry.contract.tmpfs_cost import charged_bytes
 from podferry.sidecar.dataset.selection import Selection, part_of
 
 DESTINATION = "memory://plan/checkpoints"
-"""Stands for the destination, which the sum does not depend on; nothing is opened there."""
+"""Placeholder for the destination: the sum does not depend on it, and it is never opened."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheRequest:
-    """What the step is asked for; sizes are Kubernetes quantities, empty where nothing is asked.
+    """The inputs of the step; sizes are Kubernetes quantities, empty if not set.
 
     Attributes:
         reference: URI or reference of the dataset.
-        dataset_size: Memory reserved for the data.
+        dataset_size: Memory to reserve for the data.
         checkpoint_size: Bytes of one checkpoint.
-        keep_local: Durable checkpoints that stay in memory.
+        keep_local: Durable checkpoints to keep in memory.
         shm_size: Size of the trainer's `/dev/shm`.
-        train_memory: What the training itself needs.
-        pod_memory: What the whole pod may have.
-        include, exclude: Globs of the files to bring and to leave out.
-        unpack: Which archives are unpacked: `auto`, `never`, `always`.
-        medium: What the data lies on: `memory`, `disk`.
-        shards: How many pods share the dataset, a part each.
+        train_memory: Memory of the training itself.
+        pod_memory: Limit for the entire pod.
+        include, exclude: Globs of the files to include and to exclude.
+        unpack: Which archives to unpack: `auto`, `never`, `always`.
+        medium: Where the data is stored: `memory`, `disk`.
+        shards: Number of pods that share the dataset, one part each.
     """
 
     reference: str
@@ -57,8 +56,8 @@ class CacheRequest:
     shards: int = 1
 
     def annotations(self) -> dict[str, str]:
-        """The wishes as a pod's annotations. The data counts as it is listed, not as a reference says."""
-        given = {
+        """The request as annotations. Without the fragment of the reference: the listed sizes count."""
+        settings = {
             "dataset": escape_variables(self.reference.partition("#")[0]),
             "dataset-size": self.dataset_size,
             "include": self.include,
@@ -70,17 +69,17 @@ class CacheRequest:
             "checkpoint-size": self.checkpoint_size,
             "keep-local": str(self.keep_local) if self.checkpoint_size else "",
         }
-        return {PREFIX + name: text for name, text in given.items() if text}
+        return {PREFIX + name: text for name, text in settings.items() if text}
 
 
 @dataclass(frozen=True, slots=True)
 class CachePlan:
-    """What the step hands on.
+    """The outputs of the step.
 
     Attributes:
         reference: The dataset, frozen.
         dataset_size, sidecar_memory, trainer_memory, pod_memory: Kubernetes quantities: the data volume,
-            the sidecar, the training container with its checkpoints, all of the pod.
+            the sidecar, the training container with its checkpoints, the entire pod.
     """
 
     reference: str
@@ -90,36 +89,36 @@ class CachePlan:
     pod_memory: str
 
 
-def plan_cache(wish: CacheRequest, endpoint: str = "", region: str = "") -> CachePlan:
-    """Plan, print the memory sum, and refuse what cannot fit.
+def plan_cache(request: CacheRequest, endpoint: str = "", region: str = "") -> CachePlan:
+    """Compute and print the memory sum.
 
     Raises:
-        Refused: It cannot fit, each limit with its numbers and remedy.
-        InvalidWish, EmptyDataset, Changed and the store's errors: It cannot be planned.
+        Refused: It does not fit; each limit with its numbers and remedy.
+        InvalidSpec, EmptyDataset, Changed and the store's errors: It cannot be planned.
     """
-    spec, train, limit = read_request(wish)
+    spec, train_bytes, limit_bytes = read_request(request)
     [dataset] = spec.datasets
     selection = Selection(dataset.include, dataset.exclude)
-    named, manifest = list_frozen(
-        wish.reference, selection, step_store_config(endpoint, region), dataset.unpack
+    frozen, manifest = list_frozen(
+        request.reference, selection, step_store_config(endpoint, region), dataset.unpack
     )
-    part = largest_part(manifest, wish.shards)
+    part = largest_part(manifest, request.shards)
     needed = memory_sum(spec, {"": ListedSize(part.bytes, part.files)})
-    show_memory(_counted(manifest, part, wish.shards), _rows(needed, train))
-    Refused.raise_any(fit(part, needed, train, limit))
-    say(f"fits: the pod needs {format_bytes(needed.pod + train)}")
+    print_memory(_describe(manifest, part, request.shards), _rows(needed, train_bytes))
+    Refused.raise_any(fit_problems(part, needed, train_bytes, limit_bytes))
+    print_line(f"fits: the pod needs {format_bytes(needed.pod + train_bytes)}")
     [volume] = needed.data
     return CachePlan(
-        reference=str(reference_to(named)),
-        dataset_size=wish.dataset_size or quantity_at_least(volume.bytes),
+        reference=str(reference_to(frozen)),
+        dataset_size=request.dataset_size or quantity_at_least(volume.bytes),
         sidecar_memory=quantity_at_least(needed.sidecar),
-        trainer_memory=quantity_at_least(needed.trainer + train),
-        pod_memory=quantity_at_least(needed.pod + train),
+        trainer_memory=quantity_at_least(needed.trainer + train_bytes),
+        pod_memory=quantity_at_least(needed.pod + train_bytes),
     )
 
 
 def largest_part(manifest: Manifest, shards: int) -> Manifest:
-    """What the pod that has most of a dataset has of it.
+    """The largest of the parts that the pods get.
 
     Raises:
         Refused: There are fewer files than pods.
@@ -128,61 +127,63 @@ def largest_part(manifest: Manifest, shards: int) -> Manifest:
     return max(parts, key=lambda part: charged_bytes(entry.size for entry in part.entries))
 
 
-def _counted(manifest: Manifest, part: Manifest, shards: int) -> str:
-    whole = f"{manifest.files:,} files of {format_bytes(manifest.bytes)}"
+def _describe(manifest: Manifest, part: Manifest, shards: int) -> str:
+    dataset = f"{manifest.files:,} files of {format_bytes(manifest.bytes)}"
     if shards == 1:
-        return whole
-    return f"{part.files:,} files of {format_bytes(part.bytes)}, the largest of {shards} parts of {whole}"
+        return dataset
+    return f"{part.files:,} files of {format_bytes(part.bytes)}, the largest of {shards} parts of {dataset}"
 
 
-def read_request(wish: CacheRequest) -> tuple[FerrySpec, int, int | None]:
-    """The wishes as values: a spec, the training's own memory and the pod's limit in bytes.
+def read_request(request: CacheRequest) -> tuple[FerrySpec, int, int | None]:
+    """Parse a request: a spec, the training's own memory and the pod's limit in bytes.
 
     Raises:
-        InvalidSpec: Everything that is wrong.
+        InvalidSpec: All errors in it.
     """
     problems: list[Problem] = []
-    values: dict[str, Any] = {}
-    if wish.shards < 1:
-        problems.append(Problem("shards: no whole number of 1 or more", str(wish.shards), "Write 1 or more"))
-    for name, parse in (("train_memory", parse_bytes), ("pod_memory", parse_bytes)):
-        text = getattr(wish, name)
+    sizes: dict[str, int | None] = {}
+    if request.shards < 1:
+        measured = str(request.shards)
+        problems.append(Problem("shards: no whole number of 1 or more", measured, "Write 1 or more"))
+    for name, text in (("train_memory", request.train_memory), ("pod_memory", request.pod_memory)):
         try:
-            values[name] = parse(text) if text else None
+            sizes[name] = parse_bytes(text) if text else None
         except InvalidSpec as error:
             problems += (Problem(f"{name}: {one.what}", one.measured, one.remedy) for one in error.problems)
     try:
-        spec = read_annotations(wish.annotations())
+        spec = read_annotations(request.annotations())
     except InvalidSpec as error:
-        spec, problems = None, [*error.problems, *problems]
+        raise InvalidSpec(*error.problems, *problems) from error
     InvalidSpec.raise_any(problems)
-    assert spec is not None  # noqa: S101 - a wish always names a dataset, so the pod opts in
-    return spec, values["train_memory"] or 0, values["pod_memory"]
+    assert spec is not None  # noqa: S101 - a request always names a dataset, so the pod opts in
+    return spec, sizes["train_memory"] or 0, sizes["pod_memory"]
 
 
-def fit(manifest: Manifest, needed: MemorySum, train: int, limit: int | None) -> Iterator[Problem]:
-    """Why a plan cannot fit; nothing where it does.
+def fit_problems(
+    manifest: Manifest, needed: MemorySum, train_bytes: int, limit_bytes: int | None
+) -> Iterator[Problem]:
+    """Why a plan does not fit; empty if it does.
 
     Args:
-        manifest: What the pod has of the dataset.
+        manifest: The part of the dataset that the pod gets.
         needed: The memory sum of the pod.
-        train: Bytes that the training itself needs.
-        limit: Bytes that the pod may have, None to check none.
+        train_bytes: Memory of the training itself.
+        limit_bytes: Limit for the pod, or None.
     """
     yield from volume_problems(manifest, needed.data[0].bytes)
-    total = needed.pod + train
-    if limit is not None and total > limit:
-        over = format_bytes(total - limit)
+    total = needed.pod + train_bytes
+    if limit_bytes is not None and total > limit_bytes:
+        over = format_bytes(total - limit_bytes)
         yield Problem(
             "the pod is larger than its memory",
-            f"it needs {format_bytes(total)}, {over} more than the {format_bytes(limit)} of pod_memory",
+            f"it needs {format_bytes(total)}, {over} more than the {format_bytes(limit_bytes)} of pod_memory",
             f"Use nodes that give a pod {quantity_at_least(total)}, a smaller dataset, or smaller or fewer "
             "checkpoints in memory",
         )
 
 
-def _rows(needed: MemorySum, train: int) -> tuple[Row, ...]:
-    if not train:
+def _rows(needed: MemorySum, train_bytes: int) -> tuple[Row, ...]:
+    if not train_bytes:
         return needed.rows()
-    total = Row("pod", needed.pod + train, "what podferry adds, and the training itself")
-    return (*needed.rows(), Row("training", train, "train_memory"), total)
+    total = Row("pod", needed.pod + train_bytes, "what podferry adds, and the training itself")
+    return (*needed.rows(), Row("training", train_bytes, "train_memory"), total)

@@ -1,14 +1,14 @@
-"""The step `dataset`, and the function that puts it into a pipeline."""
+"""The step `dataset`, and the function that adds it to a pipeline."""
 
-# KFP copies the function's source alone into its step and reads its annotations as values. So there is no
-# `from __future__ import annotations` here, imports stand inside, and outputs are a NamedTuple in place.
+# KFP copies only the function's source into its step and reads its annotations as values. So there is no
+# `from __future__ import annotations` here, imports are inside, and outputs are an inline NamedTuple.
 # mypy: disable-error-code=valid-type
 # ruff: noqa: PLC0415
 from typing import Any, NamedTuple
 
 from kfp import dsl
 
-from podferry.components.step import step, verdict
+from podferry.components.step import step, uncached
 from podferry.components.store_access import SECRET_DIR
 
 
@@ -26,17 +26,17 @@ def dataset(
 
     Args:
         data: A small document that names the dataset; its metadata holds the reference.
-        uri: A prefix or an object, or a reference that is to be compared with what is there.
-        endpoint: Address of the service, where it is not the vendor's own.
-        region: The vendor's name of the region.
-        volume_size: Memory reserved for it, such as 14Gi; empty to take what it needs.
-        include: Globs of the files to bring, such as "*.jpg, *.png"; empty for all.
-        exclude: Globs of the files to leave out.
+        uri: A prefix or an object, or a reference to compare with the store.
+        endpoint: URL of the object store, unless it is the vendor's.
+        region: Region of the object store.
+        volume_size: Memory to reserve for it, such as 14Gi; empty to compute it.
+        include: Globs of the files to include, such as "*.jpg, *.png"; empty for all.
+        exclude: Globs of the files to exclude.
 
     Returns:
         reference: URI with digest, bytes and files.
-        files: How many files it has.
-        size: What to reserve for it.
+        files: Number of files.
+        size: Memory to reserve for it.
         fits: Whether it fits into volume_size.
     """
     from podferry.components.dataset.runner import freeze_dataset
@@ -57,18 +57,19 @@ def freeze_dataset(
     exclude: Any = "",
     secret: Any = None,
 ) -> Any:
-    """A task that freezes a dataset; it looks at the store in every run, whatever KFP's cache holds.
+    """A task that freezes a dataset, in every run: KFP's cache is off.
 
-    Pass its `reference` to the training as a parameter: training then runs anew when the data changed, and
-    may be answered from KFP's cache when it did not.
+    Pass its `reference` to the training as a parameter: training then runs again if the data has changed, and
+    may be answered from KFP's cache if it has not.
 
     Args:
         uri: A prefix, an object or a reference. Every argument may be a channel.
-        endpoint: Address of the service, where it is not the vendor's own.
-        region: The vendor's name of the region.
-        volume_size: Memory reserved for it; empty to take what it needs.
-        include: Globs; the reference is that of the selection, so give `gpu_train` the same ones.
-        exclude: The same.
+        endpoint: URL of the object store, unless it is the vendor's.
+        region: Region of the object store.
+        volume_size: Memory to reserve for it; empty to compute it.
+        include: Globs of the files to include. The reference is that of the selection: pass the same globs to
+            `gpu_train`.
+        exclude: Globs of the files to exclude.
         secret: Name of a Secret with the credentials.
 
     Returns:
@@ -82,4 +83,4 @@ def freeze_dataset(
         include=include,
         exclude=exclude,
     )
-    return verdict(task, secret, SECRET_DIR)
+    return uncached(task, secret, SECRET_DIR)

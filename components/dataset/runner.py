@@ -1,4 +1,4 @@
-"""The work of the step `dataset`."""
+"""Runs the step `dataset`: lists and freezes a dataset."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from podferry.components.log_tables import say, show_memory
+from podferry.components.log_tables import print_line, print_memory
 from podferry.components.store_access import step_store_config
 from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import Problem
@@ -30,11 +30,11 @@ from podferry.storage.store import StoreConfig
 FORMAT = 1
 
 
-class Document(msgspec.Struct, frozen=True):
-    """What the artifact holds: small, since KFP copies it to the pod of every step that takes it.
+class FrozenDocument(msgspec.Struct, frozen=True):
+    """The artifact's content. It is small: KFP copies it to the pod of every step that takes it.
 
     Attributes:
-        reference, uri, digest, bytes, files: As in the manifest; `files` is their number.
+        reference, uri, digest, bytes, files: As in the manifest; `files` is the number of files.
         format: Version of this document.
     """
 
@@ -48,15 +48,15 @@ class Document(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class FrozenDataset:
-    """What the step hands on.
+    """The outputs of the step.
 
     Attributes:
-        document: What the artifact holds.
+        document: Content of the artifact.
         size: Kubernetes quantity of memory to reserve for the data.
         fits: Whether the data fits into that.
     """
 
-    document: Document
+    document: FrozenDocument
     size: str
     fits: bool
 
@@ -67,7 +67,7 @@ class FrozenDataset:
 
     @property
     def files(self) -> int:
-        """How many files."""
+        """Number of files."""
         return self.document.files
 
     @property
@@ -88,41 +88,42 @@ def freeze_dataset(
     include: str = "",
     exclude: str = "",
 ) -> FrozenDataset:
-    """List a dataset, freeze it, say what it needs and whether that fits.
+    """List and freeze a dataset, and print how much memory it needs and whether that fits.
 
     Args:
-        uri: A prefix or an object, or a reference that is to be compared with what is there.
-        endpoint: Address of the service; empty for the vendor's own.
-        region: The vendor's name of the region; empty for its default.
-        volume_size: Memory reserved for it; empty to take what it needs.
-        include: Globs of the files to bring, separated by commas, spaces or lines; empty for all.
-        exclude: Globs of the files to leave out; empty for none.
+        uri: A prefix or an object, or a reference to compare with the store.
+        endpoint: URL of the object store; empty for the vendor's.
+        region: Region of the object store; empty for the vendor's default.
+        volume_size: Memory to reserve for it; empty to compute it.
+        include: Globs of the files to include, separated by commas, spaces or lines; empty for all.
+        exclude: Globs of the files to exclude; empty for none.
 
     Raises:
-        EmptyDataset, Changed, InvalidWish and the store's errors: Why it cannot be frozen.
+        EmptyDataset, Changed, InvalidSpec and the store's errors: It cannot be frozen.
     """
     reserved = parse_bytes(volume_size) if volume_size else None
-    selection = selection_of(include, exclude)
-    named, manifest = list_frozen(uri, selection, step_store_config(endpoint, region))
-    reference = str(reference_to(named))
+    selection = parse_selection(include, exclude)
+    frozen, manifest = list_frozen(uri, selection, step_store_config(endpoint, region))
+    reference = str(reference_to(frozen))
     dataset = DatasetSpec(reference, size=reserved, include=selection.include, exclude=selection.exclude)
     needed = memory_sum(FerrySpec((dataset,)), {"": ListedSize(manifest.bytes, manifest.files)})
     size = volume_size or quantity_at_least(needed.data_volume)
-    show_memory(reference, needed.rows())
+    print_memory(reference, needed.rows())
     problems = volume_problems(manifest, parse_bytes(size))
     for problem in problems:
-        say(f"does not fit: {problem}")
+        print_line(f"does not fit: {problem}")
     if not problems:
-        say(f"fits: {manifest.files:,} files of {format_bytes(manifest.bytes)} in a data volume of {size}")
-    document = Document(reference, named.uri, named.digest, named.bytes, named.files)
+        files = f"{manifest.files:,} files of {format_bytes(manifest.bytes)}"
+        print_line(f"fits: {files} in a data volume of {size}")
+    document = FrozenDocument(reference, frozen.uri, frozen.digest, frozen.bytes, frozen.files)
     return FrozenDataset(document, size, not problems)
 
 
-def selection_of(include: str, exclude: str) -> Selection:
-    """Two lists of globs as a value; empty texts select everything.
+def parse_selection(include: str, exclude: str) -> Selection:
+    """Parse two lists of globs; empty texts select everything.
 
     Raises:
-        InvalidWish: Globs that mean something else than they seem to.
+        InvalidSpec: Globs that would not mean what they seem to.
     """
     return Selection(*(parse_globs(text) if text else () for text in (include, exclude)))
 
@@ -130,27 +131,27 @@ def selection_of(include: str, exclude: str) -> Selection:
 def list_frozen(
     text: str, selection: Selection, config: StoreConfig, unpack: Unpack = Unpack.AUTO
 ) -> tuple[Manifest, Manifest]:
-    """What a reference to the selection of a dataset names, and the files that a pod gets.
+    """List a selection: the manifest that a reference covers, and the manifest of the files that a pod gets.
 
-    They differ where the dataset is a pack.
+    They differ for a pack.
 
     Raises:
-        Changed: The reference is frozen and what is there is another version.
-        EmptyDataset, InvalidWish and the store's errors: It cannot be listed.
+        Changed: The reference is frozen and the dataset has changed.
+        EmptyDataset, InvalidSpec and the store's errors: It cannot be listed.
     """
     reference = parse_reference(text)
 
-    async def listed() -> SelectedDataset:
-        found = await open_selected(reference.uri, selection, config, unpack)
-        await found.store.close()
-        return found
+    async def open_and_close() -> SelectedDataset:
+        selected = await open_selected(reference.uri, selection, config, unpack)
+        await selected.store.close()
+        return selected
 
-    found = asyncio.run(listed())
-    check_frozen(reference, found.named)
-    return found.named, found.manifest
+    selected = asyncio.run(open_and_close())
+    check_frozen(reference, selected.named)
+    return selected.named, selected.manifest
 
 
-def volume_problems(manifest: Manifest, volume: int) -> list[Problem]:
-    """Why a dataset does not fit into a memory volume of that many bytes; empty where it does."""
+def volume_problems(manifest: Manifest, volume_bytes: int) -> list[Problem]:
+    """Why a dataset does not fit into a memory volume of that size; empty if it does."""
     plan = plan_fetch(manifest, frozenset(), PrefetchSettings())
-    return fit_problems([PlannedDataset(plan, Capacity(volume_bytes=volume))], in_pod=True)
+    return fit_problems([PlannedDataset(plan, Capacity(volume_bytes=volume_bytes))], in_pod=True)

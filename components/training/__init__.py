@@ -1,1 +1,1 @@
-"""Attaches wishes to a training task."""
+"""Sets the annotations of a training task."""

@@ -1,7 +1,7 @@
-"""What a task's annotations may refer to: which of its inputs carries which output or f-string.
+"""Finds the input of a task that carries an output, so that an annotation can refer to it.
 
-KFP resolves no output in an annotation, and compiles one that is put there into dead text. The webhook
-resolves `$(inputs.NAME)` from the pod's own command instead, so each output has to come in as an input.
+KFP does not resolve outputs in annotations: it compiles them into meaningless text. The webhook resolves
+`$(inputs.NAME)` from the pod's command instead, so each output must also be an input of the task.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from podferry.contract.errors import Problem
 from podferry.contract.kfp_inputs import render
 
 CHANNEL = re.compile(r"\{\{channel:task=(?P<task>[^;]*);name=(?P<name>[^;]*);type=.*?;\}\}")
-"""How KFP writes a channel in a text while it compiles."""
-REFERENCE = "reference"
-"""The output of our steps that holds a frozen reference."""
-UNRESOLVED = "{{"
-"""Begins KFP's and Argo's own placeholders, which mean nothing in an annotation."""
+"""A channel in a text, as KFP writes it while it compiles."""
+REFERENCE_OUTPUT = "reference"
+"""The output of podferry's steps that holds a frozen reference."""
+PLACEHOLDER_START = "{{"
+"""Start of KFP's and Argo's placeholders, which mean nothing in an annotation."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskInputs:
-    """The inputs of a task, as it was called.
+    """The inputs of a task call.
 
     Attributes:
-        names: All that its component declares.
-        carried: The input's name by the text of the channel or f-string that it was given.
-        dynamic: Those whose value is known when the pipeline runs.
-        constants: Those whose value is known when the pipeline is compiled, as text.
-        channels: Those that are a channel as a whole.
+        names: All inputs that the component declares.
+        carried: The input's name by the text of its channel or f-string.
+        dynamic: Inputs whose value is known only when the pipeline runs.
+        constants: Inputs whose value is known when the pipeline is compiled, as text.
+        channels: Inputs that are exactly one channel.
     """
 
     names: tuple[str, ...]
@@ -44,7 +44,7 @@ class TaskInputs:
     channels: Mapping[str, Any]
 
     def carries_reference(self, name: str) -> bool:
-        """Whether a frozen reference reaches the parameter `name`, or one beside the artifact `name`."""
+        """Whether the parameter `name`, or for an artifact any parameter, gets a frozen reference."""
         channel = self.channels.get(name)
         if isinstance(channel, PipelineArtifactChannel):
             return any(map(_is_reference, self.channels.values()))
@@ -52,55 +52,57 @@ class TaskInputs:
 
 
 def inputs_of(task: Any) -> TaskInputs:
-    """The inputs of a task."""
+    """Return the inputs of a task."""
     declared = task.component_spec.inputs or {}
     defaults = {name: one.default for name, one in declared.items() if one.default is not None}
-    given = {name: value for name, value in {**defaults, **task.inputs}.items() if value is not None}
-    texts = {name: _text(value) for name, value in given.items()}
+    values = {name: value for name, value in {**defaults, **task.inputs}.items() if value is not None}
+    texts = {name: _text(value) for name, value in values.items()}
     return TaskInputs(
         names=tuple(declared),
-        carried={text: name for name, text in texts.items() if UNRESOLVED in text},
-        dynamic=tuple(name for name, text in texts.items() if UNRESOLVED in text),
-        constants={name: text for name, text in texts.items() if UNRESOLVED not in text},
-        channels={name: value for name, value in given.items() if isinstance(value, PipelineChannel)},
+        carried={text: name for name, text in texts.items() if PLACEHOLDER_START in text},
+        dynamic=tuple(name for name, text in texts.items() if PLACEHOLDER_START in text),
+        constants={name: text for name, text in texts.items() if PLACEHOLDER_START not in text},
+        channels={name: value for name, value in values.items() if isinstance(value, PipelineChannel)},
     )
 
 
 def annotation_text(value: Any, inputs: TaskInputs) -> tuple[str, Problem | None]:
-    """A wish's value as an annotation's text, and why it cannot be one.
+    """Convert a setting's value to the text of an annotation; the second value says why it cannot be one.
 
     Args:
         value: A text, a number, a path, a channel, or an f-string with channels in it. `$(…)` in a text is a
-            variable and stays.
-        inputs: Of the task that gets the annotation.
+            variable and is kept.
+        inputs: Inputs of the task that gets the annotation.
     """
     text = os.fspath(value) if isinstance(value, os.PathLike) else _text(value)
     if text in inputs.carried:
         return f"$(inputs.{inputs.carried[text]})", None
-    text = CHANNEL.sub(lambda match: _reference(match[0], inputs), text)
-    loose = [_shown(match) for match in CHANNEL.finditer(text)]
-    if loose:
-        remedy = f"Give the task an input and pass {loose[0]} there too: KFP resolves none in an annotation"
-        return text, Problem("no input of the task carries the value", ", ".join(loose), remedy)
-    if UNRESOLVED in text:
+    text = CHANNEL.sub(lambda match: _input_reference(match[0], inputs), text)
+    unresolved = [_display_name(match) for match in CHANNEL.finditer(text)]
+    if unresolved:
+        remedy = (
+            f"Give the task an input and pass {unresolved[0]} there too: KFP resolves none in an annotation"
+        )
+        return text, Problem("no input of the task carries the value", ", ".join(unresolved), remedy)
+    if PLACEHOLDER_START in text:
         remedy = "Use $(pipeline), $(task), $(inputs.NAME) and the like: KFP resolves none in an annotation"
-        return text, Problem("a placeholder cannot stand in an annotation", text, remedy)
+        return text, Problem("a placeholder cannot be used in an annotation", text, remedy)
     return text, None
 
 
 def _is_reference(channel: Any) -> bool:
-    """Whether it is the `reference` that a task hands on; a pipeline's own argument may be any URI."""
+    """Whether it is the `reference` output of a task; an argument of the pipeline may be any URI."""
     parameter = isinstance(channel, PipelineParameterChannel)
-    return parameter and channel.name == REFERENCE and bool(channel.task_name)
+    return parameter and channel.name == REFERENCE_OUTPUT and bool(channel.task_name)
 
 
 def _text(value: Any) -> str:
-    """A value as it stands in the task: a channel's pattern, or a constant as KFP's launcher shows it."""
+    """A value as the task has it: a channel's pattern, or a constant as KFP's launcher renders it."""
     return str(value.pattern) if isinstance(value, PipelineChannel) else _render(value)
 
 
 def _render(value: Any) -> str:
-    """As `render`, with channels that lie in lists and dicts."""
+    """Like `render`, with channels in lists and dicts."""
     if isinstance(value, PipelineChannel):
         return str(value.pattern)
     if isinstance(value, list | tuple):
@@ -115,10 +117,10 @@ def _render(value: Any) -> str:
     return render(value)
 
 
-def _reference(text: str, inputs: TaskInputs) -> str:
+def _input_reference(text: str, inputs: TaskInputs) -> str:
     return f"$(inputs.{inputs.carried[text]})" if text in inputs.carried else text
 
 
-def _shown(match: re.Match[str]) -> str:
-    """A channel as its author wrote it."""
+def _display_name(match: re.Match[str]) -> str:
+    """A channel as the pipeline's author wrote it."""
     return f"{match['task']}.outputs[{match['name']!r}]" if match["task"] else match["name"]

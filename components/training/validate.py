@@ -1,4 +1,4 @@
-"""Validates a task's annotations when its pipeline is compiled, as far as they are known then."""
+"""Validates a task's annotations when its pipeline is compiled, as far as their values are known."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.spec import PREFIX
 from podferry.contract.substitution import INPUT_PREFIX, TOKEN, Variables
 
-LARGEST_SIZE = "7Ei"
+MAX_SIZE = "7Ei"
 SAMPLES: Mapping[str, str] = MappingProxyType(
     {
         "inject": "true",
         "dataset": "s3://podferry-sample-dataset/data",
         "dataset-path": "/dev/shm/podferry-sample-dataset",  # noqa: S108 - a sample, never opened
-        "dataset-size": LARGEST_SIZE,
+        "dataset-size": MAX_SIZE,
         "include": "*",
         "exclude": "*.podferry-sample",
         "file-mode": "0644",
@@ -57,17 +57,17 @@ SAMPLES: Mapping[str, str] = MappingProxyType(
         "container": "main",
     }
 )
-"""For each key a value that is right by itself and beside any other: stands for one that only a run knows."""
-SEVERAL = frozenset({"dataset", "dataset-path"})
+"""For each key a value that is valid with any others: replaces a value known only when the pipeline runs."""
+UNIQUE_PER_DATASET = frozenset({"dataset", "dataset-path"})
 """Keys whose samples must differ between datasets."""
 
 
 def annotation_problems(annotations: Mapping[str, str], inputs: TaskInputs) -> list[Problem]:
-    """All that is wrong with a task's annotations as far as a compiler can know.
+    """Return all errors in a task's annotations that are known at compile time.
 
     Args:
-        annotations: With the prefix; values may hold variables.
-        inputs: Of the task.
+        annotations: Annotations with the prefix; values may contain variables.
+        inputs: Inputs of the task.
     """
     known = dict.fromkeys(inputs.dynamic, "unknown") | dict(inputs.constants)
     variables = Variables(
@@ -82,19 +82,19 @@ def annotation_problems(annotations: Mapping[str, str], inputs: TaskInputs) -> l
 
 
 def _sampled(name: str, text: str, inputs: TaskInputs) -> str:
-    """The text, or the key's sample where it refers to what only a run knows."""
-    used = {match["name"] for match in TOKEN.finditer(text)}
-    unknown = any(INPUT_PREFIX + one in used for one in inputs.dynamic)
+    """The text, or the key's sample if the text refers to a value known only when the pipeline runs."""
+    variables = {match["name"] for match in TOKEN.finditer(text)}
+    dynamic = any(INPUT_PREFIX + one in variables for one in inputs.dynamic)
     key, dataset = split_key(name)
     sample = SAMPLES.get(key, text)
-    return (f"{sample}-{dataset}" if dataset and key in SEVERAL else sample) if unknown else text
+    return (f"{sample}-{dataset}" if dataset and key in UNIQUE_PER_DATASET else sample) if dynamic else text
 
 
 def _declared(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Any plain word may be a dataset that the cluster's policy declares."""
+    """A plain word may be a dataset that the cluster's policy declares."""
     return {word: SAMPLES["dataset"] for word in locations_of(annotations) if SUBDOMAIN.fullmatch(word)}
 
 
 def locations_of(annotations: Mapping[str, str]) -> list[str]:
-    """Where each dataset lies, as its annotation says."""
+    """The values of the dataset annotations."""
     return [text for key, text in annotations.items() if split_key(key.removeprefix(PREFIX))[0] == "dataset"]

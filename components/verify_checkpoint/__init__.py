@@ -1,1 +1,1 @@
-"""Says whether what a run trained is safe."""
+"""Verifies that the checkpoints of a run are safe."""

@@ -1,16 +1,16 @@
-"""The step `verify_checkpoint`, and the function that puts it into a pipeline."""
+"""The step `verify_checkpoint`, and the function that adds it to a pipeline."""
 
-# KFP copies the function's source alone into its step and reads its annotations as values. So there is no
-# `from __future__ import annotations` here, imports stand inside, outputs are a NamedTuple in place, and
-# lists are typing's, with defaults that go into the component's interface.
-# A component's inputs are flat, hence many arguments.
+# KFP copies only the function's source into its step and reads its annotations as values. So there is no
+# `from __future__ import annotations` here, imports are inside, outputs are an inline NamedTuple, and lists
+# are typing's, with defaults that become part of the component's interface.
+# The inputs of a component are flat, so there are many arguments.
 # mypy: disable-error-code=valid-type
 # ruff: noqa: B006, PLC0415, PLR0913, UP006, UP035
 from typing import Any, List, NamedTuple
 
 from kfp import dsl
 
-from podferry.components.step import step, verdict
+from podferry.components.step import step, uncached
 from podferry.components.store_access import SECRET_DIR
 
 
@@ -25,27 +25,27 @@ def verify_checkpoint(
     endpoint: str = "",
     region: str = "",
 ) -> NamedTuple("Outputs", [("lineages", List[str]), ("checkpoints", List[str])]):
-    """Red unless each lineage has a whole, committed newest checkpoint.
+    """Fail unless the newest checkpoint of each lineage is committed and intact.
 
     Args:
-        checkpoints: The destination that the training uploaded to.
-        run: This run's identifier; its lineages are those that its agents wrote to last.
-        job: This run's name, which KFP's local runner uses for it.
-        lineages: These alone, whichever run committed; empty for those of the run.
-        any_run: Every lineage at the destination, whichever run committed.
-        full: Read every byte and compare checksums, rather than names and sizes.
-        endpoint: Address of the service, where it is not the vendor's own.
-        region: The vendor's name of the region.
+        checkpoints: The destination of the training.
+        run: Identifier of this run; its lineages are those last written by its agents.
+        job: Name of this run, which KFP's local runner uses as identifier.
+        lineages: Only these lineages, committed by any run; empty for those of this run.
+        any_run: All lineages at the destination, committed by any run.
+        full: Read every byte and compare checksums, not only names and sizes.
+        endpoint: URL of the object store, unless it is the vendor's.
+        region: Region of the object store.
 
     Returns:
-        lineages: What was verified.
-        checkpoints: The URI of each one's newest checkpoint, in the same order.
+        lineages: The verified lineages.
+        checkpoints: The URI of the newest checkpoint of each, in the same order.
     """
-    from podferry.components.verify_checkpoint.runner import Question, own_runs, verify
+    from podferry.components.verify_checkpoint.runner import VerifyRequest, run_names, verify
 
-    question = Question(checkpoints, own_runs(run, job), tuple(lineages), any_run, full)
-    found = verify(question, endpoint, region)
-    return ([one.lineage for one in found], [one.uri for one in found])
+    request = VerifyRequest(checkpoints, run_names(run, job), tuple(lineages), any_run, full)
+    verified = verify(request, endpoint, region)
+    return ([lineage.name for lineage in verified], [lineage.uri for lineage in verified])
 
 
 def verify(
@@ -58,30 +58,30 @@ def verify(
     region: Any = "",
     secret: Any = None,
 ) -> Any:
-    """A task that verifies what this run trained; it looks at the store whatever KFP's cache holds.
+    """A task that verifies the checkpoints of this run; KFP's cache is off.
 
-    By default the lineages are those that this run's agents wrote to last, and the newest checkpoint of
-    each must be of this run. That is red where training came from KFP's cache, or resumed and had nothing
-    left to train. Where that may happen, let the training return its lineage and pass it as `lineages`.
+    By default it verifies the lineages last written by this run's agents, and the newest checkpoint of each
+    must be from this run. This fails if training was answered from KFP's cache, or resumed with nothing left
+    to train. If that may happen, let the training return its lineage and pass it as `lineages`.
 
     Args:
         checkpoints: The destination. Every argument may be a channel.
-        lineages: Lineages to verify, whichever run committed: a list, a text, a channel of either, or
+        lineages: Lineages to verify, committed by any run: a list, a text, a channel of either, or
             `dsl.Collected` of a sweep.
-        any_run: Every lineage at the destination, whichever run committed.
+        any_run: All lineages at the destination, committed by any run.
         full: Read every byte and compare checksums.
-        endpoint: Address of the service, where it is not the vendor's own.
-        region: The vendor's name of the region.
+        endpoint: URL of the object store, unless it is the vendor's.
+        region: Region of the object store.
         secret: Name of a Secret with the credentials.
 
     Returns:
-        The task, with the outputs `lineages` and `checkpoints`. Put it `.after(...)` the training, unless
-        `lineages` is an output of it.
+        The task, with the outputs `lineages` and `checkpoints`. Call `.after(training)` on it, unless
+        `lineages` is an output of the training.
     """
     task = verify_checkpoint(
         checkpoints=checkpoints,
-        # A cluster's webhook commits under the run's UUID; KFP's local runner has the job's name instead.
-        # Each is an input of its own: KFP's driver fills in a placeholder only where it stands alone.
+        # On a cluster the run is identified by its UUID, under KFP's local runner by the job's name.
+        # Each is a separate input: KFP's driver fills in a placeholder only if it is the entire value.
         run=dsl.PIPELINE_JOB_ID_PLACEHOLDER,
         job=dsl.PIPELINE_JOB_NAME_PLACEHOLDER,
         lineages=_as_list(lineages),
@@ -90,11 +90,11 @@ def verify(
         endpoint=endpoint,
         region=region,
     )
-    return verdict(task, secret, SECRET_DIR)
+    return uncached(task, secret, SECRET_DIR)
 
 
 def _as_list(lineages: Any) -> Any:
-    """One lineage, as a text or a channel of text, becomes a list of it."""
+    """Wrap one lineage, a text or a channel of text, in a list."""
     if lineages is None:
         return []
     is_text = isinstance(lineages, str) or getattr(lineages, "channel_type", "") == "String"

@@ -1,4 +1,4 @@
-"""The work of the step `verify_checkpoint`."""
+"""Runs the step `verify_checkpoint`: verifies the newest checkpoint of each lineage."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from podferry.components.log_tables import show
+from podferry.components.log_tables import print_table
 from podferry.components.store_access import step_store_config
 from podferry.contract.commit import Commit
 from podferry.contract.errors import Corrupt, FormatTooNew, NotFound, PermanentError, Problem
@@ -23,23 +23,23 @@ from podferry.storage.factory import open_store
 from podferry.storage.store import Store, StoreConfig
 
 CONCURRENCY = 16
-"""Lineages that are looked at at a time: a sweep's worth, and few enough for any store."""
-OTHERWISE = "Pass the training's lineage as `lineages`, or set any_run to count every run's"
+"""Lineages verified in parallel: enough for a sweep, and few enough for any store."""
+REMEDY = "Pass the training's lineage as `lineages`, or set any_run to count every run's"
 
 
 class Unsafe(PermanentError):
-    """A training's newest checkpoint is missing, damaged or not this run's."""
+    """The newest checkpoint of a lineage is missing, damaged, or not from this run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What is to be verified.
+class VerifyRequest:
+    """What to verify.
 
     Attributes:
         checkpoints: The destination.
         runs: Identifiers of the run.
-        lineages: These alone, whichever run committed; empty for those of the run.
-        any_run: Every lineage at the destination, whichever run committed.
+        lineages: Only these lineages, committed by any run; empty for those of the run.
+        any_run: All lineages at the destination, committed by any run.
         full: Read every byte and compare checksums.
     """
 
@@ -50,183 +50,188 @@ class Question:
     full: bool = False
 
     @property
-    def of_the_run(self) -> bool:
-        """Whether only what this run committed counts."""
+    def this_run_only(self) -> bool:
+        """Whether the checkpoints must be from this run."""
         return not (self.lineages or self.any_run)
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
-    """A lineage whose newest checkpoint is whole.
+class VerifiedLineage:
+    """A lineage whose newest checkpoint is intact.
 
     Attributes:
-        lineage: Which.
-        uri: Where the checkpoint's data lies.
-        commit: Its commit.
+        name: Name of the lineage.
+        uri: Location of the checkpoint's data.
+        commit: The commit of the checkpoint.
     """
 
-    lineage: str
+    name: str
     uri: str
     commit: Commit
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
-    """What is known of a lineage before its data is looked at.
+class LineageHead:
+    """The newest commit of a lineage, before its data is verified.
 
     Attributes:
-        lineage: Which.
-        writer: The run whose agent started there last, None where none says.
-        commit: The newest, None where there is none or it cannot be read.
-        problem: Why it cannot be read.
+        store: The lineage at the destination.
+        run: The run whose agent last started there, or None.
+        commit: The newest commit; None if there is none, or if it is not readable.
+        problem: Why the commit is not readable.
     """
 
-    lineage: str
-    writer: str | None = None
+    store: LineageStore
+    run: str | None = None
     commit: Commit | None = None
     problem: Problem | None = None
 
+    @property
+    def lineage(self) -> str:
+        """Name of the lineage."""
+        return self.store.lineage
+
     def belongs_to(self, runs: Sequence[str]) -> bool:
-        """Whether one of the runs wrote here last."""
-        return self.writer in runs or (self.commit is not None and self.commit.run in runs)
+        """Whether one of the runs last wrote here."""
+        return self.run in runs or (self.commit is not None and self.commit.run in runs)
 
 
-def own_runs(*given: str) -> tuple[str, ...]:
-    """The names under which this very run may have committed.
+def run_names(*given: str) -> tuple[str, ...]:
+    """Return the names under which this run may have committed.
 
     Args:
-        given: Its identifiers, as far as KFP filled them in; the step's own command tells it besides.
+        given: Its identifiers, if KFP filled them in; the step's own command line has another one.
     """
     inputs = read_kfp_inputs(sys.argv)
     known = [*given, inputs.run_id if inputs else ""]
     return tuple(dict.fromkeys(name for name in known if name and "{{" not in name))
 
 
-def verify(question: Question, endpoint: str = "", region: str = "") -> list[Verified]:
-    """Look at each lineage's newest checkpoint, and print what was found.
+def verify(request: VerifyRequest, endpoint: str = "", region: str = "") -> list[VerifiedLineage]:
+    """Verify the newest checkpoint of each lineage, and print the results.
 
     Raises:
-        Unsafe: Everything that is wrong, of all lineages.
-        InvalidWish and the store's errors: It cannot be looked at.
+        Unsafe: All problems of all lineages.
+        InvalidSpec and the store's errors: The destination cannot be read.
     """
-    return asyncio.run(_verify(question, step_store_config(endpoint, region)))
+    return asyncio.run(_verify(request, step_store_config(endpoint, region)))
 
 
-async def _verify(question: Question, config: StoreConfig) -> list[Verified]:
-    Unsafe.raise_any(filter(None, map(lineage_problem, question.lineages)))
-    store = open_store(parse_uri(question.checkpoints), config)
+async def _verify(request: VerifyRequest, config: StoreConfig) -> list[VerifiedLineage]:
+    Unsafe.raise_any(filter(None, map(lineage_problem, request.lineages)))
+    store = open_store(parse_uri(request.checkpoints), config)
     try:
-        return await Verification(store, question).run()
+        return await Verification(store, request).run()
     finally:
         await store.close()
 
 
 class Verification:
-    """One look at a destination."""
+    """Verifies one destination."""
 
-    def __init__(self, store: Store, question: Question) -> None:
+    def __init__(self, store: Store, request: VerifyRequest) -> None:
         self._store = store
-        self._question = question
-        self._examiner = ContentVerifier()
+        self._request = request
+        self._content_verifier = ContentVerifier()
         self._slots = asyncio.Semaphore(CONCURRENCY)
 
-    async def run(self) -> list[Verified]:
+    async def run(self) -> list[VerifiedLineage]:
         """See `verify`."""
-        traces = await self._traces()
-        problems: list[Problem] = [] if traces else [await self._nothing()]
-        flaws = await asyncio.gather(*map(self._problems, traces))
-        problems += (problem for found in flaws for problem in found)
-        self._show(traces, flaws)
+        heads = await self._read_heads()
+        problems: list[Problem] = [] if heads else [await self._no_lineage()]
+        found = await asyncio.gather(*map(self._problems_of, heads))
+        problems += (problem for problems_of_head in found for problem in problems_of_head)
+        self._print(heads, found)
         Unsafe.raise_any(problems)
         return [
-            Verified(
-                trace.lineage,
-                str(LineageStore(self._store, trace.lineage).uri_of(trace.commit.checkpoint)),
-                trace.commit,
-            )
-            for trace in traces
-            if trace.commit is not None
+            VerifiedLineage(head.lineage, str(head.store.uri_of(head.commit.checkpoint)), head.commit)
+            for head in heads
+            if head.commit is not None
         ]
 
-    async def _traces(self) -> list[Trace]:
-        """The lineages that count, sorted."""
-        names = self._question.lineages or await self._folders()
-        traces = await asyncio.gather(*map(self._trace, sorted(set(names))))
-        if not self._question.of_the_run:
-            return traces
-        return [trace for trace in traces if trace.belongs_to(self._question.runs)]
+    async def _read_heads(self) -> list[LineageHead]:
+        """The heads of the selected lineages, sorted by name."""
+        names = self._request.lineages or await self._lineages()
+        heads = await asyncio.gather(*map(self._read_head, sorted(set(names))))
+        if not self._request.this_run_only:
+            return heads
+        return [head for head in heads if head.belongs_to(self._request.runs)]
 
-    async def _folders(self) -> list[str]:
-        """Lineages, also those that nothing was committed to: a run that made none must not pass."""
+    async def _lineages(self) -> list[str]:
+        """All lineages, including those without a commit: a run that committed nothing must not pass."""
         names = (name[:-1] for name in await self._store.children() if name.endswith("/"))
         return [name for name in names if lineage_problem(name) is None]
 
-    async def _trace(self, lineage: str) -> Trace:
+    async def _read_head(self, lineage: str) -> LineageHead:
         async with self._slots:
             store = LineageStore(self._store, lineage)
-            writer, reader = await self._writer(store), CommitReader(store)
+            run, reader = await _last_run(store), CommitReader(store)
             sequences = await reader.sequences()
             if not sequences:
-                return Trace(lineage, writer)
+                return LineageHead(store, run)
             try:
-                return Trace(lineage, writer, await reader.read(sequences[-1]))
+                return LineageHead(store, run, await reader.read(sequences[-1]))
             except (Corrupt, NotFound, FormatTooNew) as error:
                 why = error.problems[0]
                 what = f"{lineage}: its newest commit cannot be read: {why.what}"
-                return Trace(lineage, writer, None, Problem(what, why.measured, why.remedy))
+                return LineageHead(store, run, None, Problem(what, why.measured, why.remedy))
 
-    async def _writer(self, store: LineageStore) -> str | None:
-        try:
-            return (await store.load(ANNOUNCEMENT, decode_announcement)).run
-        except (NotFound, Corrupt):
-            return None  # A note for people: the commits are the truth.
-
-    async def _problems(self, trace: Trace) -> list[Problem]:
-        if trace.problem is not None:
-            return [trace.problem]
-        commit, question, store = trace.commit, self._question, LineageStore(self._store, trace.lineage)
+    async def _problems_of(self, head: LineageHead) -> list[Problem]:
+        if head.problem is not None:
+            return [head.problem]
+        commit, request = head.commit, self._request
         if commit is None:
             remedy = "Look at the log of the training's podferry container: nothing was uploaded"
-            return [Problem(f"{trace.lineage} has no committed checkpoint", str(store.uri), remedy)]
-        if question.of_the_run and commit.run not in question.runs:
+            return [Problem(f"{head.lineage} has no committed checkpoint", str(head.store.uri), remedy)]
+        if request.this_run_only and commit.run not in request.runs:
             measured = f"{commit.name} of run {commit.run or 'none'}, {commit.created:%Y-%m-%d %H:%M:%S %Z}"
-            remedy = f"This run uploaded nothing. Where nothing was left to train: {OTHERWISE}"
-            return [Problem(f"{trace.lineage}: its newest checkpoint is another run's", measured, remedy)]
-        async with self._slots:
-            flaws = await CommitReader(store).missing_objects(commit)
-            if not flaws and question.full:
-                looked = (self._examiner.find_damage(store, file) for file in commit.files)
-                flaws = [flaw for flaw in await asyncio.gather(*looked) if flaw is not None]
+            remedy = f"This run uploaded nothing. If nothing was left to train: {REMEDY}"
+            return [Problem(f"{head.lineage}: its newest checkpoint is another run's", measured, remedy)]
         return [
             Problem(
-                f"{store.path(commit.checkpoint)}: {flaw.what}",
-                flaw.measured,
-                flaw.remedy or "Restore the object, or train on from an earlier checkpoint",
+                f"{head.store.path(commit.checkpoint)}: {problem.what}",
+                problem.measured,
+                problem.remedy or "Restore the object, or continue training from an earlier checkpoint",
             )
-            for flaw in flaws
+            for problem in await self._data_problems(head.store, commit)
         ]
 
-    async def _nothing(self) -> Problem:
+    async def _data_problems(self, store: LineageStore, commit: Commit) -> list[Problem]:
+        async with self._slots:
+            problems = await CommitReader(store).missing_objects(commit)
+            if problems or not self._request.full:
+                return problems
+            checks = (self._content_verifier.find_damage(store, file) for file in commit.files)
+            return [problem for problem in await asyncio.gather(*checks) if problem is not None]
+
+    async def _no_lineage(self) -> Problem:
         """Why there is nothing to verify."""
-        found = await self._folders()
-        runs = ", ".join(self._question.runs) or "none is given: use podferry.components.verify"
-        measured = f"{self._store.uri} holds {len(found)} lineages; the run: {runs}"
-        what = "no lineage at the destination" if self._question.any_run else "this run trained no lineage"
-        remedy = f"Check the destination; where the training came from KFP's cache: {OTHERWISE}"
+        runs = ", ".join(self._request.runs) or "none is given: use podferry.components.verify"
+        measured = f"{self._store.uri} holds {len(await self._lineages())} lineages; the run: {runs}"
+        what = "no lineage at the destination" if self._request.any_run else "this run trained no lineage"
+        remedy = f"Check the destination; if the training came from KFP's cache: {REMEDY}"
         return Problem(what, measured, remedy)
 
-    def _show(self, traces: Iterable[Trace], flaws: Iterable[list[Problem]]) -> None:
+    def _print(self, heads: Iterable[LineageHead], found: Iterable[list[Problem]]) -> None:
         columns = ("lineage", "newest checkpoint", "step", "commit", "files", "size", "verdict")
-        rows = [_row(trace, len(found)) for trace, found in zip(traces, flaws, strict=True)]
-        how = "names, sizes and checksums" if self._question.full else "names and sizes"
-        show(f"{self._store.uri}: {how}", columns, rows)
+        rows = [_row(head, len(problems)) for head, problems in zip(heads, found, strict=True)]
+        checks = "names, sizes and checksums" if self._request.full else "names and sizes"
+        print_table(f"{self._store.uri}: {checks}", columns, rows)
 
 
-def _row(trace: Trace, problems: int) -> tuple[str, ...]:
-    verdict = f"{problems} problems" if problems else "whole"
-    commit = trace.commit
+async def _last_run(store: LineageStore) -> str | None:
+    """The run of the agent that started last, or None. Only informative: the commits are the truth."""
+    try:
+        return (await store.load(ANNOUNCEMENT, decode_announcement)).run
+    except (NotFound, Corrupt):
+        return None
+
+
+def _row(head: LineageHead, problems: int) -> tuple[str, ...]:
+    verdict = f"{problems} problems" if problems else "complete"
+    commit = head.commit
     if commit is None:
-        return (trace.lineage, "", "", "", "", "", verdict)
+        return (head.lineage, "", "", "", "", "", verdict)
     step = "" if commit.step is None else str(commit.step)
     size = format_bytes(commit.bytes)
-    return (trace.lineage, commit.name, step, str(commit.sequence), str(len(commit.files)), size, verdict)
+    return (head.lineage, commit.name, step, str(commit.sequence), str(len(commit.files)), size, verdict)

@@ -1,4 +1,4 @@
-"""What the components' tests share."""
+"""Fixtures of the components' tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from xxhash import xxh3_128_hexdigest
 
-from podferry.components import store_access as reach
+from podferry.components import store_access
 from podferry.contract.commit import FORMAT, Commit, CommittedFile, commit_name, encode_commit
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
@@ -32,10 +32,10 @@ def digits(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def secret_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where a step looks for its Secret; made by who needs one."""
-    place = tmp_path / "secret"
-    monkeypatch.setattr(reach, "SECRET_DIR", place)
-    return place
+    """The mount path of a step's Secret; a test that needs the Secret creates the directory."""
+    directory = tmp_path / "secret"
+    monkeypatch.setattr(store_access, "SECRET_DIR", directory)
+    return directory
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def recorded() -> Callable[[str], dict[str, Any]]:
 
 @pytest.fixture
 def train(destination: str) -> Callable[..., Commit]:
-    """Leaves at the destination what an agent leaves there: data, a commit, who writes."""
+    """Write to the destination what an agent writes: data, a commit, its record."""
 
     def write(lineage: str, run: str | None, step: int = 1, content: bytes = b"weights") -> Commit:
         file = CommittedFile("last.pt", f"last-{step}/last.pt", len(content), xxh3_128_hexdigest(content))

@@ -1,4 +1,4 @@
-"""The step `cache`: the sum, and what it refuses."""
+"""The step `cache`: the memory sum, and what it refuses."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from podferry.contract.quantity import parse_bytes
 
 def test_recommends_sizes(digits: Path, capsys: pytest.CaptureFixture[str]) -> None:
     reference = freeze_dataset(str(digits)).reference
-    wish = CacheRequest(reference, checkpoint_size="100Mi", keep_local=2, shm_size="1Gi", train_memory="2Gi")
-    plan = plan_cache(wish)
+    request = CacheRequest(
+        reference, checkpoint_size="100Mi", keep_local=2, shm_size="1Gi", train_memory="2Gi"
+    )
+    plan = plan_cache(request)
     # Checkpoints: 2 kept, one being written, one on its way. Sidecar: 17 + 100 + 288 MiB, and the files.
     assert plan.reference == reference
     assert (plan.dataset_size, plan.sidecar_memory) == ("17Mi", "406Mi")
@@ -38,7 +40,7 @@ def test_without_checkpoints_there_are_none_in_the_sum(digits: Path) -> None:
     assert (plan.trainer_memory, plan.sidecar_memory) == ("1024Mi", "306Mi")
 
 
-def test_all_that_cannot_fit_is_refused_with_numbers(
+def test_plans_that_do_not_fit_are_refused_with_numbers(
     digits: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(Refused) as caught:
@@ -68,8 +70,8 @@ def test_a_pod_that_shares_a_selection_needs_room_for_the_largest_part(digits: P
     for number in range(3):
         (digits / f"{number}.jpg").write_bytes(bytes((number + 1) << 20))
     reference = freeze_dataset(str(digits), include="*.jpg").reference
-    whole = plan_cache(CacheRequest(reference, include="*.jpg", dataset_size="8Mi"))
-    assert whole.reference == reference
+    entire = plan_cache(CacheRequest(reference, include="*.jpg", dataset_size="8Mi"))
+    assert entire.reference == reference
     with pytest.raises(Refused, match="larger than its volume"):
         plan_cache(CacheRequest(reference, include="*.jpg", dataset_size="4Mi"))
     part = plan_cache(CacheRequest(reference, include="*.jpg", dataset_size="4Mi", shards=2))
@@ -86,14 +88,14 @@ def test_on_disk_the_data_takes_no_memory(digits: Path) -> None:
     assert parse_bytes(memory.pod_memory) - parse_bytes(disk.pod_memory) >= 64 << 20
 
 
-def test_changed_data_is_red(digits: Path) -> None:
+def test_changed_data_fails(digits: Path) -> None:
     reference = freeze_dataset(str(digits)).reference
     (digits / "0.bin").unlink()
     with pytest.raises(Changed):
         plan_cache(CacheRequest(reference))
 
 
-def test_all_slips_are_told_at_once(digits: Path) -> None:
+def test_all_errors_are_reported_at_once(digits: Path) -> None:
     with pytest.raises(InvalidSpec) as caught:
         plan_cache(
             CacheRequest(str(digits), dataset_size="big", train_memory="2 GB", pod_memory="-1Gi", shards=0)
@@ -103,7 +105,7 @@ def test_all_slips_are_told_at_once(digits: Path) -> None:
     assert all(name in said for name in ("dataset-size", "train_memory", "pod_memory", "shards"))
 
 
-def test_the_function_hands_on_the_plan(digits: Path) -> None:
+def test_the_component_returns_the_plan(digits: Path) -> None:
     outputs = cache.python_func(reference=str(digits), dataset_size="2Gi", pod_memory="8Gi")
     assert outputs[1] == "2Gi"
     assert outputs[0].startswith(f"file://{digits}#sha256=")

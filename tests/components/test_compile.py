@@ -1,6 +1,6 @@
-"""The steps as compiled: golden files that fail when stale, and what they must never hold.
+"""The compiled steps: golden files that fail when stale, and what they must never contain.
 
-`PODFERRY_GOLDEN=write pytest tests/components/test_compile.py` writes them anew; look at the difference.
+`PODFERRY_GOLDEN=write pytest tests/components/test_compile.py` writes them again; review the difference.
 """
 
 # KFP reads annotations as values: no `from __future__ import annotations` here.
@@ -21,7 +21,7 @@ from kfp import compiler, dsl
 from podferry.components import freeze_dataset, plan_cache, verify
 from podferry.components.cache.component import cache
 from podferry.components.dataset.component import dataset
-from podferry.components.step import DEFAULT_IMAGE, image
+from podferry.components.step import DEFAULT_IMAGE, step_image
 from podferry.components.verify_checkpoint.component import verify_checkpoint
 from podferry.pipelines.train import pipeline
 
@@ -36,7 +36,7 @@ COMPILED = {
 
 
 def documents(component: Any, path: Path) -> list[Any]:
-    """What the compiler writes, without what differs between versions of KFP that mean the same."""
+    """What the compiler writes, without differences between KFP versions that do not matter."""
     compiler.Compiler().compile(component, str(path))
     text = re.sub(r"kfp-\d+\.\d+\.\d+", "kfp-X", path.read_text())
     return list(yaml.safe_load_all(text))
@@ -51,7 +51,7 @@ def test_compiled_steps_are_the_golden_ones(name: str, tmp_path: Path) -> None:
     assert found == list(yaml.safe_load_all(golden.read_text())), f"{golden} is stale: see this module's top"
 
 
-def test_there_is_no_golden_file_of_something_gone() -> None:
+def test_every_golden_file_belongs_to_a_component() -> None:
     assert {path.stem for path in GOLDEN.glob("*.yaml")} == set(COMPILED)
 
 
@@ -64,8 +64,8 @@ def test_steps_install_nothing_and_run_in_our_image() -> None:
 
 
 def test_the_image_is_chosen_when_a_pipeline_is_compiled() -> None:
-    assert image({}) == image({"PODFERRY_IMAGE": ""}) == DEFAULT_IMAGE
-    assert image({"PODFERRY_IMAGE": "team/podferry:7"}) == "team/podferry:7"
+    assert step_image({}) == step_image({"PODFERRY_IMAGE": ""}) == DEFAULT_IMAGE
+    assert step_image({"PODFERRY_IMAGE": "team/podferry:7"}) == "team/podferry:7"
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_the_image_is_chosen_when_a_pipeline_is_compiled() -> None:
         (lambda secret: verify("s3://a/b", lineages="one", secret=secret), "verify-checkpoint"),
     ],
 )
-def test_verdicts_are_never_cached_and_mount_their_secret(task: Callable[[Any], Any], component: str) -> None:
+def test_tasks_are_never_cached_and_mount_their_secret(task: Callable[[Any], Any], component: str) -> None:
     @dsl.pipeline(name="p")
     def one() -> None:
         task("s3-credentials")
@@ -112,7 +112,7 @@ def test_verify_learns_which_run_it_is_and_takes_one_lineage_or_many() -> None:
     assert lineages[3]["runtimeValue"]["constant"] == []
 
 
-def test_every_component_has_its_papers() -> None:
+def test_every_component_has_metadata_and_readme() -> None:
     folders = [path.parent for path in ROOM.glob("*/__init__.py")]
     assert len(folders) == 4
     for folder in folders:

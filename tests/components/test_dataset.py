@@ -1,4 +1,4 @@
-"""The step `dataset`: its runner, and its function as KFP's executor calls it."""
+"""The step `dataset`: its runner, and its function as called by KFP's executor."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_selection_is_another_reference(digits: Path) -> None:
 
 
 @pytest.mark.parametrize(("volume", "fits"), [("17Mi", True), ("12Ki", True), ("8Ki", False)])
-def test_says_whether_it_fits(
+def test_reports_whether_it_fits(
     digits: Path, volume: str, fits: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # Three started pages: 12 KiB.
@@ -52,7 +52,7 @@ def test_says_whether_it_fits(
     assert "pod, added" in said
 
 
-def test_what_cannot_be_frozen_is_told(digits: Path) -> None:
+def test_datasets_that_cannot_be_frozen_are_errors(digits: Path) -> None:
     with pytest.raises(EmptyDataset, match="Did you mean"):
         freeze_dataset(f"{digits}x")
     with pytest.raises(InvalidSpec, match="not a quantity"):
@@ -65,7 +65,7 @@ def test_a_mounted_secret_that_is_empty_is_missing(digits: Path, secret_dir: Pat
         freeze_dataset(str(digits))
 
 
-def test_the_function_writes_a_small_document(digits: Path, tmp_path: Path) -> None:
+def test_the_component_writes_a_small_document(digits: Path, tmp_path: Path) -> None:
     data = dsl.Dataset(name="data", uri=str(tmp_path / "document"), metadata={})
     reference, files, size, fits = dataset.python_func(data=data, uri=str(digits))
     document = json.loads((tmp_path / "document").read_text())

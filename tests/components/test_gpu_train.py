@@ -19,7 +19,7 @@ from podferry.contract.kfp_inputs import REFERENCE_KEY
 from podferry.contract.pod_owner import kfp_inputs_of, pod_owner_of, variables_of
 
 Pod = dict[str, Any]
-Wish = Callable[..., Any]
+PipelineBody = Callable[..., Any]
 REFERENCE = f"s3://data/digits#sha256={'0' * 64}&bytes=100&files=1"
 
 
@@ -35,27 +35,27 @@ def fit(uri: str = "", uri2: str = "", lr: float = 0.1, data: dsl.Input[dsl.Data
     return uri
 
 
-def compiled(wish: Wish) -> Any:
-    """The pipeline `wish(frozen, bucket)` inside a pipeline with a step before it."""
+def compiled(body: PipelineBody) -> Any:
+    """A pipeline that runs `freeze`, then `body(frozen, bucket)`."""
 
     @dsl.pipeline(name="p")
     def pipeline(bucket: str = "b") -> None:
-        wish(freeze(uri="u"), bucket)
+        body(freeze(uri="u"), bucket)
 
     return pipeline
 
 
-def annotations(wish: Wish, executor: str = "exec-fit") -> dict[str, str]:
-    """The annotations that a task gets."""
-    platform = json_format.MessageToDict(compiled(wish).platform_spec)
+def annotations(body: PipelineBody, executor: str = "exec-fit") -> dict[str, str]:
+    """The annotations of a compiled task."""
+    platform = json_format.MessageToDict(compiled(body).platform_spec)
     found = platform["platforms"]["kubernetes"]["deploymentSpec"]["executors"][executor]
     texts: dict[str, str] = found["podMetadata"]["annotations"]
     return texts
 
 
-def executor_and_task(wish: Wish) -> tuple[dict[str, Any], dict[str, Any]]:
+def executor_and_task(body: PipelineBody) -> tuple[dict[str, Any], dict[str, Any]]:
     """The executor's container and the task of `fit`, as compiled."""
-    spec = json_format.MessageToDict(compiled(wish).pipeline_spec)
+    spec = json_format.MessageToDict(compiled(body).pipeline_spec)
     container = spec["deploymentSpec"]["executors"]["exec-fit"]["container"]
     return container, spec["root"]["dag"]["tasks"]["fit"]
 
@@ -69,8 +69,8 @@ def refused() -> Iterator[list[str]]:
     problems += map(str, caught.value.problems)
 
 
-def test_static_wishes_become_annotations_and_resources() -> None:
-    def wish(frozen: Any, _: Any) -> None:
+def test_static_settings_become_annotations_and_resources() -> None:
+    def body(frozen: Any, _: Any) -> None:
         gpu_train(
             fit(),
             dataset=REFERENCE,
@@ -83,7 +83,7 @@ def test_static_wishes_become_annotations_and_resources() -> None:
             gpus=2,
         )
 
-    assert annotations(wish) == {
+    assert annotations(body) == {
         "podferry.io/dataset": REFERENCE,
         "podferry.io/checkpoints": "s3://models/$(pipeline)/$(inputs.lr)",
         "podferry.io/checkpoint-size": "2Gi",
@@ -91,7 +91,7 @@ def test_static_wishes_become_annotations_and_resources() -> None:
         "podferry.io/shm-size": "8Gi",
         "podferry.io/secret": "s3",
     }
-    container, _ = executor_and_task(wish)
+    container, _ = executor_and_task(body)
     resources = container["resources"]
     assert resources["accelerator"]["resourceType"] == "nvidia.com/gpu"
     assert resources["accelerator"]["resourceCount"] == "2"
@@ -99,43 +99,43 @@ def test_static_wishes_become_annotations_and_resources() -> None:
 
 
 def test_outputs_become_the_inputs_that_carry_them() -> None:
-    def wish(frozen: Any, bucket: Any) -> None:
+    def body(frozen: Any, bucket: Any) -> None:
         task = fit(uri=frozen.outputs["reference"], uri2=f"s3://{bucket}/x", data=frozen.outputs["data"])
         gpu_train(task, dataset=frozen.outputs["data"], checkpoints=f"s3://{bucket}/x")
 
-    assert annotations(wish) == {
+    assert annotations(body) == {
         "podferry.io/dataset": "$(inputs.data)",
         "podferry.io/checkpoints": "$(inputs.uri2)",
     }
 
 
 def test_a_channel_inside_a_text_becomes_the_input_too() -> None:
-    def wish(frozen: Any, bucket: Any) -> None:
+    def body(frozen: Any, bucket: Any) -> None:
         gpu_train(fit(uri=bucket), dataset=frozen_uri, checkpoints=f"s3://{bucket}/$(task)")
 
     frozen_uri = REFERENCE
-    assert annotations(wish)["podferry.io/checkpoints"] == "s3://$(inputs.uri)/$(task)"
+    assert annotations(body)["podferry.io/checkpoints"] == "s3://$(inputs.uri)/$(task)"
 
 
 def test_items_of_a_loop_are_inputs_like_others() -> None:
-    def wish(frozen: Any, _: Any) -> None:
+    def body(frozen: Any, _: Any) -> None:
         with dsl.ParallelFor(["s3://a/x", "s3://b/x"]) as item:
             gpu_train(fit(uri=item), checkpoints=item, lineage="$(task)-$(inputs-hash)")
 
-    assert annotations(wish)["podferry.io/checkpoints"] == "$(inputs.uri)"
+    assert annotations(body)["podferry.io/checkpoints"] == "$(inputs.uri)"
 
 
 def test_two_tasks_of_one_component_have_their_own() -> None:
-    def wish(frozen: Any, _: Any) -> None:
+    def body(frozen: Any, _: Any) -> None:
         gpu_train(fit(uri="a"), dataset="s3://a/x")
         gpu_train(fit(uri="b"), dataset="imagenet", gpus=0)
 
-    assert annotations(wish)["podferry.io/dataset"] == "s3://a/x"
-    assert annotations(wish, "exec-fit-2") == {"podferry.io/dataset": "imagenet"}
+    assert annotations(body)["podferry.io/dataset"] == "s3://a/x"
+    assert annotations(body, "exec-fit-2") == {"podferry.io/dataset": "imagenet"}
 
 
-def test_what_no_input_carries_is_refused_with_the_way_out() -> None:
-    def wish(frozen: Any, bucket: Any) -> None:
+def test_an_output_that_no_input_carries_is_refused_with_a_remedy() -> None:
+    def body(frozen: Any, bucket: Any) -> None:
         gpu_train(
             fit(uri="x"),
             dataset=frozen.outputs["data"],
@@ -144,7 +144,7 @@ def test_what_no_input_carries_is_refused_with_the_way_out() -> None:
         )
 
     with refused() as problems:
-        compiled(wish)
+        compiled(body)
     assert len(problems) == 3
     assert "dataset: no input of the task carries the value (freeze.outputs['data'])" in problems[0]
     assert "bucket, freeze.outputs['reference']" in problems[1]
@@ -152,8 +152,8 @@ def test_what_no_input_carries_is_refused_with_the_way_out() -> None:
     assert not any("{{channel:" in problem for problem in problems)
 
 
-def test_all_slips_are_told_at_once() -> None:
-    def wish(frozen: Any, _: Any) -> None:
+def test_all_errors_are_reported_at_once() -> None:
+    def body(frozen: Any, _: Any) -> None:
         gpu_train(
             fit(uri="x"),
             dataset="$(inputs.dta)",
@@ -167,9 +167,9 @@ def test_all_slips_are_told_at_once() -> None:
         )
 
     with refused() as problems:
-        compiled(wish)
+        compiled(body)
     said = "\n".join(problems)
-    assert "check_point_size: gpu_train knows no such wish" in said
+    assert "check_point_size: gpu_train has no such setting" in said
     assert "Did you mean 'checkpoint_size'?" in said
     for what in ("podferry.io/checkpoint-path", "podferry.io/shm-size", "gpus:", "memory:", "accelerator:"):
         assert what in said
@@ -177,28 +177,28 @@ def test_all_slips_are_told_at_once() -> None:
     assert "podferry.io/restore is set without podferry.io/checkpoints" in said
 
 
-def test_a_constant_that_an_input_carries_is_checked_as_if_it_were_written_out() -> None:
+def test_a_constant_that_an_input_carries_is_validated() -> None:
     with refused() as problems:
         compiled(lambda frozen, bucket: gpu_train(fit(uri="s4//x"), dataset="$(inputs.uri)"))
     assert "neither a URI nor a declared dataset" in problems[0]
 
 
 def test_a_refused_value_does_not_make_others_wrong() -> None:
-    def wish(frozen: Any, _: Any) -> None:
+    def body(frozen: Any, _: Any) -> None:
         gpu_train(fit(uri="x"), checkpoints=frozen.outputs["reference"], checkpoint_size="1Gi")
 
     with refused() as problems:
-        compiled(wish)
+        compiled(body)
     assert len(problems) == 1
 
 
-def test_nothing_to_ferry_is_refused() -> None:
+def test_a_request_for_nothing_is_refused() -> None:
     with refused() as problems:
         compiled(lambda frozen, bucket: gpu_train(fit(uri="x")))
     assert "neither a dataset nor a destination" in problems[0]
 
 
-def test_a_pipeline_is_no_step() -> None:
+def test_a_pipeline_is_not_a_step() -> None:
     @dsl.pipeline(name="inner")
     def inner() -> None:
         fit(uri="x")
@@ -209,7 +209,7 @@ def test_a_pipeline_is_no_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "cached"),
+    ("body", "cached"),
     [
         (lambda f, b: gpu_train(fit(uri=f.outputs["reference"]), dataset=f.outputs["reference"]), True),
         (
@@ -232,14 +232,12 @@ def test_a_pipeline_is_no_step() -> None:
         (lambda f, b: gpu_train(fit(), checkpoints="s3://a/b"), True),
     ],
 )
-def test_training_comes_from_the_cache_only_where_a_parameter_tells_the_data_apart(
-    wish: Wish, cached: bool
-) -> None:
-    _, task = executor_and_task(wish)
+def test_training_is_cached_only_if_a_parameter_tracks_the_data(body: PipelineBody, cached: bool) -> None:
+    _, task = executor_and_task(body)
     assert task["cachingOptions"].get("enableCache", False) is cached
 
 
-def test_resources_may_be_dynamic_and_memory_may_be_spelt_as_kubernetes_does() -> None:
+def test_resources_may_be_dynamic_and_memory_takes_kubernetes_quantities() -> None:
     def dynamic(frozen: Any, bucket: Any) -> None:
         gpu_train(fit(), dataset=REFERENCE, memory=frozen.outputs["reference"], gpus=bucket)
 
@@ -251,7 +249,7 @@ def test_resources_may_be_dynamic_and_memory_may_be_spelt_as_kubernetes_does() -
     assert "accelerator" not in container["resources"]
 
 
-def test_every_key_has_a_sample_that_is_right() -> None:
+def test_every_key_has_a_valid_sample() -> None:
     assert list(SAMPLES) == list(KEYS)
     spec = read_annotations({KEYS[name].annotation: text for name, text in SAMPLES.items()})
     assert spec is not None
@@ -259,18 +257,18 @@ def test_every_key_has_a_sample_that_is_right() -> None:
 
 
 def test_annotations_resolve_in_a_pod_as_kfp_creates_it(recorded: Callable[[str], Pod]) -> None:
-    def wish(frozen: Any, bucket: Any) -> None:
+    def body(frozen: Any, bucket: Any) -> None:
         task = fit(uri=f"s3://{bucket}/data", uri2=bucket)
         gpu_train(task, dataset=f"s3://{bucket}/data", checkpoints=f"s3://models-{bucket}/x", secret="s3")
 
-    spec = resolved(recorded("executor-fstring-annotated"), annotations(wish))
+    spec = resolved(recorded("executor-fstring-annotated"), annotations(body))
     # The recorded inputs: uri2 is "real", and uri an f-string of it that the launcher had not filled in yet.
     assert spec.datasets[0].reference == "s3://real/data/u3/x.bin"
     assert spec.checkpoints.uri == "s3://models-real/x"
 
 
 def test_an_artifact_resolves_to_the_reference_in_its_metadata(recorded: Callable[[str], Pod]) -> None:
-    def wish(frozen: Any, bucket: Any) -> None:
+    def body(frozen: Any, bucket: Any) -> None:
         gpu_train(fit(data=frozen.outputs["data"]), dataset=frozen.outputs["data"])
 
     pod = recorded("executor-annotated-emptydir")
@@ -279,7 +277,7 @@ def test_an_artifact_resolves_to_the_reference_in_its_metadata(recorded: Callabl
     key = '"metadata":{'
     assert key in main["command"][at]
     main["command"][at] = main["command"][at].replace(key, f'{key}"{REFERENCE_KEY}":"{REFERENCE}",', 1)
-    assert resolved(pod, annotations(wish)).datasets[0].reference == REFERENCE
+    assert resolved(pod, annotations(body)).datasets[0].reference == REFERENCE
 
 
 def resolved(pod: Pod, found: dict[str, str]) -> Any:
@@ -294,8 +292,8 @@ def test_a_path_may_be_a_path_object() -> None:
     assert found["podferry.io/dataset-path"] == "/data/in"
 
 
-def test_several_datasets_have_wishes_of_their_own() -> None:
-    def wish(frozen: Any, bucket: Any) -> None:
+def test_several_datasets_have_their_own_settings() -> None:
+    def body(frozen: Any, bucket: Any) -> None:
         gpu_train(
             fit(uri=frozen.outputs["reference"], uri2=bucket),
             dataset={"": frozen.outputs["reference"], "test": bucket},
@@ -304,18 +302,18 @@ def test_several_datasets_have_wishes_of_their_own() -> None:
             shard="0/2",
         )
 
-    assert annotations(wish) == {
+    assert annotations(body) == {
         "podferry.io/dataset": "$(inputs.uri)",
         "podferry.io/dataset.test": "$(inputs.uri2)",
         "podferry.io/dataset-size.test": "1Gi",
         "podferry.io/include.test": "*.jpg\n*.png",
         "podferry.io/shard": "0/2",
     }
-    _, task = executor_and_task(wish)
+    _, task = executor_and_task(body)
     assert not task["cachingOptions"].get("enableCache", False), "one of them is not frozen"
 
 
-def test_a_wish_of_a_dataset_that_is_not_there_is_refused() -> None:
+def test_a_setting_of_a_missing_dataset_is_refused() -> None:
     with refused() as problems:
         compiled(lambda f, b: gpu_train(fit(), dataset={"train": REFERENCE}, include={"trian": "*.jpg"}))
     assert any("include.trian" in problem for problem in problems)

@@ -12,7 +12,7 @@ def test_the_pipeline_is_dataset_cache_train_verify():
     assert tasks["verify-checkpoint"]["dependentTasks"] == ["train"]
 
 
-def test_training_has_its_wishes_on_a_cluster():
+def test_training_has_its_annotations_on_a_cluster():
     platform = json_format.MessageToDict(digits.platform_spec)
     executors = platform["platforms"]["kubernetes"]["deploymentSpec"]["executors"]
     annotations = executors["exec-train"]["podMetadata"]["annotations"]

@@ -50,11 +50,11 @@ def test_a_checkpoint_holds_all_that_training_needs(images, tmp_path):
 
 
 def test_resumed_training_ends_where_training_that_was_not_interrupted_does(images, tmp_path):
-    whole, _ = train(new_model(3), images, 4)
+    uninterrupted, _ = train(new_model(3), images, 4)
     half, _ = train(new_model(3), images, 2)
     save_model(tmp_path / "half.npz", half)
     resumed, _ = train(load_model(tmp_path / "half.npz"), images, 2)
-    assert same(whole, resumed)
+    assert same(uninterrupted, resumed)
 
 
 def test_another_seed_gives_another_model(images):

@@ -88,18 +88,18 @@ def test_durable_in_the_middle(tmp_path: Path) -> None:
         assert newest(tmp_path)["sequence"] == 1
 
 
-def test_an_exception_passes_and_what_was_whole_is_durable(tmp_path: Path) -> None:
+def test_an_exception_propagates_and_complete_checkpoints_are_durable(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         train(tmp_path, "epoch-1.bin", b"one", fail=True)
     assert newest(tmp_path)["name"] == "epoch-1"
 
 
-def test_leaving_the_block_raises_where_the_last_is_torn(tmp_path: Path) -> None:
+def test_leaving_the_block_raises_if_the_last_checkpoint_is_torn(tmp_path: Path) -> None:
     with pytest.raises(NotDurableError, match="epoch-1 is not complete"):
         train(tmp_path, "epoch-1.npz", b"PK\3\4 torn")
 
 
-def test_what_is_wrong_is_raised_before_anything_starts(tmp_path: Path) -> None:
+def test_errors_are_raised_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(InvalidSpec, match="restor") as caught, ferry(tmp_path, restor="auto", world=0):
         pass
     assert len(caught.value.problems) >= 2
@@ -112,7 +112,7 @@ def test_a_missing_dataset_is_a_permanent_error(tmp_path: Path) -> None:
 
 @pytest.fixture
 def injected(tmp_path: Path, remote: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ferry]:
-    """An agent that stands where a pod has its sidecar, and what it gives."""
+    """An agent in place of a pod's sidecar, and its address."""
     with ferry(remote, tmp_path / "destination", lineage="outer") as outer:
         monkeypatch.setenv("PODFERRY_AGENT", outer._client.url)
         yield outer
@@ -133,7 +133,7 @@ def test_an_injected_agent_without_a_dataset_of_that_name_is_refused(remote: Pat
 
 
 @pytest.mark.usefixtures("injected")
-def test_an_injected_agent_that_brings_something_else_is_refused(tmp_path: Path) -> None:
+def test_an_injected_agent_with_another_dataset_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidSpec) as caught, ferry(tmp_path / "other", tmp_path / "elsewhere"):
         pass
     assert [problem.what for problem in caught.value.problems] == [
