@@ -10,7 +10,7 @@ import click
 import uvloop
 
 from podferry.sidecar.runtime.log_setup import LEVELS, configure_logs
-from podferry.webhook.main import CertificateFiles, OwnCertificates, WebhookConfig, run_webhook
+from podferry.webhook.main import CertificateFiles, ManagedCertificates, WebhookConfig, run_webhook
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -48,7 +48,7 @@ def command(**options: Any) -> int:
     certificate, key = options["certificate"], options["key"]
     if (certificate is None) != (key is None):
         raise click.UsageError("--certificate and --key go together")
-    managed = OwnCertificates(options["secret"], options["configuration"], options["service"])
+    managed = ManagedCertificates(options["secret"], options["configuration"], options["service"])
     config = WebhookConfig(
         policy=options["policy"],
         host=options["host"],

@@ -1,7 +1,7 @@
-"""The webhook's certificates: a CA of its own, and a leaf for its Service.
+"""Issues the webhook's certificates: its own CA, and a leaf for its Service.
 
-Pure but for the keys, which are random. A certificate is renewed when two thirds of its life are over. The
-bundle that the API server trusts holds the new CA and the old one, so that replicas may change one by one.
+Pure except for the random keys. Certificates are renewed after two thirds of their lifetime. The bundle that
+the API server trusts has both the new and the old CA, so that replicas can switch one by one.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 CA_LIFETIME = timedelta(days=365)
 LEAF_LIFETIME = timedelta(days=30)
 MAX_CLOCK_SKEW = timedelta(minutes=5)
-"""By how much clocks may differ: certificates hold from a little before they were made."""
+"""Certificates are valid from this long before they are issued."""
 NAME = "podferry webhook"
 PrivateKey = ec.EllipticCurvePrivateKey
 
 
 class CertificateMaterial(msgspec.Struct, frozen=True):
-    """What the Secret holds, all of it PEM.
+    """The content of the Secret, all PEM.
 
     Attributes:
-        bundle: CA certificates that clients trust, the newest first.
+        bundle: CA certificates that clients trust, newest first.
         ca_key: The newest CA's key.
-        certificate, key: The leaf's.
+        certificate, key: Of the leaf.
     """
 
     bundle: bytes
@@ -42,29 +42,29 @@ class CertificateMaterial(msgspec.Struct, frozen=True):
 def renew_if_needed(
     material: CertificateMaterial | None, names: Sequence[str], now: datetime
 ) -> CertificateMaterial:
-    """Material that is good at `now`; the same object where nothing has to be done.
+    """Certificates that are valid at `now`; the same object if nothing needs renewal.
 
     Args:
-        material: What there is, None or unreadable to begin anew.
+        material: The current ones; None or unreadable to issue all of them.
         names: DNS names of the leaf.
         now: With a time zone.
     """
-    held = _read(material) if material else None
-    if material is None or held is None or _is_old(held[0][0], now):
-        return _new_authority(held[0] if held else [], names, now)
-    authorities, ca_key, leaf = held
-    alive = [one for one in authorities if one.not_valid_after_utc > now]
-    if _is_old(leaf, now) or _names(leaf) != list(names) or not _signed(leaf, authorities[0]):
-        return _new_leaf(alive, ca_key, names, now)
-    if alive != authorities:
-        return msgspec.structs.replace(material, bundle=_pem(alive))
+    parsed = _read(material) if material else None
+    if material is None or parsed is None or _is_due(parsed[0][0], now):
+        return _new_authority(parsed[0] if parsed else [], names, now)
+    authorities, ca_key, leaf = parsed
+    valid = [one for one in authorities if one.not_valid_after_utc > now]
+    if _is_due(leaf, now) or _names(leaf) != list(names) or not _signed(leaf, authorities[0]):
+        return _new_leaf(valid, ca_key, names, now)
+    if valid != authorities:
+        return msgspec.structs.replace(material, bundle=_pem(valid))
     return material
 
 
 def renewal_time_of(material: CertificateMaterial) -> datetime:
-    """When something of it has to be renewed."""
+    """When the first of the certificates is due for renewal."""
     authority = x509.load_pem_x509_certificates(material.bundle)[0]
-    return min(map(_renewal, (authority, x509.load_pem_x509_certificate(material.certificate))))
+    return min(map(_renewal_time, (authority, x509.load_pem_x509_certificate(material.certificate))))
 
 
 def _new_authority(old: list[x509.Certificate], names: Sequence[str], now: datetime) -> CertificateMaterial:
@@ -87,9 +87,9 @@ def _new_authority(old: list[x509.Certificate], names: Sequence[str], now: datet
         .add_extension(usage, critical=True)
         .sign(key, hashes.SHA256())
     )
-    # One earlier CA is enough: a leaf lives shorter than the third of a CA's life that is left then.
-    alive = [one for one in old[:1] if one.not_valid_after_utc > now]
-    return _new_leaf([authority, *alive], key, names, now)
+    # One earlier CA is enough: a leaf's lifetime is shorter than the third of the CA's that is left.
+    valid = [one for one in old[:1] if one.not_valid_after_utc > now]
+    return _new_leaf([authority, *valid], key, names, now)
 
 
 def _new_leaf(
@@ -111,7 +111,7 @@ def _new_leaf(
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: PrivateKey, now: datetime, life: timedelta
+    subject: x509.Name, issuer: x509.Name, key: PrivateKey, now: datetime, lifetime: timedelta
 ) -> x509.CertificateBuilder:
     public = key.public_key()
     return (
@@ -121,7 +121,7 @@ def _builder(
         .public_key(public)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - MAX_CLOCK_SKEW)
-        .not_valid_after(now + life)
+        .not_valid_after(now + lifetime)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
     )
 
@@ -129,7 +129,7 @@ def _builder(
 def _read(
     material: CertificateMaterial,
 ) -> tuple[list[x509.Certificate], PrivateKey, x509.Certificate] | None:
-    """The certificates and the CA's key, None where somebody has put something else into the Secret."""
+    """The parsed CA certificates, CA key and leaf, or None if they are invalid or do not match."""
     try:
         authorities = x509.load_pem_x509_certificates(material.bundle)
         leaf = x509.load_pem_x509_certificate(material.certificate)
@@ -143,13 +143,13 @@ def _read(
     return (authorities, ca_key, leaf) if leaf_key.public_key() == leaf.public_key() else None
 
 
-def _renewal(certificate: x509.Certificate) -> datetime:
+def _renewal_time(certificate: x509.Certificate) -> datetime:
     start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     return start + (end - start) * 2 / 3
 
 
-def _is_old(certificate: x509.Certificate, now: datetime) -> bool:
-    return now >= _renewal(certificate) or now < certificate.not_valid_before_utc
+def _is_due(certificate: x509.Certificate, now: datetime) -> bool:
+    return now >= _renewal_time(certificate) or now < certificate.not_valid_before_utc
 
 
 def _names(leaf: x509.Certificate) -> list[str]:

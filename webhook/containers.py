@@ -1,4 +1,4 @@
-"""The containers that a pod gets."""
+"""Builds the containers that podferry adds to a pod."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from podferry.webhook.volumes import (
 COMMAND = ["podferry"]
 
 
-def sidecar(wish: ResolvedInjection, policy: Policy, drain_seconds: int) -> dict[str, Any]:
-    """The agent: a native sidecar without a startup probe, so that users' init containers run meanwhile."""
-    arguments = [*_flags(wish.spec), *([f"--run-id={wish.run_id}"] if wish.run_id else [])]
+def sidecar(injection: ResolvedInjection, policy: Policy, drain_seconds: int) -> dict[str, Any]:
+    """The agent: a native sidecar without a startup probe, so that other init containers run in parallel."""
+    arguments = [*_flags(injection.spec), *([f"--run-id={injection.run_id}"] if injection.run_id else [])]
     return {
         "name": SIDECAR,
         **_image(policy),
@@ -46,27 +46,27 @@ def sidecar(wish: ResolvedInjection, policy: Policy, drain_seconds: int) -> dict
             *map(escape_dollars, arguments),
         ],
         "env": [
-            variable(SPEC_VARIABLE, encode_spec(wish.spec).decode()),
+            variable(SPEC_VARIABLE, encode_spec(injection.spec).decode()),
             variable(AGENT_VARIABLE, agent_url(policy)),
-            # The image is read-only: what libraries put aside goes to the agent's own volume.
+            # The root file system is read-only: libraries write temporary files to the agent's own volume.
             variable("HOME", CONTROL_DIR),
             variable("TMPDIR", CONTROL_DIR),
         ],
-        "resources": sidecar_resources(wish.memory, policy, limited=wish.disk_limited),
-        "securityContext": security_context(wish.runner),
-        "volumeMounts": list(sidecar_mounts(wish.spec)),
-        # It runs when the pod is deleted; SIGTERM comes only after the trainer has ended.
+        "resources": sidecar_resources(injection.memory, policy, limited=injection.disk_limited),
+        "securityContext": security_context(injection.run_as),
+        "volumeMounts": list(sidecar_mounts(injection.spec)),
+        # Runs when the pod is deleted; SIGTERM follows only after the trainer has ended.
         "lifecycle": {"preStop": {"exec": {"command": [*COMMAND, "drain"]}}},
     }
 
 
-def gate(wish: ResolvedInjection, policy: Policy) -> dict[str, Any]:
-    """The last init container: ends well when the data is whole, else with the reason."""
-    return _gate(policy, ["wait"], wish.runner)
+def gate(injection: ResolvedInjection, policy: Policy) -> dict[str, Any]:
+    """The last init container: succeeds when the data is complete, else fails with the reason."""
+    return _gate(policy, ["wait"], injection.run_as)
 
 
 def refusing_gate(problems: Sequence[Problem], policy: Policy) -> dict[str, Any]:
-    """A gate that says what is wrong and never opens: the trainer does not start."""
+    """A gate that reports the problems and never opens: the trainer does not start."""
     text = "\n".join(map(str, problems))
     return _gate(policy, ["wait", f"--refused={escape_dollars(text)}"], RunAs(NOBODY))
 
@@ -89,7 +89,7 @@ def _flags(spec: FerrySpec) -> Iterator[str]:
             yield f"--output-secret-dir={OUTPUT_SECRET_DIR}"
 
 
-def _gate(policy: Policy, arguments: list[str], runner: RunAs) -> dict[str, Any]:
+def _gate(policy: Policy, arguments: list[str], run_as: RunAs) -> dict[str, Any]:
     return {
         "name": GATE,
         **_image(policy),
@@ -97,7 +97,7 @@ def _gate(policy: Policy, arguments: list[str], runner: RunAs) -> dict[str, Any]
         "args": arguments,
         "env": [variable(AGENT_VARIABLE, agent_url(policy))],
         "resources": gate_resources(),
-        "securityContext": gate_context(runner),
+        "securityContext": gate_context(run_as),
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
 

@@ -1,4 +1,4 @@
-"""Guard rails: which places the policy lets pods read and write."""
+"""Guardrails: which locations the policy lets pods read and write."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from podferry.webhook.policy import Policy
 
 
 def guardrail_problems(spec: FerrySpec, policy: Policy) -> Iterator[Problem]:
-    """Every place that the policy does not allow."""
+    """Every location that the policy does not allow."""
     allowed = policy.allowed
     for dataset in spec.datasets:
         source = _plain(dataset.parsed.uri)
@@ -25,35 +25,35 @@ def guardrail_problems(spec: FerrySpec, policy: Policy) -> Iterator[Problem]:
             yield from _outside("restore", source, allowed.sources, "sources")
     if spec.outputs:
         yield from _outside("outputs", _plain(spec.outputs.parsed), allowed.destinations, "destinations")
-    parts = (
+    sections = (
         *((one.key("dataset-endpoint"), one) for one in spec.datasets),
         ("checkpoints-endpoint", spec.checkpoints),
         ("outputs-endpoint", spec.outputs),
     )
-    endpoints = {part.access.endpoint: key for key, part in parts if part and part.access.endpoint}
+    endpoints = {part.access.endpoint: key for key, part in sections if part and part.access.endpoint}
     for endpoint, key in endpoints.items():
         yield from _outside(key, str(endpoint), allowed.endpoints, "endpoints")
 
 
-def allows(patterns: Sequence[str], place: str) -> bool:
-    """Whether one of the globs matches; a way up in a path matches nothing but `*`."""
+def allows(patterns: Sequence[str], location: str) -> bool:
+    """Whether one of the globs matches; a path with `..` matches only `*`."""
     if "*" in patterns:
         return True
-    if ".." in place.split("/"):
+    if ".." in location.split("/"):
         return False
     return any(
-        fnmatchcase(place, pattern) or (pattern.endswith("/") and f"{place}/".startswith(pattern))
+        fnmatchcase(location, pattern) or (pattern.endswith("/") and f"{location}/".startswith(pattern))
         for pattern in patterns
     )
 
 
-def _outside(key: str, place: str, patterns: Sequence[str], kind: str) -> Iterator[Problem]:
-    if not allows(patterns, place):
+def _outside(key: str, location: str, patterns: Sequence[str], kind: str) -> Iterator[Problem]:
+    if not allows(patterns, location):
         listed = ", ".join(patterns) or "none"
         remedy = f"Use one of the allowed {kind}: {listed}"
-        yield Problem(f"{PREFIX}{key}: the policy does not allow this place", place, remedy)
+        yield Problem(f"{PREFIX}{key}: the policy does not allow this location", location, remedy)
 
 
 def _plain(uri: Uri) -> str:
-    """Without options, which say how a place is reached."""
+    """The URI without options, which only control access."""
     return f"{uri.scheme}://{uri.bucket}/{uri.key}"

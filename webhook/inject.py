@@ -1,9 +1,9 @@
-"""The decision: a pod, where it is made and the policy → a patch, or why not. Pure.
+"""Decides on a pod from its JSON, its namespace and the policy: a patch, or the reasons against it. Pure.
 
 not opted in                      untouched
-opted in, can be carried out      injected: sidecar first, gate last, volumes, mounts, environment, stamps
-opted in, cannot, controlled      refused: a gate alone, which tells the reason and fails the pod
-opted in, cannot, bare            denied: `kubectl apply` shows the reason
+opted in, valid                   injected: sidecar first, gate last, volumes, mounts, environment, stamps
+opted in, invalid, controlled     refused: only a gate, which reports the reason and fails the pod
+opted in, invalid, bare           denied: `kubectl apply` shows the reason
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from podferry.webhook.reinvocation import (
 )
 from podferry.webhook.resolve import Namespace, ResolvedInjection, opted_in, resolve, resolve_injection
 from podferry.webhook.security_context import mode_warnings
-from podferry.webhook.termination_grace import drain_seconds, grace_of, own_grace
+from podferry.webhook.termination_grace import current_grace, drain_seconds, grace_of
 from podferry.webhook.trainer_env import trainer_environment
 from podferry.webhook.volumes import has_shm, trainer_mounts, volumes
 
@@ -58,12 +58,12 @@ class InjectionOutcome(StrEnum):
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """What to answer.
+    """The decision on a pod.
 
     Attributes:
-        outcome: What is done.
-        patch: JSON patch operations; empty where nothing changes.
-        warnings: What its author should know; the API server shows them where a person asks.
+        outcome: What is done with it.
+        patch: JSON patch operations; empty if nothing changes.
+        warnings: For the pod's author; shown by clients such as kubectl.
         problems: Why it was refused or denied.
     """
 
@@ -77,9 +77,9 @@ def inject(pod: Json, namespace: Namespace, policy: Policy) -> Decision:
     """Decide on a pod that is about to be created.
 
     Args:
-        pod: Its plain JSON; left as it is.
-        namespace: Where it is made.
-        policy: What the administrator wants.
+        pod: Its plain JSON; not modified.
+        namespace: The pod's namespace.
+        policy: The injection policy.
     """
     if not opted_in(pod):
         return Decision(InjectionOutcome.UNTOUCHED)
@@ -94,23 +94,23 @@ def inject(pod: Json, namespace: Namespace, policy: Policy) -> Decision:
         return _refused(pod, error.problems, policy)
 
 
-def _injected(pod: Json, wish: ResolvedInjection, policy: Policy) -> Decision:
-    draft, container = Draft(pod), containers_of(pod)[wish.target]
-    grace, grace_warnings = grace_of(pod, wish.spec, policy)
+def _injected(pod: Json, injection: ResolvedInjection, policy: Policy) -> Decision:
+    draft, container = Draft(pod), containers_of(pod)[injection.trainer_index]
+    grace, grace_warnings = grace_of(pod, injection.spec, policy)
     shared = not has_shm(container)
-    for volume in volumes(wish.spec, wish.memory, shared=shared):
+    for volume in volumes(injection.spec, injection.memory, shared=shared):
         draft.append(("spec", "volumes"), volume)
-    _containers(draft, wish, policy, grace)
-    _trainer(draft, wish, policy, shared=shared)
-    memory_warnings = raise_memory(draft, wish.target, wish.memory, policy)
-    if grace != own_grace(pod):
+    _add_containers(draft, injection, policy, grace)
+    _extend_trainer(draft, injection, policy, shared=shared)
+    memory_warnings = raise_memory(draft, injection.trainer_index, injection.memory, policy)
+    if grace != current_grace(pod):
         draft.set(("spec", "terminationGracePeriodSeconds"), grace)
-    _stamp(draft, INJECTED, policy, encode_spec(wish.spec).decode())
-    shm = shm_warnings(container, wish.memory.shm_volume) if shared else _shm_ignored(pod)
-    outputs = _outputs_shared(pod, wish)
+    _stamp(draft, INJECTED, policy, encode_spec(injection.spec).decode())
+    shm = shm_warnings(container, injection.memory.shm_volume) if shared else _shm_ignored(pod)
+    outputs = _outputs_shared(pod, injection)
     warnings = (
-        *wish.reasons,
-        *mode_warnings(pod, container, wish.spec),
+        *injection.reasons,
+        *mode_warnings(pod, container, injection.spec),
         *memory_warnings,
         *shm,
         *outputs,
@@ -120,21 +120,21 @@ def _injected(pod: Json, wish: ResolvedInjection, policy: Policy) -> Decision:
     return Decision(InjectionOutcome.INJECTED, tuple(draft.operations), warnings)
 
 
-def _containers(draft: Draft, wish: ResolvedInjection, policy: Policy, grace: int) -> None:
-    """The sidecar before all init containers of others, the gate after them."""
-    place: Path = ("spec", "initContainers")
-    draft.insert(place, 0, sidecar(wish, policy, drain_seconds(grace)))
-    draft.append(place, gate(wish, policy))
+def _add_containers(draft: Draft, injection: ResolvedInjection, policy: Policy, grace: int) -> None:
+    """Add the sidecar before all other init containers, the gate after them."""
+    path: Path = ("spec", "initContainers")
+    draft.insert(path, 0, sidecar(injection, policy, drain_seconds(grace)))
+    draft.append(path, gate(injection, policy))
 
 
-def _trainer(draft: Draft, wish: ResolvedInjection, policy: Policy, *, shared: bool) -> None:
-    place: Path = ("spec", "containers", wish.target)
-    names = {one["name"] for one in containers_of(draft.document)[wish.target].get("env") or []}
-    for variable in trainer_environment(wish.spec, policy):
+def _extend_trainer(draft: Draft, injection: ResolvedInjection, policy: Policy, *, shared: bool) -> None:
+    path: Path = ("spec", "containers", injection.trainer_index)
+    names = {one["name"] for one in containers_of(draft.document)[injection.trainer_index].get("env") or []}
+    for variable in trainer_environment(injection.spec, policy):
         if variable["name"] not in names:
-            draft.append((*place, "env"), variable)
-    for mount in trainer_mounts(wish.spec, shared=shared):
-        draft.append((*place, "volumeMounts"), mount)
+            draft.append((*path, "env"), variable)
+    for mount in trainer_mounts(injection.spec, shared=shared):
+        draft.append((*path, "volumeMounts"), mount)
 
 
 def _stamp(draft: Draft, status: str, policy: Policy, spec: str | None = None) -> None:
@@ -148,21 +148,23 @@ def _shm_ignored(pod: Json) -> tuple[str, ...]:
     key = f"{PREFIX}shm-size"
     if key not in annotations_of(pod):
         return ()
-    return (f"{key} has no effect: the training container has its own /dev/shm",)
+    return (f"{key} has no effect: the training container mounts its own /dev/shm",)
 
 
-def _outputs_shared(pod: Json, wish: ResolvedInjection) -> tuple[str, ...]:
-    key, world = f"{PREFIX}outputs", wish.spec.world
-    if wish.spec.outputs is None or world == 1 or "$(rank)" in annotations_of(pod).get(key, ""):
+def _outputs_shared(pod: Json, injection: ResolvedInjection) -> tuple[str, ...]:
+    key, world = f"{PREFIX}outputs", injection.spec.world
+    if injection.spec.outputs is None or world == 1 or "$(rank)" in annotations_of(pod).get(key, ""):
         return ()
-    return (f"{key} is one place for {world} pods: files of one name replace each other; add $(rank)",)
+    return (
+        f"{key} is one location for {world} pods: files of the same name overwrite each other; add $(rank)",
+    )
 
 
 def _refused(pod: Json, problems: Sequence[Problem], policy: Policy) -> Decision:
     if policy.on_invalid is OnInvalid.DENY or not is_controlled(pod):
         return Decision(InjectionOutcome.DENIED, problems=tuple(problems))
     if container_index(init_containers_of(pod), GATE) is not None:
-        # A second container of that name would make the pod invalid, and the reason would be lost.
+        # A second container of this name would make the pod invalid, and hide the reason.
         return Decision(InjectionOutcome.DENIED, problems=tuple(problems))
     draft = Draft(pod)
     draft.insert(("spec", "initContainers"), 0, refusing_gate(problems, policy))

@@ -1,6 +1,6 @@
-"""Jobs are told at `kubectl apply` what their pods would be refused for, long after it.
+"""Validates Jobs at `kubectl apply`, before their pods would be refused.
 
-A Job's template is turned into the pod that it would make, as far as one can know it then.
+A Job's template is converted to the pod that it would create, as far as that is known.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from podferry.webhook.resolve import Namespace
 
 
 def template_problems(job: Json, namespace: Namespace, policy: Policy) -> tuple[Problem, ...]:
-    """What is wrong with the pods of a Job, empty where nothing is or nothing is wished."""
+    """What is wrong with the pods of a Job; empty if nothing is, or if they have not opted in."""
     return inject(pod_from_job(job), namespace, policy).problems
 
 
 def pod_from_job(job: Json) -> dict[str, Any]:
-    """The first pod that the Job would make."""
+    """The first pod that the Job would create."""
     metadata, spec = job.get("metadata") or {}, job.get("spec") or {}
     template = spec.get("template") or {}
     of_pod = template.get("metadata") or {}

@@ -1,4 +1,4 @@
-"""The webhook's process: policy, certificates and server, from start to SIGTERM."""
+"""Runs the webhook: policy, certificates and server, from start to SIGTERM."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CertificateFiles:
-    """A certificate that somebody else keeps. It is read once."""
+    """A certificate managed elsewhere, read once."""
 
     certificate: Path
     key: Path
 
 
 @dataclass(frozen=True, slots=True)
-class OwnCertificates:
-    """Certificates that the webhook keeps itself.
+class ManagedCertificates:
+    """Certificates managed by the webhook.
 
     Attributes:
-        secret: The Secret that replicas share; it exists, maybe empty.
-        configuration: Name of the webhook configurations that are to trust them.
+        secret: The Secret that replicas share; it exists, but may be empty.
+        configuration: Name of the webhook configurations that must trust them.
         service: The Service's name in the webhook's namespace.
-        account: Where the pod's service account is mounted.
+        account: Directory of the pod's service account.
     """
 
     secret: str
@@ -55,20 +55,20 @@ class OwnCertificates:
 
 @dataclass(frozen=True, slots=True)
 class WebhookConfig:
-    """All that the process is told.
+    """Configuration of the process.
 
     Attributes:
         policy: The policy's file.
-        host, port: Where to listen.
-        certificates: Where they come from.
+        host, port: Address to listen on.
+        certificates: Their source.
         shutdown_delay: Seconds to keep serving after SIGTERM: Services take a while to reroute requests.
-        refresh: Seconds between two looks at the policy.
+        refresh: Seconds between checks of the policy file.
     """
 
     policy: Path
     host: str
     port: int
-    certificates: CertificateFiles | OwnCertificates
+    certificates: CertificateFiles | ManagedCertificates
     shutdown_delay: float = 5.0
     refresh: float = 5.0
 
@@ -77,27 +77,27 @@ async def run_webhook(config: WebhookConfig) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Raises:
-        FerryError: The policy is wrong at the start, or there are no certificates to be had.
+        FerryError: The policy is invalid at the start, or certificates are not available.
     """
-    end = asyncio.Event()
+    stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, end.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     policy = PolicyFile(config.policy)
-    async with _secured(config.certificates) as (context, namespaces, chores):
+    async with _secured(config.certificates) as (context, namespaces, tasks):
         webhook = Webhook(lambda: policy.policy, namespaces)
         runner = await serve(webhook, config.host, config.port, context)
         log.info("serving", host=config.host, port=config.port, policy=policy.policy.digest)
         try:
-            await _until(end, [_keep_policy(policy, config.refresh), *chores])
+            await _run_until(stop, [_refresh_policy(policy, config.refresh), *tasks])
             await drain_requests(webhook, config.shutdown_delay)
         finally:
             await runner.cleanup()
 
 
-async def _until(end: asyncio.Event, chores: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """Wait for the end while chores run. A chore that ends has failed, and its error is raised."""
-    waiting = asyncio.create_task(end.wait())
-    running = [asyncio.create_task(chore) for chore in chores]
+async def _run_until(stop: asyncio.Event, background: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Run background tasks until `stop`. One that returns has failed, and its error is raised."""
+    waiting = asyncio.create_task(stop.wait())
+    running = [asyncio.create_task(one) for one in background]
     try:
         done, _ = await asyncio.wait([waiting, *running], return_when=asyncio.FIRST_COMPLETED)
         for task in done:
@@ -108,9 +108,9 @@ async def _until(end: asyncio.Event, chores: Sequence[Coroutine[Any, Any, None]]
         await asyncio.gather(waiting, *running, return_exceptions=True)
 
 
-async def _keep_policy(policy: PolicyFile, every: float) -> None:
+async def _refresh_policy(policy: PolicyFile, seconds: float) -> None:
     while True:
-        await asyncio.sleep(every)
+        await asyncio.sleep(seconds)
         policy.refresh()
 
 
@@ -118,8 +118,8 @@ SecuredServer = tuple[ssl.SSLContext, Namespaces, list[Coroutine[Any, Any, None]
 
 
 @asynccontextmanager
-async def _secured(source: CertificateFiles | OwnCertificates) -> AsyncIterator[SecuredServer]:
-    """A context to serve with, where namespaces are looked up, and what keeps the certificates good."""
+async def _secured(source: CertificateFiles | ManagedCertificates) -> AsyncIterator[SecuredServer]:
+    """The TLS context, the source of namespaces, and the tasks that renew the certificates."""
     if isinstance(source, CertificateFiles):
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(source.certificate, source.key)
@@ -131,4 +131,4 @@ async def _secured(source: CertificateFiles | OwnCertificates) -> AsyncIterator[
         names = [f"{source.service}.{cluster.namespace}.svc"]
         rotation = Rotation(cluster, source.secret, source.configuration, names)
         await rotation.refresh()
-        yield rotation.context, ClusterNamespaces(cluster), [rotation.keep()]
+        yield rotation.context, ClusterNamespaces(cluster), [rotation.run()]

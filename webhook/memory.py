@@ -1,4 +1,4 @@
-"""Memory in the pod: the trainer's is raised by what it writes, pod-level resources by what podferry adds."""
+"""Raises memory in a pod: the trainer's by what it writes, pod-level resources by what podferry adds."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from podferry.webhook.volumes import quantity
 GATE_MEMORY = "64Mi"
 GATE_CPU = "10m"
 RUNTIME_SHM_BYTES = 64 * MIB
-"""What container runtimes give without a volume."""
+"""Size of /dev/shm in container runtimes without a volume."""
 RESOURCE_KINDS = ("requests", "limits")
 STORAGE = "ephemeral-storage"
 LOG_BYTES = 64 * MIB
-"""What the agent's log takes of the disk: kubelets keep five files of 10 MiB of a container."""
+"""Disk space of the agent's log: kubelets keep five files of 10 MiB of each container."""
 
 
 def sidecar_bytes(memory: MemorySum) -> int:
-    """Its memory limit: the sum, in whole MiB."""
+    """The sidecar's memory limit: the sum, rounded up to MiB."""
     return -(-memory.sidecar // MIB) * MIB
 
 
 def sidecar_resources(memory: MemorySum, policy: Policy, *, limited: bool = False) -> dict[str, Any]:
-    """The agent's: memory request and limit are the sum; a CPU limit would only slow the prefetch.
+    """The agent's resources: memory request and limit are the sum; a CPU limit would only slow the prefetch.
 
     Args:
-        memory: What it needs.
-        policy: Says how much CPU.
-        limited: Whether the pod limits what its containers write to the node's disk, see `disk_limited`.
+        memory: The memory sum.
+        policy: Sets the CPU request.
+        limited: Whether the pod limits its containers' use of the node's disk, see `disk_limited`.
     """
     size, disk = quantity(sidecar_bytes(memory)), quantity(memory.disk + LOG_BYTES)
     requested = {STORAGE: disk} if memory.disk else {}
@@ -49,26 +49,26 @@ def sidecar_resources(memory: MemorySum, policy: Policy, *, limited: bool = Fals
 def disk_limited(pod: Json) -> bool:
     """Whether a container of the pod has a limit on the node's disk.
 
-    The kubelet adds up the limits that there are and evicts a pod that is above them, emptyDirs included. So
-    ours must be among them then, and must not be the only one: it would limit the trainer's files too.
+    The kubelet adds up the limits that are set and evicts a pod above them, including its emptyDirs. So the
+    sidecar needs a limit if others have one, but must not be the only one: it would also limit the trainer.
     Source: Kubernetes, "Local ephemeral storage"; `podEphemeralStorageLimitEviction` in the kubelet.
     """
-    everybody = [*containers_of(pod), *init_containers_of(pod)]
-    return any(find(one, ("resources", "limits", STORAGE)) is not None for one in everybody)
+    containers = [*containers_of(pod), *init_containers_of(pod)]
+    return any(find(one, ("resources", "limits", STORAGE)) is not None for one in containers)
 
 
 def gate_resources() -> dict[str, Any]:
-    """The gate's: it asks and waits."""
+    """The gate's resources: it only polls and waits."""
     return {"requests": {"cpu": GATE_CPU, "memory": GATE_MEMORY}, "limits": {"memory": GATE_MEMORY}}
 
 
-def shm_bytes(container: Json, wished: int | None, policy: Policy) -> int:
-    """Size of the trainer's `/dev/shm`: what its user says, else the policy's, at most half of its limit.
+def shm_bytes(container: Json, requested: int | None, policy: Policy) -> int:
+    """Size of the trainer's `/dev/shm`: as requested, else the policy's, but at most half of its limit.
 
-    What the trainer writes there is its own: a volume that it fills must be full before it is OOM-killed.
+    Its contents count towards the trainer's limit: the volume must be full before the trainer is OOM-killed.
     """
-    if wished is not None:
-        return wished
+    if requested is not None:
+        return requested
     limit = _limit(container)
     if limit is None:
         return policy.defaults.shm_size
@@ -76,16 +76,16 @@ def shm_bytes(container: Json, wished: int | None, policy: Policy) -> int:
 
 
 def shm_warnings(container: Json, size: int) -> tuple[str, ...]:
-    """That it may be OOM-killed before its `/dev/shm` is full, where it may."""
+    """A warning if the trainer may be OOM-killed before its `/dev/shm` is full."""
     limit = _limit(container)
     if limit is None or size < limit:
         return ()
-    measured = f"its /dev/shm has {format_bytes(size)}, its memory limit is {format_bytes(limit)}"
+    measured = f"its /dev/shm of {format_bytes(size)} is not below its memory limit of {format_bytes(limit)}"
     return (f"container {container.get('name')}: {measured}: it may be OOM-killed before it is full",)
 
 
 def memory_problems(memory: MemorySum, policy: Policy) -> Iterator[Problem]:
-    """What the policy does not allow."""
+    """Why the policy does not allow this memory, if so."""
     bound = policy.bounds.sidecar_memory
     if memory.sidecar > bound:
         parts = ", ".join(f"{row.what} {format_bytes(row.bytes)}" for row in memory.sidecar_rows())
@@ -102,41 +102,40 @@ def memory_problems(memory: MemorySum, policy: Policy) -> Iterator[Problem]:
         )
 
 
-def raise_memory(draft: Draft, target: int, memory: MemorySum, policy: Policy) -> tuple[str, ...]:
-    """Make room for what the trainer writes into the checkpoint and output volumes; warnings.
+def raise_memory(draft: Draft, trainer_index: int, memory: MemorySum, policy: Policy) -> tuple[str, ...]:
+    """Raise the trainer's memory for what it writes to the checkpoint and output volumes; return warnings.
 
     Args:
         draft: The pod.
-        target: Index of the training container.
-        memory: What podferry needs.
-        policy: How far it may go.
+        trainer_index: Index of the training container.
+        memory: The memory sum.
+        policy: Bounds the increase.
 
     Raises:
-        InvalidWish: A quantity in the pod is none.
+        InvalidSpec: The pod has an invalid quantity.
     """
     added = min(memory.trainer, policy.bounds.trainer_raise)
-    name = containers_of(draft.document)[target].get("name")
-    here: Path = ("spec", "containers", target, "resources")
-    before = find(draft.document, (*here, "limits", "memory"))
+    name = containers_of(draft.document)[trainer_index].get("name")
+    path: Path = ("spec", "containers", trainer_index, "resources")
+    before = find(draft.document, (*path, "limits", "memory"))
     for kind in RESOURCE_KINDS:
-        _raise_bytes(draft, (*here, kind, "memory"), added)
+        _raise_bytes(draft, (*path, kind, "memory"), added)
     warnings = []
     if before is not None and added < memory.trainer:
         warnings.append(
-            f"container {name}: what it writes takes {format_bytes(memory.trainer)} of memory, the policy "
-            f"raised its limit of {before} by {format_bytes(added)}: it may be OOM-killed"
+            f"container {name}: what it writes takes {format_bytes(memory.trainer)} of memory, but the "
+            f"policy raises its limit of {before} only by {format_bytes(added)}: it may be OOM-killed"
         )
     return (*warnings, *_raise_pod_level(draft, sidecar_bytes(memory) + added, policy))
 
 
 def qos_warnings(pod: Json) -> tuple[str, ...]:
-    """That the pod's quality of service falls, where it does."""
-    all_of = [*containers_of(pod), *init_containers_of(pod)]
-    if not all(_is_guaranteed(container) for container in all_of):
+    """A warning if the pod's quality of service class changes."""
+    containers = [*containers_of(pod), *init_containers_of(pod)]
+    if not all(_is_guaranteed(container) for container in containers):
         return ()
-    return (
-        "the pod's QoS class becomes Burstable, it was Guaranteed: podferry's containers have no CPU limit",
-    )
+    what = "the pod's QoS class changes from Guaranteed to Burstable"
+    return (f"{what}: podferry's containers have no CPU limit",)
 
 
 def _limit(container: Json) -> int | None:
@@ -154,22 +153,22 @@ def _is_guaranteed(container: Json) -> bool:
 
 
 def _raise_pod_level(draft: Draft, added: int, policy: Policy) -> tuple[str, ...]:
-    """Containers' requests must fit into the pod's, and so must each limit: both grow by what is added.
+    """Raise pod-level requests and limits by what is added to the containers, which must fit into them.
 
-    Source: KEP-2837. Without this the API server rejects the pod, or its trainer is OOM-killed.
+    Source: KEP-2837. Otherwise the API server rejects the pod, or its trainer is OOM-killed.
     """
     if not spec_of(draft.document).get("resources"):
         return ()
-    here: Path = ("spec", "resources")
-    raised = [_raise_bytes(draft, (*here, kind, "memory"), added) for kind in RESOURCE_KINDS]
+    path: Path = ("spec", "resources")
+    raised = [_raise_bytes(draft, (*path, kind, "memory"), added) for kind in RESOURCE_KINDS]
     raised_cpu = [
-        _raise_cpu(draft, (*here, kind, "cpu"), policy.defaults.sidecar_cpu) for kind in RESOURCE_KINDS
+        _raise_cpu(draft, (*path, kind, "cpu"), policy.defaults.sidecar_cpu) for kind in RESOURCE_KINDS
     ]
     parts = [
         *([f"{format_bytes(added)} of memory"] if any(raised) else []),
         *([f"{policy.defaults.sidecar_cpu} of CPU"] if any(raised_cpu) else []),
     ]
-    return (f"the pod's own resources were raised by {' and '.join(parts)} for podferry",) if parts else ()
+    return (f"the pod-level resources were raised by {' and '.join(parts)} for podferry",) if parts else ()
 
 
 def _raise_cpu(draft: Draft, path: Path, added: str) -> bool:

@@ -1,7 +1,7 @@
-"""A minimal JSON patch (RFC 6902), made of concrete edits on plain JSON.
+"""Builds a minimal JSON patch (RFC 6902) from edits on plain JSON.
 
-Typed pod models drop the fields that they do not know, and so does a patch that replaces whole lists. A
-`Draft` only adds what is missing and replaces single values, so everything else survives untouched.
+Typed pod models drop fields that they do not know, and so does a patch that replaces entire lists. A `Draft`
+only adds what is missing and replaces single values, so everything else is preserved.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def pointer(path: Path) -> str:
 
 
 def find(document: Any, path: Path) -> Any:
-    """What lies at a path, None where nothing does."""
+    """The value at a path, or None."""
     for step in path:
         if isinstance(document, dict):
             document = document.get(step)
@@ -32,11 +32,11 @@ def find(document: Any, path: Path) -> Any:
 
 
 class Draft:
-    """A document that is being edited, and the operations so far.
+    """A document being edited, and the operations so far.
 
     Attributes:
-        document: The document as it is after them.
-        operations: What turns the original into it, in order.
+        document: The document after the operations.
+        operations: The operations, in order.
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
@@ -44,7 +44,7 @@ class Draft:
         self.operations: list[dict[str, Any]] = []
 
     def set(self, path: Path, value: Any) -> None:
-        """Set a member of an object. Missing objects above it are made; an equal value is left alone."""
+        """Set a member of an object, creating missing objects above it; does nothing if it is equal."""
         *above, name = path
         parent = self._parent(tuple(above), {})
         if name in parent and parent[name] == value:
@@ -53,19 +53,19 @@ class Draft:
         parent[name] = copy.deepcopy(value)
 
     def insert(self, path: Path, at: int, value: Any) -> None:
-        """Insert into the list at `path`, before what is at `at`; a missing list is made."""
+        """Insert into the list at `path`, before index `at`; a missing list is created."""
         items = self._parent(path, [])
         items.insert(at, copy.deepcopy(value))
         self._emit("add", (*path, at), value)
 
     def append(self, path: Path, value: Any) -> None:
-        """Add to the end of the list at `path`; a missing list is made."""
+        """Append to the list at `path`; a missing list is created."""
         items = self._parent(path, [])
         items.append(copy.deepcopy(value))
         self._emit("add", (*path, "-"), value)
 
     def _parent(self, path: Path, empty: Any) -> Any:
-        """The object or list at `path`; made, with all above it, where it is absent or null."""
+        """The object or list at `path`; created, with everything above it, if it is absent or null."""
         found = find(self.document, path)
         if found is not None:
             return found
@@ -80,9 +80,9 @@ class Draft:
 
 
 def apply(document: Mapping[str, Any], operations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The document after operations such as a `Draft` makes: `add` and `replace`.
+    """Apply operations of a `Draft`, `add` and `replace`, to a document.
 
-    The webhook itself never needs it: the API server applies the patch. Who looks at a patch does.
+    The webhook itself does not need this, since the API server applies the patch; `podferry inject` does.
     """
     result = copy.deepcopy(dict(document))
     for operation in operations:

@@ -1,4 +1,4 @@
-"""Reading a pod's plain JSON. Members may be absent or null, as Go's encoder leaves them."""
+"""Accessors for a pod's plain JSON, whose members may be absent or null, as Go encodes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Json = Mapping[str, Any]
 SIDECAR = "podferry"
 GATE = "podferry-gate"
 VOLUME_PREFIX = "podferry-"
-"""What the names of all our volumes begin with."""
+"""Prefix of the names of podferry's volumes."""
 
 
 def annotations_of(pod: Json) -> dict[str, str]:
@@ -29,12 +29,12 @@ def spec_of(pod: Json) -> dict[str, Any]:
 
 
 def containers_of(pod: Json) -> list[dict[str, Any]]:
-    """The containers proper."""
+    """Its containers, without init containers."""
     return spec_of(pod).get("containers") or []
 
 
 def init_containers_of(pod: Json) -> list[dict[str, Any]]:
-    """The init containers, sidecars among them."""
+    """Its init containers, including sidecars."""
     return spec_of(pod).get("initContainers") or []
 
 
@@ -49,17 +49,17 @@ def mounts_of(container: Json) -> list[dict[str, Any]]:
 
 
 def is_controlled(pod: Json) -> bool:
-    """Whether a controller made it, which would make it again and again in silence if it were denied."""
+    """Whether it has a controller, which would silently retry if it were denied."""
     return bool((pod.get("metadata") or {}).get("ownerReferences"))
 
 
 def container_index(containers: list[dict[str, Any]], name: str) -> int | None:
-    """The index of the container of that name."""
+    """The index of the container of that name, or None."""
     return next((at for at, one in enumerate(containers) if one.get("name") == name), None)
 
 
 def podferry_names(pod: Json) -> Iterator[str]:
-    """Names in the pod that are ours."""
+    """Names of podferry's containers and volumes in the pod."""
     for container in (*init_containers_of(pod), *containers_of(pod)):
         if container.get("name") in {SIDECAR, GATE}:
             yield f"container {container['name']}"
@@ -69,7 +69,7 @@ def podferry_names(pod: Json) -> Iterator[str]:
 
 
 def escape_dollars(text: str) -> str:
-    """A text that Kubernetes leaves as it is in `env`, `command` and `args`.
+    """Escape a text so that Kubernetes does not change it in `env`, `command` and `args`.
 
     Source: Kubernetes, "Define dependent environment variables": `$(NAME)` is expanded and `$$` becomes `$`.
     """

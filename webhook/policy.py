@@ -1,12 +1,4 @@
-"""The injection policy: what the cluster's administrator decides, as one YAML document.
-
-    apiVersion: podferry.io/v1alpha1
-    kind: InjectionPolicy
-    image: registry.example.com/podferry:0.1.0
-
-`image` alone is required; all other keys stand in `KEYS`, each with its reading and its default. All that is
-wrong is said at once, unknown keys with a suggestion.
-"""
+"""The injection policy: the cluster administrator's settings. `policy_yaml` reads it."""
 
 from __future__ import annotations
 
@@ -19,11 +11,11 @@ GIB, MIB = 1024**3, 1024**2
 
 
 class OnInvalid(StrEnum):
-    """What happens to a pod whose wish cannot be carried out.
+    """What happens to a pod with invalid settings.
 
-    GATE: A bare pod is denied; one with a controller gets a gate that tells the reason and fails it, since
-        its controller would meet a denial by trying again in silence.
-    DENY: Every pod is denied.
+    GATE: A bare pod is denied. A controlled pod gets a gate that reports the reason and fails it, since its
+        controller would silently retry after a denial.
+    DENY: Every such pod is denied.
     """
 
     GATE = "gate"
@@ -31,15 +23,15 @@ class OnInvalid(StrEnum):
 
 
 class Defaults(msgspec.Struct, frozen=True):
-    """What holds where a pod does not say.
+    """Defaults for settings that a pod does not have.
 
     Attributes:
-        dataset_size: Bytes reserved for a dataset whose reference does not tell; None asks the user.
-        checkpoint_size: Bytes of one checkpoint; None asks the user.
-        output_size: Bytes of all outputs; None asks the user.
-        shm_size: Bytes of the trainer's `/dev/shm`; runtimes give 64 MiB, in which data loaders fail.
-        grace: Seconds that a pod with checkpoints or outputs has to end in, at least.
-        upload_rate: Bytes a second that the last uploads go with, by which the grace is computed.
+        dataset_size: Bytes to reserve for a dataset whose reference has no size; None to require it.
+        checkpoint_size: Bytes of one checkpoint; None to require it.
+        output_size: Bytes of all outputs; None to require it.
+        shm_size: Bytes of the trainer's `/dev/shm`; with the runtimes' 64 MiB, data loaders fail.
+        grace: Minimum termination grace, seconds, of a pod with checkpoints or outputs.
+        upload_rate: Assumed bytes per second of the last uploads, to compute the grace.
         sidecar_cpu: CPU request of the agent.
     """
 
@@ -53,12 +45,12 @@ class Defaults(msgspec.Struct, frozen=True):
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """How far podferry may go.
+    """Upper bounds for what podferry changes.
 
     Attributes:
-        sidecar_memory: Bytes of the agent's memory limit, the dataset in it.
+        sidecar_memory: Bytes of the agent's memory limit, including the dataset.
         trainer_raise: Bytes by which a trainer's memory may be raised for its checkpoints and outputs.
-        grace: Seconds that a pod may take to end because of podferry.
+        grace: Seconds of termination grace that podferry may set.
     """
 
     sidecar_memory: int = 64 * GIB
@@ -67,12 +59,12 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 class AllowedLocations(msgspec.Struct, frozen=True):
-    """Guard rails: globs over URIs, in which `*` spans slashes; one that ends with `/` allows all below it.
+    """Guardrails: globs over URIs, where `*` matches slashes too; one that ends with `/` allows all below it.
 
     Attributes:
-        sources: Where datasets, and checkpoints that are restored by URI, may lie.
-        destinations: Where checkpoints and outputs may go.
-        endpoints: Which services `endpoint` annotations may name.
+        sources: Allowed locations of datasets, and of checkpoints that are restored by URI.
+        destinations: Allowed locations for checkpoints and outputs.
+        endpoints: Services that `endpoint` annotations may name.
     """
 
     sources: tuple[str, ...] = ("*",)
@@ -81,14 +73,14 @@ class AllowedLocations(msgspec.Struct, frozen=True):
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """One policy.
+    """An injection policy.
 
     Attributes:
         image: Of the agent and the gate.
-        image_pull_policy: As Kubernetes has it; None for its default.
+        image_pull_policy: As in Kubernetes; None for its default.
         agent_port: On loopback, the same in every pod.
         on_invalid: See `OnInvalid`.
-        defaults, bounds, allowed: See there.
+        defaults, bounds, allowed: See their types.
         datasets: References by name, for `podferry.io/dataset: NAME`.
     """
 
@@ -103,5 +95,5 @@ class Policy(msgspec.Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """Twelve hexadecimal digits that tell policies apart; each pod is stamped with its policy's."""
+        """Twelve hexadecimal digits that identify the policy; each injected pod is stamped with them."""
         return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:12]

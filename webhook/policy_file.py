@@ -1,4 +1,4 @@
-"""The policy as a file that changes: read again when it does, the last good one kept."""
+"""The policy file: reloaded when it changes; the last valid policy stays in use."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ log = structlog.get_logger(__name__)
 
 
 class PolicyFile:
-    """A policy on disk; in a pod, a ConfigMap's file.
+    """A policy on disk; in a pod, a file of a ConfigMap.
 
     Attributes:
-        policy: The last good one.
-        problems: What is wrong with the file as it is now, empty where nothing is.
+        policy: The last valid policy.
+        problems: Problems of the current file; empty if it is valid.
     """
 
     def __init__(self, path: Path) -> None:
-        """Read it.
+        """Read the file.
 
         Raises:
-            InvalidSpec: There is no good one to start with.
+            InvalidSpec: It is invalid.
         """
         self._path = path
         self._text = self._read()
@@ -33,7 +33,7 @@ class PolicyFile:
         self.problems: tuple[str, ...] = ()
 
     def refresh(self) -> bool:
-        """Take over what has changed; whether there is a new policy. A file that is wrong changes nothing."""
+        """Reload a changed file, unless it is invalid; return whether the policy changed."""
         try:
             text = self._read()
             if text == self._text:
@@ -41,23 +41,23 @@ class PolicyFile:
             self._text = text
             policy = read_policy(text)
         except InvalidSpec as error:
-            self._complain(error)
+            self._report(error)
             return False
         changed = policy != self.policy
         self.policy, self.problems = policy, ()
         log.info("policy read", digest=policy.digest, changed=changed)
         return changed
 
-    def _complain(self, error: InvalidSpec) -> None:
+    def _report(self, error: InvalidSpec) -> None:
         problems = tuple(str(problem) for problem in error.problems)
         if problems != self.problems:
             log.error(
-                "the policy is wrong: the last good one stays", kept=self.policy.digest, problems=problems
+                "invalid policy; keeping the last valid one", kept=self.policy.digest, problems=problems
             )
         self.problems = problems
 
     def _read(self) -> str:
-        # Compared by content: a ConfigMap's file is a link that changes while the time it shows need not.
+        # Compared by content: a ConfigMap's file is a link that can change without a new modification time.
         try:
             return self._path.read_text()
         except (OSError, UnicodeDecodeError) as error:

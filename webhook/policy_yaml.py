@@ -1,4 +1,12 @@
-"""Reads the injection policy from YAML."""
+"""Reads the injection policy from YAML.
+
+    apiVersion: podferry.io/v1alpha1
+    kind: InjectionPolicy
+    image: registry.example.com/podferry:0.1.0
+
+Only `image` is required; `POLICY_KEYS` has all keys and their parsers. All problems are reported at once,
+unknown keys with a suggestion.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +36,16 @@ Parser = Callable[[Any], Any]
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise InvalidSpec.of("no text", repr(value), "Write a text")
+        raise InvalidSpec.of("not a string", repr(value), "Write a string")
     return value.strip()
 
 
 def _plain(value: Any) -> str:
     """Quantities and durations may be written as numbers."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise InvalidSpec.of("neither a text nor a number", repr(value), "Write a value such as 10Gi or 90s")
+        raise InvalidSpec.of(
+            "neither a string nor a number", repr(value), "Write a value such as 10Gi or 90s"
+        )
     return str(value)
 
 
@@ -56,7 +66,7 @@ def _cpu(value: Any) -> str:
 
 def _port(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1024 <= value <= 65535:
-        raise InvalidSpec.of("no port that a plain user may listen on", repr(value), "Write 1024 to 65535")
+        raise InvalidSpec.of("not an unprivileged port", repr(value), "Write 1024 to 65535")
     return value
 
 
@@ -64,7 +74,7 @@ def _one_of(words: tuple[str, ...]) -> Parser:
     def parse(value: Any) -> str:
         if value not in words:
             listed = f"Write one of {', '.join(words)}"
-            raise InvalidSpec.of("unknown word", repr(value), did_you_mean(str(value), words, listed))
+            raise InvalidSpec.of("unknown value", repr(value), did_you_mean(str(value), words, listed))
         return str(value)
 
     return parse
@@ -72,13 +82,13 @@ def _one_of(words: tuple[str, ...]) -> Parser:
 
 def _globs(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
-        raise InvalidSpec.of("no list", repr(value), "Write a list of globs such as s3://datasets/*")
+        raise InvalidSpec.of("not a list", repr(value), "Write a list of globs such as s3://datasets/*")
     return tuple(_text(item) for item in value)
 
 
 def _datasets(value: Any) -> dict[str, str]:
     if not isinstance(value, dict):
-        raise InvalidSpec.of("no mapping", repr(value), "Write NAME: REFERENCE")
+        raise InvalidSpec.of("not a mapping", repr(value), "Write NAME: REFERENCE")
     return {_text(name): str(resolve_dataset(_text(text))) for name, text in value.items()}
 
 
@@ -105,7 +115,7 @@ POLICY_KEYS: Table = {
     "allowed": {"sources": _globs, "destinations": _globs, "endpoints": _globs},
     "datasets": _datasets,
 }
-"""Every key of the document and how its value is read."""
+"""Every key of the document, with its parser."""
 
 
 REQUIRED_KEYS = ("apiVersion", "kind", "image")
@@ -120,25 +130,27 @@ def read_policy(text: str) -> Policy:
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise InvalidSpec.of("the policy is no YAML", " ".join(str(error).split()), "Correct it") from error
+        raise InvalidSpec.of("the policy is not YAML", " ".join(str(error).split()), "Correct it") from error
     if not isinstance(document, dict):
-        raise InvalidSpec.of("the policy is no mapping", repr(document), f"Write kind: {KIND} and its keys")
+        raise InvalidSpec.of(
+            "the policy is not a mapping", repr(document), f"Write kind: {KIND} and its keys"
+        )
     problems = [
-        Problem(f"{name} is missing in the policy", "", f"Add {name}")
+        Problem(f"{name} is missing from the policy", "", f"Add {name}")
         for name in REQUIRED_KEYS
         if name not in document
     ]
     values = _read(document, POLICY_KEYS, "", problems)
-    problems += _contradictions(values)
+    problems += _conflicts(values)
     InvalidSpec.raise_any(problems)
     return msgspec.convert({name: values[name] for name in values if name not in REQUIRED_KEYS[:2]}, Policy)
 
 
 def _read(document: Any, table: Table, above: str, problems: list[Problem]) -> dict[str, Any]:
-    """The values that could be read, by their names in Python; what could not goes to `problems`."""
+    """The values that parsed, by field name; appends the problems of the others to `problems`."""
     if not isinstance(document, dict):
         problems.append(
-            Problem(f"{above.rstrip('.')}: no mapping", repr(document), f"Keys: {', '.join(table)}")
+            Problem(f"{above.rstrip('.')}: not a mapping", repr(document), f"Keys: {', '.join(table)}")
         )
         return {}
     values: dict[str, Any] = {}
@@ -148,10 +160,10 @@ def _read(document: Any, table: Table, above: str, problems: list[Problem]) -> d
             remedy = did_you_mean(str(name), table, f"Known: {', '.join(table)}")
             problems.append(Problem(f"{above}{name}: unknown key in the policy", "", remedy))
         elif isinstance(parser, Mapping):
-            values[_snake(name)] = _read(raw, parser, f"{above}{name}.", problems)
+            values[_field_name(name)] = _read(raw, parser, f"{above}{name}.", problems)
         else:
             try:
-                values[_snake(name)] = parser(raw)
+                values[_field_name(name)] = parser(raw)
             except InvalidSpec as error:
                 problems += [
                     Problem(f"{above}{name}: {one.what}", one.measured, one.remedy) for one in error.problems
@@ -159,12 +171,12 @@ def _read(document: Any, table: Table, above: str, problems: list[Problem]) -> d
     return values
 
 
-def _contradictions(values: Mapping[str, Any]) -> Iterator[Problem]:
+def _conflicts(values: Mapping[str, Any]) -> Iterator[Problem]:
     grace = values.get("defaults", {}).get("grace", Defaults().grace)
     bound = values.get("bounds", {}).get("grace", Bounds().grace)
     if grace > bound:
         yield Problem("defaults.grace is above bounds.grace", f"{grace} s and {bound} s", "Lower the default")
 
 
-def _snake(name: str) -> str:
+def _field_name(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)

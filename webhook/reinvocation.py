@@ -1,7 +1,7 @@
-"""A pod that podferry has already had in hand.
+"""Re-admission of a pod that was already injected.
 
-The API server asks again when another webhook has changed the pod (`reinvocationPolicy: IfNeeded`), and
-people apply what `kubectl get pod -o yaml` showed.
+The API server calls again after another webhook has changed the pod (`reinvocationPolicy: IfNeeded`), and
+people apply the output of `kubectl get pod -o yaml`.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ REMEDY = f"Remove podferry's containers and volumes and {', '.join(sorted(PREFIX
 
 
 def is_refused(pod: Json) -> bool:
-    """Whether a gate in it tells the reason already."""
+    """Whether it already has a gate that reports the reason."""
     refused = annotations_of(pod).get(STATUS_STAMP) == REFUSED
-    # A bare pod was never refused: it is a copy of one, and its wishes may have been corrected.
+    # A bare pod is never refused: it is a copy of one that was, and may have been corrected.
     return refused and is_controlled(pod) and container_index(init_containers_of(pod), GATE) is not None
 
 
 def is_injected(pod: Json) -> bool:
-    """Whether something in it is ours."""
+    """Whether it has anything that podferry injects."""
     return STATUS_STAMP in annotations_of(pod) or any(podferry_names(pod))
 
 
 def repair(pod: Json, spec: FerrySpec) -> Draft:
-    """What has to be put right in a pod that was injected before: most often nothing.
+    """Repair a pod that was injected before; usually there is nothing to do.
 
-    Some webhooks decode a pod into types that do not know `restartPolicy` of an init container, and lose
-    it: the sidecar would then run to its end before anything else starts.
+    Some webhooks decode pods with types that do not know `restartPolicy` of init containers, and drop it: the
+    sidecar would then have to complete before anything else starts.
 
     Raises:
-        InvalidSpec: It was injected for other wishes, or parts of it are gone.
+        InvalidSpec: It was injected for other annotations, or parts of the injection are missing.
     """
     stamps, containers = annotations_of(pod), init_containers_of(pod)
     sidecar, gate = container_index(containers, SIDECAR), container_index(containers, GATE)
     if stamps.get(STATUS_STAMP) != INJECTED or sidecar is None or gate is None:
-        what = "the pod has a part of what podferry injects, not all of it"
-        raise InvalidSpec.of(what, ", ".join(podferry_names(pod)) or f"{STATUS_STAMP} alone", REMEDY)
+        what = "the pod has only part of what podferry injects"
+        raise InvalidSpec.of(what, ", ".join(podferry_names(pod)) or f"only {STATUS_STAMP}", REMEDY)
     if stamps.get(SPEC_STAMP) != encode_spec(spec).decode():
-        what = "podferry was injected into the pod for other wishes than it has now"
+        what = "podferry was injected into the pod for other annotations than it has now"
         raise InvalidSpec.of(what, f"{SPEC_STAMP}: {stamps.get(SPEC_STAMP)}", REMEDY)
     draft = Draft(pod)
     draft.set(("spec", "initContainers", sidecar, "restartPolicy"), "Always")

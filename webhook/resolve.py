@@ -1,4 +1,4 @@
-"""A pod's annotations and the policy → the resolved ferry spec, and all that is needed to inject it."""
+"""Resolves a pod's annotations under the policy: its final spec, and everything needed to inject it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ T = TypeVar("T")
 
 
 class Namespace(msgspec.Struct, frozen=True):
-    """Where a pod is made.
+    """The namespace of a pod.
 
     Attributes:
-        name: As the admission request says.
-        labels: Its labels, empty where they are not known.
+        name: As in the admission request.
+        labels: Its labels, empty if unknown.
     """
 
     name: str
@@ -42,38 +42,38 @@ class Namespace(msgspec.Struct, frozen=True):
 
 
 class ResolvedInjection(msgspec.Struct, frozen=True):
-    """Everything about one pod that is to be injected.
+    """Everything needed to inject one pod.
 
     Attributes:
         spec: Its resolved spec: sizes, media, lineage and rank filled in.
-        target: Index of the training container.
-        runner: As whom the agent runs.
-        memory: What its volumes and the agent need.
-        run_id: KFP's run, None outside KFP.
-        disk_limited: Whether the pod limits what its containers write to the node's disk.
-        reasons: Why datasets lie where they do.
+        trainer_index: Index of the training container.
+        run_as: User and group of the agent.
+        memory: Memory of its volumes and the agent.
+        run_id: KFP's run, or None outside KFP.
+        disk_limited: Whether the pod limits its containers' use of the node's disk.
+        reasons: Why its datasets are in memory or on disk.
     """
 
     spec: FerrySpec
-    target: int
-    runner: RunAs
+    trainer_index: int
+    run_as: RunAs
     memory: MemorySum
     run_id: str | None
     disk_limited: bool = False
     reasons: tuple[str, ...] = ()
 
 
-class _Findings:
-    """Collects what is wrong in steps that do not need each other."""
+class _ProblemCollector:
+    """Collects the problems of steps that do not depend on each other."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
 
-    def of(self, step: Callable[..., T], *arguments: Any) -> T | None:
+    def result_of(self, step: Callable[..., T], *arguments: Any) -> T | None:
         try:
             return step(*arguments)
         except InvalidSpec as error:
-            self.problems += [one for one in error.problems if one not in self.problems]
+            self.add(error.problems)
             return None
 
     def add(self, problems: Iterable[Problem]) -> None:
@@ -81,52 +81,52 @@ class _Findings:
 
 
 def opted_in(pod: Json) -> bool:
-    """Whether the pod opts in and not out; its wishes may still be wrong."""
-    wishes = settings_of(annotations_of(pod))
-    return bool(wishes) and wishes.get("inject") != "false"
+    """Whether the pod has opted in and not out; its settings may still be invalid."""
+    settings = settings_of(annotations_of(pod))
+    return bool(settings) and settings.get("inject") != "false"
 
 
 def resolve_injection(pod: Json, namespace: Namespace, policy: Policy) -> ResolvedInjection:
-    """What is to be injected into a pod that opts in.
+    """Resolve everything needed to inject a pod that has opted in.
 
     Raises:
-        InvalidSpec: Everything that is wrong with the pod, its annotations or under this policy.
+        InvalidSpec: Everything that is wrong with the pod and its annotations under this policy.
     """
-    found = _Findings()
-    origin = found.of(pod_owner_of, pod, namespace.name)
-    settled = found.of(resolve, pod, origin, policy) if origin else None
-    spec = settled.spec if settled else None
-    kind = origin.kind if origin else KFP
-    wished = spec.container if spec else settings_of(annotations_of(pod)).get("container")
-    target = found.of(training_container_of, pod, wished, kind)
-    container = containers_of(pod)[target] if target is not None else None
-    runner = found.of(run_as_of, pod, container, namespace.labels) if container is not None else None
+    found = _ProblemCollector()
+    owner = found.result_of(pod_owner_of, pod, namespace.name)
+    resolved = found.result_of(resolve, pod, owner, policy) if owner else None
+    spec = resolved.spec if resolved else None
+    name = spec.container if spec else settings_of(annotations_of(pod)).get("container")
+    index = found.result_of(training_container_of, pod, name, owner.kind if owner else KFP)
+    container = containers_of(pod)[index] if index is not None else None
+    run_as = found.result_of(run_as_of, pod, container, namespace.labels) if container is not None else None
     found.add(_network_problems(pod))
     memory = None
     if spec is not None:
-        memory = found.of(_memory, spec, container, policy)
+        memory = found.result_of(_memory, spec, container, policy)
         found.add(gang_problems(spec, spec.rank))
         found.add(guardrail_problems(spec, policy))
         if container is not None:
             found.add(mount_problems(pod, container, spec))
             found.add(environment_problems(container, spec, policy))
         found.add(memory_problems(memory, policy) if memory is not None else ())
-    InvalidSpec.raise_any(found.problems)
-    # Each of them is None only where a step has raised.
-    assert origin and settled and spec and target is not None and runner and memory  # noqa: PT018, S101
-    run = labels_of(pod).get(KFP_RUN) or origin.run_id
-    return ResolvedInjection(spec, target, runner, memory, run or None, disk_limited(pod), settled.reasons)
+    if found.problems or not (owner and resolved and run_as and memory) or index is None:
+        raise InvalidSpec(*found.problems)
+    run_id = labels_of(pod).get(KFP_RUN) or owner.run_id or None
+    return ResolvedInjection(
+        resolved.spec, index, run_as, memory, run_id, disk_limited(pod), resolved.reasons
+    )
 
 
-def resolve(pod: Json, origin: PodOwner, policy: Policy) -> ResolvedMedium:
+def resolve(pod: Json, owner: PodOwner, policy: Policy) -> ResolvedMedium:
     """The spec with the policy's defaults, the datasets' media, the lineage and the rank filled in.
 
     Raises:
         InvalidSpec: Everything that is wrong with the annotations.
     """
-    variables = variables_of(origin, kfp_inputs_of(pod))
+    variables = variables_of(owner, kfp_inputs_of(pod))
     spec = read_annotations(annotations_of(pod), variables, policy.datasets)
-    assert spec is not None  # noqa: S101 - `opted_in` has been asked
+    assert spec is not None  # noqa: S101 - callers have checked `opted_in`
     defaults, replace = policy.defaults, msgspec.structs.replace
     checkpoints, outputs = spec.checkpoints, spec.outputs
     if checkpoints and checkpoints.size is None:
@@ -140,8 +140,8 @@ def resolve(pod: Json, origin: PodOwner, policy: Policy) -> ResolvedMedium:
         ),
         checkpoints=checkpoints,
         outputs=outputs,
-        lineage=spec.lineage or lineage_of(origin),
-        rank=origin.rank,
+        lineage=spec.lineage or lineage_of(owner),
+        rank=owner.rank,
     )
     return resolve_medium(resolved, policy.bounds.sidecar_memory)
 
@@ -159,7 +159,7 @@ def _memory(spec: FerrySpec, container: Json | None, policy: Policy) -> MemorySu
 def _network_problems(pod: Json) -> Iterable[Problem]:
     if spec_of(pod).get("hostNetwork"):
         yield Problem(
-            "the pod uses the node's network, on whose loopback several agents would meet",
+            "the pod uses the node's network, on whose loopback several agents would collide",
             "hostNetwork: true",
             "Remove hostNetwork",
         )

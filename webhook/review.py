@@ -1,6 +1,6 @@
-"""AdmissionReview, version 1: bytes ↔ values.
+"""Codec of AdmissionReview v1.
 
-Source: Kubernetes API `admission.k8s.io/v1`. What the object holds stays plain JSON.
+Source: Kubernetes API `admission.k8s.io/v1`. The object under review stays plain JSON.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from podferry.contract.errors import InvalidSpec
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
 UNPROCESSABLE = 422
-MAX_WARNING_BYTES = 256
-"""Characters. Longer warnings may be cut by clients. Source: `AdmissionResponse.warnings`."""
+MAX_WARNING_LENGTH = 256
+"""Characters. Clients may truncate longer warnings. Source: `AdmissionResponse.warnings`."""
 ELLIPSIS = "…"
 
 
 class GroupVersionKind(msgspec.Struct, frozen=True):
-    """What kind of object is under review."""
+    """The kind of the object under review."""
 
     kind: str = ""
     group: str = ""
@@ -30,16 +30,16 @@ class GroupVersionKind(msgspec.Struct, frozen=True):
 
 
 class AdmissionRequest(msgspec.Struct, frozen=True, rename="camel"):
-    """What is asked.
+    """The request of a review.
 
     Attributes:
-        uid: Has to stand in the answer.
+        uid: Must be repeated in the response.
         kind: Of the object.
         operation: `CREATE` and so on.
-        namespace: Where; empty for cluster-wide objects.
-        name: The object's, empty where the API server will make one up.
+        namespace: Of the object; empty for cluster-wide objects.
+        name: Of the object; empty if the API server will generate it.
         object: The new object, plain JSON.
-        dry_run: Nothing will be stored.
+        dry_run: Whether nothing will be stored.
     """
 
     uid: str
@@ -61,39 +61,39 @@ def decode_review(body: bytes) -> AdmissionRequest:
     """The request in a review.
 
     Raises:
-        InvalidSpec: The body is no AdmissionReview of version 1.
+        InvalidSpec: The body is not an AdmissionReview of version 1.
     """
     try:
         review = msgspec.json.decode(body, type=_Review)
     except msgspec.MsgspecError as error:
-        raise InvalidSpec.of("the body is no AdmissionReview", str(error)) from error
+        raise InvalidSpec.of("the body is not an AdmissionReview", str(error)) from error
     if (review.api_version, review.kind) != (API_VERSION, KIND):
         measured = f"{review.api_version} {review.kind}"
-        raise InvalidSpec.of("the body is no AdmissionReview of this version", measured)
+        raise InvalidSpec.of("the body is not an AdmissionReview of this version", measured)
     return review.request
 
 
 def allow(uid: str, patch: Sequence[dict[str, Any]] = (), warnings: Sequence[str] = ()) -> bytes:
-    """The answer that lets the object in, patched."""
+    """The response that admits the object, patched."""
     response: dict[str, Any] = {"uid": uid, "allowed": True}
     if patch:
         response["patchType"] = "JSONPatch"
         response["patch"] = base64.b64encode(msgspec.json.encode(patch)).decode()
-    return _answer(response, warnings)
+    return _response(response, warnings)
 
 
 def deny(uid: str, message: str, warnings: Sequence[str] = ()) -> bytes:
-    """The answer that keeps the object out; its author reads the message."""
+    """The response that rejects the object; its author reads the message."""
     status = {"code": UNPROCESSABLE, "reason": "Invalid", "message": message}
-    return _answer({"uid": uid, "allowed": False, "status": status}, warnings)
+    return _response({"uid": uid, "allowed": False, "status": status}, warnings)
 
 
-def _answer(response: dict[str, Any], warnings: Sequence[str]) -> bytes:
+def _response(response: dict[str, Any], warnings: Sequence[str]) -> bytes:
     if warnings:
-        response["warnings"] = [_short(warning) for warning in warnings]
+        response["warnings"] = [_truncated(warning) for warning in warnings]
     return msgspec.json.encode({"apiVersion": API_VERSION, "kind": KIND, "response": response})
 
 
-def _short(text: str) -> str:
+def _truncated(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= MAX_WARNING_BYTES else line[: MAX_WARNING_BYTES - 1] + ELLIPSIS
+    return line if len(line) <= MAX_WARNING_LENGTH else line[: MAX_WARNING_LENGTH - 1] + ELLIPSIS

@@ -1,9 +1,9 @@
-"""Keeps the certificates good while the listener stays open.
+"""Rotates the certificates while the listener stays open.
 
-    Secret  →  renewed where it is old  →  written back  →  trusted by the configurations  →  served
+    1. read the Secret   2. renew if due   3. write it back   4. update the trusted bundles   5. serve
 
-In this order: a leaf is served only when the API server has been told to trust its CA. Replicas share the
-Secret; who writes second finds a conflict and reads again.
+A leaf is served only after the webhook configurations trust its CA. Replicas share the Secret; the one that
+writes second gets a conflict and reads again.
 """
 
 from __future__ import annotations
@@ -27,18 +27,22 @@ from podferry.webhook.kube import Cluster
 log = structlog.get_logger(__name__)
 
 SECRET_KEYS = {"bundle": "ca.crt", "ca_key": "ca.key", "certificate": "tls.crt", "key": "tls.key"}
-"""Keys of the Secret by the fields of `CertificateMaterial`."""
+"""Keys of the Secret, by field of `CertificateMaterial`."""
 MAX_CONFLICTS = 5
-"""Times that a conflict is met by reading again: there are two replicas."""
+"""Conflicts after which to give up; there are two replicas."""
 CHECK_SECONDS = 60.0
-"""Seconds between two looks at the Secret: another replica may have renewed it."""
+"""Seconds between checks of the Secret, which another replica may have renewed."""
 SETTLE_SECONDS = 5.0
-"""Seconds that API servers may take to see a changed configuration, before a new CA's leaf is served."""
+"""Seconds for API servers to see a changed configuration before a new CA's leaf is served."""
 CONFIGURATIONS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 
 
 class Rotation:
-    """The certificates of one replica."""
+    """The certificates of one replica.
+
+    Attributes:
+        context: The TLS context to serve with; it always has the current certificate.
+    """
 
     def __init__(
         self,
@@ -48,14 +52,14 @@ class Rotation:
         names: Sequence[str],
         settle: float = SETTLE_SECONDS,
     ) -> None:
-        """What to keep.
+        """Set up the rotation; `refresh` loads the first certificate.
 
         Args:
-            cluster: Where Secret and configurations are.
+            cluster: Access to the Secret and the configurations.
             secret: Name of the Secret.
             configuration: Name of the webhook configurations, mutating and validating.
             names: DNS names of the Service.
-            settle: Seconds between trust in a new bundle and its use.
+            settle: Seconds between updating the bundles and serving a leaf of a new CA.
         """
         self._cluster, self._secret, self._configuration = cluster, secret, configuration
         self._names, self._settle = names, settle
@@ -63,10 +67,10 @@ class Rotation:
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
 
     async def refresh(self) -> None:
-        """One round. The context that is being served takes a new certificate without a pause.
+        """Run one round. The served context takes a new certificate without interruption.
 
         Raises:
-            NotFound, AccessDenied, Unavailable: The API server does not let us.
+            NotFound, AccessDenied, Unavailable: The API server refuses or does not respond.
         """
         material = await self._material()
         trusted = await self._trust(material)
@@ -78,23 +82,25 @@ class Rotation:
         self._served = material
         log.info("certificate loaded", renewal=renewal_time_of(material).isoformat())
 
-    async def keep(self, every: float = CHECK_SECONDS) -> None:
-        """Rounds for ever. One that fails is told, and the certificate that is served stays."""
+    async def run(self, seconds: float = CHECK_SECONDS) -> None:
+        """Run rounds forever. If one fails, log it and keep the current certificate."""
         while True:
-            await asyncio.sleep(every)
+            await asyncio.sleep(seconds)
             try:
                 await self.refresh()
             except FerryError as error:
-                log.error("certificates not checked", problems=[str(problem) for problem in error.problems])
+                log.error("certificate check failed", problems=[str(problem) for problem in error.problems])
 
     async def _material(self) -> CertificateMaterial:
         for _ in range(MAX_CONFLICTS):
             secret = await self._cluster.secret(self._secret)
-            held = _decode(secret)
-            material = renew_if_needed(held, self._names, datetime.now(UTC))
-            if material == held or await self._cluster.replace_secret({**secret, "data": _encode(material)}):
+            current = _decode(secret)
+            material = renew_if_needed(current, self._names, datetime.now(UTC))
+            if material == current or await self._cluster.replace_secret(
+                {**secret, "data": _encode(material)}
+            ):
                 return material
-        raise Unavailable.of(f"the Secret {self._secret} changes all the time", f"{MAX_CONFLICTS} conflicts")
+        raise Unavailable.of(f"the Secret {self._secret} keeps changing", f"{MAX_CONFLICTS} conflicts")
 
     async def _trust(self, material: CertificateMaterial) -> bool:
         bundle = base64.b64encode(material.bundle).decode()
@@ -103,8 +109,8 @@ class Rotation:
 
 
 def load(context: ssl.SSLContext, material: CertificateMaterial) -> None:
-    """Serve a certificate from now on; connections that are open keep theirs."""
-    # OpenSSL's Python interface takes files alone. They are this user's, and gone at once.
+    """Serve a certificate from now on; open connections keep theirs."""
+    # Python's ssl module only reads files. These are private to this user and deleted at once.
     with tempfile.TemporaryDirectory() as folder:
         certificate, key = Path(folder, "tls.crt"), Path(folder, "tls.key")
         certificate.write_bytes(material.certificate)

@@ -1,8 +1,8 @@
-"""As whom podferry's containers run, and with what rights.
+"""Decides the user, group and capabilities of podferry's containers.
 
-The agent reads, links and removes the trainer's files. A process of the same user needs no rights for that.
-Where the trainer's image decides on its user, that user is unknown: then the agent is root with two
-capabilities, which reads, links and unlinks files of anybody in the pod and can do nothing else.
+The agent reads, links and removes the trainer's files. A process of the same user needs no privileges for
+that. If the trainer's image sets the user, it is unknown: then the agent is root with two capabilities, which
+let it read, link and unlink files of any user in the pod, and nothing else.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ ENFORCE = "pod-security.kubernetes.io/enforce"
 """Label of a namespace. Source: Kubernetes, "Pod Security Admission"."""
 RESTRICTED = "restricted"
 NOBODY = 65532
-"""The user of our image, as of distroless ones."""
+"""The user of our image, as in distroless images."""
 CAPABILITIES = ("DAC_OVERRIDE", "FOWNER")
 """Read and unlink (the first), hard-link under `protected_hardlinks` and chmod (the second)."""
 REMEDY = "Set runAsUser in the securityContext of the pod or of its training container"
 
 
 class RunAs(msgspec.Struct, frozen=True):
-    """As whom the agent runs.
+    """User and group of the agent.
 
     Attributes:
-        user: Its user id; 0 also where the trainer's is unknown.
-        group: Its group id; None for the image's.
+        user: User id; 0 also if the trainer's is unknown.
+        group: Group id; None for the image's.
     """
 
     user: int
@@ -44,10 +44,10 @@ def run_as_of(pod: Json, container: Json, labels: Mapping[str, str]) -> RunAs:
     Args:
         pod: The pod.
         container: The training container.
-        labels: Those of the namespace.
+        labels: The labels of the namespace.
 
     Raises:
-        InvalidSpec: It has to be another than root, and nothing says which.
+        InvalidSpec: The user must not be root, but is not specified.
     """
     user, group = (_effective(pod, container, name) for name in ("runAsUser", "runAsGroup"))
     if not user:
@@ -56,41 +56,41 @@ def run_as_of(pod: Json, container: Json, labels: Mapping[str, str]) -> RunAs:
             what = "the namespace enforces restricted Pod Security, so podferry cannot run as root"
             raise InvalidSpec.of(what, measured, REMEDY)
         if _effective(pod, container, "runAsNonRoot"):
-            what = "the pod says runAsNonRoot and leaves the user to its image, which podferry cannot see"
+            what = "the pod sets runAsNonRoot but takes its user from the image, which podferry cannot see"
             raise InvalidSpec.of(what, measured, REMEDY)
     return RunAs(user or 0, group)
 
 
 def mode_warnings(pod: Json, container: Json, spec: FerrySpec) -> tuple[str, ...]:
-    """Datasets that the trainer may not be able to read: nobody but the agent's root, or a group, may."""
+    """Warnings for datasets that the trainer may not be able to read because of their file mode."""
     if _effective(pod, container, "runAsUser") is not None:
         return ()
     readable = 0o044 if (spec_of(pod).get("securityContext") or {}).get("fsGroup") is not None else 0o004
     return tuple(
-        f"{PREFIX}{one.key('file-mode')} {one.file_mode:04o}: the files belong to root, since nothing says "
-        f"as whom the training container runs; another user than root cannot read them. {REMEDY}"
+        f"{PREFIX}{one.key('file-mode')} {one.file_mode:04o}: the files belong to root, since the "
+        f"training container's user is unknown; users other than root cannot read them. {REMEDY}"
         for one in spec.datasets
         if not one.file_mode & readable
     )
 
 
-def security_context(runner: RunAs) -> dict[str, Any]:
-    """The agent's: restricted Pod Security holds for it wherever the trainer's user is known."""
-    return _context(runner, CAPABILITIES if runner.user == 0 else ())
+def security_context(run_as: RunAs) -> dict[str, Any]:
+    """The agent's context; it meets restricted Pod Security if the trainer's user is known."""
+    return _context(run_as, CAPABILITIES if run_as.user == 0 else ())
 
 
-def gate_context(runner: RunAs) -> dict[str, Any]:
-    """The gate's: it asks on loopback and never needs rights."""
-    return _context(runner if runner.user else RunAs(NOBODY), ())
+def gate_context(run_as: RunAs) -> dict[str, Any]:
+    """The gate's context: it only connects to loopback and never needs privileges."""
+    return _context(run_as if run_as.user else RunAs(NOBODY), ())
 
 
-def _context(runner: RunAs, added: tuple[str, ...]) -> dict[str, Any]:
+def _context(run_as: RunAs, added: tuple[str, ...]) -> dict[str, Any]:
     capabilities = {"drop": ["ALL"], **({"add": list(added)} if added else {})}
-    group = {} if runner.group is None else {"runAsGroup": runner.group}
+    group = {} if run_as.group is None else {"runAsGroup": run_as.group}
     return {
-        "runAsUser": runner.user,
+        "runAsUser": run_as.user,
         **group,
-        "runAsNonRoot": runner.user != 0,
+        "runAsNonRoot": run_as.user != 0,
         "allowPrivilegeEscalation": False,
         "readOnlyRootFilesystem": True,
         "capabilities": capabilities,

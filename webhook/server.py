@@ -1,7 +1,7 @@
-"""The HTTPS server: a thin shell that hands reviews to the core and its answers back.
+"""The HTTPS server: a thin shell around the admission decisions.
 
-`POST /mutate` takes pods and `POST /validate` Jobs. `GET /healthz` says that the process answers, and
-`GET /readyz` that it takes requests: 503 while it ends.
+`POST /mutate` takes pods, `POST /validate` Jobs. `GET /healthz` responds while the process runs,
+`GET /readyz` with 503 during shutdown.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from podferry.webhook.review import AdmissionRequest, allow, decode_review, deny
 log = structlog.get_logger(__name__)
 
 MAX_REVIEW_BYTES = 8 * 1024**2
-"""Bytes: an object is 1.5 MiB at most in etcd, and a review may hold it twice."""
+"""An object in etcd has at most 1.5 MiB, and a review may contain it twice."""
 LABEL_CACHE_SECONDS = 30.0
-"""Seconds that a namespace's labels are remembered."""
+"""How long a namespace's labels are cached."""
 
 
 class Namespaces(Protocol):
-    """Where the labels of namespaces come from."""
+    """A source of namespace labels."""
 
     async def find(self, name: str) -> Namespace:
-        """The namespace, without labels where they cannot be had."""
+        """The namespace; without labels if they cannot be read."""
 
 
 class UnknownNamespaces:
-    """Knows no labels: outside a cluster."""
+    """Has no labels: outside a cluster."""
 
     async def find(self, name: str) -> Namespace:
         """See `Namespaces`."""
@@ -47,43 +47,45 @@ class UnknownNamespaces:
 
 
 class ClusterNamespaces:
-    """Asks the API server, and remembers for a while."""
+    """Reads labels from the API server, with a cache."""
 
     def __init__(self, cluster: Cluster, clock: Callable[[], float] = time.monotonic) -> None:
         self._cluster, self._clock = cluster, clock
-        self._known: dict[str, tuple[float, Namespace]] = {}
+        self._cache: dict[str, tuple[float, Namespace]] = {}
 
     async def find(self, name: str) -> Namespace:
         """See `Namespaces`."""
-        at, known = self._known.get(name, (0.0, Namespace(name)))
-        if name in self._known and self._clock() - at < LABEL_CACHE_SECONDS:
-            return known
+        read_at, namespace = self._cache.get(name, (0.0, Namespace(name)))
+        if name in self._cache and self._clock() - read_at < LABEL_CACHE_SECONDS:
+            return namespace
         try:
-            known = Namespace(name, await self._cluster.namespace_labels(name))
+            namespace = Namespace(name, await self._cluster.namespace_labels(name))
         except FerryError as error:
-            # Without labels a pod is judged as in an unrestricted namespace: Pod Security still has its say.
-            log.warning("labels not known", namespace=name, problems=[str(one) for one in error.problems])
-            return known
-        self._known[name] = (self._clock(), known)
-        return known
+            # Without labels, the namespace counts as unrestricted: Pod Security admission still applies.
+            log.warning(
+                "namespace labels unknown", namespace=name, problems=[str(one) for one in error.problems]
+            )
+            return namespace
+        self._cache[name] = (self._clock(), namespace)
+        return namespace
 
 
 class Webhook:
-    """The handlers.
+    """The request handlers.
 
     Attributes:
-        ending: Whether it takes no new requests.
+        shutting_down: Whether it reports itself as not ready.
     """
 
     def __init__(self, policy: Callable[[], Policy], namespaces: Namespaces) -> None:
-        """Handlers.
+        """Set up the handlers.
 
         Args:
-            policy: The policy of now.
-            namespaces: Where their labels come from.
+            policy: Returns the current policy.
+            namespaces: The source of namespace labels.
         """
         self._policy, self._namespaces = policy, namespaces
-        self.ending = False
+        self.shutting_down = False
 
     def application(self) -> web.Application:
         """The routes."""
@@ -95,39 +97,39 @@ class Webhook:
         return app
 
     async def mutate(self, request: web.Request) -> web.Response:
-        """A pod's review."""
+        """Review a pod."""
         review = await _review(request)
         pod = review.object or {}
         if not opted_in(pod):
             return _json(allow(review.uid))
         decision = inject(pod, await self._namespaces.find(review.namespace), self._policy())
-        _tell(review, decision.outcome, decision.problems)
+        _log_decision(review, decision.outcome, decision.problems)
         if decision.outcome is InjectionOutcome.DENIED:
             message = "podferry: " + "\n".join(map(str, decision.problems))
             return _json(deny(review.uid, message, decision.warnings))
         return _json(allow(review.uid, decision.patch, decision.warnings))
 
     async def validate(self, request: web.Request) -> web.Response:
-        """A Job's review."""
+        """Review a Job."""
         review = await _review(request)
         namespace = await self._namespaces.find(review.namespace)
         problems = template_problems(review.object or {}, namespace, self._policy())
         if not problems:
             return _json(allow(review.uid))
-        _tell(review, InjectionOutcome.DENIED, problems)
+        _log_decision(review, InjectionOutcome.DENIED, problems)
         return _json(deny(review.uid, "podferry: " + "\n".join(map(str, problems))))
 
     async def healthz(self, _: web.Request) -> web.Response:
-        """The process answers."""
+        """Respond while the process runs."""
         return web.Response(text="ok")
 
     async def readyz(self, _: web.Request) -> web.Response:
-        """Whether it takes requests."""
-        return web.Response(status=503, text="ending") if self.ending else web.Response(text="ok")
+        """Respond with 503 during shutdown."""
+        return web.Response(status=503, text="ending") if self.shutting_down else web.Response(text="ok")
 
 
 async def serve(webhook: Webhook, host: str, port: int, context: ssl.SSLContext) -> web.AppRunner:
-    """Listen; the caller cleans the runner up."""
+    """Start listening; the caller cleans up the runner."""
     runner = web.AppRunner(webhook.application(), access_log=None)
     await runner.setup()
     await web.TCPSite(runner, host, port, ssl_context=context).start()
@@ -135,8 +137,8 @@ async def serve(webhook: Webhook, host: str, port: int, context: ssl.SSLContext)
 
 
 async def drain_requests(webhook: Webhook, seconds: float) -> None:
-    """Say that no more requests should come, and serve those that still do until the Service knows."""
-    webhook.ending = True
+    """Report not ready, and keep serving until Services have stopped sending requests."""
+    webhook.shutting_down = True
     await asyncio.sleep(seconds)
 
 
@@ -151,7 +153,7 @@ def _json(body: bytes) -> web.Response:
     return web.Response(body=body, content_type="application/json")
 
 
-def _tell(review: AdmissionRequest, outcome: InjectionOutcome, problems: tuple[object, ...]) -> None:
+def _log_decision(review: AdmissionRequest, outcome: InjectionOutcome, problems: tuple[object, ...]) -> None:
     metadata = (review.object or {}).get("metadata") or {}
     log.info(
         "decided",

@@ -1,4 +1,4 @@
-"""How long a pod may take to end: its last uploads are on their way then."""
+"""Computes the termination grace of a pod, in which its last uploads must finish."""
 
 from __future__ import annotations
 
@@ -10,45 +10,47 @@ from podferry.webhook.pod_json import Json, spec_of
 from podferry.webhook.policy import Policy
 
 DEFAULT_GRACE_SECONDS = 30
-"""Seconds, where a pod says nothing. Source: Kubernetes API, `terminationGracePeriodSeconds`."""
+"""Default of Kubernetes. Source: Kubernetes API, `terminationGracePeriodSeconds`."""
 TRAINER_SHUTDOWN_SECONDS = 15
-"""Seconds for the trainer to end in: only then the agent is told to."""
+"""Time for the trainer to end, before the agent gets SIGTERM."""
 PENDING_CHECKPOINTS = 2
-"""Checkpoints that may still be on their way, as many as the memory sum has room for beside those kept."""
+"""Checkpoints that may not be uploaded yet: as many as the memory sum has space for besides those kept."""
 MARGIN_SECONDS = 5
-"""Seconds between the agent's own deadline and the kubelet's: for its last words."""
+"""Time between the agent's own deadline and the kubelet's, to report its end."""
 
 
-def own_grace(pod: Json) -> int:
-    """What the pod has by itself, seconds."""
-    has = spec_of(pod).get("terminationGracePeriodSeconds")
-    return DEFAULT_GRACE_SECONDS if has is None else int(has)
+def current_grace(pod: Json) -> int:
+    """The pod's own grace, seconds."""
+    grace = spec_of(pod).get("terminationGracePeriodSeconds")
+    return DEFAULT_GRACE_SECONDS if grace is None else int(grace)
 
 
 def grace_of(pod: Json, spec: FerrySpec, policy: Policy) -> tuple[int, tuple[str, ...]]:
-    """The pod's grace in seconds, never less than it has, and warnings.
+    """The pod's grace in seconds, never less than its own, and warnings.
 
-    The last uploads, after the trainer's own end; what `podferry.io/grace` says goes before. Both stay within
-    the policy's bound, which a pod's own value may be above.
+    It covers the trainer's end and the last uploads, unless `podferry.io/grace` sets it. Both stay within the
+    policy's bound, which only a pod's own value may exceed.
     """
-    own = own_grace(pod)
+    current = current_grace(pod)
     if spec.grace is None and spec.checkpoints is None and spec.outputs is None:
-        return own, ()
+        return current, ()
     uploads = _last_uploads(spec, policy)
     computed = max(
         policy.defaults.grace, TRAINER_SHUTDOWN_SECONDS + sum(upload.seconds for upload in uploads)
     )
-    wished = spec.grace if spec.grace is not None else computed
+    requested = spec.grace if spec.grace is not None else computed
     bound = policy.bounds.grace
-    if wished <= bound:
-        return max(own, wished), ()
-    reason = f"{PREFIX}grace asks" if spec.grace is not None else f"{' and '.join(map(str, uploads))} ask"
-    text = f"grace is {max(own, bound)} s: {reason} for {wished} s, the policy allows {bound} s"
-    return max(own, bound), (text,)
+    if requested <= bound:
+        return max(current, requested), ()
+    reason = (
+        f"{PREFIX}grace requests" if spec.grace is not None else f"{' and '.join(map(str, uploads))} need"
+    )
+    text = f"grace is {max(current, bound)} s: {reason} {requested} s, the policy allows {bound} s"
+    return max(current, bound), (text,)
 
 
 class _Upload(NamedTuple):
-    """What goes out at the end, and how fast."""
+    """An upload at the end, and its rate."""
 
     what: str
     bytes: int
@@ -59,15 +61,15 @@ class _Upload(NamedTuple):
         return -(-self.bytes // self.rate)
 
     def __str__(self) -> str:
-        return f"{format_bytes(self.bytes)} of {self.what} at {format_bytes(self.rate)} a second"
+        return f"{format_bytes(self.bytes)} of {self.what} at {format_bytes(self.rate)}/s"
 
 
 def _last_uploads(spec: FerrySpec, policy: Policy) -> list[_Upload]:
-    """What may still have to go out when the pod is deleted, one after the other.
+    """What may still have to be uploaded when the pod is deleted, in sequence.
 
-    Two checkpoints: an upload that has only just begun, and what the trainer finishes before it ends, which
-    many write on SIGTERM. There are more only where uploads are slower than saves at all times; no grace
-    mends that, and the drain sends the newest first. All outputs: without an interval none has gone before.
+    Two checkpoints: one whose upload has just started, and one that the trainer completes before it ends, as
+    many do on SIGTERM. More are pending only if uploads are always slower than saves; no grace solves that,
+    and the drain uploads the newest first. All outputs: without an interval, none has been uploaded before.
     """
     rate, uploads = policy.defaults.upload_rate, []
     if spec.checkpoints and spec.checkpoints.size:
@@ -79,5 +81,5 @@ def _last_uploads(spec: FerrySpec, policy: Policy) -> list[_Upload]:
 
 
 def drain_seconds(grace: int) -> int:
-    """What of it the agent may take."""
+    """The agent's share of the grace, seconds."""
     return max(grace - MARGIN_SECONDS, 1)

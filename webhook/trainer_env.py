@@ -1,4 +1,4 @@
-"""What the training container sees in its environment."""
+"""Environment variables of the training container."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from podferry.webhook.policy import Policy
 
 
 def variable(name: str, value: str) -> dict[str, str]:
-    """An entry of `env` whose value Kubernetes leaves as it is."""
+    """An entry of `env` whose value Kubernetes does not expand."""
     return {"name": name, "value": escape_dollars(value)}
 
 
 def agent_url(policy: Policy) -> str:
-    """Where containers of the pod reach the agent."""
+    """The agent's URL for containers of the pod."""
     return f"http://127.0.0.1:{policy.agent_port}"
 
 
@@ -37,10 +37,10 @@ def trainer_environment(spec: FerrySpec, policy: Policy) -> Iterator[dict[str, s
 
 
 def environment_problems(container: Json, spec: FerrySpec, policy: Policy) -> Iterator[Problem]:
-    """Variables of ours that the container itself sets to something else."""
-    own = {one["name"]: one for one in container.get("env") or []}
+    """Variables that podferry sets but the container sets to something else."""
+    existing = {one["name"]: one for one in container.get("env") or []}
     for wanted in trainer_environment(spec, policy):
-        found = own.get(wanted["name"])
+        found = existing.get(wanted["name"])
         if found is not None and found != wanted:
             what = f"the training container sets {wanted['name']}, which podferry sets"
             shown = repr(found.get("value", "a reference"))

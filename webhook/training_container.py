@@ -1,4 +1,4 @@
-"""Which container trains."""
+"""Finds the training container of a pod."""
 
 from __future__ import annotations
 
@@ -10,41 +10,39 @@ from podferry.webhook.pod_json import Json, annotations_of, container_index, con
 
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 KFP_MAIN_CONTAINER = "main"
-"""Where KFP runs the user's code; Argo's own containers stand beside it."""
+"""Runs the user's code in KFP steps, next to Argo's own containers."""
 
 
-def training_container_of(pod: Json, wished: str | None, kind: str) -> int:
+def training_container_of(pod: Json, requested: str | None, kind: str) -> int:
     """The index of the training container among the pod's containers.
 
-    The one that the user names, else `main` of a KFP step, else the default container of kubectl, else the
-    only one.
+    The one that the user names, else `main` of a KFP step, else kubectl's default container, else the only
+    one.
 
     Args:
         pod: The pod.
-        wished: What `podferry.io/container` says.
-        kind: Of the pod's origin.
+        requested: The value of `podferry.io/container`.
+        kind: Kind of the pod's owner.
 
     Raises:
-        InvalidSpec: None of that name, or several and nothing says which.
+        InvalidSpec: There is none of that name, or the choice is ambiguous.
     """
     containers = containers_of(pod)
     names = [container.get("name", "") for container in containers]
     listed = f"The pod has: {', '.join(names)}"
-    if wished is not None:
-        at = container_index(containers, wished)
+    if requested is not None:
+        at = container_index(containers, requested)
         if at is None:
             what = f"{PREFIX}container names a container that the pod does not have"
-            raise InvalidSpec.of(what, repr(wished), did_you_mean(wished, names, listed))
+            raise InvalidSpec.of(what, repr(requested), did_you_mean(requested, names, listed))
         return at
     for name in (KFP_MAIN_CONTAINER if kind == KFP else None, annotations_of(pod).get(DEFAULT_CONTAINER)):
         at = container_index(containers, name) if name else None
         if at is not None:
             return at
     if len(containers) != 1:
-        what = "nothing says which container trains"
-        raise InvalidSpec.of(what, f"{len(names)} containers: {', '.join(names)}", _remedy())
+        measured = f"{len(names)} containers: {', '.join(names)}"
+        raise InvalidSpec.of(
+            "it is unclear which container trains", measured, f"Set {PREFIX}container to its name"
+        )
     return 0
-
-
-def _remedy() -> str:
-    return f"Write its name into {PREFIX}container"

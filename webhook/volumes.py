@@ -1,4 +1,4 @@
-"""The volumes: one for each purpose, so that none can eat another's room or reach another's files."""
+"""Builds volumes and mounts: one volume per purpose, so that none can use another's space or files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DATASET_SECRET_VOLUME, CHECKPOINT_SECRET_VOLUME, OUTPUT_SECRET_VOLUME = (
     "podferry-outputs-secret",
 )
 CHECKPOINT_SUBPATH = "files"
-"""The part of the checkpoint volume that the trainer sees; pins lie beside it, out of reach of `rm -rf`."""
+"""The trainer's part of the checkpoint volume; hard-link holds are next to it, safe from its `rm -rf`."""
 
 ROOT_DIR = "/podferry"
 CONTROL_DIR = f"{ROOT_DIR}/control"
@@ -38,26 +38,26 @@ DATASET_SECRET_DIR = f"{ROOT_DIR}/secrets/dataset"
 DATASET_SECRETS_DIR = f"{ROOT_DIR}/secrets/datasets"
 CHECKPOINT_SECRET_DIR = f"{ROOT_DIR}/secrets/checkpoints"
 OUTPUT_SECRET_DIR = f"{ROOT_DIR}/secrets/outputs"
-"""Where the agent finds them in its own container."""
+"""Mount points in the agent's container."""
 
 CONTROL_BYTES = 16 * MIB
-"""Journal and status are kilobytes; they are charged to what the memory sum calls resident."""
+"""Journal and status take kilobytes; the memory sum counts them as resident."""
 SECRET_FILE_MODE = 0o444
-"""Mode of a Secret's files: the agent need not be their owner, and they are mounted nowhere else."""
+"""The agent may not own a Secret's files, and they are mounted nowhere else."""
 
 
 def quantity(count: int) -> str:
-    """Bytes as Kubernetes writes them, exactly: in MiB where they are whole ones."""
+    """Bytes as an exact Kubernetes quantity, in MiB if possible."""
     return f"{count // MIB}Mi" if count % MIB == 0 else str(count)
 
 
 def dataset_dir(dataset: DatasetSpec) -> str:
-    """Where the agent writes a dataset."""
+    """The agent's mount point of a dataset."""
     return f"{DATASETS_DIR}/{dataset.name}" if dataset.name else DATASET_DIR
 
 
 def dataset_secret_dir(dataset: DatasetSpec) -> str:
-    """Where the agent has a dataset's Secret."""
+    """The agent's mount point of a dataset's Secret."""
     return f"{DATASET_SECRETS_DIR}/{dataset.name}" if dataset.name else DATASET_SECRET_DIR
 
 
@@ -66,47 +66,47 @@ def _named(volume: str, dataset: DatasetSpec) -> str:
 
 
 def volumes(spec: FerrySpec, memory: MemorySum, *, shared: bool) -> Iterator[dict[str, Any]]:
-    """What the pod gets.
+    """The volumes that the pod gets.
 
     Args:
-        spec: Its wishes.
-        memory: Their sizes.
-        shared: Whether it gets a `/dev/shm` of its own.
+        spec: The pod's spec.
+        memory: Sizes of the volumes.
+        shared: Whether to add a volume for the trainer's `/dev/shm`.
     """
     yield _memory(CONTROL_VOLUME, CONTROL_BYTES)
     for dataset, volume in zip(spec.datasets, memory.data, strict=True):
-        make = _disk if volume.medium is Medium.DISK else _memory
-        yield make(_named(DATASET_VOLUME, dataset), volume.bytes)
+        build = _disk if volume.medium is Medium.DISK else _memory
+        yield build(_named(DATASET_VOLUME, dataset), volume.bytes)
     if spec.checkpoints:
         yield _memory(CHECKPOINT_VOLUME, memory.checkpoint_volume)
     if spec.outputs:
         yield _memory(OUTPUT_VOLUME, memory.output_volume)
     if shared:
         yield _memory(SHM_VOLUME, memory.shm_volume)
-    for name, _, wanted in _secrets(spec):
-        # Optional: the agent tells that it is missing. A required one leaves the pod in Init for ever.
-        secret = {"secretName": wanted, "optional": True, "defaultMode": SECRET_FILE_MODE}
+    for name, _, secret_name in _secrets(spec):
+        # Optional: the agent reports a missing one. A required one would leave the pod in Init forever.
+        secret = {"secretName": secret_name, "optional": True, "defaultMode": SECRET_FILE_MODE}
         yield {"name": name, "secret": secret}
 
 
 def sidecar_mounts(spec: FerrySpec) -> Iterator[dict[str, Any]]:
-    """Where the agent has them."""
+    """Mounts of the agent's container."""
     yield _mount(CONTROL_VOLUME, CONTROL_DIR)
     for dataset in spec.datasets:
         yield _mount(_named(DATASET_VOLUME, dataset), dataset_dir(dataset))
     if spec.checkpoints:
         yield _mount(CHECKPOINT_VOLUME, CHECKPOINT_VOLUME_DIR)
-        # This mount is for the kubelet, which makes the directory before the agent looks. The agent goes
-        # through the whole volume, since no hard link crosses from one mount to another.
+        # This mount makes the kubelet create the directory before the agent starts. The agent uses the
+        # mount of the full volume, since hard links cannot cross mounts.
         yield {**_mount(CHECKPOINT_VOLUME, SUBPATH_MOUNT_DIR), "subPath": CHECKPOINT_SUBPATH}
     if spec.outputs:
         yield {**_mount(OUTPUT_VOLUME, OUTPUT_DIR), "readOnly": True}
-    for name, place, _ in _secrets(spec):
-        yield {**_mount(name, place), "readOnly": True}
+    for name, path, _ in _secrets(spec):
+        yield {**_mount(name, path), "readOnly": True}
 
 
 def trainer_mounts(spec: FerrySpec, *, shared: bool) -> Iterator[dict[str, Any]]:
-    """Where the trainer has them: the datasets read-only, the checkpoints' visible part, the outputs."""
+    """Mounts of the trainer: datasets read-only, the visible part of checkpoints, outputs."""
     if shared:
         yield _mount(SHM_VOLUME, SHM)
     for dataset in spec.datasets:
@@ -118,13 +118,13 @@ def trainer_mounts(spec: FerrySpec, *, shared: bool) -> Iterator[dict[str, Any]]
 
 
 def has_shm(container: Json) -> bool:
-    """Whether something is mounted on `/dev/shm` already."""
+    """Whether something is already mounted on `/dev/shm`."""
     return any(_path(mount) == SHM for mount in mounts_of(container))
 
 
 def mount_problems(pod: Json, container: Json, spec: FerrySpec) -> Iterator[Problem]:
-    """Mounts of the user's that ours cannot lie on, in or above."""
-    for key, path in _wished(spec):
+    """The user's mounts that podferry's mounts cannot be combined with."""
+    for key, path in _trainer_paths(spec):
         theirs = [one for one in mounts_of(container) if not str(one.get("name")).startswith(VOLUME_PREFIX)]
         for mount in theirs:
             problem = _clash(volumes_of(pod), mount, f"{PREFIX}{key}", path)
@@ -132,7 +132,7 @@ def mount_problems(pod: Json, container: Json, spec: FerrySpec) -> Iterator[Prob
                 yield problem
 
 
-def _wished(spec: FerrySpec) -> Iterator[tuple[str, str]]:
+def _trainer_paths(spec: FerrySpec) -> Iterator[tuple[str, str]]:
     for dataset in spec.datasets:
         yield dataset.key("dataset-path"), dataset.path
     if spec.checkpoints:
@@ -142,15 +142,15 @@ def _wished(spec: FerrySpec) -> Iterator[tuple[str, str]]:
 
 
 def _secrets(spec: FerrySpec) -> Iterator[tuple[str, str, str]]:
-    """(volume, where the agent has it, the Secret's name) of each direction that has one."""
-    parts = (
+    """(volume, agent's mount point, Secret's name) of each direction that has a Secret."""
+    sections = (
         *((_named(DATASET_SECRET_VOLUME, one), dataset_secret_dir(one), one) for one in spec.datasets),
         (CHECKPOINT_SECRET_VOLUME, CHECKPOINT_SECRET_DIR, spec.checkpoints),
         (OUTPUT_SECRET_VOLUME, OUTPUT_SECRET_DIR, spec.outputs),
     )
-    for name, place, part in parts:
-        if part and part.access.secret:
-            yield name, place, part.access.secret
+    for name, path, section in sections:
+        if section and section.access.secret:
+            yield name, path, section.access.secret
 
 
 def _clash(found: dict[str, dict[str, Any]], mount: dict[str, Any], key: str, path: str) -> Problem | None:
@@ -161,13 +161,13 @@ def _clash(found: dict[str, dict[str, Any]], mount: dict[str, Any], key: str, pa
         return Problem(what, shown, f"Remove that mount or choose another {key}")
     if not path.startswith(f"{theirs.rstrip('/')}/"):
         return None
-    part = mount.get("subPath") or mount.get("subPathExpr")
-    if part:
-        what = f"{key}: the directory lies in a mount with a subPath, in which nested mounts stay empty"
+    subpath = mount.get("subPath") or mount.get("subPathExpr")
+    if subpath:
+        what = f"{key}: the directory is inside a mount with a subPath, where nested mounts stay empty"
         remedy = f"Mount the volume without subPath, or choose {key} outside {theirs}"
-        return Problem(what, f"{shown}, subPath {part!r}", remedy)
+        return Problem(what, f"{shown}, subPath {subpath!r}", remedy)
     if mount.get("readOnly") or "emptyDir" not in found.get(str(mount.get("name")), {}):
-        what = f"{key}: the directory lies in a mount in which podferry's mount point would have to be made"
+        what = f"{key}: the directory is inside a mount in which podferry cannot create its mount point"
         return Problem(what, shown, f"Choose {key} outside {theirs}")
     return None
 

@@ -40,7 +40,7 @@ def test_the_patched_pod_and_other_objects(tmp_path: Path) -> None:
     assert [one["name"] for one in pod["spec"]["initContainers"]] == ["podferry", "podferry-gate"]
     assert "s3://checkpoints/team" in pod["metadata"]["annotations"]["podferry.io/spec"]
     assert "creationTimestamp: '2026-01-02T03:04:05Z'" in result.stdout
-    assert result.stderr.startswith("warning: container train: its /dev/shm has 2.0 GiB")
+    assert result.stderr.startswith("warning: container train: its /dev/shm of 2.0 GiB")
 
 
 def test_the_patch_and_the_policy(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from podferry.cli import webhook
-from podferry.webhook.main import CertificateFiles, OwnCertificates, WebhookConfig
+from podferry.webhook.main import CertificateFiles, ManagedCertificates, WebhookConfig
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[WebhookConfig]:
 def test_certificates_of_its_own(served: list[WebhookConfig]) -> None:
     result = CliRunner().invoke(webhook.command, ["--policy", "p.yaml", "--secret", "s"])
     assert result.exit_code == 0, result.output
-    own = OwnCertificates("s", "podferry", "podferry-webhook")
+    own = ManagedCertificates("s", "podferry", "podferry-webhook")
     assert served == [WebhookConfig(Path("p.yaml"), "127.0.0.1", 8443, own, shutdown_delay=5.0)]
 
 

@@ -63,14 +63,14 @@ def test_a_container_that_is_gone_is_told(injected: Pod, controlled: Callable[[P
     decision = inject(controlled(injected), TEAM, POLICY)
     # The name of the gate is taken where it is still there.
     assert decision.outcome is (InjectionOutcome.DENIED if name == "podferry" else InjectionOutcome.REFUSED)
-    assert "not all of it" in str(decision.problems[0])
+    assert "has only part of" in str(decision.problems[0])
 
 
 def test_a_copy_with_other_wishes_is_told(injected: Pod) -> None:
     injected["metadata"]["annotations"]["podferry.io/keep-local"] = "3"
     decision = inject(injected, TEAM, POLICY)
     assert decision.outcome is InjectionOutcome.DENIED
-    assert "for other wishes" in str(decision.problems[0])
+    assert "for other annotations" in str(decision.problems[0])
 
 
 def test_a_copy_of_a_refused_pod_whose_wishes_were_corrected(

@@ -89,5 +89,5 @@ def test_where_the_server_is() -> None:
     for host, url in (("10.0.0.1", "https://10.0.0.1:443"), ("fd00::1", "https://[fd00::1]:443")):
         environ = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": "443"}
         assert in_cluster_url(environ) == url
-    with pytest.raises(InvalidSpec, match="this is no pod"):
+    with pytest.raises(InvalidSpec, match="this is not a pod"):
         in_cluster_url({})

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from podferry.contract.errors import InvalidSpec, NotFound
 from podferry.webhook.certificates import renew_if_needed
-from podferry.webhook.main import CertificateFiles, OwnCertificates, WebhookConfig, run_webhook
+from podferry.webhook.main import CertificateFiles, ManagedCertificates, WebhookConfig, run_webhook
 from podferry.webhook.rotation import load
 from tests.support.memory_cluster import MemoryCluster
 
@@ -122,7 +122,7 @@ async def test_with_a_given_certificate(
 async def test_in_a_cluster(
     port: int, policy_file: Path, account: Path, held: MemoryCluster, wishing: Callable[..., Pod]
 ) -> None:
-    own = OwnCertificates("podferry-webhook", "podferry", "podferry-webhook", account)
+    own = ManagedCertificates("podferry-webhook", "podferry", "podferry-webhook", account)
     config = WebhookConfig(policy_file, "127.0.0.1", port, own, shutdown_delay=0.0)
     running = asyncio.create_task(run_webhook(config))
 
@@ -141,8 +141,8 @@ async def test_in_a_cluster(
 
 @pytest.mark.usefixtures("kubernetes")
 async def test_without_its_secret(port: int, policy_file: Path, account: Path) -> None:
-    own = OwnCertificates("absent", "podferry", "podferry-webhook", account)
-    with pytest.raises(NotFound, match="Look at the webhook's RBAC"):
+    own = ManagedCertificates("absent", "podferry", "podferry-webhook", account)
+    with pytest.raises(NotFound, match="Check the webhook's RBAC"):
         await run_webhook(WebhookConfig(policy_file, "127.0.0.1", port, own))
 
 

@@ -60,18 +60,18 @@ def test_all_that_is_wrong_at_once() -> None:
     onInvalid: true
     """
     assert problems_of(text) == [
-        "apiVersion is missing in the policy. Add apiVersion.",
-        "image is missing in the policy. Add image.",
-        "kind: unknown word ('InjectionPolicies'). Did you mean 'InjectionPolicy'?",
+        "apiVersion is missing from the policy. Add apiVersion.",
+        "image is missing from the policy. Add image.",
+        "kind: unknown value ('InjectionPolicies'). Did you mean 'InjectionPolicy'?",
         "imagePullPolicies: unknown key in the policy. Did you mean 'imagePullPolicy'?",
-        "agentPort: no port that a plain user may listen on (80). Write 1024 to 65535.",
+        "agentPort: not an unprivileged port (80). Write 1024 to 65535.",
         "defaults.shmSizes: unknown key in the policy. Did you mean 'shmSize'?",
         "defaults.shmSize: not a quantity ('much'). Write a number with a suffix such as Mi or Gi: 14Gi.",
-        "bounds: no mapping ([1]). Keys: sidecarMemory, trainerRaise, grace.",
-        "allowed.sources: no list ('s3://x'). Write a list of globs such as s3://datasets/*.",
-        "allowed.destinations: no text (1). Write a text.",
+        "bounds: not a mapping ([1]). Keys: sidecarMemory, trainerRaise, grace.",
+        "allowed.sources: not a list ('s3://x'). Write a list of globs such as s3://datasets/*.",
+        "allowed.destinations: not a string (1). Write a string.",
         f"datasets: neither a URI nor a declared dataset ('s3:/x'). {URI}",
-        "onInvalid: unknown word (True). Write one of gate, deny.",
+        "onInvalid: unknown value (True). Write one of gate, deny.",
         "defaults.grace is above bounds.grace (1200 s and 600 s). Lower the default.",
     ]
 
@@ -97,7 +97,7 @@ def test_a_file_that_turns_bad_keeps_the_last_good_policy(tmp_path: Path) -> Non
     path.write_text(SHORT + "agentPort: 80\n")
     assert not file.refresh()
     assert file.policy == Policy(image="podferry:1")
-    assert file.problems == ("agentPort: no port that a plain user may listen on (80). Write 1024 to 65535.",)
+    assert file.problems == ("agentPort: not an unprivileged port (80). Write 1024 to 65535.",)
     path.unlink()
     assert not file.refresh()
     assert "cannot be read" in file.problems[0]

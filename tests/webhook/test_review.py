@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.contract.errors import InvalidSpec
-from podferry.webhook.review import MAX_WARNING_BYTES, AdmissionRequest, allow, decode_review, deny
+from podferry.webhook.review import MAX_WARNING_LENGTH, AdmissionRequest, allow, decode_review, deny
 
 
 def review(**request: Any) -> bytes:
@@ -72,8 +72,8 @@ def test_answers() -> None:
     assert not denied["allowed"]
 
 
-@pytest.mark.parametrize("length", [MAX_WARNING_BYTES, MAX_WARNING_BYTES + 1, 1000])
+@pytest.mark.parametrize("length", [MAX_WARNING_LENGTH, MAX_WARNING_LENGTH + 1, 1000])
 def test_warnings_are_short(length: int) -> None:
     (warning,) = json.loads(allow("u", (), ["x" * length]))["response"]["warnings"]
-    assert len(warning) == MAX_WARNING_BYTES
-    assert warning.endswith("…") is (length > MAX_WARNING_BYTES)
+    assert len(warning) == MAX_WARNING_LENGTH
+    assert warning.endswith("…") is (length > MAX_WARNING_LENGTH)
