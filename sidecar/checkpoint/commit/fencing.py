@@ -8,7 +8,7 @@ from datetime import datetime
 import structlog
 
 from podferry.contract.commit import Commit, CommittedFile
-from podferry.contract.errors import Fenced, NotFound
+from podferry.contract.errors import Fenced
 from podferry.contract.rank_parts import FORMAT, GangMember, decode_member, encode_rank_document
 from podferry.sidecar.checkpoint.commit.agent_identity import AGENTS_PREFIX, AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_log import CommitLog, observed_sequence
@@ -128,15 +128,13 @@ class FencedLog:
 
         So an agent finds its own commits without reading older ones.
         """
-        agent_id = self._identity.agent_id
-        name = f"{AGENTS_PREFIX}/{agent_id}.json"
-        try:
-            return (await self._store.load(name, decode_member)).base
-        except NotFound:
+        name = f"{AGENTS_PREFIX}/{self._identity.agent_id}.json"
+        member = await self._store.find(name, decode_member)
+        if member is None:
             await self._log.refresh()
-            member = GangMember(FORMAT, agent_id, self._now(), self._log.last)
+            member = GangMember(FORMAT, self._identity.agent_id, self._now(), self._log.last)
             await self._store.write(name, encode_rank_document(member))
-            return member.base
+        return member.base
 
     def _fence(self, rival: Commit) -> Fenced:
         run = f" of run {rival.run}" if rival.run else ""

@@ -31,7 +31,7 @@ one.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection
 
 import structlog
 
@@ -86,7 +86,8 @@ class GarbageCollector:
         for _ in range(MAX_LISTINGS):
             numbers = await self._reader.sequences()
             try:
-                await self._read(number for number in numbers if number not in self._known)
+                unknown = [number for number in numbers if number not in self._known]
+                await for_each_limited(unknown, self._read, CONCURRENT_READS)
             except NotFound:
                 # A commit was removed after the listing; a newer one may have been created since.
                 continue
@@ -178,20 +179,15 @@ class GarbageCollector:
         self._complete = found
         return found
 
-    async def _read(self, numbers: Iterable[int]) -> None:
-        async def one(number: int) -> None:
-            self._known[number] = await self._reader.read(number)
-
-        await for_each_limited(tuple(numbers), one, CONCURRENT_READS)
+    async def _read(self, number: int) -> None:
+        self._known[number] = await self._reader.read(number)
 
     async def _named_by_parts(self) -> set[str]:
         found: set[str] = set()
         async for entry in self.store.entries(PARTS):
-            try:
-                part = await self.store.load(entry.name, decode_part)
-            except NotFound:
-                continue  # its commit has replaced it, and commits are read after this
-            found.update(file.object for file in part.files)
+            part = await self.store.find(entry.name, decode_part)
+            if part is not None:  # else its commit has replaced it, and commits are read after this
+                found.update(file.object for file in part.files)
         return found
 
     async def _exists(self, name: str) -> bool:

@@ -90,12 +90,9 @@ class Handover:
             await asyncio.sleep(POLL_SECONDS)
             waited += POLL_SECONDS
         for note in (note for note in notes if note.pending):
-            reasons = [str(problem) for problem in note.problems]
+            details = {"checkpoints": note.pending, "reasons": [str(problem) for problem in note.problems]}
             log.info(
-                "a previous agent left checkpoints that are not durable",
-                agent_id=note.agent_id,
-                checkpoints=note.pending,
-                reasons=reasons,
+                "a previous agent left checkpoints that are not durable", agent_id=note.agent_id, **details
             )
 
     async def _mark_ended(self, notes: Sequence[AgentNote]) -> None:
@@ -105,17 +102,14 @@ class Handover:
             await self._store.write(note_name(note.agent_id), encode_note(ended))
 
     async def _notes_of_others(self) -> list[AgentNote]:
-        own = note_name(self._identity.agent_id)
+        own, notes = note_name(self._identity.agent_id), []
         names = [f"{NOTES}/{name}" for name in await self._store.children(NOTES) if not name.endswith("/")]
-        notes = [await self._read(name) for name in names if name != own]
-        return [note for note in notes if note is not None]
-
-    async def _read(self, name: str) -> AgentNote | None:
-        try:
-            return await self._store.load(name, decode_note)
-        except FerryError as error:
-            log.warning("skipping a note that cannot be read", reason=str(error))
-            return None
+        for name in (name for name in names if name != own):
+            try:
+                notes.append(await self._store.load(name, decode_note))
+            except FerryError as error:
+                log.warning("skipping a note that cannot be read", reason=str(error))
+        return notes
 
 
 def _longest_drain(notes: Sequence[AgentNote]) -> float:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
+from podferry.contract.errors import NotFound
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.store import Body, Store, WriteMode
@@ -54,6 +55,13 @@ class LineageStore:
             decode: Called with the bytes and, for messages, the URI; what it raises reaches the caller.
         """
         return decode(bytes(await self.read(name)), str(self.uri_of(name)))
+
+    async def find(self, name: str, decode: Callable[[bytes, str], T]) -> T | None:
+        """As `load`; None if the object does not exist."""
+        try:
+            return await self.load(name, decode)
+        except NotFound:
+            return None
 
     async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
         """See `Store.write`."""

@@ -8,18 +8,17 @@ starts meanwhile loses nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from podferry.contract.agent_notes import DrainPhase, decode_note, note_name
 from podferry.contract.commit import COMMITS, LATEST, PRIVATE
-from podferry.contract.errors import NotFound, Problem, Refused
+from podferry.contract.errors import Problem, Refused
 from podferry.contract.rank_parts import PARTS, RANKS, member_of
 from podferry.contract.tombstones import RemovalPlan
 from podferry.sidecar.checkpoint.commit.agent_identity import (
     AGENTS_PREFIX,
     ANNOUNCEMENT,
-    Announcement,
     decode_announcement,
 )
 from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollector
@@ -49,8 +48,10 @@ def plan_orphans(names: Mapping[str, int], referenced: Collection[str]) -> Orpha
         names: All objects of the lineage, and their bytes.
         referenced: The data that commits list.
     """
-    nested = _nested_lineages(names)
-    own = {name: size for name, size in names.items() if not _is_below(name, nested)}
+    # Lineages in folders of this one: their objects are not this one's.
+    nested = {name.partition(f"/{PRIVATE}/")[0] for name in names if f"/{PRIVATE}/" in name}
+    below = tuple(f"{folder}/" for folder in nested)
+    own = {name: size for name, size in names.items() if not name.startswith(below)}
     private = {name: size for name, size in own.items() if name.startswith(f"{PRIVATE}/")}
     data = {name: size for name, size in own.items() if name not in private and name not in referenced}
     records = {name: size for name, size in private.items() if not name.startswith(KEPT)}
@@ -63,10 +64,8 @@ async def find_orphans(collector: GarbageCollector) -> Orphans:
     names = {entry.name: entry.size async for entry in store.entries()}
     # Read after the listing: what was committed in between counts as committed.
     orphans = plan_orphans(names, await collector.referenced(parts=False))
-    last = await _last_announcement(store)
-    if last is not None:
-        # This note shows that the last agent has ended.
-        orphans.records.pop(note_name(last.agent_id), None)
+    if last := await store.find(ANNOUNCEMENT, decode_announcement):
+        orphans.records.pop(note_name(last.agent_id), None)  # it shows that the last agent has ended
     return orphans
 
 
@@ -101,7 +100,7 @@ async def remove_orphans(collector: GarbageCollector, *, force: bool) -> Orphans
 async def active_agents(store: LineageStore) -> list[Problem]:
     """Agents that have announced themselves and left no note that they ended."""
     announced = {}
-    if last := await _last_announcement(store):
+    if last := await store.find(ANNOUNCEMENT, decode_announcement):
         announced[last.agent_id] = f"since {last.since}"
     for name in await store.children(AGENTS_PREFIX):
         announced.setdefault(name.removesuffix(".json"), "which has committed")
@@ -119,24 +118,6 @@ async def active_agents(store: LineageStore) -> list[Problem]:
     ]
 
 
-async def _last_announcement(store: LineageStore) -> Announcement | None:
-    try:
-        return await store.load(ANNOUNCEMENT, decode_announcement)
-    except NotFound:
-        return None
-
-
 async def _has_ended(store: LineageStore, agent_id: str) -> bool:
-    try:
-        return (await store.load(note_name(agent_id), decode_note)).phase is DrainPhase.ENDED
-    except NotFound:
-        return False
-
-
-def _nested_lineages(names: Iterable[str]) -> set[str]:
-    """Lineages in folders of this one: their objects are not this one's."""
-    return {name.partition(f"/{PRIVATE}/")[0] for name in names if f"/{PRIVATE}/" in name}
-
-
-def _is_below(name: str, folders: Collection[str]) -> bool:
-    return any(name.startswith(f"{folder}/") for folder in folders)
+    note = await store.find(note_name(agent_id), decode_note)
+    return note is not None and note.phase is DrainPhase.ENDED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from podferry.contract.errors import NotFound
 from podferry.contract.tombstones import TOMBSTONES, Tombstone, decode_tombstone
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 
@@ -13,13 +12,9 @@ async def read_tombstones(store: LineageStore) -> list[Tombstone]:
     Raises:
         Corrupt, FormatTooNew: One cannot be read.
     """
-    found = []
-    for name in await store.children(TOMBSTONES):
-        try:
-            found.append(await store.load(f"{TOMBSTONES}/{name}", decode_tombstone))
-        except NotFound:
-            continue  # that removal has just finished
-    return found
+    names = await store.children(TOMBSTONES)
+    found = [await store.find(f"{TOMBSTONES}/{name}", decode_tombstone) for name in names]
+    return [tombstone for tombstone in found if tombstone is not None]  # None: it has just finished
 
 
 async def names_being_removed(store: LineageStore) -> set[str]:

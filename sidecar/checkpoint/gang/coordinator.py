@@ -120,16 +120,18 @@ class GangCoordinator:
         if problem is not None:
             raise Refused(problem)
         async with self._lock:
-            await self._publish(name, folder, tuple(sorted(files)), changed_at)
+            await self.membership.refresh()
+            if await self._has_restarted(name, files, changed_at):
+                log.warning("the trainer has restarted: its earlier parts are no longer joined", name=name)
+                await self.membership.new_epoch()
+            part = self._part(name, folder, tuple(sorted(files)), changed_at)
+            await self._parts.write(part)
+            await self._parts.check_references(part)
+            self._abandoned.pop(name, None)
+            self._published[name] = part
 
-    async def _publish(
-        self, name: str, folder: str, files: tuple[CommittedFile, ...], changed_at: float
-    ) -> None:
-        await self.membership.refresh()
-        if await self._has_restarted(name, files, changed_at):
-            log.warning("the trainer has restarted: its earlier parts are no longer joined", name=name)
-            await self.membership.new_epoch()
-        part = RankPart(
+    def _part(self, name: str, folder: str, files: tuple[CommittedFile, ...], changed_at: float) -> RankPart:
+        return RankPart(
             format=FORMAT,
             lineage=self._committer.reader.store.lineage,
             name=name,
@@ -144,10 +146,6 @@ class GangCoordinator:
             files=files,
             created=datetime.fromtimestamp(self._clock(), UTC),
         )
-        await self._parts.write(part)
-        await self._parts.check_references(part)
-        self._abandoned.pop(name, None)
-        self._published[name] = part
 
     async def commit_complete(self) -> tuple[list[Commit], list[Problem]]:
         """Commit what is complete; returns new commits with a part of this rank, and what is still missing.
@@ -166,26 +164,28 @@ class GangCoordinator:
         return commits, problems
 
     async def _advance(self, part: RankPart, epoch: str) -> None:
-        commit = await self._joiner.commit_of(part)
+        commit = await self._joiner.commit_of(part) or await self._join(part, epoch)
         if commit is not None:
-            self._finish(part, commit)
-            return
+            self._forget(part)
+            self._commits.append(commit)
+
+    async def _join(self, part: RankPart, epoch: str) -> Commit | None:
+        """Commit a part together with those of the other ranks, if all are there."""
         parts = await self._parts.of(part.name)
         missing = missing_ranks(parts, self._world, epoch)
         reason = self._obsolete(part, epoch)
         if reason is not None:
             self._abandon(part, reason, [rank for rank in missing if rank != self._rank])
-            return
+            return None
         if parts.get(self._rank) != part:
             await self._parts.write(part)  # an older agent of this rank has replaced it
         if missing:
             self._missing[part.name] = missing
             what = f"{part.name} waits for {self._names_of(missing)}"
             self._problems[part.name] = Problem(what, f"since {part.created}")
-            return
+            return None
         commit = await self._joiner.commit(part.name, parts, epoch)
-        if commit is not None and contains(commit, part):
-            self._finish(part, commit)
+        return commit if commit is not None and contains(commit, part) else None
 
     def _newer(self, name: str) -> Commit | None:
         return newer(self._committer.log.known, name, self.membership.own.base)
@@ -201,10 +201,6 @@ class GangCoordinator:
     def _names_of(self, ranks: list[int]) -> str:
         word = "rank" if len(ranks) == 1 else "ranks"
         return f"{word} {', '.join(map(str, ranks))} of {self._world}"
-
-    def _finish(self, part: RankPart, commit: Commit) -> None:
-        self._forget(part)
-        self._commits.append(commit)
 
     def _abandon(self, part: RankPart, reason: str, missing: list[int]) -> None:
         """Stop publishing a part. The object stays: other content of this name is still recognized by it."""

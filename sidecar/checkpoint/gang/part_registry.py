@@ -8,7 +8,7 @@ import msgspec
 import structlog
 
 from podferry.contract.commit import Commit
-from podferry.contract.errors import Changed, Corrupt, NotFound
+from podferry.contract.errors import Changed, Corrupt
 from podferry.contract.rank_parts import (
     PARTS,
     RankPart,
@@ -46,13 +46,13 @@ class PartRegistry:
             FormatTooNew: A later podferry wrote it.
         """
         try:
-            part = await self._store.load(part_name(name, rank), decode_part)
-        except NotFound:
-            return None
+            part = await self._store.find(part_name(name, rank), decode_part)
         except Corrupt as error:
             log.warning("a part cannot be read", name=name, rank=rank, reason=str(error))
             return None
-        return part if (part.lineage, part.name, part.rank) == (self._store.lineage, name, rank) else None
+        if part is None or (part.lineage, part.name, part.rank) != (self._store.lineage, name, rank):
+            return None
+        return part
 
     async def write(self, part: RankPart) -> None:
         """Write a rank's part; it replaces an earlier one."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import msgspec
@@ -71,7 +71,7 @@ def bytes_to_restore(commit: Commit, target: Path, staging: Path, rank: int | No
 class CommitDownloader:
     """Downloads commits of one lineage.
 
-    Attributes:
+    Args:
         store: The lineage.
         on_progress: See `OnProgress`.
         settings: Sizes and limits.
@@ -83,9 +83,7 @@ class CommitDownloader:
         on_progress: OnProgress = lambda done, total: None,
         settings: PrefetchSettings = SETTINGS,
     ) -> None:
-        self.store = store
-        self.on_progress = on_progress
-        self.settings = settings
+        self._store, self._on_progress, self._settings = store, on_progress, settings
 
     async def download(self, commit: Commit, target: Path, staging: Path) -> None:
         """Download all files of a commit to the directory `target`; files that are there already are kept.
@@ -102,10 +100,10 @@ class CommitDownloader:
             Changed: An object was replaced during the download, perhaps with the same content: call again.
             TemporaryError: The store did not answer, after all attempts.
         """
-        restored = await asyncio.to_thread(_restored_names, target, commit.files)
+        restored = await asyncio.to_thread(_restored_names, target, commit)
         missing = [file for file in commit.files if file.name not in restored]
         if missing:
-            stage = VerifiedStaging(staging, commit.files, self.store.uri)
+            stage = VerifiedStaging(staging, commit.files, self._store.uri)
             try:
                 await self._fill(stage, commit, restored)
             finally:
@@ -118,31 +116,30 @@ class CommitDownloader:
         """Download the files that are neither in place nor complete in the stage."""
         kept = restored | await asyncio.to_thread(stage.prepare)
         try:
-            plan = continued(plan_fetch(stage.manifest, kept, self.settings), stage)
-            source, progress = await self._source(commit, plan)
-            await Fetcher(plan, source, stage, self.settings, progress).run()
+            plan = continued(plan_fetch(stage.manifest, kept, self._settings), stage)
+            progress = self._progress(commit, plan)
+            objects = await self._objects(commit, {entry.name for entry in plan.files})
+            source = FetchSource(self._store.destination, lambda file: objects[file.name], committed_checksum)
+            await Fetcher(plan, source, stage, self._settings, progress).run()
         except (Changed, Corrupt, TemporaryError):
             raise
         except FerryError:
             shutil.rmtree(stage.root.parent, ignore_errors=True)
             raise
 
-    async def _source(self, commit: Commit, plan: FetchPlan) -> tuple[FetchSource, Progress]:
+    def _progress(self, commit: Commit, plan: FetchPlan) -> Progress:
         done = plan.partial + sum(entry.size for entry in plan.kept)
 
         def progress(files: int, count: int) -> None:
             nonlocal done
             done += count
-            self.on_progress(done, commit.bytes)
+            self._on_progress(done, commit.bytes)
 
         progress(0, 0)
-        names = {entry.name for entry in plan.files}
-        objects = await self._objects([file for file in commit.files if file.name in names])
-        source = FetchSource(self.store.destination, lambda file: objects[file.name], committed_checksum)
-        return source, progress
+        return progress
 
-    async def _objects(self, files: Iterable[CommittedFile]) -> dict[str, Entry]:
-        """The objects at the destination, by the names of the files.
+    async def _objects(self, commit: Commit, names: Collection[str]) -> dict[str, Entry]:
+        """The objects at the destination, by the names of their files.
 
         Raises:
             NotFound, Corrupt: One is missing, or has another size than the commit says.
@@ -150,19 +147,20 @@ class CommitDownloader:
         found: dict[str, Entry] = {}
 
         async def stat_object(file: CommittedFile) -> None:
-            entry = await self.store.stat(file.object)
+            entry = await self._store.stat(file.object)
             if entry.size != file.size:
                 # Its first bytes may be the committed ones; `CommitReader.missing_objects` reports it, too.
                 measured = f"{entry.size} bytes, the commit says {file.size}"
-                raise Corrupt.of(f"{self.store.uri_of(file.object)} has the wrong size", measured)
-            found[file.name] = msgspec.structs.replace(entry, name=self.store.path(file.object))
+                raise Corrupt.of(f"{self._store.uri_of(file.object)} has the wrong size", measured)
+            found[file.name] = msgspec.structs.replace(entry, name=self._store.path(file.object))
 
-        await for_each_limited(tuple(files), stat_object, self.settings.in_flight)
+        files = [file for file in commit.files if file.name in names]
+        await for_each_limited(files, stat_object, self._settings.in_flight)
         return found
 
 
-def _restored_names(target: Path, files: Iterable[CommittedFile]) -> frozenset[str]:
-    return frozenset(file.name for file in files if _is_restored(target / file.name, file))
+def _restored_names(target: Path, commit: Commit) -> frozenset[str]:
+    return frozenset(file.name for file in commit.files if _is_restored(target / file.name, file))
 
 
 def _is_restored(path: Path, file: CommittedFile) -> bool:
