@@ -5,7 +5,7 @@ from __future__ import annotations
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,12 +27,12 @@ class MemberWriter:
 
     Attributes:
         archive: The archive.
+        budget: The space left for members.
         members: Those written, in order, with their names in the staging directory.
         problems: Members that must not be unpacked. After the first one, nothing more is written.
 
     Args:
         stage: Holds the partial files.
-        budget: The space left for members.
         prefix: Of the partial files' names.
     """
 
@@ -40,8 +40,8 @@ class MemberWriter:
         self.archive = archive
         self.members: list[Entry] = []
         self.problems: list[Problem] = []
-        self._stage, self._budget = stage, budget
-        self._prefix = prefix
+        self.budget = budget
+        self._stage, self._prefix = stage, prefix
 
     def partial_path(self, index: int) -> Path:
         """The partial file of a member."""
@@ -73,10 +73,6 @@ class MemberWriter:
                 self._stage.write(path, memoryview(data), offset)
             offset += len(data)
         self.members.append(Entry(self.archive.staged_name(name), size))
-
-    def reserve(self, sizes: Sequence[int]) -> None:
-        """See `SpaceBudget.reserve`."""
-        self._budget.reserve(self.archive, sizes)
 
     @contextmanager
     def _write_errors(self, name: str) -> Iterator[None]:

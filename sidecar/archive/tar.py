@@ -62,7 +62,7 @@ def _unpack_member(
     kind = "" if allowed else REJECTED_TYPES.get(member.type, f"a member of the unknown type {member.type!r}")
     if writer.reject(member.name, kind) or member.isdir() or writer.problems:
         return
-    writer.reserve([member.size])
+    writer.budget.reserve(writer.archive, [member.size])
     source: Readable | None = tar.extractfile(member) if member.issparse() else file
 
     def read(size: int) -> bytes:

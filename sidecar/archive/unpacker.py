@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
@@ -21,7 +21,6 @@ from podferry.sidecar.archive.records import UnpackRecords
 from podferry.sidecar.archive.rules import MAX_NAMES_SHOWN, Archive, ArchiveKind, NameRegistry, SpaceBudget
 from podferry.sidecar.archive.tar import unpack_tar
 from podferry.sidecar.archive.zip import MAX_DIRECTORY_BYTES, NeedEarlierBytesError, ZipTail, ZipUnpacker
-from podferry.sidecar.fetch.byte_stream import ByteStream
 from podferry.sidecar.fetch.range_reader import FetchContext, RangeReader
 from podferry.sidecar.fetch.stream_feeder import feed
 from podferry.sidecar.runtime.concurrency import for_each_limited
@@ -75,8 +74,9 @@ class ArchiveUnpacker:
         """
         self._remove_partial_files()
         try:
-            with ThreadPoolExecutor(CONCURRENCY, "unpack") as self._threads:
-                await for_each_limited(self._archives, self._unpack, CONCURRENCY)
+            with ThreadPoolExecutor(CONCURRENCY, "unpack") as threads:
+                unpack = partial(self._unpack, threads)
+                await for_each_limited(self._archives, unpack, CONCURRENCY)
         finally:
             self._remove_partial_files()
 
@@ -84,7 +84,7 @@ class ArchiveUnpacker:
         for path in self._stage.aside.glob(PARTIAL_PREFIX + "*"):
             path.unlink()
 
-    async def _unpack(self, archive: Archive) -> None:
+    async def _unpack(self, threads: ThreadPoolExecutor, archive: Archive) -> None:
         self._started += 1
         writer = MemberWriter(archive, self._stage, self._budget, f"{PARTIAL_PREFIX}{self._started}-")
         source = self._ranges.open_stream()
@@ -94,17 +94,12 @@ class ArchiveUnpacker:
             start, work = unpacker.start, partial(unpacker.unpack, writer, source)
         else:
             start, work = 0, partial(unpack_tar, writer, source)
-        await self._stream(archive, source, start, work)
+        # The thread has ended when `feed` returns or raises.
+        unpacking = asyncio.get_running_loop().run_in_executor(threads, work)
+        ranges = (self._range(archive, at) for at in range(start, archive.entry.size, self._range_bytes))
+        await feed(source, ranges, unpacking, PREFETCH_DEPTH)
         await self._publish(archive, writer)
         self._progress(1, start)  # bytes before the first member are not fetched
-
-    async def _stream(
-        self, archive: Archive, source: ByteStream, start: int, work: Callable[[], None]
-    ) -> None:
-        """Run `work` in a thread on the archive's bytes. The thread has ended when this returns or raises."""
-        ranges = (self._range(archive, at) for at in range(start, archive.entry.size, self._range_bytes))
-        reading = asyncio.get_running_loop().run_in_executor(self._threads, work)
-        await feed(source, ranges, reading, PREFETCH_DEPTH)
 
     async def _range(self, archive: Archive, start: int) -> memoryview:
         length = min(self._range_bytes, archive.entry.size - start)

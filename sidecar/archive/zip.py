@@ -125,7 +125,7 @@ class ZipUnpacker:
             name = member.orig_filename if "\0" in member.orig_filename else member.filename
             writer.reject(name, REJECTED_TYPES.get(mode, "") or _unsupported(member))
         Refused.raise_any(writer.problems[:MAX_NAMES_SHOWN])
-        writer.reserve([member.file_size for member in self._files()])
+        writer.budget.reserve(writer.archive, [member.file_size for member in self._files()])
 
     def unpack(self, writer: MemberWriter, source: ByteStream) -> None:
         """Copy the members from the stream, which starts at `start`.

@@ -7,16 +7,14 @@ shards are kept. Only these notes are ever deleted, after the index is written.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import TypeVar
 
 import msgspec
 
-from podferry.contract.errors import Changed, Corrupt, FormatTooNew, Refused
+from podferry.contract.errors import Changed, Refused
 from podferry.contract.manifest import Entry, Manifest
 from podferry.contract.pack import (
-    FORMAT,
     INDEX,
     UNFINISHED_DIR,
     PackedFile,
@@ -27,11 +25,12 @@ from podferry.contract.pack import (
     encode_index,
 )
 from podferry.contract.quantity import format_bytes
-from podferry.contract.versioned_json import decode_document
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.fetch.byte_stream import ByteStream
 from podferry.sidecar.fetch.range_reader import RangeReader
+from podferry.sidecar.fetch.source import Progress
 from podferry.sidecar.fetch.stream_feeder import feed
+from podferry.sidecar.pack.notes import STARTED, PackStarted, ShardDone, read_note, shard_note
 from podferry.sidecar.pack.shard_hasher import ShardHasher
 from podferry.sidecar.pack.shard_layout import TAR_END, ShardItem, ShardPlan, batches, plan_shards
 from podferry.sidecar.runtime.concurrency import for_each_limited, gather_all, retry
@@ -44,39 +43,6 @@ BATCH_BYTES = 4 << 20
 """Of files fetched together: thousands of small ones, or half a range of a large one."""
 PREFETCH_DEPTH = 4
 CONCURRENT_SHARDS = 2
-STARTED = f"{UNFINISHED_DIR}/begun.json"
-
-Document = TypeVar("Document")
-Progress = Callable[[int, int], None]
-"""Called with (files, bytes) packed."""
-
-
-class PackStarted(msgspec.Struct, frozen=True):
-    """A note at the target: what is being packed.
-
-    Attributes:
-        source: The dataset's digest.
-        shard_bytes: Maximum size of an archive.
-        format: Version of this document.
-    """
-
-    source: str
-    shard_bytes: int
-    format: int = FORMAT
-
-
-class ShardDone(msgspec.Struct, frozen=True):
-    """A note at the target: a complete shard.
-
-    Attributes:
-        shard: Its entry in the future index.
-        tag: The version of the object.
-        format: Version of this document.
-    """
-
-    shard: PackShard
-    tag: str
-    format: int = FORMAT
 
 
 class PackResult(msgspec.Struct, frozen=True):
@@ -99,7 +65,7 @@ class PackBuilder:
         target: Where the pack is written.
         shard_bytes: Maximum size of an archive.
         settings: Requests in parallel, and bytes in flight.
-        progress: Called for each shard.
+        progress: Called with (files, bytes) of each shard.
     """
 
     def __init__(
@@ -138,16 +104,14 @@ class PackBuilder:
         await for_each_limited(missing, self._build, CONCURRENT_SHARDS)
         index = PackIndex(self._manifest.digest, tuple(self._done[plan.name] for plan in plans))
         await self._target.write(INDEX, encode_index(index))
-        await self._target.delete([*map(_note_name, plans), STARTED])
+        await self._target.delete([*(shard_note(plan.name) for plan in plans), STARTED])
         return PackResult(index, kept)
 
     async def _check_finished(self, objects: dict[str, Entry]) -> PackResult:
         where = f"{self._target.uri}/{INDEX}"
         index = decode_index(bytes(await self._target.read(INDEX)), where)
         if index.source != self._manifest.digest:
-            what = (
-                f"{self._target.uri} contains the pack of another dataset, or of another version of this one"
-            )
+            what = f"{self._target.uri} contains the pack of another dataset, or of another version of it"
             measured = f"sha256={index.source}; {self._manifest.uri} has sha256={self._manifest.digest}"
             raise Refused.of(what, measured, "Choose another place, or empty it")
         check_shards(index, list(objects.values()), str(self._target.uri))
@@ -156,13 +120,11 @@ class PackBuilder:
 
     async def _start(self, objects: dict[str, Entry], plans: Sequence[ShardPlan]) -> None:
         """Write a note of what is being packed, before anything else."""
-        own = (
-            {STARTED, *(plan.name for plan in plans), *map(_note_name, plans)}
-            if STARTED in objects
-            else set()
-        )
+        own: set[str] = set()
+        if STARTED in objects:
+            own = {STARTED, *(name for plan in plans for name in (plan.name, shard_note(plan.name)))}
         others = sorted(objects.keys() - own)
-        started = await self._read_note(STARTED, PackStarted, objects)
+        started = await read_note(self._target, STARTED, PackStarted, objects)
         if started is not None and started != self._started:
             what = f"{self._target.uri} contains an unfinished pack of another dataset, or with other shards"
             measured = f"sha256={started.source}, shards of {format_bytes(started.shard_bytes)}"
@@ -177,7 +139,7 @@ class PackBuilder:
 
     async def _keep(self, plan: ShardPlan, objects: dict[str, Entry]) -> None:
         """Keep a complete shard, if it matches the plan and is the object that was written."""
-        done = await self._read_note(_note_name(plan), ShardDone, objects)
+        done = await read_note(self._target, shard_note(plan.name), ShardDone, objects)
         if done is None:
             return
         planned = [(e.name, o, e.size) for e, o in zip(plan.entries, plan.offsets, strict=True)]
@@ -190,15 +152,6 @@ class PackBuilder:
         self._done[plan.name] = shard
         self._progress(len(plan.entries), sum(entry.size for entry in plan.entries))
 
-    async def _read_note(self, name: str, kind: type[Document], objects: dict[str, Entry]) -> Document | None:
-        """A note, or None if it is missing or unreadable."""
-        if name not in objects:
-            return None
-        try:
-            return decode_document(bytes(await self._target.read(name)), kind, FORMAT, name)
-        except (Corrupt, FormatTooNew):
-            return None
-
     async def _build(self, plan: ShardPlan) -> None:
         hasher = await retry(self._settings.attempts, lambda: self._write(plan))
         members = zip(plan.entries, plan.offsets, hasher.member_digests, strict=True)
@@ -208,7 +161,7 @@ class PackBuilder:
             measured = f"{written.size:,} bytes, {plan.bytes:,} were written"
             raise Changed.of(f"{self._target.uri / plan.name} is not what was written", measured)
         shard = PackShard(plan.name, plan.bytes, hasher.hexdigest(), files)
-        await self._target.write(_note_name(plan), msgspec.json.encode(ShardDone(shard, written.tag)))
+        await self._target.write(shard_note(plan.name), msgspec.json.encode(ShardDone(shard, written.tag)))
         self._add(plan, shard)
 
     async def _write(self, plan: ShardPlan) -> ShardHasher:
@@ -251,10 +204,6 @@ def check_source(manifest: Manifest, target: Store) -> None:
     if str(target.uri).startswith(manifest.uri.rstrip("/") + "/") or str(target.uri) == manifest.uri:
         measured = f"{target.uri}, within {manifest.uri}"
         raise Refused.of("the pack would become a part of its dataset", measured, "Choose another place")
-
-
-def _note_name(plan: ShardPlan) -> str:
-    return f"{UNFINISHED_DIR}/{plan.name}.json"
 
 
 def _body(source: ByteStream, hasher: ShardHasher) -> Iterator[bytes]:

@@ -126,17 +126,9 @@ def header(entry: Entry) -> bytes:
         info.size = entry.size
         return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")
     size = b"%011o\0" % entry.size
-    checksum = TEMPLATE_SUM + sum(name) + sum(size)
-    return b"".join(
-        (
-            name.ljust(100, b"\0"),
-            TEMPLATE[100:124],
-            size,
-            TEMPLATE[136:148],
-            b"%06o\0" % checksum,
-            TEMPLATE[155:],
-        )
-    )
+    checksum = b"%06o\0" % (TEMPLATE_SUM + sum(name) + sum(size))
+    fields = (name.ljust(100, b"\0"), TEMPLATE[100:124], size, TEMPLATE[136:148], checksum, TEMPLATE[155:])
+    return b"".join(fields)
 
 
 def _is_plain(entry: Entry) -> bool:

@@ -45,6 +45,7 @@ IN_NAMES = re.compile(r"wish|(?<![a-z-])(?:anew|aside|beside|told|tell|lacking)(
 
 def findings(text: str) -> Iterator[tuple[int, str, str]]:
     """(line, word, better) for each banned word of a text."""
+    text = text.replace("def tell(self)", "")  # the name that `io` prescribes
     for number, line in enumerate(text.splitlines(), 1):
         for found in (*BANNED.finditer(line), *IN_NAMES.finditer(line)):
             word = found[0]

@@ -11,7 +11,7 @@ from tracer import Held, Moment, Trace
 
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.detector import Detector, scan_checkpoints
-from podferry.sidecar.checkpoint.detect.watcher import PollingWatch
+from podferry.sidecar.checkpoint.detect.watcher import Watch
 from podferry.sidecar.config.tuning import CheckpointSettings
 
 SETTINGS = CheckpointSettings(quiet_seconds=1.0, quiet_seconds_no_close=5.0)
@@ -90,7 +90,7 @@ class Replay:
         """
         whole, found = self.versions(), []
         for number, (moment, _) in enumerate(self.moments()):
-            detector = Detector(self.root, PollingWatch(SETTINGS), SETTINGS, **rule)
+            detector = Detector(self.root, Watch(SETTINGS.poll_seconds), SETTINGS, **rule)
             for candidate in await detector.scan({}, set(), final=True):
                 content, versions = self.content(candidate), whole.get(candidate.name, {})
                 removed = any(content < version and then < number for version, then in versions.items())
@@ -106,7 +106,7 @@ class Replay:
             after the save.
         """
         whole, clock = self.versions(), [0.0]
-        detector = Detector(self.root, PollingWatch(SETTINGS), SETTINGS, lambda: clock[0], **rule)
+        detector = Detector(self.root, Watch(SETTINGS.poll_seconds), SETTINGS, lambda: clock[0], **rule)
         handled: dict[str, Candidate] = {}
         wrong, missed, contents = [], set(), {}
         for moment, closed in self.moments():

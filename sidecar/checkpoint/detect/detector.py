@@ -21,7 +21,7 @@ from podferry.sidecar.checkpoint.detect.candidate import (
 from podferry.sidecar.checkpoint.detect.change_tracker import ChangeTracker, WriteTimes
 from podferry.sidecar.checkpoint.detect.completion_marks import CompletionMarks, not_found, resolve
 from podferry.sidecar.checkpoint.detect.format_checks import check_format, missing_shards
-from podferry.sidecar.checkpoint.detect.history import History, history_of, missing_sticky_file, shrunk_files
+from podferry.sidecar.checkpoint.detect.history import History, history_of, missing_sticky_file, torn_file
 from podferry.sidecar.checkpoint.detect.pointer_files import POINTERS, is_pointer, is_text, read_small
 from podferry.sidecar.checkpoint.detect.pointer_tracker import PointerTracker
 from podferry.sidecar.checkpoint.detect.watcher import Watch
@@ -43,19 +43,6 @@ def scan_checkpoints(root: Path) -> tuple[dict[str, FileIdentity], dict[str, Can
     small = [name for name in POINTERS if name in files and is_pointer(name, files[name].size)]
     texts = {name: text for name, text in read_small(root, small).items() if is_text(text)}
     return files, candidates(files, texts)
-
-
-def moved_in(path: Path) -> bool:
-    """Whether a file was renamed, or its times were set, after its last write.
-
-    A write sets both times at once. A file that is overwritten in place may have hard links, and each added
-    or removed link looks the same as a rename.
-    """
-    try:
-        stat = path.stat(follow_symlinks=False)
-    except OSError:
-        return False
-    return stat.st_ctime_ns > stat.st_mtime_ns
 
 
 class Detector:
@@ -233,21 +220,11 @@ class Detector:
         return Problem(f"{candidate.name} is not complete", reason) if reason is not None else None
 
     async def _check_plausibility(self, candidate: Candidate, history: History) -> Problem | None:
-        """What earlier checkpoints of its series show against a checkpoint that seems complete."""
         reason = missing_sticky_file(candidate, history, gang=self._gang)
-        reason = reason or await asyncio.to_thread(self._torn_file, candidate, history)
+        reason = reason or await asyncio.to_thread(torn_file, self.root, candidate, history)
         if reason is None:
             return None
         return Problem(f"{candidate.name} may not be complete", reason, RENAME_OR_MARK)
-
-    def _torn_file(self, candidate: Candidate, history: History) -> str | None:
-        identities = dict(candidate.files)
-        known_inodes = {identity.inode for one in history.earlier for _, identity in one.files}
-        for name, sizes in shrunk_files(candidate, history):
-            path, overwritten = self.root / name, identities[name].inode in known_inodes
-            if not check_format(path).conclusive and (overwritten or not moved_in(path)):
-                return f"{sizes}, and its format does not show whether it is complete"
-        return None
 
     def _format_defect(self, candidate: Candidate) -> str | None:
         names = [name for name, _ in candidate.files]

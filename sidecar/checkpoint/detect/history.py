@@ -1,4 +1,4 @@
-"""What earlier checkpoints of the same series show about a new one. Pure, over names, sizes and times.
+"""Plausibility check: compares a checkpoint with earlier ones of its series.
 
 A series is all checkpoints whose names differ only in digits: `step-100` and `step-200`, and the versions of
 `last`.
@@ -10,9 +10,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from podferry.contract.quantity import format_bytes
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
+from podferry.sidecar.checkpoint.detect.format_checks import check_format
 from podferry.sidecar.checkpoint.detect.missing_files import confirmed_files, missing_files
 from podferry.sidecar.runtime.file_identity import FileIdentity
 
@@ -123,3 +125,27 @@ def missing_sticky_file(candidate: Candidate, history: History, *, gang: bool) -
         if missing.sticky_name and series_of(missing.sticky_name) in previous:
             return f"{missing.reason}, and {history.earlier[0].name} had one"
     return None
+
+
+def torn_file(root: Path, candidate: Candidate, history: History) -> str | None:
+    """Why one of a checkpoint's files may be torn, or None: it is too small, and nothing shows its end."""
+    identities = dict(candidate.files)
+    known_inodes = {identity.inode for one in history.earlier for _, identity in one.files}
+    for name, sizes in shrunk_files(candidate, history):
+        overwritten = identities[name].inode in known_inodes
+        if not check_format(root / name).conclusive and (overwritten or not moved_in(root / name)):
+            return f"{sizes}, and its format does not show whether it is complete"
+    return None
+
+
+def moved_in(path: Path) -> bool:
+    """Whether a file was renamed, or its times were set, after its last write.
+
+    A write sets both times at once. A file that is overwritten in place may have hard links, and each added
+    or removed link looks the same as a rename.
+    """
+    try:
+        stat = path.stat(follow_symlinks=False)
+    except OSError:
+        return False
+    return stat.st_ctime_ns > stat.st_mtime_ns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,16 +36,6 @@ def read_pointer(root: Path, name: str, identity: FileIdentity, checkpoint: str)
     return Pointer(identity, text) if found == identity and names_it else None
 
 
-def _pointers_of(present: Iterable[Candidate], pointers: set[str]) -> list[tuple[str, str]]:
-    """(checkpoint, pointer) pairs; a file that names no checkpoint is one itself, and is not a pointer."""
-    return [
-        (candidate.name, name)
-        for candidate in present
-        for name, _ in candidate.files
-        if name in pointers and candidate_name(name) != candidate.name
-    ]
-
-
 class PointerTracker:
     """The latest-checkpoint pointers of one directory.
 
@@ -75,13 +65,19 @@ class PointerTracker:
             for checkpoint, known in self.pointers.items()
             if checkpoint in present
         }
-        for checkpoint, name in _pointers_of(present.values(), current):
-            file, known = files[name], self.pointers.setdefault(checkpoint, {})
-            settled = now is None or file.closed or file.since < now
-            if settled and (name not in known or known[name].identity != file.identity):
-                pointer = read_pointer(self._root, name, file.identity, checkpoint)
-                if pointer is not None:
-                    known[name] = pointer
+        for candidate in present.values():
+            for name, _ in candidate.files:
+                # A file that names no checkpoint is one itself.
+                if name in current and candidate_name(name) != candidate.name:
+                    self._read(candidate.name, name, files[name], now)
+
+    def _read(self, checkpoint: str, name: str, file: TrackedFile, now: float | None) -> None:
+        known = self.pointers.setdefault(checkpoint, {})
+        settled = now is None or file.closed or file.since < now
+        if settled and (name not in known or known[name].identity != file.identity):
+            pointer = read_pointer(self._root, name, file.identity, checkpoint)
+            if pointer is not None:
+                known[name] = pointer
 
     def texts(self, candidate: Candidate) -> dict[str, bytes]:
         """The contents of a candidate's pointers, if read with the identity that the candidate has."""

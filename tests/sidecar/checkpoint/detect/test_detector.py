@@ -10,7 +10,7 @@ from podferry.contract.api import Marked
 from podferry.contract.spec import Completion
 from podferry.sidecar.checkpoint.detect.detector import IDLE_SECONDS, Detector, scan_checkpoints
 from podferry.sidecar.checkpoint.detect.pointer_files import POINTER_BYTES
-from podferry.sidecar.checkpoint.detect.watcher import PollingWatch
+from podferry.sidecar.checkpoint.detect.watcher import Watch
 from podferry.sidecar.config.tuning import CheckpointSettings
 
 SETTINGS = CheckpointSettings(quiet_seconds=1.0, quiet_seconds_no_close=5.0)
@@ -21,7 +21,7 @@ class Bench:
 
     def __init__(self, root, **rule):
         self.root, self.now, self.settled = root, 100.0, {}
-        self.detector = Detector(root, PollingWatch(SETTINGS), SETTINGS, lambda: self.now, **rule)
+        self.detector = Detector(root, Watch(SETTINGS.poll_seconds), SETTINGS, lambda: self.now, **rule)
 
     def write(self, name, data=b"1"):
         (self.root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -159,11 +159,13 @@ async def test_what_goes_while_it_is_looked_at_is_no_error(bench, monkeypatch):
 
 
 async def test_a_hint_names_files_relative_to_the_directory(tmp_path):
-    class Told(PollingWatch):
+    class ClosedFile(Watch):
         async def wait(self, seconds):
             return {tmp_path / "a" / "b.bin"}
 
-    assert await Detector(tmp_path, Told(SETTINGS), SETTINGS).wait_for_change() == {"a/b.bin"}
+    assert await Detector(tmp_path, ClosedFile(SETTINGS.poll_seconds), SETTINGS).wait_for_change() == {
+        "a/b.bin"
+    }
 
 
 async def test_a_wake_ends_the_hint(bench):
@@ -364,7 +366,7 @@ async def written(bench, *sizes, name="step-{}.raw"):
 @pytest.fixture
 def unmoved(monkeypatch):
     """Files that are given their times here count as written in place."""
-    monkeypatch.setattr("podferry.sidecar.checkpoint.detect.detector.moved_in", lambda path: False)
+    monkeypatch.setattr("podferry.sidecar.checkpoint.detect.history.moved_in", lambda path: False)
 
 
 @pytest.mark.usefixtures("unmoved")

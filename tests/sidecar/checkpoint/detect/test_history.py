@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
-from podferry.sidecar.checkpoint.detect.detector import moved_in
 from podferry.sidecar.checkpoint.detect.history import (
     SAME_SIZE_BYTES,
     History,
     clearly_shorter,
     history_of,
     missing_sticky_file,
+    moved_in,
     series_of,
     shrunk_files,
 )
