@@ -99,7 +99,7 @@ async def _download(job: DatasetJob) -> None:
         with prefetch_bars() as bars:
             showing = asyncio.create_task(_show_progress(job, bars))
             try:
-                await job.fetch(lines=False)
+                await planned.fetch(log_progress=False)
             finally:
                 showing.cancel()
     finally:
@@ -110,6 +110,6 @@ async def _download(job: DatasetJob) -> None:
 async def _show_progress(job: DatasetJob, bars: PrefetchBars) -> None:
     status = Status(stage=AgentPhase.PREFETCHING, datasets=[job.status])
     while True:
-        job.report.refresh()
+        job.progress.refresh()
         bars.show(status)
         await asyncio.sleep(bars.poll_seconds)

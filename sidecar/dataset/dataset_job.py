@@ -1,4 +1,4 @@
-"""One dataset's way into its stage: list, select, check, claim, plan, fetch."""
+"""Stages one dataset: list, select, claim the staging directory, plan, fetch."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from podferry.contract.spec import DatasetSpec, Medium, Unpack
 from podferry.contract.status import DatasetStatus
 from podferry.sidecar.config.store_access import store_config
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.dataset.fit_check import PlannedDataset, surely_fits
+from podferry.sidecar.dataset.fit_check import SizedPlan, surely_fits
 from podferry.sidecar.dataset.listing_overlap import ListingOverlap, OverlapBudget
 from podferry.sidecar.dataset.materialize import Materializer
 from podferry.sidecar.dataset.selection import (
     SelectedDataset,
     Selection,
     open_selected,
-    part_of,
-    since_frozen,
+    shard_manifest,
+    with_changes_since_frozen,
 )
 from podferry.sidecar.fetch.fetcher import Fetcher
 from podferry.sidecar.fetch.partial_file import continued
-from podferry.sidecar.fetch.plan import FetchPlan, plan_fetch
+from podferry.sidecar.fetch.plan import plan_fetch
 from podferry.sidecar.fetch.range_reader import FetchContext
 from podferry.sidecar.fetch.source import FetchSource
 from podferry.sidecar.staging.staging_dir import StagingDir
@@ -39,171 +39,179 @@ from podferry.storage.store import StoreConfig
 
 @dataclass(frozen=True, slots=True)
 class DatasetPlacement:
-    """Where one dataset is brought, and with whose credentials.
+    """Where one dataset is staged, and with which credentials.
 
     Attributes:
-        stage: The directory that it fills.
-        claim: The directory that says which dataset fills the stage.
+        directory: The staging directory.
+        ownership: The directory of its ownership record.
         secret: A mounted Secret; None for the environment.
-        in_pod: Whether the kubelet watches over the volume.
-        alone: Whether no other dataset shares its room.
+        in_pod: Whether the kubelet enforces the volume's size.
+        alone: Whether no other dataset shares its space.
     """
 
-    stage: Path
-    claim: Path
+    directory: Path
+    ownership: Path
     secret: Path | None = None
     in_pod: bool = False
     alone: bool = True
 
 
 class DatasetJob:
-    """Brings one dataset. Imports little: `podferry dataset get` is nothing else."""
+    """Stages one dataset. Imports little: `podferry dataset get` is this and a progress bar.
+
+    1. `plan`, again while the store does not answer.
+    2. `PlannedDataset.fetch`, or `abandon` if a dataset is refused.
+    3. `close`, in any case.
+    """
 
     def __init__(
         self,
         spec: DatasetSpec,
-        place: DatasetPlacement,
+        placement: DatasetPlacement,
         settings: PrefetchSettings,
-        changed: Callable[[], None] = lambda: None,
+        notify: Callable[[], None] = lambda: None,
     ) -> None:
-        self.spec = spec
+        self.spec, self.settings = spec, settings
         self.status = DatasetStatus(uri=spec.reference, path=spec.path, name=spec.name)
-        self.report = ProgressLog(self.status, place.stage)
-        self._place, self._root = place, place.stage
-        self._settings = settings
-        self._changed = changed
-        self._stage = StagingDir(place.stage, place.claim, file_mode=spec.file_mode)
+        self.progress = ProgressLog(self.status, placement.directory)
+        self.staging = StagingDir(placement.directory, placement.ownership, file_mode=spec.file_mode)
+        self._placement, self._notify = placement, notify
         self._dataset: SelectedDataset | None = None
-        self._contents: Materializer | None = None
-        self._plan: FetchPlan | None = None
-        self._ahead: ListingOverlap | None = None
-        self._came_ahead: frozenset[str] = frozenset()
+        self._overlap: ListingOverlap | None = None
+        self._claimed = False
 
     async def plan(self) -> PlannedDataset:
-        """List, select, compare with the reference, claim the stage.
+        """List, select, compare with the reference, claim the staging directory.
 
-        No byte of the data has moved on return, but for what `podferry.sidecar.dataset.listing_overlap`
-        fetches where its room is sure.
-
-        Returns:
-            What is to come, and the room that there is: `podferry.sidecar.dataset.fit_check` judges all
-            datasets together.
+        Transfers no data, except what `podferry.sidecar.dataset.listing_overlap` fetches if it surely fits.
 
         Raises:
-            EmptyDataset, Changed, Refused and the store's errors: Why it cannot be brought.
+            EmptyDataset, Changed, Refused and the store's errors: Why it cannot be staged.
         """
-        if not self._root.is_dir():
-            raise Refused.of(f"the dataset path {self._root} is no directory", remedy="Create it")
-        opened = self._dataset = self._dataset or await self._open()
-        named, pack = opened.named, opened.pack
-        check_frozen(self.spec.parsed, named)
-        part = part_of(opened.manifest, self.spec.shard)
-        self._contents = Materializer(part, pack, self.spec.unpack, self._place.claim)
-        kept = self._contents.claim(self._stage)
-        if self._ahead is not None:
-            self._came_ahead |= await self._ahead.adopt(part.entries)
-            self._ahead = None
-        there = kept | self._came_ahead
-        self._plan = continued(plan_fetch(part, there, self._settings), self._stage)
-        self.status.digest = named.digest
-        self.status.files, self.status.bytes = part.files, part.bytes
-        self.status.files_kept = len(kept - self._came_ahead)
-        self.report.planned(len(there), self._plan.partial + sum(entry.size for entry in self._plan.kept))
-        capacity = measure(self._root)
+        directory = self._placement.directory
+        if not directory.is_dir():
+            raise Refused.of(f"the dataset path {directory} is not a directory", remedy="Create it")
+        dataset = self._dataset = self._dataset or await self._open()
+        check_frozen(self.spec.parsed, dataset.frozen)
+        shard = shard_manifest(dataset.manifest, self.spec.shard)
+        materializer = Materializer(
+            shard, dataset.pack, self.spec.unpack, self.staging, self._placement.ownership
+        )
+        kept = materializer.claim()
+        early = await self._overlap.adopt(shard.entries) if self._overlap else frozenset()
+        present = kept | early
+        plan = continued(plan_fetch(shard, present, self.settings), self.staging)
+        self._claimed = True
+        capacity = measure(directory)
+        self.status.digest = dataset.frozen.digest
+        self.status.files, self.status.bytes = shard.files, shard.bytes
+        self.status.files_kept = len(kept - early)
         self.status.in_memory = capacity.in_memory
-        self._changed()
-        return PlannedDataset(self._plan, capacity, self.spec.name, self._limit())
+        self.progress.planned(len(present), plan.partial + sum(entry.size for entry in plan.kept))
+        self._notify()
+        sized = SizedPlan(plan, capacity, self.spec.name, self._size_limit())
+        return PlannedDataset(self, sized, dataset, materializer, self._overlap)
 
     async def _open(self) -> SelectedDataset:
-        """List and select; where there is room for whatever is listed, files come already."""
-        selection = Selection(self.spec.include, self.spec.exclude)
-        self._ahead = self._ahead or self._begin_ahead(selection)
-        seen = self._ahead.listed if self._ahead else ignore_entry
+        """List and select; fetch small files meanwhile if everything that may be listed fits."""
+        spec, selection = self.spec, Selection(self.spec.include, self.spec.exclude)
+        overlap = self._overlap = self._overlap or self._start_overlap(selection)
+        on_entry = overlap.on_entry if overlap else ignore_entry
         try:
-            opened = await open_selected(
-                self.spec.parsed.uri, selection, self._access(), self.spec.unpack, seen
-            )
+            dataset = await open_selected(spec.parsed.uri, selection, self.access(), spec.unpack, on_entry)
         except BaseException:
-            if self._ahead is not None:
-                await self._ahead.end(patience=0.0)
+            if overlap is not None:
+                await overlap.finish(timeout=0.0)
             raise
-        if self._ahead is not None:
-            await self._ahead.end()
-        return opened
+        if overlap is not None:
+            await overlap.finish()
+        return dataset
 
-    def _begin_ahead(self, selection: Selection) -> ListingOverlap | None:
+    def _start_overlap(self, selection: Selection) -> ListingOverlap | None:
         spec = self.spec
-        if not self._place.alone or spec.shard or spec.unpack is Unpack.ALWAYS or any(unknown_size(spec)):
+        if not self._placement.alone or spec.shard or spec.unpack is Unpack.ALWAYS or any(unknown_size(spec)):
             return None
-        volume, capacity = dataset_volume_of(spec), measure(self._root)
-        if not surely_fits(volume, capacity, self._settings.buffer_bytes):
+        volume, capacity = dataset_volume_of(spec), measure(self._placement.directory)
+        if not surely_fits(volume, capacity, self.settings.buffer_bytes):
             return None
-        place = self._stage.ahead()
-        if place is None:
+        directory = self.staging.ahead()
+        if directory is None:
             return None
-        allowed = OverlapBudget(selection, volume.bytes, capacity.page_bytes)
-        return ListingOverlap(self._stage, place, allowed, self._settings, self.report)
+        budget = OverlapBudget(selection, volume.bytes, capacity.page_bytes)
+        return ListingOverlap(self.staging, directory, budget, self.settings, self.progress)
 
-    def _access(self) -> StoreConfig:
-        return store_config(self.spec.access, self._place.secret)
+    def access(self) -> StoreConfig:
+        """How to reach the store."""
+        return store_config(self.spec.access, self._placement.secret)
 
-    def _limit(self) -> int | None:
-        """The volume's limit where the kubelet alone watches it: on a disk, in a pod."""
-        watched = self._place.in_pod and self.spec.medium is Medium.DISK and not any(unknown_size(self.spec))
-        return dataset_volume_of(self.spec).bytes if watched else None
-
-    async def fetch(self, *, lines: bool = True) -> None:
-        """Fill the stage as planned.
-
-        Args:
-            lines: Log a line every few seconds.
-
-        Raises:
-            Changed, NotFound, Corrupt, TemporaryError, Refused: See `Fetcher.run`.
-        """
-        assert self._plan and self._dataset and self._contents  # noqa: PT018, S101 - `plan` comes first
-        self._came_ahead = frozenset()  # from here on it is as good as what comes now
-        store, stage, settings = self._dataset.store, self._stage, self._settings
-        source, meter = FetchSource(store), self.report.counters
-        way = FetchContext(store, stage, settings, self._advance)
-        try:
-            async with self.report.reporting(log_progress=lines):
-                rest = await self._contents.unpack(self._plan, way)
-                await Fetcher(rest, source, stage, settings, meter=meter).run()
-        except (Changed, NotFound, Corrupt) as error:
-            if self._dataset.source is None:
-                raise
-            raise await since_frozen(error, self._dataset.source, self._access()) from error
-
-    def _advance(self, files: int, count: int) -> None:
-        self.report.counters.files += files
-        self.report.counters.bytes += count
+    def _size_limit(self) -> int | None:
+        """The volume's size if only the kubelet enforces it: on disk, in a pod."""
+        on_disk = self._placement.in_pod and self.spec.medium is Medium.DISK
+        return dataset_volume_of(self.spec).bytes if on_disk and not any(unknown_size(self.spec)) else None
 
     def abandon(self) -> None:
-        """Nothing is to be fetched after all: remove what has come. Another agent's stage stays."""
-        self._drop_ahead()
-        if self._plan is not None:
-            self._stage.finish()
+        """Remove what was fetched: the plan is refused. Leaves another agent's staging directory alone."""
+        self._discard_overlap()
+        if self._claimed:
+            self.staging.finish()
 
-    def _drop_ahead(self) -> None:
-        self._stage.trim(self._came_ahead)
-        if self._ahead is not None:  # nothing is claimed yet, so nothing else can be aside
-            self._stage.finish()
-        self._ahead, self._came_ahead = None, frozenset()
+    def _discard_overlap(self) -> None:
+        if self._overlap is not None:
+            self._overlap.discard()
+            self._overlap = None
 
     async def close(self) -> None:
-        """Give back the connections and the stage; what came ahead of a fetch that never began goes."""
-        self._drop_ahead()
-        self._stage.close()
+        """Release the connections and the staging directory; remove early files unless the fetch began."""
+        self._discard_overlap()
+        self.staging.close()
         if self._dataset is not None:
             await self._dataset.store.close()
 
     def summary(self) -> str:
-        """One line for people."""
+        """One line for the user."""
         status = self.status
-        called = f"dataset {status.name}" if status.name else "dataset"
+        label = f"dataset {status.name}" if status.name else "dataset"
         shard = f", part {self.spec.shard}" if self.spec.shard else ""
         kept = f", {status.files_kept:,} of them kept" if status.files_kept else ""
         size = f"{status.files:,} file{'s' * (status.files != 1)}, {format_bytes(status.bytes)}"
         place = status.path if status.in_memory else f"{status.path} on disk"
-        return f"{called}: {size}{shard} in {status.seconds:.1f} s at {place}{kept}"
+        return f"{label}: {size}{shard} in {status.seconds:.1f} s at {place}{kept}"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedDataset:
+    """A dataset whose staging directory is claimed.
+
+    Attributes:
+        job: Where the dataset goes.
+        sized: For the fit check of all datasets together.
+    """
+
+    job: DatasetJob
+    sized: SizedPlan
+    _dataset: SelectedDataset
+    _materializer: Materializer
+    _overlap: ListingOverlap | None
+
+    async def fetch(self, *, log_progress: bool = True) -> None:
+        """Fill the staging directory.
+
+        Args:
+            log_progress: Log a line every few seconds.
+
+        Raises:
+            Changed, NotFound, Corrupt, TemporaryError, Refused: See `Fetcher.run`.
+        """
+        if self._overlap is not None:
+            self._overlap.keep()
+        job, store, manifest = self.job, self._dataset.store, self._dataset.stored_manifest
+        counters = job.progress.counters
+        context = FetchContext(store, job.staging, job.settings, counters.advance)
+        try:
+            async with job.progress.reporting(log_progress=log_progress):
+                rest = await self._materializer.unpack(self.sized.plan, context)
+                await Fetcher(rest, FetchSource(store), job.staging, job.settings, meter=counters).run()
+        except (Changed, NotFound, Corrupt) as error:
+            if manifest is None:
+                raise
+            raise await with_changes_since_frozen(error, manifest, job.access()) from error

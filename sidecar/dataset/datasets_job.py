@@ -1,15 +1,16 @@
-"""All datasets of one agent: planned together, since they share memory, and brought one after another."""
+"""All datasets of one agent: planned together, since they share memory, and fetched one after the other."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import structlog
 
 from podferry.contract.errors import PermanentError, Refused
 from podferry.sidecar.config.agent_config import AgentConfig
-from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
-from podferry.sidecar.dataset.fit_check import PlannedDataset, fit_problems
+from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement, PlannedDataset
+from podferry.sidecar.dataset.fit_check import fit_problems
 from podferry.sidecar.runtime.concurrency import merge_errors
 from podferry.sidecar.state.agent_state import AgentState
 
@@ -17,16 +18,17 @@ log = structlog.get_logger(__name__)
 
 
 class DatasetsJob:
-    """Brings the datasets of a spec.
+    """Stages the datasets of a spec.
 
-    One at a time: each run may have as many bytes in flight as the memory sum has, and one run alone fills
-    the link.
+    1. `plan`, again while a store does not answer.
+    2. `PlannedDatasets.fetch`.
+    3. `close`, in any case.
     """
 
     def __init__(self, config: AgentConfig, state: AgentState) -> None:
         directories, secrets = config.directories, config.dataset_secrets
         self._in_pod = config.in_pod
-        self._works = [
+        self._jobs = [
             DatasetJob(
                 spec,
                 DatasetPlacement(
@@ -41,53 +43,64 @@ class DatasetsJob:
             )
             for spec in config.spec.datasets
         ]
-        state.status.datasets = [work.status for work in self._works]
+        state.status.datasets = [job.status for job in self._jobs]
 
-    async def plan(self) -> None:
-        """List, check and size all of them. No byte of the data has moved on return. Can be repeated.
+    async def plan(self) -> PlannedDatasets:
+        """List, check and size all of them. Transfers no data.
 
         Raises:
-            PermanentError, TemporaryError: Why they cannot be brought, all of it at once.
+            PermanentError, TemporaryError: All reasons why they cannot be staged.
         """
-        results = await asyncio.gather(*(work.plan() for work in self._works), return_exceptions=True)
-        placed = [result for result in results if isinstance(result, PlannedDataset)]
-        unfit = fit_problems(placed, in_pod=self._in_pod)
-        error = merge_errors([*results, *([Refused(*unfit)] if unfit else [])])
+        results = await asyncio.gather(*(job.plan() for job in self._jobs), return_exceptions=True)
+        planned = [result for result in results if isinstance(result, PlannedDataset)]
+        problems = fit_problems([one.sized for one in planned], in_pod=self._in_pod)
+        error = merge_errors([*results, *([Refused(*problems)] if problems else [])])
         if error is None:
-            return
+            return PlannedDatasets(planned)
         if isinstance(error, PermanentError):
-            # Else the plan is tried again, and what has come in part is gone on with.
-            for work in self._works:
-                work.abandon()
+            # Otherwise the plan is retried and partial files are resumed.
+            for job in self._jobs:
+                job.abandon()
         raise error
 
     def refresh(self) -> None:
-        """Bring what is told up to date."""
-        for work in self._works:
-            work.report.refresh()
+        """Update the status."""
+        for job in self._jobs:
+            job.progress.refresh()
+
+    async def close(self) -> None:
+        """Release the connections and the staging directories."""
+        for job in self._jobs:
+            await job.close()
+
+    def summary(self) -> str:
+        """One line per dataset, for the user."""
+        return "\n".join(job.summary() for job in self._jobs)
+
+
+class PlannedDatasets:
+    """Datasets that fit together.
+
+    Fetched one at a time: each may have as many bytes in flight as the memory sum allows, and one alone fills
+    the link.
+    """
+
+    def __init__(self, datasets: Sequence[PlannedDataset]) -> None:
+        self._datasets = datasets
 
     async def fetch(self) -> None:
-        """Fill the stages as planned.
+        """Fill the staging directories.
 
         Raises:
-            Changed, NotFound, Corrupt, TemporaryError, Refused: See `Prefetch.run`.
+            Changed, NotFound, Corrupt, TemporaryError, Refused: See `Fetcher.run`.
         """
-        for work in self._works:
-            await work.fetch()
-            status = work.status
+        for dataset in self._datasets:
+            await dataset.fetch()
+            status = dataset.job.status
             log.info(
-                "dataset whole",
+                "dataset complete",
                 name=status.name,
                 files=status.files,
                 bytes=status.bytes,
                 seconds=round(status.seconds, 3),
             )
-
-    async def close(self) -> None:
-        """Give back the connections and the stages."""
-        for work in self._works:
-            await work.close()
-
-    def summary(self) -> str:
-        """A line for people, each dataset."""
-        return "\n".join(work.summary() for work in self._works)

@@ -1,7 +1,7 @@
-"""Whether datasets fit, all of them together: each limit with its numbers, before a byte moves. Pure.
+"""Checks whether all datasets fit together, before any byte is transferred. Pure.
 
-Volumes that lie on one file system share its room, and all datasets in memory share the memory limit and the
-machine's memory. They are brought one after another, so bytes in flight count once: the most of any.
+Volumes on one file system share its space, and all datasets in memory share the memory limit and the machine's
+memory. Datasets are fetched one after the other, so only the largest number of bytes in flight counts.
 """
 
 from __future__ import annotations
@@ -19,168 +19,168 @@ from podferry.contract.tmpfs_cost import allocated_bytes, charged_bytes
 from podferry.sidecar.fetch.plan import FetchPlan
 from podferry.sidecar.staging.volume_capacity import Capacity
 
-PACK = "podferry dataset pack"
-WASTE = 1.25
-"""Times their bytes that files take in memory, from which on packing them is worth telling."""
+PACK_COMMAND = "podferry dataset pack"
+WASTEFUL_RATIO = 1.25
+"""Charged memory / bytes, from which a remedy suggests to pack the files."""
 
 
-class PlannedDataset(msgspec.Struct, frozen=True):
-    """A plan, and where it is to be carried out.
+class SizedPlan(msgspec.Struct, frozen=True):
+    """A plan, and the space for it.
 
     Attributes:
-        plan: What is to be written.
-        capacity: What the place has room for now.
-        name: That of `dataset.NAME`; empty for the dataset that has none.
-        limit: Bytes of the volume that only the kubelet counts, which evicts the pod: an emptyDir on disk.
-            None where the file system itself is as large as the volume.
+        plan: What is to be fetched.
+        capacity: The free space in its place now.
+        name: That of `dataset.NAME`; empty for the unnamed dataset.
+        size_limit: Bytes of a volume whose size only the kubelet enforces, by evicting the pod: an emptyDir on
+            disk. None if the file system itself has the volume's size.
     """
 
     plan: FetchPlan
     capacity: Capacity
     name: str = ""
-    limit: int | None = None
+    size_limit: int | None = None
 
     @property
-    def called(self) -> str:
-        """What a message calls it."""
+    def label(self) -> str:
+        """Its name in messages."""
         return f"the dataset {self.name}" if self.name else "the dataset"
 
 
-def refuse_unless_fits(placed: Sequence[PlannedDataset], *, in_pod: bool) -> None:
+def check_fit(plans: Sequence[SizedPlan], *, in_pod: bool) -> None:
     """Raise what `fit_problems` finds.
 
     Raises:
-        Refused: They do not fit; no byte has moved, but for what came beside a listing and is removed.
+        Refused: The datasets do not fit.
     """
-    Refused.raise_any(fit_problems(placed, in_pod=in_pod))
+    Refused.raise_any(fit_problems(plans, in_pod=in_pod))
 
 
-def fit_problems(placed: Sequence[PlannedDataset], *, in_pod: bool) -> list[Problem]:
-    """Why the datasets do not fit, each limit with its numbers; empty where they do.
+def fit_problems(plans: Sequence[SizedPlan], *, in_pod: bool) -> list[Problem]:
+    """Why the datasets do not fit: each exceeded limit with its numbers.
 
     Args:
-        placed: All that one agent is to bring.
-        in_pod: Remedies name annotations rather than options of the command line.
+        plans: All datasets of one agent.
+        in_pod: Remedies name annotations, not command-line options.
     """
-    found: list[Problem] = []
-    for group in _volumes(placed):
-        found += [*_volume_problems(group, in_pod), *_inode_problems(group, in_pod)]
-    found += [problem for one in placed for problem in _limit_problems(one)]
-    in_memory = [one for one in placed if one.capacity.in_memory]
-    return [*found, *(_memory_problems(in_memory, in_pod) if in_memory else ())]
+    problems: list[Problem] = []
+    for group in _by_file_system(plans):
+        problems += [*_volume_problems(group, in_pod), *_inode_problems(group, in_pod)]
+    problems += [problem for one in plans for problem in _size_limit_problems(one)]
+    in_memory = [one for one in plans if one.capacity.in_memory]
+    return [*problems, *(_memory_problems(in_memory, in_pod) if in_memory else ())]
 
 
-def surely_fits(volume: DatasetVolume, capacity: Capacity, flight: int) -> bool:
-    """Whether there is room for all that a dataset's volume may hold, whatever its listing will say.
+def surely_fits(volume: DatasetVolume, capacity: Capacity, buffer_bytes: int) -> bool:
+    """Whether any dataset that the volume can hold fits, whatever its listing says.
 
     Args:
-        volume: As large as its wishes say.
-        capacity: What the place has room for.
-        flight: Bytes in flight.
+        volume: The requested size.
+        capacity: The free space.
+        buffer_bytes: Bytes in flight.
     """
     limits = (capacity.memory_bytes, capacity.node_bytes)
-    memory = volume.bytes + volume.files + 2 * flight  # twice, as in `_memory_problems`
+    memory = volume.bytes + volume.files + 2 * buffer_bytes  # twice, as in `_memory_problems`
     return volume.bytes <= capacity.volume_bytes and all(one is None or memory <= one for one in limits)
 
 
-def _volumes(placed: Sequence[PlannedDataset]) -> list[list[PlannedDataset]]:
-    """Those that share a file system together; a device that is not known is its own."""
-    groups: dict[object, list[PlannedDataset]] = {}
-    for one in placed:
+def _by_file_system(plans: Sequence[SizedPlan]) -> list[list[SizedPlan]]:
+    """Plans grouped by device; one whose device is unknown is a group of its own."""
+    groups: dict[object, list[SizedPlan]] = {}
+    for one in plans:
         device = one.capacity.device
         groups.setdefault(id(one) if device is None else ("device", device), []).append(one)
     return list(groups.values())
 
 
-def _volume_problems(group: Sequence[PlannedDataset], in_pod: bool) -> Iterator[Problem]:
-    need = sum(_in_pages(one.plan.files, one) - one.plan.partial for one in group)
+def _volume_problems(group: Sequence[SizedPlan], in_pod: bool) -> Iterator[Problem]:
+    needed = sum(_allocated(one.plan.files, one) - one.plan.partial for one in group)
     free = min(one.capacity.volume_bytes for one in group)
-    if need > free:
-        measured = f"{_files(group)} need {format_bytes(need)} in whole pages; {format_bytes(free)} are free"
+    if needed > free:
+        measured = f"{_files(group)} need {format_bytes(needed)} in whole pages; {format_bytes(free)} are free"
         whose = "its" if len(group) == 1 else "their"
-        yield Problem(f"{_larger(group)} than {whose} volume", measured, _room(group, in_pod))
+        yield Problem(f"{_too_large(group)} than {whose} volume", measured, _more_space(group, in_pod))
 
 
-def _inode_problems(group: Sequence[PlannedDataset], in_pod: bool) -> Iterator[Problem]:
+def _inode_problems(group: Sequence[SizedPlan], in_pod: bool) -> Iterator[Problem]:
     files = sum(len(one.plan.files) for one in group)
-    folders = sum(len(_directories(one.plan.files) - _directories(one.plan.kept)) for one in group)
-    known = [one.capacity.volume_files for one in group if one.capacity.volume_files is not None]
-    if known and files + folders > min(known):
-        measured = f"{files:,} files in {folders:,} directories; {min(known):,} inodes are free"
-        remedy = f"Pack the small files with `{PACK}`, or bring a part of them with {_part(in_pod)}"
+    directories = sum(len(_directories(one.plan.files) - _directories(one.plan.kept)) for one in group)
+    free = _minimum(one.capacity.volume_files for one in group)
+    if free is not None and files + directories > free:
+        measured = f"{files:,} files in {directories:,} directories; {free:,} inodes are free"
+        remedy = f"Pack the small files with `{PACK_COMMAND}`, or stage a part of them with {_subset(in_pod)}"
         yield Problem("the volume has too few inodes", measured, remedy)
 
 
-def _limit_problems(one: PlannedDataset) -> Iterator[Problem]:
-    need = _in_pages((*one.plan.files, *one.plan.kept), one)
-    if one.limit is not None and need > one.limit:
-        measured = f"it takes {format_bytes(need)} in whole blocks; the volume's sizeLimit is "
-        what = f"{one.called} is larger than its volume: the kubelet would evict the pod"
-        yield Problem(what, measured + format_bytes(one.limit), _room([one], in_pod=True))
+def _size_limit_problems(one: SizedPlan) -> Iterator[Problem]:
+    needed = _allocated((*one.plan.files, *one.plan.kept), one)
+    if one.size_limit is not None and needed > one.size_limit:
+        measured = f"it takes {format_bytes(needed)} in whole blocks; the volume's sizeLimit is "
+        what = f"{one.label} is larger than its volume: the kubelet would evict the pod"
+        yield Problem(what, measured + format_bytes(one.size_limit), _more_space([one], in_pod=True))
 
 
-def _memory_problems(group: Sequence[PlannedDataset], in_pod: bool) -> Iterator[Problem]:
+def _memory_problems(group: Sequence[SizedPlan], in_pod: bool) -> Iterator[Problem]:
     sizes = (sum(entry.size for entry in one.plan.files) for one in group)
     # Twice: a body in chunks, and joined.
-    flight = 2 * max(min(one.plan.buffer_bytes, size) for one, size in zip(group, sizes, strict=True))
-    need = sum(_charged(one.plan.files, one) - one.plan.partial for one in group) + flight
-    beside = f"with pages, inodes and {format_bytes(flight)} in flight"
-    wanted = f"{_files(group)} need {format_bytes(need)} {beside}"
-    limit = _least(one.capacity.memory_bytes for one in group)
-    if limit is not None and need > limit:
-        measured = f"{wanted}; the limit leaves {format_bytes(limit)}"
-        raised = f"Raise the memory limit of this process's cgroup; {_less(group, in_pod)}"
-        remedy = _room(group, in_pod) if in_pod else raised
-        yield Problem(f"{_larger(group)} than the memory limit", measured, remedy)
-    left = _least(one.capacity.node_bytes for one in group)
-    if left is not None and need > left:
-        what = f"{_larger(group)} than the memory that this machine has left"
-        remedy = f"Use a {'node' if in_pod else 'machine'} with more memory; {_less(group, in_pod)}"
-        yield Problem(what, f"{wanted}; {format_bytes(left)} are available", remedy)
+    in_flight = 2 * max(min(one.plan.buffer_bytes, size) for one, size in zip(group, sizes, strict=True))
+    needed = sum(_charged(one.plan.files, one) - one.plan.partial for one in group) + in_flight
+    overhead = f"with pages, inodes and {format_bytes(in_flight)} in flight"
+    demand = f"{_files(group)} need {format_bytes(needed)} {overhead}"
+    limit = _minimum(one.capacity.memory_bytes for one in group)
+    if limit is not None and needed > limit:
+        measured = f"{demand}; the limit leaves {format_bytes(limit)}"
+        raise_limit = f"Raise the memory limit of this process's cgroup; {_alternatives(group, in_pod)}"
+        remedy = _more_space(group, in_pod) if in_pod else raise_limit
+        yield Problem(f"{_too_large(group)} than the memory limit", measured, remedy)
+    available = _minimum(one.capacity.node_bytes for one in group)
+    if available is not None and needed > available:
+        what = f"{_too_large(group)} than the memory that this machine has left"
+        remedy = f"Use a {'node' if in_pod else 'machine'} with more memory; {_alternatives(group, in_pod)}"
+        yield Problem(what, f"{demand}; {format_bytes(available)} are available", remedy)
 
 
-def _larger(group: Sequence[PlannedDataset]) -> str:
-    return f"{group[0].called} is larger" if len(group) == 1 else "the datasets together are larger"
+def _too_large(group: Sequence[SizedPlan]) -> str:
+    return f"{group[0].label} is larger" if len(group) == 1 else "the datasets together are larger"
 
 
-def _files(group: Sequence[PlannedDataset]) -> str:
-    """How many files of how many bytes, of each where there are several."""
-    shown = []
+def _files(group: Sequence[SizedPlan]) -> str:
+    """Number and size of the files; per dataset if there are several."""
+    texts = []
     for one in group:
         count, size = len(one.plan.files), sum(entry.size for entry in one.plan.files)
         text = f"{count:,} file{'s' * (count != 1)} of {format_bytes(size)}"
-        shown.append(f"{one.name or 'the unnamed'}: {text}" if len(group) > 1 else text)
-    return ", ".join(shown)
+        texts.append(f"{one.name or 'the unnamed'}: {text}" if len(group) > 1 else text)
+    return ", ".join(texts)
 
 
-def _room(group: Sequence[PlannedDataset], in_pod: bool) -> str:
-    """A larger volume or another path holds the whole dataset, what is kept included."""
-    whole = {one.name: _charged((*one.plan.files, *one.plan.kept), one) for one in group}
+def _more_space(group: Sequence[SizedPlan], in_pod: bool) -> str:
+    """A remedy: a larger volume or another path, for the entire dataset with what is kept."""
+    totals = {one.name: _charged((*one.plan.files, *one.plan.kept), one) for one in group}
     if not in_pod:
-        free = f"a place with {format_bytes(sum(whole.values()))} free"
-        return f"Give {_names(group, '--dataset-path')} {free}; {_less(group, in_pod)}"
+        place = f"a place with {format_bytes(sum(totals.values()))} free"
+        return f"Give {_keys(group, '--dataset-path')} {place}; {_alternatives(group, in_pod)}"
     sizes = [
-        f"{PREFIX}{_key('dataset-size', name)} to {quantity_at_least(need + need // 20)}"
-        for name, need in whole.items()
+        f"{PREFIX}{_key('dataset-size', name)} to {quantity_at_least(total + total // 20)}"
+        for name, total in totals.items()
     ]
-    return f"Set {' and '.join(sizes)}; {_less(group, in_pod)}"
+    return f"Set {' and '.join(sizes)}; {_alternatives(group, in_pod)}"
 
 
-def _less(group: Sequence[PlannedDataset], in_pod: bool) -> str:
-    """What takes less memory: a disk, a part, or fewer and larger files."""
-    disk = any(one.capacity.in_memory for one in group)
-    choices = [f"set {_names(group, PREFIX + 'medium')} to disk or auto"] if in_pod and disk else []
-    choices.append(f"bring a part with {_part(in_pod)}")
+def _alternatives(group: Sequence[SizedPlan], in_pod: bool) -> str:
+    """Remedies that take less memory: a disk, a subset, or fewer and larger files."""
+    in_memory = any(one.capacity.in_memory for one in group)
+    choices = [f"set {_keys(group, PREFIX + 'medium')} to disk or auto"] if in_pod and in_memory else []
+    choices.append(f"stage a part with {_subset(in_pod)}")
     if any(_wasteful(one) for one in group):
-        choices.append(f"pack the small files with `{PACK}`")
+        choices.append(f"pack the small files with `{PACK_COMMAND}`")
     return "or " + ", or ".join(choices)
 
 
-def _part(in_pod: bool) -> str:
+def _subset(in_pod: bool) -> str:
     return f"{PREFIX}shard or {PREFIX}include" if in_pod else "--shard or --include"
 
 
-def _names(group: Sequence[PlannedDataset], key: str) -> str:
+def _keys(group: Sequence[SizedPlan], key: str) -> str:
     return " and ".join(_key(key, one.name) for one in group)
 
 
@@ -188,22 +188,22 @@ def _key(key: str, name: str) -> str:
     return f"{key}.{name}" if name else key
 
 
-def _wasteful(one: PlannedDataset) -> bool:
-    return _charged(one.plan.files, one) > WASTE * sum(entry.size for entry in one.plan.files)
+def _wasteful(one: SizedPlan) -> bool:
+    return _charged(one.plan.files, one) > WASTEFUL_RATIO * sum(entry.size for entry in one.plan.files)
 
 
-def _in_pages(entries: Iterable[Entry], one: PlannedDataset) -> int:
-    """What files take of their volume."""
+def _allocated(entries: Iterable[Entry], one: SizedPlan) -> int:
+    """Bytes that files take from their volume."""
     return allocated_bytes((entry.size for entry in entries), one.capacity.page_bytes)
 
 
-def _charged(entries: Iterable[Entry], one: PlannedDataset) -> int:
-    """What files are charged to a memory limit."""
+def _charged(entries: Iterable[Entry], one: SizedPlan) -> int:
+    """Bytes that files are charged to a memory limit."""
     return charged_bytes((entry.size for entry in entries), one.capacity.page_bytes)
 
 
 def _directories(entries: Iterable[Entry]) -> set[str]:
-    """All directories that files lie in, those above included."""
+    """All directories of files, including parents."""
     found: set[str] = set()
     for entry in entries:
         parent = entry.name.rpartition("/")[0]
@@ -213,5 +213,5 @@ def _directories(entries: Iterable[Entry]) -> set[str]:
     return found
 
 
-def _least(figures: Iterable[int | None]) -> int | None:
-    return min((figure for figure in figures if figure is not None), default=None)
+def _minimum(values: Iterable[int | None]) -> int | None:
+    return min((value for value in values if value is not None), default=None)

@@ -1,8 +1,8 @@
-"""Files of a long listing that come while it goes on, where there is room for them whatever else is listed.
+"""Downloads small files while a long listing is in progress, if whatever it lists will fit.
 
-They lie aside, under numbers, until the list is complete, compared with the reference and checked: then they
-get their names, and what is left to fetch is planned. Nothing depends on them: what does not come ahead, for
-whatever reason, comes as planned, and tells the reason then.
+The files are stored under numbers in a partial directory until the list is complete, compared with the
+reference and checked. Then they get their names, and the rest is planned. Nothing depends on them: a file that
+fails here is fetched as planned, and reports its error then.
 """
 
 from __future__ import annotations
@@ -30,65 +30,72 @@ from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.store import Store
 
 ENTRIES_PER_PAGE = 1000
-"""Entries that most stores list in one answer."""
-FIRST = 3 * ENTRIES_PER_PAGE
-"""Entries that are listed before it begins: three requests, which take about as long as beginning does."""
-QUICK = 20_000
-"""Entries a second from which a listing keeps this process busy by itself: it can read 50,000."""
-LAST = 2.0
-"""Seconds that what is on its way at the end of the listing may still take."""
-AT_A_TIME = 500
-"""Files that get their names in a row: some 20 ms, in which nobody else's turn comes."""
+"""Entries that most stores list in one response."""
+MIN_ENTRIES = 3 * ENTRIES_PER_PAGE
+"""Listed entries before downloads start: three requests, which take about as long as starting them."""
+FAST_LISTING_RATE = 20_000
+"""Entries per second from which the listing alone keeps this process busy: it can read 50,000."""
+FINISH_SECONDS = 2.0
+"""Time for open requests after the listing ends."""
+ADOPT_BATCH = 500
+"""Files renamed before other tasks get a turn: some 20 ms."""
 
 
 class OverlapBudget(msgspec.Struct, frozen=True):
-    """What may come ahead.
+    """What may be fetched.
 
     Attributes:
         selection: The dataset's.
-        room: Bytes, as they are charged.
-        page_bytes: That a file takes at least.
+        max_bytes: As charged to memory.
+        page_bytes: The smallest size of a file.
     """
 
     selection: Selection
-    room: int
+    max_bytes: int
     page_bytes: int = PAGE_BYTES
 
 
 class ListingOverlap:
-    """Fetches small files beside the listing.
+    """Fetches small files during a listing.
+
+    1. `on_entry` for each listed entry; downloads start if the listing is slow.
+    2. `finish` when the listing ends or fails; after a failure, `on_entry` again.
+    3. `adopt`, once the staging directory is claimed.
+    4. `keep` when the fetch starts, or `discard`.
 
     Args:
-        stage: What they are for; nothing lies in it.
-        place: A directory of it, aside.
-        allowed: What may come.
-        settings: How.
-        report: Is told what comes.
+        staging: The staging directory, still empty.
+        directory: A partial directory in it.
+        budget: What may be fetched.
+        settings: How to fetch.
+        progress: Counts what is fetched.
     """
 
     def __init__(
         self,
-        stage: StagingDir,
-        place: Path,
-        allowed: OverlapBudget,
+        staging: StagingDir,
+        directory: Path,
+        budget: OverlapBudget,
         settings: PrefetchSettings,
-        report: ProgressLog,
+        progress: ProgressLog,
     ) -> None:
-        self._stage, self._settings, self._report = stage, settings, report
-        aside = StagingDir(place, place, stage.file_mode)
-        self._landing = ChunkSink(aside, settings.verify, False, self._landed, lambda job, came: None)
-        self._queue = _Queue(allowed, settings.range_bytes)
-        self._came: dict[str, ObjectJob] = {}
-        self._listed, self._since = 0, time.monotonic()
+        self._staging, self._settings, self._progress = staging, settings, progress
+        partial = StagingDir(directory, directory, staging.file_mode)
+        self._sink = ChunkSink(partial, settings.verify, False, self._on_file, lambda job, written: None)
+        self._queue = EntryQueue(budget, settings.range_bytes)
+        self._fetched: dict[str, ObjectJob] = {}
+        self._early: frozenset[str] = frozenset()
+        self._adopted = False
+        self._listed, self._started_at = 0, time.monotonic()
         self._task: asyncio.Task[None] | None = None
 
-    def listed(self, store: Store, entry: Entry) -> None:
-        """Take note of an entry; one may come twice, and when the listing is begun again all do."""
-        self._queue.append(entry)
+    def on_entry(self, store: Store, entry: Entry) -> None:
+        """Add a listed entry; one may come twice, and all do if the listing is restarted."""
+        self._queue.add(entry)
         self._listed += 1
         if (
             self._task is None
-            and self._listed > FIRST
+            and self._listed > MIN_ENTRIES
             and self._listed % ENTRIES_PER_PAGE == 1
             and self._is_slow
         ):
@@ -98,121 +105,132 @@ class ListingOverlap:
 
     @property
     def _is_slow(self) -> bool:
-        return self._listed < QUICK * (time.monotonic() - self._since)
+        return self._listed < FAST_LISTING_RATE * (time.monotonic() - self._started_at)
 
-    async def end(self, patience: float = LAST) -> None:
-        """The listing is over, or has failed: what has not begun to come is left to the plan.
-
-        Args:
-            patience: Seconds for what has.
-        """
-        self._queue.end()
-        self._listed, self._since = 0, time.monotonic()
+    async def finish(self, timeout: float = FINISH_SECONDS) -> None:
+        """Start no more requests, and wait at most `timeout` seconds for the open ones."""
+        self._queue.close()
+        self._listed, self._started_at = 0, time.monotonic()
         if self._task is None:
             return
         try:
-            await asyncio.wait({self._task}, timeout=patience)
-        finally:  # whoever is cancelled here leaves nothing at work
+            await asyncio.wait({self._task}, timeout=timeout)
+        finally:  # a caller that is cancelled here leaves no task running
             self._task.cancel()
             await asyncio.wait({self._task})
             self._task = None
 
     async def adopt(self, entries: Sequence[Entry]) -> frozenset[str]:
-        """Give those files their names that are wanted as they came; the names. The stage is claimed."""
-        adopted = set[str]()
-        for start in range(0, len(entries) if self._came else 0, AT_A_TIME):
-            adopted.update(filter(None, map(self._adopted, entries[start : start + AT_A_TIME])))
+        """Rename the files that match the final list to their names; these names."""
+        adopted = set(self._early)
+        for start in range(0, len(entries) if self._fetched else 0, ADOPT_BATCH):
+            adopted.update(filter(None, map(self._adopt, entries[start : start + ADOPT_BATCH])))
             await asyncio.sleep(0)
-        self._stage.drop_ahead()
-        return frozenset(adopted)
+        self._staging.drop_ahead()
+        self._early, self._adopted = frozenset(adopted), True
+        return self._early
 
-    def _adopted(self, entry: Entry) -> str | None:
-        job = self._came.pop(entry.name, None)
+    def _adopt(self, entry: Entry) -> str | None:
+        job = self._fetched.pop(entry.name, None)
         if job is None or job.entry != entry:
             return None
         try:
-            self._stage.move_in(f"{self._landing.stage.root}/{job.file.name}", entry.name)
-        except OSError:  # the plan meets the same, and tells it
+            self._staging.move_in(f"{self._sink.stage.root}/{job.file.name}", entry.name)
+        except OSError:  # the fetch meets the same error, and reports it
             return None
         return entry.name
 
+    def keep(self) -> None:
+        """The fetch starts: adopted files stay from now on."""
+        self._early = frozenset()
+
+    def discard(self) -> None:
+        """Remove all files, unless `keep` was called."""
+        self._staging.trim(self._early)
+        if not self._adopted:  # nothing is claimed yet, so the partial directory holds nothing else
+            self._staging.finish()
+
     async def _run(self, requests: RequestBuilder) -> None:
-        most = max(1, self._settings.buffer_bytes // BUFFER_BYTES)
-        meter = self._report.counters
-        handed_over = meter.handed_over
-        self._report.start()
+        max_connections = max(1, self._settings.buffer_bytes // BUFFER_BYTES)
+        counters = self._progress.counters
+        handed_over = counters.handed_over
+        self._progress.start()
         try:
-            await ConnectionPool(_Waiting(requests, self._queue, self._landing), most, meter).run()
-        except Exception as error:  # noqa: BLE001 - whatever it is, what is left comes as planned
-            meter.why = f"nothing more came beside the listing: {error!r}"
+            await ConnectionPool(
+                EntryJobs(requests, self._queue, self._sink), max_connections, counters
+            ).run()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the rest is fetched as planned
+            counters.why = f"the download during the listing stopped: {error!r}"
         finally:
-            meter.handed_over = handed_over  # to nobody: the plan counts what it hands over
-            self._report.pause()
+            counters.handed_over = handed_over  # nothing fell back: the fetch counts what does
+            self._progress.pause()
 
-    def _landed(self, job: ObjectJob) -> None:
-        self._came[job.entry.name] = job
-        self._report.counters.files += 1
+    def _on_file(self, job: ObjectJob) -> None:
+        self._fetched[job.entry.name] = job
+        self._progress.counters.files += 1
 
 
-class _Queue:
-    """Entries that are listed, and those of them that are to come."""
+class EntryQueue:
+    """Listed entries, and which of them to fetch."""
 
-    def __init__(self, allowed: OverlapBudget, largest: int) -> None:
-        self._allowed, self._left, self._largest = allowed, allowed.room, largest
+    def __init__(self, budget: OverlapBudget, max_file_bytes: int) -> None:
+        self._budget, self._bytes_left, self._max_file_bytes = budget, budget.max_bytes, max_file_bytes
         self._listed: deque[Entry] = deque()
         self._taken = set[str]()
-        self._more = asyncio.Event()
-        self._ended = False
+        self._changed = asyncio.Event()
+        self._closed = False
 
-    def append(self, entry: Entry) -> None:
-        self._ended = False
+    def add(self, entry: Entry) -> None:
+        """Add a listed entry, also after `close`."""
+        self._closed = False
         self._listed.append(entry)
-        if not self._more.is_set():
-            self._more.set()
+        if not self._changed.is_set():
+            self._changed.set()
 
-    def end(self) -> None:
-        self._ended = True
+    def close(self) -> None:
+        """Drop the entries that were not taken."""
+        self._closed = True
         self._listed.clear()
-        self._more.set()
+        self._changed.set()
 
     async def take(self) -> list[tuple[int, Entry]]:
-        """The next ones, numbered; none at the end."""
-        while not self._ended and self._left > 0:
+        """The next numbered entries; empty at the end."""
+        while not self._closed and self._bytes_left > 0:
             page = [self._listed.popleft() for _ in range(min(BATCH_JOBS, len(self._listed)))]
-            if taken := [(len(self._taken), entry) for entry in self._wanted(page) if self._takes(entry)]:
+            if taken := [(len(self._taken), entry) for entry in self._select(page) if self._take(entry)]:
                 return taken
             if not page:
-                self._more.clear()
-                await self._more.wait()
+                self._changed.clear()
+                await self._changed.wait()
         return []
 
-    def _wanted(self, page: Sequence[Entry]) -> Sequence[Entry]:
-        globs = self._allowed.selection
+    def _select(self, page: Sequence[Entry]) -> Sequence[Entry]:
+        globs = self._budget.selection
         return select(page, globs.include, globs.exclude) if globs.include or globs.exclude else page
 
-    def _takes(self, entry: Entry) -> bool:
-        """Whether it is to come: what is empty needs no request, what is large is shared among processes."""
-        if not 0 < entry.size <= self._largest or entry.name in self._taken:
+    def _take(self, entry: Entry) -> bool:
+        """Whether to fetch it now: empty files need no request, processes share the large ones later."""
+        if not 0 < entry.size <= self._max_file_bytes or entry.name in self._taken:
             return False
-        self._left -= charged_bytes([entry.size], self._allowed.page_bytes)
-        if self._left < 0:
+        self._bytes_left -= charged_bytes([entry.size], self._budget.page_bytes)
+        if self._bytes_left < 0:
             return False
         self._taken.add(entry.name)
         return True
 
 
-class _Waiting(JobQueue):
-    """Lots of what is listed, as it is listed."""
+class EntryJobs(JobQueue):
+    """Jobs for entries while they are listed."""
 
-    def __init__(self, requests: RequestBuilder, queue: _Queue, landing: ChunkSink) -> None:
+    def __init__(self, requests: RequestBuilder, queue: EntryQueue, sink: ChunkSink) -> None:
         super().__init__(requests, iter(()), lambda job, why: None)
-        self._queue, self._landing = queue, landing
+        self._queue, self._sink = queue, sink
 
     async def next_batch(self) -> Sequence[Job]:
         """See `JobSource.next_batch`."""
         while entries := await self._queue.take():
             jobs = [
-                ObjectJob(number, entry, Entry(str(number), entry.size, entry.tag), self._landing)
+                ObjectJob(number, entry, Entry(str(number), entry.size, entry.tag), self._sink)
                 for number, entry in entries
             ]
             if await self.prepared(jobs):

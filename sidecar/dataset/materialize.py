@@ -1,6 +1,6 @@
-"""What the objects of a dataset become in the stage: files as they are, members of a pack, archives unpacked.
+"""Turns the objects of a dataset into staged files: as they are, members of a pack, or unpacked archives.
 
-Few datasets have any of the latter two: what handles them is loaded where there are some.
+Few datasets have packs or archives, so their code is imported only if needed.
 """
 
 from __future__ import annotations
@@ -24,38 +24,42 @@ from podferry.sidecar.staging.volume_capacity import measure
 
 
 class Materializer:
-    """What one pod wants of a dataset.
+    """Claims a staging directory for one pod's shard of a dataset, and unpacks into it.
+
+    1. `claim`.
+    2. `unpack`, which returns the plan of what is to be fetched as it is.
 
     Args:
-        part: The wanted files; of a pack, its members.
-        pack: Where these lie.
-        unpack: Which archives are unpacked.
-        claims: The directory that says what fills the stage.
+        shard: The pod's files; of a pack, its members.
+        pack: The pack that contains these members.
+        unpack: Which archives to unpack.
+        staging: The staging directory.
+        ownership: The directory of its ownership record.
     """
 
-    def __init__(self, part: Manifest, pack: Pack | None, unpack: Unpack, claims: Path) -> None:
-        self._part, self._pack, self._claims = part, pack, claims
-        self._archives = archives_of(part.entries, unpack) if pack is None else ()
-        self._records: UnpackRecords | None = None
+    def __init__(
+        self, shard: Manifest, pack: Pack | None, unpack: Unpack, staging: StagingDir, ownership: Path
+    ) -> None:
+        self._shard, self._pack, self._staging = shard, pack, staging
+        self._archives = archives_of(shard.entries, unpack) if pack is None else ()
+        self._records = UnpackRecords(staging.root, ownership)
         self._members: tuple[Entry, ...] = ()
 
-    def claim(self, stage: StagingDir) -> frozenset[str]:
-        """Claim a stage for it; the names of the files, and of the archives, that it holds whole.
+    def claim(self) -> frozenset[str]:
+        """Claim the staging directory; the names of the complete files and archives that it already has.
 
         Raises:
             Refused: See `StagingDir.claim`.
         """
-        self._records = UnpackRecords(stage.root, self._claims)
-        whole = self._records.find_unpacked(self._archives)
-        kept = stage.claim(
-            replace_with_members(self._part, self._archives, whole), self._records.member_names
-        )
-        done = self._records.keep(whole, kept)
-        self._members = tuple(member for name in done for member in whole[name])
-        return done.union(entry.name for entry in self._part.entries if entry.name in kept)
+        unpacked = self._records.find_unpacked(self._archives)
+        manifest = replace_with_members(self._shard, self._archives, unpacked)
+        kept = self._staging.claim(manifest, self._records.member_names)
+        done = self._records.keep(unpacked, kept)
+        self._members = tuple(member for name in done for member in unpacked[name])
+        return done.union(entry.name for entry in self._shard.entries if entry.name in kept)
 
-    async def unpack(self, plan: FetchPlan, way: FetchContext) -> FetchPlan:
-        """Bring what of a plan is no object of its own; the plan of the rest.
+    async def unpack(self, plan: FetchPlan, context: FetchContext) -> FetchPlan:
+        """Fetch the members of packs and archives; the plan of the other files.
 
         Raises:
             Changed, Corrupt, NotFound, Refused, TemporaryError: See `PackExtractor.run`,
@@ -65,29 +69,29 @@ class Materializer:
         names = packed.union(archive.name for archive in self._archives)
         if not names:
             return plan
-        plain = tuple(entry for entry in self._part.entries if entry.name not in names)
+        plain = tuple(entry for entry in self._shard.entries if entry.name not in names)
         kept = frozenset(entry.name for entry in plan.kept)
-        rest = plan_fetch(msgspec.structs.replace(self._part, entries=plain), kept, way.settings)
+        rest = plan_fetch(msgspec.structs.replace(self._shard, entries=plain), kept, context.settings)
         try:
-            await self._cut_out(packed.intersection(entry.name for entry in plan.files), way)
-            await self._unpack([one for one in self._archives if one.name not in kept], rest, way)
+            await self._extract(packed.intersection(entry.name for entry in plan.files), context)
+            await self._unpack([one for one in self._archives if one.name not in kept], rest, context)
         except (TemporaryError, asyncio.CancelledError):
             raise
-        except BaseException:  # whatever else it is, the next start has nothing to go on from
-            way.stage.finish()
+        except BaseException:  # after any other error, the next start cannot resume
+            context.stage.finish()
             raise
         return rest
 
-    async def _cut_out(self, wanted: frozenset[str], way: FetchContext) -> None:
-        if self._pack is not None and wanted:
+    async def _extract(self, members: frozenset[str], context: FetchContext) -> None:
+        if self._pack is not None and members:
             from podferry.sidecar.pack.extractor import PackExtractor  # noqa: PLC0415
 
-            await PackExtractor(self._pack, wanted, way).run()
+            await PackExtractor(self._pack, members, context).run()
 
-    async def _unpack(self, archives: Sequence[Archive], rest: FetchPlan, way: FetchContext) -> None:
-        if archives and self._records is not None:
+    async def _unpack(self, archives: Sequence[Archive], rest: FetchPlan, context: FetchContext) -> None:
+        if archives:
             from podferry.sidecar.archive.unpacker import ArchiveUnpacker  # noqa: PLC0415
 
-            room = SpaceBudget(measure(way.stage.root), [entry.size for entry in rest.files])
-            taken = [entry.name for entry in (*rest.files, *rest.kept, *self._members)]
-            await ArchiveUnpacker(archives, way, self._records, taken, room).run()
+            space = SpaceBudget(measure(context.stage.root), [entry.size for entry in rest.files])
+            reserved = [entry.name for entry in (*rest.files, *rest.kept, *self._members)]
+            await ArchiveUnpacker(archives, context, self._records, reserved, space).run()

@@ -1,4 +1,4 @@
-"""What of a dataset is wanted: the files that its selection leaves, and of those one pod's part."""
+"""Which files of a dataset a pod gets: those that the globs select, and of these the pod's shard."""
 
 from __future__ import annotations
 
@@ -20,81 +20,84 @@ from podferry.storage.listing.dataset import changed_since, open_listing
 from podferry.storage.store import Store, StoreConfig
 
 MAX_NAMES_SHOWN = 3
-"""Names that a message shows: enough to recognise a slip, few enough to read."""
+"""Names in a message: enough to recognise a typo, few enough to read."""
 MAX_NAMES_COMPARED = 2000
-"""Names that are compared with a glob: each comparison takes some microseconds, and the first names tell."""
-NEAR = 0.3
-"""Likeness from which a name is near: a glob lacks what its stars stand for."""
+"""Names compared with a glob: each comparison takes some microseconds, and the first names suffice."""
+MIN_SIMILARITY = 0.3
+"""From which a name is suggested: a glob does not contain what its stars match."""
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Globs over relative names, as `podferry.contract.selection` reads them.
+    """Globs over relative names, see `podferry.contract.selection`.
 
     Attributes:
-        include: One of them must match; none for all files.
+        include: One of them must match; empty for all files.
         exclude: None of them may match.
     """
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
 
-    def of(self, uri: Uri, entries: Sequence[Entry]) -> list[Entry]:
-        """What it leaves of a listing.
+    def apply(self, uri: Uri, entries: Sequence[Entry]) -> list[Entry]:
+        """The selected entries of a listing.
 
         Raises:
-            EmptyDataset: Nothing, with how many files there are and the nearest names.
+            EmptyDataset: None is selected; names the number of files and the nearest names.
         """
         if not self.include and not self.exclude:
             return list(entries)
-        left = select(entries, self.include, self.exclude)
-        if not left:
-            raise self._nothing(uri, entries)
-        return left
+        matching = select(entries, self.include, self.exclude)
+        if not matching:
+            raise self._no_match(uri, entries)
+        return matching
 
-    def _nothing(self, uri: Uri, entries: Sequence[Entry]) -> EmptyDataset:
+    def _no_match(self, uri: Uri, entries: Sequence[Entry]) -> EmptyDataset:
         what = f"the selection leaves nothing of {uri}"
         included = select(entries, self.include, ())
         if included:
             measured = f"{_files(len(included))} to include, all of them excluded by {' '.join(self.exclude)}"
             return EmptyDataset.of(what, measured, "Exclude less")
-        measured = f"none of {_files(len(entries))} is one of {' '.join(self.include)}"
+        measured = f"none of {_files(len(entries))} matches {' '.join(self.include)}"
         return EmptyDataset.of(what, measured, f"The nearest names are {', '.join(self._nearest(entries))}")
 
     def _nearest(self, entries: Sequence[Entry]) -> list[str]:
         names = sorted(entry.name for entry in entries)[:MAX_NAMES_COMPARED]
-        wanted = " ".join(self.include).replace("*", "")
-        return get_close_matches(wanted, names, n=MAX_NAMES_SHOWN, cutoff=NEAR) or names[:MAX_NAMES_SHOWN]
+        pattern = " ".join(self.include).replace("*", "")
+        nearest = get_close_matches(pattern, names, n=MAX_NAMES_SHOWN, cutoff=MIN_SIMILARITY)
+        return nearest or names[:MAX_NAMES_SHOWN]
 
 
-def selected(manifest: Manifest, uri: Uri, selection: Selection) -> Manifest:
-    """The manifest of what a selection leaves, and with it the digest that names that.
+def select_manifest(manifest: Manifest, uri: Uri, selection: Selection) -> Manifest:
+    """The manifest of the selected files, with a digest of its own.
 
     Args:
         manifest: What was frozen.
-        uri: What messages call it.
+        uri: For messages.
         selection: The globs.
 
     Raises:
-        EmptyDataset: Nothing.
+        EmptyDataset: None is selected.
     """
-    return manifest if selection == Selection() else freeze(manifest.uri, selection.of(uri, manifest.entries))
+    if selection == Selection():
+        return manifest
+    return freeze(manifest.uri, selection.apply(uri, manifest.entries))
 
 
 class SelectedDataset(msgspec.Struct, frozen=True):
-    """A dataset that is open, and what of it is wanted.
+    """An open dataset, and the files selected from it.
 
     Attributes:
-        store: Where the names are relative to; close it when done.
-        manifest: What the selection leaves; of a pack, of its members.
-        named: What a reference names: the same, but of a pack the objects that it consists of.
-        source: The whole manifest, where it was read rather than listed.
-        pack: Where the members lie, where it is a pack that is to be unpacked.
+        store: Names are relative to it; close it when done.
+        manifest: The selected files; of a pack, the selected members.
+        frozen: What a reference's digest identifies: the selected files, but of a pack its objects.
+        stored_manifest: The full manifest, if it was read instead of listed.
+        pack: Locates the members, if this is a pack that is to be unpacked.
     """
 
     store: Store
     manifest: Manifest
-    named: Manifest
-    source: Manifest | None = None
+    frozen: Manifest
+    stored_manifest: Manifest | None = None
     pack: Pack | None = None
 
 
@@ -103,51 +106,51 @@ async def open_selected(
     selection: Selection,
     config: StoreConfig,
     unpack: Unpack = Unpack.NEVER,
-    seen: OnEntry = ignore_entry,
+    on_entry: OnEntry = ignore_entry,
 ) -> SelectedDataset:
     """Open and list a dataset, and select from it.
 
     Args:
-        uri: Where it lies.
-        selection: What of it is wanted.
-        config: How it is reached.
-        unpack: Whether a pack stands for its members.
-        seen: See `open_listing`.
+        uri: Its location.
+        selection: The globs.
+        config: How to reach the store.
+        unpack: Whether a pack's members are selected instead of its objects.
+        on_entry: See `open_listing`.
 
     Raises:
-        EmptyDataset: Nothing is there, or nothing is left.
-        Corrupt: Names that cannot be files, among those that are left.
+        EmptyDataset: It does not exist, or no file is selected.
+        Corrupt: Selected names cannot be files.
     """
-    listing = await open_listing(uri, config, seen)
+    listing = await open_listing(uri, config, on_entry)
     try:
         if is_pack(listing.entries, unpack):
-            named = listing.manifest or freeze(listing.uri, listing.entries)
-            pack = await open_pack(listing.store, named)
-            manifest = selected(pack.manifest, uri, selection)
-            return SelectedDataset(listing.store, manifest, named, listing.manifest, pack)
+            frozen = listing.manifest or freeze(listing.uri, listing.entries)
+            pack = await open_pack(listing.store, frozen)
+            manifest = select_manifest(pack.manifest, uri, selection)
+            return SelectedDataset(listing.store, manifest, frozen, listing.manifest, pack)
         if listing.manifest is not None:
-            manifest = selected(listing.manifest, uri, selection)
+            manifest = select_manifest(listing.manifest, uri, selection)
         else:
-            manifest = freeze(listing.uri, selection.of(uri, listing.entries))
+            manifest = freeze(listing.uri, selection.apply(uri, listing.entries))
         return SelectedDataset(listing.store, manifest, manifest, listing.manifest)
     except FerryError:
         await listing.store.close()
         raise
 
 
-async def since_frozen(error: FerryError, source: Manifest, config: StoreConfig) -> FerryError:
-    """What went wrong while the files of a manifest were fetched, and what else is no longer as it says."""
+async def with_changes_since_frozen(error: FerryError, manifest: Manifest, config: StoreConfig) -> FerryError:
+    """An error of a fetch, together with everything else that differs from the manifest by now."""
     changed = None
     with suppress(FerryError):
-        changed = await changed_since(source, config)
+        changed = await changed_since(manifest, config)
     return Changed(*error.problems, *(changed.problems if changed else ()))
 
 
-def part_of(manifest: Manifest, shard: Shard | None) -> Manifest:
-    """One pod's part of a selection, with a digest of its own: another part is another content of a stage.
+def shard_manifest(manifest: Manifest, shard: Shard | None) -> Manifest:
+    """One pod's shard of a selection, with a digest of its own: each shard fills a staging directory differently.
 
     Raises:
-        Refused: There are fewer files than pods, and none is left for this one.
+        Refused: There are fewer files than pods, and this pod's shard is empty.
     """
     if shard is None:
         return manifest

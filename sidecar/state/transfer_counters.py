@@ -34,6 +34,11 @@ class TransferCounters(Transfer):
         self.first_bytes[bisect_left(FIRST_BYTE_BUCKETS, seconds)] += 1
         self.first_byte_seconds += seconds
 
+    def advance(self, files: int, count: int) -> None:
+        """Count complete files and received bytes."""
+        self.files += files
+        self.bytes += count
+
     def take(self) -> TransferCounters:
         """What was counted since the last call; for `connections`, the change."""
         taken = TransferCounters(**msgspec.structs.asdict(self))

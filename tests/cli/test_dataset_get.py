@@ -78,7 +78,7 @@ def test_it_is_refused_before_a_byte_moves(podferry, digits, tmp_path, monkeypat
             "--shard: the shard's rank is not below its count",
         ),
         (["memory://digits/v1", "x", "--include", "{a,b}"], 1, "braces are not expanded"),
-        (["memory://digits/v1", "x", "--include", "*.jpg"], 1, "none of 4 files is one of *.jpg"),
+        (["memory://digits/v1", "x", "--include", "*.jpg"], 1, "none of 4 files matches *.jpg"),
         (["memory://digits/v2", "x"], 1, "Did you mean memory://digits/v1?"),
         (["memory://digits/v1", "x", "--inclde", "a"], 2, "unrecognized arguments"),
         (["memory://digits/v1", "no/such/x"], 1, "mkdir -p"),

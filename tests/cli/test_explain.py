@@ -112,7 +112,7 @@ def test_list_counts_what_is_selected_of_each_dataset(podferry, digits):
         "--annotation",
         "include.all=*.jpg",
     )
-    assert (nothing.code, "none of 4 files is one of *.jpg" in nothing.err) == (1, True)
+    assert (nothing.code, "none of 4 files matches *.jpg" in nothing.err) == (1, True)
 
 
 def test_standard_input(podferry, monkeypatch):

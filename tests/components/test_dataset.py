@@ -33,7 +33,7 @@ def test_other_data_is_another_reference(digits: Path) -> None:
 def test_a_selection_is_another_reference(digits: Path) -> None:
     frozen = freeze_dataset(str(digits), include="*.bin", exclude="0.*")
     assert parse_reference(frozen.reference).files == 2
-    with pytest.raises(EmptyDataset, match=r"none of 3 files is one of \*.png.*nearest names are .*0.bin"):
+    with pytest.raises(EmptyDataset, match=r"none of 3 files matches \*.png.*nearest names are .*0.bin"):
         freeze_dataset(str(digits), include="*.png")
     with pytest.raises(InvalidSpec, match="braces"):
         freeze_dataset(str(digits), include="*.{bin,png}")

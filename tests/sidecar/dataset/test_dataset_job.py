@@ -130,7 +130,7 @@ async def test_a_selection_is_brought_and_named_by_its_own_digest(work, content,
 @pytest.mark.parametrize(
     ("wishes", "said"),
     [
-        ({"include": ("*.jgp",)}, "none of 4 files is one of *.jgp). The nearest names are c.jpg"),
+        ({"include": ("*.jgp",)}, "none of 4 files matches *.jgp). The nearest names are c.jpg"),
         ({"include": ("a/",), "exclude": ("1", "2")}, "2 files to include, all of them excluded by 1 2"),
         ({"exclude": ("**",)}, "4 files to include, all of them excluded by **"),
     ],

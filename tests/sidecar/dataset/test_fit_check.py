@@ -9,7 +9,7 @@ from podferry.contract.manifest import Entry, freeze
 from podferry.contract.quantity import parse_bytes
 from podferry.contract.tmpfs_cost import KERNEL_BYTES_PER_FILE, PAGE_BYTES
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.dataset.fit_check import PlannedDataset, fit_problems, refuse_unless_fits
+from podferry.sidecar.dataset.fit_check import SizedPlan, fit_problems, check_fit
 from podferry.sidecar.fetch.plan import plan_fetch
 from podferry.sidecar.staging.volume_capacity import Capacity
 
@@ -23,7 +23,7 @@ def placed(sizes, capacity=ROOMY, *, kept=(), name="", limit=None, **settings):
         sizes = {f"{number:04}": size for number, size in enumerate(sizes)}
     manifest = freeze("s3://b/d", [Entry(name, size) for name, size in sizes.items()])
     plan = plan_fetch(manifest, frozenset(kept), PrefetchSettings(**settings))
-    return PlannedDataset(plan, capacity, name, limit)
+    return SizedPlan(plan, capacity, name, limit)
 
 
 def problems(*all_of, in_pod=True):
@@ -38,7 +38,7 @@ def only(*all_of, in_pod=True):
 def test_what_fits_has_no_problem():
     assert problems(placed({"a": 10 * MIB, "b/c": 0})) == []
     assert problems() == []
-    refuse_unless_fits([placed([MIB])], in_pod=False)
+    check_fit([placed([MIB])], in_pod=False)
 
 
 def test_a_volume_counts_whole_pages_and_not_the_memory_of_the_kernel():
@@ -152,7 +152,7 @@ def test_the_remedy_in_a_pod_is_a_size_that_would_fit():
     problem = only(placed(sizes, Capacity(volume_bytes=MIB)))
     assert problem.remedy == (
         "Set podferry.io/dataset-size to 6Gi; or set podferry.io/medium to disk or auto, "
-        "or bring a part with podferry.io/shard or podferry.io/include"
+        "or stage a part with podferry.io/shard or podferry.io/include"
     )
     quantity = re.search(r"dataset-size to (\w+);", problem.remedy)[1]
     assert problems(placed(sizes, Capacity(volume_bytes=parse_bytes(quantity)))) == []
@@ -186,5 +186,5 @@ def test_what_is_let_through_fits(first, second, room):
 def test_all_problems_are_told_at_once():
     none = Capacity(volume_bytes=PAGE_BYTES, volume_files=1, memory_bytes=PAGE_BYTES, node_bytes=PAGE_BYTES)
     with pytest.raises(Refused) as caught:
-        refuse_unless_fits([placed({"a/b": 100 * MIB, "c": MIB}, none)], in_pod=True)
+        check_fit([placed({"a/b": 100 * MIB, "c": MIB}, none)], in_pod=True)
     assert len(caught.value.problems) == 4

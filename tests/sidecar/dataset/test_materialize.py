@@ -19,7 +19,7 @@ from podferry.contract.spec import DatasetSpec, Shard, Unpack
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
-from podferry.sidecar.dataset.fit_check import refuse_unless_fits
+from podferry.sidecar.dataset.fit_check import check_fit
 from podferry.sidecar.pack.builder import PackBuilder
 from podferry.storage.listing.dataset import Dataset, list_dataset
 from podferry.storage.memory.faults import Content
@@ -55,7 +55,7 @@ class Site:
         spec = DatasetSpec(str(reference or self.uri), str(self.root), **wishes)
         work = DatasetJob(spec, DatasetPlacement(self.root, self.claims), PrefetchSettings())
         try:
-            refuse_unless_fits([await work.plan()], in_pod=False)
+            check_fit([await work.plan()], in_pod=False)
             await work.fetch(lines=False)
             return work.status
         finally:
@@ -136,7 +136,7 @@ async def test_globs_and_shards_mean_the_members_of_a_pack(site):
         await site.bring(shard=Shard(rank, 3))
         found += site.held()
     assert sorted(found) == sorted(TREE)
-    with pytest.raises(EmptyDataset, match=r"none of 30 files is one of \*\.png"):
+    with pytest.raises(EmptyDataset, match=r"none of 30 files matches \*\.png"):
         await site.bring(include=("*.png",))
 
 

@@ -20,7 +20,7 @@ from podferry.contract.spec import Unpack
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.materialize import Materializer
-from podferry.sidecar.dataset.selection import Selection, selected
+from podferry.sidecar.dataset.selection import Selection, select_manifest
 from podferry.sidecar.fetch.plan import plan_fetch
 from podferry.sidecar.fetch.range_reader import FetchContext
 from podferry.sidecar.pack import builder
@@ -72,11 +72,11 @@ class Site:
         """Claim and fetch as an agent does; the names that were kept."""
         store = self.opened(self.target, "target")
         pack = await open_pack(store, await list_dataset(store))
-        part = selected(pack.manifest, store.uri, selection or Selection())
+        part = select_manifest(pack.manifest, store.uri, selection or Selection())
         held = stage(self.root, self.claims)
         try:
-            contents = Materializer(part, pack, Unpack.AUTO, self.claims)
-            kept = contents.claim(held)
+            contents = Materializer(part, pack, Unpack.AUTO, held, self.claims)
+            kept = contents.claim()
             plan = plan_fetch(part, kept, SETTINGS)
             seen = []
             told = lambda files, count: seen.append((files, count))  # noqa: E731
