@@ -23,8 +23,8 @@ async def bring(verify: bool, endpoint: str, uri: str, target: Path) -> None:
     spec = DatasetSpec(uri, path=str(target), access=Access(endpoint=endpoint))
     work = DatasetJob(spec, DatasetPlacement(target, sibling_dir(target)), PrefetchSettings(verify=verify))
     try:
-        await work.plan()
-        await work.fetch(lines=False)
+        planned = await work.plan()
+        await planned.fetch(log_progress=False)
     finally:
         await work.close()
 

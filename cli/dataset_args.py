@@ -16,7 +16,7 @@ from podferry.contract.quantity import format_bytes
 from podferry.contract.reference import Reference, reference_to
 from podferry.contract.spec import Shard, Unpack
 from podferry.contract.uri import parse_uri
-from podferry.sidecar.dataset.selection import Selection, open_selected, part_of, selected
+from podferry.sidecar.dataset.selection import Selection, open_selected, select_manifest, shard_manifest
 from podferry.storage.listing.dataset import check_frozen
 from podferry.storage.store import StoreConfig
 
@@ -66,8 +66,8 @@ def load_dataset(
     path = parse_local_path(text)
     if path is not None and _is_manifest(path):
         frozen = decode_manifest(path.read_bytes(), str(path))
-        manifest = selected(frozen, parse_uri(frozen.uri), selection)
-        return ListedDataset(part_of(manifest, shard), manifest)
+        manifest = select_manifest(frozen, parse_uri(frozen.uri), selection)
+        return ListedDataset(shard_manifest(manifest, shard), manifest)
     return run_async(_list_dataset(parse_dataset(text), selection, shard, store_config_of(**access)))
 
 
@@ -76,10 +76,10 @@ async def _list_dataset(
 ) -> ListedDataset:
     dataset = await open_selected(reference.uri, selection, config, Unpack.AUTO)
     await dataset.store.close()
-    frozen = dataset.named
+    frozen = dataset.frozen
     if dataset.pack is not None:
         print_note(f"note: packed into {frozen.files:,} objects of {format_bytes(frozen.bytes)}; its files:")
-    manifest = part_of(dataset.manifest, shard)
+    manifest = shard_manifest(dataset.manifest, shard)
     return ListedDataset(manifest, frozen, tuple(_changes(reference, frozen)))
 
 

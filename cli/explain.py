@@ -18,7 +18,7 @@ from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import FerryError, InvalidSpec, Problem
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX, DatasetSpec, FerrySpec
-from podferry.sidecar.dataset.selection import Selection, open_selected, part_of
+from podferry.sidecar.dataset.selection import Selection, open_selected, shard_manifest
 from podferry.storage.listing.dataset import check_frozen
 from podferry.storage.store import StoreConfig
 
@@ -143,8 +143,8 @@ async def _listed_size(dataset: DatasetSpec, config: StoreConfig) -> ListedSize:
     selection = Selection(dataset.include, dataset.exclude)
     selected = await open_selected(reference.uri, selection, config, dataset.unpack)
     await selected.store.close()
-    check_frozen(reference, selected.named)
-    part = part_of(selected.manifest, dataset.shard)
+    check_frozen(reference, selected.frozen)
+    part = shard_manifest(selected.manifest, dataset.shard)
     return ListedSize(part.bytes, part.files)
 
 

@@ -13,7 +13,7 @@ from faults.ledger import Violation
 from podferry.contract.spec_json import encode_spec
 from podferry.sidecar.launch.local_spec import local_spec
 
-CRASH = re.compile(r"the worker ended with (-?\d+)")
+CRASH = re.compile(r"the worker exited with (-?\d+)")
 
 
 def free_port() -> int:

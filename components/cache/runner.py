@@ -18,7 +18,7 @@ from podferry.contract.reference import reference_to
 from podferry.contract.spec import PREFIX, FerrySpec, Shard
 from podferry.contract.substitution import escape_variables
 from podferry.contract.tmpfs_cost import charged_bytes
-from podferry.sidecar.dataset.selection import Selection, part_of
+from podferry.sidecar.dataset.selection import Selection, shard_manifest
 
 DESTINATION = "memory://plan/checkpoints"
 """Placeholder for the destination: the sum does not depend on it, and it is never opened."""
@@ -123,7 +123,11 @@ def largest_part(manifest: Manifest, shards: int) -> Manifest:
     Raises:
         Refused: There are fewer files than pods.
     """
-    parts = (part_of(manifest, Shard(rank, shards)) for rank in range(shards)) if shards > 1 else [manifest]
+    parts = (
+        (shard_manifest(manifest, Shard(rank, shards)) for rank in range(shards))
+        if shards > 1
+        else [manifest]
+    )
     return max(parts, key=lambda part: charged_bytes(entry.size for entry in part.entries))
 
 

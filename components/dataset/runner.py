@@ -20,7 +20,7 @@ from podferry.contract.reference import parse_reference, reference_to
 from podferry.contract.selection import parse_globs
 from podferry.contract.spec import DatasetSpec, FerrySpec, Unpack
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.dataset.fit_check import PlannedDataset, fit_problems
+from podferry.sidecar.dataset.fit_check import SizedPlan, fit_problems
 from podferry.sidecar.dataset.selection import SelectedDataset, Selection, open_selected
 from podferry.sidecar.fetch.plan import plan_fetch
 from podferry.sidecar.staging.volume_capacity import Capacity
@@ -147,11 +147,11 @@ def list_frozen(
         return selected
 
     selected = asyncio.run(open_and_close())
-    check_frozen(reference, selected.named)
-    return selected.named, selected.manifest
+    check_frozen(reference, selected.frozen)
+    return selected.frozen, selected.manifest
 
 
 def volume_problems(manifest: Manifest, volume_bytes: int) -> list[Problem]:
     """Why a dataset does not fit into a memory volume of that size; empty if it does."""
     plan = plan_fetch(manifest, frozenset(), PrefetchSettings())
-    return fit_problems([PlannedDataset(plan, Capacity(volume_bytes=volume_bytes))], in_pod=True)
+    return fit_problems([SizedPlan(plan, Capacity(volume_bytes=volume_bytes))], in_pod=True)

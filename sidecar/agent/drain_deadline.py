@@ -1,4 +1,4 @@
-"""The end of an agent: how long it may take, and what is said of it at the destination and to Kubernetes."""
+"""The drain's deadline, and the reports about its end: in the log, at the destination, to Kubernetes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,19 @@ log = structlog.get_logger(__name__)
 
 
 class DrainDeadline:
-    """The drain's clock and its last words. The clock outlives a worker that is killed while it drains.
+    """The drain's clock and its final reports. The clock survives a worker that is killed during the drain.
+
+    1. `begin`, once the pod's end is known; only the first call counts.
+    2. `left` while draining.
+    3. `conclude`.
 
     Args:
-        journal: Where the clock is kept.
-        grace: Seconds that the drain may take from its beginning.
+        journal: Stores the clock.
+        grace: Seconds that the drain may take.
         monotonic: The machine's clock.
 
     Attributes:
-        handover: Where notes are left, None where there are no checkpoints.
+        handover: Writes the notes at the destination; None without checkpoints.
     """
 
     def __init__(
@@ -34,17 +38,17 @@ class DrainDeadline:
     ) -> None:
         self._journal, self._grace, self._monotonic = journal, grace, monotonic
         if journal.agent.drain_until is not None and not self.left():
-            # An earlier end was none: the container alone was started again.
+            # That drain was not the pod's end: only the container was restarted.
             journal.agent.drain_until, journal.agent.newest_first = None, False
         self.handover: Handover | None = None
 
     def left(self) -> float:
-        """Seconds that are left of the grace: all of it before the end has begun."""
+        """Seconds left of the grace period: all of it before the drain has begun."""
         until = self._journal.agent.drain_until
         return self._grace if until is None else max(until - self._monotonic(), 0.0)
 
     async def begin(self) -> None:
-        """Start the clock, once, and tell the next agent to wait."""
+        """Start the clock, once, and make the next agent wait."""
         if self._journal.agent.drain_until is not None:
             return
         self._journal.agent.drain_until = self._monotonic() + self._grace
@@ -52,17 +56,17 @@ class DrainDeadline:
         if self.handover is not None:
             await self.handover.write_note(DrainPhase.DRAINING, self._grace)
 
-    def _too_late(self) -> Problem:
+    def _out_of_time(self) -> Problem:
         remedy = "Raise podferry.io/grace, or the policy's bound on it"
-        return Problem("the time was used up", f"{self._grace:.0f} s", remedy)
+        return Problem("the grace period was used up", f"{self._grace:.0f} s", remedy)
 
     async def conclude(self, answer: Durability) -> None:
-        """Say what did not become durable: in the log, to Kubernetes, and in a note at the destination."""
-        problems = answer.problems if answer.problems or answer.durable else (self._too_late(),)
+        """Report what is not durable: in the log, to Kubernetes, and in a note at the destination."""
+        problems = answer.problems if answer.problems or answer.durable else (self._out_of_time(),)
         if not answer.durable:
             reasons = [str(problem) for problem in problems]
             log.error("not durable at the end", checkpoints=answer.pending, reasons=reasons)
-            names = ", ".join(answer.pending) or "what lies in the checkpoint directory"
+            names = ", ".join(answer.pending) or "the contents of the checkpoint directory"
             leave_message("\n".join([f"podferry: not durable at the end: {names}", *reasons]))
         if self.handover is not None:
             await self.handover.write_note(DrainPhase.ENDED, pending=answer.pending, problems=problems)

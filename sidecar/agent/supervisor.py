@@ -1,9 +1,9 @@
 """Keeps the worker alive, as PID 1 of the sidecar or as the parent of an embedded agent.
 
-A crash of the worker must not restart the container: under `restartPolicy: OnFailure` a sidecar's exit
-fails the Job of a healthy trainer. The listening socket is the supervisor's, so the agent's address outlives
-the worker. One that dies while it drains is started again too, to go on draining. Exits 0 once told to end: a
-failed sidecar would be blamed for a failed pod.
+A crash of the worker must not restart the container: under `restartPolicy: OnFailure` a sidecar's exit fails
+the Job of a healthy trainer. The supervisor owns the listening socket, so the agent's address survives the
+worker. A worker that dies during the drain is restarted too, and continues to drain. After SIGTERM the
+supervisor exits with 0: a failed sidecar would be blamed for a failed pod.
 """
 
 from __future__ import annotations
@@ -17,32 +17,31 @@ import sys
 import time
 from collections.abc import Sequence
 
-USAGE = 2
-"""Exit code of wrong arguments: starting again cannot mend them."""
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.2, 10.0
-"""Seconds before the worker is started again; doubled each time, back to the shortest once it has lived."""
+USAGE_ERROR = 2
+"""Exit code for wrong arguments: a restart cannot help."""
+MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.2, 10.0
+"""Before a restart; doubled each time, reset after a worker that was healthy."""
 ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": str(1 << 20)}
-"""For the worker, unless the environment says otherwise. Left to itself, glibc keeps freed transfer buffers
-for later ones, in an arena for each thread: 253 MiB were seen to stay after a prefetch, 37 with this.
+"""The worker's environment, unless it is set already. By default, glibc keeps freed transfer buffers for
+reuse, in an arena for each thread: 253 MiB stayed after a prefetch, 37 with this.
 Source: mallopt(3), M_MMAP_THRESHOLD.
 """
-HEALTHY = 60.0
-"""Seconds that a worker must have lived to count as healthy."""
-ENDING = "--ending"
-"""Tells a worker that is started again while its pod ends to drain at once."""
+HEALTHY_SECONDS = 60.0
+"""A worker that lived this long was healthy."""
+ENDING_FLAG = "--ending"
+"""Makes a worker that is restarted during the pod's end drain at once."""
 MAX_DRAIN_RESTARTS = 5
 """Workers that may begin to drain: one that always dies must not keep a run from ending."""
 
 
 class Supervisor:
-    """One worker at a time, until told to end."""
+    """Runs one worker at a time, until a signal or the end of standard input."""
 
     def __init__(self, command: Sequence[str], listener: socket.socket, *, until_stdin_closes: bool) -> None:
         self._command = [*command, "--listen-fd", str(listener.fileno())]
         self._listener = listener
         self._ending = False
         self._drains = 0
-        self._worker: subprocess.Popen[bytes] | None = None
         self._wakeup_read, self._wakeup_write = os.pipe()
         os.set_blocking(self._wakeup_write, False)
         self._selector = selectors.DefaultSelector()
@@ -55,71 +54,67 @@ class Supervisor:
         signal.set_wakeup_fd(self._wakeup_write, warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
             signal.signal(number, lambda *_: None)
-        pause = SHORTEST_PAUSE
+        pause = MIN_PAUSE_SECONDS
         while True:
-            started = time.monotonic()
-            self._start()
-            code = self._live()
-            if code == USAGE or self._drained(code):
-                return USAGE if code == USAGE else 0
-            if time.monotonic() - started > HEALTHY or self._ending:
-                pause = SHORTEST_PAUSE
-            self._rest(code, pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
+            started_at = time.monotonic()
+            code = self._run_worker()
+            if code == USAGE_ERROR or self._finished(code):
+                return USAGE_ERROR if code == USAGE_ERROR else 0
+            if time.monotonic() - started_at > HEALTHY_SECONDS or self._ending:
+                pause = MIN_PAUSE_SECONDS
+            self._pause(code, pause)
+            pause = min(pause * 2, MAX_PAUSE_SECONDS)
 
-    def _drained(self, code: int) -> bool:
-        """Whether all is done that could be, after a worker has ended with a code."""
+    def _finished(self, code: int) -> bool:
+        """Whether nothing is left to do after a worker has exited with `code`."""
         self._drains += self._ending
         return self._ending and (code == 0 or self._drains >= MAX_DRAIN_RESTARTS)
 
-    def _start(self) -> None:
-        # A session of its own: a terminal's Ctrl-C reaches the worker through the supervisor alone.
-        # A pipe that nobody else holds: a worker whose supervisor is killed drains and ends.
-        self._worker = subprocess.Popen(
-            [*self._command, *([ENDING] if self._ending else [])],
+    def _run_worker(self) -> int:
+        """Run one worker; pass the end on to it. Its exit code."""
+        # In its own session, so that a terminal's Ctrl-C reaches the worker only through the supervisor.
+        # Only the supervisor holds the other end of the pipe: if it is killed, the worker drains and exits.
+        worker = subprocess.Popen(
+            [*self._command, *([ENDING_FLAG] if self._ending else [])],
             stdin=subprocess.PIPE,
             pass_fds=[self._listener.fileno()],
             env={**ALLOCATOR, **os.environ},
             start_new_session=True,
         )
-
-    def _live(self) -> int:
-        """Wait until the worker ends; pass the end on to it when it comes."""
-        assert self._worker is not None  # noqa: S101 - `_start` has just made it
-        while (code := self._worker.poll()) is None:
-            if self._told_to_end(None) and not self._ending:
+        while (code := worker.poll()) is None:
+            if self._end_requested(None) and not self._ending:
                 self._ending = True
-                self._worker.send_signal(signal.SIGTERM)
-        if self._worker.stdin is not None:
-            self._worker.stdin.close()
+                worker.send_signal(signal.SIGTERM)
+        if worker.stdin is not None:
+            worker.stdin.close()
         self._reap()
         return code
 
-    def _told_to_end(self, timeout: float | None) -> bool:
-        """Wait for a signal or the end of standard input; whether one of them says: end."""
-        told = False
+    def _end_requested(self, timeout: float | None) -> bool:
+        """Wait for a signal or the end of standard input; whether it ends the supervisor."""
+        requested = False
         for key, _ in self._selector.select(timeout):
             data = os.read(key.fd, 4096)
             if key.fd == self._wakeup_read:
-                told |= bool({signal.SIGTERM, signal.SIGINT} & set(data))
+                requested |= bool({signal.SIGTERM, signal.SIGINT} & set(data))
             elif not data:
                 self._selector.unregister(key.fd)
-                told = True
-        return told
+                requested = True
+        return requested
 
-    def _rest(self, code: int, pause: float) -> None:
-        """Pause before the next start; being told to end cuts it short."""
-        sys.stderr.write(f"podferry: the worker ended with {code}; starting it again in {pause:.1f} s\n")
+    def _pause(self, code: int, seconds: float) -> None:
+        """Pause before a restart; a request to end cuts it short."""
+        sys.stderr.write(f"podferry: the worker exited with {code}; restarting it in {seconds:.1f} s\n")
         if self._ending:
-            time.sleep(pause)
-        deadline = time.monotonic() + pause
+            time.sleep(seconds)
+        deadline = time.monotonic() + seconds
         while not self._ending and (left := deadline - time.monotonic()) > 0:
-            self._ending = self._told_to_end(left)
-        self._reap()  # what the worker has left behind has ended meanwhile
+            self._ending = self._end_requested(left)
+        self._reap()  # by now, the worker's own children have exited
 
     @staticmethod
     def _reap() -> None:
-        """Collect orphans that PID 1 inherits."""
+        """Collect orphans that PID 1 has inherited."""
         if os.getpid() != 1:
             return
         try:
@@ -130,6 +125,6 @@ class Supervisor:
 
 
 def supervise(arguments: Sequence[str], listener: socket.socket, *, until_stdin_closes: bool) -> int:
-    """Run `podferry agent --worker ARGUMENTS…` until told to end; the exit code."""
+    """Run `podferry agent --worker ARGUMENTS…` until a signal or the end of standard input; the exit code."""
     command = [sys.executable, "-m", "podferry.cli.main", "agent", "--worker", *arguments]
     return Supervisor(command, listener, until_stdin_closes=until_stdin_closes).run()

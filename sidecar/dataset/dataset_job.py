@@ -121,7 +121,7 @@ class DatasetJob:
             dataset = await open_selected(spec.parsed.uri, selection, self.access(), spec.unpack, on_entry)
         except BaseException:
             if overlap is not None:
-                await overlap.finish(timeout=0.0)
+                await overlap.finish(seconds=0.0)
             raise
         if overlap is not None:
             await overlap.finish()

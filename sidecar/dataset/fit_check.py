@@ -1,7 +1,8 @@
 """Checks whether all datasets fit together, before any byte is transferred. Pure.
 
-Volumes on one file system share its space, and all datasets in memory share the memory limit and the machine's
-memory. Datasets are fetched one after the other, so only the largest number of bytes in flight counts.
+Volumes on one file system share its space, and all datasets in memory share the memory limit and the
+machine's memory. Datasets are fetched one after the other, so only the largest number of bytes in flight
+counts.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ class SizedPlan(msgspec.Struct, frozen=True):
         plan: What is to be fetched.
         capacity: The free space in its place now.
         name: That of `dataset.NAME`; empty for the unnamed dataset.
-        size_limit: Bytes of a volume whose size only the kubelet enforces, by evicting the pod: an emptyDir on
-            disk. None if the file system itself has the volume's size.
+        size_limit: Bytes of a volume whose size only the kubelet enforces, by evicting the pod: an emptyDir
+            on disk. None if the file system itself has the volume's size.
     """
 
     plan: FetchPlan
@@ -96,7 +97,9 @@ def _volume_problems(group: Sequence[SizedPlan], in_pod: bool) -> Iterator[Probl
     needed = sum(_allocated(one.plan.files, one) - one.plan.partial for one in group)
     free = min(one.capacity.volume_bytes for one in group)
     if needed > free:
-        measured = f"{_files(group)} need {format_bytes(needed)} in whole pages; {format_bytes(free)} are free"
+        measured = (
+            f"{_files(group)} need {format_bytes(needed)} in whole pages; {format_bytes(free)} are free"
+        )
         whose = "its" if len(group) == 1 else "their"
         yield Problem(f"{_too_large(group)} than {whose} volume", measured, _more_space(group, in_pod))
 

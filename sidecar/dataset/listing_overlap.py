@@ -1,8 +1,8 @@
 """Downloads small files while a long listing is in progress, if whatever it lists will fit.
 
 The files are stored under numbers in a partial directory until the list is complete, compared with the
-reference and checked. Then they get their names, and the rest is planned. Nothing depends on them: a file that
-fails here is fetched as planned, and reports its error then.
+reference and checked. Then they get their names, and the rest is planned. Nothing depends on them: a file
+that fails here is fetched as planned, and reports its error then.
 """
 
 from __future__ import annotations
@@ -107,14 +107,14 @@ class ListingOverlap:
     def _is_slow(self) -> bool:
         return self._listed < FAST_LISTING_RATE * (time.monotonic() - self._started_at)
 
-    async def finish(self, timeout: float = FINISH_SECONDS) -> None:
-        """Start no more requests, and wait at most `timeout` seconds for the open ones."""
+    async def finish(self, seconds: float = FINISH_SECONDS) -> None:
+        """Start no more requests, and wait at most `seconds` for the open ones."""
         self._queue.close()
         self._listed, self._started_at = 0, time.monotonic()
         if self._task is None:
             return
         try:
-            await asyncio.wait({self._task}, timeout=timeout)
+            await asyncio.wait({self._task}, timeout=seconds)
         finally:  # a caller that is cancelled here leaves no task running
             self._task.cancel()
             await asyncio.wait({self._task})

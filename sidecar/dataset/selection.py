@@ -147,7 +147,7 @@ async def with_changes_since_frozen(error: FerryError, manifest: Manifest, confi
 
 
 def shard_manifest(manifest: Manifest, shard: Shard | None) -> Manifest:
-    """One pod's shard of a selection, with a digest of its own: each shard fills a staging directory differently.
+    """One pod's shard of a selection, with a digest of its own.
 
     Raises:
         Refused: There are fewer files than pods, and this pod's shard is empty.

@@ -1,7 +1,7 @@
-"""The outputs' part of an agent: a directory is uploaded at intervals and at the end, however training ends.
+"""Uploads the outputs directory at intervals and at the end, even if training fails.
 
-Unlike a checkpoint, outputs are no whole: each file stands for itself, and a newer version replaces the older
-one. What the trainer deletes stays at the destination.
+Unlike the files of a checkpoint, outputs are independent: a newer version of a file replaces the older one.
+Files that the trainer deletes stay at the destination.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import structlog
 from podferry.contract.api import Durability
 from podferry.contract.errors import FerryError, Problem, Refused
 from podferry.contract.output_record import FORMAT, OutputRecord, encode_record, record_name
-from podferry.contract.spec import PREFIX, OutputSpec
+from podferry.contract.spec import PREFIX
 from podferry.contract.status import OutputStatus
-from podferry.sidecar.config.agent_config import AgentConfig
+from podferry.sidecar.config.agent_config import AgentConfig, OutputConfig
 from podferry.sidecar.config.store_access import store_config
-from podferry.sidecar.outputs.scan import TICK_NS, naming
+from podferry.sidecar.outputs.scan import CLOCK_TICK_NS, sample_names
 from podferry.sidecar.outputs.sync import OutputSync, SyncRound
 from podferry.sidecar.state.agent_state import AgentState
 from podferry.storage.factory import open_store
@@ -30,185 +30,189 @@ from podferry.storage.store import Store
 
 log = structlog.get_logger(__name__)
 
-PAUSE = 0.5
-"""Seconds between two rounds at the end, while files still change or the store does not answer."""
-GENTLE = msgspec.structs.replace(LIMITS, concurrent_parts=1)
-"""Outputs go out beside checkpoints, which come first, and within the memory that the sum has for them."""
-TICK = 1.2 * TICK_NS / 1e9
-"""Seconds before the first of them. What was written before is certain then, and not sent once more."""
-LAST_WORDS = 2.0
-"""Seconds of the grace that are kept for the record, at most a tenth of it."""
-
-
-def _shown(names: Collection[str]) -> str:
-    return f"outputs ({len(names):,} file{'s' if len(names) != 1 else ''})" if names else "outputs"
+ROUND_PAUSE_SECONDS = 0.5
+"""Between two rounds at the end, while files still change or the store does not answer."""
+OUTPUT_LIMITS = msgspec.structs.replace(LIMITS, concurrent_parts=1)
+"""Uploads run in parallel with checkpoints, which come first, within the outputs' part of the memory sum."""
+TICK_SECONDS = 1.2 * CLOCK_TICK_NS / 1e9
+"""Before the first round of a flush, so that earlier writes are conclusive and not sent again."""
+RECORD_SECONDS = 2.0
+"""Reserved for the record at the end of the grace period, at most a tenth of it."""
 
 
 class OutputJob:
     """Uploads one directory.
 
+    1. `plan`, again while the store does not answer.
+    2. `run` while training runs, with `flush` on request.
+    3. `finish` when the pod ends.
+    4. `close`, in any case.
+
     Args:
-        spec: What is wished.
-        config: The agent's task.
-        state: Whose `status.outputs` is kept up to date.
-        writer: Names the agent at the destination.
+        outputs: What to upload, from where.
+        config: The agent's configuration.
+        state: Its `status.outputs` is kept current.
+        writer: Identifies the agent at the destination.
     """
 
-    def __init__(self, spec: OutputSpec, config: AgentConfig, state: AgentState, writer: str) -> None:
-        root, lineage = config.directories.outputs, config.spec.lineage
-        # The entry point resolves both wherever there are outputs.
-        assert root is not None and lineage is not None  # noqa: PT018, S101
-        self._spec, self._config, self._state = spec, config, state
-        self._root, self._lineage, self._writer = root, lineage, writer
+    def __init__(self, outputs: OutputConfig, config: AgentConfig, state: AgentState, writer: str) -> None:
+        self._spec, self._root, self._lineage = outputs
+        self._config, self._state, self._writer = config, state, writer
         self._store: Store | None = None
-        self._uploader = OutputSync(root, self._connect, config.tuning.checkpoint.attempts)
-        self._flushing: asyncio.Task[None] | None = None
+        self._sync = OutputSync(self._root, self._connect, config.tuning.checkpoint.attempts)
+        self._flush_task: asyncio.Task[None] | None = None
         self._exit_code: int | None = None
-        self.status = OutputStatus(uri=spec.uri, path=spec.path)
+        self.status = OutputStatus(uri=self._spec.uri, path=self._spec.path)
         state.status.outputs = self.status
 
     async def plan(self) -> None:
-        """Find out that the directory is there and that the destination takes writes.
+        """Check that the directory exists, and write a first record to the destination.
 
         Raises:
-            Refused and the store's errors: Why it will not work.
+            Refused and the store's errors: Why uploads would fail.
         """
         if not self._root.is_dir():
             what = f"the output directory {self._root} does not exist"
             raise Refused.of(what, remedy=f"Create it with `mkdir -p {self._root}`, or correct the path")
-        await self._record(None)
+        await self._write_record(None)
 
     async def run(self) -> None:
-        """Upload at every interval until cancelled; returns at once where there is none."""
+        """Upload at each interval until cancelled; return at once if there is no interval."""
         while self._spec.every is not None:
             await asyncio.sleep(self._spec.every)
             await self._round()
 
     @property
-    def left_behind(self) -> bool:
-        """Whether the directory holds what the destination does not have, or may."""
-        flush, last = self._flushing, self._uploader.last
+    def incomplete(self) -> bool:
+        """Whether the directory has, or may have, files that the destination does not have."""
+        flush, last = self._flush_task, self._sync.last
         given_up = flush is not None and (not flush.done() or flush.cancelled())
-        return given_up or bool(last.failed) or len(self._uploader.there()) < len(last.seen.files)
+        return given_up or bool(last.failed) or len(self._sync.uploaded()) < len(last.scan.files)
 
     async def flush(self, seconds: float, exit_code: int | None = None) -> Durability:
-        """Upload everything as it is now, and say after at most `seconds` whether it is there.
+        """Upload everything; the result after at most `seconds`.
 
-        The upload goes on after that: ask again. It is hopeless where it has ended and waiting does not help.
+        The upload continues after that: call again. The result is hopeless if the upload has ended and
+        waiting does not help.
 
         Args:
             seconds: How long to wait.
-            exit_code: What the trainer ended with, where it is known.
+            exit_code: Of the trainer, if known.
         """
         self._exit_code = self._exit_code if exit_code is None else exit_code
-        if self._flushing is None or self._flushing.done():
-            self._flushing = asyncio.create_task(self._flush())
-        await asyncio.wait([self._flushing], timeout=max(seconds, 0.0))
-        if not self._flushing.done():
-            return self._unended()
-        self._flushing.result()
-        failed = self._uploader.last.failed
+        task = self._flush_task
+        if task is None or task.done():
+            task = self._flush_task = asyncio.create_task(self._flush())
+        await asyncio.wait([task], timeout=max(seconds, 0.0))
+        if not task.done():
+            return self._unfinished()
+        task.result()
+        failed = self._sync.last.failed
         if not failed:
             return Durability(durable=True)
-        return Durability(False, (_shown(failed),), self._uploader.last.failures(), hopeless=True)
+        return Durability(False, (_label(failed),), self._sync.last.failures(), hopeless=True)
 
     async def finish(self, deadline: float, exit_code: int | None = None) -> Durability:
-        """The last upload, which ends at a deadline, and its record.
+        """The last upload, until a deadline, and its record.
 
         Args:
             deadline: On the monotonic clock, seconds.
             exit_code: As in `flush`.
         """
         left = max(deadline - time.monotonic(), 0.0)
-        last = deadline - min(LAST_WORDS, left / 10)
-        if self._flushing is not None:  # begun when the pod's end was told, while the trainer still wrote
-            await asyncio.wait([self._flushing], timeout=max(last - time.monotonic(), 0.0))
-        answer = await self.flush(last - time.monotonic(), exit_code)
-        if self._flushing is not None and not self._flushing.done():
-            await self._give_up()
+        upload_deadline = deadline - min(RECORD_SECONDS, left / 10)
+        if self._flush_task is not None:  # started when the pod began to end, while the trainer still wrote
+            await asyncio.wait([self._flush_task], timeout=max(upload_deadline - time.monotonic(), 0.0))
+        answer = await self.flush(upload_deadline - time.monotonic(), exit_code)
+        if self._flush_task is not None and not self._flush_task.done():
+            await self._cancel_flush()
             try:
                 async with asyncio.timeout(max(deadline - time.monotonic(), 0.0)):
-                    await self._last_record(answer.problems)
+                    await self._write_last_record(answer.problems)
             except TimeoutError:
-                log.warning("the record of the outputs is not written", reason="the grace is over")
+                log.warning("the record of the outputs was not written", reason="the grace period is over")
         return answer
 
     def summary(self) -> str:
-        """One line for people."""
-        often = "" if self._spec.every is None else f"every {self._spec.every} s and "
-        return f"outputs: from {self._spec.path} to {self._spec.uri}, {often}at the end"
+        """One line for the user."""
+        interval = "" if self._spec.every is None else f"every {self._spec.every} s and "
+        return f"outputs: from {self._spec.path} to {self._spec.uri}, {interval}at the end"
 
     async def close(self) -> None:
-        """Give back the connections; an upload that is under way is given up."""
-        await self._give_up()
+        """Release the connections; cancel a running upload."""
+        await self._cancel_flush()
         if self._store is not None:
             await self._store.close()
 
     def _connect(self) -> Store:
         if self._store is None:
             access = store_config(self._spec.access, self._config.output_secret)
-            self._store = open_store(self._spec.parsed, access, GENTLE)
+            self._store = open_store(self._spec.parsed, access, OUTPUT_LIMITS)
         return self._store
 
-    async def _give_up(self) -> None:
-        if self._flushing is not None:
-            self._flushing.cancel()
-            await asyncio.gather(self._flushing, return_exceptions=True)
+    async def _cancel_flush(self) -> None:
+        if self._flush_task is not None:
+            self._flush_task.cancel()
+            await asyncio.gather(self._flush_task, return_exceptions=True)
 
     async def _flush(self) -> None:
-        """Rounds until nothing is left that another one could mend, then the record."""
-        await asyncio.sleep(TICK)
+        """Run rounds until another one cannot help, then write the record."""
+        await asyncio.sleep(TICK_SECONDS)
         while True:
             last = await self._round()
-            if not last.unsettled:
+            if not last.retryable:
                 break
-            await asyncio.sleep(PAUSE)
-        await self._last_record(last.failures())
+            await asyncio.sleep(ROUND_PAUSE_SECONDS)
+        await self._write_last_record(last.failures())
 
     async def _round(self) -> SyncRound:
-        """One round, and the status brought up to date."""
-        last = await self._uploader.round()
-        there, problems = self._uploader.there(), [*last.failures(), *last.seen.problems]
-        self.status.files, self.status.bytes = len(there), sum(there.values())
+        """Run one round and update the status."""
+        last = await self._sync.round()
+        uploaded, problems = self._sync.uploaded(), [*last.failures(), *last.scan.problems]
+        self.status.files, self.status.bytes = len(uploaded), sum(uploaded.values())
         if not last.failed and not last.changed:
             self.status.uploaded_at = time.time()
         if last.sent:
-            log.info("outputs uploaded", sent=last.sent, files=len(there), bytes=self.status.bytes)
+            log.info("outputs uploaded", sent=last.sent, files=len(uploaded), bytes=self.status.bytes)
         if problems and problems != self.status.problems:
-            log.warning("outputs left behind", problems=[str(problem) for problem in problems])
+            log.warning("outputs not uploaded", problems=[str(problem) for problem in problems])
         self.status.problems = problems
         self._state.notify()
         return last
 
-    def _unended(self) -> Durability:
-        """What is not there while the last upload is under way."""
-        last, there = self._uploader.last, self._uploader.there()
-        left = [name for name in last.seen.files if name not in there]
+    def _unfinished(self) -> Durability:
+        """The result while the last upload is running."""
+        last, uploaded = self._sync.last, self._sync.uploaded()
+        left = [name for name in last.scan.files if name not in uploaded]
         remedy = f"Raise {PREFIX}grace" if self._config.in_pod else "Raise --durable-timeout"
-        named = f"{len(left)} of {len(last.seen.files)} files: {naming(left)}" if left else ""
-        problem = Problem("the last upload of the outputs has not ended", named, remedy)
-        return Durability(False, (_shown(left),), (problem, *last.failures()))
+        measured = f"{len(left)} of {len(last.scan.files)} files: {sample_names(left)}" if left else ""
+        problem = Problem("the last upload of the outputs has not ended", measured, remedy)
+        return Durability(False, (_label(left),), (problem, *last.failures()))
 
-    async def _last_record(self, problems: tuple[Problem, ...]) -> None:
-        """What was uploaded counts without its record."""
+    async def _write_last_record(self, problems: tuple[Problem, ...]) -> None:
+        """A failure is only logged: the uploaded files count without their record."""
         try:
-            await self._record(datetime.now(UTC), problems)
+            await self._write_record(datetime.now(UTC), problems)
         except FerryError as error:
-            log.warning("the record of the outputs is not written", reason=str(error))
+            log.warning("the record of the outputs was not written", reason=str(error))
 
-    async def _record(self, ended: datetime | None, problems: tuple[Problem, ...] = ()) -> None:
+    async def _write_record(self, ended_at: datetime | None, problems: tuple[Problem, ...] = ()) -> None:
         spec = self._config.spec
-        there = self._uploader.there()
+        uploaded = self._sync.uploaded()
         record = OutputRecord(
             format=FORMAT,
             lineage=self._lineage,
             writer=self._writer,
             run=self._config.run_id,
             rank=spec.rank,
-            files=len(there),
-            bytes=sum(there.values()),
-            ended_at=ended,
+            files=len(uploaded),
+            bytes=sum(uploaded.values()),
+            ended_at=ended_at,
             exit_code=self._exit_code,
-            problems=(*problems, *self._uploader.last.seen.problems),
+            problems=(*problems, *self._sync.last.scan.problems),
         )
         await self._connect().write(record_name(spec.world, spec.rank), encode_record(record))
+
+
+def _label(names: Collection[str]) -> str:
+    return f"outputs ({len(names):,} file{'s' if len(names) != 1 else ''})" if names else "outputs"

@@ -214,7 +214,7 @@ def test_the_trainer_never_notices_that_the_worker_was_killed(stories: Told[Ende
     outcome = story.outcome
     assert story.stage == KILLS[name].stage
     assert_unharmed(outcome)
-    assert "the worker ended with -9" in outcome[SIDECAR].log
+    assert "the worker exited with -9" in outcome[SIDECAR].log
     data, found, *_ = map(json.loads, outcome[TRAINER].log.splitlines())
     assert data == {"data": SEEN}
     restored = ["step-1.bin"] if name == "restoring" else []

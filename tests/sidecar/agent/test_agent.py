@@ -74,7 +74,7 @@ def running() -> Running:
     @asynccontextmanager
     async def run(config: AgentConfig) -> AsyncIterator[Agent]:
         agent = Agent(config)
-        work = asyncio.create_task(agent.work())
+        work = asyncio.create_task(agent.run())
         try:
             yield agent
         finally:
@@ -355,7 +355,7 @@ async def test_an_agent_that_fails_again_and_again_refuses_rather_than_hangs(
     for _ in range(MAX_RESTARTS - 1):
         agent = Agent(config())
         with pytest.raises(ZeroDivisionError):
-            await agent.work()
+            await agent.run()
         await agent.close()
     async with running(config()) as agent:
         assert await settled(agent) is AgentPhase.REFUSED

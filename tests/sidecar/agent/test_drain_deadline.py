@@ -49,7 +49,7 @@ async def test_an_end_that_is_long_over_does_not_shorten_the_next(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("problems", "reason"),
-    [((Problem("the store is down", "503"),), "the store is down"), ((), "the time was used up")],
+    [((Problem("the store is down", "503"),), "the store is down"), ((), "the grace period was used up")],
 )
 async def test_what_is_left_is_named_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problems: tuple[Problem, ...], reason: str

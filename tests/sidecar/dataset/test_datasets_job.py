@@ -1,4 +1,4 @@
-"""Several datasets of one agent: planned together, brought in turn."""
+"""Several datasets of one agent: planned together, fetched in turn."""
 
 import asyncio
 import itertools
@@ -11,8 +11,8 @@ from podferry.contract.status import Status
 from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.config.directories import Directories
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.dataset import dataset_job as module
-from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
+from podferry.sidecar.dataset import dataset_job
+from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement, PlannedDataset
 from podferry.sidecar.dataset.datasets_job import DatasetsJob
 from podferry.sidecar.staging.volume_capacity import Capacity
 from podferry.sidecar.state.agent_state import AgentState
@@ -36,7 +36,7 @@ def contents():
 
 @pytest.fixture
 def rig(contents, tmp_path):
-    """All three on stages below one directory."""
+    """All three in staging directories of one parent."""
     stages = {name: tmp_path / f"stage-{name}" for name in NAMES}
     for stage in stages.values():
         stage.mkdir()
@@ -53,11 +53,10 @@ def rig(contents, tmp_path):
     return make
 
 
-async def test_each_has_its_stage_and_its_claim(rig, tmp_path):
-    work, state = rig()
-    await work.plan()
-    await work.fetch()
-    await work.close()
+async def test_each_has_its_own_staging_directory(rig, tmp_path):
+    job, state = rig()
+    await (await job.plan()).fetch()
+    await job.close()
     held = {name: sorted(path.name for path in (tmp_path / f"stage-{name}").iterdir()) for name in NAMES}
     assert held == {"": ["-0"], "train": ["train-0", "train-1"], "test": ["test-0", "test-1", "test-2"]}
     assert [(one.name, one.files_done) for one in state.status.datasets] == [
@@ -65,7 +64,7 @@ async def test_each_has_its_stage_and_its_claim(rig, tmp_path):
         ("train", 2),
         ("test", 3),
     ]
-    assert [line.partition(":")[0] for line in work.summary().splitlines()] == [
+    assert [line.partition(":")[0] for line in job.summary().splitlines()] == [
         "dataset",
         "dataset train",
         "dataset test",
@@ -76,14 +75,14 @@ async def test_each_has_its_stage_and_its_claim(rig, tmp_path):
     await again.close()
 
 
-async def test_together_they_do_not_fit_where_each_alone_would(rig, contents, monkeypatch, tmp_path):
-    """Each asks for no more than 12 KiB; the volume that they share has 16."""
+async def test_datasets_that_fit_alone_may_not_fit_together(rig, contents, monkeypatch, tmp_path):
+    """Each takes at most 12 KiB; the volume that they share has 16."""
     shared = Capacity(volume_bytes=16 << 10, device=1)
-    monkeypatch.setattr(module, "measure", lambda directory: shared)
-    work, _ = rig(in_pod=True)
+    monkeypatch.setattr(dataset_job, "measure", lambda directory: shared)
+    job, _ = rig(in_pod=True)
     with pytest.raises(Refused) as caught:
-        await work.plan()
-    await work.close()
+        await job.plan()
+    await job.close()
     text = str(caught.value)
     assert "24.0 KiB" in text
     assert "podferry.io/dataset-size.train" in text
@@ -91,55 +90,54 @@ async def test_together_they_do_not_fit_where_each_alone_would(rig, contents, mo
     assert [list((tmp_path / f"stage-{name}").iterdir()) for name in NAMES] == [[], [], []]
 
 
-async def test_all_problems_are_told_at_once_the_permanent_ones_decide(rig, contents):
+async def test_all_problems_are_reported_at_once_and_a_permanent_one_decides(rig, contents):
     contents[0]["train"].objects.clear()
     contents[0]["test"].faults.append(Fault("entries", error=Unavailable.of("the store does not answer")))
-    work, _ = rig()
+    job, _ = rig()
     with pytest.raises(PermanentError) as caught:
-        await work.plan()
+        await job.plan()
     assert len(caught.value.problems) == 2
-    await work.close()
+    await job.close()
 
 
-async def test_a_plan_that_is_repeated_lists_only_what_is_missing(rig, contents):
+async def test_a_repeated_plan_lists_only_what_is_missing(rig, contents):
     contents[0]["test"].faults.append(Fault("entries", error=Unavailable.of("the store does not answer")))
-    work, state = rig()
+    job, state = rig()
     with pytest.raises(TemporaryError):
-        await work.plan()
-    await work.plan()
+        await job.plan()
+    planned = await job.plan()
     assert contents[0][""].calls == [("entries", "")]
-    await work.fetch()
+    await planned.fetch()
     assert [one.files_done for one in state.status.datasets] == [1, 2, 3]
-    await work.close()
+    await job.close()
 
 
-async def test_one_is_fetched_after_the_other(rig, contents, monkeypatch):
-    """The bytes in flight of each are those of the whole memory sum."""
+async def test_datasets_are_fetched_one_after_the_other(rig, contents, monkeypatch):
+    """Each may have as many bytes in flight as the memory sum allows for all."""
     running, most = 0, 0
-    fetch = module.DatasetJob.fetch
+    fetch = PlannedDataset.fetch
 
-    async def counted(work):
+    async def counted(planned):
         nonlocal running, most
         running += 1
         most = max(most, running)
         await asyncio.sleep(0)
-        await fetch(work)
+        await fetch(planned)
         running -= 1
 
-    monkeypatch.setattr(module.DatasetJob, "fetch", counted)
-    work, _ = rig()
-    await work.plan()
-    await work.fetch()
+    monkeypatch.setattr(PlannedDataset, "fetch", counted)
+    job, _ = rig()
+    await (await job.plan()).fetch()
     assert most == 1
-    await work.close()
+    await job.close()
 
 
 @pytest.mark.parametrize(("in_pod", "limit"), [(True, 1 << 20), (False, None)])
-async def test_the_kubelet_watches_a_volume_on_disk_in_a_pod_alone(contents, tmp_path, in_pod, limit):
+async def test_only_the_kubelet_limits_a_volume_on_disk_and_only_in_a_pod(contents, tmp_path, in_pod, limit):
     stage = tmp_path / "stage"
     stage.mkdir()
-    place = DatasetPlacement(stage, tmp_path / "claim", in_pod=in_pod)
+    placement = DatasetPlacement(stage, tmp_path / "claim", in_pod=in_pod)
     spec = DatasetSpec(f"memory://{contents[1]['']}/d", str(stage), size=1 << 20, medium=Medium.DISK)
-    work = DatasetJob(spec, place, PrefetchSettings())
-    assert (await work.plan()).limit == limit
-    await work.close()
+    job = DatasetJob(spec, placement, PrefetchSettings())
+    assert (await job.plan()).sized.size_limit == limit
+    await job.close()

@@ -1,4 +1,4 @@
-"""Small files that come while a long listing goes on."""
+"""Small files that are downloaded during a long listing."""
 
 import asyncio
 import errno
@@ -99,8 +99,8 @@ async def place(monkeypatch):
     store = made.store(runner.addresses[0][1])
     monkeypatch.setattr(listing, "open_store", lambda uri, config: store(uri))
     monkeypatch.setattr(module, "ENTRIES_PER_PAGE", 2)
-    monkeypatch.setattr(module, "FIRST", 3)
-    monkeypatch.setattr(module, "QUICK", float("inf"))
+    monkeypatch.setattr(module, "MIN_ENTRIES", 3)
+    monkeypatch.setattr(module, "FAST_LISTING_RATE", float("inf"))
     yield made
     made.answering.set()
     await runner.cleanup()
@@ -108,8 +108,8 @@ async def place(monkeypatch):
 
 
 @pytest.fixture
-async def work(place, tmp_path):
-    """Datasets' work on one stage, as restarts are; the one before ends."""
+async def job(place, tmp_path):
+    """Datasets' job on one stage, as restarts are; the one before ends."""
     (tmp_path / "stage").mkdir()
     made = []
 
@@ -132,27 +132,27 @@ def held(root):
     return {name: path.read_bytes() for name, path in found.items()}
 
 
-async def finished(work, tmp_path):
-    await work.fetch(lines=False)
+async def finished(planned, tmp_path):
+    await planned.fetch(log_progress=False)
     assert held(tmp_path / "stage") == FILES
-    status = work.status
+    status = planned.job.status
     assert (status.files_done, status.bytes_done) == (len(FILES), sum(map(len, FILES.values())))
     assert status.files_kept == 0
 
 
-async def test_small_files_come_before_all_is_listed(place, work, tmp_path):
+async def test_small_files_come_before_all_is_listed(place, job, tmp_path):
     place.pauses["e/last"] = [lambda: place.until(*SMALL)]
-    one = await work()
-    await one.plan()
+    one = await job()
+    planned = await one.plan()
     assert sorted(place.asked) == sorted(SMALL), "each once, neither the empty one nor the large one"
     assert held(tmp_path / "stage") == SMALL
-    await finished(one, tmp_path)
+    await finished(planned, tmp_path)
     assert not set(place.asked[len(SMALL) :]) & set(SMALL)
     assert one.status.transfer.files == len(FILES)
     assert not (tmp_path / "stage" / PARTIAL_DIR).exists()
 
 
-async def test_nothing_has_its_name_before_all_is_listed(place, work, tmp_path):
+async def test_nothing_has_its_name_before_all_is_listed(place, job, tmp_path):
     seen = []
 
     async def look():
@@ -160,7 +160,7 @@ async def test_nothing_has_its_name_before_all_is_listed(place, work, tmp_path):
         seen.extend(held(tmp_path / "stage"))
 
     place.pauses["e/last"] = [look]
-    await (await work()).plan()
+    await (await job()).plan()
     assert seen
     assert all(name.startswith(f"{PARTIAL_DIR}/{OVERLAP_DIR}") for name in seen)
 
@@ -170,44 +170,44 @@ async def test_nothing_has_its_name_before_all_is_listed(place, work, tmp_path):
     [{"size": None}, {"shard": Shard(0, 2)}, {"unpack": Unpack.ALWAYS}, {"alone": False}],
     ids=["size unknown", "a part", "archives", "others share the room"],
 )
-async def test_where_the_sum_is_open_no_byte_moves_before_it_is_known(place, work, tmp_path, wishes):
-    await (await work(**wishes)).plan()
+async def test_where_the_sum_is_open_no_byte_moves_before_it_is_known(place, job, tmp_path, wishes):
+    await (await job(**wishes)).plan()
     assert place.asked == []
     assert held(tmp_path / "stage") == {}
 
 
-async def test_a_short_listing_is_not_worth_it(place, work, monkeypatch):
-    monkeypatch.setattr(module, "FIRST", len(FILES))
-    await (await work()).plan()
+async def test_a_short_listing_is_not_worth_it(place, job, monkeypatch):
+    monkeypatch.setattr(module, "MIN_ENTRIES", len(FILES))
+    await (await job()).plan()
     assert place.asked == []
 
 
-async def test_a_listing_that_keeps_this_process_busy_goes_first(place, work, monkeypatch):
-    monkeypatch.setattr(module, "QUICK", 0)
-    await (await work()).plan()
+async def test_a_listing_that_keeps_this_process_busy_goes_first(place, job, monkeypatch):
+    monkeypatch.setattr(module, "FAST_LISTING_RATE", 0)
+    await (await job()).plan()
     assert place.asked == []
 
 
 @pytest.mark.parametrize("lacking", ["volume_bytes", "memory_bytes", "node_bytes"])
-async def test_what_may_not_fit_waits_for_the_sum(place, work, monkeypatch, lacking):
+async def test_what_may_not_fit_waits_for_the_sum(place, job, monkeypatch, lacking):
     plenty = Capacity(1 << 40, memory_bytes=1 << 40, node_bytes=1 << 40)
     small = msgspec.structs.replace(plenty, **{lacking: SIZE - 1})
     monkeypatch.setattr(dataset_module, "measure", lambda root: small)
-    await (await work()).plan()
+    await (await job()).plan()
     assert place.asked == []
 
 
-async def test_a_frozen_and_sized_reference_tells_the_room(place, work, tmp_path):
+async def test_a_frozen_and_sized_reference_tells_the_room(place, job, tmp_path):
     place.pauses["e/last"] = [lambda: place.until(*SMALL)]
     frozen = reference_to(await list_dataset(MemoryStore(place.uri)))
-    one = await work(reference=str(frozen), size=None)
-    await one.plan()
-    await finished(one, tmp_path)
+    one = await job(reference=str(frozen), size=None)
+    planned = await one.plan()
+    await finished(planned, tmp_path)
 
 
-async def test_where_the_digest_is_another_nothing_stays(place, work, tmp_path):
+async def test_where_the_digest_is_another_nothing_stays(place, job, tmp_path):
     place.pauses["e/last"] = [lambda: place.until(*SMALL)]
-    one = await work(reference=str(Reference(place.uri, "0" * 64, 100, 3)))
+    one = await job(reference=str(Reference(place.uri, "0" * 64, 100, 3)))
     with pytest.raises(Changed, match="no longer the one that was frozen"):
         await one.plan()
     assert place.asked
@@ -216,10 +216,10 @@ async def test_where_the_digest_is_another_nothing_stays(place, work, tmp_path):
     assert list((tmp_path / "stage").iterdir()) == []
 
 
-async def test_where_it_does_not_fit_after_all_nothing_stays(place, work, tmp_path):
-    """As where the listing holds more than its size says: whoever refuses it abandons the work."""
+async def test_where_it_does_not_fit_after_all_nothing_stays(place, job, tmp_path):
+    """As where the listing holds more than its size says: whoever refuses it abandons the job."""
     place.pauses["e/last"] = [lambda: place.until(*SMALL)]
-    one = await work()
+    one = await job()
     await one.plan()
     one.abandon()
     assert list((tmp_path / "stage").iterdir()) == []
@@ -228,50 +228,49 @@ async def test_where_it_does_not_fit_after_all_nothing_stays(place, work, tmp_pa
 @pytest.mark.parametrize("page", [4096, 65536])
 async def test_no_more_comes_than_there_is_room_for(page):
     """As files are charged: in the pages of this kernel, and with its own memory."""
-    queue = module._Queue(
+    queue = module.EntryQueue(
         module.OverlapBudget(module.Selection(), 3 * (page + KERNEL_BYTES_PER_FILE), page), RANGE
     )
     for name, data in SMALL.items():
-        queue.append(Entry(name, len(data)))
+        queue.add(Entry(name, len(data)))
     assert [entry.name for _, entry in await queue.take()] == ["d/00", "d/01", "d/02"]
     assert await queue.take() == []
 
 
-async def test_only_what_is_selected_comes(place, work):
+async def test_only_what_is_selected_comes(place, job):
     place.pauses["e/last"] = [lambda: place.until("d/11")]
-    one = await work(include=("d/1?", "e/*"), exclude=("d/12",))
+    one = await job(include=("d/1?", "e/*"), exclude=("d/12",))
     await one.plan()
     assert set(place.asked) <= {f"d/1{digit}" for digit in range(10)} - {"d/12"}
 
 
-async def test_what_is_there_already_is_left_to_the_claim(place, work, tmp_path):
-    first = await work()
-    await first.plan()
-    await first.fetch(lines=False)
+async def test_what_is_there_already_is_left_to_the_claim(place, job, tmp_path):
+    first = await job()
+    await (await first.plan()).fetch(log_progress=False)
     (tmp_path / "stage" / "d" / "05").unlink()
     place.asked.clear()
-    second = await work()
-    await second.plan()
+    second = await job()
+    planned = await second.plan()
     assert place.asked == []
-    await second.fetch(lines=False)
+    await planned.fetch(log_progress=False)
     assert held(tmp_path / "stage") == FILES
     assert second.status.files_kept == len(FILES) - 1
 
 
-async def test_what_a_killed_start_had_fetched_ahead_is_not_taken(place, work, tmp_path):
+async def test_what_a_killed_start_had_fetched_ahead_is_not_taken(place, job, tmp_path):
     """It lies under numbers: whose they were, nobody remembers."""
     left = tmp_path / "stage" / PARTIAL_DIR / f"{OVERLAP_DIR}1"
     left.mkdir(parents=True)
     (left / "0").write_bytes(b"of another listing")
-    one = await work()
-    await one.plan()
-    await finished(one, tmp_path)
+    one = await job()
+    planned = await one.plan()
+    await finished(planned, tmp_path)
 
 
-async def test_another_agents_stage_is_not_touched(place, work, tmp_path):
+async def test_another_agents_stage_is_not_touched(place, job, tmp_path):
     other = StagingDir(tmp_path / "stage", tmp_path / "claim")
     assert other.ahead() is not None
-    one = await work()
+    one = await job()
     with pytest.raises(Refused, match="another podferry is using the stage"):
         await one.plan()
     one.abandon()
@@ -280,7 +279,7 @@ async def test_another_agents_stage_is_not_touched(place, work, tmp_path):
     other.close()
 
 
-async def test_an_object_that_is_listed_anew_with_another_content_is_fetched_anew(place, work, tmp_path):
+async def test_an_object_that_is_listed_anew_with_another_content_is_fetched_anew(place, job, tmp_path):
     """As where a listing is begun again by directories, and something was written between the two."""
     place.changed["d/04"] = [Entry("d/00", len(FILES["d/00"]), "an older tag")]
     place.pauses["e/last"] = [lambda: place.until(*SMALL)]
@@ -292,16 +291,16 @@ async def test_an_object_that_is_listed_anew_with_another_content_is_fetched_ane
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(listing, "list_entries", newest)
-        one = await work()
-        await one.plan()
-    await finished(one, tmp_path)
+        one = await job()
+        planned = await one.plan()
+    await finished(planned, tmp_path)
 
 
-async def test_names_that_are_no_files_are_refused_and_nothing_leaves_the_stage(place, work, tmp_path):
+async def test_names_that_are_no_files_are_refused_and_nothing_leaves_the_stage(place, job, tmp_path):
     place.changed["d/05"] = [Entry("../outside", 4, "tag")]
     place.content.objects["set/../outside"] = b"gone"
     place.pauses["e/last"] = [lambda: place.until("d/19")]
-    one = await work()
+    one = await job()
     with pytest.raises(Corrupt, match="outside"):
         await one.plan()
     one.abandon()
@@ -309,16 +308,16 @@ async def test_names_that_are_no_files_are_refused_and_nothing_leaves_the_stage(
     assert not (tmp_path / "outside").exists()
 
 
-async def test_a_server_that_gives_no_plain_answer_is_left_to_the_plan(place, work, tmp_path):
+async def test_a_server_that_gives_no_plain_answer_is_left_to_the_plan(place, job, tmp_path):
     place.status = 500
     place.pauses["e/last"] = [lambda: place.until("d/00")]
-    one = await work()
-    await one.plan()
+    one = await job()
+    planned = await one.plan()
     assert held(tmp_path / "stage") == {}
-    await finished(one, tmp_path)
+    await finished(planned, tmp_path)
 
 
-async def test_a_full_volume_is_left_to_the_plan(place, work, tmp_path, monkeypatch):
+async def test_a_full_volume_is_left_to_the_plan(place, job, tmp_path, monkeypatch):
     put, full = StagingDir.put, []
 
     def fails(stage, number, data, entry):
@@ -329,34 +328,34 @@ async def test_a_full_volume_is_left_to_the_plan(place, work, tmp_path, monkeypa
 
     monkeypatch.setattr(StagingDir, "put", fails)
     place.pauses["e/last"] = [lambda: place.until("d/00")]
-    one = await work()
-    await one.plan()
+    one = await job()
+    planned = await one.plan()
     assert full
-    await finished(one, tmp_path)
+    await finished(planned, tmp_path)
 
 
-async def test_a_listing_that_fails_is_tried_again_and_nothing_comes_twice(place, work, tmp_path):
+async def test_a_listing_that_fails_is_tried_again_and_nothing_comes_twice(place, job, tmp_path):
     async def fail():
         await place.until(*SMALL)
         place.pauses.clear()
         raise Unavailable.of("the server does not answer")
 
     place.pauses["e/last"] = [fail]
-    one = await work()
+    one = await job()
     with pytest.raises(Unavailable):
         await one.plan()
-    await one.plan()
+    planned = await one.plan()
     assert sorted(place.asked) == sorted(SMALL)
-    await finished(one, tmp_path)
+    await finished(planned, tmp_path)
 
 
 class Death(BaseException):
     """Ends a process at once."""
 
 
-async def test_a_kill_while_names_are_given_leaves_nothing_that_counts(place, work, tmp_path, monkeypatch):
+async def test_a_kill_while_names_are_given_leaves_nothing_that_counts(place, job, tmp_path, monkeypatch):
     place.pauses["e/last"] = [lambda: place.until(*SMALL)]
-    one, move_in = await work(), StagingDir.move_in
+    one, move_in = await job(), StagingDir.move_in
 
     def die_at_the_third(stage, path, name):
         if name == "d/02":
@@ -367,29 +366,29 @@ async def test_a_kill_while_names_are_given_leaves_nothing_that_counts(place, wo
         patch.setattr(StagingDir, "move_in", die_at_the_third)
         with pytest.raises(Death):
             await one.plan()
-    one._stage.close()
-    second = await work()
-    one._came_ahead = frozenset()  # it is dead: it removes nothing
-    await second.plan()
+    one.staging.close()
+    second = await job()
+    one._overlap = None  # it is dead: it removes nothing
+    planned = await second.plan()
     assert sorted(held(tmp_path / "stage")) == ["d/00", "d/01"]
-    await second.fetch(lines=False)
+    await planned.fetch(log_progress=False)
     assert held(tmp_path / "stage") == FILES
 
 
-async def test_what_was_cut_off_takes_no_room(place, work, tmp_path, monkeypatch):
+async def test_what_was_cut_off_takes_no_room(place, job, tmp_path, monkeypatch):
     """What has not come when the listing ends, nor what the plan does not want."""
-    monkeypatch.setattr(module, "LAST", 0.0)
+    monkeypatch.setattr(module, "FINISH_SECONDS", 0.0)
     place.answering.clear()
     place.pauses["e/last"] = [lambda: place.until("d/00")]
-    one = await work()
-    await one.plan()
+    one = await job()
+    planned = await one.plan()
     assert held(tmp_path / "stage") == {}
     assert one.status.transfer.handed_over == 0, "to nobody"
     place.answering.set()
-    await finished(one, tmp_path)
+    await finished(planned, tmp_path)
 
 
-async def test_who_is_cancelled_while_it_lists_leaves_nothing(place, work, tmp_path):
+async def test_who_is_cancelled_while_it_lists_leaves_nothing(place, job, tmp_path):
     came = asyncio.Event()
 
     async def stall():
@@ -398,7 +397,7 @@ async def test_who_is_cancelled_while_it_lists_leaves_nothing(place, work, tmp_p
         await asyncio.Event().wait()
 
     place.pauses["e/last"] = [stall]
-    one = await work()
+    one = await job()
     planning = asyncio.create_task(one.plan())
     await came.wait()
     planning.cancel()
@@ -409,40 +408,40 @@ async def test_who_is_cancelled_while_it_lists_leaves_nothing(place, work, tmp_p
 
 
 async def test_who_is_cancelled_at_the_end_of_the_listing_leaves_nothing_at_work(
-    place, work, tmp_path, monkeypatch
+    place, job, tmp_path, monkeypatch
 ):
     place.answering.clear()
     place.pauses["e/last"] = [lambda: place.until("d/00")]
-    end, ending = module.ListingOverlap.end, asyncio.Event()
+    finish, finishing = module.ListingOverlap.finish, asyncio.Event()
 
-    async def noticed(self, patience=module.LAST):
-        ending.set()
-        await end(self, patience)
+    async def noticed(self, seconds=module.FINISH_SECONDS):
+        finishing.set()
+        await finish(self, seconds)
 
-    monkeypatch.setattr(module.ListingOverlap, "end", noticed)
-    one, before = await work(), asyncio.all_tasks()
+    monkeypatch.setattr(module.ListingOverlap, "finish", noticed)
+    one, before = await job(), asyncio.all_tasks()
     planning = asyncio.create_task(one.plan())
-    await ending.wait()
+    await finishing.wait()
     planning.cancel()
     with pytest.raises(asyncio.CancelledError):
         await planning
-    assert not [task for task in asyncio.all_tasks() - before if "Ahead" in repr(task)]
+    assert not [task for task in asyncio.all_tasks() - before if "ListingOverlap" in repr(task)]
     await one.close()
     assert list((tmp_path / "stage").iterdir()) == []
 
 
-async def test_a_file_that_cannot_have_its_name_is_left_to_the_plan(place, work, tmp_path):
+async def test_a_file_that_cannot_have_its_name_is_left_to_the_plan(place, job, tmp_path):
     """It tells why; here somebody's empty directory stands there."""
     (tmp_path / "stage" / "d" / "05").mkdir(parents=True)
     place.pauses["e/last"] = [lambda: place.until(*SMALL)]
-    one = await work()
-    await one.plan()
+    one = await job()
+    planned = await one.plan()
     with pytest.raises(Refused, match="d/05 cannot be written to the stage"):
-        await one.fetch(lines=False)
+        await planned.fetch(log_progress=False)
 
 
 @pytest.mark.parametrize("fails", [False, True], ids=["the listing ends", "the listing fails"])
-async def test_whatever_goes_wrong_ahead_is_left_to_the_plan(place, work, tmp_path, monkeypatch, fails):
+async def test_whatever_goes_wrong_ahead_is_left_to_the_plan(place, job, tmp_path, monkeypatch, fails):
     seen = asyncio.Event()
 
     async def prepare(self, entries):
@@ -455,35 +454,35 @@ async def test_whatever_goes_wrong_ahead_is_left_to_the_plan(place, work, tmp_pa
             raise Unavailable.of("the server does not answer")
 
     place.pauses["e/last"] = [pause]
-    one = await work()
+    one = await job()
     with monkeypatch.context() as patch:
         patch.setattr(Plainly, "prepare", prepare)
         if fails:
             with pytest.raises(Unavailable):
                 await one.plan()
             return
-        await one.plan()
-    await finished(one, tmp_path)
+        planned = await one.plan()
+    await finished(planned, tmp_path)
 
 
-async def test_what_came_for_a_fetch_that_never_began_goes(place, work, tmp_path):
+async def test_what_came_for_a_fetch_that_never_began_goes(place, job, tmp_path):
     """As where the checkpoints beside it are refused."""
     place.pauses["e/last"] = [lambda: place.until(*SMALL)]
-    one = await work()
+    one = await job()
     await one.plan()
     await one.close()
     assert held(tmp_path / "stage") == {}
 
 
-async def test_before_the_plan_the_status_claims_nothing(place, work, tmp_path):
+async def test_before_the_plan_the_status_claims_nothing(place, job, tmp_path):
     told = []
 
     async def look():
         await place.until(*SMALL)
-        one.report.refresh()
+        one.progress.refresh()
         told.append((one.status.files_done, one.status.bytes_done))
 
     place.pauses["e/last"] = [look]
-    one = await work()
+    one = await job()
     await one.plan()
     assert told == [(0, 0)]

@@ -50,16 +50,17 @@ class Site:
         self.root, self.claims = folder / "stage", folder / "claims"
         self.root.mkdir()
 
-    async def bring(self, reference=None, **wishes):
-        """Plan, judge and fetch as an agent does; the status."""
-        spec = DatasetSpec(str(reference or self.uri), str(self.root), **wishes)
-        work = DatasetJob(spec, DatasetPlacement(self.root, self.claims), PrefetchSettings())
+    async def fetch(self, reference=None, **settings):
+        """Plan, check and fetch like an agent; the status."""
+        spec = DatasetSpec(str(reference or self.uri), str(self.root), **settings)
+        job = DatasetJob(spec, DatasetPlacement(self.root, self.claims), PrefetchSettings())
         try:
-            check_fit([await work.plan()], in_pod=False)
-            await work.fetch(lines=False)
-            return work.status
+            planned = await job.plan()
+            check_fit([planned.sized], in_pod=False)
+            await planned.fetch(log_progress=False)
+            return job.status
         finally:
-            await work.close()
+            await job.close()
 
     async def pack(self, tree):
         """Put a pack of these files in the dataset's place."""
@@ -87,13 +88,13 @@ def site(tmp_path):
 async def test_archives_and_files_arrive_together(site):
     archive = tar_gz(TREE)
     site.content.objects = {"d/a/x.tar.gz": archive, "d/a/plain": b"1"}
-    status = await site.bring(unpack=Unpack.ALWAYS)
+    status = await site.fetch(unpack=Unpack.ALWAYS)
     assert site.held() == {"a/plain": b"1", **{f"a/{name}": data for name, data in TREE.items()}}
     assert (status.files, status.files_done) == (2, 2)
     assert status.bytes == status.bytes_done == len(archive) + 1
     assert [path.name for path in site.root.iterdir()] == ["a"]
     site.content.calls.clear()
-    status = await site.bring(unpack=Unpack.ALWAYS)
+    status = await site.fetch(unpack=Unpack.ALWAYS)
     assert (status.files_kept, status.bytes_done) == (2, len(archive) + 1)
     assert {call for call, _ in site.content.calls} == {"entries"}
 
@@ -101,43 +102,43 @@ async def test_archives_and_files_arrive_together(site):
 async def test_another_mode_makes_another_stage_of_the_same_dataset(site):
     site.content.objects = {"d/x.tar.gz": tar_gz(TREE), "d/plain": b"1"}
     for mode in (Unpack.ALWAYS, Unpack.AUTO, Unpack.ALWAYS, Unpack.NEVER):
-        await site.bring(unpack=mode)
+        await site.fetch(unpack=mode)
         unpacked = mode is Unpack.ALWAYS
         assert site.held().keys() == {"plain", *(TREE if unpacked else {"x.tar.gz"})}
 
 
 async def test_a_pack_is_unpacked_unless_it_is_not_to_be(site):
     await site.pack(TREE)
-    status = await site.bring()
+    status = await site.fetch()
     assert site.held() == TREE
     assert (status.files, status.files_done) == (len(TREE), len(TREE))
     assert status.bytes_done == status.bytes == sum(map(len, TREE.values()))
-    await site.bring(unpack=Unpack.NEVER)
+    await site.fetch(unpack=Unpack.NEVER)
     assert {f"d/{name}" for name in site.held()} == set(site.content.objects)
-    await site.bring()
+    await site.fetch()
     assert site.held() == TREE
 
 
 async def test_a_frozen_pack_is_the_one_that_was_frozen(site):
     await site.pack(TREE)
     listed = await list_dataset(MemoryStore(site.uri))
-    status = await site.bring(reference_to(listed))
+    status = await site.fetch(reference_to(listed))
     assert status.digest == listed.digest
     assert site.held() == TREE
 
 
 async def test_globs_and_shards_mean_the_members_of_a_pack(site):
     await site.pack(TREE)
-    await site.bring(include=("1/*.jpg",), exclude=("*4.jpg",))
+    await site.fetch(include=("1/*.jpg",), exclude=("*4.jpg",))
     wanted = {name for name in TREE if name.startswith("1/") and not name.endswith("4.jpg")}
     assert site.held() == {name: TREE[name] for name in wanted}
     found = []
     for rank in range(3):
-        await site.bring(shard=Shard(rank, 3))
+        await site.fetch(shard=Shard(rank, 3))
         found += site.held()
     assert sorted(found) == sorted(TREE)
     with pytest.raises(EmptyDataset, match=r"none of 30 files matches \*\.png"):
-        await site.bring(include=("*.png",))
+        await site.fetch(include=("*.png",))
 
 
 GET = "from podferry.cli.dataset_get import main; import sys; sys.exit(main(sys.argv[1:]))"

@@ -19,8 +19,8 @@ from podferry.sidecar.config.directories import Directories
 from podferry.sidecar.control.agent_api import merge
 from podferry.sidecar.launch.local_agent import local_directories
 from podferry.sidecar.launch.local_spec import local_spec
-from podferry.sidecar.outputs import output_job as outputs
-from podferry.sidecar.outputs import scan as output_files
+from podferry.sidecar.outputs import output_job
+from podferry.sidecar.outputs import scan as scan_module
 from podferry.sidecar.outputs.output_job import OutputJob
 from podferry.sidecar.state.agent_state import AgentState
 from podferry.storage.memory.store import CONTENTS, Content, Fault
@@ -31,7 +31,7 @@ DURABLE = Durability(durable=True)
 
 
 class Site:
-    """A directory of outputs, its destination, and works over them."""
+    """A directory of outputs, its destination, and jobs for them."""
 
     def __init__(self, base: Path) -> None:
         self.base, self.root, self.bucket = base, base / "outputs", f"outputs-{base.name}"
@@ -39,23 +39,26 @@ class Site:
         self.content = CONTENTS.setdefault(self.bucket, Content())
         self.state = AgentState(Status())
 
-    def work(self, every: int | None = None, world: int = 1, rank: int | None = None) -> OutputJob:
+    def job(self, every: int | None = None, world: int = 1, rank: int | None = None) -> OutputJob:
         """One life of a worker."""
         spec = OutputSpec(f"memory://{self.bucket}/runs", str(self.root), every=every)
-        wished = FerrySpec(outputs=spec, lineage="team.job.digits", world=world, rank=rank)
-        config = AgentConfig(wished, Directories(self.base / "control", outputs=self.root), run_id="run-1")
-        return OutputJob(spec, config, self.state, "w" * 32)
+        ferry_spec = FerrySpec(outputs=spec, lineage="team.job.digits", world=world, rank=rank)
+        config = AgentConfig(
+            ferry_spec, Directories(self.base / "control", outputs=self.root), run_id="run-1"
+        )
+        assert config.outputs is not None
+        return OutputJob(config.outputs, config, self.state, "w" * 32)
 
     def write(self, name: str, data: bytes, *, age: float = 3600.0) -> Path:
-        """A trainer's file, last changed so many seconds ago."""
+        """Write a file as a trainer, last changed `age` seconds ago."""
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         os.utime(path, (time.time() - age,) * 2)
         return path
 
-    def there(self) -> dict[str, bytes]:
-        """What the destination holds, the record apart."""
+    def uploaded(self) -> dict[str, bytes]:
+        """The destination's files, without the record."""
         found = {key.removeprefix("runs/"): data for key, data in self.content.objects.items()}
         return {name: data for name, data in found.items() if not name.startswith(".podferry/")}
 
@@ -69,13 +72,13 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path, quick_retries, monkeypatch):
-    monkeypatch.setattr(outputs, "PAUSE", 0.001)
+    monkeypatch.setattr(output_job, "ROUND_PAUSE_SECONDS", 0.001)
     made = Site(tmp_path)
     yield made
     del CONTENTS[made.bucket]
 
 
-def in_the_end() -> float:
+def end() -> float:
     return time.monotonic() + LONG
 
 
@@ -85,160 +88,160 @@ async def until(condition: Callable[[], object]) -> None:
             await asyncio.sleep(0.001)
 
 
-async def test_everything_is_uploaded_as_it_is_under_its_own_name(site):
+async def test_every_file_is_uploaded_under_its_own_name(site):
     contents = {"a.log": b"1", "runs/x/y.json": b"{}", "empty": b"", "large": os.urandom(9 << 20)}
     for name, data in contents.items():
         site.write(name, data)
-    work = site.work()
-    await work.plan()
-    assert await work.finish(in_the_end(), exit_code=0) == DURABLE
-    assert site.there() == contents
+    job = site.job()
+    await job.plan()
+    assert await job.finish(end(), exit_code=0) == DURABLE
+    assert site.uploaded() == contents
     status = site.state.status.outputs
     assert (status.files, status.bytes, status.problems) == (4, sum(map(len, contents.values())), [])
     assert status.uploaded_at is not None
-    assert not work.left_behind
-    await work.close()
+    assert not job.incomplete
+    await job.close()
 
 
-async def test_the_record_tells_who_and_how_it_ended(site):
-    work = site.work()
+async def test_the_record_names_the_agent_and_the_exit_code(site):
+    job = site.job()
     site.write("a", b"12345")
-    await work.plan()
+    await job.plan()
     began = site.record()
     assert (began.lineage, began.writer, began.run) == ("team.job.digits", "w" * 32, "run-1")
     assert (began.ended_at, began.exit_code, began.files) == (None, None, 0)
-    await work.finish(in_the_end(), exit_code=3)
+    await job.finish(end(), exit_code=3)
     ended = site.record()
     assert (ended.files, ended.bytes, ended.exit_code, ended.problems) == (1, 5, 3, ())
     assert ended.ended_at is not None
 
 
-async def test_an_exit_code_that_was_told_once_is_kept(site):
-    work = site.work()
-    assert await work.flush(LONG, exit_code=137) == DURABLE
-    assert await work.finish(in_the_end()) == DURABLE
+async def test_a_known_exit_code_is_kept(site):
+    job = site.job()
+    assert await job.flush(LONG, exit_code=137) == DURABLE
+    assert await job.finish(end()) == DURABLE
     assert site.record().exit_code == 137
 
 
-async def test_pods_that_train_together_leave_a_record_each(site):
+async def test_each_pod_of_a_gang_writes_its_own_record(site):
     for rank in (0, 1):
-        await site.work(world=2, rank=rank).finish(in_the_end())
+        await site.job(world=2, rank=rank).finish(end())
     assert [site.record(f".podferry/outputs-{rank}.json").rank for rank in (0, 1)] == [0, 1]
 
 
 async def test_only_what_changed_is_sent_again_and_nothing_is_deleted(site):
     site.write("kept", b"1")
     changed, removed = site.write("changed", b"2"), site.write("removed", b"3")
-    work = site.work()
-    await work.flush(LONG)
+    job = site.job()
+    await job.flush(LONG)
     first = len(site.writes())
     assert first == 3
     changed.write_bytes(b"22")
     removed.unlink()
-    await work.flush(LONG)
+    await job.flush(LONG)
     assert site.writes()[first:] == ["changed"]
-    assert site.there() == {"kept": b"1", "changed": b"22", "removed": b"3"}
+    assert site.uploaded() == {"kept": b"1", "changed": b"22", "removed": b"3"}
     assert site.state.status.outputs.files == 2
 
 
 async def test_a_file_that_may_have_changed_within_a_tick_is_sent_once_more(site):
     site.write("fresh", b"1", age=-60)
-    work = site.work()
-    await work.flush(LONG)
-    await work.flush(LONG)
+    job = site.job()
+    await job.flush(LONG)
+    await job.flush(LONG)
     assert site.writes() == ["fresh", "fresh"]
 
 
-async def test_what_was_written_last_is_sent_once(site):
+async def test_the_last_version_is_sent_once(site):
     site.write("fresh", b"1").write_bytes(b"2")
-    work = site.work()
-    await work.flush(LONG, exit_code=0)
-    await work.finish(in_the_end())
+    job = site.job()
+    await job.flush(LONG, exit_code=0)
+    await job.finish(end())
     assert site.writes() == ["fresh"]
-    assert site.there() == {"fresh": b"2"}
+    assert site.uploaded() == {"fresh": b"2"}
 
 
 async def test_intervals_upload_while_training_runs(site):
-    work = site.work(every=0.001)  # type: ignore[arg-type]
-    running = asyncio.create_task(work.run())
+    job = site.job(every=0.001)  # type: ignore[arg-type]
+    running = asyncio.create_task(job.run())
     log = site.write("log", b"1")
-    await until(lambda: site.there() == {"log": b"1"})
+    await until(lambda: site.uploaded() == {"log": b"1"})
     with log.open("ab") as file:
         file.write(b"2")
-    await until(lambda: site.there() == {"log": b"12"})
+    await until(lambda: site.uploaded() == {"log": b"12"})
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
 
 
-async def test_without_an_interval_nothing_goes_before_the_end(site):
+async def test_without_an_interval_nothing_is_sent_before_the_end(site):
     site.write("log", b"1")
-    await site.work().run()
+    await site.job().run()
     assert site.writes() == []
 
 
-async def test_an_interval_survives_what_goes_wrong_in_it(site):
-    work = site.work(every=0.001)  # type: ignore[arg-type]
+async def test_uploads_continue_after_a_failed_interval(site):
+    job = site.job(every=0.001)  # type: ignore[arg-type]
     site.write("log", b"1")
     site.content.faults.append(Fault("write", "log", error=AccessDenied.of("the store refuses"), times=2))
-    running = asyncio.create_task(work.run())
-    await until(lambda: site.there() == {"log": b"1"})
+    running = asyncio.create_task(job.run())
+    await until(lambda: site.uploaded() == {"log": b"1"})
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
 
 
-async def test_a_plan_finds_out_before_training_what_would_fail_after_it(site):
+async def test_plan_finds_problems_before_training(site):
     site.content.faults.append(Fault("write", error=AccessDenied.of("the store refuses")))
     with pytest.raises(AccessDenied):
-        await site.work().plan()
+        await site.job().plan()
     site.root.rmdir()
     with pytest.raises(Refused, match="does not exist"):
-        await site.work().plan()
+        await site.job().plan()
 
 
-async def test_a_failure_that_passes_costs_a_retry(site):
+async def test_a_temporary_failure_is_retried(site):
     site.write("log", b"1")
     site.content.faults.append(Fault("write", "log", error=Unavailable.of("503"), times=2))
-    assert await site.work().finish(in_the_end()) == DURABLE
-    assert site.there() == {"log": b"1"}
+    assert await site.job().finish(end()) == DURABLE
+    assert site.uploaded() == {"log": b"1"}
 
 
-async def test_a_store_that_comes_back_is_waited_for(site):
+async def test_finish_waits_for_an_unavailable_store(site):
     for name in "ab":
         site.write(name, name.encode())
     site.content.faults.append(Fault("write", "[ab]", error=Unavailable.of("503"), times=20))
-    assert await site.work().finish(in_the_end()) == DURABLE
-    assert site.there() == {"a": b"a", "b": b"b"}
+    assert await site.job().finish(end()) == DURABLE
+    assert site.uploaded() == {"a": b"a", "b": b"b"}
 
 
-async def test_a_failure_for_good_is_told_and_stops_nothing_else(site):
+async def test_a_permanent_failure_is_reported_and_other_files_are_sent(site):
     for name in ("a", "b", "c"):
         site.write(name, name.encode())
     site.content.faults.append(Fault("write", "b", error=AccessDenied.of("the store refuses"), times=99))
-    work = site.work()
-    found = await work.finish(in_the_end(), exit_code=1)
+    job = site.job()
+    found = await job.finish(end(), exit_code=1)
     problem = Problem("the store refuses", "'b'")
     assert found == Durability(False, ("outputs (1 file)",), (problem,), hopeless=True)
-    assert site.there() == {"a": b"a", "c": b"c"}
+    assert site.uploaded() == {"a": b"a", "c": b"c"}
     assert (site.record().problems, site.record().exit_code, site.record().files) == ((problem,), 1, 2)
     assert site.state.status.outputs.problems == [problem]
     assert site.state.status.outputs.uploaded_at is None
-    assert work.left_behind
+    assert job.incomplete
 
 
-async def test_a_failure_holds_no_bytes(site):
-    """Thousands of files may fail: what they held must go with them, without a run of the collector."""
+async def test_a_failure_keeps_no_bytes(site):
+    """Thousands of files may fail: their bytes must be freed without a run of the garbage collector."""
     site.write("a", b"1")
     site.content.faults.append(Fault("write", "a", error=AccessDenied.of("the store refuses"), times=99))
-    work = site.work()
-    await work.flush(LONG)
-    kept = work._uploader.last.failed["a"]
+    job = site.job()
+    await job.flush(LONG)
+    kept = job._sync.last.failed["a"]
     assert not any(isinstance(one, BaseException) for one in gc.get_referents(*gc.get_referents(kept), kept))
 
 
 async def test_a_write_whose_answer_is_lost_is_sent_again(site):
     site.write("a", b"1")
     site.content.faults.append(Fault("write", "a", error=Unavailable.of("reset"), after=True))
-    assert await site.work().finish(in_the_end()) == DURABLE
+    assert await site.job().finish(end()) == DURABLE
     assert site.writes() == ["a", "a"]
 
 
@@ -248,145 +251,145 @@ async def test_files_that_vanish_are_no_failure(site):
     for name in names:
         site.write(name, b"1")
     site.content.faults.append(Fault("write", "[0-9]*", wait=gate, times=4))
-    task = asyncio.create_task(site.work().finish(in_the_end()))
+    task = asyncio.create_task(site.job().finish(end()))
     await until(lambda: len(site.writes()) == 4)
     for name in set(names) - set(site.writes()):
         (site.root / name).unlink()
     gate.set()
     assert await task == DURABLE
-    assert len(site.there()) == site.state.status.outputs.files == 4
+    assert len(site.uploaded()) == site.state.status.outputs.files == 4
 
 
 async def test_a_directory_that_vanishes_is_empty(site):
     site.root.rmdir()
-    assert await site.work().finish(in_the_end()) == DURABLE
+    assert await site.job().finish(end()) == DURABLE
 
 
-async def test_a_log_that_grows_while_it_is_sent_is_a_prefix_and_then_whole(site, monkeypatch):
-    monkeypatch.setattr(output_files, "CHUNK_BYTES", 4)
+async def test_a_growing_log_is_sent_as_a_prefix_and_then_completely(site, monkeypatch):
+    monkeypatch.setattr(scan_module, "CHUNK_BYTES", 4)
     log = site.write("log", b"line 1\nline 2\n")
     gate = asyncio.Event()
     site.content.faults.append(Fault("write", "log", wait=gate))
-    work = site.work()
-    task = asyncio.create_task(work.flush(LONG))
+    job = site.job()
+    task = asyncio.create_task(job.flush(LONG))
     await until(site.writes)
     with log.open("ab") as file:
         file.write(b"line 3\n")
     gate.set()
     assert await task == DURABLE
-    # The body is read when the store takes it: what stood there then.
-    assert site.there()["log"].startswith(b"line 1\nline 2\n")
-    await work.finish(in_the_end())
-    assert site.there()["log"] == b"line 1\nline 2\nline 3\n"
+    # The body is read when the store takes it.
+    assert site.uploaded()["log"].startswith(b"line 1\nline 2\n")
+    await job.finish(end())
+    assert site.uploaded()["log"] == b"line 1\nline 2\nline 3\n"
 
 
-async def test_a_file_that_is_replaced_all_the_time_is_sent_once_it_rests(site, monkeypatch):
-    """Every reading but the fourth finds another file of that name."""
+async def test_a_file_that_is_replaced_repeatedly_is_sent_once_it_is_stable(site, monkeypatch):
+    """Only the fourth read finds the scanned file."""
     path = site.write("best.json", b"0")
-    opened, real = [], output_files.os.open
+    opened, real = [], scan_module.os.open
 
     def opening(name, flags):
         opened.append(name)
         if len(opened) < 4:
-            aside = path.with_name("aside")
-            aside.write_bytes(str(len(opened)).encode())
-            aside.replace(path)
+            other = path.with_name("other")
+            other.write_bytes(str(len(opened)).encode())
+            other.replace(path)
         return real(name, flags)
 
-    monkeypatch.setattr(output_files.os, "open", opening)
-    assert await site.work().finish(in_the_end()) == DURABLE
+    monkeypatch.setattr(scan_module.os, "open", opening)
+    assert await site.job().finish(end()) == DURABLE
     assert len(opened) == 4
-    assert site.there() == {"best.json": b"3"}
+    assert site.uploaded() == {"best.json": b"3"}
 
 
-async def test_what_is_not_there_at_the_deadline_is_named(site):
+async def test_files_not_uploaded_at_the_deadline_are_named(site):
     for name, data in {"small": b"1", "large": b"2" * 9, "later": b"3" * 99}.items():
         site.write(name, data)
     site.content.faults += [Fault("write", name, wait=asyncio.Event()) for name in ("large", "later")]
-    work = site.work()
-    await work.flush(0.0)
-    await until(site.there)
-    found = await work.finish(time.monotonic() + 2.0, exit_code=143)
-    assert site.there() == {"small": b"1"}
+    job = site.job()
+    await job.flush(0.0)
+    await until(site.uploaded)
+    found = await job.finish(time.monotonic() + 2.0, exit_code=143)
+    assert site.uploaded() == {"small": b"1"}
     assert (found.durable, found.hopeless, found.pending) == (False, False, ("outputs (2 files)",))
     assert [problem.measured for problem in found.problems] == ["2 of 3 files: 'large', 'later'"]
-    assert work.left_behind
+    assert job.incomplete
     record = site.record()
     assert (record.files, record.exit_code, record.problems) == (1, 143, found.problems)
     assert record.ended_at is not None
-    # What has been named as missing does not come after all.
+    # A file that was reported as missing is not uploaded later.
     assert asyncio.all_tasks() == {asyncio.current_task()}
-    await work.close()
+    await job.close()
 
 
-async def test_what_the_trainer_writes_while_its_pod_ends_goes_too(site):
-    """The pod's end has begun an upload already; the trainer writes on until it has ended itself."""
+async def test_files_written_while_the_pod_ends_are_uploaded(site):
+    """The pod's end has started an upload; the trainer continues to write until it exits."""
     site.write("a", b"1")
     gate = asyncio.Event()
     site.content.faults.append(Fault("write", "a", wait=gate))
-    work = site.work()
-    assert not (await work.flush(0.0)).durable
+    job = site.job()
+    assert not (await job.flush(0.0)).durable
     await until(site.writes)
     site.write("last-words", b"2")
     asyncio.get_running_loop().call_later(0.05, gate.set)
-    assert await work.finish(in_the_end()) == DURABLE
-    assert site.there() == {"a": b"1", "last-words": b"2"}
-    await work.close()
+    assert await job.finish(end()) == DURABLE
+    assert site.uploaded() == {"a": b"1", "last-words": b"2"}
+    await job.close()
 
 
-async def test_a_deadline_that_has_passed_names_what_is_known(site):
+async def test_a_past_deadline_is_reported(site):
     site.write("a", b"1")
-    work = site.work()
-    found = await work.finish(time.monotonic() - 1)
+    job = site.job()
+    found = await job.finish(time.monotonic() - 1)
     assert [problem.what for problem in found.problems] == ["the last upload of the outputs has not ended"]
-    assert work.left_behind
-    await work.close()
+    assert job.incomplete
+    await job.close()
 
 
-async def test_asking_again_goes_on_with_the_same_upload(site):
+async def test_a_second_flush_continues_the_same_upload(site):
     site.write("a", b"1")
     gate = asyncio.Event()
     site.content.faults.append(Fault("write", "a", wait=gate))
-    work = site.work()
-    assert not (await work.flush(0.01)).durable
-    assert not (await work.flush(0.01)).hopeless
+    job = site.job()
+    assert not (await job.flush(0.01)).durable
+    assert not (await job.flush(0.01)).hopeless
     gate.set()
-    assert await work.flush(LONG) == DURABLE
+    assert await job.flush(LONG) == DURABLE
     assert site.writes() == ["a"]
     assert site.content.calls.count(("write", RECORD)) == 1
 
 
-async def test_a_record_that_cannot_be_written_costs_nothing_else(site):
+async def test_files_are_uploaded_even_if_the_record_cannot_be_written(site):
     site.write("a", b"1")
     site.content.faults.append(Fault("write", ".podferry/*", error=AccessDenied.of("no"), times=9))
-    assert await site.work().finish(in_the_end()) == DURABLE
-    assert site.there() == {"a": b"1"}
+    assert await site.job().finish(end()) == DURABLE
+    assert site.uploaded() == {"a": b"1"}
 
 
-async def test_what_is_left_out_is_told_but_is_no_failure(site):
+async def test_ignored_files_are_reported_but_are_no_failure(site):
     site.write("real", b"1")
     (site.root / "latest").symlink_to("real")
-    assert await site.work().finish(in_the_end()) == DURABLE
-    assert site.there() == {"real": b"1"}
+    assert await site.job().finish(end()) == DURABLE
+    assert site.uploaded() == {"real": b"1"}
     assert [problem.measured for problem in site.state.status.outputs.problems] == ["'latest'"]
     assert site.record().problems == tuple(site.state.status.outputs.problems)
 
 
-async def test_small_files_go_first(site, monkeypatch):
+async def test_small_files_are_sent_first(site, monkeypatch):
     monkeypatch.setattr("podferry.sidecar.outputs.sync.CONCURRENT_FILES", 1)
     for size in (5, 1, 3):
         site.write(f"{size}", b"x" * size)
-    await site.work().finish(in_the_end())
+    await site.job().finish(end())
     assert site.writes() == ["1", "3", "5"]
 
 
-async def test_large_files_go_one_at_a_time(site, monkeypatch):
+async def test_large_files_are_sent_one_at_a_time(site, monkeypatch):
     monkeypatch.setattr("podferry.sidecar.outputs.sync.CHUNK_BYTES", 1)
     gate = asyncio.Event()
     for name in ("large-1", "large-2", "s"):
         site.write(name, name.encode() if name != "s" else b"s")
     site.content.faults.append(Fault("write", "large-*", wait=gate, times=2))
-    task = asyncio.create_task(site.work().finish(in_the_end()))
+    task = asyncio.create_task(site.job().finish(end()))
     await until(lambda: len(site.writes()) == 2)
     for _ in range(10):
         await asyncio.sleep(0)
@@ -403,7 +406,7 @@ def test_a_config_without_a_directory_is_refused(tmp_path):
         AgentConfig(FerrySpec(outputs=spec.outputs), Directories(tmp_path, outputs=tmp_path))
 
 
-def test_answers_of_several_parts_are_one():
+def test_merged_answers():
     last = DurableCheckpoint("epoch-1", 1, 1, 9, 1.0, 2.0)
     waiting = Durability(False, ("epoch-2",), (Problem("x"),), last=last)
     hopeless = Durability(False, ("outputs (1 file)",), (Problem("y"),), hopeless=True)
@@ -414,22 +417,22 @@ def test_answers_of_several_parts_are_one():
     assert merge([]) == DURABLE
 
 
-def test_a_run_on_this_machine_has_them_in_memory_or_where_it_says(tmp_path):
-    wishes = {"outputs": str(tmp_path / "out"), "outputs_every": "60s"}
-    spec = local_spec(wishes, ["python", "t.py"], tmp_path)
+def test_a_local_run_has_outputs_in_memory_or_in_the_given_directory(tmp_path):
+    settings_ = {"outputs": str(tmp_path / "out"), "outputs_every": "60s"}
+    spec = local_spec(settings_, ["python", "t.py"], tmp_path)
     assert (spec.outputs.uri, spec.outputs.every) == (f"file://{tmp_path}/out", 60)
     assert spec.lineage.startswith("local.t.")
-    places = local_directories(spec, tmp_path)
-    assert places.outputs == tmp_path / "outputs"
-    assert places.outputs.is_dir()
+    directories = local_directories(spec, tmp_path)
+    assert directories.outputs == tmp_path / "outputs"
+    assert directories.outputs.is_dir()
     own = local_spec({"outputs": "s3://b/o", "output_path": str(tmp_path / "runs")}, ["t.py"], tmp_path)
     assert local_directories(own, tmp_path).outputs == tmp_path / "runs"
 
 
-def test_one_line_for_people(site):
+def test_summary(site):
     place = f"from {site.root} to memory://{site.bucket}/runs"
-    assert site.work().summary() == f"outputs: {place}, at the end"
-    assert site.work(every=60).summary() == f"outputs: {place}, every 60 s and at the end"
+    assert site.job().summary() == f"outputs: {place}, at the end"
+    assert site.job(every=60).summary() == f"outputs: {place}, every 60 s and at the end"
 
 
 NAMES = st.sampled_from(["a", "b", "d/a", "d/b"])
@@ -448,12 +451,12 @@ STEPS = st.lists(
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
-def test_whatever_happens_the_end_finds_all_that_is_left(tmp_path_factory, quick_retries, steps):
-    """Writes, removals, rounds, failures, restarts in any order: the newest version of each file is there."""
+def test_the_newest_version_of_each_file_is_uploaded_in_any_schedule(tmp_path_factory, quick_retries, steps):
+    """Writes, removals, rounds, failures and restarts in any order."""
     site = Site(tmp_path_factory.mktemp("any"))
 
     async def play() -> None:
-        work = site.work()
+        job = site.job()
         for step in steps:
             match step:
                 case ("write", name, data):
@@ -465,24 +468,24 @@ def test_whatever_happens_the_end_finds_all_that_is_left(tmp_path_factory, quick
                 case ("remove", name):
                     (site.root / name).unlink(missing_ok=True)
                 case ("round",):
-                    await work.flush(0.0)
-                    await work.flush(LONG)
+                    await job.flush(0.0)
+                    await job.flush(LONG)
                 case ("fault", times, after):
                     fault = Fault("write", error=Unavailable.of("503"), times=times, after=after)
                     site.content.faults.append(fault)
                 case ("restart",):
-                    await work.close()
-                    work = site.work()
+                    await job.close()
+                    job = site.job()
         left = {
             str(path.relative_to(site.root)): path.read_bytes()
             for path in site.root.rglob("*")
             if path.is_file()
         }
-        assert await work.finish(in_the_end(), exit_code=0) == DURABLE
-        assert left.items() <= site.there().items()
+        assert await job.finish(end(), exit_code=0) == DURABLE
+        assert left.items() <= site.uploaded().items()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outputs, "PAUSE", 0.0)
-        patch.setattr(outputs, "TICK", 0.0)
+        patch.setattr(output_job, "ROUND_PAUSE_SECONDS", 0.0)
+        patch.setattr(output_job, "TICK_SECONDS", 0.0)
         asyncio.run(play())
     del CONTENTS[site.bucket]

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podferry.contract.errors import Changed
-from podferry.sidecar.outputs import scan as output_files
-from podferry.sidecar.outputs.scan import StableReader, naming, scan_outputs
+from podferry.sidecar.outputs import scan as scan_module
+from podferry.sidecar.outputs.scan import StableReader, sample_names, scan_outputs
 from podferry.sidecar.runtime.file_identity import FileIdentity
 
 LONG_AGO = 1_600_000_000
@@ -19,11 +19,11 @@ LONG_AGO = 1_600_000_000
 @pytest.fixture
 def chunk(monkeypatch):
     """Small chunks, so that small files have several."""
-    monkeypatch.setattr(output_files, "CHUNK_BYTES", 4)
+    monkeypatch.setattr(scan_module, "CHUNK_BYTES", 4)
     return 4
 
 
-def reading(path: Path) -> StableReader:
+def reader_of(path: Path) -> StableReader:
     return StableReader(path, FileIdentity.of(path.stat()))
 
 
@@ -38,7 +38,7 @@ def test_every_regular_file_is_found_by_its_name(tmp_path):
     assert found.files["a.log"] == FileIdentity.of((tmp_path / "a.log").stat())
 
 
-def test_what_is_no_file_of_the_trainers_is_named_and_left_out(tmp_path):
+def test_ignored_files_are_named(tmp_path):
     (tmp_path / "real").write_bytes(b"1")
     for name in ("latest", "run"):
         (tmp_path / name).symlink_to("real")
@@ -53,8 +53,8 @@ def test_what_is_no_file_of_the_trainers_is_named_and_left_out(tmp_path):
     assert list(found.files) == ["real"]
     assert [str(problem) for problem in found.problems] == [
         "names below .podferry are podferry's own and not uploaded ('.podferry'). Choose another name.",
-        "symbolic links are not uploaded ('dir', 'latest', 'run'). Write a copy where the file is wanted.",
-        "what is no regular file is not uploaded ('pipe', 'socket'). Keep sockets and pipes elsewhere.",
+        "special files are not uploaded ('pipe', 'socket'). Keep sockets and pipes elsewhere.",
+        "symbolic links are not uploaded ('dir', 'latest', 'run'). Write a copy where the file is needed.",
         "the name contains control characters ('bad\\nname'). Exclude it or rename it at its source.",
     ]
 
@@ -65,24 +65,24 @@ def test_a_directory_that_cannot_be_read_is_named(tmp_path):
     assert [problem.measured for problem in scan_outputs(tmp_path).problems] == ["'locked'"]
 
 
-def test_a_directory_that_is_gone_holds_nothing(tmp_path):
+def test_a_missing_directory_is_empty(tmp_path):
     assert scan_outputs(tmp_path / "gone").files == {}
 
 
 def test_many_names_are_counted():
-    assert naming(["b", "a"]) == "'a', 'b'"
-    assert naming([str(number) for number in range(7)]) == "'0', '1', '2', '3', '4' and 2 more"
+    assert sample_names(["b", "a"]) == "'a', 'b'"
+    assert sample_names([str(number) for number in range(7)]) == "'0', '1', '2', '3', '4' and 2 more"
 
 
 @pytest.mark.parametrize("data", [b"", b"123", b"1234", b"12345", b"1" * 1000])
-def test_a_file_that_stands_still_is_read_as_it_is(tmp_path, chunk, data):
+def test_an_unchanged_file_is_read_as_it_is(tmp_path, chunk, data):
     path = tmp_path / "file"
     path.write_bytes(data)
-    one = reading(path)
-    chunks = list(one.body())
+    reader = reader_of(path)
+    chunks = list(reader.body())
     assert b"".join(chunks) == data
     assert all(len(part) <= chunk for part in chunks)
-    assert one.taken == FileIdentity.of(path.stat())
+    assert reader.read == FileIdentity.of(path.stat())
 
 
 @settings(max_examples=60, deadline=None)
@@ -94,10 +94,10 @@ def test_a_file_that_stands_still_is_read_as_it_is(tmp_path, chunk, data):
 def test_a_growing_file_is_read_up_to_its_size_when_it_was_opened(tmp_path_factory, before, grown, at):
     path = tmp_path_factory.mktemp("out") / "log"
     path.write_bytes(before)
-    one = reading(path)
+    reader = reader_of(path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(output_files, "CHUNK_BYTES", 4)
-        body, taken = one.body(), []
+        patch.setattr(scan_module, "CHUNK_BYTES", 4)
+        body, taken = reader.body(), []
         for number, part in enumerate(body):
             taken.append(part)
             if number == at:
@@ -105,13 +105,13 @@ def test_a_growing_file_is_read_up_to_its_size_when_it_was_opened(tmp_path_facto
                     file.write(grown)
     assert b"".join(taken) in (before, before + grown)  # the last chunk may be out before it grows
     assert b"".join(taken)[: len(before)] == before
-    assert one.taken.size == len(before)
+    assert reader.read.size == len(before)
 
 
-def test_nothing_of_what_grows_meanwhile_is_taken(tmp_path, chunk):
+def test_bytes_appended_meanwhile_are_not_read(tmp_path, chunk):
     path = tmp_path / "log"
     path.write_bytes(b"12345678")
-    body = reading(path).body()
+    body = reader_of(path).body()
     first = next(body)
     with path.open("ab") as file:
         file.write(b"9")
@@ -145,14 +145,14 @@ def overwrite_within_a_tick(path: Path) -> None:
 
 @pytest.mark.parametrize("change", [overwrite, overwrite_and_grow, truncate, rewrite])
 @pytest.mark.parametrize("age", [0, 3600], ids=["fresh", "old"])
-def test_a_file_that_is_written_over_never_gives_its_last_chunk(tmp_path, chunk, change, age):
+def test_the_last_chunk_of_an_overwritten_file_is_not_released(tmp_path, chunk, change, age):
     path = tmp_path / "file"
     path.write_bytes(b"0123456789ab")
     os.utime(path, (path.stat().st_mtime - age,) * 2)
     refuses(path, change)
 
 
-def test_so_is_one_that_is_written_over_before_its_clock_ticks(tmp_path, chunk):
+def test_nor_that_of_a_file_overwritten_within_a_clock_tick(tmp_path, chunk):
     path = tmp_path / "file"
     path.write_bytes(b"0123456789ab")
     now = time.time_ns() + 10**12  # this test may be slower than a tick
@@ -161,7 +161,7 @@ def test_so_is_one_that_is_written_over_before_its_clock_ticks(tmp_path, chunk):
 
 
 def refuses(path, change):
-    body = reading(path).body()
+    body = reader_of(path).body()
     taken = [next(body)]
     change(path)
     with pytest.raises(Changed, match="file changed while it was being read"):
@@ -169,30 +169,30 @@ def refuses(path, change):
     assert len(b"".join(taken)) < 12
 
 
-def test_a_file_that_is_removed_while_it_is_read_is_whole(tmp_path, chunk):
+def test_a_file_that_is_removed_while_it_is_read_is_complete(tmp_path, chunk):
     path = tmp_path / "file"
     path.write_bytes(b"0123456789")
-    body = reading(path).body()
+    body = reader_of(path).body()
     first = next(body)
     path.unlink()
     assert first + b"".join(body) == b"0123456789"
 
 
-def test_a_file_that_is_gone_says_so(tmp_path):
+def test_a_missing_file_raises(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"1")
-    one = reading(path)
+    reader = reader_of(path)
     path.unlink()
     with pytest.raises(FileNotFoundError):
-        list(one.body())
+        list(reader.body())
 
 
 @pytest.mark.parametrize("what", ["link", "pipe", "file", "socket"])
-def test_what_has_taken_the_name_since_is_not_read(tmp_path, monkeypatch, what):
+def test_a_replacement_of_the_file_is_not_read(tmp_path, monkeypatch, what):
     path, secret = tmp_path / "file", tmp_path / "secret"
     path.write_bytes(b"1")
     secret.write_bytes(b"not to be seen")
-    one = reading(path)
+    reader = reader_of(path)
     path.rename(tmp_path / "before")
     monkeypatch.chdir(tmp_path)  # a socket's path must be short
     with socket.socket(socket.AF_UNIX) as server:
@@ -203,51 +203,51 @@ def test_what_has_taken_the_name_since_is_not_read(tmp_path, monkeypatch, what):
             "socket": lambda: server.bind("file"),
         }[what]()
         with pytest.raises(Changed, match="it was replaced"):
-            list(one.body())
+            list(reader.body())
 
 
-def test_a_directory_that_became_a_link_shows_nothing_of_what_lies_there(tmp_path):
+def test_a_directory_that_became_a_link_is_not_followed(tmp_path):
     (tmp_path / "runs").mkdir()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "runs" / "token").write_bytes(b"1")
     (tmp_path / "elsewhere" / "token").write_bytes(b"not to be seen")
-    one = reading(tmp_path / "runs" / "token")
+    reader = reader_of(tmp_path / "runs" / "token")
     (tmp_path / "runs").rename(tmp_path / "before")
     (tmp_path / "runs").symlink_to("elsewhere")
     with pytest.raises(Changed, match="it was replaced"):
-        list(one.body())
+        list(reader.body())
 
 
 @pytest.mark.parametrize(
-    ("age_ns", "certain"),
+    ("age_ns", "conclusive"),
     [(10_000_000_001, True), (60_000_001, True), (1, False), (-5_000_000_001, False)],
 )
-def test_an_identity_is_certain_once_the_clock_has_ticked(tmp_path, monkeypatch, age_ns, certain):
+def test_an_identity_is_conclusive_after_a_clock_tick(tmp_path, monkeypatch, age_ns, conclusive):
     path = tmp_path / "file"
     path.write_bytes(b"1")
     written = LONG_AGO * 10**9 + 123
     os.utime(path, ns=(written, written))
-    monkeypatch.setattr(output_files.time, "time_ns", lambda: written + age_ns)
-    one = reading(path)
-    list(one.body())
-    assert one.certain is certain
+    monkeypatch.setattr(scan_module.time, "time_ns", lambda: written + age_ns)
+    reader = reader_of(path)
+    list(reader.body())
+    assert reader.conclusive is conclusive
 
 
-def test_whole_seconds_are_certain_later(tmp_path, monkeypatch):
+def test_whole_seconds_are_conclusive_later(tmp_path, monkeypatch):
     path = tmp_path / "file"
     path.write_bytes(b"1")
     os.utime(path, (LONG_AGO, LONG_AGO))
     seen = {}
     for seconds in (1, 3):
-        monkeypatch.setattr(output_files.time, "time_ns", lambda s=seconds: (LONG_AGO + s) * 10**9)
-        one = reading(path)
-        list(one.body())
-        seen[seconds] = one.certain
+        monkeypatch.setattr(scan_module.time, "time_ns", lambda s=seconds: (LONG_AGO + s) * 10**9)
+        reader = reader_of(path)
+        list(reader.body())
+        seen[seconds] = reader.conclusive
     assert seen == {1: False, 3: True}
 
 
 def test_a_log_under_a_busy_writer_is_always_a_prefix(tmp_path, chunk):
-    """A writer in a thread appends numbered lines: whatever is taken is what it had written by then."""
+    """A writer in a thread appends numbered lines: every read returns what was written by then."""
     path = tmp_path / "log"
     path.write_bytes(b"")
     whole = b"".join(b"%06d\n" % number for number in range(3000))
@@ -264,7 +264,7 @@ def test_a_log_under_a_busy_writer_is_always_a_prefix(tmp_path, chunk):
     writer.start()
     try:
         for _ in range(20):
-            taken = b"".join(reading(path).body())
+            taken = b"".join(reader_of(path).body())
             assert whole.startswith(taken)
     finally:
         stop.set()

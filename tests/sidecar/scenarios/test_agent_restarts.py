@@ -58,7 +58,7 @@ def running() -> Running:
     @asynccontextmanager
     async def run(config: AgentConfig) -> AsyncIterator[Agent]:
         agent = Agent(config)
-        work = asyncio.create_task(agent.work())
+        work = asyncio.create_task(agent.run())
         try:
             yield agent
         finally:
@@ -125,7 +125,7 @@ async def test_a_worker_that_starts_again_and_is_refused_says_that_nothing_is_kn
         assert "the key has gone" in str(answer.problems[0])
         with capture_logs() as logs:
             await agent.drain()
-        agent.clean()
+        agent.clean_up()
     assert written.exists()
     assert [line["event"] for line in logs if line["log_level"] == "error"] == ["not durable at the end"]
     answer = await agent.api.flush(0, FlushRequest(final=True))
@@ -144,5 +144,5 @@ async def test_directories_stay_where_the_drain_had_no_time_to_look(
     given = replace(given, tuning=msgspec.structs.replace(QUICK, grace_seconds=0.0))
     agent = Agent(given)
     await agent.drain()
-    agent.clean()
+    agent.clean_up()
     assert written.exists()

@@ -77,7 +77,7 @@ async def test_an_agent_does_not_wait_for_itself(store: MemoryStore, ticks: list
 
 
 async def test_pending_checkpoints_stay_in_the_note(store: MemoryStore) -> None:
-    problem = Problem("the time was used up", "5 s", "Raise it")
+    problem = Problem("the grace period was used up", "5 s", "Raise it")
     await notes(store, "old").write_note(DrainPhase.ENDED, pending=("step-2",), problems=(problem,))
     note = decode_note(store.content.objects[OLD], OLD)
     assert (note.pending, note.problems, note.at) == (("step-2",), (problem,), AT)
