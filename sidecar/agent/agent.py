@@ -103,8 +103,8 @@ class Agent:
         if self._config.outputs is not None:
             from podferry.sidecar.outputs.output_job import OutputJob  # noqa: PLC0415
 
-            writer = self._journal.agent.writer
-            self._outputs = OutputJob(self._config.outputs, self._config, self.state, writer)
+            agent_id = self._journal.agent.agent_id
+            self._outputs = OutputJob(self._config.outputs, self._config, self.state, agent_id)
 
     def _jobs(self) -> list[DatasetsJob | CheckpointJob | OutputJob]:
         jobs = (self._datasets, self._checkpoints, self._outputs)

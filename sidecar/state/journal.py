@@ -46,7 +46,7 @@ class AgentRecord(msgspec.Struct):
     Attributes:
         gate: The open gate's answer; set once, before any trainer is let through.
         starts: Number of worker starts.
-        writer: The agent's id at the destination, for as long as its pod lives.
+        agent_id: The agent's name at the destination, for as long as its pod lives.
         newest_first: The pod is ending: the newest checkpoint is sent first. A restarted worker must know,
             because what is committed before an older checkpoint decides that one's number.
         drain_until: Deadline of the drain on the machine's monotonic clock; None before it begins.
@@ -54,7 +54,7 @@ class AgentRecord(msgspec.Struct):
 
     gate: Gate | None = None
     starts: int = 0
-    writer: str = ""
+    agent_id: str = field(default="", name="writer")
     newest_first: bool = False
     drain_until: float | None = None
     format: int = FORMAT
@@ -103,7 +103,7 @@ class Journal:
             data, source = self._path.read_bytes(), str(self._path)
             self.agent = decode_document(data, AgentRecord, FORMAT, source)
             self.checkpoints = decode_document(data, CheckpointRecord, FORMAT, source)
-        self.agent.writer = self.agent.writer or uuid.uuid4().hex
+        self.agent.agent_id = self.agent.agent_id or uuid.uuid4().hex
 
     def save(self) -> None:
         """Replace the file. Survives a kill of the process, not of the node: pods live in memory."""

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from faults.clock import jump_with
 
 jump_with(sys.argv[1])
-import podferry.sidecar.checkpoint.pipeline.destination as asks
+import podferry.sidecar.checkpoint.pipeline.checkpoint_job as asks
 print(time.time(), asks.datetime.now(UTC).timestamp(), time.monotonic(), datetime.now(UTC).timestamp())
 """
 

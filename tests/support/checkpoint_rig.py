@@ -168,7 +168,7 @@ class Rig:
         """A worker's pipeline over the rig's directories; needs a running loop."""
         status = CheckpointStatus(uri=BASE, path=str(self.root), lineage=LINEAGE)
         committer, counters, journal = self.committer(store=store), UploadCounters(), Journal(self.control)
-        journal.agent.writer = "one"
+        journal.agent.agent_id = "one"
         dependencies = Dependencies(
             Detector(self.root, open_watch(self.root, self.settings, polling=self.polling), self.settings),
             HardlinkHolds(self.pins, after=journal.checkpoints.last_hold),

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from podferry.contract.errors import Problem, Refused
 from podferry.contract.spec import CheckpointSpec
 from podferry.contract.status import CheckpointStatus, RestoredStatus
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.commit.handover import Handover
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.commit.retention import Retention
 from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.detect.watcher import Watch, open_watch
+from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
 from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
-from podferry.sidecar.checkpoint.pipeline.destination import Destination, open_destination
 from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointPipeline
 from podferry.sidecar.checkpoint.pipeline.restore_plan import Restored, RestorePlan
 from podferry.sidecar.checkpoint.restore.restore import restore_source_of
@@ -21,10 +27,23 @@ from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds
 from podferry.sidecar.checkpoint.upload.upload_journal import UploadJournals
 from podferry.sidecar.checkpoint.upload.uploader import Uploader
 from podferry.sidecar.config.agent_config import AgentConfig
+from podferry.sidecar.config.store_access import store_config
 from podferry.sidecar.state.agent_state import AgentState
 from podferry.sidecar.state.durations import Durations
 from podferry.sidecar.state.journal import Journal
 from podferry.sidecar.state.upload_counters import UploadCounters
+from podferry.storage.factory import open_store
+from podferry.storage.store import StoreConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """What reads and writes one lineage; `gang` is None if one pod writes all."""
+
+    access: StoreConfig
+    committer: Committer
+    handover: Handover
+    gang: GangCoordinator | None
 
 
 class CheckpointJob:
@@ -43,7 +62,7 @@ class CheckpointJob:
         self._spec, self._config, self._journal, self._state = spec, config, journal, state
         self._root, self._holds, self._lineage = directories.checkpoints, directories.holds, lineage
         self._identity = AgentIdentity(
-            journal.agent.writer, config.spec.world, config.run_id, config.spec.rank
+            journal.agent.agent_id, config.spec.world, config.run_id, config.spec.rank
         )
         self._destination: Destination | None = None
         self._watch: Watch | None = None
@@ -62,9 +81,19 @@ class CheckpointJob:
         return self._connect().handover
 
     def _connect(self) -> Destination:
+        """The destination, opened once; nothing is sent yet.
+
+        Raises:
+            CredentialsMissing, UnknownScheme, InvalidSpec: It cannot be opened.
+        """
         if self._destination is None:
-            secret, attempts = self._config.checkpoint_secret, self._config.tuning.checkpoint.attempts
-            self._destination = open_destination(self._spec, self._lineage, self._identity, secret, attempts)
+            access = store_config(self._spec.access, self._config.checkpoint_secret)
+            store = LineageStore(open_store(self._spec.parsed, access), self._lineage)
+            attempts = self._config.tuning.checkpoint.attempts
+            committer = Committer(CommitReader(store), self._identity, _now, attempts)
+            gang = GangCoordinator(committer, time.time) if self._identity.world > 1 else None
+            handover = Handover(store, self._identity, _now)
+            self._destination = Destination(access, committer, handover, gang)
         return self._destination
 
     async def plan(self) -> RestorePlan:
@@ -78,7 +107,9 @@ class CheckpointJob:
         await destination.committer.announce()
         reader, partial = destination.committer.reader, self._holds.parent / "restoring"
         source = await restore_source_of(self._spec.restore, reader, destination.access)
-        plan = RestorePlan(destination, source, self._root, partial, self._identity.rank)
+        plan = RestorePlan(
+            destination.handover, destination.gang, source, self._root, partial, self._identity.rank
+        )
         await plan.check()
         return plan
 
@@ -158,7 +189,7 @@ class CheckpointJob:
         if self._watch is not None:
             self._watch.close()
         if self._destination is not None:
-            await self._destination.close()
+            await self._destination.committer.reader.store.destination.close()
 
     def summary(self) -> str:
         """One line for people."""
@@ -167,3 +198,7 @@ class CheckpointJob:
             return f"checkpoints: to {target}; training starts from the beginning"
         found = f"resuming from {self.restored.name} (commit {self.restored.sequence})"
         return f"checkpoints: to {target}; {found}; set restore to never to start from the beginning"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

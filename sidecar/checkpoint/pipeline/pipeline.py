@@ -17,7 +17,6 @@ from podferry.contract.api import Durability, Marked
 from podferry.contract.commit import Commit
 from podferry.contract.errors import Changed, Problem, Refused
 from podferry.contract.status import CheckpointStatus, RestoredStatus
-from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.gang.join_rules import no_step_problem
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion
@@ -28,7 +27,6 @@ from podferry.sidecar.checkpoint.pipeline.upload_queue import UploadQueue
 from podferry.sidecar.checkpoint.pipeline.upload_worker import UploadWorker
 from podferry.sidecar.checkpoint.pipeline.version_registry import VersionRegistry
 from podferry.sidecar.checkpoint.pipeline.volume_pressure import VolumePressure
-from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint, add_pointers
 from podferry.sidecar.config.tuning import CheckpointSettings
 from podferry.sidecar.runtime.monotonic_clock import MonotonicClock
 from podferry.sidecar.state.agent_state import AgentState
@@ -37,16 +35,7 @@ log = structlog.get_logger(__name__)
 
 
 class CheckpointPipeline:
-    """The checkpoints of one agent.
-
-    Args:
-        dependencies: The components to connect.
-        state: The agent's; its waiters are notified.
-        status: What the status API shows of checkpoints.
-        settings: Sizes, intervals and limits.
-        keep_local: How many of the newest durable checkpoints are never evicted.
-        now: A clock, seconds since the epoch.
-    """
+    """The checkpoints of one agent."""
 
     def __init__(
         self,
@@ -146,7 +135,8 @@ class CheckpointPipeline:
             self._reject(version, problem)
             return
         try:
-            hold = self._link(candidate)
+            texts = self._detector.pointer_texts(candidate)
+            hold = self._dependencies.holds.link(candidate, self._detector.root, self._now(), texts)
         except Changed as error:
             log.info("a checkpoint changed while it was linked: scanning again", reason=str(error))
             self._detector.wake()
@@ -165,25 +155,3 @@ class CheckpointPipeline:
     def _reject(self, version: CheckpointVersion, problem: Problem) -> None:
         self._detector.not_ready[version.name] = problem
         self._registry.reject(version)
-
-    def _link(self, candidate: Candidate) -> HeldCheckpoint:
-        """Hold the data by links and the pointers as they were read; all by links if a copy has no room.
-
-        Raises:
-            Changed, Refused: See `HardlinkHolds.link`.
-        """
-        holds, root, texts = (
-            self._dependencies.holds,
-            self._detector.root,
-            self._detector.pointer_texts(candidate),
-        )
-        data = tuple((name, identity) for name, identity in candidate.files if name not in texts)
-        hold = holds.link(Candidate(candidate.name, data), root, self._now())
-        if not texts:
-            return hold
-        try:
-            return add_pointers(hold, candidate, texts)
-        except OSError as error:
-            log.info("linking pointers: they cannot be copied", reason=str(error))
-            hold.release()
-            return holds.link(candidate, root, self._now())

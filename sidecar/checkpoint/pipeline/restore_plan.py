@@ -11,7 +11,8 @@ from podferry.contract.commit import Commit
 from podferry.contract.errors import Refused
 from podferry.contract.quantity import format_bytes
 from podferry.contract.status import RestoredStatus
-from podferry.sidecar.checkpoint.pipeline.destination import Destination
+from podferry.sidecar.checkpoint.commit.handover import Handover
+from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
 from podferry.sidecar.checkpoint.restore.downloader import bytes_to_restore
 from podferry.sidecar.checkpoint.restore.restore import RestoreSource, restore, restored_status
 from podferry.sidecar.staging.volume_capacity import measure
@@ -32,14 +33,16 @@ class RestorePlan:
     """A restore that is possible.
 
     Attributes:
-        destination: Where this agent's lineage is.
+        handover: Waits for an earlier agent.
+        gang: Joins the parts of several ranks; None if one pod writes all.
         source: What to restore from; None for nothing.
         root: The checkpoint directory.
         partial: A directory on the same file system for files that are not verified yet.
         rank: This agent's rank, or None.
     """
 
-    destination: Destination
+    handover: Handover
+    gang: GangCoordinator | None
     source: RestoreSource | None
     root: Path
     partial: Path
@@ -68,10 +71,10 @@ class RestorePlan:
         Raises:
             Refused, NotFound, TemporaryError: See `podferry.sidecar.checkpoint.restore.restore.restore`.
         """
-        await self.destination.handover.wait()
-        if self.destination.gang is not None:
-            await self.destination.gang.commit_before_start()
-            await self.destination.gang.announce()
+        await self.handover.wait()
+        if self.gang is not None:
+            await self.gang.commit_before_start()
+            await self.gang.announce()
         found = await restore(self.source, self.root, self.partial, self.rank) if self.source else None
         if found is None:
             return Restored()

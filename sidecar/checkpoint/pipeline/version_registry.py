@@ -133,7 +133,7 @@ class VersionRegistry:
             version: It was sent, or its part is published.
             commit: The commit that lists it.
         """
-        if version.state is VersionState.SENT and commit.agent_id == self._journal.agent.writer:
+        if version.state is VersionState.SENT and commit.agent_id == self._journal.agent.agent_id:
             self._keep_sequence(version, commit.sequence)
         version.move(VersionState.COMMITTED)
         newest = [one for one in self.in_state(*DURABLE) if one.name == version.name]

@@ -12,8 +12,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 import structlog
@@ -27,7 +28,8 @@ log = structlog.get_logger(__name__)
 
 FORMAT = 1
 FILES_DIR = "files"
-PARTIAL_SUFFIX = ".aside"
+PARTIAL_SUFFIX = ".partial"
+NO_TEXTS: Mapping[str, bytes] = MappingProxyType({})
 
 
 class HoldNote(msgspec.Struct, frozen=True):
@@ -82,30 +84,6 @@ class HeldCheckpoint:
         self.note.unlink(missing_ok=True)
 
 
-def add_pointers(held: HeldCheckpoint, candidate: Candidate, texts: Mapping[str, bytes]) -> HeldCheckpoint:
-    """Add copies of pointer files to held data: a trainer rewrites them for the next checkpoint.
-
-    A kill on the way leaves a note that does not match the held files, which makes the hold invalid.
-
-    Args:
-        held: The data.
-        candidate: Data and pointers.
-        texts: The pointers' contents, by name.
-
-    Raises:
-        OSError: There is no space for copies; `held` must not be used any more.
-    """
-    copies = []
-    for name, text in texts.items():
-        path = held.directory / name
-        path.write_bytes(text)
-        copies.append((name, FileIdentity.of(path.stat())))
-    files = (*held.files, *copies)
-    note = HoldNote(candidate.name, candidate.files, files, held.completed_at)
-    held.note.write_bytes(msgspec.json.encode(note))
-    return replace(held, candidate=candidate, files=files)
-
-
 class HardlinkHolds:
     """The directory of all holds: numbered, each renamed into place when complete.
 
@@ -131,8 +109,9 @@ class HardlinkHolds:
 
         What was overwritten in place since is released: it is no version that was ever found complete.
         """
-        for partial in self.directory.glob(f"*{PARTIAL_SUFFIX}"):
-            shutil.rmtree(partial)
+        for partial in self.directory.glob("*.*"):  # earlier versions used another suffix
+            if partial.stem.isdecimal():
+                shutil.rmtree(partial)
         adopted = []
         for number in self._numbers():
             directory = self.directory / str(number)
@@ -148,8 +127,17 @@ class HardlinkHolds:
     def _note(self, number: int) -> Path:
         return self._notes / f"{number}.json"
 
-    def link(self, candidate: Candidate, root: Path, now: float) -> HeldCheckpoint:
-        """Hold a candidate's files.
+    def link(
+        self, candidate: Candidate, root: Path, now: float, texts: Mapping[str, bytes] = NO_TEXTS
+    ) -> HeldCheckpoint:
+        """Hold a candidate's files by links.
+
+        Args:
+            candidate: What to hold.
+            root: The checkpoint directory.
+            now: Seconds since the epoch.
+            texts: Contents of pointer files by name, held as copies: trainers rewrite them for the next
+                checkpoint. Without space for a copy a pointer is linked, too.
 
         Raises:
             Changed: A file is no longer what the candidate says.
@@ -160,7 +148,7 @@ class HardlinkHolds:
         self._next += 1
         try:
             files = tuple(
-                (name, _link(root / name, partial / FILES_DIR / name, identity))
+                (name, _hold(root / name, partial / FILES_DIR / name, identity, texts.get(name)))
                 for name, identity in candidate.files
             )
             content = HoldNote(candidate.name, candidate.files, files, now)
@@ -189,9 +177,21 @@ def _read(directory: Path, note: Path) -> HeldCheckpoint | None:
     return HeldCheckpoint.of(content, directory, note)
 
 
+def _hold(source: Path, target: Path, expected: FileIdentity, text: bytes | None) -> FileIdentity:
+    """Hold one file; returns the identity of the held file."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if text is not None:
+        try:
+            target.write_bytes(text)
+            return FileIdentity.of(target.stat())
+        except OSError as error:
+            log.info("linking a pointer: it cannot be copied", reason=str(error))
+            target.unlink(missing_ok=True)
+    return _link(source, target, expected)
+
+
 def _link(source: Path, target: Path, expected: FileIdentity) -> FileIdentity:
     """Link, or copy if links are impossible; returns the identity of the held file."""
-    target.parent.mkdir(parents=True, exist_ok=True)
     try:
         try:
             os.link(source, target, follow_symlinks=False)

@@ -105,7 +105,7 @@ class VerifiedReader:
         while left:
             count = file.readinto(buffer[:left])
             if not count:
-                measured = f"{file.tell()} bytes, {self.identity.size} were held"
+                measured = f"{os.fstat(file.fileno()).st_size} bytes, {self.identity.size} were held"
                 raise Changed.of(f"{self.path.name} became shorter while it was being read", measured)
             yield buffer[:count]
             left -= count

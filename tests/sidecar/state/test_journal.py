@@ -21,15 +21,15 @@ OLD_DOCUMENT = b"""{
 
 def test_a_new_journal_is_empty(tmp_path):
     journal = Journal(tmp_path / "new")
-    assert journal.agent == AgentRecord(writer=journal.agent.writer)
+    assert journal.agent == AgentRecord(agent_id=journal.agent.agent_id)
     assert journal.checkpoints == CheckpointRecord()
-    assert journal.agent.writer not in {"", Journal(tmp_path / "other").agent.writer}
+    assert journal.agent.agent_id not in {"", Journal(tmp_path / "other").agent.agent_id}
 
 
 def test_a_journal_of_an_earlier_version_is_read_and_written_with_the_same_names(tmp_path):
     (tmp_path / "journal.json").write_bytes(OLD_DOCUMENT)
     journal = Journal(tmp_path)
-    assert (journal.agent.starts, journal.agent.writer, journal.agent.drain_until) == (3, "w", 9.5)
+    assert (journal.agent.starts, journal.agent.agent_id, journal.agent.drain_until) == (3, "w", 9.5)
     assert journal.agent.newest_first
     record = journal.checkpoints
     assert (record.sequences, list(record.ignored), list(record.marks)) == ({7: 1}, ["old"], ["m"])

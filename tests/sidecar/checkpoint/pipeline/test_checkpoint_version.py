@@ -132,7 +132,7 @@ class Walk:
     def commit(self) -> None:
         version = self.any_of(VersionState.SENT, VersionState.PUBLISHED)
         if version is not None:
-            self.registry.commit(version, commit(version, self.count, self.journal.agent.writer))
+            self.registry.commit(version, commit(version, self.count, self.journal.agent.agent_id))
             assert version.name in self.registry.durable()
 
     def publish(self) -> None:

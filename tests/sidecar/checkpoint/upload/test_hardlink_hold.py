@@ -117,7 +117,8 @@ def test_notes_that_a_kill_left_are_removed(root, holds):
 
 
 def test_what_a_kill_left_half_made_is_removed_and_foreign_files_are_not(root, holds):
-    (holds.directory / "7.aside" / "files").mkdir(parents=True)
+    (holds.directory / "7.partial" / "files").mkdir(parents=True)
+    (holds.directory / "8.aside" / "files").mkdir(parents=True)  # of an earlier version
     (holds.directory / "lost+found").mkdir()
     assert holds.adopt() == []
     assert [path.name for path in holds.directory.iterdir()] == ["lost+found"]
