@@ -54,8 +54,10 @@ def _no_check_of_what_is_sent() -> None:
 
 
 def _no_rules() -> None:
-    _everywhere("flaw", lambda *_, **__: None)
-    _everywhere("unready", lambda *_, **__: None)
+    from podferry.sidecar.checkpoint.detect.format_checks import check_format  # noqa: PLC0415 - in the worker alone
+
+    _everywhere("check_format", lambda path: check_format(path)._replace(defect=None))
+    _everywhere("incomplete_reason", lambda *_, **__: None)
 
 
 def _same_folder() -> None:
@@ -69,9 +71,9 @@ def _same_folder() -> None:
 
 
 def _no_check_of_what_comes() -> None:
-    """Neither the commit's sums count nor those that the store states."""
-    _everywhere("committed_sum", lambda *_: None)
-    _everywhere("stated", lambda *_: None)
+    """Ignore the checksums of the commit and those that the store states."""
+    _everywhere("committed_checksum", lambda *_: None)
+    _everywhere("response_checksum", lambda *_: None)
 
 
 def _an_older_one() -> None:
