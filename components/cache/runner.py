@@ -148,7 +148,7 @@ def read_request(request: CacheRequest) -> tuple[FerrySpec, int, int | None]:
     sizes: dict[str, int | None] = {}
     if request.shards < 1:
         measured = str(request.shards)
-        problems.append(Problem("shards: no whole number of 1 or more", measured, "Write 1 or more"))
+        problems.append(Problem("shards: not an integer of 1 or more", measured, "Write 1 or more"))
     for name, text in (("train_memory", request.train_memory), ("pod_memory", request.pod_memory)):
         try:
             sizes[name] = parse_bytes(text) if text else None

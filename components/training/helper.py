@@ -142,7 +142,7 @@ def _resource_problems(accelerator: Any, gpus: Any, memory: Any) -> list[Problem
         remedy = "Write its name in the node's allocatable resources, such as nvidia.com/gpu"
         problems.append(Problem("accelerator: no resource's name", repr(accelerator), remedy))
     if not isinstance(gpus, PipelineChannel) and not re.fullmatch(r"\d{1,4}", str(gpus)):
-        problems.append(Problem("gpus: no whole number of 0 or more", repr(gpus), "Write 0 or more"))
+        problems.append(Problem("gpus: not an integer of 0 or more", repr(gpus), "Write 0 or more"))
     if memory is not None and not isinstance(memory, PipelineChannel):
         try:
             parse_bytes(str(memory))
