@@ -1,4 +1,4 @@
-"""Opens the store of a URI: which engine, and what to install where there is none."""
+"""Opens the store of a URI with the right engine, or says what to install."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from podferry.storage.store import Store, StoreConfig
 
 
 def open_store(uri: Uri, config: StoreConfig = StoreConfig(), limits: Limits = LIMITS) -> Store:  # noqa: B008
-    """The store of a URI. Nothing is sent yet: a wrong bucket or key shows at the first call.
+    """Open the store of a URI. Sends nothing: the first call reports a wrong bucket or key.
 
     Args:
-        uri: Where; its `engine` option overrides the choice.
+        uri: Its `engine` option overrides the choice of the engine.
         config: Credentials, endpoint and region; `podferry.storage.credentials.sources` reads them.
-        limits: Time-outs and sizes.
+        limits: Timeouts and sizes.
 
     Raises:
-        UnknownScheme: No engine opens it; says what to install.
-        CredentialsMissing: There is nothing to sign requests with.
+        UnknownScheme: No engine opens the scheme; the message says what to install.
+        CredentialsMissing: There are none to sign requests with.
         InvalidSpec: The configuration contradicts itself.
     """
     engine = uri.engine or _default_engine(uri)
@@ -38,7 +38,7 @@ def open_store(uri: Uri, config: StoreConfig = StoreConfig(), limits: Limits = L
 
 def _default_engine(uri: Uri) -> str:
     if uri.scheme in ("file", "memory"):
-        return {"file": "local"}.get(uri.scheme, uri.scheme)
+        return "local" if uri.scheme == "file" else "memory"
     return "obstore" if uri.scheme in uri_schemes.OBSTORE_SCHEMES else "fsspec"
 
 
@@ -56,7 +56,7 @@ def _obstore(uri: Uri, config: StoreConfig, limits: Limits) -> Store:
 
 
 def _fsspec(uri: Uri, config: StoreConfig, limits: Limits) -> Store:
-    # Loaded here, as the engines are: it takes longer than all of ours.
+    # Imported here, like the engines: it takes longer than all of our modules.
     from fsspec.registry import get_filesystem_class  # noqa: PLC0415
 
     from podferry.storage.fsspec.install_hints import unknown_scheme  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Names of objects: which a store takes, and those of files that are not whole yet."""
+"""Names of objects: which ones are valid, and those of temporary files."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ TEMPORARY_NAME = re.compile(r"\.podferry-[0-9a-f]{16}\.tmp")
 
 
 def checked_name(name: str) -> str:
-    """The name, where it is a plain relative path.
+    """The name, if it is a plain relative path.
 
     Raises:
-        InvalidSpec: It could leave the store, or holds what no file may be called.
+        InvalidSpec: It points outside the store, or cannot be a file name.
     """
     problem = name_problem(name)
     if problem:
@@ -24,21 +24,21 @@ def checked_name(name: str) -> str:
 
 
 def join(*parts: str) -> str:
-    """The parts that are not empty, with slashes between."""
+    """The non-empty parts, joined by slashes."""
     return "/".join(part for part in parts if part)
 
 
 def temporary_name(name: str, token: str = "") -> str:
-    """A name beside `name`, so that renaming stays in one directory; no listing yields it.
+    """A name in the same directory, for writing and then renaming to `name`; listings skip it.
 
     Args:
-        name: What it will be called.
-        token: 16 hexadecimal digits that tell it from others; drawn where none are given.
+        name: The final name.
+        token: 16 hexadecimal digits that make it unique; random by default.
     """
     parent, _, _ = name.rpartition("/")
     return join(parent, f".podferry-{token or secrets.token_hex(8)}.tmp")
 
 
 def is_temporary(name: str) -> bool:
-    """Whether the name is one that `temporary_name` gives."""
+    """Whether `temporary_name` made the name."""
     return TEMPORARY_NAME.fullmatch(name.rpartition("/")[2]) is not None

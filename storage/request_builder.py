@@ -1,8 +1,9 @@
-"""Which HTTP request fetches a range of an object: what a lean client needs to know of a store.
+"""The interface for building HTTP requests, which a lean client needs to fetch objects without the engine.
 
-A store's engine lists, writes, repeats and explains. Of many small objects the time goes into the engine, not
-into the network, and a plain GET needs little of it: an address, a few header lines and a signature. A store
-that can say these gives `RequestBuilder`; who sends them takes a plain answer, and leaves all else to the
+An engine lists, writes, retries and explains errors. For many small objects the engine takes more time than
+the
+network, and a plain GET needs little of it: an address, a few header lines and a signature. A store that can
+build these has a `RequestBuilder`; the client that sends them hands anything but a plain response to the
 engine.
 """
 
@@ -24,19 +25,19 @@ from podferry.contract.manifest import Entry
 DEFAULT_PORTS = {"http": 80, "https": 443}
 USER_AGENT_LINE = "User-Agent: podferry\r\n"
 PLAIN_HOST = re.compile(r"[A-Za-z0-9.:_-]+")
-"""Of names and addresses that need no encoding of their own."""
+"""Host names and addresses that need no encoding."""
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where connections go.
+    """Where to connect.
 
     Attributes:
-        host: Name or address; that of IPv6 without brackets.
+        host: Name or address; an IPv6 address without brackets.
         port: Of TCP.
-        tls: Whether HTTP is spoken over TLS.
-        ca_bundle: A file of certificates that stands in place of the system's; empty for those.
-        tag_field: The field of an answer's head that repeats an entry's tag, in lower case, quotation marks
-            aside; empty where none does. Not every server heeds `If-Match`.
+        tls: Whether to use TLS.
+        ca_bundle: A file of CA certificates that replaces the system's, or empty.
+        tag_field: The response header that has an entry's tag, in lower case, or empty if none has; quotation
+            marks do not matter. Not every server supports `If-Match`.
     """
 
     host: str
@@ -46,45 +47,46 @@ class Origin(msgspec.Struct, frozen=True):
     tag_field: str = "etag"
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """What TLS is spoken with: the certificates that the store's own engine trusts; None without TLS."""
+        """A context that trusts the same certificates as the store's engine, or None without TLS."""
         return tls_context(self.ca_bundle) if self.tls else None
 
 
 class RequestBuilder(Protocol):
-    """What to send for a range of an object."""
+    """Builds the requests for ranges of objects.
+
+    Calls: 1. `prepare`; 2. `build` for each request; `prepare` again every few seconds.
+    """
 
     @property
     def origin(self) -> Origin:
-        """Where all of the store's requests go."""
+        """Where to send all of the store's requests."""
 
     @property
     def checksum_needs_head(self) -> bool:
-        """Whether a HEAD states a checksum of the whole object that answers with a range of it do not."""
+        """Whether only HEAD and complete GET responses have a checksum of the object, not those of ranges."""
 
     async def prepare(self, entries: Sequence[Entry]) -> None:
-        """Make ready what the next calls of `head` need: keys, tokens. Costs nothing where nothing is due.
-
-        Called before the first `head`, and again every few seconds while there are more to come.
+        """Get the keys and tokens that `build` needs. Costs nothing if none are due.
 
         Raises:
-            FerryError: There is nothing to sign with; the engine's own call says more.
+            FerryError: There are none; the engine's own call says more.
         """
 
     def build(self, entry: Entry, start: int, length: int, method: str = "GET") -> bytes:
-        """The whole request, with its blank line, for `length` bytes from `start`. Sends nothing.
+        """The request, with its final blank line, for `length` bytes from `start`. Sends nothing.
 
-        Where that is the whole object there is no `Range`, and the store is asked for its checksum, too. The
-        object must be the version that `entry` names, as far as the store can be asked for that.
+        A request for the complete object has no `Range`, and asks for its checksum. As far as the store
+        supports it, the request fails if the object is not the version that `entry` names.
         """
 
 
 class Address(msgspec.Struct, frozen=True):
-    """A URL in the parts that a request is made of.
+    """A URL, split as requests need it.
 
     Attributes:
-        origin: Where connections go.
-        host: Value of the `Host` line: with the port where it is not the usual one.
-        path: Encoded as it is sent, without a slash at its end.
+        origin: Where to connect.
+        host: Value of the `Host` header: with the port unless it is the default.
+        path: Encoded as it is sent, without a trailing slash.
     """
 
     origin: Origin
@@ -93,10 +95,10 @@ class Address(msgspec.Struct, frozen=True):
 
 
 def request_address(url: str, ca_bundle: str = "") -> Address | None:
-    """Where requests below a URL go; None where only the engine knows: a proxy, a password, an odd name.
+    """Where to send requests below a URL, or None if only the engine can: a proxy, a password, an odd name.
 
     Args:
-        url: Of the service, or of a bucket there.
+        url: Of the service, or of a bucket.
         ca_bundle: See `Origin`.
     """
     split = urlsplit(url)
@@ -107,18 +109,17 @@ def request_address(url: str, ca_bundle: str = "") -> Address | None:
         return None
     if _is_proxied(split.scheme, host):
         return None
-    usual = DEFAULT_PORTS[split.scheme]
-    origin = Origin(host, split.port or usual, split.scheme == "https", ca_bundle)
-    named = f"[{host}]" if ":" in host else host
-    port = "" if origin.port == usual else f":{origin.port}"
-    return Address(origin, named + port, split.path.rstrip("/"))
+    default = DEFAULT_PORTS[split.scheme]
+    origin = Origin(host, split.port or default, split.scheme == "https", ca_bundle)
+    port = "" if origin.port == default else f":{origin.port}"
+    return Address(origin, (f"[{host}]" if ":" in host else host) + port, split.path.rstrip("/"))
 
 
 def _is_proxied(scheme: str, host: str) -> bool:
-    """Whether the environment sends requests to this host through a proxy, as the engines read it."""
+    """Whether the environment configures a proxy for this host, as the engines read it."""
     if sys.platform == "linux" and not any(name.lower().endswith("_proxy") for name in os.environ):
-        return False  # elsewhere the system may have settings of its own
-    # Loaded here: it brings all of the standard library's HTTP.
+        return False  # other systems may have settings besides the environment
+    # Imported here: it imports all of the standard library's HTTP.
     from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415
 
     proxies = getproxies()
@@ -138,17 +139,17 @@ def tls_context(ca_bundle: str = "") -> ssl.SSLContext:
 
 
 def is_printable_ascii(text: str) -> bool:
-    """Whether a text can stand in a request as it is: nothing in it ends a line."""
+    """Whether a text can be sent unencoded in a request: nothing in it ends a line."""
     return text.isascii() and text.isprintable()
 
 
 def range_line(entry: Entry, start: int, length: int) -> str:
-    """The `Range` line, empty where all of the object is asked for."""
+    """The `Range` header line, empty for the complete object."""
     if not start and length == entry.size:
         return ""
     return f"Range: bytes={start}-{start + length - 1}\r\n"
 
 
 def if_match_line(tag: str) -> str:
-    """The `If-Match` line of a strong ETag; empty for any other, which no server would find equal."""
+    """The `If-Match` header line of a strong ETag; empty for any other, which no server would match."""
     return f"If-Match: {tag}\r\n" if tag.startswith('"') and is_printable_ascii(tag) else ""

@@ -1,12 +1,12 @@
-"""What every store can do: six calls, and what is atomic about them; some write in parts, too.
+"""The interface of all stores: six calls and what is atomic about them; some also take multipart uploads.
 
-A store is opened at a URI; every name below is relative to it, with `/` between its parts and none at its
-ends. All calls are safe to run concurrently. Every call may raise
+A store is opened at a URI. Names are relative to it, with `/` between their parts and at neither end. All
+calls may run in parallel. Every call may raise
 
 * `BucketNotFound`, `AccessDenied`, `CredentialsMissing`: permanent;
-* `Throttled`, `Unavailable`: temporary, after the engine's own retries have been spent.
+* `Throttled`, `Unavailable`: temporary, after the engine's own retries.
 
-No vendor's exception passes: `podferry.storage.errors.translate` turns each into the error tree.
+Callers never see a vendor's exception: `podferry.storage.errors.translate` turns each into the error tree.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from podferry.storage.request_builder import RequestBuilder
 NO_CREDENTIALS: Mapping[str, str] = MappingProxyType({})
 
 Body = bytes | Iterable[bytes]
-"""What is written: one buffer, or chunks that are read once, in order, while they are sent."""
+"""The body of a write: one buffer, or chunks that are read once, in order, while they are sent."""
 
 
 class WriteMode(enum.Enum):
-    """What a write does where the name is taken."""
+    """What a write does if the name is taken."""
 
     OVERWRITE = "overwrite"
-    """Replace it. Readers see the old object or the new one, never a mixture."""
+    """Replace the object. Readers see the old one or the new one, never a mixture."""
     CREATE = "create"
-    """Raise `AlreadyExists` and leave it. Of several writers at once exactly one succeeds where the engine's
-    `exclusive_create` says so. The body is sent in one request: for small objects, such as commits."""
+    """Raise `AlreadyExists` and keep the object. Of several concurrent writers exactly one succeeds if the
+    engine has `exclusive_create`. The body is sent in one request: for small objects, such as commits."""
 
 
 class StoreConfig(msgspec.Struct, frozen=True):
-    """How to reach a store, beyond its URI.
+    """How to reach a store, besides its URI.
 
     Attributes:
-        endpoint: URL of the service, where it is not the vendor's own.
-        region: The vendor's name of the region.
-        credentials: What a Secret or the environment holds, under its usual names
-            (`AWS_ACCESS_KEY_ID`, `AZURE_STORAGE_ACCOUNT_KEY`, …). Never printed.
-        reload_credentials: Reads them anew, where they may be exchanged meanwhile, as a Secret's are.
+        endpoint: URL of the service; None for the vendor's own.
+        region: The vendor's name of the region, or None.
+        credentials: Of a Secret or the environment, under their usual names (`AWS_ACCESS_KEY_ID`,
+            `AZURE_STORAGE_ACCOUNT_KEY`, …). Never printed.
+        reload_credentials: Reads them again if they may change meanwhile, as a Secret's may; or None.
     """
 
     endpoint: str | None = None
@@ -56,69 +56,68 @@ class StoreConfig(msgspec.Struct, frozen=True):
     reload_credentials: Callable[[], Mapping[str, str]] | None = None
 
     def __repr__(self) -> str:
-        held = ", ".join(sorted(self.credentials)) or "none"
-        return f"StoreConfig(endpoint={self.endpoint!r}, region={self.region!r}, credentials of: {held})"
+        names = ", ".join(sorted(self.credentials)) or "none"
+        return f"StoreConfig(endpoint={self.endpoint!r}, region={self.region!r}, credentials of: {names})"
 
 
 class Store(Protocol):
-    """A location that holds objects."""
+    """A bucket, or the part of it below a prefix."""
 
     @property
     def uri(self) -> Uri:
-        """Where it is opened."""
+        """Names are relative to it."""
 
     @property
     def exclusive_create(self) -> bool:
-        """Whether `WriteMode.CREATE` is atomic under a race; else it checks, then writes."""
+        """Whether `WriteMode.CREATE` is atomic; if not, it checks and then writes."""
 
     @property
     def multipart(self) -> MultipartStore | None:
-        """Writes large objects in parts that survive a restart; None where the store cannot."""
+        """Multipart uploads that survive a restart, or None if the store has none."""
 
     @property
     def request_builder(self) -> RequestBuilder | None:
-        """Which HTTP requests fetch its objects; None where only the engine can say or reach it."""
+        """Builds the HTTP requests that fetch objects, or None if only the engine can fetch them."""
 
     def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
-        """All objects below `prefix`, which is a directory: `a` yields `a/b`, neither `ab` nor `a` itself.
+        """All objects below the directory `prefix`: `a` yields `a/b`, but neither `ab` nor `a` itself.
 
-        Names stay relative to the store, not to `prefix`. The order is the engine's. An empty prefix yields
-        nothing; directory markers (empty objects whose key ends with `/`) are left out.
+        Names are relative to the store, not to `prefix`. The order is the engine's. A prefix without objects
+        yields nothing; directory markers (empty objects whose key ends with `/`) are skipped.
         """
 
     async def children(self, prefix: str = "") -> list[str]:
-        """Sorted names directly below `prefix`, relative to it; those that hold others end with `/`."""
+        """Sorted names directly below `prefix`, relative to it; those of directories end with `/`."""
 
     async def stat(self, name: str) -> Entry:
         """The object's size and tag.
 
         Raises:
-            NotFound: No such object; a prefix is none.
+            NotFound: There is no such object; a prefix is not an object.
         """
 
     async def read(
         self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None
     ) -> memoryview:
-        """`length` bytes from `start`, or all to the end; exactly as many as asked.
+        """Exactly `length` bytes from `start`, or all to the end.
 
         Raises:
-            NotFound: No such object.
-            Changed: `tag` was given and the object has another one now; or `size`, and the whole object has
-                another, whatever was asked for of it.
+            NotFound: There is no such object.
+            Changed: The object's tag is not `tag`, or its complete size not `size`, if given.
             Corrupt: The object ends before `start + length`.
         """
 
     async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
-        """Write an object, visible only when whole: a failure, or a body that raises, leaves no trace.
+        """Write an object, visible only when complete: a failure, or a body that raises, leaves nothing.
 
-        Memory stays constant in the size of a chunked body. What a chunked body raises reaches the caller.
+        The size of a chunked body does not affect memory. What a chunked body raises reaches the caller.
 
         Raises:
             AlreadyExists: `mode` is CREATE and the name is taken.
         """
 
     async def delete(self, names: Iterable[str]) -> None:
-        """Delete objects; those that do not exist are passed over."""
+        """Delete objects; missing ones are ignored."""
 
     async def close(self) -> None:
-        """Give back connections. A closed store is not used again."""
+        """Close connections. A closed store must not be used again."""

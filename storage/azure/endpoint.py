@@ -1,4 +1,4 @@
-"""How an Azure store is reached: endpoint, account, and what shows who asks."""
+"""How to reach an Azure store: endpoint, account, credentials."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ AZURE_SCHEMES = ("az", "abfs", "abfss", "azure")
 
 
 class AzureAccess(msgspec.Struct, frozen=True):
-    """How an Azure store is reached: obstore's client and plain requests are both made from it.
+    """How to reach an Azure store: obstore's client and our own requests are both made from it.
 
     Attributes:
-        uri: The store's; the bucket is Azure's container.
+        uri: Of the store; the bucket is Azure's container.
         endpoint: Of the account.
         account: Its name.
-        options: What shows who asks, by obstore's names; `skip_signature` where nothing does.
+        options: The credentials by obstore's names; `skip_signature` for anonymous access.
         location: For errors.
     """
 
@@ -38,32 +38,27 @@ class AzureAccess(msgspec.Struct, frozen=True):
 
 
 def azure_access(uri: Uri, config: StoreConfig) -> AzureAccess:
-    """How the Azure store of a URI is reached. Sends nothing.
+    """How to reach the Azure store of a URI. Sends nothing.
 
     Raises:
-        CredentialsMissing: No account is named, or nothing shows who asks.
-        InvalidWish: The endpoint is no URL.
+        CredentialsMissing: The account or its credentials are missing.
+        InvalidSpec: The endpoint is not a URL.
     """
-    held = {**_connection_string(config.credentials), **config.credentials}
-    account = held.get("AZURE_STORAGE_ACCOUNT_NAME", "")
-    named = config.endpoint or held.get("AZURE_STORAGE_ENDPOINT") or held.get("AZURE_ENDPOINT")
-    endpoint = checked_endpoint(named or f"https://{account or 'ACCOUNT'}.blob.core.windows.net")
+    variables = {**_connection_string(config.credentials), **config.credentials}
+    account = variables.get("AZURE_STORAGE_ACCOUNT_NAME", "")
+    configured = config.endpoint or variables.get("AZURE_STORAGE_ENDPOINT") or variables.get("AZURE_ENDPOINT")
+    endpoint = checked_endpoint(configured or f"https://{account or 'ACCOUNT'}.blob.core.windows.net")
     location = StoreLocation(uri, endpoint, variable_names(config.credentials, "AZURE_"))
-    options = _options(held)
-    if not account or not options:
-        raise _missing(location, account)
+    options = _options(variables)
+    if not account:
+        raise CredentialsMissing.of(
+            f"no storage account is configured for {uri}",
+            f"read: {', '.join(location.credentials) or 'nothing'}",
+            "Set AZURE_STORAGE_ACCOUNT_NAME, or AZURE_STORAGE_CONNECTION_STRING",
+        )
+    if not options:
+        raise store_error("credentials", location)
     return AzureAccess(uri, endpoint, account, options, location)
-
-
-def _missing(location: StoreLocation, account: str) -> CredentialsMissing:
-    if account:
-        error = store_error("credentials", location)
-        return CredentialsMissing(*error.problems)
-    return CredentialsMissing.of(
-        f"no storage account is named for {location.uri}",
-        f"read: {', '.join(location.credentials) or 'nothing'}",
-        "Set AZURE_STORAGE_ACCOUNT_NAME, or AZURE_STORAGE_CONNECTION_STRING",
-    )
 
 
 OBSTORE_OPTIONS = {
@@ -79,18 +74,18 @@ OBSTORE_OPTIONS = {
 }
 
 
-def _options(held: Mapping[str, str]) -> dict[str, str | bool]:
-    if is_true(held.get("AZURE_SKIP_SIGNATURE", "")):
+def _options(variables: Mapping[str, str]) -> dict[str, str | bool]:
+    if is_true(variables.get("AZURE_SKIP_SIGNATURE", "")):
         return {"skip_signature": True}
-    return {option: held[name] for name, option in OBSTORE_OPTIONS.items() if held.get(name)}
+    return {option: variables[name] for name, option in OBSTORE_OPTIONS.items() if variables.get(name)}
 
 
-def _connection_string(held: Mapping[str, str]) -> dict[str, str]:
+def _connection_string(variables: Mapping[str, str]) -> dict[str, str]:
     names = {
         "AccountName": "AZURE_STORAGE_ACCOUNT_NAME",
         "AccountKey": "AZURE_STORAGE_ACCOUNT_KEY",
         "SharedAccessSignature": "AZURE_STORAGE_SAS_TOKEN",
         "BlobEndpoint": "AZURE_STORAGE_ENDPOINT",
     }
-    pairs = [part.partition("=") for part in held.get("AZURE_STORAGE_CONNECTION_STRING", "").split(";")]
+    pairs = [part.partition("=") for part in variables.get("AZURE_STORAGE_CONNECTION_STRING", "").split(";")]
     return {names[name.strip()]: value for name, _, value in pairs if name.strip() in names}

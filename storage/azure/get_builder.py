@@ -1,7 +1,7 @@
-"""Which request fetches a blob from Azure.
+"""Builds GET and HEAD requests for Azure blobs.
 
-Of the ways to show who asks those that need no service of their own: the account's key, a shared access
-signature, a token that is given, nothing. Where several are given, obstore chooses among them, so it asks.
+Only for credentials that need no service of their own: the account's key, a shared access signature, a given
+token, anonymous access. If several are configured, only obstore sends requests, because it chooses.
 """
 
 from __future__ import annotations
@@ -29,36 +29,33 @@ from podferry.storage.request_builder import (
 )
 
 API_VERSION = "2023-11-03"
-"""Of the service's API: the one that obstore asks for."""
+"""Of Azure's API: the one that obstore uses."""
 
 
 class AzureGetBuilder:
-    """See `podferry.storage.request_builder.RequestBuilder`: signed with the account's key.
+    """Signs with the account's key; see `podferry.storage.request_builder.RequestBuilder`.
 
     Source: "Authorize with Shared Key", Azure Storage REST API reference.
-
-    Attributes:
-        origin: Where connections go.
     """
 
     checksum_needs_head = True
 
     def __init__(self, access: AzureAccess, address: Address, key: bytes) -> None:
         self.origin = address.origin
-        self._above = _above(access, address)
+        self._path_prefix = _path_prefix(access, address)
         self._lines = f" HTTP/1.1\r\nHost: {address.host}\r\n{USER_AGENT_LINE}x-ms-version: {API_VERSION}\r\n"
         self._account = access.account
         self._key = hmac.new(key, digestmod="sha256")
 
     async def prepare(self, entries: Sequence[Entry]) -> None:
-        """See `RequestBuilder.prepare`: an account's key stays as it is."""
+        """See `RequestBuilder.prepare`: an account's key does not change."""
 
     def build(self, entry: Entry, start: int, length: int, method: str = "GET") -> bytes:
         """See `RequestBuilder.build`."""
-        path = self._above + quote(entry.name)
+        path = self._path_prefix + quote(entry.name)
         ranged, matched = range_line(entry, start, length), if_match_line(entry.tag)
         date = formatdate(time.time(), usegmt=True)
-        # Of the fields that the signature names, those without a value are there as empty lines.
+        # Header fields without a value are signed as empty lines.
         text = f"{method}\n\n\n\n\n\n{date}\n\n{_value(matched)}\n\n\n{_value(ranged)}\n"
         signature = self._key.copy()
         signature.update(f"{text}x-ms-version:{API_VERSION}\n/{self._account}{path}".encode())
@@ -71,12 +68,12 @@ def _value(line: str) -> str:
     return line.partition(": ")[2].rstrip("\r\n")
 
 
-def _above(access: AzureAccess, address: Address) -> str:
+def _path_prefix(access: AzureAccess, address: Address) -> str:
     return f"{address.path}/{quote(join(access.uri.bucket, access.uri.key))}/"
 
 
 def get_builder_for(access: AzureAccess) -> RequestBuilder | None:
-    """How blobs of a store are asked for, None where only obstore can."""
+    """The builder for a store, or None if only obstore can send requests."""
     address = request_address(access.endpoint)
     if address is None or len(access.options) != 1 or not is_printable_ascii(access.account):
         return None
@@ -101,10 +98,10 @@ def _decoded(key: str) -> bytes | None:
 def _plain(access: AzureAccess, address: Address, line: str = "", query: str = "") -> RequestBuilder | None:
     if not is_printable_ascii(line.removesuffix("\r\n") + query) or " " in query:
         return None
-    above = _above(access, address)
+    prefix = _path_prefix(access, address)
 
     def path(name: str) -> str:
-        return f"{above}{quote(name)}{query}"
+        return f"{prefix}{quote(name)}{query}"
 
     return PlainGetBuilder(
         PlainRequest(address, path, f"x-ms-version: {API_VERSION}\r\n{line}", checksum_needs_head=True)

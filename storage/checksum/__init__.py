@@ -1,4 +1,4 @@
 """Checksums: compute them, combine CRCs, read them from response headers.
 
-What a mismatch means is for the caller to decide.
+Callers decide what a mismatch means.
 """

@@ -1,8 +1,7 @@
-"""Checksums that stores keep of whole objects: at once, while the bytes come, or from those of the pieces.
+"""Checksums that stores keep of objects: of all bytes, incrementally, or combined from those of ranges.
 
-Amazon's own implementation is used for its CRCs: it is as fast as memory, and joins the pieces' values into
-the whole's. Its package is imported at the first use, which most processes never come to. All of them let
-other threads run meanwhile.
+CRCs come from Amazon's library, which is as fast as memory and combines the CRCs of ranges. It is imported at
+the first use, which most processes never reach. All computations release the GIL.
 
 On one core of a 2.5 GHz Xeon without instructions for SHA, 30 KB take: CRC-64/NVME and CRC-32C 3 us,
 CRC-64/XZ 11, CRC-32 18, MD5 55, SHA-1 65, SHA-256 145; a MiB takes 60, 60, 620, 580, 1,800, 2,200 and 5,000.
@@ -27,7 +26,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 class ChecksumKind(enum.StrEnum):
-    """How a sum is computed. The values are the names that awscrt and hashlib have for it, where they do."""
+    """An algorithm, under the name that awscrt or hashlib has for it, if they have it."""
 
     CRC64NVME = "crc64nvme"
     CRC32C = "crc32c"
@@ -50,17 +49,16 @@ DIGEST_BYTES = {
     ChecksumKind.MD5: 16,
     ChecksumKind.XXH128: 16,
 }
-"""Bytes of each sum."""
 CRC_KINDS = frozenset({ChecksumKind.CRC64NVME, ChecksumKind.CRC32C, ChecksumKind.CRC32, ChecksumKind.CRC64XZ})
-"""Kinds whose sums of the pieces make the sum of the whole, in whatever order the pieces come."""
+"""Kinds whose values for ranges combine to that of the object, in whatever order the ranges arrive."""
 
 
 class Checksum(msgspec.Struct, frozen=True):
-    """What an object must add up to.
+    """The checksum of an object.
 
     Attributes:
-        kind: How.
-        value: The sum, most significant byte first.
+        kind: The algorithm.
+        value: Most significant byte first.
     """
 
     kind: ChecksumKind
@@ -71,21 +69,21 @@ class Checksum(msgspec.Struct, frozen=True):
 
 
 class RunningChecksum(Protocol):
-    """A sum of what has come so far, in order."""
+    """A checksum of bytes that arrive in order."""
 
     def update(self, data: Buffer, /) -> None:
-        """Add what comes next."""
+        """Add the next bytes."""
 
     def digest(self) -> bytes:
-        """The sum so far, most significant byte first."""
+        """The checksum so far, most significant byte first."""
 
 
 class ObjectChecksum(msgspec.Struct, frozen=True):
-    """What an object of several parts must be.
+    """Size and checksum of a multipart object.
 
     Attributes:
-        size: Its bytes.
-        crc64: CRC-64/NVME of them.
+        size: Bytes.
+        crc64: CRC-64/NVME.
     """
 
     size: int
@@ -93,39 +91,39 @@ class ObjectChecksum(msgspec.Struct, frozen=True):
 
 
 def running_checksum(kind: ChecksumKind) -> RunningChecksum:
-    """A sum of nothing yet."""
+    """A new checksum, of no bytes yet."""
     if kind is ChecksumKind.XXH128:
         return xxhash.xxh3_128()
     return _RunningCrc(kind) if kind in CRC_KINDS else hashlib.new(kind, usedforsecurity=False)
 
 
 def checksum_of(kind: ChecksumKind, data: Buffer) -> Checksum:
-    """The sum of a whole object, in one piece."""
-    if kind in CRC_KINDS:
+    """The checksum of a complete object in one buffer."""
+    if kind in CRC_KINDS:  # the fast path of small files
         return Checksum(kind, crc(kind, data).to_bytes(DIGEST_BYTES[kind], "big"))
     digest = running_checksum(kind)
     digest.update(data)
     return Checksum(kind, digest.digest())
 
 
-def matches(wanted: Checksum, data: Buffer) -> bool:
-    """Whether a whole object, in one piece, has the sum."""
-    return checksum_of(wanted.kind, data) == wanted
+def matches(expected: Checksum, data: Buffer) -> bool:
+    """Whether a complete object in one buffer has a checksum."""
+    return checksum_of(expected.kind, data) == expected
 
 
-def range_kind(wanted: Checksum) -> ChecksumKind:
-    """How ranges of an object with this sum are summed: of a hash, only to know them again."""
-    return wanted.kind if wanted.kind in CRC_KINDS else ChecksumKind.CRC64NVME
+def range_kind(expected: Checksum) -> ChecksumKind:
+    """The kind for ranges of an object with this checksum; for a hash, any kind that identifies them."""
+    return expected.kind if expected.kind in CRC_KINDS else ChecksumKind.CRC64NVME
 
 
 def crc(kind: ChecksumKind, data: Buffer, before: int = 0) -> int:
     """The CRC of `data`, continued from `before`."""
-    return int(_computing(kind)(data, before))
+    return int(_crc_function(kind)(data, before))
 
 
 def combine_crcs(kind: ChecksumKind, first: int, second: int, second_length: int) -> int:
-    """The CRC of two pieces in a row, from the CRC of each and the bytes of the second."""
-    return int(_combining(kind)(first, second, second_length))
+    """The CRC of two consecutive ranges, from the CRC of each and the length of the second."""
+    return int(_combine_function(kind)(first, second, second_length))
 
 
 def crc64(data: Buffer, before: int = 0) -> int:
@@ -133,23 +131,23 @@ def crc64(data: Buffer, before: int = 0) -> int:
     return crc(ChecksumKind.CRC64NVME, data, before)
 
 
-def object_checksum(receipts: Iterable[UploadedPart]) -> ObjectChecksum:
-    """Size and checksum of the object whose parts these are, in their order."""
-    size, joined = 0, 0
-    for receipt in receipts:
-        joined = combine_crcs(ChecksumKind.CRC64NVME, joined, receipt.crc64, receipt.size)
-        size += receipt.size
-    return ObjectChecksum(size, joined)
+def object_checksum(parts: Iterable[UploadedPart]) -> ObjectChecksum:
+    """Size and checksum of an object from its parts, in order."""
+    size, combined = 0, 0
+    for part in parts:
+        combined = combine_crcs(ChecksumKind.CRC64NVME, combined, part.crc64, part.size)
+        size += part.size
+    return ObjectChecksum(size, combined)
 
 
 def is_computable(kind: ChecksumKind) -> bool:
-    """Whether this Python can compute such a sum."""
-    return kind is not ChecksumKind.CRC64XZ or _xz().crc64xz() is not None
+    """Whether this Python can compute a kind of checksum."""
+    return kind is not ChecksumKind.CRC64XZ or _crc64xz_module().crc64xz() is not None
 
 
 class _RunningCrc:
     def __init__(self, kind: ChecksumKind) -> None:
-        self._compute = _computing(kind)
+        self._compute = _crc_function(kind)
         self._length = DIGEST_BYTES[kind]
         self._value = 0
 
@@ -161,21 +159,21 @@ class _RunningCrc:
 
 
 @lru_cache
-def _computing(kind: ChecksumKind) -> Callable[[Buffer, int], int]:
-    found = _xz().crc64xz() if kind is ChecksumKind.CRC64XZ else getattr(_awscrt(), kind)
-    assert found is not None, f"{kind} is asked for where it is not `is_computable`"  # noqa: S101
+def _crc_function(kind: ChecksumKind) -> Callable[[Buffer, int], int]:
+    found = _crc64xz_module().crc64xz() if kind is ChecksumKind.CRC64XZ else getattr(_awscrt(), kind)
+    assert found is not None, f"{kind} is not computable"  # noqa: S101
     return found  # type: ignore[no-any-return]
 
 
 @lru_cache
-def _combining(kind: ChecksumKind) -> Callable[[int, int, int], int]:
-    holder = _xz() if kind is ChecksumKind.CRC64XZ else _awscrt()
-    return getattr(holder, f"combine_{kind}")  # type: ignore[no-any-return]
+def _combine_function(kind: ChecksumKind) -> Callable[[int, int, int], int]:
+    module = _crc64xz_module() if kind is ChecksumKind.CRC64XZ else _awscrt()
+    return getattr(module, f"combine_{kind}")  # type: ignore[no-any-return]
 
 
 def _awscrt() -> Any:
     return importlib.import_module("awscrt.checksums")
 
 
-def _xz() -> Any:
+def _crc64xz_module() -> Any:
     return importlib.import_module("podferry.storage.checksum.crc64xz")

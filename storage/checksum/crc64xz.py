@@ -1,7 +1,7 @@
-"""CRC-64/XZ, which Alibaba's OSS keeps of every object and calls CRC64-ECMA.
+"""CRC-64/XZ, which Alibaba's OSS stores for every object as CRC64-ECMA.
 
-It is computed by the library under Python's own lzma module: no other package that podferry needs has it at a
-usable speed. Where that library is linked in out of reach, there is no such sum.
+Computed by the library behind Python's lzma module: no other package that podferry needs computes it fast
+enough. If that library is not accessible, neither is this checksum.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from functools import lru_cache
 
 COPY_BYTES = 1 << 18
-"""Bytes that are handed to the library at a time: they stay in the processor's cache after the copy."""
+"""Bytes copied for the library at a time: they stay in the processor's cache after the copy."""
 POLYNOMIAL = 0xC96C5795D7870F42
-"""ECMA-182's, bits reversed: bit 63 is the coefficient of 1, bit 0 that of x to the 63rd."""
+"""Of ECMA-182, with its bits reversed: bit 63 is the coefficient of 1, bit 0 that of x to the 63rd."""
 ONE = 1 << 63
 
 CrcFunction = Callable[[bytes | bytearray | memoryview, int], int]
@@ -22,7 +22,7 @@ CrcFunction = Callable[[bytes | bytearray | memoryview, int], int]
 
 @lru_cache(maxsize=1)
 def crc64xz() -> CrcFunction | None:
-    """The function of data and the CRC before it, None where there is none."""
+    """The function of data and the CRC before it, or None if the library is not accessible."""
     try:
         library = ctypes.CDLL(importlib.import_module("_lzma").__file__)
         function = library.lzma_crc64
@@ -34,35 +34,35 @@ def crc64xz() -> CrcFunction | None:
     def compute(data: bytes | bytearray | memoryview, before: int) -> int:
         view = memoryview(data)
         for start in range(0, len(view), COPY_BYTES):
-            piece = bytes(view[start : start + COPY_BYTES])
-            before = function(piece, len(piece), before)
+            chunk = bytes(view[start : start + COPY_BYTES])
+            before = function(chunk, len(chunk), before)
         return before
 
     return compute
 
 
 def combine_crc64xz(first: int, second: int, second_length: int) -> int:
-    """The CRC of two pieces in a row: the first one's, shifted past the second's bytes, and the second's."""
-    return _times(_power(8 * second_length), first) ^ second
+    """The CRC of two consecutive ranges: the first, shifted by the second's length, xor the second."""
+    return _multiply(_power_of_x(8 * second_length), first) ^ second
 
 
-def _times(one: int, other: int) -> int:
+def _multiply(a: int, b: int) -> int:
     """The product of two polynomials over GF(2), modulo the CRC's."""
     product = 0
     for bit in range(63, -1, -1):
-        if one >> bit & 1:
-            product ^= other
-        other = other >> 1 ^ (POLYNOMIAL if other & 1 else 0)
+        if a >> bit & 1:
+            product ^= b
+        b = b >> 1 ^ (POLYNOMIAL if b & 1 else 0)
     return product
 
 
 @lru_cache(maxsize=8)
-def _power(exponent: int) -> int:
-    """The power of x to the `exponent`, in the same field. Kept, since ranges have few lengths."""
+def _power_of_x(exponent: int) -> int:
+    """X to the `exponent`, in the same field. Cached, because ranges have few different lengths."""
     product, square = ONE, ONE >> 1
     while exponent:
         if exponent & 1:
-            product = _times(product, square)
-        square = _times(square, square)
+            product = _multiply(product, square)
+        square = _multiply(square, square)
         exponent >>= 1
     return product

@@ -1,21 +1,22 @@
-"""The checksum of a whole object that a store states in a response head.
+"""Reads the checksum of the complete object from a response head.
 
-What is taken, the quickest and strongest first, and of which answers it is the whole object's:
+The fields, the fastest and strongest first, and in which responses they are of the complete object:
 
 =========================  =============================================================================
-`x-amz-checksum-*`         of a 200 alone: on a 206 S3 sends none, that of a part, or a sum of sums that
-                           has lost its `-N` (boto/botocore#3346). `-N` and COMPOSITE are sums of sums
-`x-goog-hash`              of 200 and 206: it is of the stored object; not where GCS unpacks gzip
-`x-oss-hash-crc64ecma`     of 200 and 206: always of the whole object
-`Content-MD5`              of a 200 alone: RFC 1864 has it of the body
-`x-ms-blob-content-md5`    of 200 and 206: Azure's name for the whole blob's
-`ETag` of 32 hex digits    of 200 and 206, of S3 and OSS, where it is an MD5: not under SSE-KMS or SSE-C, not
-                           in directory buckets, not of objects that were sent in parts or appended to. A
-                           plain web server's may be of anything
+`x-amz-checksum-*`         200 only: with a 206 S3 sends none, that of a part, or a checksum of checksums
+                           that lost its `-N` (boto/botocore#3346). `-N` and COMPOSITE are checksums of
+                           checksums
+`x-goog-hash`              200 and 206: of the stored object, so not if GCS decompresses gzip
+`x-oss-hash-crc64ecma`     200 and 206: always of the complete object
+`Content-MD5`              200 only: by RFC 1864 it is of the body
+`x-ms-blob-content-md5`    200 and 206: Azure's name for that of the complete blob
+`ETag` of 32 hex digits    200 and 206, of S3 and OSS, if it is an MD5: not with SSE-KMS or SSE-C, in
+                           directory buckets, or of objects uploaded in parts or appended to. At a plain
+                           web server it may be anything
 =========================  =============================================================================
 
-A claim that is malformed, or of an object of another length than the listed one, is none: a file without a
-sum is still counted, and a mistaken sum would refuse good data.
+A field that is malformed, or of an object with another size than the listed one, is ignored: the size of a
+file without a checksum is still verified, but a wrong checksum would reject good data.
 """
 
 from __future__ import annotations
@@ -24,21 +25,16 @@ import binascii
 import re
 
 from podferry.contract.manifest import Entry
-from podferry.storage.checksum.checksums import (
-    DIGEST_BYTES,
-    Checksum,
-    ChecksumKind,
-    is_computable,
-)
+from podferry.storage.checksum.checksums import DIGEST_BYTES, Checksum, ChecksumKind, is_computable
 
 CHECKSUM_FIELDS = re.compile(
     rb"\r\n(etag|content-(?:range|md5|encoding)|x-(?:amz|goog|oss)-[a-z0-9-]+|x-ms-blob-content-md5)"
     rb":[ \t]*([^\r]*)",
     re.IGNORECASE,
 )
-"""A pass over the head costs a fifth of a small file's fetch: it is made only where it may find something."""
+"""Searching the head costs a fifth of a small file's fetch, so it is only done if it may find something."""
 CRC64NVME_LINE = b"\r\nx-amz-checksum-crc64nvme: "
-"""As Amazon writes what it keeps of every object since December 2024: found without the pass."""
+"""As Amazon sends it for every object since December 2024: found without the search."""
 AMZ_FIELDS = tuple(
     (f"x-amz-checksum-{kind}".encode(), kind)
     for kind in (
@@ -52,37 +48,36 @@ AMZ_FIELDS = tuple(
 GOOG_HASHES = ((b"crc32c", ChecksumKind.CRC32C), (b"md5", ChecksumKind.MD5))
 MD5_HEX = re.compile(rb"[0-9a-fA-F]{32}")
 MAX_UINT64_DIGITS = 20
-"""Of the largest number that 64 bits hold."""
 MD5_ETAG_ENCRYPTIONS = (b"", b"aes256")
-"""Encryption with the store's own key, or none: the ETag is the MD5 of what was sent."""
+"""Without encryption, or with the store's own key, the ETag is the MD5 of the uploaded bytes."""
 
 Fields = dict[bytes, bytes]
-"""Values by names in lower case; those of a name that comes again are joined by commas."""
+"""Values by lower-case name; those of a repeated name are joined by commas."""
 
 
 def response_checksum(head: bytes, entry: Entry) -> Checksum | None:
-    """The sum of the whole object, None where the head states none that can be relied on.
+    """The checksum of the complete object, or None if the head has no reliable one.
 
     Args:
-        head: The answer to a GET or HEAD as it came, from the status line on, CRLF between its lines.
-        entry: The object, as it was listed.
+        head: Of the response to a GET or HEAD: the status line and the header fields, separated by CRLF.
+        entry: The object as it was listed.
     """
     status = head[9:12]
     at = head.find(CRC64NVME_LINE)
-    if at >= 0 and status == b"200" and (usual := _usual(head, at + len(CRC64NVME_LINE))):
-        return usual
+    if at >= 0 and status == b"200" and (checksum := _crc64nvme(head, at + len(CRC64NVME_LINE))):
+        return checksum
     lowered = head.lower()
     if b"\r\nx-" not in lowered and b"\r\ncontent-md5" not in lowered:
         return None
     fields = _fields(head)
     if status == b"200":
-        return _amz(fields) or _anyway(fields, b"content-md5")
+        return _amz(fields) or _object_checksum(fields, b"content-md5")
     if status == b"206" and fields.get(b"content-range", b"").rstrip().endswith(b"/%d" % entry.size):
-        return _anyway(fields)
+        return _object_checksum(fields)
     return None
 
 
-def _usual(head: bytes, start: int) -> Checksum | None:
+def _crc64nvme(head: bytes, start: int) -> Checksum | None:
     value = head[start : start + 14]
     return _base64(ChecksumKind.CRC64NVME, value[:12]) if value.endswith(b"\r\n") else None
 
@@ -95,8 +90,8 @@ def _fields(head: bytes) -> Fields:
     return fields
 
 
-def _anyway(fields: Fields, *more: bytes) -> Checksum | None:
-    """What is said of the whole object by answers with a part of it, too; `more` are fields with an MD5."""
+def _object_checksum(fields: Fields, *more: bytes) -> Checksum | None:
+    """The checksum in fields that are of the complete object even in a 206; `more` are fields with an MD5."""
     found = _goog(fields) or _oss(fields)
     for name in (*more, b"x-ms-blob-content-md5"):
         found = found or _base64(ChecksumKind.MD5, fields.get(name, b""))
@@ -106,22 +101,22 @@ def _anyway(fields: Fields, *more: bytes) -> Checksum | None:
 def _amz(fields: Fields) -> Checksum | None:
     if fields.get(b"x-amz-checksum-type", b"").upper() == b"COMPOSITE":
         return None
-    said = (_base64(kind, fields[name]) for name, kind in AMZ_FIELDS if name in fields)
-    return next(filter(None, said), None)
+    found = (_base64(kind, fields[name]) for name, kind in AMZ_FIELDS if name in fields)
+    return next(filter(None, found), None)
 
 
 def _goog(fields: Fields) -> Checksum | None:
-    if b"x-goog-hash" not in fields or _unpacked(fields):
+    if b"x-goog-hash" not in fields or _decompressed(fields):
         return None
     parts = [part.partition(b"=") for part in fields[b"x-goog-hash"].split(b",")]
-    said = {name.strip(): value for name, _, value in parts}
-    return next(filter(None, (_base64(kind, said.get(name, b"")) for name, kind in GOOG_HASHES)), None)
+    hashes = {name.strip(): value for name, _, value in parts}
+    return next(filter(None, (_base64(kind, hashes.get(name, b"")) for name, kind in GOOG_HASHES)), None)
 
 
-def _unpacked(fields: Fields) -> bool:
-    """Whether GCS keeps it packed and sent it unpacked: its hash is of what it keeps."""
-    kept = fields.get(b"x-goog-stored-content-encoding", b"identity")
-    return kept not in (b"identity", fields.get(b"content-encoding"))
+def _decompressed(fields: Fields) -> bool:
+    """Whether GCS decompressed the object: its hash is of the stored bytes."""
+    stored = fields.get(b"x-goog-stored-content-encoding", b"identity")
+    return stored not in (b"identity", fields.get(b"content-encoding"))
 
 
 def _oss(fields: Fields) -> Checksum | None:
@@ -145,10 +140,10 @@ def _etag(fields: Fields) -> Checksum | None:
 
 def _etag_is_md5(fields: Fields) -> bool:
     if any(name.startswith(b"x-oss-") for name in fields):
-        sealed = fields.get(b"x-oss-server-side-encryption", b"")
+        encryption = fields.get(b"x-oss-server-side-encryption", b"")
         return (
             fields.get(b"x-oss-object-type", b"").lower() == b"normal"
-            and sealed.lower() in MD5_ETAG_ENCRYPTIONS
+            and encryption.lower() in MD5_ETAG_ENCRYPTIONS
         )
     return (
         any(name.startswith(b"x-amz-") for name in fields)

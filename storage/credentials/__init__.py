@@ -1,4 +1,4 @@
 """Where credentials and endpoints come from, and when they are read again.
 
-What an engine makes of them belongs to the engine.
+Engines turn them into their own options.
 """

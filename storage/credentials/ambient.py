@@ -1,4 +1,4 @@
-"""The environment variables of ambient credentials, and the engine's names for them."""
+"""The environment variables of ambient credentials, and obstore's names for them."""
 
 from __future__ import annotations
 

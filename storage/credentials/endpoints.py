@@ -1,4 +1,4 @@
-"""Vendors and endpoints."""
+"""Vendors of S3 services, and the check of an endpoint."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from podferry.contract.errors import InvalidSpec
 
 
 class S3Vendor(msgspec.Struct, frozen=True):
-    """A service that speaks S3.
+    """A vendor's S3 service.
 
     Attributes:
-        endpoint: Its address, with `{region}`.
-        region: Where none is named.
+        endpoint: URL, with `{region}`.
+        region: The default.
     """
 
     endpoint: str
@@ -27,10 +27,10 @@ S3_VENDORS = {
 
 
 def checked_endpoint(endpoint: str) -> str:
-    """An endpoint without its last slash.
+    """An endpoint without a trailing slash.
 
     Raises:
-        InvalidSpec: It is no http or https URL.
+        InvalidSpec: It is not an http or https URL.
     """
     if not endpoint.startswith(("http://", "https://")):
         raise InvalidSpec.of(

@@ -1,4 +1,4 @@
-"""Keys and tokens that are exchanged while they are in use, read anew now and then."""
+"""Keys and tokens that may change while they are in use: read again after some time."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from podferry.contract.errors import FerryError
 
 T = TypeVar("T")
 REFRESH_SECONDS = 30.0
-"""How long keys are used before they are read again; Kubernetes takes a minute or so to exchange them."""
+"""For how long a value is used; Kubernetes takes about a minute to update a mounted Secret."""
 
 
 class RefreshedValue(Generic[T]):
-    """Something that is asked for in a thread, at the first time and whenever it is due.
+    """A value that is read in a thread.
 
     Attributes:
-        value: What was found last; None before the first time.
+        value: What was read last; None before the first `refresh`.
     """
 
     def __init__(self, read: Callable[[], T], lasting: bool = False) -> None:
@@ -29,10 +29,10 @@ class RefreshedValue(Generic[T]):
         self._due = -math.inf
 
     async def refresh(self) -> None:
-        """Read it where it is due. What is held stays where that fails: it may last until it succeeds.
+        """Read the value if it is due. If that fails, the last one remains: it may still be valid.
 
         Raises:
-            FerryError: Nothing is held yet, and nothing was found.
+            FerryError: The first read failed.
         """
         if time.monotonic() < self._due:
             return

@@ -1,8 +1,7 @@
-"""Credentials from the environment or a mounted Secret, as values; and which of them a store will use.
+"""Reads credentials from the environment or a mounted Secret, and says which of them an S3 store uses.
 
-Names are the vendors' own. A Secret, where one is given, stands alone: what the environment holds is not
-mixed into it. Amazon's order is kept: keys, then the shared credentials file, then web identity, then the
-container's credentials, then the metadata service.
+Names are the vendors' own. A Secret is used alone: the environment does not add to it. Amazon's order
+applies: keys, the shared credentials file, web identity, the container's credentials, the metadata service.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from podferry.contract.errors import CredentialsMissing, InvalidSpec
 from podferry.storage.store import StoreConfig
 
 VARIABLE_PREFIXES = ("AWS_", "AZURE_", "GOOGLE_", "FSSPEC_", "OSS_", "STORAGE_EMULATOR_HOST")
-"""What is read from the environment; `FSSPEC_<SCHEME>_<OPTION>` is fsspec's own convention."""
+"""Of the variables that are read; `FSSPEC_<SCHEME>_<OPTION>` is fsspec's own convention."""
 
 TRUE_VALUES = ("1", "true", "yes", "on")
 
 
 class AwsSource(enum.Enum):
-    """Where an S3 store takes its credentials from."""
+    """Where the credentials of an S3 store come from."""
 
     ANONYMOUS = "anonymous"
     KEYS = "keys"
@@ -34,51 +33,51 @@ class AwsSource(enum.Enum):
 
 
 def config_from_environment(environ: Mapping[str, str]) -> StoreConfig:
-    """What the environment says, and Amazon's shared credentials file where it names no key itself.
+    """The credentials of the environment; without a key there, those of Amazon's shared credentials file.
 
-    Endpoints and regions stay among the credentials under their own names, since they differ from vendor
-    to vendor: an engine looks up its own.
+    Endpoints and regions remain among them under their own names, which differ by vendor: each engine looks
+    up its own.
 
     Args:
-        environ: Such as `os.environ`; `HOME` is where the shared files are looked for.
+        environ: Such as `os.environ`; `HOME` has the shared files.
 
     Raises:
-        InvalidSpec: `AWS_PROFILE` names a profile that the files do not hold, or a file is malformed.
+        InvalidSpec: `AWS_PROFILE` names a profile that is not in the files, or a file is malformed.
     """
-    held = {name: value for name, value in environ.items() if name.startswith(VARIABLE_PREFIXES) and value}
-    if "AWS_ACCESS_KEY_ID" not in held and not is_true(held.get("AWS_SKIP_SIGNATURE", "")):
-        held = {**_shared_files(environ), **held}
-    return StoreConfig(credentials=held)
+    found = {name: value for name, value in environ.items() if name.startswith(VARIABLE_PREFIXES) and value}
+    if "AWS_ACCESS_KEY_ID" not in found and not is_true(found.get("AWS_SKIP_SIGNATURE", "")):
+        found = {**_shared_files(environ), **found}
+    return StoreConfig(credentials=found)
 
 
 def config_from_directory(path: Path) -> StoreConfig:
-    """A mounted Secret: one file a key. Kubernetes' own `..data` entries are passed over.
+    """The credentials of a mounted Secret: a file for each key.
 
     Raises:
-        CredentialsMissing: There is no such directory, or it holds no key.
-        InvalidSpec: A key is no text.
+        CredentialsMissing: The directory does not exist or has no key.
+        InvalidSpec: A key is not text.
     """
     return StoreConfig(credentials=_mounted(path), reload_credentials=partial(_mounted, path))
 
 
 def _mounted(path: Path) -> dict[str, str]:
-    """What lies there now: Kubernetes exchanges all keys of a Secret at once, by the link `..data`."""
+    """The keys as they are now. Kubernetes updates all of a Secret at once through the link `..data`."""
     data = path / "..data"
-    held = data.resolve() if data.exists() else path
+    version = data.resolve() if data.exists() else path
     files = sorted(file for file in path.glob("*") if file.is_file() and not file.name.startswith("."))
     if not files:
         found = "the directory is empty" if path.is_dir() else "there is no such directory"
         remedy = "Create the Secret in the pod's namespace, with keys such as AWS_ACCESS_KEY_ID"
         raise CredentialsMissing.of(f"the Secret mounted at {path} is missing", found, remedy)
-    together = {file.name for file in held.glob("*")}
-    return {file.name: _text(held / file.name if file.name in together else file) for file in files}
+    in_version = {file.name for file in version.glob("*")}
+    return {file.name: _text(version / file.name if file.name in in_version else file) for file in files}
 
 
 def aws_source(credentials: Mapping[str, str]) -> AwsSource:
-    """Where an S3 store with these credentials takes them from.
+    """Where an S3 store with this configuration gets its credentials.
 
     Raises:
-        CredentialsMissing: Half of a pair.
+        CredentialsMissing: Only one half of a key pair is set.
     """
     halves = [name for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY") if credentials.get(name)]
     if is_true(credentials.get("AWS_SKIP_SIGNATURE", "")):
@@ -97,12 +96,12 @@ def aws_source(credentials: Mapping[str, str]) -> AwsSource:
 
 
 def is_true(value: str) -> bool:
-    """Whether a variable says yes."""
+    """Whether a variable's value means true."""
     return value.strip().lower() in TRUE_VALUES
 
 
 def variable_names(credentials: Mapping[str, str], *prefixes: str) -> tuple[str, ...]:
-    """Names of the credentials that a vendor's engine reads, for messages."""
+    """Names of a vendor's credentials, for messages."""
     return tuple(sorted(name for name in credentials if name.startswith(prefixes)))
 
 
@@ -111,7 +110,7 @@ def _text(file: Path) -> str:
         return file.read_text(encoding="utf-8").strip("\r\n")
     except UnicodeDecodeError as error:
         raise InvalidSpec.of(
-            f"the key {file.name} of a Secret is no text", str(file), "Store it as UTF-8"
+            f"the key {file.name} of a Secret is not text", str(file), "Store it as UTF-8"
         ) from error
 
 

@@ -1,7 +1,7 @@
-"""Long listings, split by directories: a store lists a thousand objects a request, one request after another.
+"""Lists large datasets by directory, in parallel: a store lists 1,000 objects per request, one after another.
 
-At 100 ms a request, 100,000 objects take 10 s in a row, which may be longer than fetching them. Directories
-are listed beside one another instead, where the first pages show that each holds enough.
+At 100 ms a request, 100,000 objects take 10 s in sequence, perhaps longer than fetching them. If the first
+pages show that directories have enough objects each, directories are listed in parallel instead.
 """
 
 from __future__ import annotations
@@ -11,68 +11,59 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Protocol, runtime_checkable
 
 from podferry.contract.manifest import Entry
+from podferry.storage.object_names import join
 from podferry.storage.store import Store
 
 LONG_LISTING_OBJECTS = 3000
-"""Objects from which a listing is long: three requests in a row cost less than finding a better way."""
+"""A listing is long from here on: three requests in sequence cost less than finding out how to split it."""
 MIN_DIRECTORY_OBJECTS = 500
-"""Objects that a directory must hold, on the average of those seen: else a request for each costs more."""
+"""Mean objects per directory, of those seen: with fewer, a request per directory costs more."""
 CONCURRENCY = 4
-"""Requests in flight. At 100 ms each they bring 40 pages a second, and one core reads 50. A page in flight
-takes up to 2 MiB of memory; all that is known of 100,000 objects takes 22."""
-OnEntry = Callable[[Store, Entry], None]
-"""Is told of each entry when it is listed; perhaps twice, since a listing may be begun anew."""
+"""Requests in flight. At 100 ms each they return 40 pages a second; one core parses 50. A page in flight
+takes
+up to 2 MiB of memory; the entries of 100,000 objects take 22."""
 MAX_DIRECTORIES = 2048
-"""Directories: where there are more, most are small, whatever the first ones were like."""
+"""With more directories most are small, no matter what the first ones were like."""
+OnEntry = Callable[[Store, Entry], None]
+"""Called with each entry when it is listed; perhaps twice, because a listing may start again."""
 
 
 @runtime_checkable
 class ListsByDirectory(Protocol):
-    """A store that lists one level of its directories as completely as all of them."""
+    """A store that can list one directory without those below it."""
 
     async def list_directory(self, prefix: str = "") -> tuple[list[Entry], list[str]]:
-        """The objects directly below `prefix`, as `Store.entries` has them, and the directories' names."""
+        """The objects directly below `prefix`, as in `Store.entries`, and the names of the directories."""
 
 
 def ignore_entry(store: Store, entry: Entry) -> None:
-    """For who needs no entry before all are listed."""
+    """An `OnEntry` that does nothing."""
 
 
-async def list_entries(store: Store, seen: OnEntry = ignore_entry) -> list[Entry]:
-    """What `Store.entries` yields, as quickly as the store gives it."""
-    entries = _Entries(store, seen)
+async def list_entries(store: Store, on_entry: OnEntry = ignore_entry) -> list[Entry]:
+    """What `Store.entries` yields, listed by directory if that is faster."""
     if not isinstance(store, ListsByDirectory):
-        return [entry async for entry in entries.below()]
-    found, depth = await _first(entries)
+        return [entry async for entry in _entries(store, on_entry)]
+    found, depth = await _first_pages(store, on_entry)
     if not depth:
         return found
     names = {entry.name for entry in found}
-    found = await _in_parts(entries, store, depth)
+    found = await _list_by_directory(store, store, on_entry, depth)
     if sum(entry.name in names for entry in found) == len(names):
         return found
-    return [entry async for entry in entries.below()]  # something is there that its directory does not show
+    return [entry async for entry in _entries(store, on_entry)]  # some object is in no listed directory
 
 
-class _Entries:
-    """A store's entries, told while they come."""
-
-    def __init__(self, store: Store, seen: OnEntry) -> None:
-        self._store, self._seen = store, seen
-
-    async def below(self, prefix: str = "") -> AsyncIterator[Entry]:
-        async for entry in self._store.entries(prefix):
-            self._seen(self._store, entry)
-            yield entry
-
-    def tell(self, entries: Iterable[Entry]) -> None:
-        for entry in entries:
-            self._seen(self._store, entry)
+async def _entries(store: Store, on_entry: OnEntry, prefix: str = "") -> AsyncIterator[Entry]:
+    async for entry in store.entries(prefix):
+        on_entry(store, entry)
+        yield entry
 
 
-async def _first(entries: _Entries) -> tuple[list[Entry], int]:
-    """All that is there; or the beginning of a long listing, and to which depth its directories are full."""
+async def _first_pages(store: Store, on_entry: OnEntry) -> tuple[list[Entry], int]:
+    """All entries and 0; or the first ones of a long listing, and the depth to split it at."""
     found: list[Entry] = []
-    async for entry in entries.below():
+    async for entry in _entries(store, on_entry):
         found.append(entry)
         if len(found) == LONG_LISTING_OBJECTS and (depth := splitting_depth(found)):
             return found, depth
@@ -80,7 +71,7 @@ async def _first(entries: _Entries) -> tuple[list[Entry], int]:
 
 
 def splitting_depth(entries: list[Entry]) -> int:
-    """How many levels of directories there are of which each directory seems to be full; 0 for none."""
+    """The deepest level at which directories still have enough objects each; 0 for none."""
     depth = 0
     while True:
         directories = {"/".join(entry.name.split("/")[: depth + 1]) for entry in entries}
@@ -90,44 +81,47 @@ def splitting_depth(entries: list[Entry]) -> int:
         depth += 1
 
 
-async def _in_parts(entries: _Entries, lister: ListsByDirectory, depth: int) -> list[Entry]:
-    """All entries; none where there are too many directories to list each by itself."""
+async def _list_by_directory(
+    store: Store, lister: ListsByDirectory, on_entry: OnEntry, depth: int
+) -> list[Entry]:
+    """All entries, or none if there are too many directories to list each by itself."""
     found: list[Entry] = []
     directories = [""]
 
-    async def descend(directory: str) -> None:
-        objects, below = await lister.list_directory(directory)
-        entries.tell(objects)
+    async def list_one(directory: str) -> None:
+        objects, names = await lister.list_directory(directory)
+        for entry in objects:
+            on_entry(store, entry)
         found.extend(objects)
-        deeper.extend(f"{directory}/{name}" if directory else name for name in below)
+        deeper.extend(join(directory, name) for name in names)
 
-    async def rest(directory: str) -> None:
-        found.extend([entry async for entry in entries.below(directory)])
+    async def list_all_below(directory: str) -> None:
+        found.extend([entry async for entry in _entries(store, on_entry, directory)])
 
     for _ in range(depth):
         deeper: list[str] = []
-        await _each(directories, descend)
+        await _for_each_limited(directories, list_one)
         directories = deeper
         if len(directories) > MAX_DIRECTORIES:
             return []
         if len(directories) >= CONCURRENCY:
             break
-    await _each(directories, rest)
+    await _for_each_limited(directories, list_all_below)
     return found
 
 
-async def _each(directories: Iterable[str], work: Callable[[str], Awaitable[None]]) -> None:
-    """Do it for each, so many at once; the first failure ends all."""
-    left = iter(directories)
+async def _for_each_limited(directories: Iterable[str], work: Callable[[str], Awaitable[None]]) -> None:
+    """Call `work` for each directory, `CONCURRENCY` at a time; the first failure cancels the others."""
+    remaining = iter(directories)
 
     async def worker() -> None:
-        for directory in left:
+        for directory in remaining:
             await work(directory)
 
     workers = [asyncio.ensure_future(worker()) for _ in range(CONCURRENCY)]
     try:
         await asyncio.gather(*workers)
     finally:
-        for one in workers:
-            one.cancel()
+        for task in workers:
+            task.cancel()
         await asyncio.gather(*workers, return_exceptions=True)

@@ -104,7 +104,7 @@ def test_an_endpoint_is_a_url(endpoint):
 @pytest.mark.parametrize(
     ("held", "expected"),
     [
-        ({}, "no storage account is named"),
+        ({}, "no storage account is configured"),
         ({"AZURE_STORAGE_ACCOUNT_NAME": "a"}, "there are no credentials"),
         ({"AZURE_STORAGE_CONNECTION_STRING": "AccountName=a"}, "there are no credentials"),
     ],
