@@ -55,6 +55,7 @@ class Committer:
     """Commits to one lineage on behalf of one agent.
 
     Attributes:
+        store: The lineage.
         reader: Reads the lineage's commits.
         log: The commits of all agents, as far as they have been read.
         identity: The agent.
@@ -63,9 +64,9 @@ class Committer:
     def __init__(
         self, reader: CommitReader, identity: AgentIdentity, now: Callable[[], datetime], attempts: int = 3
     ) -> None:
-        self.reader, self.identity = reader, identity
+        self.store, self.reader, self.identity = reader.store, reader, identity
         self.log = CommitLog(reader)
-        self._store, self._now, self._attempts = reader.store, now, attempts
+        self._now, self._attempts = now, attempts
         self._fenced_log = FencedLog(self.log, reader.store, identity, now)
         self._folders: set[str] | None = None
 
@@ -76,7 +77,7 @@ class Committer:
             Fenced: Another agent has taken over.
         """
         self._fenced_log.check()
-        await self._store.write(name, body)
+        await self.store.write(name, body)
 
     async def earlier(self, name: str, folder: str) -> Commit | None:
         """The commit that already holds exactly this content, or None: it need not be committed again.
@@ -86,7 +87,7 @@ class Committer:
         is the newest.
         """
         if self._folders is None:
-            self._folders = {name.rstrip("/") for name in await self._store.children()}
+            self._folders = {name.rstrip("/") for name in await self.store.children()}
         if folder not in self._folders:
             return None
         async for commit in self.reader.newest_first():
@@ -105,7 +106,7 @@ class Committer:
         """
         since = msgspec.to_builtins(self._now())
         announcement = Announcement(self.identity.agent_id, since, self.identity.run)
-        await self._store.write(ANNOUNCEMENT, msgspec.json.encode(announcement))
+        await self.store.write(ANNOUNCEMENT, msgspec.json.encode(announcement))
 
     async def commit(
         self,
@@ -162,7 +163,7 @@ class Committer:
         return Commit(
             format=FORMAT,
             sequence=number,
-            lineage=self._store.lineage,
+            lineage=self.store.lineage,
             checkpoint=folder,
             name=name,
             step=step_of(name),
@@ -179,11 +180,11 @@ class Committer:
         """The commit of this content that now has this number; None if the number has other content."""
         name, document = commit_name(commit.sequence), encode_commit(commit)
         try:
-            await retry(self._attempts, lambda: self._store.write(name, document, WriteMode.CREATE))
+            await retry(self._attempts, lambda: self.store.write(name, document, WriteMode.CREATE))
         except AlreadyExists:
             pass
         else:
-            if self._store.destination.exclusive_create:
+            if self.store.destination.exclusive_create:
                 return commit
         # It is ours if an answer was lost, in this try or in an earlier one, which had another `created`.
         found = await self.log.read(commit.sequence)
@@ -192,6 +193,6 @@ class Committer:
 
     async def _write_latest(self, commit: Commit) -> None:
         try:
-            await self._store.write(LATEST, encode_commit(commit))
+            await self.store.write(LATEST, encode_commit(commit))
         except FerryError as error:
             log.warning("latest.json was not updated; the commits are authoritative", reason=str(error))

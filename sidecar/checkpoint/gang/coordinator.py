@@ -68,7 +68,7 @@ class GangCoordinator:
         self._committer, self._clock = committer, clock
         self._identity, self._rank, self._world = identity, identity.rank, identity.world
         self._parts = PartRegistry(committer.reader)
-        self.membership = Membership(committer.reader.store, identity, committer.log, clock)
+        self.membership = Membership(committer.store, identity, committer.log, clock)
         self._joiner = PartJoiner(committer, self._parts, self.membership)
         self._published: dict[str, RankPart] = {}
         self._abandoned: dict[str, Problem] = {}
@@ -133,7 +133,7 @@ class GangCoordinator:
     def _part(self, name: str, folder: str, files: tuple[CommittedFile, ...], changed_at: float) -> RankPart:
         return RankPart(
             format=FORMAT,
-            lineage=self._committer.reader.store.lineage,
+            lineage=self._committer.store.lineage,
             name=name,
             step=step_of(name),
             rank=self._rank,

@@ -189,7 +189,7 @@ class CheckpointJob:
         if self._watch is not None:
             self._watch.close()
         if self._destination is not None:
-            await self._destination.committer.reader.store.destination.close()
+            await self._destination.committer.store.destination.close()
 
     def summary(self) -> str:
         """One line for people."""

@@ -143,7 +143,7 @@ class FileSender:
 
     async def _send_missing_parts(self, upload: FileUpload, multipart: MultipartStore) -> None:
         file, journal, attempts = upload.file, upload.journal, self._settings.attempts
-        name = self._committer.reader.store.path(upload.target)
+        name = self._committer.store.path(upload.target)
         if file.name not in journal.uploads:
             upload_id = await retry(attempts, lambda: multipart.begin(name, file.part_bytes))
             journal.record(UploadStarted(file.name, upload_id))
@@ -158,7 +158,7 @@ class FileSender:
         )
 
     async def _send_part(self, upload: FileUpload, multipart: MultipartStore, number: int) -> None:
-        name = self._committer.reader.store.path(upload.target)
+        name = self._committer.store.path(upload.target)
         upload_id = upload.journal.uploads[upload.file.name]
         _, length = upload.reader.span(number)
 

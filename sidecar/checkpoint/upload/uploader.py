@@ -79,7 +79,7 @@ class Uploader:
         counters: UploadCounters | None = None,
     ) -> None:
         self._committer, self._journals = committer, journals
-        self._multipart = committer.reader.store.destination.multipart
+        self._multipart = committer.store.destination.multipart
         self._counters = counters or UploadCounters()
         # Under a limit a part is at most what is sent in a second: others notice bursts.
         self._part_bytes = min(settings.part_bytes, max(limit or settings.part_bytes, MIB))
@@ -136,7 +136,7 @@ class Uploader:
             if self._multipart is None:
                 break
             try:
-                name = self._committer.reader.store.path(journal.plan.target(file))
+                name = self._committer.store.path(journal.plan.target(file))
                 await self._multipart.abort(name, upload_id)
             except FerryError as error:
                 log.info("an unfinished upload stays at the destination", file=file, reason=str(error))
@@ -163,7 +163,7 @@ class Uploader:
         return self._journals.create(held.number, UploadPlan(folder, tuple(files))), earlier
 
     async def _is_being_removed(self, folder: str) -> bool:
-        removed = await names_being_removed(self._committer.reader.store)
+        removed = await names_being_removed(self._committer.store)
         return any(name.startswith(f"{folder}/") for name in removed)
 
     async def _fingerprint(self, held: HeldCheckpoint) -> list[PlannedFile]:
