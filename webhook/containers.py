@@ -13,7 +13,7 @@ from podferry.webhook.memory import gate_resources, sidecar_resources
 from podferry.webhook.pod_json import GATE, SIDECAR, escape_dollars
 from podferry.webhook.policy import Policy
 from podferry.webhook.resolve import ResolvedInjection
-from podferry.webhook.security_context import NOBODY, RunAs, gate_context, security_context
+from podferry.webhook.security_context import NONROOT_USER, RunAs, gate_context, security_context
 from podferry.webhook.trainer_env import agent_url, variable
 from podferry.webhook.volumes import (
     CHECKPOINT_DIR,
@@ -68,7 +68,7 @@ def gate(injection: ResolvedInjection, policy: Policy) -> dict[str, Any]:
 def refusing_gate(problems: Sequence[Problem], policy: Policy) -> dict[str, Any]:
     """A gate that reports the problems and never opens: the trainer does not start."""
     text = "\n".join(map(str, problems))
-    return _gate(policy, ["wait", f"--refused={escape_dollars(text)}"], RunAs(NOBODY))
+    return _gate(policy, ["wait", f"--refused={escape_dollars(text)}"], RunAs(NONROOT_USER))
 
 
 def _flags(spec: FerrySpec) -> Iterator[str]:

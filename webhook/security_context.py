@@ -19,7 +19,7 @@ from podferry.webhook.pod_json import Json, spec_of
 ENFORCE = "pod-security.kubernetes.io/enforce"
 """Label of a namespace. Source: Kubernetes, "Pod Security Admission"."""
 RESTRICTED = "restricted"
-NOBODY = 65532
+NONROOT_USER = 65532
 """The user of our image, as in distroless images."""
 CAPABILITIES = ("DAC_OVERRIDE", "FOWNER")
 """Read and unlink (the first), hard-link under `protected_hardlinks` and chmod (the second)."""
@@ -81,7 +81,7 @@ def security_context(run_as: RunAs) -> dict[str, Any]:
 
 def gate_context(run_as: RunAs) -> dict[str, Any]:
     """The gate's context: it only connects to loopback and never needs privileges."""
-    return _context(run_as if run_as.user else RunAs(NOBODY), ())
+    return _context(run_as if run_as.user else RunAs(NONROOT_USER), ())
 
 
 def _context(run_as: RunAs, added: tuple[str, ...]) -> dict[str, Any]:
