@@ -13,7 +13,6 @@ from podferry.contract.errors import Corrupt, FerryError, Problem
 from podferry.contract.manifest import Entry
 from podferry.sidecar.archive.decompress import ZstdError
 from podferry.sidecar.archive.rules import Archive, SpaceBudget, member_problem
-from podferry.sidecar.staging.file_ops import write_refused
 from podferry.sidecar.staging.staging_dir import StagingDir
 
 COPY_BYTES = 1 << 18
@@ -45,7 +44,7 @@ class MemberWriter:
 
     def partial_path(self, index: int) -> Path:
         """The partial file of a member."""
-        return self._stage.aside / f"{self._prefix}{index}"
+        return self._stage.partial_dir / f"{self._prefix}{index}"
 
     def reject(self, name: str, kind: str = "") -> bool:
         """Whether a member must not be unpacked, which adds to `problems`. See `member_problem`."""
@@ -62,7 +61,7 @@ class MemberWriter:
             Refused: The volume is full, or the file cannot be written.
         """
         with self._write_errors(name):
-            path = self._stage.grow(f"{self._prefix}{len(self.members)}")
+            path = self._stage.create_partial(f"{self._prefix}{len(self.members)}")
         offset = 0
         while offset < size:
             data = read(min(size - offset, COPY_BYTES))
@@ -80,7 +79,7 @@ class MemberWriter:
             yield
         except OSError as error:
             member = f"{ascii(name)[:200]} of the archive {self.archive.name}"
-            raise write_refused(self._stage.root, member, error) from error
+            raise self._stage.write_error(member, error) from error
 
 
 @contextmanager

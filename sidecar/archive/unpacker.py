@@ -81,7 +81,7 @@ class ArchiveUnpacker:
             self._remove_partial_files()
 
     def _remove_partial_files(self) -> None:
-        for path in self._stage.aside.glob(PARTIAL_PREFIX + "*"):
+        for path in self._stage.partial_dir.glob(PARTIAL_PREFIX + "*"):
             path.unlink()
 
     async def _unpack(self, threads: ThreadPoolExecutor, archive: Archive) -> None:
@@ -117,7 +117,7 @@ class ArchiveUnpacker:
             except NeedEarlierBytesError as needed:
                 start = needed.position
             finally:
-                self._ranges.give(len(data))
+                self._ranges.release(len(data))
         what = f"the directory of the archive {archive.name} is too long"
         measured = (
             f"{format_bytes(size - start)} or more; at most {format_bytes(MAX_DIRECTORY_BYTES)} are read"
@@ -131,7 +131,7 @@ class ArchiveUnpacker:
             self._records.add(archive, writer.members)
             for index, member in enumerate(writer.members):
                 self._refuse_existing(archive, (member,))
-                self._stage.admit(writer.partial_path(index), member)
+                self._stage.publish(writer.partial_path(index), member)
                 if index % RENAMES_PER_TURN == 0:
                     await asyncio.sleep(0)
         except OSError as error:

@@ -25,7 +25,7 @@ from podferry.sidecar.dataset.selection import (
     with_changes_since_frozen,
 )
 from podferry.sidecar.fetch.fetcher import Fetcher
-from podferry.sidecar.fetch.partial_file import continued
+from podferry.sidecar.fetch.partial_file import count_partial_bytes
 from podferry.sidecar.fetch.plan import plan_fetch
 from podferry.sidecar.fetch.range_reader import FetchContext
 from podferry.sidecar.fetch.source import FetchSource
@@ -100,14 +100,14 @@ class DatasetJob:
         kept = materializer.claim()
         early = await self._overlap.adopt(shard.entries) if self._overlap else frozenset()
         present = kept | early
-        plan = continued(plan_fetch(shard, present, self.settings), self.staging)
+        plan = count_partial_bytes(plan_fetch(shard, present, self.settings), self.staging)
         self._claimed = True
         capacity = measure(directory)
         self.status.digest = dataset.frozen.digest
         self.status.files, self.status.bytes = shard.files, shard.bytes
         self.status.files_kept = len(kept - early)
         self.status.in_memory = capacity.in_memory
-        self.progress.planned(len(present), plan.partial + sum(entry.size for entry in plan.kept))
+        self.progress.planned(len(present), plan.partial_bytes + sum(entry.size for entry in plan.kept))
         self._notify()
         sized = SizedPlan(plan, capacity, self.spec.name, self._size_limit())
         return PlannedDataset(self, sized, dataset, materializer, self._overlap)
@@ -134,7 +134,7 @@ class DatasetJob:
         volume, capacity = dataset_volume_of(spec), measure(self._placement.directory)
         if not surely_fits(volume, capacity, self.settings.buffer_bytes):
             return None
-        directory = self.staging.ahead()
+        directory = self.staging.make_overlap_dir()
         if directory is None:
             return None
         budget = OverlapBudget(selection, volume.bytes, capacity.page_bytes)
@@ -153,7 +153,7 @@ class DatasetJob:
         """Remove what was fetched: the plan is refused. Leaves another agent's staging directory alone."""
         self._discard_overlap()
         if self._claimed:
-            self.staging.finish()
+            self.staging.remove_partials()
 
     def _discard_overlap(self) -> None:
         if self._overlap is not None:
@@ -210,7 +210,7 @@ class PlannedDataset:
         try:
             async with job.progress.reporting(log_progress=log_progress):
                 rest = await self._materializer.unpack(self.sized.plan, context)
-                await Fetcher(rest, FetchSource(store), job.staging, job.settings, meter=counters).run()
+                await Fetcher(rest, FetchSource(store), job.staging, job.settings, counters=counters).run()
         except (Changed, NotFound, Corrupt) as error:
             if manifest is None:
                 raise

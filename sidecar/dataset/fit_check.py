@@ -94,7 +94,7 @@ def _by_file_system(plans: Sequence[SizedPlan]) -> list[list[SizedPlan]]:
 
 
 def _volume_problems(group: Sequence[SizedPlan], in_pod: bool) -> Iterator[Problem]:
-    needed = sum(_allocated(one.plan.files, one) - one.plan.partial for one in group)
+    needed = sum(_allocated(one.plan.files, one) - one.plan.partial_bytes for one in group)
     free = min(one.capacity.volume_bytes for one in group)
     if needed > free:
         measured = (
@@ -126,7 +126,7 @@ def _memory_problems(group: Sequence[SizedPlan], in_pod: bool) -> Iterator[Probl
     sizes = (sum(entry.size for entry in one.plan.files) for one in group)
     # Twice: a body in chunks, and joined.
     in_flight = 2 * max(min(one.plan.buffer_bytes, size) for one, size in zip(group, sizes, strict=True))
-    needed = sum(_charged(one.plan.files, one) - one.plan.partial for one in group) + in_flight
+    needed = sum(_charged(one.plan.files, one) - one.plan.partial_bytes for one in group) + in_flight
     overhead = f"with pages, inodes and {format_bytes(in_flight)} in flight"
     demand = f"{_files(group)} need {format_bytes(needed)} {overhead}"
     limit = _minimum(one.capacity.memory_bytes for one in group)

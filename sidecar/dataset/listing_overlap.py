@@ -22,6 +22,7 @@ from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.selection import Selection
 from podferry.sidecar.fetch.job_queue import BATCH_JOBS, JobQueue
 from podferry.sidecar.fetch.sinks import ChunkSink, Job, ObjectJob
+from podferry.sidecar.staging.stage_writer import StageWriter
 from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.state.progress_log import ProgressLog
 from podferry.storage.http.connection import BUFFER_BYTES
@@ -80,7 +81,7 @@ class ListingOverlap:
         progress: ProgressLog,
     ) -> None:
         self._staging, self._settings, self._progress = staging, settings, progress
-        partial = StagingDir(directory, directory, staging.file_mode)
+        partial = StageWriter(directory, staging.file_mode)
         self._sink = ChunkSink(partial, settings.verify, False, self._on_file, lambda job, written: None)
         self._queue = EntryQueue(budget, settings.range_bytes)
         self._fetched: dict[str, ObjectJob] = {}
@@ -126,7 +127,7 @@ class ListingOverlap:
         for start in range(0, len(entries) if self._fetched else 0, ADOPT_BATCH):
             adopted.update(filter(None, map(self._adopt, entries[start : start + ADOPT_BATCH])))
             await asyncio.sleep(0)
-        self._staging.drop_ahead()
+        self._staging.remove_overlap_dir()
         self._early, self._adopted = frozenset(adopted), True
         return self._early
 
@@ -135,7 +136,7 @@ class ListingOverlap:
         if job is None or job.entry != entry:
             return None
         try:
-            self._staging.move_in(f"{self._sink.stage.root}/{job.file.name}", entry.name)
+            self._staging.rename_in(f"{self._sink.stage.root}/{job.file.name}", entry.name)
         except OSError:  # the fetch meets the same error, and reports it
             return None
         return entry.name
@@ -146,9 +147,9 @@ class ListingOverlap:
 
     def discard(self) -> None:
         """Remove all files, unless `keep` was called."""
-        self._staging.trim(self._early)
+        self._staging.delete(self._early)
         if not self._adopted:  # nothing is claimed yet, so the partial directory holds nothing else
-            self._staging.finish()
+            self._staging.remove_partials()
 
     async def _run(self, requests: RequestBuilder) -> None:
         max_connections = max(1, self._settings.buffer_bytes // BUFFER_BYTES)
@@ -233,6 +234,6 @@ class EntryJobs(JobQueue):
                 ObjectJob(number, entry, Entry(str(number), entry.size, entry.tag), self._sink)
                 for number, entry in entries
             ]
-            if await self.prepared(jobs):
+            if await self.prepare(jobs):
                 return jobs
         return ()

@@ -78,7 +78,7 @@ class Materializer:
         except (TemporaryError, asyncio.CancelledError):
             raise
         except BaseException:  # after any other error, the next start cannot resume
-            context.stage.finish()
+            context.stage.remove_partials()
             raise
         return rest
 

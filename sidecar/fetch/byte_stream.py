@@ -1,4 +1,4 @@
-"""Chunks that one thread writes and another reads."""
+"""A stream of chunks that one thread writes and another reads."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 END = memoryview(b"")
-"""Comes after the last chunk."""
-
-
+"""Follows the last chunk."""
 MAX_READ_BYTES = 1 << 20
-"""The most that is ever read at once, and the most that the headers of one member may take: names, extended
-attributes, the map of a sparse file. A library reads them whole, so a header that claims more is no header
-but an attack on memory."""
+"""Limit of one read, and of the headers of one archive member: names, extended attributes, the map of a
+sparse file. Libraries read these into memory, so a header that claims more is an attack on it."""
 
 
 class ByteStream(io.RawIOBase):
-    """Chunks that one thread puts and another reads, in order."""
+    """Chunks in order.
 
-    def __init__(self, used: Callable[[int], object]) -> None:
-        """Is given a function that is told the length of each chunk that has been read, in its thread."""
+    Args:
+        on_used: Called with the length of each chunk that has been read, in the reader's thread.
+    """
+
+    def __init__(self, on_used: Callable[[int], object]) -> None:
         super().__init__()
-        self._used = used
+        self._on_used = on_used
         self._queue: SimpleQueue[memoryview | BaseException] = SimpleQueue()
-        self._chunk = self._left = END
+        self._chunk = self._rest = END
         self._ended = False
 
     def put(self, item: memoryview | BaseException) -> None:
-        """Bring the next chunk, `END`, or the error that the reader is to meet."""
+        """Append a chunk, `END`, or an error to raise in the reader."""
         self._queue.put(item)
 
     def readable(self) -> bool:
@@ -36,28 +36,28 @@ class ByteStream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """See `io.RawIOBase`; raises what was put in the place of a chunk."""
-        if not self._left and not self._ended:
+        """See `io.RawIOBase`; raises an error that was put in place of a chunk."""
+        if not self._rest and not self._ended:
             self._next()
-        count = min(len(buffer), len(self._left))
-        buffer[:count] = self._left[:count]
-        self._left = self._left[count:]
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
         return count
 
-    def drop(self) -> None:
-        """Nobody reads any more: give back what has not been read. Not while another thread reads."""
+    def discard(self) -> None:
+        """Discard the chunks that nothing will read. Not while another thread reads."""
         while not self._queue.empty():
             item = self._queue.get()
             if isinstance(item, memoryview):
-                self._used(len(item))
-        self._used(len(self._chunk))
-        self._chunk = self._left = END
+                self._on_used(len(item))
+        self._on_used(len(self._chunk))
+        self._chunk = self._rest = END
 
     def _next(self) -> None:
-        self._used(len(self._chunk))
-        self._chunk = self._left = END
+        self._on_used(len(self._chunk))
+        self._chunk = self._rest = END
         item = self._queue.get()
         if isinstance(item, BaseException):
             raise item
-        self._chunk = self._left = item
+        self._chunk = self._rest = item
         self._ended = not item

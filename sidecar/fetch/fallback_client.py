@@ -1,4 +1,4 @@
-"""The store's own client as a prefetch uses it: tried again, counted, and compared with what is to come."""
+"""Reads through the store's own client: retried, counted, and verified."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from podferry.sidecar.state.transfer_counters import TransferCounters
 from podferry.storage.checksum.checksums import Checksum, checksum_of, matches
 from podferry.storage.store import Store
 
-IN_A_THREAD = 1 << 20
-"""Bytes from which summing and writing is handed to a thread: below, the hand-over costs more."""
+MIN_THREAD_BYTES = 1 << 20
+"""From which checksums and writes run in a thread: for less, switching costs more."""
 
 
 class RetryingReader:
-    """Fetches what no lean lane carries.
+    """Reads ranges of listed objects.
 
     Args:
         store: Holds the objects.
-        tries: How often a request is sent.
-        meter: Counts.
+        attempts: Number of times that a request is sent.
+        counters: Count bytes and retries.
     """
 
-    def __init__(self, store: Store, tries: int, meter: TransferCounters) -> None:
-        self._store, self._tries, self._meter = store, tries, meter
+    def __init__(self, store: Store, attempts: int, counters: TransferCounters) -> None:
+        self._store, self._attempts, self._counters = store, attempts, counters
 
-    async def right(self, job: Job) -> memoryview:
-        """A job's bytes, as the store's client has them; again where they do not add up.
+    async def fetch_verified(self, job: Job) -> memoryview:
+        """A job's bytes, fetched again while they do not match their checksum.
 
         Raises:
             Corrupt: They never do.
         """
-        # What an answer with a range has said is the sum of the whole object.
-        wanted = job.sum if isinstance(job, ObjectJob) else None
-        for _ in range(self._tries):
+        # What a response with a range has stated is the checksum of the complete object.
+        expected = job.checksum if isinstance(job, ObjectJob) else None
+        for _ in range(self._attempts):
             data = await self.fetch(job.entry, job.start, job.length)
-            if await _is_right(wanted, data):
+            if expected is None or await _matches(expected, data):
                 return data
-            self._meter.discarded += len(data)
-        assert wanted is not None  # noqa: S101 - else the first would have been right
-        raise mismatch(job.entry.name, checksum_of(wanted.kind, data), wanted)
+            self._counters.discarded += len(data)
+        assert expected is not None  # noqa: S101 - otherwise the first attempt has returned
+        raise mismatch(job.entry.name, checksum_of(expected.kind, data), expected)
 
     async def fetch(self, entry: Entry, start: int, length: int) -> memoryview:
         """A range of an object.
@@ -52,24 +52,23 @@ class RetryingReader:
             Changed, NotFound, Corrupt: It is no longer what was listed.
             TemporaryError: The store did not answer, after all attempts.
         """
-        asked = 0
+        sent = 0
 
-        async def ask() -> memoryview:
-            nonlocal asked
-            self._meter.retries += asked > 0
-            asked += 1
+        async def read() -> memoryview:
+            nonlocal sent
+            self._counters.retries += sent > 0
+            sent += 1
             return await self._store.read(entry.name, start, length, entry.tag, entry.size)
 
-        data = await retry(self._tries, ask)
+        data = await retry(self._attempts, read)
         if len(data) != length:
-            measured = f"{len(data)} bytes from {start}, {length} were asked for"
+            measured = f"{len(data)} bytes from {start}, {length} were requested"
             raise Corrupt.of(f"the store sent a wrong length of {entry.name}", measured)
-        self._meter.bytes += length
+        self._counters.bytes += length
         return data
 
 
-async def _is_right(wanted: Checksum | None, data: memoryview) -> bool:
-    """Whether bytes add up, where it is known to what; summing many is handed to a thread."""
-    if wanted is None or len(data) < IN_A_THREAD:
-        return wanted is None or matches(wanted, data)
-    return await asyncio.to_thread(matches, wanted, data)
+async def _matches(expected: Checksum, data: memoryview) -> bool:
+    if len(data) < MIN_THREAD_BYTES:
+        return matches(expected, data)
+    return await asyncio.to_thread(matches, expected, data)

@@ -1,4 +1,4 @@
-"""A large file on its way: it comes in ranges, must add up to what its store says, and is mended else."""
+"""A large file that is fetched in ranges: verified once complete, and repaired if it does not match."""
 
 from __future__ import annotations
 
@@ -7,91 +7,84 @@ from collections.abc import Awaitable, Callable
 
 from podferry.sidecar.fetch.partial_file import PartialFile, WrittenRange
 from podferry.sidecar.fetch.range_checksums import RangeChecksums
-from podferry.sidecar.staging.staging_dir import StagingDir
+from podferry.sidecar.staging.stage_writer import StageWriter
 from podferry.storage.checksum.checksums import Checksum, ChecksumKind, crc
-
-Fetch = Callable[[int, int], Awaitable[memoryview]]
-"""(start, length) → these bytes of the object, anew."""
 
 
 class RangedFile:
-    """One of them.
+    """One file. Calls: 1. `add` until it returns True, 2. `matches`, 3. `repair` unless it matches.
 
     Args:
-        growing: The file aside.
-        stage: What it is to get into.
-        wanted: What it must add up to; None where the store does not say.
+        partial: The file on disk.
+        stage: Where it is written.
+        checksum: The expected one, if the store states it.
 
     Attributes:
-        entry: What it is to become.
+        entry: What it becomes.
     """
 
-    def __init__(self, growing: PartialFile, stage: StagingDir, wanted: Checksum | None) -> None:
-        self.growing, self.entry = growing, growing.entry
+    def __init__(self, partial: PartialFile, stage: StageWriter, checksum: Checksum | None) -> None:
+        self.partial, self.entry = partial, partial.entry
         self._stage = stage
-        self._checked: RangeChecksums | None = None
-        if wanted is not None:
-            self.expect(wanted)
+        self._checksums: RangeChecksums | None = None
+        if checksum is not None:
+            self.expect(checksum)
 
     @property
     def kind(self) -> ChecksumKind | None:
-        """How its ranges are to be summed; None where they need not be."""
-        return self._checked.kind if self._checked is not None else None
+        """The checksum to compute of its ranges, if any."""
+        return self._checksums.kind if self._checksums is not None else None
 
-    def expect(self, wanted: Checksum) -> None:
-        """What it must add up to; said once is enough."""
-        if self._checked is None:
-            self._checked = RangeChecksums(wanted, self.entry.size, self.growing.path)
-            for came in self.growing.came.values():
-                self._sum(came)
+    def expect(self, checksum: Checksum) -> None:
+        """Set the expected checksum, unless it is already set."""
+        if self._checksums is None:
+            self._checksums = RangeChecksums(checksum, self.entry.size, self.partial.path)
+            for written in self.partial.written.values():
+                self._add_checksum(self._checksums, written)
 
-    def came(self, came: WrittenRange) -> bool:
-        """A range is written; whether all are.
+    def add(self, written: WrittenRange) -> bool:
+        """Record a range that has been written; whether the file is complete.
 
         Raises:
-            OSError: That cannot be noted.
+            OSError: It cannot be recorded.
         """
-        self.growing.note(came)
-        self._sum(came)
-        return self.growing.whole
+        self.partial.record(written)
+        if self._checksums is not None:
+            self._add_checksum(self._checksums, written)
+        return self.partial.complete
 
-    def summed(self, start: int, data: memoryview) -> WrittenRange:
-        """What is to be noted of a range."""
+    def written_range(self, start: int, data: memoryview) -> WrittenRange:
+        """What to record of a range."""
         return WrittenRange(start, len(data), self.kind or "", crc(self.kind, data) if self.kind else 0)
 
-    def plainly_right(self) -> bool:
-        """Whether it adds up, as far as that is told without reading it."""
-        if self._checked is None:
+    def matches(self) -> bool:
+        """Whether the checksum matches, as far as the ranges' show; False if the file must be read."""
+        if self._checksums is None:
             return True
-        return self.kind == self._checked.wanted.kind and self._checked.right()
+        return self.kind == self._checksums.expected.kind and self._checksums.matches()
 
-    async def settle(self, fetch: Fetch) -> None:
-        """Look into one that is not plainly right: fetch again what is wrong with it, until it adds up.
+    async def repair(self, fetch: Callable[[int, int], Awaitable[memoryview]]) -> None:
+        """Fetch damaged ranges again, by (start, length), until the checksum matches.
 
         Raises:
-            Corrupt: It does not.
+            Corrupt: It never does.
         """
-        checked = self._checked
-        if checked is None:
+        checksums = self._checksums
+        if checksums is None:
             return
-        again = checked.again()
-        # In a thread: a hash is computed of the whole file, which takes two seconds a GiB.
-        while (piece := await asyncio.to_thread(next, again, None)) is not None:
-            data = await fetch(*piece)
-            await asyncio.to_thread(self._stage.write, self.growing.path, data, piece[0])
-            self.came(self.summed(piece[0], data))
-        if not await asyncio.to_thread(checked.right):
-            raise checked.problem(self.entry.name)
+        refetches = checksums.refetches()
+        # In a thread: a hash reads the complete file, two seconds per GiB.
+        while (span := await asyncio.to_thread(next, refetches, None)) is not None:
+            data = await fetch(*span)
+            await asyncio.to_thread(self._stage.write, self.partial.path, data, span[0])
+            self.add(self.written_range(span[0], data))
+        if not await asyncio.to_thread(checksums.matches):
+            raise checksums.error(self.entry.name)
 
-    def _sum(self, came: WrittenRange) -> None:
-        if self._checked is None:
-            return
-        value = came.crc if came.kind == self.kind else self._read(came)
-        self._checked.summed(came.start, came.length, value)
-
-    def _read(self, came: WrittenRange) -> int:
-        """The sum of a range that an earlier start wrote without one."""
-        assert self.kind is not None  # noqa: S101 - there is one where it is checked
-        with self.growing.path.open("rb", buffering=0) as file:
-            file.seek(came.start)
-            return crc(self.kind, file.read(came.length))
+    def _add_checksum(self, checksums: RangeChecksums, written: WrittenRange) -> None:
+        value = written.crc
+        if written.kind != checksums.kind:  # an earlier start wrote it without this checksum
+            with self.partial.path.open("rb", buffering=0) as file:
+                file.seek(written.start)
+                value = crc(checksums.kind, file.read(written.length))
+        checksums.add(written.start, written.length, value)

@@ -1,8 +1,7 @@
-"""A large file that comes in ranges, in any order, over as many starts as it takes.
+"""A large file whose ranges arrive in any order, over as many starts as it takes.
 
-Beside it lies a journal of the ranges that are written: one line each, added after the bytes. It holds over
-the end of a process, which loses no page of a file; over a restart of the machine it is not believed
-(`StagingDir.claim`).
+Next to it is a journal of its written ranges: one line each, appended after the bytes. It survives the end
+of the process, which loses no page of a file; after a reboot it is not trusted (`StagingDir.claim`).
 """
 
 from __future__ import annotations
@@ -15,19 +14,18 @@ import xxhash
 
 from podferry.contract.manifest import Entry
 from podferry.sidecar.fetch.plan import FetchPlan
-from podferry.sidecar.staging.staging_dir import StagingDir
+from podferry.sidecar.staging.stage_writer import StageWriter
 
-JOURNAL = ".ranges"
+JOURNAL_SUFFIX = ".ranges"
 
 
 class WrittenRange(msgspec.Struct, frozen=True, array_like=True):
-    """A range that is written.
+    """A range that is in the file.
 
     Attributes:
-        start, length: Of it, bytes.
-        kind: How its sum was computed (`podferry.storage.checksum.checksums.ChecksumKind`), empty where none
-        was.
-        crc: The sum.
+        start, length: Bytes.
+        kind: The `podferry.storage.checksum.checksums.ChecksumKind` of `crc`, or empty.
+        crc: Its checksum.
     """
 
     start: int
@@ -37,85 +35,85 @@ class WrittenRange(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PartialFile:
-    """One file aside.
+    """One file that is being fetched.
 
     Args:
-        stage: What it is to get into; claimed.
-        entry: What it is to become.
-        range_bytes: Length of its ranges; those of another length, of an earlier start, are not kept.
+        stage: Where it is published.
+        entry: What it becomes.
+        range_bytes: Length of its ranges; those of another length, from an earlier start, are ignored.
 
     Attributes:
-        path: Where it grows.
-        came: Its ranges that are written, by their start.
+        path: The partial file.
+        written: Its ranges that are in the file, by their start.
     """
 
-    def __init__(self, stage: StagingDir, entry: Entry, range_bytes: int) -> None:
+    def __init__(self, stage: StageWriter, entry: Entry, range_bytes: int) -> None:
         self.entry = entry
         key = _key(entry)
-        self.path = stage.aside / key
-        self.came = {one.start: one for one in written(stage, entry, range_bytes)}
-        self._count = sum(one.length for one in self.came.values())
-        self._journal = stage.aside / (key + JOURNAL)
+        self.path = stage.partial_dir / key
+        self.written = {one.start: one for one in written_ranges(stage, entry, range_bytes)}
+        self._count = sum(one.length for one in self.written.values())
+        self._journal = stage.partial_dir / (key + JOURNAL_SUFFIX)
         self._stage = stage
-        if not self.came:
+        if not self.written:
             self._journal.unlink(missing_ok=True)
-            stage.grow(key)
+            stage.create_partial(key)
 
     @property
-    def whole(self) -> bool:
+    def complete(self) -> bool:
         """Whether all of its ranges are written."""
         return self._count == self.entry.size
 
-    def note(self, came: WrittenRange) -> None:
-        """A range is written: remember it, also for a later start.
+    def record(self, written: WrittenRange) -> None:
+        """Record a range that has been written, for later starts as well.
 
         Raises:
-            OSError: ENOSPC where the volume is full.
+            OSError: ENOSPC if the volume is full.
         """
-        self._count += came.length if came.start not in self.came else 0
-        self.came[came.start] = came
+        self._count += written.length if written.start not in self.written else 0
+        self.written[written.start] = written
         descriptor = os.open(self._journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         try:
-            os.write(descriptor, msgspec.json.encode(came) + b"\n")
+            os.write(descriptor, msgspec.json.encode(written) + b"\n")
         finally:
             os.close(descriptor)
 
-    def admit(self) -> None:
-        """It is whole, and right: give it its name."""
-        self._stage.admit(self.path, self.entry)
+    def publish(self) -> None:
+        """Rename it, complete and verified, to its name."""
+        self._stage.publish(self.path, self.entry)
         self._journal.unlink(missing_ok=True)
 
 
-def written(stage: StagingDir, entry: Entry, range_bytes: int) -> Iterator[WrittenRange]:
-    """The ranges of a file that an earlier start wrote; none where it has not begun.
+def written_ranges(stage: StageWriter, entry: Entry, range_bytes: int) -> Iterator[WrittenRange]:
+    """The ranges of a file that an earlier start wrote.
 
-    A line that was cut off ends the journal: nobody counts on the range that it would have told.
+    A torn line ends the journal: its range is fetched again.
     """
     key = _key(entry)
     try:
-        lines = (stage.aside / (key + JOURNAL)).read_bytes().split(b"\n")[:-1]
-        size = (stage.aside / key).stat().st_size
+        lines = (stage.partial_dir / (key + JOURNAL_SUFFIX)).read_bytes().split(b"\n")[:-1]
+        size = (stage.partial_dir / key).stat().st_size
     except OSError:
         return
     for line in lines:
         try:
-            came = msgspec.json.decode(line, type=WrittenRange)
+            one = msgspec.json.decode(line, type=WrittenRange)
         except msgspec.MsgspecError:
             return
-        planned = came.start % range_bytes == 0 and came.length == min(range_bytes, entry.size - came.start)
-        if planned and came.start >= 0 and came.start + came.length <= size:
-            yield came
+        planned = one.start % range_bytes == 0 and one.length == min(range_bytes, entry.size - one.start)
+        if planned and one.start >= 0 and one.start + one.length <= size:
+            yield one
 
 
-def continued(plan: FetchPlan, stage: StagingDir) -> FetchPlan:
-    """A plan that counts what an earlier start wrote of files that are not whole."""
-    if next(stage.aside.glob(f"*{JOURNAL}"), None) is None:
+def count_partial_bytes(plan: FetchPlan, stage: StageWriter) -> FetchPlan:
+    """The plan with the bytes of incomplete files that an earlier start wrote."""
+    if next(stage.partial_dir.glob(f"*{JOURNAL_SUFFIX}"), None) is None:
         return plan
-    large = (file for file, count in zip(plan.files, plan.pieces, strict=True) if count > 1)
-    partial = sum(came.length for file in large for came in written(stage, file, plan.range_bytes))
-    return msgspec.structs.replace(plan, partial=partial)
+    large = (file for file, count in zip(plan.files, plan.range_counts, strict=True) if count > 1)
+    partial_bytes = sum(one.length for file in large for one in written_ranges(stage, file, plan.range_bytes))
+    return msgspec.structs.replace(plan, partial_bytes=partial_bytes)
 
 
 def _key(entry: Entry) -> str:
-    """A name of its own aside for each version of each file."""
+    """The name of the partial file: another one for each version of each file."""
     return xxhash.xxh3_128_hexdigest(msgspec.json.encode(entry))

@@ -1,4 +1,4 @@
-"""What to fetch, in which pieces. Pure."""
+"""Plans which ranges of which objects to fetch. Pure."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ class FetchPlan(msgspec.Struct, frozen=True):
     """What is still to be fetched.
 
     Attributes:
-        files: The entries, largest first: the long ones must not be left to the end.
-        pieces: How many requests each file needs.
+        files: The entries, largest first: a large one must not start last.
+        range_counts: How many requests each file needs.
         kept: Entries that the stage already holds.
-        range_bytes: Length of a piece of a large file.
-        buffer_bytes: Bytes in flight, the most that there will be.
-        partial: Bytes of the files that an earlier start left aside.
+        range_bytes: Length of a range of a large file.
+        buffer_bytes: Limit of the bytes in flight.
+        partial_bytes: Bytes of the files that an earlier start wrote to partial files.
     """
 
     files: tuple[Entry, ...]
-    pieces: tuple[int, ...]
+    range_counts: tuple[int, ...]
     kept: tuple[Entry, ...]
     range_bytes: int
     buffer_bytes: int
-    partial: int = 0
+    partial_bytes: int = 0
 
-    def requests(self) -> Iterator[FileRange]:
-        """All pieces, file by file."""
-        for index, (entry, count) in enumerate(zip(self.files, self.pieces, strict=True)):
+    def ranges(self) -> Iterator[FileRange]:
+        """All requests, file by file."""
+        for index, (entry, count) in enumerate(zip(self.files, self.range_counts, strict=True)):
             for number in range(count):
                 start = number * self.range_bytes
                 yield FileRange(index, start, min(self.range_bytes, entry.size - start))
@@ -55,12 +55,12 @@ def plan_fetch(manifest: Manifest, kept: frozenset[str], settings: PrefetchSetti
     """Divide a manifest into requests.
 
     Args:
-        manifest: What the stage must hold in the end.
-        kept: Names that it holds already.
+        manifest: What the stage is to hold.
+        kept: Names that it already holds.
         settings: Length of a range, and bytes in flight.
     """
-    wanted = (entry for entry in manifest.entries if entry.name not in kept)
-    files = tuple(sorted(wanted, key=attrgetter("size"), reverse=True))  # of one size, they stay in order
+    missing = (entry for entry in manifest.entries if entry.name not in kept)
+    files = tuple(sorted(missing, key=attrgetter("size"), reverse=True))  # stable for equal sizes
     counts = (max(1, -(-entry.size // settings.range_bytes)) for entry in files)
-    held = tuple(entry for entry in manifest.entries if entry.name in kept)
-    return FetchPlan(files, tuple(counts), held, settings.range_bytes, settings.buffer_bytes)
+    kept_entries = tuple(entry for entry in manifest.entries if entry.name in kept)
+    return FetchPlan(files, tuple(counts), kept_entries, settings.range_bytes, settings.buffer_bytes)

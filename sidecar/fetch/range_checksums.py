@@ -1,4 +1,4 @@
-"""Whether a file has the sum that its store states, and where it has not, which ranges to fetch again."""
+"""Verifies the checksum of a file from the checksums of its ranges, and finds the ranges to fetch again."""
 
 from __future__ import annotations
 
@@ -6,129 +6,108 @@ from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
 
-import msgspec
-
 from podferry.contract.errors import Corrupt
-from podferry.sidecar.runtime.file_digest import add_file
+from podferry.sidecar.runtime.file_digest import update_from_file
 from podferry.storage.checksum.checksums import (
     CRC_KINDS,
     DIGEST_BYTES,
     Checksum,
-    ChecksumKind,
     combine_crcs,
     range_kind,
     running_checksum,
 )
 
-TRIES = 3
-"""How often a range is fetched again where no two in succession are the same: then nothing will mend it."""
-
-
-class ChecksummedRange(msgspec.Struct, frozen=True, gc=False):
-    """One range as it came last.
-
-    Attributes:
-        length: Bytes.
-        crc: Their CRC: of the stated kind, or CRC-64/NVME beside a hash, only to know the range again.
-    """
-
-    length: int
-    crc: int
+MAX_REFETCHES = 3
+"""Of one range while no two in succession are equal: after that no retry will help."""
 
 
 class RangeChecksums:
-    """The sum of one file whose ranges come in any order, and of each again where the whole is wrong.
+    """The checksum of one file whose ranges arrive in any order, and again if it does not match.
 
-    What lies in the file must be what came last of each range. A small file that comes in one piece needs
-    none of this: see `podferry.storage.checksum.checksums.matches`.
+    The file must hold what was last received of each range. A file that arrives in one piece does not need
+    this: see `podferry.storage.checksum.checksums.matches`. CRCs of ranges combine into that of the file; for
+    a hash the complete file is read.
 
-    CRCs of ranges make that of the whole. Of a hash there is no such thing: the file is
-    read once it is there.
+    Args:
+        expected: What the store states.
+        size: Bytes of the file.
+        path: The file; only read for a hash.
+
+    Attributes:
+        kind: The checksum to compute of each range; with a hash, only to recognize the range again.
     """
 
-    def __init__(self, wanted: Checksum, size: int, path: Path) -> None:
-        """A file of which nothing has come.
-
-        Args:
-            wanted: What the store states.
-            size: Bytes of the whole.
-            path: The file; only read for a hash.
-        """
-        self.wanted = wanted
+    def __init__(self, expected: Checksum, size: int, path: Path) -> None:
+        self.expected = expected
         self._size = size
         self._path = path
-        self._kind = range_kind(wanted)
-        self._ranges: dict[int, ChecksummedRange] = {}
-        self._found: Checksum | None = None
+        self.kind = range_kind(expected)
+        self._ranges: dict[int, tuple[int, int]] = {}
+        """(length, CRC) by start."""
+        self._computed: Checksum | None = None
 
-    @property
-    def kind(self) -> ChecksumKind:
-        """How each range is summed."""
-        return self._kind
+    def add(self, start: int, length: int, crc: int) -> None:
+        """A range is in the file, for the first time or again, with this CRC of `kind`."""
+        if (length, crc) != self._ranges.get(start):
+            self._computed = None
+        self._ranges[start] = length, crc
 
-    def summed(self, start: int, length: int, value: int) -> None:
-        """A range lies in the file, for the first time or again, with this CRC of `kind`."""
-        now = ChecksummedRange(length, value)
-        if now != self._ranges.get(start):
-            self._found = None
-        self._ranges[start] = now
-
-    def right(self) -> bool:
-        """Whether all has come, and adds up to what the store states.
+    def matches(self) -> bool:
+        """Whether the file is complete and has the expected checksum.
 
         Raises:
-            OSError: The file cannot be read back.
+            OSError: The file cannot be read.
         """
-        return self._complete() and self.found() == self.wanted
+        return self._is_complete() and self.compute() == self.expected
 
-    def found(self) -> Checksum:
-        """What the file adds up to now, once all has come."""
-        if self._found is None:
-            value = self._combined() if self.wanted.kind in CRC_KINDS else self._hashed()
-            self._found = Checksum(self.wanted.kind, value)
-        return self._found
+    def compute(self) -> Checksum:
+        """The checksum of the complete file."""
+        if self._computed is None:
+            value = self._combine() if self.expected.kind in CRC_KINDS else self._hash()
+            self._computed = Checksum(self.expected.kind, value)
+        return self._computed
 
-    def again(self) -> Iterator[tuple[int, int]]:
-        """Ranges (start, length) to fetch once more, one at a time, until the sum is right.
+    def refetches(self) -> Iterator[tuple[int, int]]:
+        """Ranges (start, length) to fetch again, one at a time, until the checksum matches.
 
-        The caller writes each into the file and calls `summed` before it asks for the next. A range that
-        comes as it came before is what the store holds. One that differs was damaged on its way, now or
-        then: where the sum is not right with it, it comes once more, until two in succession are the same.
+        The caller writes each into the file and calls `add` before it takes the next. A range that arrives
+        unchanged is what the store holds. One that differs was damaged in transit, now or before: unless the
+        checksum matches with it, it is fetched until two in succession are equal.
         """
         for start in sorted(self._ranges):
-            for _ in range(TRIES):
-                if self.right():
+            for _ in range(MAX_REFETCHES):
+                if self.matches():
                     return
                 before = self._ranges[start]
-                yield start, before.length
+                yield start, before[0]
                 if self._ranges[start] == before:
                     break
 
-    def problem(self, name: str) -> Corrupt:
-        """The error of a file that `again` could not mend."""
-        return mismatch(name, self.found(), self.wanted)
+    def error(self, name: str) -> Corrupt:
+        """The error of a file that `refetches` could not repair."""
+        return mismatch(name, self.compute(), self.expected)
 
-    def _complete(self) -> bool:
+    def _is_complete(self) -> bool:
         ordered = sorted(self._ranges.items())
-        ends = accumulate((one.length for _, one in ordered), initial=0)
+        ends = accumulate((length for _, (length, _) in ordered), initial=0)
         starts = [*(start for start, _ in ordered), self._size]
         return starts == list(ends)
 
-    def _combined(self) -> bytes:
+    def _combine(self) -> bytes:
         value = 0
-        for _, one in sorted(self._ranges.items()):
-            value = combine_crcs(self._kind, value, one.crc, one.length) if one.length else value
-        return value.to_bytes(DIGEST_BYTES[self._kind], "big")
+        for _, (length, crc) in sorted(self._ranges.items()):
+            value = combine_crcs(self.kind, value, crc, length) if length else value
+        return value.to_bytes(DIGEST_BYTES[self.kind], "big")
 
-    def _hashed(self) -> bytes:
-        whole = running_checksum(self.wanted.kind)
+    def _hash(self) -> bytes:
+        digest = running_checksum(self.expected.kind)
         with self._path.open("rb", buffering=0) as file:
-            add_file(file, whole)
-        return whole.digest()
+            update_from_file(digest, file)
+        return digest.digest()
 
 
 def mismatch(name: str, found: Checksum, stated: Checksum) -> Corrupt:
-    """The error of an object that does not have its sum, however often it is read."""
+    """The error of an object that never has its stated checksum."""
     return Corrupt.of(
         f"{name} is damaged: it does not have its checksum",
         f"found {found}; stated {stated}",

@@ -1,4 +1,4 @@
-"""Ranges of objects for those who do not fetch whole files: tried again, with bounded bytes in flight."""
+"""Reads ranges of objects for archives and packs: retried, with limited bytes in flight."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class FetchContext(msgspec.Struct, frozen=True):
     Attributes:
         store: Holds the objects.
         stage: Where they go; claimed.
-        settings: Requests at once, their length, and bytes in flight.
-        progress: Is told of them.
+        settings: Concurrency, range length, and bytes in flight.
+        progress: Called as files and bytes arrive.
     """
 
     store: Store
@@ -34,40 +34,40 @@ class FetchContext(msgspec.Struct, frozen=True):
 
 
 class RangeReader:
-    """Fetches ranges; whoever gets one gives it back once its bytes are used."""
+    """Fetches ranges. The caller releases the bytes of each once it has used them."""
 
     def __init__(self, store: Store, settings: PrefetchSettings) -> None:
-        # Who uses ranges counts what becomes of them, rather than what comes.
-        self._client = RetryingReader(store, settings.attempts, TransferCounters())
-        self._budget = ByteSemaphore(settings.buffer_bytes)
+        # Not counted: the caller counts the files that it makes of the bytes.
+        self._reader = RetryingReader(store, settings.attempts, TransferCounters())
+        self._semaphore = ByteSemaphore(settings.buffer_bytes)
 
-    async def take(self, length: int) -> None:
-        """Wait until so many bytes may be in flight."""
-        await self._budget.take(length)
+    async def acquire(self, length: int) -> None:
+        """Wait until this many bytes may be in flight."""
+        await self._semaphore.acquire(length)
 
     def open_stream(self) -> ByteStream:
-        """A stream for chunks of fetched ranges, each given back once it is read."""
+        """A stream for chunks of acquired ranges, each released once it has been read."""
         loop = asyncio.get_running_loop()
-        return ByteStream(lambda length: loop.call_soon_threadsafe(self.give, length))
+        return ByteStream(lambda length: loop.call_soon_threadsafe(self.release, length))
 
-    def give(self, length: int) -> None:
-        """Give bytes back. On the event loop alone."""
-        self._budget.give(length)
+    def release(self, length: int) -> None:
+        """Release bytes. Only on the event loop."""
+        self._semaphore.release(length)
 
     async def fetch(self, entry: Entry, start: int, length: int) -> memoryview:
-        """Exactly `length` bytes from `start`, once there is room for them; give them back after use.
+        """Acquire, and fetch, exactly `length` bytes from `start`; release them after use.
 
         Raises:
             Changed, NotFound, Corrupt: It is no longer what was listed.
             TemporaryError: The store did not answer, after all attempts.
         """
-        await self.take(length)
+        await self.acquire(length)
         try:
-            return await self.read(entry, start, length)
-        except BaseException:  # a cancellation too: the room is given back
-            self.give(length)
+            return await self.fetch_acquired(entry, start, length)
+        except BaseException:  # including a cancellation
+            self.release(length)
             raise
 
-    async def read(self, entry: Entry, start: int, length: int) -> memoryview:
-        """The same where the room for them has been taken already."""
-        return await self._client.fetch(entry, start, length) if length else memoryview(b"")
+    async def fetch_acquired(self, entry: Entry, start: int, length: int) -> memoryview:
+        """As `fetch`, for bytes that have been acquired already."""
+        return await self._reader.fetch(entry, start, length) if length else memoryview(b"")

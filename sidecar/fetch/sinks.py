@@ -1,7 +1,7 @@
-"""Where the lean lane's bytes land: straight from a connection's buffer into the stage, summed on the way.
+"""The jobs of a connection pool: each writes its bytes from the connection's buffer straight into the stage.
 
-Runs in the agent and in the processes that help it. Every object costs this code some microseconds, so there
-is one object a job and no task.
+Runs in the agent and in its worker processes. Every object costs some microseconds here: a job is one object,
+without a task.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from podferry.contract.manifest import Entry
 from podferry.sidecar.fetch.partial_file import WrittenRange
-from podferry.sidecar.staging.staging_dir import StagingDir
+from podferry.sidecar.staging.stage_writer import StageWriter
 from podferry.storage.checksum.checksums import (
     Checksum,
     ChecksumKind,
@@ -27,7 +27,7 @@ from podferry.storage.http.response_head import ResponseHead, UnexpectedResponse
 
 
 class DamagedRange(UnexpectedResponse):
-    """The bytes are not those that the answer's own checksum promises."""
+    """The bytes do not match the response's own checksum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,102 +35,102 @@ class ChunkSink:
     """What all jobs of a prefetch share.
 
     Attributes:
-        stage: Where they land.
-        verify: Compare what comes with the checksums that answers state.
-        ranges_state: Whether an answer with a range states that of the whole object.
-        whole: Is told of a file that has its name.
-        ranged: Is told of a range that is written.
+        stage: Where they write.
+        verify: Whether to compare objects with the checksums in their responses.
+        ranges_have_checksum: Whether a response with a range states the checksum of the object.
+        on_file: Called when a job's file is published.
+        on_range: Called when a job's range is written.
     """
 
-    stage: StagingDir
+    stage: StageWriter
     verify: bool
-    ranges_state: bool
-    whole: Callable[[ObjectJob], None]
-    ranged: Callable[[RangeJob, WrittenRange], None]
+    ranges_have_checksum: bool
+    on_file: Callable[[ObjectJob], None]
+    on_range: Callable[[RangeJob, WrittenRange], None]
 
 
 class ObjectJob:
-    """A file in one request.
+    """Fetches a file in one request. See `podferry.storage.http.connection.GetJob`.
 
     Args:
         number: Of the file, in the plan.
         entry: The object.
         file: What it becomes in the stage.
-        landing: Where.
-        wanted: What it must add up to, where that is known without the store.
+        sink: Where it goes.
+        checksum: The expected one, if it is known before the response.
     """
 
     __slots__ = (
-        "_landing",
         "_path",
+        "_reads_checksum",
         "_running",
+        "_sink",
         "_stage",
-        "_states",
+        "checksum",
         "entry",
         "file",
         "length",
         "number",
-        "sum",
     )
     start = 0
     head_only = False
 
     def __init__(
-        self, number: int, entry: Entry, file: Entry, landing: ChunkSink, wanted: Checksum | None = None
+        self, number: int, entry: Entry, file: Entry, sink: ChunkSink, checksum: Checksum | None = None
     ) -> None:
         self.number, self.entry, self.length, self.file = number, entry, entry.size, file
-        self._landing, self._stage = landing, landing.stage
+        self._sink, self._stage = sink, sink.stage
         self._path: Path | None = None
         self._running: RunningChecksum | None = None
-        self._states = landing.verify and wanted is None
-        self.sum = wanted
+        self._reads_checksum = sink.verify and checksum is None
+        self.checksum = checksum
 
     def receive_head(self, head: ResponseHead) -> None:
-        """See `podferry.storage.http.connection.GetJob`."""
+        """See `GetJob.receive_head`."""
         self._path = None
-        if self._states:
-            self.sum = response_checksum(head.raw, self.entry) if head.may_have_checksum else None
+        if self._reads_checksum:
+            self.checksum = response_checksum(head.raw, self.entry) if head.may_have_checksum else None
 
     def receive_body(self, data: memoryview, offset: int) -> None:
-        """See `podferry.storage.http.connection.GetJob`."""
+        """See `GetJob.receive_body`."""
         if len(data) == self.length:
-            if self.sum is not None and not matches(self.sum, data):
-                raise DamagedRange(f"not the {self.sum} that it states")
-            self._stage.put(self.number, data, self.file)
-        elif not self._grown(data, offset):
+            if self.checksum is not None and not matches(self.checksum, data):
+                raise DamagedRange(f"not the {self.checksum} that it states")
+            self._stage.write_small(self.number, data, self.file)
+        elif not self._write_chunk(data, offset):
             return
-        self._landing.whole(self)
+        self._sink.on_file(self)
 
-    def _grown(self, data: memoryview, offset: int) -> bool:
-        """Write one of several pieces; whether it was the last, and the file has its name."""
+    def _write_chunk(self, data: memoryview, offset: int) -> bool:
+        """Write one of several chunks; whether it was the last, and the file is published."""
         if self._path is None:
-            self._path = self._stage.grow(self.number)
-            self._running = running_checksum(self.sum.kind) if self.sum is not None else None
+            self._path = self._stage.create_partial(self.number)
+            self._running = running_checksum(self.checksum.kind) if self.checksum is not None else None
         self._stage.write(self._path, data, offset)
         if self._running is not None:
             self._running.update(data)
         if offset + len(data) < self.length:
             return False
-        if self._running is not None and self.sum is not None and self._running.digest() != self.sum.value:
-            raise DamagedRange(f"not the {self.sum} that it states")
-        self._stage.admit(self._path, self.file)
+        if self._running is not None and self.checksum and self._running.digest() != self.checksum.value:
+            raise DamagedRange(f"not the {self.checksum} that it states")
+        self._stage.publish(self._path, self.file)
         return True
 
 
 class RangeJob:
-    """A range of a large file, which grows aside.
+    """Fetches a range of a large file. See `podferry.storage.http.connection.GetJob`.
 
     Args:
         number: Of the file, in the plan.
         entry: The object.
         start: Of the range, bytes.
-        length: Of it.
-        path: Where the file grows.
-        kind: How its ranges are summed, None where they are not.
-        landing: Where it belongs.
+        length: Of the range.
+        path: The partial file.
+        kind: Checksum to compute of its ranges, if any.
+        sink: Where it goes.
     """
 
-    __slots__ = ("_crc", "_landing", "entry", "kind", "length", "number", "path", "start", "sum")
+    __slots__ = ("_crc", "_sink", "checksum", "entry", "kind", "length", "number", "path", "start")
     head_only = False
 
     def __init__(
@@ -141,51 +141,51 @@ class RangeJob:
         length: int,
         path: Path,
         kind: ChecksumKind | None,
-        landing: ChunkSink,
+        sink: ChunkSink,
     ) -> None:
         self.number, self.entry, self.start, self.length = number, entry, start, length
-        self.path, self.kind, self._landing = path, kind, landing
+        self.path, self.kind, self._sink = path, kind, sink
         self._crc = 0
-        self.sum: Checksum | None = None
+        self.checksum: Checksum | None = None
 
     def receive_head(self, head: ResponseHead) -> None:
-        """See `podferry.storage.http.connection.GetJob`."""
+        """See `GetJob.receive_head`."""
         self._crc = 0
-        if self.kind is None and self._landing.ranges_state and head.may_have_checksum:
-            self.sum = response_checksum(head.raw, self.entry)
-            self.kind = range_kind(self.sum) if self.sum is not None else None
+        if self.kind is None and self._sink.ranges_have_checksum and head.may_have_checksum:
+            self.checksum = response_checksum(head.raw, self.entry)
+            self.kind = range_kind(self.checksum) if self.checksum is not None else None
 
     def receive_body(self, data: memoryview, offset: int) -> None:
-        """See `podferry.storage.http.connection.GetJob`."""
-        self._landing.stage.write(self.path, data, self.start + offset)
+        """See `GetJob.receive_body`."""
+        self._sink.stage.write(self.path, data, self.start + offset)
         if self.kind is not None:
             self._crc = crc(self.kind, data, self._crc)
         if offset + len(data) == self.length:
-            self._landing.ranged(self, WrittenRange(self.start, self.length, self.kind or "", self._crc))
+            self._sink.on_range(self, WrittenRange(self.start, self.length, self.kind or "", self._crc))
 
 
 Job = ObjectJob | RangeJob
-"""What brings bytes."""
+"""The jobs that fetch bytes."""
 
 
 class HeadJob:
-    """Asks for the head of a large object: what it must add up to.
+    """Fetches the checksum of a large object.
 
     Attributes:
-        sum: The answer; None where it states none.
+        checksum: The result, or None if the response states none.
     """
 
-    __slots__ = ("entry", "length", "number", "sum")
+    __slots__ = ("checksum", "entry", "length", "number")
     start = 0
     head_only = True
 
     def __init__(self, number: int, entry: Entry) -> None:
         self.number, self.entry, self.length = number, entry, entry.size
-        self.sum: Checksum | None = None
+        self.checksum: Checksum | None = None
 
     def receive_head(self, head: ResponseHead) -> None:
-        """See `podferry.storage.http.connection.GetJob`."""
-        self.sum = response_checksum(head.raw, self.entry) if head.may_have_checksum else None
+        """See `GetJob.receive_head`."""
+        self.checksum = response_checksum(head.raw, self.entry) if head.may_have_checksum else None
 
     def receive_body(self, data: memoryview, offset: int) -> None:
-        """See `podferry.storage.http.connection.GetJob`: never, as there is no body."""
+        """See `GetJob.receive_body`; never called: there is no body."""

@@ -1,4 +1,4 @@
-"""Where a prefetch's bytes come from: the store's own client, and how the lean lane asks beside it."""
+"""Where a prefetch fetches from."""
 
 from __future__ import annotations
 
@@ -11,28 +11,18 @@ from podferry.storage.checksum.checksums import Checksum
 from podferry.storage.store import Store
 
 Progress = Callable[[int, int], None]
-"""Is told (files that have become whole, bytes that have come)."""
-
-
-def same(entry: Entry) -> Entry:
-    """A dataset's files are objects of the same names."""
-    return entry
-
-
-def unknown(entry: Entry) -> Checksum | None:
-    """What a dataset's files add up to, their store alone may say."""
-    return None
+"""Called with (files that are now complete, bytes that have arrived)."""
 
 
 class FetchSource(msgspec.Struct, frozen=True):
-    """Where bytes come from.
+    """Where to fetch from.
 
     Attributes:
         store: Holds the objects.
-        object_of: The object that becomes a file.
-        sum_of: What a file must add up to, where that is known without the store.
+        object_of: Maps a file to its object; for a dataset, one of the same name.
+        checksum_of: A file's expected checksum, or None if only the store knows it.
     """
 
     store: Store
-    object_of: Callable[[Entry], Entry] = same
-    sum_of: Callable[[Entry], Checksum | None] = unknown
+    object_of: Callable[[Entry], Entry] = lambda entry: entry
+    checksum_of: Callable[[Entry], Checksum | None] = lambda entry: None

@@ -1,4 +1,4 @@
-"""Brings chunks in order, some of them fetched ahead, to a thread that reads them."""
+"""Fetches chunks, some of them in parallel, for a thread that reads them in order."""
 
 from __future__ import annotations
 
@@ -16,49 +16,49 @@ Chunk = Coroutine[Any, Any, memoryview]
 
 
 class StoppedError(Exception):
-    """Meets a thread that reads on although nothing more comes."""
+    """Raised in a thread that reads on after the last chunk, or after a failure."""
 
 
-async def feed(source: ByteStream, chunks: Iterable[Chunk], reading: asyncio.Future[T], ahead: int) -> T:
-    """What `reading` returns, once it has read what it wants of the chunks.
+async def feed(stream: ByteStream, chunks: Iterable[Chunk], reader: asyncio.Future[T], depth: int) -> T:
+    """Feed the stream until `reader` has its result, and return it.
 
-    It has ended when this returns, however that comes about: a thread cannot be cancelled, but it can be told
-    that nothing more comes. What fails in a chunk fails in the thread.
+    The reader has always ended when this returns: a thread cannot be cancelled, but its stream can end. An
+    error of a chunk is raised in the thread.
 
     Args:
-        source: What it reads.
-        chunks: Made when it is their turn to be fetched.
-        reading: Work that runs in a thread, or waits for one.
-        ahead: Chunks that are fetched at once.
+        stream: What the reader reads.
+        chunks: Each is created when its fetch starts.
+        reader: Work that runs in a thread, or waits for one.
+        depth: Number of chunks to fetch in parallel.
     """
-    feeding = asyncio.create_task(_feed(source, iter(chunks), ahead))
+    feeding = asyncio.create_task(_feed(stream, iter(chunks), depth))
     try:
-        await asyncio.wait({reading})
+        await asyncio.wait({reader})
     finally:
         feeding.cancel()
-        await asyncio.wait({reading})
+        await asyncio.wait({reader})
         await asyncio.wait({feeding})
-        source.drop()
-        failure = reading.exception()  # looked at in any case, or asyncio complains
+        stream.discard()
+        failure = reader.exception()  # retrieved in any case, or asyncio complains
     if failure is not None:
         raise failure
-    return reading.result()
+    return reader.result()
 
 
-async def _feed(source: ByteStream, chunks: Iterator[Chunk], ahead: int) -> None:
-    fetching = deque(asyncio.create_task(chunk) for chunk in islice(chunks, ahead))
+async def _feed(stream: ByteStream, chunks: Iterator[Chunk], depth: int) -> None:
+    fetching = deque(asyncio.create_task(chunk) for chunk in islice(chunks, depth))
     try:
         while fetching:
-            source.put(await fetching[0])
+            stream.put(await fetching[0])
             fetching.popleft()
             fetching.extend(asyncio.create_task(chunk) for chunk in islice(chunks, 1))
-        source.put(END)
+        stream.put(END)
     except FerryError as error:
-        source.put(error)
+        stream.put(error)
     finally:
-        source.put(StoppedError())  # whatever it was, the thread must not wait for ever
+        stream.put(StoppedError())  # in any case: the thread must not wait forever
         for task in fetching:
             task.cancel()
-        for came in await asyncio.gather(*fetching, return_exceptions=True):
-            if isinstance(came, memoryview):
-                source.put(came)  # to be given back with what nobody reads
+        for result in await asyncio.gather(*fetching, return_exceptions=True):
+            if isinstance(result, memoryview):
+                stream.put(result)  # `discard` frees it

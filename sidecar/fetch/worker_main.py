@@ -1,7 +1,7 @@
-"""A process that helps a prefetch: carries lots of jobs with a lane of its own, on a core of its own.
+"""A worker process of a prefetch: runs batches of jobs with a connection pool, on a core of its own.
 
-`python -m podferry.sidecar.fetch.worker_main FD`, with a socket to the agent. It holds no credentials:
-requests come signed. It ends when the agent does.
+`python -m podferry.sidecar.fetch.worker_main FD`, with a socket to the agent. It has no credentials: requests
+arrive signed. It ends with the agent.
 """
 
 from __future__ import annotations
@@ -23,118 +23,108 @@ from podferry.sidecar.fetch.worker_protocol import (
     JobResult,
     StartMessage,
     WorkerReport,
-    get,
-    put,
+    read_message,
+    write_message,
 )
-from podferry.sidecar.staging.staging_dir import StagingDir
+from podferry.sidecar.staging.stage_writer import StageWriter
 from podferry.sidecar.state.transfer_counters import TransferCounters
 from podferry.storage.http.connection import GetJob
 from podferry.storage.http.pool import ConnectionPool
 from podferry.storage.http.response_head import UnexpectedResponse
-from podferry.storage.request_builder import Origin
 
-REPORT_EVERY = 0.02
-"""Seconds between reports: the agent's progress, and its next lot, wait for them."""
+REPORT_SECONDS = 0.02
+"""Between reports: the agent's progress and its next batch wait for them."""
 
 
 class RemoteJobs:
-    """See `podferry.storage.http.pool.JobSource`: what the agent sends."""
+    """The jobs that the agent sends. See `podferry.storage.http.pool.JobSource`."""
 
-    def __init__(self, begin: StartMessage, reader: asyncio.StreamReader) -> None:
-        self._origin, self._reader = begin.origin, reader
-        stage = StagingDir(Path(begin.root), Path(os.devnull), begin.file_mode)
-        self._landing = ChunkSink(stage, begin.verify, begin.ranges_state, self._whole, self._ranged)
+    def __init__(self, start: StartMessage, reader: asyncio.StreamReader) -> None:
+        self.origin, self._reader = start.origin, reader
+        stage = StageWriter(Path(start.root), start.file_mode)
+        self._sink = ChunkSink(
+            stage, start.verify, start.ranges_have_checksum, self._file_done, self._range_done
+        )
         self._requests: dict[tuple[int, int], bytes] = {}
-        self._coming: asyncio.Future[JobBatch] | None = None
-        self.outcomes: list[JobResult] = []
-
-    @property
-    def origin(self) -> Origin:
-        """See `Work.origin`."""
-        return self._origin
+        self._reading: asyncio.Future[JobBatch] | None = None
+        self.results: list[JobResult] = []
 
     async def next_batch(self) -> Sequence[GetJob]:
-        """See `Work.lot`. As much as the agent gives: it knows what is left."""
-        # A lane that gives up stops asking, perhaps in the middle of a frame: who asks next gets all of it.
-        self._coming = self._coming or asyncio.ensure_future(get(self._reader, JobBatch))
+        """See `JobSource.next_batch`. The agent decides how much it sends: it knows what is left."""
+        # A pool that gives up cancels this, perhaps within a frame: the next call gets the complete frame.
+        self._reading = self._reading or asyncio.ensure_future(read_message(self._reader, JobBatch))
         with suppress(asyncio.IncompleteReadError):
-            errands = (await asyncio.shield(self._coming)).errands
-            self._coming = None
-            self._requests |= {(errand.number, errand.start): errand.request for errand in errands}
-            return [self._job(errand) for errand in errands]
+            jobs = (await asyncio.shield(self._reading)).jobs
+            self._reading = None
+            self._requests |= {(job.number, job.start): job.request for job in jobs}
+            return [self._job(job) for job in jobs]
         return ()
 
-    def _job(self, errand: JobMessage) -> ObjectJob | RangeJob:
-        number, entry = errand.number, errand.entry
-        if not errand.path:
-            file = Entry(errand.file, entry.size)
-            return ObjectJob(number, entry, file, self._landing, errand.wanted)
-        path = Path(errand.path)
-        return RangeJob(number, entry, errand.start, errand.length, path, errand.kind, self._landing)
+    def _job(self, job: JobMessage) -> ObjectJob | RangeJob:
+        if not job.path:
+            file = Entry(job.file, job.entry.size)
+            return ObjectJob(job.number, job.entry, file, self._sink, job.checksum)
+        return RangeJob(job.number, job.entry, job.start, job.length, Path(job.path), job.kind, self._sink)
 
     def request(self, job: GetJob) -> bytes:
-        """See `Work.request`."""
-        assert isinstance(job, ObjectJob | RangeJob)  # noqa: S101 - there are no others here
+        """See `JobSource.request`."""
+        assert isinstance(job, ObjectJob | RangeJob)  # noqa: S101 - the agent sends no others
         return self._requests[job.number, job.start]
 
-    def fall_back(self, job: GetJob, why: UnexpectedResponse) -> None:
-        """See `Work.refused`."""
+    def fall_back(self, job: GetJob, reason: UnexpectedResponse) -> None:
+        """See `JobSource.fall_back`."""
         assert isinstance(job, ObjectJob | RangeJob)  # noqa: S101 - as above
-        self._done(JobResult(job.number, job.start, None, job.sum, str(why)))
+        self._done(JobResult(job.number, job.start, None, job.checksum, str(reason)))
 
-    async def give_back(self, report: Callable[[], None]) -> None:
-        """The lane has given up: what still comes is for the agent."""
+    async def refuse_rest(self, report: Callable[[], None]) -> None:
+        """Return what the agent still sends: the pool has given up."""
         while jobs := await self.next_batch():
             for job in jobs:
-                self.fall_back(job, UnexpectedResponse("the lane has ended"))
+                self.fall_back(job, UnexpectedResponse("the pool has closed"))
             report()
 
-    def _whole(self, job: ObjectJob) -> None:
+    def _file_done(self, job: ObjectJob) -> None:
         self._done(JobResult(job.number, 0))
 
-    def _ranged(self, job: RangeJob, came: WrittenRange) -> None:
-        self._done(JobResult(job.number, job.start, came, job.sum))
+    def _range_done(self, job: RangeJob, written: WrittenRange) -> None:
+        self._done(JobResult(job.number, job.start, written, job.checksum))
 
-    def _done(self, outcome: JobResult) -> None:
-        del self._requests[outcome.number, outcome.start]
-        self.outcomes.append(outcome)
+    def _done(self, result: JobResult) -> None:
+        del self._requests[result.number, result.start]
+        self.results.append(result)
 
 
-async def main(end: socket.socket, parent: int) -> None:
-    """Work until there is nothing more to do, or nobody to do it for.
-
-    Args:
-        end: Leads to the agent.
-        parent: The agent's process.
-    """
-    reader, writer = await asyncio.open_connection(sock=end)
-    begin = await get(reader, StartMessage)
-    errands, meter = RemoteJobs(begin, reader), TransferCounters()
-    lane = ConnectionPool(errands, begin.most, meter)
+async def main(agent: socket.socket, agent_pid: int) -> None:
+    """Run jobs until there are no more, or the agent has ended."""
+    reader, writer = await asyncio.open_connection(sock=agent)
+    start = await read_message(reader, StartMessage)
+    jobs, counters = RemoteJobs(start, reader), TransferCounters()
+    pool = ConnectionPool(jobs, start.max_connections, counters)
 
     def report(failure: OSError | None = None, *, last: bool = False) -> None:
-        outcomes, errands.outcomes = errands.outcomes, []
-        if outcomes or last:
-            failed = (failure.errno or 0, failure.strerror or str(failure)) if failure else None
-            name = lane.failed_job.entry.name if lane.failed_job else ""
-            put(writer, WorkerReport(outcomes, meter.take(), failed, name, last, lane.target_connections))
+        results, jobs.results = jobs.results, []
+        if results or last:
+            name = pool.failed_job.entry.name if pool.failed_job else ""
+            error = (failure.errno or 0, failure.strerror or str(failure), name) if failure else None
+            counted, target = counters.take(), pool.target_connections
+            write_message(writer, WorkerReport(results, counted, error, last, target))
 
-    async def tell() -> None:
+    async def report_regularly() -> None:
         while True:
-            await asyncio.sleep(REPORT_EVERY)
-            if reader.at_eof() or os.getppid() != parent:
-                os._exit(1)  # the next agent may be at work already: not another file
+            await asyncio.sleep(REPORT_SECONDS)
+            if reader.at_eof() or os.getppid() != agent_pid:
+                os._exit(1)  # at once: the next agent may already be writing to the stage
             report()
 
-    telling = asyncio.create_task(tell())
+    reporting = asyncio.create_task(report_regularly())
     try:
-        if not await lane.run():
-            await errands.give_back(report)
+        if not await pool.run():
+            await jobs.refuse_rest(report)
         report(last=True)
     except OSError as error:
         report(error, last=True)
     finally:
-        telling.cancel()
+        reporting.cancel()
         with suppress(OSError):
             await writer.drain()
         writer.close()

@@ -1,8 +1,8 @@
-"""The processes that help with fetching: forked before there is anything to share but code, else begun anew.
+"""Worker processes: forked before there is anything but code to share, otherwise spawned.
 
-A fork of a small program costs two milliseconds, and of memory what it writes to. A new interpreter takes
-0.2 s of a core, just when all cores are wanted for fetching, and 30 MiB. But only a process with one thread
-and no event loop may be forked: so programs that will fetch call `prefork` first.
+Forking a small program takes two milliseconds, and only the memory that it writes to. A new interpreter takes
+0.2 s of a core, just when all cores are needed for fetching, and 30 MiB. But only a process with one thread
+and no event loop may fork: programs that will fetch call `prefork` first.
 """
 
 from __future__ import annotations
@@ -26,38 +26,37 @@ import uvloop
 from podferry.sidecar.fetch.worker_main import main
 
 MAX_WORKERS = 2
-"""Processes that help, at most. One begun anew holds 30 MiB, measured, for which the memory sum has room
-beside agent and supervisor."""
-CTRL_C = {signal.SIGINT}
-MOMENT = 1.0
-"""Seconds; only a helper that has failed waits so long."""
-FIRST_FREE = 3
-"""The first descriptor that is no standard one."""
-_waiting: list[WorkerProcess] = []
+"""A spawned worker takes 30 MiB, measured, which the memory calculation includes next to agent and
+supervisor."""
+INTERRUPT = {signal.SIGINT}
+ORPHAN_SECONDS = 1.0
+"""How long a failed worker waits to see whether its parent has ended."""
+FIRST_NONSTANDARD_FD = 3
+_idle: list[WorkerProcess] = []
 
 
 class WorkerProcess(msgspec.Struct, frozen=True):
-    """A process that waits for a task, or has one.
+    """A process that waits for its start message, or runs.
 
     Attributes:
-        pid: Its number.
-        ours: Our end of its socket; it ends when this is closed.
-        anew: Itself, where it is a new interpreter.
+        pid: Its process ID.
+        connection: Our end of its socket; it ends when this is closed.
+        spawned: The process, if it is a new interpreter.
     """
 
     pid: int
-    ours: socket.socket
-    anew: subprocess.Popen[bytes] | None = None
+    connection: socket.socket
+    spawned: subprocess.Popen[bytes] | None = None
 
     async def end(self) -> None:
-        """Make an end of it, whatever it does."""
-        self.ours.close()
+        """Kill it."""
+        self.connection.close()
         await asyncio.to_thread(self._kill)
 
     def _kill(self) -> None:
-        if self.anew is not None:
-            self.anew.kill()
-            self.anew.wait()
+        if self.spawned is not None:
+            self.spawned.kill()
+            self.spawned.wait()
             return
         with suppress(ProcessLookupError, ChildProcessError):
             os.kill(self.pid, signal.SIGKILL)
@@ -70,22 +69,22 @@ def cores() -> int:
 
 
 def prefork() -> None:
-    """Fork a helper for each core but one, where that is safe. To be called before the loop, and secrets."""
+    """Fork a worker for each core but one, if that is safe. Call it before there is a loop, or secrets."""
     if sys.platform != "linux" or threading.active_count() > 1:
         return  # elsewhere the system's own libraries may have threads
-    gc.freeze()  # the collector would write to what is shared
+    gc.freeze()  # the collector would write to shared pages
     agent = os.getpid()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, CTRL_C)  # a child hears of none, not even at its birth
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPT)  # a worker must not see Ctrl-C, even at birth
     try:
-        while len(_waiting) < min(cores() - 1, MAX_WORKERS):
-            _waiting.append(_forked(agent, before))
+        while len(_idle) < min(cores() - 1, MAX_WORKERS):
+            _idle.append(_fork(agent, mask))
     except OSError:
-        return  # no more processes can be had: helpers are a gain, no need
+        return  # no more processes: workers are optional
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _forked(agent: int, mask: Collection[int]) -> WorkerProcess:
+def _fork(agent: int, mask: Collection[int]) -> WorkerProcess:
     ours, theirs = socket.socketpair()
     with theirs:
         try:
@@ -94,58 +93,58 @@ def _forked(agent: int, mask: Collection[int]) -> WorkerProcess:
             ours.close()
             raise
         if not pid:
-            _be_child(theirs, agent, mask)
+            _run_child(theirs, agent, mask)
         return WorkerProcess(pid, ours)
 
 
-def _be_child(theirs: socket.socket, agent: int, mask: Collection[int]) -> None:
-    """Wait for a task and carry it out; never returns. What the parent has buffered is not written again."""
+def _run_child(theirs: socket.socket, agent: int, mask: Collection[int]) -> None:
+    """Run one worker and exit, without flushing what the parent has buffered."""
     code = 1
     try:
-        _close_all_but(theirs.fileno())  # else a port would stay bound, and nobody notice the parent's end
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's
+        _close_other_fds(theirs.fileno())  # otherwise ports stay bound, and nothing notices the parent's end
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if theirs.recv(1, socket.MSG_PEEK):
             uvloop.run(main(theirs, agent))
         code = 0
-    except BaseException:  # noqa: BLE001 - nothing above may run twice
-        if not _abandoned(agent):  # else it is only that nobody listens any more
+    except BaseException:  # noqa: BLE001 - the parent's code must not run here
+        if not _is_orphan(agent):  # an orphan fails because its socket is closed
             traceback.print_exc()
     finally:
         os._exit(code)
 
 
-def _abandoned(agent: int) -> bool:
-    """Whether the parent is gone: its sockets close a moment before that shows."""
-    deadline = time.monotonic() + MOMENT
+def _is_orphan(agent: int) -> bool:
+    """Whether the parent has ended: its sockets close a moment before that shows."""
+    deadline = time.monotonic() + ORPHAN_SECONDS
     while os.getppid() == agent and time.monotonic() < deadline:
         time.sleep(0.01)
     return os.getppid() != agent
 
 
-def _close_all_but(kept: int) -> None:
-    """Close every descriptor but the standard ones. Trying each number takes long where millions may be."""
-    for number in map(int, os.listdir("/proc/self/fd")):  # noqa: PTH208 - numbers, no paths
-        if number >= FIRST_FREE and number != kept:
-            with suppress(OSError):  # that of the listing itself
+def _close_other_fds(kept: int) -> None:
+    """Close all but the standard descriptors and `kept`. Trying each number is slow with a high limit."""
+    for number in map(int, os.listdir("/proc/self/fd")):  # noqa: PTH208 - numbers, not paths
+        if number >= FIRST_NONSTANDARD_FD and number != kept:
+            with suppress(OSError):  # the listing's own descriptor
                 os.close(number)
 
 
 def acquire() -> WorkerProcess:
-    """One that stands by; where none does, a new one."""
-    return _waiting.pop() if _waiting else _begun_anew()
+    """An idle worker, or a new one."""
+    return _idle.pop() if _idle else _spawn()
 
 
-def _begun_anew() -> WorkerProcess:
+def _spawn() -> WorkerProcess:
     ours, theirs = socket.socketpair()
     with theirs:
         number = theirs.fileno()
-        words = [sys.executable, "-m", "podferry.sidecar.fetch.worker_main", str(number)]
-        process = subprocess.Popen(words, pass_fds=(number,), stdin=subprocess.DEVNULL)
+        command = [sys.executable, "-m", "podferry.sidecar.fetch.worker_main", str(number)]
+        process = subprocess.Popen(command, pass_fds=(number,), stdin=subprocess.DEVNULL)
     return WorkerProcess(process.pid, ours, process)
 
 
 async def release_idle() -> None:
-    """Let those go that are not needed any more."""
-    while _waiting:
-        await _waiting.pop().end()
+    """End the workers that are not needed any more."""
+    while _idle:
+        await _idle.pop().end()

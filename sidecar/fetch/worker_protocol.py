@@ -1,4 +1,7 @@
-"""What the agent and a process that helps it with fetching tell each other: frames of msgpack on a socket."""
+"""The messages between the agent and a worker process: msgpack frames on a socket.
+
+The agent sends 1. a `StartMessage`, 2. `JobBatch`es, the last one empty. The worker sends `WorkerReport`s.
+"""
 
 from __future__ import annotations
 
@@ -14,27 +17,27 @@ from podferry.storage.checksum.checksums import Checksum, ChecksumKind
 from podferry.storage.request_builder import Origin
 
 T = TypeVar("T")
-LENGTH = 4
-"""Bytes of a frame's length, most significant first."""
+LENGTH_BYTES = 4
+"""Of a frame's length, most significant byte first."""
 
 
 class StartMessage(msgspec.Struct, frozen=True):
-    """The task, before any lot.
+    """What all jobs have in common.
 
     Attributes:
-        origin: Where everything is fetched from.
+        origin: Where to fetch from.
         root: The stage.
         file_mode: Permissions of its files.
-        verify: See `podferry.sidecar.fetch.sinks.ChunkSink`, as `ranges_state`.
-        most: Connections at once.
+        verify, ranges_have_checksum: See `podferry.sidecar.fetch.sinks.ChunkSink`.
+        max_connections: The worker's share.
     """
 
     origin: Origin
     root: str
     file_mode: int
     verify: bool
-    ranges_state: bool
-    most: int
+    ranges_have_checksum: bool
+    max_connections: int
 
 
 class JobMessage(msgspec.Struct, frozen=True, array_like=True):
@@ -43,13 +46,12 @@ class JobMessage(msgspec.Struct, frozen=True, array_like=True):
     Attributes:
         number: Of the file, in the plan.
         entry: The object.
-        file: What it becomes; of a range, empty.
-        start: Of the range, bytes.
-        length: Of it.
-        path: Where a large file grows; empty for a whole one.
-        kind: How its ranges are summed.
-        wanted: What a whole one must add up to, where that is known.
-        request: What is sent.
+        file: Name in the stage; empty for a range.
+        start, length: The range, bytes.
+        path: The partial file of a range; empty for an object.
+        kind: Checksum to compute of a range.
+        checksum: The expected one of an object, if known.
+        request: What to send.
     """
 
     number: int
@@ -59,65 +61,63 @@ class JobMessage(msgspec.Struct, frozen=True, array_like=True):
     length: int
     path: str
     kind: ChecksumKind | None
-    wanted: Checksum | None
+    checksum: Checksum | None
     request: bytes
 
 
 class JobResult(msgspec.Struct, frozen=True, array_like=True):
-    """What has become of an errand.
+    """The end of a job.
 
     Attributes:
         number: Of the file.
         start: Of the range.
-        came: Of a range: what is written.
-        sum: What an answer said that the whole adds up to.
-        refused: Why it is for the store's own client; empty where it is done.
+        written: The range that is in the file; None for an object.
+        checksum: Of the object, if the response stated it.
+        refusal: Why the job is for the store's own client; empty if it is complete.
     """
 
     number: int
     start: int
-    came: WrittenRange | None = None
-    sum: Checksum | None = None
-    refused: str = ""
+    written: WrittenRange | None = None
+    checksum: Checksum | None = None
+    refusal: str = ""
 
 
 class WorkerReport(msgspec.Struct, frozen=True):
-    """What has happened since the report before.
+    """What happened since the previous report.
 
     Attributes:
-        outcomes: Of errands.
-        meter: What was counted.
-        failed: Errno and text where bytes could not be kept: the process ends.
-        name: Of the object that they are of.
-        last: Whether it was the last report.
-        wanted: Connections that it would like to keep busy.
+        results: Of jobs.
+        counters: What was counted.
+        error: Errno, text and object's name if bytes could not be written: the worker ends.
+        last: Whether the worker is done.
+        target_connections: How many it would like to keep busy.
     """
 
-    outcomes: list[JobResult]
-    meter: TransferCounters
-    failed: tuple[int, str] | None = None
-    name: str = ""
+    results: list[JobResult]
+    counters: TransferCounters
+    error: tuple[int, str, str] | None = None
     last: bool = False
-    wanted: int = 0
+    target_connections: int = 0
 
 
 class JobBatch(msgspec.Struct, frozen=True):
-    """Errands; none of them is the end."""
+    """Jobs; an empty batch is the last."""
 
-    errands: list[JobMessage]
+    jobs: list[JobMessage]
 
 
-def put(writer: asyncio.StreamWriter, document: msgspec.Struct) -> None:
+def write_message(writer: asyncio.StreamWriter, message: msgspec.Struct) -> None:
     """Write a frame."""
-    data = msgspec.msgpack.encode(document)
-    writer.write(len(data).to_bytes(LENGTH, "big") + data)
+    data = msgspec.msgpack.encode(message)
+    writer.write(len(data).to_bytes(LENGTH_BYTES, "big") + data)
 
 
-async def get(reader: asyncio.StreamReader, kind: type[T]) -> T:
+async def read_message(reader: asyncio.StreamReader, kind: type[T]) -> T:
     """Read a frame.
 
     Raises:
-        asyncio.IncompleteReadError: The other end is gone.
+        asyncio.IncompleteReadError: The other end has closed.
     """
-    size = int.from_bytes(await reader.readexactly(LENGTH), "big")
+    size = int.from_bytes(await reader.readexactly(LENGTH_BYTES), "big")
     return msgspec.msgpack.decode(await reader.readexactly(size), type=kind)

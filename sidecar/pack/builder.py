@@ -176,18 +176,18 @@ class PackBuilder:
         """One batch as in the archive: header, content and padding of each item."""
         offsets = list(accumulate((item.bytes for item in batch), initial=0))
         size = offsets.pop()
-        await self._ranges.take(size)
+        await self._ranges.acquire(size)
         content = memoryview(bytearray(size))
         try:
             await gather_all(self._fill(item, at, content) for item, at in zip(batch, offsets, strict=True))
         except BaseException:  # on cancellation too
-            self._ranges.give(size)
+            self._ranges.release(size)
             raise
         return content
 
     async def _fill(self, item: ShardItem, at: int, content: memoryview) -> None:
         async with self._requests:
-            data = await self._ranges.read(item.entry, item.start, item.length)
+            data = await self._ranges.fetch_acquired(item.entry, item.start, item.length)
         start = at + len(item.header)
         content[at:start] = item.header
         content[start : start + item.length] = data

@@ -19,7 +19,6 @@ from podferry.sidecar.fetch.range_reader import FetchContext, RangeReader
 from podferry.sidecar.pack.reader import Pack
 from podferry.sidecar.runtime.concurrency import gather_all
 from podferry.sidecar.runtime.file_digest import digest_of
-from podferry.sidecar.staging.file_ops import write_refused
 
 MAX_GAP_BYTES = 1 << 18
 """Between two files in one request: a connection of 100 MB/s transfers them in 3 ms, faster than a second
@@ -117,7 +116,7 @@ class PackExtractor:
         try:
             await gather_all(self._work() for _ in range(self._concurrency))
         finally:
-            for path in self._stage.aside.glob(PARTIAL_PREFIX + "*"):
+            for path in self._stage.partial_dir.glob(PARTIAL_PREFIX + "*"):
                 path.unlink()
 
     async def _work(self) -> None:
@@ -127,9 +126,9 @@ class PackExtractor:
                 await (self._write_files(span, data) if span.complete else self._write_part(span, data))
             except OSError as error:
                 name = f"files of the shard {span.shard}"
-                raise write_refused(self._stage.root, name, error) from error
+                raise self._stage.write_error(name, error) from error
             finally:
-                self._ranges.give(span.length)
+                self._ranges.release(span.length)
 
     async def _fetch(self, span: MemberSpan) -> memoryview:
         """A range; fetched again if a digest differs, since the bytes may have been damaged in transit."""
@@ -137,10 +136,10 @@ class PackExtractor:
         data = await self._ranges.fetch(entry, span.start, span.length)
         if not span.complete or not list(_damaged(span, data)):
             return data
-        self._ranges.give(span.length)
+        self._ranges.release(span.length)
         data = await self._ranges.fetch(entry, span.start, span.length)
         for name in _damaged(span, data):
-            self._ranges.give(span.length)
+            self._ranges.release(span.length)
             raise _corrupt(name, span.shard)
         return data
 
@@ -148,7 +147,7 @@ class PackExtractor:
         for count, file in enumerate(span.members):
             at = file.offset - span.start
             self._next_number += 1
-            self._stage.put(self._next_number, data[at : at + file.size], Entry(file.name, file.size))
+            self._stage.write_small(self._next_number, data[at : at + file.size], Entry(file.name, file.size))
             self._progress(1, file.size)
             if count % FILES_PER_TURN == FILES_PER_TURN - 1:
                 await asyncio.sleep(0)
@@ -156,10 +155,10 @@ class PackExtractor:
     async def _write_part(self, span: MemberSpan, data: memoryview) -> None:
         """Write part of a large file, which is hashed once it is complete."""
         (file,) = span.members
-        path = self._stage.aside / f"{PARTIAL_PREFIX}{xxhash.xxh3_64_hexdigest(file.name.encode())}"
+        path = self._stage.partial_dir / f"{PARTIAL_PREFIX}{xxhash.xxh3_64_hexdigest(file.name.encode())}"
         if file.name not in self._bytes_left:
             self._bytes_left[file.name] = file.size
-            self._stage.grow(path.name)
+            self._stage.create_partial(path.name)
         await asyncio.to_thread(self._stage.write, path, data, span.start - file.offset)
         self._progress(0, span.length)
         self._bytes_left[file.name] -= span.length
@@ -168,7 +167,7 @@ class PackExtractor:
         with path.open("rb", buffering=0) as written:
             if await asyncio.to_thread(digest_of, written) != file.xxh128:
                 raise _corrupt(file.name, span.shard)
-        self._stage.admit(path, Entry(file.name, file.size))
+        self._stage.publish(path, Entry(file.name, file.size))
         self._progress(1, 0)
 
 

@@ -1,4 +1,1 @@
-"""Helpers for asyncio, file identity, digests and logging.
-
-Nothing here knows datasets or checkpoints.
-"""
+"""Helpers for asyncio, files and logging. They know neither datasets nor checkpoints."""

@@ -1,4 +1,4 @@
-"""Bytes that may be in flight."""
+"""Limits the bytes in flight."""
 
 from __future__ import annotations
 
@@ -7,40 +7,40 @@ from collections import deque
 
 
 class ByteSemaphore:
-    """Bytes that may be in flight; waiting is first come, first served."""
+    """Limits the bytes in flight; waiters are served in order. Not thread-safe."""
 
-    def __init__(self, total: int) -> None:
-        self._free = total
-        self._total = total
-        self._queue: deque[tuple[int, asyncio.Future[None]]] = deque()
+    def __init__(self, limit: int) -> None:
+        self._free = limit
+        self._limit = limit
+        self._waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
 
-    async def take(self, count: int) -> None:
-        """Wait until `count` bytes are free; more than the total counts as the total."""
-        count = min(count, self._total)
-        if not self._queue and count <= self._free:
+    async def acquire(self, count: int) -> None:
+        """Wait until `count` bytes are free; more than the limit counts as the limit."""
+        count = min(count, self._limit)
+        if not self._waiters and count <= self._free:
             self._free -= count
             return
         turn = asyncio.get_running_loop().create_future()
-        self._queue.append((count, turn))
+        self._waiters.append((count, turn))
         try:
             await turn
         except asyncio.CancelledError:
             if not turn.cancelled():  # granted at the same moment
                 self._free += count
-            self._grant()
+            self._wake()
             raise
 
-    def give(self, count: int) -> None:
-        """Give bytes back."""
-        self._free += min(count, self._total)
-        self._grant()
+    def release(self, count: int) -> None:
+        """Free as many bytes as `acquire` was called with."""
+        self._free += min(count, self._limit)
+        self._wake()
 
-    def _grant(self) -> None:
-        while self._queue:
-            count, turn = self._queue[0]
+    def _wake(self) -> None:
+        while self._waiters:
+            count, turn = self._waiters[0]
             if not turn.cancelled():
                 if count > self._free:
                     return
                 self._free -= count
                 turn.set_result(None)
-            self._queue.popleft()
+            self._waiters.popleft()

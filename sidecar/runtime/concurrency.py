@@ -1,4 +1,4 @@
-"""Running coroutines together."""
+"""Runs coroutines concurrently, and retries them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ T = TypeVar("T")
 
 
 async def gather_all(work: Iterable[Coroutine[object, object, None]]) -> None:
-    """Run everything at once; the first failure cancels the rest and is raised as it is."""
+    """Run all concurrently; the first failure cancels the others and is raised unwrapped."""
     try:
         async with asyncio.TaskGroup() as group:
-            for one in work:
-                group.create_task(one)
+            for coroutine in work:
+                group.create_task(coroutine)
     except ExceptionGroup as failures:
         first = failures.exceptions[0]
     else:
         return
-    raise first  # out of the handler: its own cause, such as a vendor's exception, must stay
+    raise first  # outside of the handler: it keeps its own cause, such as a vendor's exception
 
 
 async def retry(attempts: int, operation: Callable[[], Coroutine[object, object, T]]) -> T:
@@ -47,26 +47,26 @@ async def retry(attempts: int, operation: Callable[[], Coroutine[object, object,
 
 
 async def for_each_limited(
-    items: Sequence[T], work: Callable[[T], Coroutine[object, object, None]], at_once: int
+    items: Sequence[T], work: Callable[[T], Coroutine[object, object, None]], limit: int
 ) -> None:
-    """Do the work for each of the items, in order, so many at once; failures are as in `gather_all`."""
-    left = iter(items)
+    """Await `work(item)` for each item, at most `limit` concurrently; failures as in `gather_all`."""
+    remaining = iter(items)
 
     async def worker() -> None:
-        for item in left:
+        for item in remaining:
             await work(item)
 
-    await gather_all(worker() for _ in range(min(at_once, len(items))))
+    await gather_all(worker() for _ in range(min(limit, len(items))))
 
 
 def merge_errors(results: Sequence[object]) -> FerryError | None:
-    """One error of all that went wrong; None where nothing did.
+    """Merge all errors into one, or return None if there is none.
 
     Args:
-        results: What `asyncio.gather` returns with its exceptions; one that is none of ours is raised.
+        results: Of `asyncio.gather` with `return_exceptions`; exceptions other than `FerryError` are raised.
 
     Returns:
-        A permanent error where one of them is: trying again does not help the whole.
+        A permanent error if one of them is: then retrying cannot succeed.
     """
     for result in results:
         if isinstance(result, BaseException) and not isinstance(result, FerryError):

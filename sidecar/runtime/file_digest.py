@@ -1,4 +1,4 @@
-"""Sums of files as they lie on disk."""
+"""Digests of open files."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import xxhash
 
 from podferry.storage.checksum.checksums import RunningChecksum
 
-CHUNK = 1 << 20
-"""Bytes read at a time: they stay in the processor's cache between the copy and the sum."""
+CHUNK_BYTES = 1 << 20
+"""Read at a time: they stay in the processor's cache between the copy and the digest."""
 
 
 def digest_of(file: FileIO) -> str:
-    """XXH3-128 of what is left of an open file, as commits have it."""
+    """XXH3-128 of the rest of a file, in hex, as commits record it."""
     digest = xxhash.xxh3_128()
-    add_file(file, digest)
+    update_from_file(digest, file)
     return digest.hexdigest()
 
 
-def add_file(file: FileIO, running: RunningChecksum) -> None:
-    """Add what is left of an open file to a sum."""
-    buffer = memoryview(bytearray(CHUNK))
+def update_from_file(digest: RunningChecksum, file: FileIO) -> None:
+    """Add the rest of a file to a digest."""
+    buffer = memoryview(bytearray(CHUNK_BYTES))
     while count := file.readinto(buffer):
-        running.update(buffer[:count])
+        digest.update(buffer[:count])

@@ -1,4 +1,4 @@
-"""What identifies a version of a file, and a scan of a directory."""
+"""Identifies versions of files, and scans a directory for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class FileIdentity(NamedTuple):
-    """What changes whenever a file's content does, stores through a mapping apart."""
+    """Changes whenever a file's content does, except by writes through a memory mapping."""
 
     inode: int
     size: int
@@ -18,16 +18,16 @@ class FileIdentity(NamedTuple):
 
     @classmethod
     def of(cls, stat: os.stat_result) -> FileIdentity:
-        """The identity that a stat call shows."""
+        """The identity in a stat result."""
         return cls(stat.st_ino, stat.st_size, stat.st_mtime_ns)
 
 
 Files = tuple[tuple[str, FileIdentity], ...]
-"""Names with their identities."""
+"""Names and identities."""
 
 
 class Ignored(Enum):
-    """Why something in a directory is no file."""
+    """Why a directory entry is not a file."""
 
     LINK = "a symbolic link"
     SPECIAL = "a socket, a pipe or a device"
@@ -35,10 +35,10 @@ class Ignored(Enum):
 
 
 def scan(root: Path) -> dict[str, FileIdentity]:
-    """Every regular file below `root` by its name relative to it; symbolic links are not followed.
+    """Every regular file below `root` by its relative name; symbolic links are not followed.
 
-    A file that goes while the scan runs is left out. A directory below the root that may not be read stands
-    for what it holds: a checkpoint with such a one cannot be held, so it is never taken for whole without it.
+    A file that is removed during the scan is left out. An unreadable directory is listed like a file: a
+    checkpoint with one cannot be held, so it must never look complete without it.
     """
     files = {}
     for name, found in walk(root):
@@ -50,10 +50,10 @@ def scan(root: Path) -> dict[str, FileIdentity]:
 
 
 def walk(root: Path) -> Iterator[tuple[str, FileIdentity | Ignored]]:
-    """All that lies below `root`, by its name relative to it: a regular file's identity, or why it is none.
+    """Everything below `root` by its relative name: the identity of a file, or why the entry is not one.
 
     Raises:
-        PermissionError: The directory itself cannot be read.
+        PermissionError: `root` itself is unreadable.
     """
     return _walk(str(root), "")
 

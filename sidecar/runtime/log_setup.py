@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line in a pod, readable lines on a terminal."""
+"""Configures structured logs: JSON lines in a pod, readable lines on a terminal."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ log = structlog.get_logger()
 
 
 def configure_logs(level: str = "info") -> None:
-    """Send logs from a level on to standard error: for people where that is a terminal, else as JSON.
+    """Log from `level` on to standard error, readable on a terminal, otherwise as JSON.
 
-    Retries are told in one line each.
+    Each retry is one line.
     """
     on_terminal = sys.stderr.isatty()
     renderer = structlog.dev.ConsoleRenderer() if on_terminal else structlog.processors.JSONRenderer()
@@ -30,10 +30,10 @@ def configure_logs(level: str = "info") -> None:
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
         logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
     )
-    stamina.instrumentation.set_on_retry_hooks([_tell_retry])
+    stamina.instrumentation.set_on_retry_hooks([_log_retry])
 
 
-def _tell_retry(details: RetryDetails) -> None:
-    """What stamina tells by itself is a record of Python's representations."""
+def _log_retry(details: RetryDetails) -> None:
+    """Stamina's own hook logs Python representations."""
     reason = " ".join(str(details.caused_by).split())
-    log.warning("trying again", reason=reason, seconds=round(details.wait_for, 1))
+    log.warning("retrying", reason=reason, seconds=round(details.wait_for, 1))

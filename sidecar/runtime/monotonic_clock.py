@@ -1,4 +1,4 @@
-"""A clock that never stands still and never goes back, for what is told apart by its time."""
+"""A clock whose every reading is later than the one before, so that times identify events."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Callable
 
 
 class MonotonicClock:
-    """Seconds since the epoch, each answer later than the one before, also where the clock was set back.
+    """Seconds since the epoch; strictly increasing even if the machine's clock is set back.
 
     Args:
         now: The machine's clock.
-        after: A time that has been told already.
+        after: A time that has been used already.
     """
 
     def __init__(self, now: Callable[[], float], after: float = 0.0) -> None:
         self._now, self._last = now, after
 
     def __call__(self) -> float:
-        """The time; a little after the last answer where the clock shows an earlier one."""
+        """The time, or just after the last reading if the clock shows an earlier one."""
         self._last = max(self._now(), math.nextafter(self._last, math.inf))
         return self._last

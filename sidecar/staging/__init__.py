@@ -1,4 +1,4 @@
-"""The staging directory: its owner, partial files, atomic renames, and the room in its volume.
+"""The staging directory: its owner, partial files, atomic renames, and the free space of its volume.
 
 No network.
 """

@@ -1,76 +1,61 @@
-"""The stage's calls of the system. A file costs some microseconds: those for each have no `Path` in them."""
+"""System calls of the stage. Each file costs some microseconds: what runs once per file uses no `Path`."""
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from podferry.contract.errors import Refused
-from podferry.contract.quantity import format_bytes
-
 PARTIAL_DIR = ".podferry-partial"
-"""Where files grow, on the stage's own file system; gone when the stage is whole."""
-NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-NO_FILE = -1
-"""Stands for the size of what is neither a directory nor a regular file: a link, a pipe."""
+"""Holds partial files, on the stage's own file system; removed when the stage is complete."""
+CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+NOT_A_FILE = -1
+"""Size that is reported for a link, a pipe or another special file."""
 
 
-def contents(root: str, prefix: str = "") -> Iterator[tuple[str, int]]:
-    """The name and size of everything that is no directory, what grows aside left out."""
+def list_files(root: str, prefix: str = "") -> Iterator[tuple[str, int]]:
+    """The name and size of everything except directories; partial files are skipped."""
     with os.scandir(root) as found:
         children = list(found)
     for child in children:
         name = prefix + child.name
         if child.is_dir(follow_symlinks=False):
             if name != PARTIAL_DIR:
-                yield from contents(child.path, name + "/")
+                yield from list_files(child.path, name + "/")
         else:
             regular = child.is_file(follow_symlinks=False)
-            yield name, child.stat().st_size if regular else NO_FILE
+            yield name, child.stat().st_size if regular else NOT_A_FILE
 
 
-def prune(root: Path, name: str) -> None:
-    """Remove the directories above a file that is gone, as far as they are empty."""
+def remove_empty_parents(root: Path, name: str) -> None:
+    """Remove the directories above a removed file, up to the first that is not empty."""
     parent = name.rpartition("/")[0]
     while parent:
         try:
             (root / parent).rmdir()
-        except OSError:  # not empty, or gone already
+        except OSError:  # not empty, or already removed
             return
         parent = parent.rpartition("/")[0]
 
 
-def create(path: str, mode: int = 0o600) -> int:
-    """A new file; what an attempt before left under its name is removed."""
+def create_file(path: str, mode: int = 0o600) -> int:
+    """Open a new file; one that an earlier attempt left under its name is removed."""
     try:
-        return os.open(path, NEW, mode)
+        return os.open(path, CREATE_FLAGS, mode)
     except FileExistsError:
-        os.unlink(path)  # noqa: PTH108 - as in `put`
-        return os.open(path, NEW, mode)
+        os.unlink(path)  # noqa: PTH108 - once per file, see above
+        return os.open(path, CREATE_FLAGS, mode)
 
 
-def umask_now() -> int:
-    """What this process leaves out of the modes of new files; reading it sets it for a moment."""
+def current_umask() -> int:
+    """The umask of this process; reading it sets it for a moment."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
 
 
-def write_refused(root: Path, name: str, error: OSError) -> Refused:
-    """The error to raise when `name` could not be written to the stage at `root`."""
-    if error.errno != errno.ENOSPC:
-        remedy = "Check the volume and its permissions"
-        return Refused.of(f"{name} cannot be written to the stage", str(error), remedy)
-    volume = os.statvfs(root)
-    free = f"{format_bytes(volume.f_bavail * volume.f_frsize)} and {volume.f_favail:,} inodes are free"
-    what = f"the volume was full while {name} was being written: something else may be writing to it"
-    return Refused.of(what, free, "Give the dataset a larger volume, or one of its own")
-
-
 def write_all(descriptor: int, data: memoryview, start: int) -> None:
-    """`os.pwrite` may write less than it was given."""
+    """Write all of `data`; `os.pwrite` may write less."""
     while len(data):
         written = os.pwrite(descriptor, data, start)
         data, start = data[written:], start + written

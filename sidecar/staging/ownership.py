@@ -1,4 +1,4 @@
-"""What fills a stage, written down outside of it: what a later start may trim."""
+"""The ownership record of a stage, kept outside of it: the files that a later start may delete."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from podferry.contract.errors import Corrupt
 from podferry.contract.versioned_json import decode_document
 from podferry.sidecar.runtime.atomic_file import replace_file
 
+RECORD = "claim"
 FORMAT = 1
 
 
 class OwnershipRecord(msgspec.Struct, frozen=True):
-    """What fills the stage.
+    """What podferry has written, or may have, to the stage.
 
     Attributes:
         digest: The manifest's.
-        names: Its files, relative to the stage: what a later start may trim.
-        boot: Of which start of the machine: what it had written in part may be lost with its memory.
+        names: Its files, relative to the stage.
+        boot: Boot ID of the machine: partial files may be lost with its memory.
         format: Version of this document.
     """
 
@@ -30,22 +31,22 @@ class OwnershipRecord(msgspec.Struct, frozen=True):
     format: int = FORMAT
 
 
-def read_ownership(claims: Path) -> OwnershipRecord:
-    """What the last start claimed. A claim that cannot be read is none: then nothing is trimmed."""
-    path = claims / "claim"
+def read_ownership(directory: Path) -> OwnershipRecord:
+    """The record of the last start, or an empty one if it is unreadable: then nothing is deleted."""
+    path = directory / RECORD
     try:
         return decode_document(path.read_bytes(), OwnershipRecord, FORMAT, str(path))
     except (FileNotFoundError, Corrupt):
         return OwnershipRecord("", frozenset())
 
 
-def write_ownership(claims: Path, claim: OwnershipRecord) -> None:
-    """Put a claim in the place of the one before."""
-    replace_file(claims / "claim", msgspec.json.encode(claim))
+def write_ownership(directory: Path, record: OwnershipRecord) -> None:
+    """Replace the record."""
+    replace_file(directory / RECORD, msgspec.json.encode(record))
 
 
 def boot_id() -> str:
-    """Which start of the machine this is; empty where the system does not tell (macOS)."""
+    """Identifies the current boot of the machine; empty if the system has no such ID (macOS)."""
     with suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return ""

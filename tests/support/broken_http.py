@@ -1,7 +1,7 @@
-"""Answers of broken servers, as bytes: imported by the tests that fuzz the lean lane.
+"""Responses of broken servers, as bytes: imported by the tests that fuzz the connection pool.
 
-Wherever only a careless reader would look, the bytes are POISON: an answer that is taken in spite of its
-defect shows in the stage. Where the truth is sent in an unusual way, to take it and to refuse it are right.
+Wherever only a careless reader would look, the bytes are POISON: a response that is accepted in spite of its
+defect shows in the stage. If the truth is sent in an unusual way, both accepting and refusing it are right.
 """
 
 from dataclasses import dataclass
@@ -9,20 +9,20 @@ from itertools import cycle
 
 TAG = '"tag"'
 POISON = 0xEE
-"""Stands in no object of these tests."""
+"""Not in any object of these tests."""
 PATTERN = bytes(range(POISON - 1))
 """Of an odd length, so that no two ranges of a power of two are the same."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A request, and the truth about it.
+    """A request, and the right response to it.
 
     Attributes:
-        data: What the range holds.
+        data: Bytes of the range.
         start: Of the range.
-        size: Of the whole object.
-        whole: The whole object was asked for.
+        size: Of the object.
+        whole: Whether the complete object was requested.
     """
 
     data: bytes
@@ -41,7 +41,7 @@ class Answer:
 
     Attributes:
         data: All of it.
-        then: `keep` the connection, `close` it in order, `reset` it, or `hold` it without another byte.
+        then: `keep` the connection open, `close` it in order, `reset` it, or `hold` it without another byte.
     """
 
     data: bytes
@@ -49,7 +49,7 @@ class Answer:
 
 
 def truth(number, start, length):
-    """What an object holds in a range: every object something else, and none of it poison."""
+    """The bytes of an object's range: different for each object, and never poison."""
     first = (number + start) % len(PATTERN)
     return (PATTERN * (1 + length // len(PATTERN)) + PATTERN)[first : first + length]
 
@@ -79,22 +79,22 @@ def good_and_closed(asked, number):
 
 
 def oddly_written(asked, number):
-    """Right, and unusual."""
+    """Right, but unusual."""
     count = len(asked.data)
     length = (f"{count} ", f"00{count}", f"\t{count}")[number % 3]
     return Answer(head(asked, length=length) + asked.data)
 
 
-def length_that_lies(asked, number):
+def wrong_length(asked, number):
     """Shorter, longer, or no number at all."""
     count = len(asked.data)
-    lies = (
+    wrong = (
         *(count - 1, count + 1, 0, -count, f"+{count}", f"0x{count:x}", f"{count}.0", f"{count},{count}"),
         *(f"{count} {count}", f"{count};", "9" * 30, f"-{count}", " ", "", f"{count}\0", f"\x0b{count}"),
         *(f"{count}\r", f"{count}\x85", "\xb2", f"{count + (1 << 32)}", f"{count + (1 << 64)}", f"'{count}'"),
     )
-    then = ("keep", "close")[number // len(lies) % 2]
-    return Answer(head(asked, length=lies[number % len(lies)]) + poison(count), then)
+    then = ("keep", "close")[number // len(wrong) % 2]
+    return Answer(head(asked, length=wrong[number % len(wrong)]) + poison(count), then)
 
 
 def two_lengths(asked, number):
@@ -116,19 +116,19 @@ def nothing(asked, number):
 
 
 def too_much(asked, number):
-    """Where it comes a moment later, the answer in front of it is right."""
+    """If it arrives a moment later, the response before it is right."""
     extra = (poison(1), poison(1000), b"\r\n", b"\0")[number % 4]
     return Answer(head(asked) + asked.data + extra, ("keep", "close")[number // 4 % 2])
 
 
 def surplus_answer(asked, number):
-    """A second answer that nobody asked for, of another object."""
+    """A second response without a request, with another object."""
     second = head(asked, tag='"other"') + poison(len(asked.data))
     return Answer(head(asked) + asked.data + second)
 
 
 def interim(asked, number):
-    """1xx in front: a careless reader takes its lines for the answer's."""
+    """A 1xx first: a careless reader takes its lines for those of the response."""
     count = len(asked.data)
     lines = ("HTTP/1.1 100 Continue", "HTTP/1.1 103 Early Hints\r\nLink: <x>", "HTTP/1.1 102 Processing")
     front = lines[number % 3] + ("", f"\r\nContent-Length: {count}")[number // 3 % 2]
@@ -172,7 +172,7 @@ def other_status(asked, number):
 
 
 def folded(asked, number):
-    """A line that goes on: obsolete, and read in two ways."""
+    """A continued line: obsolete, and read in two ways."""
     count = len(asked.data)
     lines = (
         *("X: y\r\n z: 1", "X: y\r\n\tContent-Length: 0", " X: y", f"Content-Length:\r\n {count}"),
@@ -182,7 +182,7 @@ def folded(asked, number):
 
 
 def bare_line_ends(asked, number):
-    """LF or CR alone ends a line for some readers: then another body begins than for the others."""
+    """LF or CR alone ends a line for some readers: the body starts elsewhere for them."""
     count = len(asked.data)
     plain = head(asked)
     kinds = (
@@ -200,12 +200,12 @@ def bare_line_ends(asked, number):
 
 
 def other_range(asked, number):
-    """For a whole object: a part of it; for a range: another, all of it, or none that is told."""
+    """For an object: a part of it; for a range: another one, all of it, or no range."""
     count, size, last = len(asked.data), asked.size, asked.start + len(asked.data) - 1
     if asked.whole:
         line = (f"bytes 0-{last}/{size}", f"bytes 0-{last}/*", f"bytes 0-{last}/{size + 1}")[number % 3]
         return Answer(head(asked, f"Content-Range: {line}", status="HTTP/1.1 206 X") + poison(count))
-    lies = (
+    wrong = (
         *(f"bytes {asked.start + 1}-{last + 1}/{size}", f"bytes 0-{count - 1}/{size + 1}", "bytes */5", ""),
         *(f"bytes {asked.start}-{last}/{size + 1}", f"bytes {asked.start}-{last}/*", f"{asked.range}, 0-0/1"),
         *(
@@ -214,9 +214,9 @@ def other_range(asked, number):
             f"bytes {last}-{last}/1",
         ),
     )
-    kind = number % (len(lies) + 5)
-    if kind < len(lies):
-        return Answer(head(asked, f"Content-Range: {lies[kind]}", ranged=False) + poison(count))
+    kind = number % (len(wrong) + 5)
+    if kind < len(wrong):
+        return Answer(head(asked, f"Content-Range: {wrong[kind]}", ranged=False) + poison(count))
     kinds = (
         head(asked, ranged=False),
         head(asked, "Content-Range: bytes 0-0/1"),
@@ -224,7 +224,7 @@ def other_range(asked, number):
         head(asked, status="HTTP/1.1 200 OK", ranged=False),
         head(asked, status="HTTP/1.1 200 OK", length=size, ranged=False) + poison(size - count),
     )
-    return Answer(kinds[kind - len(lies)] + poison(count))
+    return Answer(kinds[kind - len(wrong)] + poison(count))
 
 
 def coded(asked, number):
@@ -253,7 +253,7 @@ def without_end(asked, number):
 
 
 def long_head(asked, number):
-    """Longer than any server's; that it fills a buffer to the last byte is the point."""
+    """Longer than any server's, to fill a buffer to the last byte."""
     plain = head(asked, "X: ")
     return Answer(
         plain.replace(b"X: ", b"X: " + b"y" * (128 * 1024 - len(plain) + number % 5 - 2)) + asked.data
@@ -261,7 +261,7 @@ def long_head(asked, number):
 
 
 def damaged(asked, number):
-    """The right head with the truth's checksum, and other bytes: only for the whole of an object."""
+    """The right head and checksum with other bytes; only for complete objects."""
     if not asked.whole:
         return good(asked, number)
     import zlib  # noqa: PLC0415
@@ -275,8 +275,8 @@ def damaged(asked, number):
 
 
 UNSTATED = (
-    *(good, good_and_closed, oddly_written, length_that_lies, two_lengths, early_end, nothing, too_much),
+    *(good, good_and_closed, oddly_written, wrong_length, two_lengths, early_end, nothing, too_much),
     *(surplus_answer, interim, chunked, other_version, other_status, folded, bare_line_ends, other_range),
     *(coded, other_object, without_end, long_head),
 )
-"""Defects that show in the head or in how much comes."""
+"""Defects that show in the head or in the length of the body."""

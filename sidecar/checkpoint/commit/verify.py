@@ -69,7 +69,7 @@ class ContentVerifier:
                 try:
                     await asyncio.to_thread(digest.update, data)
                 finally:
-                    self._buffer.give(len(data))
+                    self._buffer.release(len(data))
                 self._on_bytes(len(data))
         finally:
             await self._cancel(pending)
@@ -77,13 +77,13 @@ class ContentVerifier:
     async def _range(self, store: LineageStore, entry: Entry, start: int) -> memoryview:
         """One range. The caller releases its bytes in the buffer."""
         length = min(self._settings.range_bytes, entry.size - start)
-        await self._buffer.take(length)
+        await self._buffer.acquire(length)
         try:
             return await retry(
                 self._settings.attempts, lambda: store.read(entry.name, start, length, entry.tag)
             )
         except BaseException:  # a cancellation, too
-            self._buffer.give(length)
+            self._buffer.release(length)
             raise
 
     async def _cancel(self, pending: deque[asyncio.Task[memoryview]]) -> None:
@@ -91,4 +91,4 @@ class ContentVerifier:
             task.cancel()
         for data in await asyncio.gather(*pending, return_exceptions=True):
             if not isinstance(data, BaseException):
-                self._buffer.give(len(data))
+                self._buffer.release(len(data))

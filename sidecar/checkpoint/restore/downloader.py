@@ -22,7 +22,7 @@ from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.restore.verified_staging import FILES, VerifiedStaging, committed_checksum
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.fetch.fetcher import Fetcher
-from podferry.sidecar.fetch.partial_file import continued
+from podferry.sidecar.fetch.partial_file import count_partial_bytes
 from podferry.sidecar.fetch.plan import FetchPlan, plan_fetch
 from podferry.sidecar.fetch.source import FetchSource, Progress
 from podferry.sidecar.runtime.concurrency import for_each_limited
@@ -116,7 +116,7 @@ class CommitDownloader:
         """Download the files that are neither in place nor complete in the stage."""
         kept = restored | await asyncio.to_thread(stage.prepare)
         try:
-            plan = continued(plan_fetch(stage.manifest, kept, self._settings), stage)
+            plan = count_partial_bytes(plan_fetch(stage.manifest, kept, self._settings), stage)
             progress = self._progress(commit, plan)
             objects = await self._objects(commit, {entry.name for entry in plan.files})
             source = FetchSource(self._store.destination, lambda file: objects[file.name], committed_checksum)
@@ -128,7 +128,7 @@ class CommitDownloader:
             raise
 
     def _progress(self, commit: Commit, plan: FetchPlan) -> Progress:
-        done = plan.partial + sum(entry.size for entry in plan.kept)
+        done = plan.partial_bytes + sum(entry.size for entry in plan.kept)
 
         def progress(files: int, count: int) -> None:
             nonlocal done

@@ -181,8 +181,8 @@ class FileSender:
     @asynccontextmanager
     async def _reserve_memory(self, count: int) -> AsyncIterator[None]:
         """Reserve bytes in flight; kept between attempts, as the bytes may be."""
-        await self._in_flight.take(count)
+        await self._in_flight.acquire(count)
         try:
             yield
         finally:
-            self._in_flight.give(count)
+            self._in_flight.release(count)

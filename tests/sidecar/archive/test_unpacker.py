@@ -123,7 +123,7 @@ class Site:
             ).run()
         finally:
             held.close()
-        held.finish()
+        held.remove_partials()
         return kept
 
     def held(self):
@@ -552,17 +552,17 @@ def dying_at(count):
             raise Death
 
     class Dying(StagingDir):
-        def grow(self, number):
+        def create_partial(self, number):
             tick()
-            return super().grow(number)
+            return super().create_partial(number)
 
         def write(self, path, data, start):
             tick()
             super().write(path, data, start)
 
-        def admit(self, path, entry):
+        def publish(self, path, entry):
             tick()
-            super().admit(path, entry)
+            super().publish(path, entry)
 
     return Dying, left
 

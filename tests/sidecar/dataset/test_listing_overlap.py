@@ -20,12 +20,13 @@ from podferry.sidecar.dataset import dataset_job as dataset_module
 from podferry.sidecar.dataset import listing_overlap as module
 from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
 from podferry.sidecar.staging.file_ops import PARTIAL_DIR
-from podferry.sidecar.staging.staging_dir import OVERLAP_DIR, StagingDir
+from podferry.sidecar.staging.stage_writer import StageWriter
+from podferry.sidecar.staging.staging_dir import OVERLAP_PREFIX, StagingDir
 from podferry.sidecar.staging.volume_capacity import Capacity
 from podferry.storage.listing import dataset as listing
 from podferry.storage.listing.dataset import list_dataset
 from podferry.storage.memory.store import CONTENTS, Content, MemoryStore
-from tests.support.plainly import Plainly
+from tests.support.unsigned_requests import UnsignedRequestBuilder
 
 COUNTER = itertools.count()
 RANGE = 64 * 1024
@@ -75,7 +76,7 @@ class Place:
         place = self
 
         class Listed(MemoryStore):
-            request_builder = Plainly(port)
+            request_builder = UnsignedRequestBuilder(port)
 
             async def entries(self, prefix=""):
                 async for entry in super().entries(prefix):
@@ -162,7 +163,7 @@ async def test_nothing_has_its_name_before_all_is_listed(place, job, tmp_path):
     place.pauses["e/last"] = [look]
     await (await job()).plan()
     assert seen
-    assert all(name.startswith(f"{PARTIAL_DIR}/{OVERLAP_DIR}") for name in seen)
+    assert all(name.startswith(f"{PARTIAL_DIR}/{OVERLAP_PREFIX}") for name in seen)
 
 
 @pytest.mark.parametrize(
@@ -259,7 +260,7 @@ async def test_what_is_there_already_is_left_to_the_claim(place, job, tmp_path):
 
 async def test_what_a_killed_start_had_fetched_ahead_is_not_taken(place, job, tmp_path):
     """It lies under numbers: whose they were, nobody remembers."""
-    left = tmp_path / "stage" / PARTIAL_DIR / f"{OVERLAP_DIR}1"
+    left = tmp_path / "stage" / PARTIAL_DIR / f"{OVERLAP_PREFIX}1"
     left.mkdir(parents=True)
     (left / "0").write_bytes(b"of another listing")
     one = await job()
@@ -269,12 +270,12 @@ async def test_what_a_killed_start_had_fetched_ahead_is_not_taken(place, job, tm
 
 async def test_another_agents_stage_is_not_touched(place, job, tmp_path):
     other = StagingDir(tmp_path / "stage", tmp_path / "claim")
-    assert other.ahead() is not None
+    assert other.make_overlap_dir() is not None
     one = await job()
     with pytest.raises(Refused, match="another podferry is using the stage"):
         await one.plan()
     one.abandon()
-    assert list((tmp_path / "stage" / PARTIAL_DIR).glob(f"{OVERLAP_DIR}*"))
+    assert list((tmp_path / "stage" / PARTIAL_DIR).glob(f"{OVERLAP_PREFIX}*"))
     assert place.asked == []
     other.close()
 
@@ -318,15 +319,15 @@ async def test_a_server_that_gives_no_plain_answer_is_left_to_the_plan(place, jo
 
 
 async def test_a_full_volume_is_left_to_the_plan(place, job, tmp_path, monkeypatch):
-    put, full = StagingDir.put, []
+    write_small, full = StageWriter.write_small, []
 
     def fails(stage, number, data, entry):
-        if stage.root.name.startswith(OVERLAP_DIR):
+        if stage.root.name.startswith(OVERLAP_PREFIX):
             full.append(entry)
             raise OSError(errno.ENOSPC, "No space left on device")
-        put(stage, number, data, entry)
+        write_small(stage, number, data, entry)
 
-    monkeypatch.setattr(StagingDir, "put", fails)
+    monkeypatch.setattr(StageWriter, "write_small", fails)
     place.pauses["e/last"] = [lambda: place.until("d/00")]
     one = await job()
     planned = await one.plan()
@@ -355,15 +356,15 @@ class Death(BaseException):
 
 async def test_a_kill_while_names_are_given_leaves_nothing_that_counts(place, job, tmp_path, monkeypatch):
     place.pauses["e/last"] = [lambda: place.until(*SMALL)]
-    one, move_in = await job(), StagingDir.move_in
+    one, rename_in = await job(), StageWriter.rename_in
 
     def die_at_the_third(stage, path, name):
         if name == "d/02":
             raise Death
-        move_in(stage, path, name)
+        rename_in(stage, path, name)
 
     with monkeypatch.context() as patch:
-        patch.setattr(StagingDir, "move_in", die_at_the_third)
+        patch.setattr(StageWriter, "rename_in", die_at_the_third)
         with pytest.raises(Death):
             await one.plan()
     one.staging.close()
@@ -456,7 +457,7 @@ async def test_whatever_goes_wrong_ahead_is_left_to_the_plan(place, job, tmp_pat
     place.pauses["e/last"] = [pause]
     one = await job()
     with monkeypatch.context() as patch:
-        patch.setattr(Plainly, "prepare", prepare)
+        patch.setattr(UnsignedRequestBuilder, "prepare", prepare)
         if fails:
             with pytest.raises(Unavailable):
                 await one.plan()

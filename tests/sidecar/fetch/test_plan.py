@@ -20,21 +20,21 @@ def planned(sizes, kept=(), **settings):
 
 
 @given(SIZES, st.integers(1, 100), st.data())
-def test_the_pieces_tile_each_file_that_is_missing(sizes, range_bytes, data):
+def test_the_ranges_tile_each_file_that_is_missing(sizes, range_bytes, data):
     kept = data.draw(st.sets(st.sampled_from(sorted(sizes)))) if sizes else set()
     plan = planned(sizes, kept, range_bytes=range_bytes)
     ends = dict.fromkeys(range(len(plan.files)), 0)
     counts = dict.fromkeys(ends, 0)
-    for piece in plan.requests():
-        assert piece.start == ends[piece.file]
-        assert piece.length <= range_bytes
-        assert piece.length > 0 or plan.files[piece.file].size == 0
-        ends[piece.file] += piece.length
-        counts[piece.file] += 1
+    for one in plan.ranges():
+        assert one.start == ends[one.file]
+        assert one.length <= range_bytes
+        assert one.length > 0 or plan.files[one.file].size == 0
+        ends[one.file] += one.length
+        counts[one.file] += 1
     assert {plan.files[index].name: end for index, end in ends.items()} == {
         name: size for name, size in sizes.items() if name not in kept
     }
-    assert tuple(counts.values()) == plan.pieces
+    assert tuple(counts.values()) == plan.range_counts
     assert {entry.name for entry in plan.kept} == kept
 
 

@@ -1,4 +1,4 @@
-"""The whole prefetch over a server that speaks HTTP, with a client behind the lane that is watched."""
+"""The complete prefetch from an HTTP server, with a fallback client that records what it reads."""
 
 import asyncio
 import base64
@@ -17,8 +17,7 @@ from aiohttp import web
 from podferry.contract.errors import Corrupt, Refused
 from podferry.contract.manifest import Entry, freeze
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.fetch import worker_handle as lane_process
-from podferry.sidecar.fetch import worker_prefork as standby
+from podferry.sidecar.fetch import pool_runner, worker_handle, worker_prefork
 from podferry.sidecar.fetch.fetcher import Fetcher
 from podferry.sidecar.fetch.plan import plan_fetch
 from podferry.sidecar.fetch.source import FetchSource
@@ -29,7 +28,7 @@ from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.state.transfer_counters import TransferCounters
 from podferry.storage.checksum.checksums import ChecksumKind, checksum_of
 from podferry.storage.request_builder import Origin
-from tests.support.plainly import Plainly
+from tests.support.unsigned_requests import UnsignedRequestBuilder
 
 RANGE = 64 * 1024
 SETTINGS = PrefetchSettings(in_flight=4, range_bytes=RANGE, buffer_bytes=1 << 20, attempts=2, processes=1)
@@ -50,27 +49,27 @@ def no_waiting():
 
 
 class Objects:
-    """A store as a server shows it.
+    """An HTTP server.
 
     Attributes:
-        asked: (method, name, start) of each request.
-        spoilt: Answers that are damaged on their way: how often, by (name, start).
-        short: The range whose answer ends early, by (name, start).
-        states_with_ranges: Whether an answer with a range states the sum of the whole, as GCS does.
+        requests: (method, name, start) of each.
+        damaged: How many responses are still damaged in transit, by (name, start).
+        short: The range whose response ends early, by (name, start).
+        states_with_ranges: Whether a response with a range states the object's checksum, as GCS does.
         kind: Of the checksums that it states.
     """
 
     def __init__(self, kind=ChecksumKind.CRC64NVME):
-        self.asked, self.spoilt, self.kind = [], {}, kind
+        self.requests, self.damaged, self.kind = [], {}, kind
         self.gate = self.short = None
         self.states_with_ranges = False
 
     async def answer(self, request):
         name = request.match_info["name"]
-        data, asked = FILES[name], request.http_range
-        start = asked.start or 0
-        body = data[start : asked.stop]
-        self.asked.append((request.method, name, start))
+        data, span = FILES[name], request.http_range
+        start = span.start or 0
+        body = data[start : span.stop]
+        self.requests.append((request.method, name, start))
         if self.gate is not None and request.method == "GET":
             await self.gate(name, start)
         headers = {"ETag": tag(name), "Accept-Ranges": "bytes"}
@@ -83,8 +82,8 @@ class Objects:
         elif self.kind is not None and not ranged:
             value = base64.b64encode(checksum_of(self.kind, data).value).decode()
             headers[f"x-amz-checksum-{self.kind}"] = value
-        if self.spoilt.get((name, start), 0) and request.method == "GET":
-            self.spoilt[name, start] -= 1
+        if self.damaged.get((name, start), 0) and request.method == "GET":
+            self.damaged[name, start] -= 1
             body = bytes([body[0] ^ 1]) + body[1:]
         if self.short == (name, start):
             return await self.cut(request, body, headers)
@@ -98,24 +97,24 @@ class Objects:
         return answer
 
     def fetched(self, name):
-        return [start for method, asked, start in self.asked if (method, asked) == ("GET", name)]
+        return [start for method, found, start in self.requests if (method, found) == ("GET", name)]
 
 
 def tag(name):
     return f'"{checksum_of(ChecksumKind.CRC64NVME, FILES[name]).value.hex()}-{len(FILES[name])}"'
 
 
-class Behind:
-    """The store's own client: always right, unless told otherwise."""
+class FallbackStore:
+    """The store's own client: always right, unless `damaged`."""
 
-    def __init__(self, requests):
-        self.request_builder = requests
-        self.asked, self.spoilt = [], False
+    def __init__(self, request_builder):
+        self.request_builder = request_builder
+        self.reads, self.damaged = [], False
 
     async def read(self, name, start, length, tag, size):
-        self.asked.append((name, start))
+        self.reads.append((name, start))
         data = bytearray(FILES[name][start : start + length])
-        if self.spoilt:
+        if self.damaged:
             data[0] ^= 1
         return memoryview(data)
 
@@ -140,7 +139,7 @@ async def port(objects):
 @pytest.fixture
 def stage(tmp_path):
     (tmp_path / "stage").mkdir()
-    made = StagingDir(tmp_path / "stage", tmp_path / "claims", 0o640)
+    made = StagingDir(tmp_path / "stage", tmp_path / "ownership", 0o640)
     yield made
     made.close()
 
@@ -148,14 +147,14 @@ def stage(tmp_path):
 class Rig:
     def __init__(self, stage, port, settings=SETTINGS):
         self.stage, self.settings = stage, settings
-        self.behind = Behind(Plainly(port, checksum_needs_head=True))
-        self.meter = TransferCounters()
+        self.fallback = FallbackStore(UnsignedRequestBuilder(port, checksum_needs_head=True))
+        self.counters = TransferCounters()
 
     def prefetch(self):
         entries = [Entry(name, len(data), tag(name)) for name, data in FILES.items()]
         manifest = freeze("http://x", entries)
         plan = plan_fetch(manifest, self.stage.claim(manifest), self.settings)
-        return Fetcher(plan, FetchSource(self.behind), self.stage, self.settings, meter=self.meter)
+        return Fetcher(plan, FetchSource(self.fallback), self.stage, self.settings, counters=self.counters)
 
     def held(self):
         paths = (path for path in self.stage.root.rglob("*") if path.is_file())
@@ -164,67 +163,67 @@ class Rig:
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-async def test_the_lane_alone_brings_everything(stage, port, objects, processes, monkeypatch):
-    monkeypatch.setattr(lane_process, "WORTH", 1e-9)
+async def test_the_pools_alone_fetch_everything(stage, port, objects, processes, monkeypatch):
+    monkeypatch.setattr(pool_runner, "WORKER_SECONDS", 1e-9)
     rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=processes))
     await rig.prefetch().run()
     assert rig.held() == FILES
-    assert not rig.behind.asked
-    assert rig.meter.files == len(FILES)
-    assert rig.meter.bytes == sum(map(len, FILES.values()))
-    assert rig.meter.connections == rig.meter.handed_over == rig.meter.discarded == 0
+    assert not rig.fallback.reads
+    assert rig.counters.files == len(FILES)
+    assert rig.counters.bytes == sum(map(len, FILES.values()))
+    assert rig.counters.connections == rig.counters.handed_over == rig.counters.discarded == 0
     assert {path.stat().st_mode & 0o777 for path in stage.root.rglob("*") if path.is_file()} == {0o640}
     assert sorted(objects.fetched("large")) == list(range(0, len(FILES["large"]), RANGE))
 
 
 @pytest.mark.parametrize("kind", [ChecksumKind.CRC64NVME, ChecksumKind.CRC32C, ChecksumKind.SHA256])
 @pytest.mark.parametrize("processes", [1, 2])
-async def test_damage_on_the_way_is_found_and_mended(stage, port, objects, kind, processes, monkeypatch):
-    monkeypatch.setattr(lane_process, "WORTH", 1e-9)
+async def test_damage_in_transit_is_found_and_repaired(stage, port, objects, kind, processes, monkeypatch):
+    monkeypatch.setattr(pool_runner, "WORKER_SECONDS", 1e-9)
     objects.kind = kind
-    objects.spoilt = {("d/small-7", 0): 1, ("buffers", 0): 1, ("large", 3 * RANGE): 1}
+    objects.damaged = {("d/small-7", 0): 1, ("buffers", 0): 1, ("large", 3 * RANGE): 1}
     rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=processes))
     await rig.prefetch().run()
     assert rig.held() == FILES
-    assert {name for name, _ in rig.behind.asked} == {"d/small-7", "buffers", "large"}
-    # One range after the other until it adds up: none behind the damaged one.
-    assert [start for name, start in rig.behind.asked if name == "large"][-1] == 3 * RANGE
+    assert {name for name, _ in rig.fallback.reads} == {"d/small-7", "buffers", "large"}
+    # One range after the other until it matches: none after the damaged one.
+    assert [start for name, start in rig.fallback.reads if name == "large"][-1] == 3 * RANGE
 
 
-async def test_without_checks_damage_is_kept(stage, port, objects):
-    """So the checks above are what finds it."""
-    objects.spoilt = {("d/small-7", 0): 1}
+async def test_without_verification_damage_is_kept(stage, port, objects):
+    """So verification is what finds it above."""
+    objects.damaged = {("d/small-7", 0): 1}
     rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=1, verify=False))
     await rig.prefetch().run()
     assert {name for name, data in rig.held().items() if data != FILES[name]} == {"d/small-7"}
 
 
-async def test_a_range_that_is_handed_over_is_not_compared_with_the_sum_of_the_whole(stage, port, objects):
-    """Some stores state the sum of the whole object with each range."""
+async def test_a_range_that_falls_back_is_not_compared_with_the_checksum_of_the_object(stage, port, objects):
+    """Some stores state the checksum of the object with each range."""
 
-    class Stating(Plainly):
+    class Stating(UnsignedRequestBuilder):
         checksum_needs_head = False
 
     objects.states_with_ranges = True
     objects.short = ("large", 3 * RANGE)
     rig = Rig(stage, port)
-    rig.behind.request_builder = Stating(port)
+    rig.fallback.request_builder = Stating(port)
     await rig.prefetch().run()
     assert rig.held() == FILES
-    assert rig.behind.asked == [("large", 3 * RANGE)]
+    assert rig.fallback.reads == [("large", 3 * RANGE)]
 
 
 @pytest.mark.parametrize("name", ["d/small-7", "large"])
-async def test_what_never_adds_up_is_named(stage, port, objects, name):
-    objects.spoilt = {(name, 0): 99}
+async def test_what_never_matches_its_checksum_is_named(stage, port, objects, name):
+    objects.damaged = {(name, 0): 99}
     rig = Rig(stage, port)
-    rig.behind.spoilt = True
+    rig.fallback.damaged = True
     with pytest.raises(Corrupt, match=f"{name} is damaged.*does not have its checksum.*found crc64nvme"):
         await rig.prefetch().run()
     assert name not in rig.held()
 
 
-async def test_a_later_start_goes_on_inside_large_files(stage, port, objects):
+async def test_a_later_start_resumes_within_large_files(stage, port, objects):
     reached, released = asyncio.Event(), asyncio.Event()
 
     async def gate(name, start):
@@ -236,39 +235,39 @@ async def test_a_later_start_goes_on_inside_large_files(stage, port, objects):
     rig = Rig(stage, port)
     task = asyncio.create_task(rig.prefetch().run())
     await reached.wait()
-    while len(objects.fetched("e/larger")) < 11:  # noqa: ASYNC110 - the lane has no event for it
+    while len(objects.fetched("e/larger")) < 11:  # noqa: ASYNC110 - the pool has no event for it
         await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     released.set()
     before, objects.gate = set(objects.fetched("e/larger")), None
-    objects.asked.clear()
+    objects.requests.clear()
     await rig.prefetch().run()
     assert rig.held() == FILES
     assert not {start for start in before if start < 10 * RANGE} & set(objects.fetched("e/larger"))
     assert len(objects.fetched("e/larger")) >= 10
 
 
-async def test_when_a_process_that_helps_dies_the_client_does_its_work(stage, port, objects, monkeypatch):
-    monkeypatch.setattr(lane_process, "WORTH", 1e-9)
-    born, take = [], standby.acquire
+async def test_if_a_worker_dies_its_jobs_fall_back(stage, port, objects, monkeypatch):
+    monkeypatch.setattr(pool_runner, "WORKER_SECONDS", 1e-9)
+    started, acquire = [], worker_prefork.acquire
 
     def watched():
-        born.append(take())
-        return born[-1]
+        started.append(acquire())
+        return started[-1]
 
-    monkeypatch.setattr(standby, "acquire", watched)
+    monkeypatch.setattr(worker_prefork, "acquire", watched)
     killed = False
 
     async def gate(name, start):
-        """Kills it while one of the large ranges is under way, wherever that is."""
+        """Kills it while one of the small files is in flight."""
         nonlocal killed
-        while not born:  # noqa: ASYNC110 - the process has no event for its birth
+        while not started:  # noqa: ASYNC110 - the process has no event for its start
             await asyncio.sleep(0.01)
         if not killed and name.startswith("d/small"):
             killed = True
-            os.kill(born[0].pid, signal.SIGKILL)
+            os.kill(started[0].pid, signal.SIGKILL)
 
     objects.gate = gate
     rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=2))
@@ -278,80 +277,80 @@ async def test_when_a_process_that_helps_dies_the_client_does_its_work(stage, po
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-async def test_a_full_volume_is_told_wherever_it_is_met(stage, port, objects, processes, monkeypatch):
-    monkeypatch.setattr(lane_process, "WORTH", 1e-9)
+async def test_a_full_volume_is_reported_from_any_process(stage, port, objects, processes, monkeypatch):
+    monkeypatch.setattr(pool_runner, "WORKER_SECONDS", 1e-9)
 
-    def put(number, data, entry):
+    def write_small(number, data, entry):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    # In the process that helps, files land as they should; what only this one does fails.
-    monkeypatch.setattr(stage, "put", put)
+    # Worker processes write as they should; only this one fails.
+    monkeypatch.setattr(stage, "write_small", write_small)
     rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=processes))
     with pytest.raises(Refused, match="the volume was full"):
         await rig.prefetch().run()
 
 
 @pytest.mark.parametrize(
-    ("jobs", "count", "wished", "expected"),
+    ("jobs", "count", "max_processes", "expected"),
     [(10, 1000, None, 0), (10_000, 10**8, 1, 0), (10_000, 10**9, 3, 2), (100, 10**10, 2, 1), (10, 10, 4, 0)],
 )
-def test_only_much_work_is_worth_another_process(jobs, count, wished, expected):
-    assert lane_process.worker_count(jobs, count, wished) == expected
+def test_only_large_plans_get_worker_processes(jobs, count, max_processes, expected):
+    assert pool_runner.worker_count(jobs, count, max_processes) == expected
 
 
-async def test_a_helper_that_dies_while_it_has_all_it_may_have(stage, port, monkeypatch):
-    """Nobody makes room then: what it had comes by the client."""
-    monkeypatch.setattr(lane_process, "WORTH", 1e-9)
-    monkeypatch.setattr(lane_process, "MAX_PENDING_JOBS", 4)
+async def test_a_worker_that_dies_with_all_the_jobs_it_may_have(stage, port, monkeypatch):
+    """No report frees its queue then: its jobs fall back."""
+    monkeypatch.setattr(pool_runner, "WORKER_SECONDS", 1e-9)
+    monkeypatch.setattr(worker_handle, "MAX_PENDING_JOBS", 4)
 
-    def take():
+    def acquire():
         ours, theirs = socket.socketpair()
         with theirs:
             words = [sys.executable, "-c", "import time; time.sleep(1)"]
             process = subprocess.Popen(words, pass_fds=(theirs.fileno(),))
-        return standby.WorkerProcess(process.pid, ours, process)
+        return worker_prefork.WorkerProcess(process.pid, ours, process)
 
-    monkeypatch.setattr(standby, "acquire", take)
+    monkeypatch.setattr(worker_prefork, "acquire", acquire)
     rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=2))
     await asyncio.wait_for(rig.prefetch().run(), 60)
     assert rig.held() == FILES
 
 
-async def test_where_no_process_can_be_had_one_is_enough(stage, port, monkeypatch):
-    monkeypatch.setattr(lane_process, "WORTH", 1e-9)
+async def test_if_no_worker_can_be_started_one_process_is_enough(stage, port, monkeypatch):
+    monkeypatch.setattr(pool_runner, "WORKER_SECONDS", 1e-9)
 
-    def take():
+    def acquire():
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    monkeypatch.setattr(standby, "acquire", take)
+    monkeypatch.setattr(worker_prefork, "acquire", acquire)
     rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=2))
     await rig.prefetch().run()
     assert rig.held() == FILES
 
 
-async def test_a_lot_that_was_given_up_half_read_is_read_whole():
-    """A lane that gives up is cancelled anywhere; what it was reading is given back to the agent."""
+async def test_a_batch_whose_read_was_cancelled_is_read_completely():
+    """A pool that gives up is cancelled anywhere; what it was reading goes back to the agent."""
     reader = asyncio.StreamReader()
-    errand = JobMessage(1, Entry("a", 3), "a", 0, 3, "", None, None, b"GET")
-    errands = RemoteJobs(StartMessage(Origin("x", 1, tls=False), "/x", 0o644, True, False, 1), reader)
-    frame = msgspec.msgpack.encode(JobBatch([errand]))
+    job = JobMessage(1, Entry("a", 3), "a", 0, 3, "", None, None, b"GET")
+    jobs = RemoteJobs(StartMessage(Origin("x", 1, tls=False), "/x", 0o644, True, False, 1), reader)
+    frame = msgspec.msgpack.encode(JobBatch([job]))
     frame = len(frame).to_bytes(4, "big") + frame
     reader.feed_data(frame[:10])
-    first = asyncio.create_task(errands.next_batch())
+    first = asyncio.create_task(jobs.next_batch())
     await asyncio.sleep(0)
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first
     reader.feed_data(frame[10:])
-    assert [job.number for job in await asyncio.wait_for(errands.next_batch(), 10)] == [1]
+    assert [found.number for found in await asyncio.wait_for(jobs.next_batch(), 10)] == [1]
 
 
-def test_two_processes_never_grow_the_same_file(stage, monkeypatch):
-    """A helper lives a moment longer than the agent that was killed; the next agent counts files anew."""
+def test_two_processes_never_write_the_same_partial_file(stage, monkeypatch):
+    """A worker outlives a killed agent for a moment; the next agent numbers its files from 1 again."""
     stage.claim(freeze("http://x", [Entry("a", 2)]))
-    old = stage.grow(1)
+    old = stage.create_partial(1)
     monkeypatch.setattr(os, "getpid", lambda: 1)
-    new = StagingDir(stage.root, stage.root.parent / "claims").grow(1)
+    new = StagingDir(stage.root, stage.root.parent / "ownership").create_partial(1)
     assert old != new
     stage.claim(freeze("http://x", [Entry("a", 2)]))
-    assert not old.exists(), "what a killed one left takes no room"
+    assert not old.exists(), "what a killed one left is removed"

@@ -1,4 +1,4 @@
-"""Processes that are forked to help."""
+"""Worker processes that are forked."""
 
 import subprocess
 import sys
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from podferry.sidecar.fetch import worker_prefork as standby
+from podferry.sidecar.fetch import worker_prefork
 
 ROOT = Path(__file__).parents[3]
-PROGRAM = "tests.sidecar.fetch.forking"
-linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere helpers are begun anew")
+PROGRAM = "tests.sidecar.fetch.prefork_program"
+linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers are spawned")
 
 
-def forking(*words):
+def run_program(*words):
     command = [sys.executable, "-m", PROGRAM, *map(str, words)]
     return subprocess.run(
         command, capture_output=True, text=True, timeout=60, check=False, start_new_session=True, cwd=ROOT
@@ -22,25 +22,25 @@ def forking(*words):
 
 
 @linux
-def test_forked_helpers_carry_a_stage_and_end(tmp_path):
-    done = forking("carry", tmp_path)
+def test_forked_workers_fill_a_stage_and_end(tmp_path):
+    done = run_program("fetch", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @linux
-def test_helpers_end_with_their_parent():
-    done = forking("leave")
+def test_workers_end_with_their_parent():
+    done = run_program("exit")
     assert done.stderr == ""
-    left = [Path("/proc") / number for number in done.stdout.split()]
-    assert len(left) == 2
+    workers = [Path("/proc") / number for number in done.stdout.split()]
+    assert len(workers) == 2
     deadline = time.monotonic() + 20
-    while any(map(lives, left)):
+    while any(map(is_running, workers)):
         assert time.monotonic() < deadline, "they outlive it"
         time.sleep(0.01)
 
 
-def lives(process):
-    """Whether it is there, and not only waits for somebody to hear of its end."""
+def is_running(process):
+    """Whether it exists and is not a zombie."""
     try:
         return b") Z " not in (process / "stat").read_bytes()
     except FileNotFoundError:
@@ -48,35 +48,35 @@ def lives(process):
 
 
 @linux
-def test_an_interrupt_is_told_by_the_parent_alone():
-    done = forking("interrupt")
+def test_an_interrupt_is_reported_by_the_parent_alone():
+    done = run_program("interrupt")
     assert done.stderr.count("KeyboardInterrupt") == 1
 
 
-def test_a_program_with_threads_is_not_forked(monkeypatch):
-    monkeypatch.setattr(standby.threading, "active_count", lambda: 2)
-    standby.prefork()
-    assert standby._waiting == []
+def test_a_program_with_threads_does_not_fork(monkeypatch):
+    monkeypatch.setattr(worker_prefork.threading, "active_count", lambda: 2)
+    worker_prefork.prefork()
+    assert worker_prefork._idle == []
 
 
-def test_where_no_process_can_be_forked_none_helps(monkeypatch):
+def test_if_no_process_can_be_forked_there_are_no_workers(monkeypatch):
     def fork():
         raise BlockingIOError("no more processes")
 
-    monkeypatch.setattr(standby.os, "fork", fork)
-    monkeypatch.setattr(standby.threading, "active_count", lambda: 1)
-    monkeypatch.setattr(standby, "cores", lambda: 2)
-    standby.prefork()
-    assert standby._waiting == []
+    monkeypatch.setattr(worker_prefork.os, "fork", fork)
+    monkeypatch.setattr(worker_prefork.threading, "active_count", lambda: 1)
+    monkeypatch.setattr(worker_prefork, "cores", lambda: 2)
+    worker_prefork.prefork()
+    assert worker_prefork._idle == []
 
 
 @linux
-def test_a_helper_at_work_ends_with_its_parent(tmp_path):
+def test_a_worker_that_is_fetching_ends_with_its_parent(tmp_path):
     """It is in the middle of a request that is never answered."""
-    done = forking("abandon", tmp_path)
+    done = run_program("abandon", tmp_path)
     assert done.stderr == ""
-    (helper,) = done.stdout.split()
+    (worker,) = done.stdout.split()
     deadline = time.monotonic() + 5
-    while lives(Path("/proc") / helper):
+    while is_running(Path("/proc") / worker):
         assert time.monotonic() < deadline, "it outlives it, and may still write"
         time.sleep(0.01)

@@ -86,7 +86,7 @@ class Site:
                 e.size for e in rest.files
             )
             self.rest = [entry.name for entry in rest.files]
-            held.finish()
+            held.remove_partials()
         finally:
             held.close()
         return kept
@@ -348,11 +348,11 @@ async def test_a_kill_while_unpacking_keeps_what_is_whole(site):
     left = [30]
 
     class Dying(StagingDir):
-        def put(self, number, data, entry):
+        def write_small(self, number, data, entry):
             left[0] -= 1
             if left[0] < 0:
                 raise Death
-            super().put(number, data, entry)
+            super().write_small(number, data, entry)
 
     with pytest.raises((Death, BaseExceptionGroup)):
         await site.unpack(stage=Dying)

@@ -35,7 +35,7 @@ def test_a_retry_is_one_readable_line(capsys: pytest.CaptureFixture[str]) -> Non
     record = json.loads(line)
     assert record.pop("timestamp")
     assert record == {
-        "event": "trying again",
+        "event": "retrying",
         "level": "warning",
         "reason": "the store does not answer (connection refused). Wait. and (more lines).",
         "seconds": 0.0,

@@ -26,13 +26,13 @@ def root(tmp_path):
 
 @pytest.fixture
 def open_stage(root, tmp_path):
-    """Stages of one directory, one after the other, as restarts of a worker are."""
+    """Opens the stage of one directory repeatedly, like a restarting worker."""
     opened = []
 
     def opening():
         if opened:
             opened[-1].close()
-        opened.append(StagingDir(root, tmp_path / "claims"))
+        opened.append(StagingDir(root, tmp_path / "ownership"))
         return opened[-1]
 
     yield opening
@@ -41,9 +41,9 @@ def open_stage(root, tmp_path):
 
 def fill(stage, files):
     for number, (name, data) in enumerate(files.items()):
-        path = stage.aside / f"test-{number}"
+        path = stage.partial_dir / f"test-{number}"
         path.write_bytes(data)
-        stage.admit(path, Entry(name, len(data)))
+        stage.publish(path, Entry(name, len(data)))
 
 
 def held(root):
@@ -52,27 +52,27 @@ def held(root):
     }
 
 
-def test_an_empty_directory_is_claimed_and_holds_nothing(open_stage):
+def test_an_empty_directory_is_claimed_and_keeps_nothing(open_stage):
     assert open_stage().claim(manifest(FILES)) == frozenset()
 
 
-def test_what_was_admitted_is_kept_by_the_next_start(open_stage, root):
+def test_published_files_are_kept_by_the_next_start(open_stage, root):
     stage = open_stage()
     stage.claim(manifest(FILES))
     fill(stage, FILES)
-    stage.finish()
+    stage.remove_partials()
     assert held(root) == FILES
     assert open_stage().claim(manifest(FILES)) == set(FILES)
     assert held(root) == FILES
 
 
-def test_files_are_readable_by_anybody_whatever_the_umask(open_stage, root):
+def test_files_are_readable_by_anyone_whatever_the_umask(open_stage, root):
     before = os.umask(0o077)
     try:
         stage = open_stage()
         stage.claim(manifest(FILES))
         fill(stage, FILES)
-        stage.put(99, b"1", Entry("g/h/i", 1))
+        stage.write_small(99, b"1", Entry("g/h/i", 1))
     finally:
         os.umask(before)
     modes = {path.relative_to(root).as_posix(): path.stat().st_mode & 0o777 for path in root.rglob("*")}
@@ -81,33 +81,31 @@ def test_files_are_readable_by_anybody_whatever_the_umask(open_stage, root):
 
 
 @pytest.mark.parametrize("boot", ["same", "another"])
-def test_what_grows_aside_stays_for_the_same_manifest_until_the_machine_starts_anew(
-    open_stage, root, monkeypatch, boot
-):
+def test_partial_files_stay_for_the_same_manifest_until_a_reboot(open_stage, root, monkeypatch, boot):
     stage = open_stage()
     stage.claim(manifest(FILES))
     fill(stage, {"a/b.bin": FILES["a/b.bin"]})
-    stage.grow("large").write_bytes(b"half")
+    stage.create_partial("large").write_bytes(b"half")
     if boot == "another":
         monkeypatch.setattr("podferry.sidecar.staging.staging_dir.boot_id", lambda: "another")
     assert open_stage().claim(manifest(FILES)) == {"a/b.bin"}
-    aside = {PARTIAL_DIR + "/large": b"half"} if boot == "same" else {}
-    assert held(root) == {"a/b.bin": FILES["a/b.bin"]} | aside
+    partial = {PARTIAL_DIR + "/large": b"half"} if boot == "same" else {}
+    assert held(root) == {"a/b.bin": FILES["a/b.bin"]} | partial
 
 
-def test_what_grows_aside_for_another_manifest_is_thrown_away(open_stage, root):
+def test_partial_files_of_another_manifest_are_removed(open_stage, root):
     stage = open_stage()
     stage.claim(manifest(FILES))
-    stage.grow(7).write_bytes(b"half")
+    stage.create_partial(7).write_bytes(b"half")
     open_stage().claim(manifest({"c": b"1"}))
     assert held(root) == {}
 
 
-def test_what_an_attempt_before_left_under_a_number_does_not_show(open_stage, root):
+def test_a_partial_file_of_an_earlier_attempt_is_overwritten(open_stage, root):
     stage = open_stage()
     stage.claim(manifest(FILES))
-    stage.grow(7).write_bytes(b"more than is to be there")
-    stage.put(7, memoryview(b"1"), Entry("c", 1))
+    stage.create_partial(7).write_bytes(b"more than is to be there")
+    stage.write_small(7, memoryview(b"1"), Entry("c", 1))
     assert (root / "c").read_bytes() == b"1"
     assert (root / "c").stat().st_mode & 0o777 == 0o644
 
@@ -121,7 +119,7 @@ def test_a_file_of_a_wrong_size_is_not_whole(open_stage, root):
 
 
 @pytest.mark.parametrize("kind", ["file", "nested", "link", "pipe"])
-def test_a_directory_of_somebody_else_is_refused_and_left_alone(open_stage, root, tmp_path, kind):
+def test_a_foreign_directory_is_refused_and_left_alone(open_stage, root, tmp_path, kind):
     foreign = root / "sub" / "mine" if kind == "nested" else root / "mine"
     foreign.parent.mkdir(exist_ok=True)
     if kind == "link":
@@ -137,26 +135,26 @@ def test_a_directory_of_somebody_else_is_refused_and_left_alone(open_stage, root
     assert not (root / PARTIAL_DIR).exists()
 
 
-def test_another_dataset_of_ours_is_trimmed_with_its_directories(open_stage, root):
+def test_our_files_of_another_dataset_are_deleted_with_their_directories(open_stage, root):
     stage = open_stage()
     stage.claim(manifest(FILES))
     fill(stage, FILES)
-    stage.finish()
+    stage.remove_partials()
     other = {"a": b"a is a file now", "c": b""}
     stage = open_stage()
     assert stage.claim(manifest(other)) == frozenset()
     assert held(root) == {}
     fill(stage, other)
-    stage.finish()
+    stage.remove_partials()
     assert held(root) == other
     assert open_stage().claim(manifest(other)) == set(other)
 
 
-def test_what_somebody_else_put_beside_ours_is_never_deleted(open_stage, root):
+def test_a_foreign_file_next_to_ours_is_never_deleted(open_stage, root):
     stage = open_stage()
     stage.claim(manifest(FILES))
     fill(stage, FILES)
-    stage.finish()
+    stage.remove_partials()
     (root / "a/labels.cache").write_bytes(b"precious")
     assert open_stage().claim(manifest(FILES)) == set(FILES)
     assert (root / "a/labels.cache").read_bytes() == b"precious"
@@ -174,11 +172,11 @@ def test_a_foreign_directory_without_files_is_left_alone(open_stage, root):
     assert sorted(path.name for path in root.iterdir()) == [PARTIAL_DIR, "lost+found"]
 
 
-def test_a_claim_that_cannot_be_read_claims_nothing(open_stage, root, tmp_path):
-    (tmp_path / "claims").mkdir()
-    (tmp_path / "claims/claim").write_text("torn")
+def test_an_unreadable_ownership_record_owns_nothing(open_stage, root, tmp_path):
+    (tmp_path / "ownership").mkdir()
+    (tmp_path / "ownership/claim").write_text("torn")
     assert open_stage().claim(manifest(FILES)) == frozenset()
-    (tmp_path / "claims/claim").write_text("torn")
+    (tmp_path / "ownership/claim").write_text("torn")
     (root / "mine").write_bytes(b"precious")
     with pytest.raises(Refused, match="mine"):
         open_stage().claim(manifest(FILES))
@@ -198,7 +196,7 @@ sys.stdin.read()
 
 
 def test_another_process_keeps_the_stage_until_it_ends(open_stage, root, tmp_path):
-    command = [sys.executable, "-c", HOLDER, str(root), str(tmp_path / "claims")]
+    command = [sys.executable, "-c", HOLDER, str(root), str(tmp_path / "ownership")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == b"claimed\n"
         stage = open_stage()
@@ -211,7 +209,7 @@ def test_another_process_keeps_the_stage_until_it_ends(open_stage, root, tmp_pat
 
 
 @pytest.mark.parametrize("name", [PARTIAL_DIR, f"{PARTIAL_DIR}/x"])
-def test_a_name_that_is_the_stages_own_is_refused(open_stage, root, name):
+def test_a_name_that_is_reserved_is_refused(open_stage, root, name):
     with pytest.raises(Refused, match="is podferry's own"):
         open_stage().claim(manifest({name: b"1", "a": b"2"}))
     assert list(root.iterdir()) == []
@@ -222,7 +220,7 @@ def test_names_that_differ_by_case_are_two_files(open_stage, root):
     stage = open_stage()
     stage.claim(manifest(files))
     fill(stage, files)
-    stage.finish()
+    stage.remove_partials()
     assert held(root) == files
 
 
@@ -245,13 +243,13 @@ def test_a_name_that_is_listed_twice_does_not_become_a_manifest():
 
 
 def test_a_stage_that_cannot_be_written_is_refused_with_a_reason(open_stage, tmp_path):
-    """A file stands where a directory must be made: root too meets that error."""
-    (tmp_path / "claims").write_text("")
+    """A file is in the way of a directory: root gets that error as well."""
+    (tmp_path / "ownership").write_text("")
     with pytest.raises(Refused, match="cannot be used"):
         open_stage().claim(manifest(FILES))
 
 
-def test_a_link_beside_ours_is_never_written_through(open_stage, root, tmp_path):
+def test_a_link_next_to_ours_is_never_written_through(open_stage, root, tmp_path):
     stage = open_stage()
     stage.claim(manifest(FILES))
     (tmp_path / "outside").mkdir()

@@ -6,9 +6,9 @@ import pytest
 from podferry.contract.tmpfs_cost import PAGE_BYTES
 from podferry.sidecar.staging import volume_capacity as module
 from podferry.sidecar.staging.volume_capacity import (
-    file_system_of,
     measure,
     memory_left,
+    mount_of,
     node_left,
     swap_left,
 )
@@ -166,7 +166,7 @@ def test_a_machine_does_not_swap_more_than_it_may(tmp_path):
 def test_a_volume_that_the_kubelet_keeps_from_the_swap_is_counted_without(
     tmp_path, monkeypatch, options, swap
 ):
-    monkeypatch.setattr(module, "_mount_of", lambda directory: ("tmpfs", frozenset(options.split(","))))
+    monkeypatch.setattr(module, "mount_of", lambda directory: ("tmpfs", frozenset(options.split(","))))
     monkeypatch.setattr(module, "swap_left", lambda: 7)
     monkeypatch.setattr(module, "node_left", lambda swap: 1000 + swap)
     found = measure(tmp_path)
@@ -179,7 +179,7 @@ def test_only_a_memory_file_system_says_how_large_its_pages_are(tmp_path, monkey
         module.os, "statvfs", lambda path: SimpleNamespace(f_bavail=9, f_frsize=1 << 20, f_files=0)
     )
     for kind, page in (("nfs4", PAGE_BYTES), ("tmpfs", 1 << 20)):
-        monkeypatch.setattr(module, "_mount_of", lambda directory, kind=kind: (kind, frozenset()))
+        monkeypatch.setattr(module, "mount_of", lambda directory, kind=kind: (kind, frozenset()))
         found = measure(tmp_path)
         assert (found.page_bytes, found.volume_bytes, found.volume_files) == (page, 9 << 20, None)
 
@@ -209,21 +209,21 @@ def test_the_file_system_is_found_by_its_device(tmp_path):
         + mount(21, own, r"/a\040-\040b", "tmpfs", optional="")
         + mount(22, "0:9998", "/x", "overlay")
     )
-    assert file_system_of(tmp_path, mountinfo) == "tmpfs"
+    assert mount_of(tmp_path, mountinfo)[0] == "tmpfs"
 
 
 def test_a_device_that_is_not_mounted_and_a_system_without_mountinfo_tell_nothing(tmp_path):
     mountinfo = tmp_path / "mountinfo"
     mountinfo.write_text(mount(20, "0:9999", "/proc", "proc"))
-    assert file_system_of(tmp_path, mountinfo) == ""
-    assert file_system_of(tmp_path, tmp_path / "absent") == ""
+    assert mount_of(tmp_path, mountinfo)[0] == ""
+    assert mount_of(tmp_path, tmp_path / "absent")[0] == ""
 
 
 def test_a_directory_is_measured_as_it_is(tmp_path):
     found = measure(tmp_path)
     free = os.statvfs(tmp_path)
     assert 0 < found.volume_bytes <= free.f_blocks * free.f_frsize
-    assert found.in_memory == (file_system_of(tmp_path) in {"tmpfs", "ramfs"})
+    assert found.in_memory == (mount_of(tmp_path)[0] in {"tmpfs", "ramfs"})
     if not found.in_memory:
         assert found.memory_bytes is None
         assert found.node_bytes is None

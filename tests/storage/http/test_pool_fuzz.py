@@ -1,4 +1,4 @@
-"""The lean lane against broken HTTP: it carries what is right, hands over the rest, keeps no wrong byte."""
+"""The pool against broken HTTP: it keeps no wrong byte, and leaves what it refuses to the fallback."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ from podferry.storage.http.connection import BUFFER_BYTES, FAIR_SHARE_BYTES, Con
 from podferry.storage.http.pool import JobSource
 from podferry.storage.http.response_head import UnexpectedResponse, read_head
 from podferry.storage.memory.store import Content, MemoryStore
-from podferry.storage.request_builder import Origin, range_line
+from podferry.storage.request_builder import Origin
 from tests.support.broken_http import TAG, UNSTATED, Asked, damaged, good, good_and_closed, truth
+from tests.support.unsigned_requests import UnsignedRequestBuilder
 
 PLAYED = [*UNSTATED, good, good, damaged]
 RANGE = 1000
@@ -44,11 +45,11 @@ SMALL = PrefetchSettings(in_flight=4, range_bytes=RANGE, buffer_bytes=64 * BUFFE
 FORMS = 48
 """More than any kind of answer has."""
 TRIES = 20
-"""Connections of one example: servers that answer with nothing would be asked for ever."""
+"""Connections of one example: servers that answer with nothing would get requests forever."""
 
 
 class Collecting:
-    """A job that keeps what it is given, and insists on its order."""
+    """A job that keeps its bytes, and checks their order."""
 
     head_only = False
 
@@ -69,36 +70,36 @@ class Collecting:
         assert len(self.got) <= self.length
 
 
-class Driver:
-    """Gives jobs out and notes how each ends."""
+class Owner:
+    """Hands out jobs and records how each ends."""
 
     tag_field = b"etag"
 
     def __init__(self, jobs):
         self.counters = TransferCounters()
         self.left = deque(jobs)
-        self.under_way = None
+        self.current = None
 
     def opened(self, connection):
         pass
 
     def next_request(self, connection):
-        assert self.under_way is None
+        assert self.current is None
         if not self.left:
             return None
-        self.under_way = self.left.popleft()
-        return self.under_way, b"request"
+        self.current = self.left.popleft()
+        return self.current, b"request"
 
     def _end(self, how, job):
-        assert job is self.under_way
+        assert job is self.current
         job.ends.append(how)
-        self.under_way = None
+        self.current = None
 
     def received(self, count):
         self.counters.bytes += count
 
     def completed(self):
-        self._end("done", self.under_way)
+        self._end("done", self.current)
 
     def fall_back(self, job, reason):
         assert str(reason)
@@ -111,14 +112,14 @@ class Driver:
         if job is None:
             return
         if unanswered:
-            self.under_way = None
+            self.current = None
             self.left.appendleft(job)
         else:
             self._end("fell back", job)
 
 
 class Wire(asyncio.Transport):
-    """Stands in for the transport: counts requests, and knows whether it is closed."""
+    """A transport that counts requests, and knows whether it is closed."""
 
     def __init__(self):
         super().__init__()
@@ -143,7 +144,7 @@ class Wire(asyncio.Transport):
 
 
 class Loop:
-    """Its next turn comes at once."""
+    """Calls back at once."""
 
     @staticmethod
     def call_soon(work):
@@ -155,7 +156,7 @@ class Loop:
 
 
 def fed(connection, wire, data, cuts):
-    """Give bytes to a connection, in pieces of these lengths and then in large ones, while it is open."""
+    """Feed bytes to a connection, in pieces of these lengths and then in large ones, while it is open."""
     pieces = iter(cuts)
     while data and not wire.closed:
         room = connection.get_buffer(-1)
@@ -167,28 +168,28 @@ def fed(connection, wire, data, cuts):
 
 
 def served(jobs, answers, cuts):
-    """One connection after another, each answer to the request that it belongs to; the driver at its end."""
-    driver, answers = Driver(jobs), deque(answers)
+    """Open one connection after another, with an answer to each request; the owner in the end."""
+    owner, answers = Owner(jobs), deque(answers)
     for _ in range(TRIES):
         wire = Wire()
-        connection = Connection(driver, Loop)
+        connection = Connection(owner, Loop)
         connection.connection_made(wire)
-        while driver.under_way is not None and not wire.closed and answers:
+        while owner.current is not None and not wire.closed and answers:
             kind, number = answers[0]
             answers.rotate(-1)
-            job, asked_before = driver.under_way, wire.requests
-            whole = job.start == 0 and job.length == job.entry.size
-            answer = kind(Asked(job.truth, job.start, job.entry.size, whole), number)
+            job, requests_before = owner.current, wire.requests
+            complete = job.start == 0 and job.length == job.entry.size
+            answer = kind(Asked(job.truth, job.start, job.entry.size, complete), number)
             fed(connection, wire, answer.data, cuts)
-            if answer.then == "hold" or (wire.requests == asked_before and answer.then == "keep"):
+            if answer.then == "hold" or (wire.requests == requests_before and answer.then == "keep"):
                 connection.abort_stalled()
             elif answer.then != "keep":
                 break
         wire.closed = True
         connection.connection_lost(None)
-        if not driver.left:
+        if not owner.left:
             break
-    return driver
+    return owner
 
 
 SIZES = st.one_of(
@@ -230,15 +231,15 @@ def some_jobs(draw):
 @settings(max_examples=150, deadline=None)
 @given(some_jobs(), ANSWERS, CUTS)
 def test_what_is_done_is_the_truth_and_each_job_ends_once(jobs, answers, cuts):
-    driver = served(jobs, answers, cuts)
+    owner = served(jobs, answers, cuts)
     for job in jobs:
         assert len(job.ends) <= 1
         if "done" in job.ends:
             assert job.got == job.truth
         else:
-            assert job.ends == ["fell back"] or job in driver.left
+            assert job.ends == ["fell back"] or job in owner.left
     taken = sum(job.length for job in jobs if "done" in job.ends)
-    assert driver.counters.bytes - driver.counters.discarded == taken
+    assert owner.counters.bytes - owner.counters.discarded == taken
 
 
 @pytest.mark.parametrize(
@@ -252,9 +253,9 @@ def test_what_is_larger_than_the_buffer_comes_in_order(size, cuts):
     assert all(job.got == job.truth for job in jobs)
 
 
-def test_a_connection_that_speaks_unasked_is_closed():
+def test_a_connection_that_sends_bytes_without_a_request_is_closed():
     wire = Wire()
-    connection = Connection(Driver([]), Loop)
+    connection = Connection(Owner([]), Loop)
     connection.connection_made(wire)
     fed(connection, wire, good(Asked(b"1", 0, 1, whole=True), 0).data, [])
     assert wire.closed
@@ -272,23 +273,7 @@ def test_each_defect_in_each_form_whole_and_byte_by_byte(kind, ranged):
                 assert job.ends == ["fell back"] or job.got == job.truth, (kind.__name__, number)
 
 
-# The same answers from a server that plays them, to a prefetch with a sound store behind it.
-
-
-class Plain:
-    """How a store is asked that signs nothing."""
-
-    def __init__(self, port, checksum_needs_head, bundle=""):
-        self.origin = Origin("127.0.0.1", port, tls=bool(bundle), ca_bundle=bundle)
-        self.checksum_needs_head = checksum_needs_head
-
-    async def prepare(self, entries):
-        pass
-
-    def build(self, entry, start, length, method="GET"):
-        return (
-            f"{method} /{entry.name} HTTP/1.1\r\nHost: x\r\n{range_line(entry, start, length)}\r\n".encode()
-        )
+# The same answers from a server that plays them, to a prefetch with a sound fallback store.
 
 
 class Server:
@@ -345,28 +330,29 @@ class Server:
 
 
 async def staged(folder, files, server, *, checksum_needs_head, context=None, bundle=""):
-    """What a prefetch over the lane makes of a directory, and its meter."""
+    """What a prefetch writes to a directory, and its counters."""
     store = MemoryStore(parse_uri("memory://fuzz"), Content())
     store.content.objects = dict(files)
     entries = [Entry(name, len(data), TAG) for name, data in files.items()]
     manifest = freeze("memory://fuzz", entries)
     (folder / "stage").mkdir()
-    stage, meter = StagingDir(folder / "stage", folder / "claims"), TransferCounters()
+    stage, counters = StagingDir(folder / "stage", folder / "ownership"), TransferCounters()
     plan = plan_fetch(manifest, stage.claim(manifest), SMALL)
     try:
         async with server.listening(context) as port:
-            source = FetchSource(Behind(store, Plain(port, checksum_needs_head, bundle)))
-            await Fetcher(plan, source, stage, SMALL, meter=meter).run()
+            builder = UnsignedRequestBuilder(port, checksum_needs_head=checksum_needs_head, ca_bundle=bundle)
+            source = FetchSource(FallbackStore(store, builder))
+            await Fetcher(plan, source, stage, SMALL, counters=counters).run()
     finally:
         stage.close()
-    return {path.name: path.read_bytes() for path in stage.root.rglob("*") if path.is_file()}, meter
+    return {path.name: path.read_bytes() for path in stage.root.rglob("*") if path.is_file()}, counters
 
 
-class Behind:
-    """The store's own client: its objects have other tags than those that the server sends."""
+class FallbackStore:
+    """The store's own client: its objects have other tags than the server sends."""
 
-    def __init__(self, store, requests):
-        self.store, self.request_builder = store, requests
+    def __init__(self, store, request_builder):
+        self.store, self.request_builder = store, request_builder
 
     async def read(self, name, start, length, tag, size):
         return await self.store.read(name, start, length)
@@ -397,7 +383,7 @@ def certificate(tmp_path_factory):
 
 @pytest.fixture(params=[False, True], ids=["plain", "tls"])
 def tls(request, certificate):
-    """What the server speaks with, and the certificates that the lane trusts."""
+    """The server's context, and the certificates that the client trusts."""
     if not request.param:
         return {}
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -418,30 +404,30 @@ async def test_the_stage_is_the_truth_whatever_the_server_sends(
 ):
     files = {f"f{number}": truth(number, 0, size) for number, size in enumerate(sizes)}
     server = Server(files, answers, cuts)
-    found, meter = await staged(
+    found, counters = await staged(
         tmp_path_factory.mktemp("fuzz"), files, server, checksum_needs_head=asks, **tls
     )
     assert found == files
-    assert meter.files == len(files)
-    assert meter.bytes - meter.discarded == sum(sizes)
+    assert counters.files == len(files)
+    assert counters.bytes - counters.discarded == sum(sizes)
 
 
-async def test_a_sound_server_needs_nobody_behind_it(tmp_path, tls):
+async def test_a_sound_server_needs_no_fallback(tmp_path, tls):
     files = {f"f{number}": truth(number, 0, 600 * number) for number in range(12)}
     server = Server(files, [(good, 0), (good, 1), (good_and_closed, 0), (good_and_closed, 1)], [])
-    found, meter = await staged(tmp_path, files, server, checksum_needs_head=False, **tls)
+    found, counters = await staged(tmp_path, files, server, checksum_needs_head=False, **tls)
     assert found == files
-    assert (meter.handed_over, meter.discarded) == (0, 0)
+    assert (counters.handed_over, counters.discarded) == (0, 0)
 
 
-async def test_what_others_do_with_its_meter_is_nothing_to_its_pace(tmp_path, monkeypatch):
-    """One that helps empties its meter with each report, and the agent's counts the helpers' work, too."""
+async def test_others_that_change_the_counters_do_not_affect_the_concurrency(tmp_path, monkeypatch):
+    """A worker resets its counters with each report, and the agent's include those of its workers."""
     samples, update = [], ConcurrencyController.update
     monkeypatch.setattr(pool, "SAMPLE_SECONDS", 0.001)
     monkeypatch.setattr(
         ConcurrencyController, "update", lambda self, sample: samples.append(sample) or update(self, sample)
     )
-    monkeypatch.setattr(TransferCounters, "first_byte", lambda meter, seconds: meter.take())
+    monkeypatch.setattr(TransferCounters, "first_byte", lambda counters, seconds: counters.take())
     files = {f"f{number}": truth(number, 0, 600) for number in range(200)}
     await staged(tmp_path, files, Server(files, [(good, 0)], []), checksum_needs_head=False)
     assert all(one.jobs >= 0 and one.bytes >= 0 for one in samples)
@@ -453,7 +439,7 @@ def paused():
     """A connection that has paused in a large body, its wire, what its loop does next, and bytes so far."""
     later, wire, loop = [], Wire(), Loop()
     loop.call_soon = later.append
-    connection = Connection(Driver([Collecting(1, 2 * FAIR_SHARE_BYTES, 0, 2 * FAIR_SHARE_BYTES)]), loop)
+    connection = Connection(Owner([Collecting(1, 2 * FAIR_SHARE_BYTES, 0, 2 * FAIR_SHARE_BYTES)]), loop)
     connection.connection_made(wire)
     data = good(Asked(truth(1, 0, 2 * FAIR_SHARE_BYTES), 0, 2 * FAIR_SHARE_BYTES, whole=True), 0).data
     given = 0
@@ -465,8 +451,8 @@ def paused():
     return connection, wire, later, given
 
 
-def test_a_large_body_takes_turns_with_others():
-    """Else a loop comes round ten times a second: processes that help wait for their work meanwhile."""
+def test_a_large_body_yields_to_other_connections():
+    """Otherwise a loop comes round ten times a second, and worker processes wait for their jobs."""
     _, wire, later, given = paused()
     assert FAIR_SHARE_BYTES <= given <= FAIR_SHARE_BYTES + 2 * BUFFER_BYTES
     later.pop()()
@@ -482,7 +468,7 @@ def test_a_connection_that_has_closed_is_not_read_on():
 
 @pytest.mark.timeout(20)
 def test_a_head_of_blanks_is_read_at_once():
-    """Whose pattern goes back and forth in it would read it for hours."""
+    """A pattern that backtracks would take hours."""
     asked = Asked(truth(1, 0, 9), 0, 9, whole=True)
     entry = Entry("1", 9, TAG)
     plain = good(asked, 0).data
@@ -496,7 +482,7 @@ def test_a_head_of_blanks_is_read_at_once():
 
 
 class Distant(JobSource):
-    """Large ranges without end."""
+    """An endless supply of large ranges."""
 
     origin = Origin("127.0.0.1", 1, tls=False)
 
@@ -508,11 +494,11 @@ class Distant(JobSource):
 
 
 async def test_all_connections_are_opened_at_once_however_long_each_takes(monkeypatch):
-    dialled, enough = [], asyncio.Event()
+    dialed, enough = [], asyncio.Event()
 
     async def dial(self):
-        dialled.append(1)
-        if len(dialled) == 64:
+        dialed.append(1)
+        if len(dialed) == 64:
             enough.set()
         await asyncio.Event().wait()
 

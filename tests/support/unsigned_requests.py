@@ -1,13 +1,13 @@
-"""Requests that nobody signs, for servers of the tests; `forking.py` needs them as a program, too."""
+"""Builds unsigned requests for servers of the tests; `prefork_program.py` needs them outside of pytest."""
 
 from podferry.storage.request_builder import Origin, if_match_line, range_line
 
 
-class Plainly:
+class UnsignedRequestBuilder:
     """See `podferry.storage.request_builder.RequestBuilder`."""
 
-    def __init__(self, port, *, checksum_needs_head=False):
-        self.origin = Origin("127.0.0.1", port, tls=False)
+    def __init__(self, port, *, checksum_needs_head=False, ca_bundle=""):
+        self.origin = Origin("127.0.0.1", port, tls=bool(ca_bundle), ca_bundle=ca_bundle)
         self.checksum_needs_head = checksum_needs_head
 
     async def prepare(self, entries):

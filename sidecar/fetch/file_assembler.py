@@ -1,0 +1,141 @@
+"""Turns a plan into jobs, and the ranges that they write into published files."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+from podferry.sidecar.fetch.fallback_client import MIN_THREAD_BYTES
+from podferry.sidecar.fetch.multirange_file import RangedFile
+from podferry.sidecar.fetch.partial_file import PartialFile, WrittenRange
+from podferry.sidecar.fetch.plan import FetchPlan, FileRange
+from podferry.sidecar.fetch.sinks import ChunkSink, HeadJob, Job, ObjectJob, RangeJob
+from podferry.sidecar.fetch.source import FetchSource, Progress
+from podferry.sidecar.staging.stage_writer import StageWriter
+from podferry.sidecar.state.transfer_counters import TransferCounters
+from podferry.storage.checksum.checksums import Checksum
+
+
+class FileAssembler:
+    """The files of one plan.
+
+    Args:
+        plan: What to fetch.
+        source: Where from.
+        stage: Where to.
+        verify: Whether to compare files with the checksums that their store states.
+        progress: Called as files and bytes arrive.
+        counters: Count files.
+        repair: Called with a complete file whose checksum does not match.
+
+    Attributes:
+        sink: Where the jobs write.
+        jobs: The plan's jobs, file by file, without ranges that an earlier start has written; shared by all
+            that take from it.
+    """
+
+    def __init__(
+        self,
+        plan: FetchPlan,
+        source: FetchSource,
+        stage: StageWriter,
+        verify: bool,
+        progress: Progress,
+        counters: TransferCounters,
+        repair: Callable[[RangedFile], None],
+    ) -> None:
+        self._plan, self._source, self._stage = plan, source, stage
+        self._progress, self._counters, self._repair = progress, counters, repair
+        builder = source.store.request_builder
+        ranges_have_checksum = verify and builder is not None and not builder.checksum_needs_head
+        self.sink = ChunkSink(stage, verify, ranges_have_checksum, self._file_written, self._range_written)
+        self._ranged: dict[int, RangedFile] = {}
+        self._checksums: dict[int, Checksum] = {}
+        self.jobs = self._make_jobs()
+
+    def head_jobs(self) -> list[HeadJob]:
+        """Jobs for the checksums of large files, if a response with a range does not state them."""
+        large = [number for number, count in enumerate(self._plan.range_counts) if count > 1]
+        files = [(number, self._plan.files[number]) for number in large]
+        return [
+            HeadJob(number, self._source.object_of(file))
+            for number, file in files
+            if self._source.checksum_of(file) is None
+        ]
+
+    def expect(self, heads: list[HeadJob]) -> None:
+        """Set the checksums that head jobs have fetched. Call it before the first of `jobs` is taken."""
+        self._checksums = {head.number: head.checksum for head in heads if head.checksum is not None}
+
+    def _make_jobs(self) -> Iterator[Job]:
+        for piece in self._plan.ranges():
+            file = self._plan.files[piece.file]
+            if not piece.length:
+                self._stage.write_small(piece.file, memoryview(b""), file)
+                self._count_file(0)
+            elif self._plan.range_counts[piece.file] == 1:
+                entry, checksum = self._source.object_of(file), self._source.checksum_of(file)
+                yield ObjectJob(piece.file, entry, file, self.sink, checksum)
+            else:
+                ranged = self._ranged_file(piece)
+                if ranged is not None and piece.start not in ranged.partial.written:
+                    entry, path = self._source.object_of(file), ranged.partial.path
+                    yield RangeJob(piece.file, entry, piece.start, piece.length, path, ranged.kind, self.sink)
+
+    def _ranged_file(self, piece: FileRange) -> RangedFile | None:
+        """The file of a range, opened with its first one; None if it is already complete."""
+        if piece.start == 0:
+            file = self._plan.files[piece.file]
+            partial = PartialFile(self._stage, file, self._plan.range_bytes)
+            checksum = self._source.checksum_of(file) or self._checksums.get(piece.file)
+            self._ranged[piece.file] = RangedFile(partial, self._stage, checksum)
+            if partial.complete:
+                self._complete(piece.file)
+        return self._ranged.get(piece.file)
+
+    async def write(self, job: Job, data: memoryview) -> None:
+        """Write the bytes of a job that has fallen back.
+
+        Raises:
+            OSError: ENOSPC if the volume is full.
+        """
+        if isinstance(job, RangeJob):
+            ranged = self._ranged[job.number]
+            await asyncio.to_thread(self._stage.write, ranged.partial.path, data, job.start)
+            self._range_written(job, ranged.written_range(job.start, data))
+            return
+        if len(data) < MIN_THREAD_BYTES:
+            self._stage.write_small(job.number, data, job.file)
+        else:
+            path = self._stage.create_partial(job.number)
+            await asyncio.to_thread(self._stage.write, path, data, 0)
+            self._stage.publish(path, job.file)
+        self._file_written(job)
+
+    def publish(self, ranged: RangedFile) -> None:
+        """Publish a file that is complete and verified."""
+        ranged.partial.publish()
+        self._count_file(0)
+
+    def _file_written(self, job: ObjectJob) -> None:
+        self._count_file(job.length)
+
+    def _range_written(self, job: RangeJob, written: WrittenRange) -> None:
+        ranged = self._ranged[job.number]
+        if job.checksum is not None:
+            ranged.expect(job.checksum)
+        complete = ranged.add(written)
+        self._progress(0, written.length)
+        if complete:
+            self._complete(job.number)
+
+    def _complete(self, number: int) -> None:
+        ranged = self._ranged.pop(number)
+        if ranged.matches():
+            self.publish(ranged)
+        else:
+            self._repair(ranged)
+
+    def _count_file(self, count: int) -> None:
+        self._counters.files += 1
+        self._progress(1, count)
