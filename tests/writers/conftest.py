@@ -1,7 +1,7 @@
-"""The real libraries write, for `pytest -m writers`; what is imitated writes with any Python.
+"""Tests with the real frameworks (`pytest -m writers`); imitated ones need only Python.
 
-They may be installed for another interpreter: `PODFERRY_WRITERS_PYTHON`. One that is missing is a skip, but a
-failure where `PODFERRY_WRITERS_REQUIRED` is set, as `make test-writers` does.
+The frameworks may be installed for another interpreter, `PODFERRY_WRITERS_PYTHON`. Tests of missing ones are
+skipped, or fail if `PODFERRY_WRITERS_REQUIRED` is set, as by `make test-writers`.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def environment(tmp_path):
 
 @pytest.fixture
 def needed(interpreter):
-    """Skip, or fail where all must be there, unless the interpreter has these modules."""
+    """Skip or fail if the interpreter lacks one of these modules."""
 
     def check(*modules):
         if platform.system() != "Linux":
-            pytest.skip("programs are followed by seccomp(2)")
+            pytest.skip("the tracer needs seccomp(2)")
         finds = f"import importlib.util as u; print(*[m for m in {modules!r} if not u.find_spec(m)])"
         done = subprocess.run([interpreter, "-c", finds], capture_output=True, text=True, check=True)
         missing = done.stdout.split()

@@ -1,4 +1,4 @@
-"""Every writer of the table writes, is stopped at every call, and is never taken for whole too early."""
+"""Every framework writes, stopped at every system call: no checkpoint is accepted too early."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tracer import trace
 from podferry.sidecar.checkpoint.detect.framework_rules import FRAMEWORK_RULES
 
 PROGRAMS = Path(__file__).parent / "programs"
-LONGEST = 240.0
-"""Seconds that a program may take until its next call: imports, on a busy machine."""
+CALL_TIMEOUT_SECONDS = 240.0
+"""Until a program's next system call: imports, on a busy machine."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A program that writes as one row of the table says."""
+    """A program that writes like one rule of the table."""
 
     program: str
     framework: str
@@ -50,66 +50,66 @@ CASES = (
 
 @pytest.fixture
 def traced(tmp_path, interpreter, environment, needed):
-    def run(program, *modules, **more):
+    def run(program, *modules, **variables):
         needed(*modules)
         root, done = tmp_path / "root", tmp_path / "done"
         root.mkdir()
         done.mkdir()
         command = [interpreter, str(PROGRAMS / f"{program}.py"), str(root), str(done)]
-        return trace(command, root, done, {**environment, **more}, LONGEST)
+        return trace(command, root, done, {**environment, **variables}, CALL_TIMEOUT_SECONDS)
 
     return run
 
 
 @pytest.fixture
 def replayed(tmp_path):
-    def lay(found, only=""):
+    def replay(found, only=""):
         root = tmp_path / f"replay{only.replace('/', '-')}"
         root.mkdir()
         return Replay(found, root, only)
 
-    return lay
+    return replay
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.program}-{case.framework}")
-async def test_nothing_is_taken_for_whole_too_early(case, traced, replayed):
+async def test_no_checkpoint_is_accepted_too_early(case, traced, replayed):
     rule = next(rule for rule in FRAMEWORK_RULES if rule.name == case.framework)
     replay = replayed(traced(case.program, *case.modules))
-    wrong, missed = await replay.offered()
+    wrong, missed = await replay.accepted()
     assert (wrong, missed) == ([], set())
     torn = await replay.torn()
     if rule.detects_torn:
         assert torn == []
-    else:  # the rules cannot tell: the pause is what protects
+    else:  # the rules cannot detect all: the pause protects
         assert torn != []
 
 
-async def test_a_copy_from_another_mount_is_told_by_its_format(tmp_path, traced, replayed):
+async def test_a_copy_from_another_mount_is_detected_by_its_format(tmp_path, traced, replayed):
     with TemporaryDirectory(dir=other_mount(tmp_path)) as folder:
         replay = replayed(traced("lightning_callback", "lightning", "torch", TMPDIR=folder))
     assert any(moment.call.startswith(("write ", "sendfile ")) for moment in replay.trace.moments)
-    assert await replay.offered() == ([], set())
+    assert await replay.accepted() == ([], set())
     assert await replay.torn() == []
 
 
 async def test_each_pod_of_a_gang_has_its_part(traced, replayed):
     found = traced("torch_dcp_pods", "torch")
     coordinator, other = replayed(found, "pod-0/"), replayed(found, "pod-1/")
-    assert await coordinator.offered() == ([], set())
+    assert await coordinator.accepted() == ([], set())
     assert await coordinator.torn() == []
-    assert await other.offered(gang=True) == ([], set())
-    assert await other.torn(gang=True) != []  # its shard has nothing that comes after it
-    _, missed = await other.offered()
+    assert await other.accepted(gang=True) == ([], set())
+    assert await other.torn(gang=True) != []  # nothing is written after its shard
+    _, missed = await other.accepted()
     assert [name.split(":")[0] for name in sorted(missed)] == ["step-1", "step-2"]
 
 
-def test_every_writer_has_a_case():
+def test_every_framework_has_a_case():
     assert {case.framework for case in CASES} == {rule.name for rule in FRAMEWORK_RULES}
 
 
 def other_mount(path):
-    """A place on another file system than this path's."""
+    """A directory on another file system than this path."""
     for place in map(Path, ("/dev/shm", "/tmp", "/var/tmp")):
         if place.is_dir() and place.stat().st_dev != path.stat().st_dev:
             return place
-    pytest.skip("there is one file system alone")
+    pytest.skip("there is only one file system")

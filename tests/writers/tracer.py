@@ -1,10 +1,10 @@
-"""Runs a program and stops it before every system call by which it changes a directory.
+"""Runs a program and stops it before every system call that changes a directory.
 
-What lies there at each stop is kept: every state between two system calls, however short it was, of all
-threads and children, whatever language they are written in. Sampling by inotify would see a few of them.
+Records the directory at each stop: every state between two system calls, however short, of all threads and
+children in any language. Sampling by inotify would miss most of them.
 
-Linux alone: seccomp(2) with SECCOMP_RET_USER_NOTIF. As a script, this module installs the filter in itself,
-hands the listener to its parent and becomes the program.
+Linux only: seccomp(2) with SECCOMP_RET_USER_NOTIF. As a script, this module installs the filter in itself,
+passes the listener to its parent and becomes the program.
 """
 
 import contextlib
@@ -78,8 +78,8 @@ CHANGING = os.O_CREAT | os.O_TRUNC
 
 
 @dataclass(frozen=True)
-class Held:
-    """A file at a moment: what tells its versions apart, and its bytes; a symlink has a target instead."""
+class TracedFile:
+    """A file at a moment: its version and its bytes; a symlink has a target instead."""
 
     inode: int
     mtime_ns: int
@@ -89,65 +89,65 @@ class Held:
 
 @dataclass(frozen=True)
 class Moment:
-    """What lies in the directory just before a system call.
+    """The directory just before a system call.
 
     Attributes:
-        call: The call that comes, as `name path`.
+        call: The next call, as `name path`.
         files: By relative name.
-        closed: Names that were closed after writing since the moment before.
-        saved: The checkpoint that the program says here to be saved, if it does.
+        closed: Names closed after writing since the previous moment.
+        saved: The checkpoint that the program announces here, or None.
     """
 
     call: str
-    files: dict[str, Held]
+    files: dict[str, TracedFile]
     closed: frozenset[str]
     saved: str | None
 
 
 @dataclass
 class Trace:
-    """All moments of a run that differ from the one before."""
+    """All moments of a run that differ from the previous one."""
 
     root: Path
     moments: list[Moment] = field(default_factory=list)
     closed: set[str] = field(default_factory=set)
 
-    def take(self, call: str, saved: str | None = None) -> None:
-        """Keep what lies there now, if it is another state than the last one."""
-        files = held(self.root)
+    def record(self, call: str, saved: str | None = None) -> None:
+        """Record the current state, if it has changed."""
+        files = read_tree(self.root)
         last = self.moments[-1] if self.moments else None
         if last is None or last.files != files or self.closed or saved:
             self.moments.append(Moment(call, files, frozenset(self.closed), saved))
             self.closed.clear()
 
 
-def held(root: Path) -> dict[str, Held]:
-    """Every file and link below a directory, with its bytes."""
+def read_tree(root: Path) -> dict[str, TracedFile]:
+    """All files and links below a directory."""
     found = {}
     for folder, folders, names in os.walk(root):
         links = [name for name in folders if (Path(folder) / name).is_symlink()]
         for path in (Path(folder) / name for name in names + links):
-            with contextlib.suppress(FileNotFoundError):  # another process runs on
-                found[path.relative_to(root).as_posix()] = _held(path)
+            with contextlib.suppress(FileNotFoundError):  # another process is still running
+                found[path.relative_to(root).as_posix()] = _read_file(path)
     return found
 
 
-def _held(path: Path) -> Held:
-    """A file as it is: where another process writes it meanwhile, its times and bytes must fit together."""
+def _read_file(path: Path) -> TracedFile:
+    """A consistent file: another process may write it meanwhile, but its times and bytes must match."""
     while True:
         stat = path.lstat()
         target = str(path.readlink()) if path.is_symlink() else None
         data = b"" if target is not None else path.read_bytes()
         after = path.lstat()
         if (stat.st_ino, stat.st_size, stat.st_mtime_ns) == (after.st_ino, after.st_size, after.st_mtime_ns):
-            return Held(stat.st_ino, stat.st_mtime_ns, data, target)
+            return TracedFile(stat.st_ino, stat.st_mtime_ns, data, target)
 
 
 def trace(command: list[str], root: Path, done: Path, env: dict[str, str], seconds: float) -> Trace:
-    """Run a program to its end; a directory `N@NAME` made in `done` says that a checkpoint is saved.
+    """Run a program to its end; a new directory `N@NAME` in `done` announces a saved checkpoint.
 
     Raises:
-        RuntimeError: The program failed, with what it said.
+        RuntimeError: The program failed, with its output.
         TimeoutError: It took longer than `seconds` between two calls.
     """
     ours, theirs = socket.socketpair()
@@ -171,7 +171,7 @@ def trace(command: list[str], root: Path, done: Path, env: dict[str, str], secon
                 child.wait()
     if code:
         raise RuntimeError(f"{command} ended with {code}:\n{log.read_text(errors='replace')[-4000:]}")
-    found.take("end")
+    found.record("end")
     return found
 
 
@@ -185,7 +185,7 @@ def _follow(ours: socket.socket, found: Trace, done: str, seconds: float) -> Non
             if not ready:
                 raise TimeoutError(f"no system call for {seconds} s")
             if not ready[0][1] & select.POLLIN:
-                return  # nobody is left who could call
+                return  # no process is left
             _stop(listener, found, done)
     finally:
         os.close(listener)
@@ -196,25 +196,25 @@ def _stop(listener: int, found: Trace, done: str) -> None:
     try:
         fcntl.ioctl(listener, RECEIVE, notice)
     except FileNotFoundError:
-        return  # it was killed meanwhile
+        return  # the process was killed
     number, pid, _, call, _, _, *arguments = struct.unpack("=QIIiIQ6Q", notice)
     name, descriptor, path = CALLS[platform.machine()][call]
     try:
         if path is not None:
             target = _text(pid, arguments[path])
             if target.startswith(done):
-                found.take("saved", target.rpartition("@")[2])
+                found.record("saved", target.rpartition("@")[2])
             else:
-                found.take(f"{name} {target}")
+                found.record(f"{name} {target}")
         else:
-            _through(pid, arguments[descriptor], name, found)
+            _record_descriptor_call(pid, arguments[descriptor], name, found)
     finally:
         with contextlib.suppress(FileNotFoundError):  # as above
             fcntl.ioctl(listener, ANSWER, struct.pack("=QqiI", number, 0, 0, CONTINUE))
 
 
-def _through(pid: int, descriptor: int, name: str, found: Trace) -> None:
-    """A call on a descriptor: of interest where it is open for writing below the root."""
+def _record_descriptor_call(pid: int, descriptor: int, name: str, found: Trace) -> None:
+    """Record a call on a descriptor that is open for writing below the root."""
     try:
         path = str(Path(f"/proc/{pid}/fd/{descriptor}").readlink())
         if not path.startswith(f"{found.root}/"):
@@ -225,7 +225,7 @@ def _through(pid: int, descriptor: int, name: str, found: Trace) -> None:
     if flags & os.O_ACCMODE == os.O_RDONLY:
         return
     relative = path.removeprefix(f"{found.root}/")
-    found.take(f"{name} {relative}")
+    found.record(f"{name} {relative}")
     if name == "close":
         found.closed.add(relative)
 
@@ -240,7 +240,7 @@ def _text(pid: int, address: int) -> str:
 
 
 def _filter() -> bytes:
-    """Tell of the calls in the table, of an open only where it makes or empties a file; allow all others."""
+    """Notify of the calls in the table, of opens only if they create or truncate a file; allow all others."""
     steps = [struct.pack("=HBBI", LOAD, 0, 0, 0)]
     for number, (name, _, _) in CALLS[platform.machine()].items():
         if name == "openat":

@@ -1,4 +1,4 @@
-"""The rules of archives: which objects are some, whose a name is, what there is room for."""
+"""Which objects are archives, who owns a name, and the space budget."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ OTHER = Archive(Entry("other.zip", 1), ArchiveKind.ZIP)
         ("a.tar/b", None),
     ],
 )
-def test_an_archive_is_known_by_its_ending(name: str, kind: ArchiveKind | None) -> None:
+def test_an_archive_is_recognised_by_its_suffix(name: str, kind: ArchiveKind | None) -> None:
     assert kind_of(name) is kind
     found = archives_of([Entry(name, 1)], Unpack.ALWAYS)
     assert [archive.kind for archive in found] == ([kind] if kind else [])
     assert archives_of([Entry(name, 1)], Unpack.AUTO) == archives_of([Entry(name, 1)], Unpack.NEVER) == ()
 
 
-def test_members_get_the_directory_of_their_archive() -> None:
+def test_members_go_to_the_directory_of_their_archive() -> None:
     assert ONE.staged_name("a/b") == ONE.staged_name("./a/b") == "d/a/b"
     assert OTHER.staged_name("a/b") == "a/b"
 
@@ -51,7 +51,7 @@ def test_members_get_the_directory_of_their_archive() -> None:
 @pytest.mark.parametrize(
     "name", ["", "./", "././a", "../a", "/a", "a//b", "a\0b", "a/..", ".podferry-partial/1"]
 )
-def test_names_that_cannot_be_files_are_named(name: str) -> None:
+def test_invalid_member_names_are_problems(name: str) -> None:
     assert member_problem(OTHER, name) is not None
     assert member_problem(OTHER, "./a..b") is None
 
@@ -66,26 +66,26 @@ CLASHES = [
 ]
 
 
-@pytest.mark.parametrize(("there", "members", "words"), CLASHES)
-def test_each_name_is_one_owners(there: list[str], members: list[str], words: str) -> None:
+@pytest.mark.parametrize(("names", "members", "words"), CLASHES)
+def test_each_name_has_one_owner(names: list[str], members: list[str], words: str) -> None:
     with pytest.raises(Refused) as caught:
-        NameRegistry(there).register(OTHER, members)
+        NameRegistry(names).register(OTHER, members)
     assert words in str(caught.value)
 
 
-def test_all_clashes_are_told_and_others_share_directories() -> None:
-    taken = NameRegistry(["a/1", "b"])
-    taken.register(ONE, ["a/2", "c/1"])
+def test_all_clashes_are_reported_and_directories_may_be_shared() -> None:
+    registry = NameRegistry(["a/1", "b"])
+    registry.register(ONE, ["a/2", "c/1"])
     with pytest.raises(Refused) as caught:
-        taken.register(OTHER, ["a/1", "a/2", "a/3", "b/1"])
+        registry.register(OTHER, ["a/1", "a/2", "a/3", "b/1"])
     assert [problem.measured for problem in caught.value.problems] == ["'a/1'", "'a/2'", "'b'"]
 
 
-def test_room_is_shared_with_what_is_fetched_besides() -> None:
-    room = SpaceBudget(Capacity(volume_bytes=4 * 4096, volume_files=3), reserved=[1, 4097])
-    room.reserve(ONE, [4096])
+def test_the_budget_includes_files_fetched_as_they_are() -> None:
+    budget = SpaceBudget(Capacity(volume_bytes=4 * 4096, volume_files=3), reserved=[1, 4097])
+    budget.reserve(ONE, [4096])
     with pytest.raises(Refused) as caught:
-        room.reserve(OTHER, [1])
+        budget.reserve(OTHER, [1])
     assert [problem.measured for problem in caught.value.problems] == [
         "4 files so far: 20.0 KiB; 16.0 KiB are free",
         "4 files so far; 3 inodes are free",

@@ -1,4 +1,4 @@
-"""Archives: whatever they hold, the stage gets all of it or none of it, and nothing else changes."""
+"""An archive is unpacked completely or not at all, whatever it contains, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def no_waiting():
 
 
 def tar_of(members, mode="w", **options):
-    """A tar archive of (header, content): a name stands for a regular file."""
+    """A tar archive of (header, content); a name as header is a regular file."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode=mode, **options) as tar:
         for header, data in members:
@@ -63,7 +63,7 @@ def tar_of(members, mode="w", **options):
 
 
 def zip_of(members, method=zipfile.ZIP_DEFLATED):
-    """A zip archive of (name or header, content), written as to a pipe: sizes come after the data."""
+    """A zip archive of (name or header, content), written like to a pipe: sizes follow the data."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", method) as archive:
         for header, data in members:
@@ -79,15 +79,15 @@ def archive_of(ending, tree):
     return {".tar.zst": zstd.compress, ".tar": bytes}.get(ending, gzip.compress)(plain)
 
 
-def odd(name, kind, target=""):
-    """The header of what is no regular file."""
+def special(name, kind, target=""):
+    """The header of a member that is not a regular file."""
     info = tarfile.TarInfo(name)
     info.type, info.linkname = kind, target
     return info
 
 
 class Site:
-    """A dataset and a stage, over several starts."""
+    """A dataset and a staging directory, over several starts."""
 
     def __init__(self, folder):
         self.content = Content()
@@ -101,24 +101,24 @@ class Site:
         self.content.objects[f"d/{name}"] = data
 
     async def start(self, mode=Mode.ALWAYS, capacity=None, stage=StagingDir):
-        """Claim and unpack as an agent does; what stayed from an earlier start."""
+        """Claim and unpack like an agent; the names kept from an earlier start."""
         store = MemoryStore(parse_uri("memory://archives/d"), self.content)
         part = await list_dataset(store)
         held = stage(self.root, self.claims)
         archives = archives_of(part.entries, mode)
         records = UnpackRecords(self.root, self.claims)
-        whole = records.find_unpacked(archives)
-        kept = held.claim(replace_with_members(part, archives, whole), records.member_names)
-        done = records.keep(whole, kept)
+        unpacked = records.find_unpacked(archives)
+        kept = held.claim(replace_with_members(part, archives, unpacked), records.member_names)
+        done = records.keep(unpacked, kept)
         plain = [entry for entry in part.entries if entry not in {archive.entry for archive in archives}]
         self.unpacked.clear()
         try:
-            told = lambda files, count: self.unpacked.append((files, count))  # noqa: E731
+            progress = lambda files, count: self.unpacked.append((files, count))  # noqa: E731
             await ArchiveUnpacker(
                 [archive for archive in archives if archive.name not in done],
-                FetchContext(store, held, self.settings, told),
+                FetchContext(store, held, self.settings, progress),
                 records,
-                [*(entry.name for entry in plain), *(one.name for name in done for one in whole[name])],
+                [*(entry.name for entry in plain), *(one.name for name in done for one in unpacked[name])],
                 SpaceBudget(capacity or measure(self.root)),
             ).run()
         finally:
@@ -138,12 +138,12 @@ class Site:
 def site(tmp_path):
     made = Site(tmp_path)
     yield made
-    # Whatever happened, nothing left the stage.
+    # Nothing may leave the staging directory.
     assert {path.name for path in tmp_path.iterdir()} <= {"stage", "claims"}
 
 
 async def refused(site, kind=Refused, **options):
-    """The error, whose archive left no trace in the stage."""
+    """The error; the staging directory is unchanged."""
     before = site.held()
     with pytest.raises(kind) as caught:
         await site.start(**options)
@@ -153,12 +153,12 @@ async def refused(site, kind=Refused, **options):
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-async def test_members_lie_where_their_archive_lies(site, ending):
+async def test_members_are_staged_next_to_their_archive(site, ending):
     site.put(f"data/train{ending}", archive_of(ending, TREE))
     await site.start()
     assert site.held() == {f"data/{name}": data for name, data in TREE.items()}
     size = len(site.content.objects[f"d/data/train{ending}"])
-    assert [sum(told) for told in zip(*site.unpacked, strict=True)] == [1, size]
+    assert [sum(counts) for counts in zip(*site.unpacked, strict=True)] == [1, size]
     assert {path.stat().st_mode & 0o777 for path in site.root.rglob("*") if path.is_file()} == {0o644}
 
 
@@ -169,7 +169,7 @@ TREES = st.dictionaries(NAMES, st.binary(max_size=3000), min_size=1, max_size=8)
 @pytest.mark.parametrize("ending", ENDINGS)
 @given(tree=TREES)
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_what_was_archived_comes_back(tmp_path_factory, ending, tree):
+def test_any_archived_tree_is_restored(tmp_path_factory, ending, tree):
     above = {name[:cut] for name in tree for cut, character in enumerate(name) if character == "/"}
     tree = {name: data for name, data in tree.items() if name not in above}
     site = Site(tmp_path_factory.mktemp("site"))
@@ -178,7 +178,7 @@ def test_what_was_archived_comes_back(tmp_path_factory, ending, tree):
     assert site.held() == tree
 
 
-async def test_several_archives_and_plain_files_share_a_stage(site):
+async def test_archives_and_plain_files_share_a_staging_directory(site):
     for number in range(7):
         ending = ENDINGS[number % len(ENDINGS)]
         site.put(
@@ -192,20 +192,20 @@ async def test_several_archives_and_plain_files_share_a_stage(site):
 
 
 @pytest.mark.parametrize("mode", [Mode.AUTO, Mode.NEVER])
-async def test_archives_stay_as_they_are_unless_asked(site, mode):
+async def test_archives_are_unpacked_only_on_request(site, mode):
     site.put("a.tar", tar_of(TREE.items()))
     await site.start(mode)
     assert site.unpacked == []
 
 
-async def test_what_tar_writes_of_the_current_directory_is_taken(site):
-    members = [(odd("./", tarfile.DIRTYPE), b""), (odd("./a", tarfile.DIRTYPE), b""), ("./a/b", b"1")]
+async def test_a_tar_of_the_current_directory_is_unpacked(site):
+    members = [(special("./", tarfile.DIRTYPE), b""), (special("./a", tarfile.DIRTYPE), b""), ("./a/b", b"1")]
     site.put("x.tar", tar_of(members))
     await site.start()
     assert site.held() == {"a/b": b"1"}
 
 
-async def test_a_sparse_file_comes_whole(site):
+async def test_a_sparse_file_is_unpacked_with_its_holes(site):
     # GNU's old format: 3 bytes at 0 and 2 bytes at 70,000, of 70,002.
     info = tarfile.TarInfo("holes")
     info.type, info.size = tarfile.GNUTYPE_SPARSE, 5
@@ -219,35 +219,35 @@ async def test_a_sparse_file_comes_whole(site):
     assert site.held() == {"holes": b"abc" + bytes(69_997) + b"de"}
 
 
-ODD = [
-    (odd("l", tarfile.SYMTYPE, "/etc/passwd"), "a symbolic link"),
-    (odd("h", tarfile.LNKTYPE, "a"), "a hard link"),
-    (odd("c", tarfile.CHRTYPE), "a device"),
-    (odd("b", tarfile.BLKTYPE), "a device"),
-    (odd("p", tarfile.FIFOTYPE), "a pipe"),
-    (odd("v", b"V"), "unknown type"),
+SPECIAL = [
+    (special("l", tarfile.SYMTYPE, "/etc/passwd"), "a symbolic link"),
+    (special("h", tarfile.LNKTYPE, "a"), "a hard link"),
+    (special("c", tarfile.CHRTYPE), "a device"),
+    (special("b", tarfile.BLKTYPE), "a device"),
+    (special("p", tarfile.FIFOTYPE), "a pipe"),
+    (special("v", b"V"), "unknown type"),
 ]
 BAD = ["../x", "/abs", "a//b", "a/./b", "a/../../x", "n" * 256, "con\ntrol", f"{PARTIAL_DIR}/1"]
 
 
-async def test_all_members_that_are_no_files_are_named_at_once(site):
-    site.put("x.tar.gz", gzip.compress(tar_of([("good", b"1"), *((header, b"") for header, _ in ODD)])))
+async def test_all_members_that_are_not_files_are_reported_together(site):
+    site.put("x.tar.gz", gzip.compress(tar_of([("good", b"1"), *((header, b"") for header, _ in SPECIAL)])))
     error = await refused(site)
-    assert len(error.problems) == len(ODD)
-    for (header, words), problem in zip(ODD, error.problems, strict=True):
+    assert len(error.problems) == len(SPECIAL)
+    for (header, words), problem in zip(SPECIAL, error.problems, strict=True):
         assert words in problem.what
         assert repr(header.name) == problem.measured
 
 
 @pytest.mark.parametrize("ending", [".tar", ".zip"])
-async def test_all_bad_names_are_named_at_once(site, ending):
+async def test_all_bad_names_are_reported_together(site, ending):
     members = [("good", b"1"), *((name, b"2") for name in BAD)]
     site.put(f"x{ending}", tar_of(members) if ending == ".tar" else zip_of(members))
     error = await refused(site)
     assert [problem.measured for problem in error.problems] == [ascii(name)[:200] for name in BAD]
 
 
-def as_if(mode):
+def zip_member(mode):
     """The header of a zip member of another kind."""
     info = zipfile.ZipInfo("odd")
     info.create_system, info.external_attr = 3, mode << 16
@@ -257,8 +257,8 @@ def as_if(mode):
 @pytest.mark.parametrize(
     ("mode", "words"), [(0o120777, "symbolic link"), (0o020666, "device"), (0o010666, "pipe")]
 )
-async def test_a_zip_with_what_is_no_file_is_refused(site, mode, words):
-    site.put("x.zip", zip_of([("good", b"1"), (as_if(mode), b"/etc/passwd")]))
+async def test_a_zip_member_that_is_not_a_file_is_refused(site, mode, words):
+    site.put("x.zip", zip_of([("good", b"1"), (zip_member(mode), b"/etc/passwd")]))
     assert words in str(await refused(site))
     assert ("read", "x.zip") not in site.content.calls[3:]  # its directory was enough
 
@@ -308,13 +308,13 @@ async def test_names_that_clash_with_others_are_refused(site, others, words):
     assert len(site.held()) <= 1
 
 
-async def test_a_file_of_the_trainers_own_is_not_replaced(site):
+async def test_a_file_of_the_trainer_is_not_replaced(site):
     site.put("x.tar", tar_of([("a", b"1")]))
     site.content.faults.append(Fault("read", "*", error=Changed.of("x.tar")))
     with pytest.raises(Changed):
         await site.start()
-    (site.root / "a").write_bytes(b"precious")  # beside the same dataset it is let be
-    for _ in range(2):  # nor is it taken for podferry's own by the next start
+    (site.root / "a").write_bytes(b"precious")  # the same dataset leaves it unchanged
+    for _ in range(2):  # the next start does not treat it as podferry's own either
         assert "has the name of an existing file" in str(await refused(site))
     assert site.held() == {"a": b"precious"}
 
@@ -328,7 +328,7 @@ def bomb(size):
 
 
 @pytest.mark.parametrize("ending", [".tar.gz", ".tar.zst", ".zip"])
-async def test_what_unpacks_to_more_than_the_room_is_refused_with_numbers(site, ending):
+async def test_an_archive_that_exceeds_the_budget_is_refused_with_numbers(site, ending):
     site.put(f"x{ending}", bomb(8 << 20)[ending])
     error = await refused(site, capacity=Capacity(volume_bytes=4 << 20))
     assert error.problems[0].measured == "1 files so far: 8.0 MiB; 4.0 MiB are free"
@@ -344,8 +344,8 @@ async def test_many_tiny_members_are_counted_in_pages_and_inodes(site):
     assert "too few inodes" in str(await refused(site, capacity=Capacity(1 << 40, volume_files=99)))
 
 
-async def test_headers_that_claim_memory_are_refused(site):
-    """A name of 200 MiB costs 200 KiB to send, and a library reads it whole."""
+async def test_headers_that_need_too_much_memory_are_refused(site):
+    """A name of 200 MiB costs 200 KiB to send, and a library reads it at once."""
     info = tarfile.TarInfo("././@LongLink")
     info.type, info.size = tarfile.GNUTYPE_LONGNAME, 200 << 20
     data = info.tobuf(tarfile.GNU_FORMAT) + b"n" * (MAX_READ_BYTES + 1)
@@ -353,7 +353,7 @@ async def test_headers_that_claim_memory_are_refused(site):
     assert "the headers of a member take more" in str(await refused(site, Corrupt))
 
 
-async def test_a_directory_that_claims_memory_is_refused(site, monkeypatch):
+async def test_a_zip_directory_that_needs_too_much_memory_is_refused(site, monkeypatch):
     monkeypatch.setattr(unzip, "MAX_DIRECTORY_BYTES", 100)
     monkeypatch.setattr("podferry.sidecar.archive.unpacker.MAX_DIRECTORY_BYTES", 200_000)
     site.put("x.zip", zip_of([(f"{i:04}" + "n" * 200, b"") for i in range(1000)]))
@@ -369,7 +369,7 @@ async def test_a_zip_with_a_long_directory_is_read(site):
 
 
 def overlapping():
-    """Two directory entries of one member: the trick of bombs whose members share their bytes."""
+    """Two directory entries of one member, like in a zip bomb whose members share bytes."""
     data = bytearray(zip_of([("aa", b"1" * 100), ("bb", b"2" * 100)], zipfile.ZIP_STORED))
     second = data.index(b"PK\x01\x02", data.index(b"PK\x01\x02") + 1)
     struct.pack_into("<L", data, second + 42, 0)
@@ -377,8 +377,8 @@ def overlapping():
     return bytes(data)
 
 
-def saying(size):
-    """A zip archive whose directory says so many bytes of its first member."""
+def with_size(size):
+    """A zip archive whose directory gives this size for its first member."""
     data = bytearray(zip_of([("a", b"1" * 600), ("b", b"2" * 600)]))
     struct.pack_into("<L", data, data.index(b"PK\x01\x02") + 24, size)
     return bytes(data)
@@ -414,15 +414,15 @@ BROKEN = {
     "other-name.zip": SMALL_ZIP.replace(b"a", b"c", 1),
     "no-data.zip": bytes(700) + SMALL_ZIP[700:],
     "overlapping.zip": overlapping(),
-    "says-empty.zip": saying(0),
-    "says-less.zip": saying(599),
-    "says-more.zip": saying(601),
+    "says-empty.zip": with_size(0),
+    "says-less.zip": with_size(599),
+    "says-more.zip": with_size(601),
 }
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name:UserWarning")
 @pytest.mark.parametrize("name", BROKEN)
-async def test_what_is_no_whole_archive_is_corrupt_by_name(site, name):
+async def test_an_incomplete_archive_is_corrupt_and_named(site, name):
     site.put(name, BROKEN[name])
     site.put("good.tar", tar_of([("good", b"1")]))
     with pytest.raises(Corrupt, match=name.replace(".", r"\.")):
@@ -431,7 +431,7 @@ async def test_what_is_no_whole_archive_is_corrupt_by_name(site, name):
     assert not list(site.root.glob(f"{PARTIAL_DIR}/*"))
 
 
-async def test_members_that_share_their_bytes_are_told(site):
+async def test_overlapping_members_are_refused(site):
     site.put("x.zip", overlapping())
     assert "overlap" in str(await refused(site, Corrupt)).lower()
 
@@ -456,25 +456,25 @@ CHANGES = st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(0, 255)), min_
 @pytest.mark.parametrize("ending", FUZZED)
 @given(changes=CHANGES, keep=st.one_of(st.none(), st.integers(0, 6000)))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_rubbish_is_refused_by_name_or_harmless(tmp_path_factory, ending, changes, keep):
+def test_damaged_archives_are_refused_by_name_or_harmless(tmp_path_factory, ending, changes, keep):
     data = bytearray(FUZZED[ending])
     for at, value in changes:
         data[at % len(data)] = value
     site = Site(tmp_path_factory.mktemp("fuzz"))
     site.put(f"x{ending}", bytes(data[:keep]))
-    told = ""
+    message = ""
     try:
         asyncio.run(site.start(capacity=Capacity(volume_bytes=1 << 24)))
     except FerryError as error:
-        told = str(error)
-    assert not told or (f"x{ending}" in told and site.held() == {})
+        message = str(error)
+    assert not message or (f"x{ending}" in message and site.held() == {})
     assert {path.name for path in site.root.parent.iterdir()} <= {"stage", "claims"}
     assert not any(path.is_symlink() for path in site.root.rglob("*"))
 
 
 @pytest.mark.parametrize("ending", [".tar", ".zip"])
 @pytest.mark.parametrize("skip", [0, 1, 3])
-async def test_what_fails_in_the_middle_is_told_and_leaves_nothing(site, ending, skip):
+async def test_a_failure_halfway_leaves_nothing_behind(site, ending, skip):
     tree = {str(i): os.urandom(700) for i in range(10)}
     site.put(f"x{ending}", archive_of(ending, tree))
     site.content.faults.append(Fault("read", skip=skip, error=Changed.of("x was changed")))
@@ -483,7 +483,7 @@ async def test_what_fails_in_the_middle_is_told_and_leaves_nothing(site, ending,
     assert site.held() == tree
 
 
-async def test_temporary_errors_are_tried_again_and_told_in_the_end(site):
+async def test_temporary_errors_are_retried_and_finally_raised(site):
     site.put("x.tar", tar_of(TREE.items()))
     site.content.faults.append(Fault("read", skip=2, error=Unavailable.of("gone")))
     await site.start()
@@ -494,7 +494,7 @@ async def test_temporary_errors_are_tried_again_and_told_in_the_end(site):
         await site.start()
 
 
-async def test_a_run_that_is_cancelled_ends_its_threads_and_leaves_nothing(site):
+async def test_a_cancelled_run_ends_its_threads_and_leaves_nothing(site):
     site.put("x.tar", tar_of(TREE.items()))
     for skip in (0, 1, 5):
         reached = Fault("read", skip=skip, wait=asyncio.Event())
@@ -509,7 +509,7 @@ async def test_a_run_that_is_cancelled_ends_its_threads_and_leaves_nothing(site)
         assert site.held() == {}
 
 
-async def test_what_is_unpacked_is_kept_by_the_next_start(site):
+async def test_unpacked_members_are_kept_by_the_next_start(site):
     site.put("x.tar", tar_of(TREE.items()))
     site.put("y.zip", zip_of([("y", b"1")]))
     await site.start()
@@ -522,7 +522,7 @@ async def test_what_is_unpacked_is_kept_by_the_next_start(site):
     assert site.held() == {**TREE, "y": b"1"}
 
 
-async def test_what_came_out_of_archives_is_trimmed_for_another_dataset(site):
+async def test_members_are_trimmed_when_the_archive_changes(site):
     site.put("x.tar", tar_of(TREE.items()))
     await site.start()
     site.put("x.tar", tar_of([("other", b"1")]))
@@ -531,7 +531,7 @@ async def test_what_came_out_of_archives_is_trimmed_for_another_dataset(site):
     assert len(list((site.claims / "unpacked").iterdir())) == 1
 
 
-async def test_without_unpacking_what_was_unpacked_goes(site):
+async def test_members_are_trimmed_when_unpacking_is_switched_off(site):
     site.put("x.tar", tar_of(TREE.items()))
     await site.start()
     await site.start(Mode.NEVER)
@@ -539,11 +539,11 @@ async def test_without_unpacking_what_was_unpacked_goes(site):
 
 
 class Death(BaseException):
-    """Ends a worker as a kill does."""
+    """Ends a worker like a kill."""
 
 
 def dying_at(count):
-    """A stage whose worker is killed at that call."""
+    """A staging directory whose worker is killed at that call."""
     left = [count]
 
     def tick():
@@ -568,11 +568,11 @@ def dying_at(count):
 
 
 @pytest.mark.parametrize("ending", [".tar", ".zip"])
-async def test_a_kill_at_any_moment_leaves_what_the_next_start_sorts_out(tmp_path, ending, monkeypatch):
+async def test_the_next_start_recovers_from_a_kill_at_any_moment(tmp_path, ending, monkeypatch):
     tree = {f"{i}/f": os.urandom(50) for i in range(4)}
     monkeypatch.setattr(
         ArchiveUnpacker, "_remove_partial_files", lambda self: None
-    )  # a kill cleans nothing up
+    )  # a kill cleans up nothing
     reached = 0
     for count in range(100):
         folder = tmp_path / str(count)

@@ -1,4 +1,4 @@
-"""Packs: what was packed comes back, by whatever way; what is damaged is found and named."""
+"""A packed dataset is restored in every way; damage is found and named."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def no_waiting(monkeypatch):
 
 
 class Site:
-    """A dataset, where it is packed, and a stage."""
+    """A dataset, the target of its pack, and a staging directory."""
 
     def __init__(self, folder, tree=TREE):
         self.source, self.target = Content(), Content()
@@ -69,7 +69,7 @@ class Site:
         return await PackBuilder(dataset, self.opened(self.target, "target"), shard_bytes, SETTINGS).run()
 
     async def unpack(self, selection=None, stage=StagingDir):
-        """Claim and fetch as an agent does; the names that were kept."""
+        """Claim and fetch like an agent; the names that were kept."""
         store = self.opened(self.target, "target")
         pack = await open_pack(store, await list_dataset(store))
         part = select_manifest(pack.manifest, store.uri, selection or Selection())
@@ -79,8 +79,8 @@ class Site:
             kept = contents.claim()
             plan = plan_fetch(part, kept, SETTINGS)
             seen = []
-            told = lambda files, count: seen.append((files, count))  # noqa: E731
-            rest = await contents.unpack(plan, FetchContext(store, held, SETTINGS, told))
+            progress = lambda files, count: seen.append((files, count))  # noqa: E731
+            rest = await contents.unpack(plan, FetchContext(store, held, SETTINGS, progress))
             assert sum(files for files, _ in seen) == len(plan.files) - len(rest.files)
             assert sum(count for _, count in seen) == sum(e.size for e in plan.files) - sum(
                 e.size for e in rest.files
@@ -111,7 +111,7 @@ def site(tmp_path):
     return Site(tmp_path)
 
 
-async def test_what_was_packed_comes_back(site):
+async def test_a_packed_dataset_is_restored(site):
     result = await site.pack()
     assert result.kept == 0
     assert {name.removeprefix("d/") for name in site.target.objects} == {
@@ -140,7 +140,7 @@ def test_packing_and_unpacking_is_the_identity(tmp_path_factory, tree, shard_byt
     assert site.held() == tree
 
 
-async def test_shards_are_plain_tar_archives_of_no_more_than_their_size(site):
+async def test_shards_are_plain_tar_archives_of_bounded_size(site):
     result = await site.pack()
     found = {}
     for shard in result.index.shards:
@@ -173,7 +173,7 @@ ENTRIES = st.lists(
 
 @given(ENTRIES)
 @settings(max_examples=40, deadline=None)
-def test_headers_are_those_of_the_library(entries):
+def test_headers_match_the_library(entries):
     for entry in entries:
         info = tarfile.TarInfo(entry.name)
         info.size = entry.size
@@ -182,7 +182,7 @@ def test_headers_are_those_of_the_library(entries):
 
 @given(ENTRIES, st.integers(1, 1 << 41), st.integers(1 << 34, 1 << 40))
 @settings(max_examples=40, deadline=None)
-def test_the_layout_is_what_is_written(entries, shard_bytes, batch_bytes):
+def test_the_planned_offsets_are_those_written(entries, shard_bytes, batch_bytes):
     for shard in plan_shards(entries, shard_bytes):
         at, offsets, sizes = 0, [], {}
         for item in (item for batch in batches(shard, batch_bytes) for item in batch):
@@ -197,7 +197,7 @@ def test_the_layout_is_what_is_written(entries, shard_bytes, batch_bytes):
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=6), st.lists(st.integers(1, 9)))
-def test_sums_do_not_depend_on_how_the_bytes_come(gaps, cuts):
+def test_digests_do_not_depend_on_the_chunks(gaps, cuts):
     ranges, at = [], 0
     for gap, size in gaps:
         ranges.append((at + gap, size))
@@ -220,7 +220,7 @@ def test_sums_do_not_depend_on_how_the_bytes_come(gaps, cuts):
 
 @given(ENTRIES, st.data(), st.integers(1 << 14, 1 << 20))
 @settings(max_examples=40, deadline=None)
-def test_spans_bring_each_wanted_file_once_and_little_else(entries, data, range_bytes):
+def test_spans_contain_each_wanted_file_once_and_little_else(entries, data, range_bytes):
     small = [Entry(entry.name, entry.size % (1 << 21)) for entry in entries]
     shards = [
         builder.PackShard(
@@ -246,15 +246,15 @@ def test_spans_bring_each_wanted_file_once_and_little_else(entries, data, range_
 
 
 class Death(BaseException):
-    """Ends a process as a kill does."""
+    """Ends a process like a kill."""
 
 
 @pytest.mark.parametrize("after", [False, True])
-async def test_packing_goes_on_after_a_kill_at_any_request(tmp_path, after):
-    (tmp_path / "whole").mkdir()
+async def test_packing_resumes_after_a_kill_at_any_request(tmp_path, after):
+    (tmp_path / "uninterrupted").mkdir()
     few = {name: TREE[name] for name in sorted(TREE)[40:]}
-    whole = Site(tmp_path / "whole", few)
-    await whole.pack()
+    uninterrupted = Site(tmp_path / "uninterrupted", few)
+    await uninterrupted.pack()
     request = kept = 0
     while True:
         folder = tmp_path / f"{request}"
@@ -269,7 +269,7 @@ async def test_packing_goes_on_after_a_kill_at_any_request(tmp_path, after):
             break
         site.target.faults.clear()
         kept = max(kept, (await site.pack()).kept)
-        assert site.target.objects == whole.target.objects
+        assert site.target.objects == uninterrupted.target.objects
         request += 1
     assert request > 12
     assert kept > 2
@@ -283,7 +283,7 @@ async def test_a_repeated_command_reads_nothing_again(site):
     assert {call for call, _ in site.source.calls} == {"entries"}
 
 
-async def test_a_shard_that_was_changed_meanwhile_is_packed_again(site):
+async def test_a_shard_that_was_changed_is_packed_again(site):
     site.target.faults.append(Fault("write", INDEX, error=Unavailable.of("gone")))
     with pytest.raises(Unavailable):
         await site.pack()
@@ -292,14 +292,14 @@ async def test_a_shard_that_was_changed_meanwhile_is_packed_again(site):
     assert await site.problems() == []
 
 
-async def test_a_place_with_other_things_is_refused_and_left_alone(site):
+async def test_a_target_with_other_objects_is_refused_and_left_unchanged(site):
     site.target.objects["d/precious"] = b"1"
     with pytest.raises(Refused, match=r"contains other objects \(1 object: precious\)"):
         await site.pack()
     assert site.target.objects == {"d/precious": b"1"}
 
 
-async def test_the_pack_of_another_state_is_refused_finished_or_not(site):
+async def test_the_pack_of_another_version_is_refused_finished_or_not(site):
     site.target.faults.append(Fault("write", INDEX, error=Unavailable.of("gone")))
     with pytest.raises(Unavailable):
         await site.pack()
@@ -334,7 +334,7 @@ async def test_a_file_that_changes_while_it_is_packed_is_named(site, name):
     assert f"d/{INDEX}" not in site.target.objects
 
 
-async def test_temporary_errors_are_tried_again(site):
+async def test_temporary_errors_are_retried(site):
     site.source.faults.append(Fault("read", "large", error=Unavailable.of("gone")))
     site.target.faults.append(Fault("write", "shard-00002.tar", error=Unavailable.of("gone")))
     await site.pack()
@@ -343,7 +343,7 @@ async def test_temporary_errors_are_tried_again(site):
     assert site.held() == TREE
 
 
-async def test_a_kill_while_unpacking_keeps_what_is_whole(site):
+async def test_a_kill_during_extraction_keeps_complete_files(site):
     await site.pack()
     left = [30]
 
@@ -373,7 +373,7 @@ async def test_a_selection_of_members_fetches_only_their_ranges(site):
     assert site.held() == {name: data for name, data in TREE.items() if name.startswith("1/")}
 
 
-async def test_what_lies_beside_the_shards_is_a_file_of_its_own(site):
+async def test_objects_next_to_the_shards_are_files_of_the_dataset(site):
     await site.pack()
     site.target.objects["d/README"] = b"read me"
     site.target.objects[f"d/{UNFINISHED_DIR}/begun.json"] = b"{}"
@@ -385,7 +385,7 @@ async def test_what_lies_beside_the_shards_is_a_file_of_its_own(site):
 
 
 @pytest.mark.parametrize("name", ["3/058.jpg", "large"])
-async def test_a_damaged_file_is_named_and_not_admitted(site, name):
+async def test_a_damaged_file_is_named_and_not_published(site, name):
     result = await site.pack()
     [(shard, file)] = [(s, f) for s in result.index.shards for f in s.members if f.name == name]
     data = bytearray(site.target.objects[f"d/{shard.name}"])
@@ -399,14 +399,14 @@ async def test_a_damaged_file_is_named_and_not_admitted(site, name):
     assert f"1 of {len(shard.members)} files differ: '{name}'" in problem.measured
 
 
-async def test_damage_on_the_way_is_fetched_again(site):
+async def test_damage_in_transit_is_fetched_again(site):
     await site.pack()
     site.target.faults.append(Fault("read", "shard-00001.tar", corrupt=700))
     await site.unpack()
     assert site.held() == TREE
 
 
-async def test_a_shard_that_is_missing_or_shorter_is_told_before_a_byte_moves(site):
+async def test_a_missing_or_short_shard_is_reported_before_any_fetch(site):
     result = await site.pack()
     first, second = (shard.name for shard in result.index.shards[:2])
     del site.target.objects[f"d/{first}"]
@@ -417,13 +417,13 @@ async def test_a_shard_that_is_missing_or_shorter_is_told_before_a_byte_moves(si
     assert site.held() == {}
 
 
-async def test_what_is_no_pack_is_told(site):
+async def test_a_dataset_that_is_not_a_pack_is_refused(site):
     site.target.objects["d/a"] = b"1"
     with pytest.raises(NotFound, match="is not a pack"):
         await site.unpack()
 
 
-def lying(index, **changes):
+def with_first_file(index, **changes):
     shard, *others = index.shards
     file, *rest = shard.members
     file = msgspec.structs.replace(file, **changes)
@@ -444,15 +444,15 @@ def lying(index, **changes):
         ({"offset": -5}, "is not within"),
     ],
 )
-async def test_an_index_that_lies_is_corrupt(site, changes, words):
+async def test_an_index_with_impossible_members_is_corrupt(site, changes, words):
     result = await site.pack()
-    site.target.objects[f"d/{INDEX}"] = encode_index(lying(result.index, **changes))
+    site.target.objects[f"d/{INDEX}"] = encode_index(with_first_file(result.index, **changes))
     with pytest.raises(Corrupt, match=words):
         await site.unpack()
     assert site.held() == {}
 
 
-def test_an_index_survives_its_document():
+def test_an_index_round_trips():
     index = builder.PackIndex("ab", (builder.PackShard("s.tar", 9, "cd", (PackedFile("a/b", 2, 3, "ef"),)),))
     assert decode_index(encode_index(index), "x") == index
     assert index.entries == freeze("memory://x", [Entry("a/b", 3, "ef")]).entries

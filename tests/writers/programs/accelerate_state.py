@@ -2,7 +2,7 @@
 
 import torch
 from accelerate import Accelerator
-from saying import ROOT, saved
+from announce import ROOT, saved
 
 accelerator = Accelerator(cpu=True)
 model = torch.nn.Linear(64, 64)

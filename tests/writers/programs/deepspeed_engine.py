@@ -1,4 +1,4 @@
-"""DeepSpeed's engine, ZeRO stage 1 on one rank: a directory for each step, then `latest`."""
+"""DeepSpeed's engine, ZeRO stage 1 on one rank: a directory per step, then `latest`."""
 
 import importlib
 import os
@@ -9,7 +9,7 @@ os.environ.update(LOCAL_RANK="0")
 import deepspeed
 import torch
 import torch.distributed as dist
-from saying import ROOT, saved
+from announce import ROOT, saved
 
 backend = importlib.import_module("deepspeed.comm.torch")
 backend.build_shm_op = lambda: None  # it would compile for minutes, and is not about checkpoints

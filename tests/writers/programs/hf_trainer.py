@@ -1,7 +1,7 @@
 """Hugging Face's Trainer, which keeps two checkpoints."""
 
 import torch
-from saying import ROOT, saved
+from announce import ROOT, saved
 from transformers import (
     BertConfig,
     BertForSequenceClassification,

@@ -1,8 +1,8 @@
-"""Imitated: a trainer of nobody's format, which writes three files one after the other, then again."""
+"""Imitated: a trainer with a format of its own, which writes three files in turn, then overwrites them."""
 
 import os
 
-from saying import ROOT, saved
+from announce import ROOT, saved
 
 for step in (1, 1, 2):
     (ROOT / f"step-{step}").mkdir(exist_ok=True)

@@ -1,6 +1,6 @@
-"""Imitated: two processes of Hugging Face's Trainer; nothing makes rank 0 wait for the other's last file."""
+"""Imitated: two processes of Hugging Face's Trainer; rank 0 does not wait for the last file of rank 1."""
 
-from saying import ROOT, saved
+from announce import ROOT, saved
 
 for step in (1, 2):
     place = ROOT / f"checkpoint-{step}"

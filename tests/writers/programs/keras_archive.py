@@ -1,8 +1,8 @@
-"""Keras' ModelCheckpoint: .keras archives, a new one for each epoch."""
+"""Keras' ModelCheckpoint: .keras archives, a new one per epoch."""
 
 import keras
 import numpy as np
-from saying import ROOT, saved
+from announce import ROOT, saved
 
 
 class Saved(keras.callbacks.Callback):

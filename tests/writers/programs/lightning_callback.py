@@ -1,12 +1,12 @@
-"""Lightning's ModelCheckpoint and `last.ckpt`: by rename, or by copy where TMPDIR is another mount."""
+"""Lightning's ModelCheckpoint and `last.ckpt`: by rename, or by copy if TMPDIR is another mount."""
 
 import warnings
 from pathlib import Path
 
 import lightning
 import torch
+from announce import ROOT, saved
 from lightning.pytorch.callbacks import ModelCheckpoint
-from saying import ROOT, saved
 
 warnings.simplefilter("ignore")
 

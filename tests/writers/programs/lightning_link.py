@@ -5,8 +5,8 @@ from pathlib import Path
 
 import lightning
 import torch
+from announce import ROOT, saved
 from lightning.pytorch.callbacks import ModelCheckpoint
-from saying import ROOT, saved
 
 warnings.simplefilter("ignore")
 

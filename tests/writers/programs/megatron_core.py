@@ -1,17 +1,17 @@
 """Megatron Core's distributed checkpointing, and the tracker that Megatron-LM writes after it.
 
-The tracker and the tokenizer's files are imitated: they are written by `megatron.training`, which is in no
-package. Source: megatron/training/checkpointing.py (`save_checkpoint`).
+The tracker and the tokenizer's files are imitated: `megatron.training`, which writes them, is not packaged.
+Source: megatron/training/checkpointing.py (`save_checkpoint`).
 """
 
 import tempfile
 
 import torch
 import torch.distributed as dist
+from announce import ROOT, saved
 from megatron.core import dist_checkpointing, parallel_state
-from saying import ROOT, saved
 
-torch.cuda.synchronize = lambda: None  # there need be no GPU
+torch.cuda.synchronize = lambda: None  # works without a GPU
 torch.cuda.current_device = lambda: torch.device("cpu")
 
 
@@ -36,6 +36,6 @@ def train(folder):
     dist.destroy_process_group()
 
 
-if __name__ == "__main__":  # it saves in children that import this module again
+if __name__ == "__main__":  # the children that save import this module
     with tempfile.TemporaryDirectory() as meeting:
         train(meeting)

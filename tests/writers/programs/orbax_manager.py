@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 import orbax.checkpoint as ocp
-from saying import ROOT, saved
+from announce import ROOT, saved
 
 with ocp.CheckpointManager(ROOT, options=ocp.CheckpointManagerOptions(max_to_keep=2)) as manager:
     for step in (1, 2, 3):

@@ -1,7 +1,7 @@
-"""Paddle: parameters and optimizer in two files with one stem, written in place one after the other."""
+"""Paddle: parameters and optimizer in two files with one stem, written in place in turn."""
 
 import paddle
-from saying import ROOT, saved
+from announce import ROOT, saved
 
 layer = paddle.nn.Linear(64, 64)
 optimizer = paddle.optimizer.Adam(parameters=layer.parameters())

@@ -1,7 +1,7 @@
-"""Sharded safetensors with an index, as save_pretrained writes them: into directories, and at the top."""
+"""Sharded safetensors with an index, as save_pretrained writes them: to directories, and at the top."""
 
 import torch
-from saying import ROOT, saved
+from announce import ROOT, saved
 from transformers import BertConfig, BertModel
 
 config = BertConfig(

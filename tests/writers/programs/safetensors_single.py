@@ -1,8 +1,8 @@
-"""safetensors: one file for each step, and one that is written again."""
+"""safetensors: one file per step, and one that is overwritten."""
 
 import numpy as np
+from announce import ROOT, saved
 from safetensors.numpy import save_file
-from saying import ROOT, saved
 
 for step in (1, 2, 3):
     state = {"weights": np.full((64, 32), float(step)), "bias": np.zeros(8 * step)}

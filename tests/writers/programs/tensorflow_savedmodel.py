@@ -1,7 +1,7 @@
-"""TensorFlow's SavedModel, each step into its own directory."""
+"""TensorFlow's SavedModel, a directory per step."""
 
 import tensorflow as tf
-from saying import ROOT, saved
+from announce import ROOT, saved
 
 
 class Model(tf.Module):

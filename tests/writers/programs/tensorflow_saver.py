@@ -1,7 +1,7 @@
-"""TensorFlow's Saver, by way of CheckpointManager, which keeps two."""
+"""TensorFlow's Saver, through CheckpointManager, which keeps two."""
 
 import tensorflow as tf
-from saying import ROOT, saved
+from announce import ROOT, saved
 
 weights = tf.Variable(tf.zeros((64, 32)))
 manager = tf.train.CheckpointManager(tf.train.Checkpoint(weights=weights), str(ROOT), max_to_keep=2)

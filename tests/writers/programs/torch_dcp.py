@@ -1,4 +1,4 @@
-"""torch DCP: two ranks save into one directory, each step into its own and one over the one before."""
+"""torch DCP: two ranks save to one directory: a new one per step, and one that is overwritten."""
 
 import tempfile
 
@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 import torch.multiprocessing as mp
-from saying import ROOT, saved
+from announce import ROOT, saved
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import distribute_tensor
 

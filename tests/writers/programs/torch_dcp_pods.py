@@ -1,4 +1,4 @@
-"""torch DCP over two pods: each rank has a directory of its own; the coordinator's alone gets `.metadata`."""
+"""torch DCP over two pods: each rank has its own directory; only the coordinator's gets `.metadata`."""
 
 import tempfile
 
@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 import torch.multiprocessing as mp
-from saying import ROOT, saved
+from announce import ROOT, saved
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import distribute_tensor
 

@@ -1,7 +1,7 @@
-"""torch.save: a new file for each step, and one that is overwritten in place."""
+"""torch.save: a new file per step, and one that is overwritten in place."""
 
 import torch
-from saying import ROOT, saved
+from announce import ROOT, saved
 
 for step in (1, 2, 3):
     state = {"step": step, "weights": torch.full((100, 50), float(step)), "bias": torch.zeros(50)}

@@ -70,11 +70,11 @@ def test_finished_names(name):
         ("-00001-of-00002.bin", "-00001-of-00002"),
     ],
 )
-def test_a_candidate_is_called_by_its_directory_or_its_stem(name, candidate):
+def test_a_candidate_is_named_after_its_directory_or_stem(name, candidate):
     assert candidate_name(name) == candidate
 
 
-def test_unfinished_names_at_the_top_are_no_part_of_any_candidate():
+def test_unfinished_names_at_the_top_belong_to_no_candidate():
     found = candidates(seen("a.pdopt", "a.pdparams", "a.pdopt.tmp", "tmpx/a", "b/c", ".d/e"))
     assert {name: [file for file, _ in held.files] for name, held in found.items()} == {
         "a": ["a.pdopt", "a.pdparams"],
@@ -82,11 +82,11 @@ def test_unfinished_names_at_the_top_are_no_part_of_any_candidate():
     }
 
 
-def test_what_a_writer_copies_beside_its_checkpoints_is_none():
+def test_scripts_that_a_framework_copies_next_to_checkpoints_are_ignored():
     assert set(candidates(seen("zero_to_fp32.py", "global_step1/w", "mine.py"))) == {"global_step1", "mine"}
 
 
-def test_a_pointer_belongs_to_what_it_names_and_alone_is_no_checkpoint():
+def test_a_pointer_belongs_to_the_checkpoint_that_it_names():
     files = seen("latest", "checkpoint", "step1/w", "step2/w")
     found = candidates(files, {"latest": "step2", "checkpoint": "gone"})
     assert sorted(found) == ["step1", "step2"]
@@ -128,12 +128,12 @@ def test_a_pointer_belongs_to_what_it_names_and_alone_is_no_checkpoint():
         (of("e", **{"m-00001-of-00001.safetensors": 1}), None),
     ],
 )
-def test_names_tell_that_a_candidate_is_not_whole(candidate, reason):
+def test_names_show_that_a_candidate_is_incomplete(candidate, reason):
     found = incomplete_reason(candidate)
     assert found is None if reason is None else reason in found
 
 
-def test_a_part_of_a_gang_may_lack_what_only_the_coordinator_has():
+def test_a_gang_part_may_lack_files_that_only_the_coordinator_writes():
     part, led = of("step", **{"__1_0.distcp": 5}), of("step", **{"__0_0.distcp": 5, "__1_0.distcp": 5})
     assert "does not yet" in incomplete_reason(part)
     assert incomplete_reason(part, gang=True) is None
@@ -165,23 +165,23 @@ def test_a_part_of_a_gang_may_lack_what_only_the_coordinator_has():
         (["weights.bin"], False),
     ],
 )
-def test_a_writer_that_may_go_on_is_given_longer(names, long):
+def test_a_framework_that_may_resume_writing_needs_a_long_pause(names, long):
     files = tuple((name, FileIdentity(1, 1, 1)) for name in names)
     candidate = Candidate("x", files)
     assert incomplete_reason(candidate) is None
     assert needs_long_quiet(candidate) is long
 
 
-def test_a_part_of_a_candidate_lies_within_it():
-    whole, part = of("a", x=1, y=1), of("a", x=1)
-    assert part.is_subset_of(whole)
-    assert whole.is_subset_of(whole)
-    assert not whole.is_subset_of(part)
-    assert not of("a", x=2).is_subset_of(whole)
+def test_a_candidate_that_lost_files_is_a_subset():
+    full, part = of("a", x=1, y=1), of("a", x=1)
+    assert part.is_subset_of(full)
+    assert full.is_subset_of(full)
+    assert not full.is_subset_of(part)
+    assert not of("a", x=2).is_subset_of(full)
     assert not part.is_subset_of(None)
 
 
-def test_quiet_is_when_the_last_file_is():
+def test_a_candidate_is_ready_when_its_last_file_is():
     identity = FileIdentity(1, 1, 1)
     files = [TrackedFile(identity, 10.0, closed=True), TrackedFile(identity, 8.0, closed=False)]
     assert ready_at(files, 1.0, 5.0) == 13.0

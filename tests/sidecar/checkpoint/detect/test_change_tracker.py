@@ -11,7 +11,7 @@ A, B = FileIdentity(1, 10, 100), FileIdentity(1, 10, 200)
 IDENTITIES = st.builds(FileIdentity, st.integers(1, 2), st.integers(1, 2), st.integers(1, 2))
 
 
-def test_a_scan_finds_regular_files_and_follows_no_link(tmp_path):
+def test_a_scan_finds_regular_files_and_follows_no_links(tmp_path):
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "w").write_bytes(b"123")
     (tmp_path / "link").symlink_to("a/b/w")
@@ -21,7 +21,7 @@ def test_a_scan_finds_regular_files_and_follows_no_link(tmp_path):
     assert scan(tmp_path / "missing") == {}
 
 
-def test_a_directory_that_may_not_be_read_is_not_left_out_in_silence(tmp_path, monkeypatch):
+def test_an_unreadable_directory_is_reported_as_a_file(tmp_path, monkeypatch):
     (tmp_path / "step" / "private").mkdir(parents=True)
     (tmp_path / "step" / "w").touch()
     scandir = os.scandir
@@ -44,7 +44,7 @@ def test_a_directory_that_may_not_be_read_is_not_left_out_in_silence(tmp_path, m
         (B, True, TrackedFile(B, 2.0, closed=True)),
     ],
 )
-def test_a_file_is_as_old_as_its_last_change_or_close(found, closed, expected):
+def test_a_file_is_unchanged_since_its_last_change_or_close(found, closed, expected):
     tracker = ChangeTracker()
     tracker.update({"w": A}, set(), 1.0)
     tracker.update({"w": found}, {"w"} if closed else set(), 2.0)
@@ -63,7 +63,7 @@ def test_a_close_holds_until_the_next_change():
 @given(
     st.lists(st.tuples(st.dictionaries(st.sampled_from("ab"), IDENTITIES), st.sets(st.sampled_from("ab"))))
 )
-def test_what_is_remembered_is_what_was_found_last(looks):
+def test_the_tracker_matches_the_last_scan(looks):
     tracker = ChangeTracker()
     for now, (found, closed) in enumerate(looks):
         tracker.update(found, closed, float(now))

@@ -17,7 +17,7 @@ SETTINGS = CheckpointSettings(quiet_seconds=1.0, quiet_seconds_no_close=5.0)
 
 
 class Bench:
-    """A detector with a clock that is set by hand."""
+    """A detector with a manual clock."""
 
     def __init__(self, root, **rule):
         self.root, self.now, self.settled = root, 100.0, {}
@@ -40,7 +40,7 @@ def bench(tmp_path):
     return Bench(tmp_path)
 
 
-async def test_what_was_closed_is_whole_after_the_short_pause(bench):
+async def test_a_closed_file_is_complete_after_the_short_pause(bench):
     bench.write("a.bin")
     assert await bench.scan("a.bin") == []
     assert bench.detector.not_ready["a"].what == "a is still being written"
@@ -51,14 +51,14 @@ async def test_what_was_closed_is_whole_after_the_short_pause(bench):
     assert await bench.scan(after=60) == []
 
 
-async def test_what_nobody_saw_closed_waits_longer(bench):
+async def test_a_file_without_an_observed_close_needs_the_long_pause(bench):
     bench.write("a.bin")
     assert await bench.scan() == []
     assert await bench.scan(after=4.9) == []
     assert await bench.scan(after=0.1) == ["a"]
 
 
-async def test_a_change_starts_the_pause_anew(bench):
+async def test_a_change_restarts_the_pause(bench):
     bench.write("a.bin")
     await bench.scan("a.bin")
     bench.write("a.bin", b"22")
@@ -76,7 +76,7 @@ async def test_every_file_of_a_candidate_must_be_quiet(bench):
     assert await bench.scan(after=0.1) == ["a"]
 
 
-async def test_at_the_end_nothing_need_be_quiet_but_all_of_it_whole(bench):
+async def test_after_training_files_need_not_be_quiet_but_complete(bench):
     bench.write("a.bin")
     bench.write("b.json", b"{")
     assert await bench.scan(final=True) == ["a"]
@@ -84,7 +84,7 @@ async def test_at_the_end_nothing_need_be_quiet_but_all_of_it_whole(bench):
     assert "not a complete JSON" in bench.detector.not_ready["b"].measured
 
 
-async def test_another_version_is_found_and_the_same_is_not(bench):
+async def test_only_a_new_version_is_found_again(bench):
     bench.write("a.bin")
     assert await bench.scan(final=True) == ["a"]
     assert await bench.scan(final=True) == []
@@ -92,14 +92,14 @@ async def test_another_version_is_found_and_the_same_is_not(bench):
     assert await bench.scan(final=True) == ["a"]
 
 
-async def test_the_oldest_change_comes_first(bench):
+async def test_checkpoints_are_ordered_by_their_last_change(bench):
     for number, name in enumerate("cab"):
         bench.write(f"{name}.bin")
         os.utime(bench.root / f"{name}.bin", ns=(0, number))
     assert await bench.scan(final=True) == ["c", "a", "b"]
 
 
-async def test_what_lost_files_is_no_new_version(bench):
+async def test_a_checkpoint_that_lost_files_is_not_a_new_version(bench):
     for name in "xyz":
         bench.write(f"a/{name}.bin")
     assert await bench.scan(final=True) == ["a"]
@@ -111,7 +111,7 @@ async def test_what_lost_files_is_no_new_version(bench):
     assert await bench.scan(after=5) == ["a"]
 
 
-async def test_what_is_being_removed_before_it_was_handled_is_not_quiet(bench):
+async def test_a_checkpoint_that_is_being_deleted_is_not_quiet(bench):
     for name in "xyz":
         bench.write(f"a/{name}.bin")
     await bench.scan()
@@ -124,7 +124,7 @@ async def test_what_is_being_removed_before_it_was_handled_is_not_quiet(bench):
     assert bench.detector.not_ready == {}
 
 
-async def test_a_shard_that_is_missing_holds_the_checkpoint_back(bench):
+async def test_a_missing_shard_blocks_the_checkpoint(bench):
     bench.write("a/m.index.json", json.dumps({"weight_map": {"w": "m-1.bin", "v": "m-2.bin"}}).encode())
     bench.write("a/m-1.bin")
     assert await bench.scan(final=True) == []
@@ -133,7 +133,7 @@ async def test_a_shard_that_is_missing_holds_the_checkpoint_back(bench):
     assert await bench.scan(final=True) == ["a"]
 
 
-async def test_a_trainers_state_comes_last(bench):
+async def test_the_trainer_state_is_written_last(bench):
     bench.write("checkpoint-5/model.bin")
     bench.write("checkpoint-5/optimizer.pt", b"\x80pickle")
     await bench.scan()
@@ -143,7 +143,7 @@ async def test_a_trainers_state_comes_last(bench):
     assert await bench.scan(after=1) == ["checkpoint-5"]
 
 
-async def test_what_goes_while_it_is_looked_at_is_no_error(bench, monkeypatch):
+async def test_files_deleted_during_a_scan_are_no_error(bench, monkeypatch):
     bench.write("a/x.index.json", b"{}")
     bench.write("b.json", b"{}")
 
@@ -158,7 +158,7 @@ async def test_what_goes_while_it_is_looked_at_is_no_error(bench, monkeypatch):
     assert "cannot be read" in bench.detector.not_ready["a"].measured
 
 
-async def test_a_hint_names_files_relative_to_the_directory(tmp_path):
+async def test_closed_files_are_named_relative_to_the_directory(tmp_path):
     class ClosedFile(Watch):
         async def wait(self, seconds):
             return {tmp_path / "a" / "b.bin"}
@@ -168,13 +168,13 @@ async def test_a_hint_names_files_relative_to_the_directory(tmp_path):
     }
 
 
-async def test_a_wake_ends_the_hint(bench):
+async def test_a_wake_ends_the_wait(bench):
     bench.detector.wake()
     async with asyncio.timeout(5):
         assert await bench.detector.wait_for_change() == set()
 
 
-async def test_none_overtakes_an_older_one_that_only_has_to_be_quiet(bench):
+async def test_no_checkpoint_overtakes_an_older_one_that_is_not_quiet_yet(bench):
     for number, name in enumerate(("old.bin", "new.bin", "torn.json")):
         bench.write(name, b"{")
         os.utime(bench.root / name, ns=(0, number))
@@ -185,10 +185,10 @@ async def test_none_overtakes_an_older_one_that_only_has_to_be_quiet(bench):
     assert await bench.scan(after=4) == ["old", "new"]
     bench.write("newest.bin")
     await bench.scan("newest.bin")
-    assert await bench.scan(after=1) == ["newest"]  # what is torn does not hold it back
+    assert await bench.scan(after=1) == ["newest"]  # the torn one does not block it
 
 
-async def test_a_pointer_that_moves_on_takes_no_file_from_the_one_before(bench):
+async def test_each_checkpoint_keeps_the_pointer_that_named_it(bench):
     for number in range(1, 5):
         bench.write(f"epoch-{number}.bin")
         bench.write("latest", b"epoch-%d" % number)
@@ -204,7 +204,7 @@ async def test_a_pointer_that_moves_on_takes_no_file_from_the_one_before(bench):
     assert await bench.scan(after=60) == []
 
 
-async def test_a_pointer_that_nobody_saw_closed_is_read_at_the_next_look(bench):
+async def test_a_pointer_without_an_observed_close_is_read_at_the_next_scan(bench):
     bench.write("a.bin")
     bench.write("latest", b"a")
     await bench.scan()
@@ -213,7 +213,7 @@ async def test_a_pointer_that_nobody_saw_closed_is_read_at_the_next_look(bench):
     assert bench.detector._pointers.pointers["a"]["latest"].text == b"a"
 
 
-async def test_a_pointer_that_changes_while_it_is_looked_at_is_not_taken(bench, monkeypatch):
+async def test_a_pointer_that_changes_during_a_scan_is_not_read(bench, monkeypatch):
     bench.write("a.bin")
     bench.write("latest", b"a")
 
@@ -227,7 +227,7 @@ async def test_a_pointer_that_changes_while_it_is_looked_at_is_not_taken(bench, 
     assert bench.detector._pointers.pointers == {"a": {}}
 
 
-async def test_a_large_file_that_is_called_like_a_pointer_is_data(bench):
+async def test_a_large_file_with_the_name_of_a_pointer_is_data(bench):
     bench.write("a.bin")
     bench.write("latest", b"a")
     await bench.scan()
@@ -236,7 +236,7 @@ async def test_a_large_file_that_is_called_like_a_pointer_is_data(bench):
     assert await bench.scan(after=60) == ["latest"]
 
 
-async def test_a_writer_that_may_go_on_is_waited_for_longer(bench):
+async def test_a_framework_that_may_resume_writing_is_given_the_long_pause(bench):
     bench.write("epoch-1.pdparams", pickle.dumps({"w": 1}))
     await bench.scan("epoch-1.pdparams")
     assert await bench.scan(after=4.9) == []
@@ -245,7 +245,7 @@ async def test_a_writer_that_may_go_on_is_waited_for_longer(bench):
     assert await bench.scan(after=1) == ["epoch-1"]
 
 
-async def test_a_rank_without_the_coordinator_has_its_part_when_it_is_quiet(tmp_path):
+async def test_the_part_of_a_rank_other_than_the_coordinator_is_complete_when_quiet(tmp_path):
     gang = Bench(tmp_path, gang=True)
     gang.write("step-1/__1_0.distcp")
     await gang.scan("step-1/__1_0.distcp")
@@ -253,7 +253,7 @@ async def test_a_rank_without_the_coordinator_has_its_part_when_it_is_quiet(tmp_
     assert await gang.scan(after=0.1) == ["step-1"]
 
 
-async def test_what_was_marked_is_whole_at_once(bench):
+async def test_a_marked_checkpoint_is_complete_at_once(bench):
     bench.write("a-5/w.bin")
     await bench.scan()
     assert await bench.scan() == []
@@ -261,7 +261,7 @@ async def test_what_was_marked_is_whole_at_once(bench):
     assert await bench.scan() == ["a-5"]
 
 
-async def test_a_mark_holds_for_the_version_that_lay_there(bench):
+async def test_a_mark_applies_to_one_version(bench):
     bench.write("a-5/w.bin")
     await bench.detector.mark("5")
     bench.write("a-5/v.bin")
@@ -273,7 +273,7 @@ async def test_a_mark_holds_for_the_version_that_lay_there(bench):
     assert bench.detector.marks == {}
 
 
-async def test_a_pointer_that_moves_on_leaves_the_mark(bench):
+async def test_a_pointer_that_moves_on_does_not_clear_the_mark(bench):
     bench.write("a-5/w.bin")
     bench.write("latest", b"a-5")
     await bench.scan("latest")
@@ -282,7 +282,7 @@ async def test_a_pointer_that_moves_on_leaves_the_mark(bench):
     assert "a-5" in await bench.scan()
 
 
-async def test_what_is_torn_cannot_be_marked(bench):
+async def test_a_torn_checkpoint_cannot_be_marked(bench):
     bench.write("a-5/w.json", b"{")
     marked = await bench.detector.mark("a-5")
     assert (marked.checkpoint, marked.problems[0].what) == ("a-5", "a-5 is not complete")
@@ -292,7 +292,7 @@ async def test_what_is_torn_cannot_be_marked(bench):
     assert "unfinished" in str((await bench.detector.mark("a-5")).problems[0])
 
 
-async def test_a_mark_of_what_is_not_there_says_what_is(bench):
+async def test_marking_an_unknown_name_lists_the_known_ones(bench):
     assert "there is none" in str((await bench.detector.mark("a-5")).problems[0])
     bench.write("step-5.bin")
     marked = await bench.detector.mark("stop-5")
@@ -300,7 +300,7 @@ async def test_a_mark_of_what_is_not_there_says_what_is(bench):
     assert str(marked.problems[0]).endswith("(there are step-5). Did you mean 'step-5'?")
 
 
-async def test_marked_alone_means_never_before(tmp_path):
+async def test_with_completion_marked_only_a_mark_completes_a_checkpoint(tmp_path):
     bench = Bench(tmp_path, completion=Completion.MARKED)
     bench.write("a-5.bin")
     bench.write("b-6.bin")
@@ -308,10 +308,10 @@ async def test_marked_alone_means_never_before(tmp_path):
     assert await bench.scan(after=60, final=True) == []
     assert "checkpoint done" in bench.detector.not_ready["a-5"].remedy
     await bench.detector.mark("b-6.bin")
-    assert await bench.scan() == ["b-6"]  # one that is never marked holds no other back
+    assert await bench.scan() == ["b-6"]  # the unmarked one does not block it
 
 
-async def test_a_marked_checkpoint_that_tears_is_held_back(tmp_path):
+async def test_a_marked_checkpoint_that_is_damaged_later_is_not_complete(tmp_path):
     bench = Bench(tmp_path, completion=Completion.MARKED)
     bench.write("a.index.json", b"{}")
     await bench.detector.mark("a.index")
@@ -323,7 +323,7 @@ async def test_a_marked_checkpoint_that_tears_is_held_back(tmp_path):
     assert await bench.scan() == []
 
 
-async def test_marks_survive_the_worker(tmp_path):
+async def test_marks_survive_a_worker_restart(tmp_path):
     bench = Bench(tmp_path, completion=Completion.MARKED)
     bench.write("a-5.bin")
     await bench.detector.mark("a-5")
@@ -332,7 +332,7 @@ async def test_marks_survive_the_worker(tmp_path):
     assert await again.scan() == ["a-5"]
 
 
-async def test_writing_takes_from_the_first_change_to_the_last(bench, monkeypatch):
+async def test_write_time_runs_from_the_first_change_to_the_last(bench, monkeypatch):
     clock = [1000.0]
     monkeypatch.setattr("podferry.sidecar.checkpoint.detect.detector.time.time", lambda: clock[0])
 
@@ -354,7 +354,7 @@ async def test_writing_takes_from_the_first_change_to_the_last(bench, monkeypatc
 
 
 async def written(bench, *sizes, name="step-{}.raw"):
-    """One after the other, each of so many bytes; the names of those that are taken."""
+    """Write checkpoints of these sizes in turn; the names of the accepted ones."""
     found = []
     for number, size in enumerate(sizes):
         bench.write(name.format(number), bytes(size))
@@ -364,13 +364,13 @@ async def written(bench, *sizes, name="step-{}.raw"):
 
 
 @pytest.fixture
-def unmoved(monkeypatch):
-    """Files that are given their times here count as written in place."""
+def in_place(monkeypatch):
+    """Files whose times are set here count as written in place."""
     monkeypatch.setattr("podferry.sidecar.checkpoint.detect.history.moved_in", lambda path: False)
 
 
-@pytest.mark.usefixtures("unmoved")
-async def test_what_is_clearly_shorter_than_the_one_before_is_not_offered(bench):
+@pytest.mark.usefixtures("in_place")
+async def test_a_clearly_smaller_file_is_implausible(bench):
     assert await written(bench, 100_000, 89_999) == ["step-0"]
     problem = bench.detector.not_ready["step-1"]
     assert problem.what == "step-1 may not be complete"
@@ -383,27 +383,27 @@ async def test_what_is_clearly_shorter_than_the_one_before_is_not_offered(bench)
     assert await bench.scan() == ["step-1"]
 
 
-@pytest.mark.usefixtures("unmoved")
-async def test_what_lies_there_at_the_first_look_is_compared_too(bench):
+@pytest.mark.usefixtures("in_place")
+async def test_checkpoints_present_at_the_first_scan_are_compared_too(bench):
     for number, size in enumerate((100_000, 50_000, 100_000)):
         bench.write(f"step-{number}.raw", bytes(size))
         os.utime(bench.root / f"step-{number}.raw", ns=(0, number))
     assert await bench.scan(final=True) == ["step-0", "step-2"]
 
 
-@pytest.mark.usefixtures("unmoved")
-async def test_a_format_that_can_tell_may_shrink(bench):
+@pytest.mark.usefixtures("in_place")
+async def test_a_file_whose_format_shows_its_end_may_shrink(bench):
     for number, size in enumerate((100_000, 10)):
         bench.write(f"step-{number}.pkl", pickle.dumps(bytes(size)))
         assert await bench.scan(final=True) == [f"step-{number}"]
 
 
-@pytest.mark.usefixtures("unmoved")
-async def test_another_version_of_one_name_is_compared_with_the_one_before(bench):
+@pytest.mark.usefixtures("in_place")
+async def test_a_new_version_of_a_name_is_compared_with_the_previous_one(bench):
     assert await written(bench, 100_000, 50_000, 100_000, name="last.raw") == ["last", "last"]
 
 
-async def test_what_was_moved_in_may_shrink(bench):
+async def test_a_renamed_file_may_shrink(bench):
     assert await written(bench, 100_000) == ["step-0"]
     bench.write("step-1.tmp", bytes(5))
     os.utime(bench.root / "step-1.tmp", ns=(0, 1))
@@ -411,15 +411,15 @@ async def test_what_was_moved_in_may_shrink(bench):
     assert await bench.scan(final=True) == ["step-1"]
 
 
-async def test_what_was_overwritten_in_place_was_not_moved_in(bench):
+async def test_a_file_overwritten_in_place_may_not_shrink(bench):
     assert await written(bench, 100_000) == ["step-0"]
     bench.write("step-0.raw", bytes(5))
-    os.link(bench.root / "step-0.raw", bench.root / ".pin")  # as a pin, it looks as if it were moved in
+    os.link(bench.root / "step-0.raw", bench.root / ".pin")  # a hard link looks like a rename
     os.utime(bench.root / "step-0.raw", ns=(0, 1))
     assert await bench.scan(final=True) == []
 
 
-async def test_parameters_wait_for_what_the_step_before_had_beside_them(bench):
+async def test_parameters_wait_for_an_optimizer_file_if_the_previous_step_had_one(bench):
     for name in ("step_1.pdparams", "step_1.pdopt", "step_2.pdparams"):
         bench.write(name, pickle.dumps({}))
         os.utime(bench.root / name, ns=(0, int(name[5])))
@@ -430,7 +430,7 @@ async def test_parameters_wait_for_what_the_step_before_had_beside_them(bench):
     assert await bench.scan(final=True) == ["step_2"]
 
 
-async def test_parameters_alone_are_whole_where_those_before_were_alone(bench):
+async def test_parameters_alone_are_complete_if_the_previous_ones_were_alone(bench):
     for number in range(2):
         bench.write(f"step_{number}.pdparams", pickle.dumps({}))
         assert await bench.scan(final=True) == [f"step_{number}"]

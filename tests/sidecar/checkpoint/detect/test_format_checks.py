@@ -32,7 +32,7 @@ LEGACY_TORCH = (
     + struct.pack("<Q", 0x01580280)
     + b"X\xff\xff\xff\x7f"
 )
-"""As torch lays it out: pickles, then the numbers themselves, which look like anything."""
+"""torch's layout: pickles, then raw numbers, which may look like anything."""
 reusing = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 ARRAYS = {"weight": np.arange(12.0).reshape(3, 4), "bias": np.zeros(3)}
 
@@ -44,7 +44,7 @@ def savez() -> bytes:
 
 
 def nested() -> bytes:
-    """An archive with another one in it, as they are: the inner one ends before the outer one does."""
+    """An archive that contains another one: the inner one ends before the outer one."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as archive:
         archive.writestr("inner.npz", savez())
@@ -52,7 +52,7 @@ def nested() -> bytes:
     return data.getvalue()
 
 
-WHOLE = {
+COMPLETE = {
     "w.npz": savez(),
     "w.pt": nested(),
     "w.safetensors": save(ARRAYS),
@@ -60,24 +60,24 @@ WHOLE = {
 }
 
 
-@pytest.mark.parametrize("name", WHOLE)
-def test_what_the_real_libraries_write_is_whole(tmp_path, name):
+@pytest.mark.parametrize("name", COMPLETE)
+def test_files_of_the_real_libraries_are_complete(tmp_path, name):
     path = tmp_path / name
-    path.write_bytes(WHOLE[name])
+    path.write_bytes(COMPLETE[name])
     assert defect(path) is None
 
 
-def test_what_they_write_to_files_is_whole_too(tmp_path):
+def test_files_that_the_libraries_write_themselves_are_complete(tmp_path):
     np.savez_compressed(tmp_path / "c.npz", **ARRAYS)
     save_file(ARRAYS, tmp_path / "w.safetensors")
     assert [defect(path) for path in tmp_path.iterdir()] == [None, None]
 
 
-@pytest.mark.parametrize("name", WHOLE)
-def test_truncated_anywhere_it_is_not(tmp_path, name):
+@pytest.mark.parametrize("name", COMPLETE)
+def test_any_truncation_is_detected(tmp_path, name):
     path = tmp_path / name
-    for length in range(len(WHOLE[name])):
-        path.write_bytes(WHOLE[name][:length])
+    for length in range(len(COMPLETE[name])):
+        path.write_bytes(COMPLETE[name][:length])
         assert defect(path) is not None, length
 
 
@@ -88,7 +88,7 @@ def test_truncated_anywhere_it_is_not(tmp_path, name):
 @example(".safetensors", struct.pack("<Q", 26) + b'{"a":{"data_offsets":[0]}}')
 @example(".json", b"[" * 100_000)
 @example(".npz", b"PK\x03\x04PK\x05\x06" + b"\xff" * 18)
-def test_no_bytes_make_a_check_fail(tmp_path, suffix, data):
+def test_no_content_makes_a_check_raise(tmp_path, suffix, data):
     path = tmp_path / f"w{suffix}"
     path.write_bytes(data)
     assert defect(path) is None or defect(path)
@@ -96,9 +96,9 @@ def test_no_bytes_make_a_check_fail(tmp_path, suffix, data):
 
 @reusing
 @given(st.binary(min_size=1, max_size=9))
-def test_a_safetensors_file_that_goes_on_is_not_whole(tmp_path, more):
+def test_a_safetensors_file_with_trailing_bytes_is_incomplete(tmp_path, more):
     path = tmp_path / "w.safetensors"
-    path.write_bytes(WHOLE[path.name] + more)
+    path.write_bytes(COMPLETE[path.name] + more)
     assert defect(path) is not None
 
 
@@ -124,12 +124,12 @@ def test_a_safetensors_file_that_goes_on_is_not_whole(tmp_path, more):
         ("w.npz", b"PK\x05\x06" + b"\0" * 18),
     ],
 )
-def test_what_a_format_cannot_tell_passes(tmp_path, name, data):
+def test_inconclusive_formats_have_no_defect(tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
     assert defect(tmp_path / name) is None
 
 
-def test_what_stands_for_anything_is_told_where_it_is_an_archive(tmp_path):
+def test_an_archive_under_a_generic_suffix_is_checked(tmp_path):
     for suffix in (".bin", ".pkl"):
         path = tmp_path / f"w{suffix}"
         path.write_bytes(savez())
@@ -171,7 +171,7 @@ def check_cuts(path, data, lengths):
 
 @settings(reusing, deadline=None)
 @given(nestings(), st.sampled_from([".pdparams", ".pdopt", ".pkl", ".pickle"]), st.integers(0, 5), st.data())
-def test_a_pickle_is_whole_to_its_last_byte(tmp_path, value, suffix, protocol, chance):
+def test_a_pickle_needs_its_last_byte(tmp_path, value, suffix, protocol, chance):
     data = pickle.dumps(value, protocol)
     inside = st.integers(0, len(data) - 1)
     cuts = {0, len(data) // 2, len(data) - 1, *chance.draw(st.lists(inside, max_size=30))}
@@ -179,7 +179,7 @@ def test_a_pickle_is_whole_to_its_last_byte(tmp_path, value, suffix, protocol, c
 
 
 @pytest.mark.parametrize("protocol", range(6))
-def test_a_large_pickle_is_whole_to_its_last_byte(tmp_path, protocol):
+def test_a_large_pickle_needs_its_last_byte(tmp_path, protocol):
     value = {"w": np.arange(30_000.0), "text": "." * 70_000, "lines": b"\n" * 300, "steps": list(range(300))}
     data = pickle.dumps(value, protocol)
     size = len(data)
@@ -187,7 +187,7 @@ def test_a_large_pickle_is_whole_to_its_last_byte(tmp_path, protocol):
 
 
 @pytest.mark.parametrize("suffix", [".pt", ".pth", ".ckpt"])
-def test_a_pickle_by_an_archives_name_is_told_where_it_says_so(tmp_path, suffix):
+def test_a_pickle_under_an_archive_suffix_needs_a_protocol_header(tmp_path, suffix):
     data = pickle.dumps({"w": b"1" * 500}, 4)
     check_cuts(tmp_path / f"w{suffix}", data, range(2, len(data)))
 
@@ -197,7 +197,7 @@ def test_pickles_may_follow_one_another(tmp_path):
     check_cuts(tmp_path / "w.pkl", one + two, range(len(one) + 1, len(one + two)))
 
 
-def test_large_arguments_are_passed_over_unread(tmp_path):
+def test_large_arguments_are_skipped_unread(tmp_path):
     path = tmp_path / "w.pdparams"
     head = b"\x80\x04\x8e" + struct.pack("<Q", 1 << 40)
     with path.open("wb") as file:
@@ -213,7 +213,7 @@ def test_large_arguments_are_passed_over_unread(tmp_path):
     assert defect(path) == "its pickle has no end yet"
 
 
-def test_beyond_a_number_of_opcodes_the_last_byte_tells(tmp_path, monkeypatch):
+def test_after_the_opcode_limit_the_last_byte_decides(tmp_path, monkeypatch):
     monkeypatch.setattr("podferry.sidecar.checkpoint.detect.pickle_check.MAX_OPCODES", 1000)
     path = tmp_path / "w.pkl"
     data = pickle.dumps(list(range(5000)))
@@ -223,8 +223,8 @@ def test_beyond_a_number_of_opcodes_the_last_byte_tells(tmp_path, monkeypatch):
     assert defect(path) == "its pickle has no end yet"
 
 
-def test_every_argument_of_every_opcode_can_be_passed_over():
-    """A new Python may bring an argument of another kind."""
+def test_every_argument_of_every_opcode_can_be_skipped():
+    """A new Python may add another kind of argument."""
     kinds = {opcode.arg.n for opcode in pickletools.opcodes if opcode.arg is not None}
     assert all(kind >= 0 or kind == pickletools.UP_TO_NEWLINE or kind in LENGTH_FORMATS for kind in kinds)
     pairs = [opcode.arg for opcode in pickletools.opcodes if opcode.arg and "pair" in opcode.arg.name]
@@ -242,7 +242,7 @@ def test_nothing_in_a_pickle_is_loaded(tmp_path):
 
 
 @pytest.mark.parametrize("compress", [0, 3])
-def test_a_pickle_of_joblibs_ends_as_a_pickle_does(tmp_path, compress):
+def test_a_joblib_dump_ends_like_a_pickle(tmp_path, compress):
     path = tmp_path / "w.joblib"
     joblib.dump(ARRAYS, path, compress=compress)
     assert check_format(path) == INCONCLUSIVE
@@ -253,7 +253,7 @@ def test_a_pickle_of_joblibs_ends_as_a_pickle_does(tmp_path, compress):
     assert defect(path) == "it is empty"
 
 
-def test_an_index_of_tensorflow_has_its_mark_at_the_end(tmp_path):
+def test_a_tensorflow_index_ends_with_its_marker(tmp_path):
     path = tmp_path / "c[1].index"
     (tmp_path / "c[1].data-00000-of-00001").touch()
     for data in (b"", b"12", b"the table" + TABLE_END[:-1]):
@@ -263,11 +263,11 @@ def test_an_index_of_tensorflow_has_its_mark_at_the_end(tmp_path):
     assert defect(path) is None
 
 
-def test_a_file_that_has_gone_is_told_as_such(tmp_path):
+def test_a_deleted_file_is_reported_as_unreadable(tmp_path):
     assert "cannot be read" in defect(tmp_path / "gone.pt")
 
 
-def test_every_shard_that_an_index_lists_must_be_there(tmp_path):
+def test_every_shard_in_an_index_must_exist(tmp_path):
     (tmp_path / "s").mkdir()
     (tmp_path / "s" / "m.safetensors.index.json").write_bytes(
         b'{"weight_map": {"a": "m-1.safetensors", "b": "m-2.safetensors", "c": "m-1.safetensors"}}'
@@ -285,5 +285,5 @@ def test_an_index_of_another_kind_lists_nothing(tmp_path, text):
     assert missing_shards(tmp_path, ["x.index.json"]) is None
 
 
-def test_an_index_that_has_gone_lists_nothing(tmp_path):
+def test_a_deleted_index_lists_nothing(tmp_path):
     assert missing_shards(tmp_path, ["gone.index.json"]) is None

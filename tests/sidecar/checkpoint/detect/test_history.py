@@ -30,8 +30,8 @@ def raw(step, size, at=None):
     return Candidate(f"step-{step}", ((f"step-{step}.raw", identity),))
 
 
-def short(candidate, before=(), beside=()):
-    return [name for name, _ in shrunk_files(candidate, history_of(candidate, before, beside))]
+def short(candidate, accepted=(), present=()):
+    return [name for name, _ in shrunk_files(candidate, history_of(candidate, accepted, present))]
 
 
 def test_a_series_is_the_name_without_its_digits():
@@ -58,22 +58,22 @@ def test_clearly_shorter(size, before, expected):
 
 
 @given(st.integers(0, 1 << 40), st.lists(st.integers(0, 1 << 40), max_size=4))
-def test_what_is_no_shorter_than_the_one_before_is_never_in_doubt(size, before):
+def test_a_file_that_did_not_shrink_is_always_plausible(size, before):
     assert not (clearly_shorter(size, before) and size >= before[0] - SAME_SIZE_BYTES)
 
 
-def test_a_file_is_compared_with_the_newest_before_it():
-    whole = [raw(1, 5 * MIB), raw(3, 10 * MIB), raw(2, 5 * MIB)]
-    assert short(raw(4, 6 * MIB), whole) == ["step-4.raw"]
-    assert short(raw(4, 6 * MIB, at=2), whole) == []  # older than the large one
+def test_a_file_is_compared_with_the_newest_earlier_one():
+    accepted = [raw(1, 5 * MIB), raw(3, 10 * MIB), raw(2, 5 * MIB)]
+    assert short(raw(4, 6 * MIB), accepted) == ["step-4.raw"]
+    assert short(raw(4, 6 * MIB, at=2), accepted) == []  # older than the large one
 
 
-def test_another_series_says_nothing():
+def test_other_series_are_ignored():
     other = Candidate("best", (("best.raw", FileIdentity(1, 10 * MIB, 1)),))
     assert short(raw(4, MIB), [other]) == []
 
 
-def test_two_of_the_same_size_are_meant():
+def test_two_files_of_the_same_size_are_intended():
     assert short(raw(4, 5 * MIB), [raw(3, 10 * MIB)], [raw(5, 5 * MIB)]) == []
     assert short(raw(4, 5 * MIB), [raw(3, 10 * MIB)], [raw(5, 6 * MIB)]) == ["step-4.raw"]
     assert short(raw(4, 5 * MIB), [raw(3, 10 * MIB)], [raw(4, 5 * MIB)]) == ["step-4.raw"]  # itself
@@ -86,14 +86,14 @@ def ranks(step, *sizes):
     return Candidate(f"step-{step}", tuple(zip(names, identities, strict=True)))
 
 
-def test_ranks_are_compared_each_with_itself():
+def test_each_rank_is_compared_with_itself():
     one = ranks(1, 10 * MIB, 8 * MIB, 5 * MIB)
     assert short(ranks(2, 10 * MIB, 8 * MIB, 5 * MIB), [one]) == []
     assert short(ranks(2, 10 * MIB, 8 * MIB, 2 * MIB), [one]) == ["step-2/rank10.raw"]
     assert short(ranks(2, 10 * MIB, MIB), [one]) == []  # which is which is not known
 
 
-def test_what_was_there_before_the_writers_end_mark_is_not_in_doubt():
+def test_files_older_than_the_one_written_last_are_plausible():
     before = of("checkpoint-1", 1, **{"checkpoint-1/m.raw": 10 * MIB})
     files = (
         ("checkpoint-2/m.raw", FileIdentity(2, MIB, 2)),
@@ -105,13 +105,13 @@ def test_what_was_there_before_the_writers_end_mark_is_not_in_doubt():
         assert len(short(Candidate("checkpoint-2", files + last), [before])) == expected
 
 
-def test_a_file_that_tells_its_own_end_tells_no_others():
+def test_a_file_that_shows_only_its_own_end_confirms_no_others():
     before = of("m-1", 1, **{"m-1.raw": 10 * MIB, "m-1.safetensors": 10})
     now = of("m-2", 2, **{"m-2.raw": MIB, "m-2.safetensors": 10})
     assert short(now, [before]) == ["m-2.raw"]
 
 
-def test_what_the_one_before_had_last_is_waited_for():
+def test_a_sticky_file_of_the_previous_checkpoint_is_required():
     both = of("e-1", 1, **{"e-1.pdparams": 1, "e-1.pdopt": 1})
     alone = of("e-2", 2, **{"e-2.pdparams": 1})
     assert missing_sticky_file(alone, History((both,)), gang=False) == (
@@ -122,7 +122,7 @@ def test_what_the_one_before_had_last_is_waited_for():
     assert missing_sticky_file(both, History((both,)), gang=False) is None
 
 
-def test_a_file_that_was_renamed_shows_it(tmp_path):
+def test_a_rename_is_visible_in_the_times(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"1")
     assert not moved_in(path)

@@ -30,7 +30,7 @@ def event(number: int, mask: int, name: bytes = b"") -> bytes:
     return HEADER.pack(number, mask, 0, len(padded)) + padded
 
 
-def test_closes_and_moves_are_told_and_opens_are_not(watched):
+def test_closes_and_moves_are_reported_and_opens_are_not(watched):
     (watched.root / "a").write_bytes(b"1")
     (watched.root / "b").touch()
     with (watched.root / "open").open("wb") as file:
@@ -43,31 +43,31 @@ def test_closes_and_moves_are_told_and_opens_are_not(watched):
     assert watched.read() == ({watched.root / "open"}, False)
 
 
-def test_a_name_that_is_no_text_is_told_too(watched):
+def test_a_name_that_is_not_utf8_is_reported(watched):
     name = os.fsdecode(b"w\xff.bin")
     (watched.root / name).write_bytes(b"1")
     assert watched.read()[0] == {watched.root / name}
 
 
-def test_directories_made_one_in_the_other_are_watched_down_to_the_last(watched):
+def test_nested_new_directories_are_all_watched(watched):
     deep = watched.root / "a" / "b" / "c"
     deep.mkdir(parents=True)
-    (deep / "early").write_bytes(b"1")  # before anybody could watch it: only scans find it
+    (deep / "early").write_bytes(b"1")  # before it is watched: only scans find it
     watched.read()
     (deep / "late").write_bytes(b"1")
     assert watched.read()[0] == {deep / "late"}
 
 
-def test_the_children_of_a_directory_that_is_moved_in_count_as_closed(watched, tmp_path):
-    (tmp_path / "aside" / "deep").mkdir(parents=True)
-    (tmp_path / "aside" / "deep" / "w").write_bytes(b"1")
-    (tmp_path / "aside").rename(watched.root / "in")
+def test_children_of_a_moved_in_directory_count_as_closed(watched, tmp_path):
+    (tmp_path / "staging" / "deep").mkdir(parents=True)
+    (tmp_path / "staging" / "deep" / "w").write_bytes(b"1")
+    (tmp_path / "staging").rename(watched.root / "in")
     assert watched.read()[0] == {watched.root / "in" / "deep" / "w"}
     (watched.root / "in" / "deep" / "x").write_bytes(b"1")
     assert watched.read()[0] == {watched.root / "in" / "deep" / "x"}
 
 
-def test_a_directory_that_is_renamed_is_followed_by_its_new_name(watched):
+def test_a_renamed_directory_is_watched_under_its_new_name(watched):
     (watched.root / "old").mkdir()
     watched.read()
     (watched.root / "old").rename(watched.root / "new")
@@ -76,7 +76,7 @@ def test_a_directory_that_is_renamed_is_followed_by_its_new_name(watched):
     assert watched.read()[0] == {watched.root / "new" / "w"}
 
 
-def test_a_directory_that_has_gone_again_is_passed_over(watched):
+def test_a_directory_deleted_again_is_skipped(watched):
     number = next(iter(watched._directories))
     data = event(number, CREATE | ISDIR, b"gone") + event(number, inotify.MOVED_TO | ISDIR, b"gone")
     closed = set()
@@ -84,7 +84,7 @@ def test_a_directory_that_has_gone_again_is_passed_over(watched):
     assert closed == set()
 
 
-def test_an_overflow_is_told_and_what_came_before_it_kept(watched):
+def test_an_overflow_is_reported_and_earlier_events_are_kept(watched):
     number = next(iter(watched._directories))
     closed = set()
     data = event(number, CLOSE_WRITE, b"w") + event(-1, Q_OVERFLOW) + event(999, CLOSE_WRITE, b"x")
@@ -92,7 +92,7 @@ def test_an_overflow_is_told_and_what_came_before_it_kept(watched):
     assert closed == {watched.root / "w"}
 
 
-def test_a_removed_root_is_watched_again_once_it_is_back(watched):
+def test_a_recreated_root_is_watched_again(watched):
     watched.root.rmdir()
     watched.read()
     assert not watched.watches_root
@@ -112,7 +112,7 @@ def test_events_of_a_watch_that_ended_are_ignored(watched):
 
 
 class OutOfWatches:
-    """The C library where no more directories can be watched."""
+    """A C library without watches left."""
 
     def inotify_add_watch(self, *_: object) -> int:
         ctypes.set_errno(28)
@@ -126,12 +126,12 @@ def test_a_directory_that_cannot_be_watched_counts_as_lost_events(watched):
     watched.refresh()
 
 
-def test_a_root_that_is_none_is_an_error_and_gives_the_instance_back(tmp_path):
+def test_a_missing_root_is_an_error_and_releases_the_instance(tmp_path):
     before = len(list(Path("/proc/self/fd").iterdir()))
     with pytest.raises(FileNotFoundError):
         Inotify(tmp_path / "missing")
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
-def test_the_layout_is_the_one_of_the_manual():
+def test_the_event_header_matches_the_manual():
     assert (HEADER.size, struct.calcsize("iIII")) == (16, 16)

@@ -22,7 +22,7 @@ either = pytest.mark.parametrize("both", [False, True], indirect=True, ids=["ino
 
 
 @either
-async def test_it_can_be_woken_before_and_during_a_wait(both):
+async def test_a_watch_can_be_woken_before_and_during_a_wait(both):
     async with asyncio.timeout(5):
         both.wake()
         assert await both.wait(20) == set()
@@ -49,7 +49,7 @@ async def test_a_close_ends_the_wait(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["inotify", "polling"])
-async def test_the_interval_of_scans_cuts_every_wait(tmp_path, kind):
+async def test_a_wait_lasts_at_most_the_scan_interval(tmp_path, kind):
     found = open_watch(
         tmp_path, CheckpointSettings(rescan_seconds=0.001, poll_seconds=0.001), polling=kind == "polling"
     )
@@ -58,7 +58,7 @@ async def test_the_interval_of_scans_cuts_every_wait(tmp_path, kind):
     found.close()
 
 
-async def test_events_that_nobody_reads_do_not_spin_the_loop(tmp_path):
+async def test_unread_events_do_not_spin_the_loop(tmp_path):
     found = InotifyWatch(tmp_path, SLOW.rescan_seconds)
     (tmp_path / "w").write_bytes(b"1")
     await found._woken.wait()
@@ -73,7 +73,7 @@ async def test_events_that_nobody_reads_do_not_spin_the_loop(tmp_path):
     found.close()
 
 
-async def test_lost_events_are_told_and_the_tree_is_watched_anew(tmp_path):
+async def test_lost_events_are_logged_and_the_tree_is_watched_again(tmp_path):
     found = InotifyWatch(tmp_path, SLOW.rescan_seconds)
     (tmp_path / "new").mkdir()
     os.read(found._inotify.fd, 1 << 16)  # the event of its creation is lost
@@ -89,7 +89,7 @@ async def test_lost_events_are_told_and_the_tree_is_watched_anew(tmp_path):
     found.close()
 
 
-async def test_where_instances_have_run_out_it_polls_and_says_so(tmp_path, monkeypatch):
+async def test_without_inotify_instances_it_polls_with_a_warning(tmp_path, monkeypatch):
     def exhausted(root):
         raise OSError(24, "inotify_init1: too many open files")
 

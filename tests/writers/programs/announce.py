@@ -1,4 +1,4 @@
-"""How a program tells its tracer that a checkpoint is saved, and where it saves."""
+"""Announces saved checkpoints to the tracer."""
 
 import itertools
 import sys
@@ -9,5 +9,5 @@ COUNTER = itertools.count()
 
 
 def saved(name):
-    """The checkpoint of that name is whole as it lies there now."""
+    """The checkpoint of that name is complete now."""
     (Path(sys.argv[2]) / f"{next(COUNTER)}@{name}").mkdir()
