@@ -13,7 +13,7 @@ import msgspec
 
 from podferry.contract.commit import PRIVATE
 from podferry.contract.errors import Problem
-from podferry.contract.versioned_json import decode_document, encode_document
+from podferry.contract.versioned_json import document_decoder
 
 FORMAT = 1
 NOTES = f"{PRIVATE}/notes"
@@ -57,16 +57,4 @@ def note_name(agent_id: str) -> str:
     return f"{NOTES}/{agent_id}.json"
 
 
-def encode_note(note: AgentNote) -> bytes:
-    """The note as indented JSON, readable in a bucket's browser."""
-    return encode_document(note)
-
-
-def decode_note(data: bytes, source: str) -> AgentNote:
-    """Read a note.
-
-    Raises:
-        FormatTooNew: Written by a later podferry.
-        Corrupt: Not a note.
-    """
-    return decode_document(data, AgentNote, FORMAT, source)
+decode_note = document_decoder(AgentNote, FORMAT)

@@ -15,7 +15,7 @@ import msgspec
 
 from podferry.contract.commit import PRIVATE
 from podferry.contract.errors import Problem
-from podferry.contract.versioned_json import decode_document, encode_document
+from podferry.contract.versioned_json import document_decoder
 
 FORMAT = 1
 
@@ -53,16 +53,4 @@ def record_name(world: int, rank: int | None) -> str:
     return f"{PRIVATE}/outputs.json" if world == 1 or rank is None else f"{PRIVATE}/outputs-{rank}.json"
 
 
-def encode_record(record: OutputRecord) -> bytes:
-    """The record as indented JSON, readable in a bucket's browser."""
-    return encode_document(record)
-
-
-def decode_record(data: bytes, source: str) -> OutputRecord:
-    """Read a record.
-
-    Raises:
-        FormatTooNew: Written by a later podferry.
-        Corrupt: Not a record.
-    """
-    return decode_document(data, OutputRecord, FORMAT, source)
+decode_record = document_decoder(OutputRecord, FORMAT)

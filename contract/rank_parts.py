@@ -21,7 +21,7 @@ import msgspec
 from podferry.contract.commit import NUMBER, PRIVATE, CommittedFile, checkpoint_folder
 from podferry.contract.errors import Corrupt
 from podferry.contract.file_names import clashes, name_problem
-from podferry.contract.versioned_json import decode_checksummed, encode_checksummed
+from podferry.contract.versioned_json import decode_checksummed, document_decoder
 
 FORMAT = 1
 RANKS = f"{PRIVATE}/ranks"
@@ -158,19 +158,7 @@ def joined_folder(name: str, files: Iterable[CommittedFile]) -> str:
     return checkpoint_folder(name, tagged)
 
 
-def encode_rank_document(document: RankPart | GangMember) -> bytes:
-    """The document as indented JSON with a checksum."""
-    return encode_checksummed(document)
-
-
-def decode_member(data: bytes, source: str) -> GangMember:
-    """Read a member's document.
-
-    Raises:
-        FormatTooNew: Written by a later podferry.
-        Corrupt: Not a member's document, or damaged.
-    """
-    return decode_checksummed(data, GangMember, FORMAT, source)
+decode_member = document_decoder(GangMember, FORMAT, checksummed=True)
 
 
 def decode_part(data: bytes, source: str) -> RankPart:

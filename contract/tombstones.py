@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from podferry.contract.commit import PRIVATE, Commit
-from podferry.contract.versioned_json import decode_document, encode_document
+from podferry.contract.versioned_json import document_decoder
 
 FORMAT = 1
 TOMBSTONES = f"{PRIVATE}/removing"
@@ -111,16 +111,4 @@ def tombstone_name(collector: str) -> str:
     return f"{TOMBSTONES}/{collector}.json"
 
 
-def encode_tombstone(tombstone: Tombstone) -> bytes:
-    """The tombstone as indented JSON, readable in a bucket's browser."""
-    return encode_document(tombstone)
-
-
-def decode_tombstone(data: bytes, source: str) -> Tombstone:
-    """Read a tombstone.
-
-    Raises:
-        FormatTooNew: Written by a later podferry.
-        Corrupt: Not a tombstone.
-    """
-    return decode_document(data, Tombstone, FORMAT, source)
+decode_tombstone = document_decoder(Tombstone, FORMAT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
@@ -47,6 +48,16 @@ def decode_document(data: bytes, kind: type[T], newest: int, source: str) -> T:
         raise Corrupt.of(
             f"{source} is not a valid {name}", str(error), "Restore the document or write it again"
         ) from error
+
+
+def document_decoder(kind: type[T], newest: int, *, checksummed: bool = False) -> Callable[[bytes, str], T]:
+    """A decoder of one kind of document, called with (data, source); raises as `decode_document`."""
+    decode_kind = decode_checksummed if checksummed else decode_document
+
+    def decode(data: bytes, source: str) -> T:
+        return decode_kind(data, kind, newest, source)
+
+    return decode
 
 
 def encode_document(document: msgspec.Struct) -> bytes:

@@ -16,9 +16,10 @@ import structlog
 
 from podferry.contract.api import Durability
 from podferry.contract.errors import FerryError, Problem, Refused
-from podferry.contract.output_record import FORMAT, OutputRecord, encode_record, record_name
+from podferry.contract.output_record import FORMAT, OutputRecord, record_name
 from podferry.contract.spec import PREFIX
 from podferry.contract.status import OutputStatus
+from podferry.contract.versioned_json import encode_document
 from podferry.sidecar.config.agent_config import AgentConfig, OutputConfig
 from podferry.sidecar.config.store_access import store_config
 from podferry.sidecar.outputs.scan import CLOCK_TICK_NS, sample_names
@@ -211,7 +212,7 @@ class OutputJob:
             exit_code=self._exit_code,
             problems=(*problems, *self._sync.last.scan.problems),
         )
-        await self._connect().write(record_name(spec.world, spec.rank), encode_record(record))
+        await self._connect().write(record_name(spec.world, spec.rank), encode_document(record))
 
 
 def _label(names: Collection[str]) -> str:

@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from podferry.contract.agent_notes import FORMAT, AgentNote, DrainPhase, encode_note, note_name
+from podferry.contract.agent_notes import FORMAT, AgentNote, DrainPhase, note_name
 from podferry.contract.commit import COMMITS, commit_name
-from podferry.contract.tombstones import Tombstone, encode_tombstone, tombstone_name
+from podferry.contract.tombstones import Tombstone, tombstone_name
+from podferry.contract.versioned_json import encode_document
 from podferry.storage.memory.store import CONTENTS
 
 FIT, TUNE = "team.job.fit", "team.job.tune"
@@ -24,7 +25,7 @@ def objects(destination):
 
 
 def end(destination):
-    note = encode_note(AgentNote(FORMAT, "w1", DrainPhase.ENDED, WHEN))
+    note = encode_document(AgentNote(FORMAT, "w1", DrainPhase.ENDED, WHEN))
     destination.write(f"{FIT}/{note_name('w1')}", note)
 
 
@@ -105,7 +106,7 @@ def test_an_unreadable_lineage_does_not_stop_the_others(podferry, destination, o
 
 def test_leftovers_of_a_killed_removal_are_reported_once_and_removed(podferry, destination, objects):
     record = Tombstone(1, "dead", {}, {"step-400-0123456789ab/step-400.pt": 1500})
-    destination.write(f"{FIT}/{tombstone_name('dead')}", encode_tombstone(record))
+    destination.write(f"{FIT}/{tombstone_name('dead')}", encode_document(record))
     end(destination)
     words = ["checkpoints", "gc", destination.uri, FIT, "--keep", 3, "--uncommitted"]
     preview, done = podferry(*words), podferry(*words, "--yes")

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.contract.errors import Corrupt, FormatTooNew, Problem
-from podferry.contract.output_record import OutputRecord, decode_record, encode_record, record_name
+from podferry.contract.output_record import OutputRecord, decode_record, record_name
+from podferry.contract.versioned_json import encode_document
 
 GOLDEN = Path(__file__).parent / "golden" / "outputs-v1.json"
 RECORD = OutputRecord(
@@ -26,7 +27,7 @@ RECORD = OutputRecord(
 def test_the_first_format_stays_readable() -> None:
     data = GOLDEN.read_bytes()
     assert decode_record(data, "golden") == RECORD
-    assert encode_record(RECORD) == data
+    assert encode_document(RECORD) == data
 
 
 def test_a_later_format_is_refused_by_name() -> None:

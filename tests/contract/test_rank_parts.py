@@ -14,7 +14,6 @@ from podferry.contract.rank_parts import (
     RankPart,
     decode_member,
     decode_part,
-    encode_rank_document,
     epoch_of,
     joined_files,
     joined_folder,
@@ -23,6 +22,7 @@ from podferry.contract.rank_parts import (
     part_name,
     series_and_position,
 )
+from podferry.contract.versioned_json import encode_checksummed
 
 GOLDEN = Path(__file__).parent / "golden"
 GOLDEN_NAMES = {GangMember: "member", RankPart: "part"}
@@ -60,12 +60,12 @@ MEMBER = GangMember(
 def test_the_first_format_stays_readable(document, decode) -> None:
     data = (GOLDEN / f"{GOLDEN_NAMES[type(document)]}-v1.json").read_bytes()
     assert decode(data, "golden") == document
-    assert encode_rank_document(document) == data
+    assert encode_checksummed(document) == data
 
 
 @pytest.mark.parametrize(("document", "decode"), [(PART, decode_part), (MEMBER, decode_member)])
 def test_a_later_format_is_refused_by_name(document, decode) -> None:
-    data = msgspec.json.decode(encode_rank_document(document))
+    data = msgspec.json.decode(encode_checksummed(document))
     with pytest.raises(FormatTooNew, match="format 2"):
         decode(msgspec.json.encode({**data, "format": 2}), "x")
 
@@ -74,13 +74,13 @@ def test_a_later_format_is_refused_by_name(document, decode) -> None:
 def test_a_name_that_cannot_be_a_file_makes_it_corrupt(field: str) -> None:
     file = msgspec.structs.replace(PART.files[0], **{field: "../x"})
     with pytest.raises(Corrupt):
-        decode_part(encode_rank_document(msgspec.structs.replace(PART, files=(file,))), "x")
+        decode_part(encode_checksummed(msgspec.structs.replace(PART, files=(file,))), "x")
 
 
 def test_a_name_cannot_be_a_file_and_a_directory() -> None:
     files = tuple(CommittedFile(name, f"f/{name}", 1, "a" * 32) for name in ("a", "a/b"))
     with pytest.raises(Corrupt, match="both a file and a directory"):
-        decode_part(encode_rank_document(msgspec.structs.replace(PART, files=files)), "x")
+        decode_part(encode_checksummed(msgspec.structs.replace(PART, files=files)), "x")
 
 
 def test_the_writer_is_what_follows_the_first_dash_of_a_name() -> None:

@@ -10,11 +10,11 @@ from podferry.contract.tombstones import (
     RemovalPlan,
     Tombstone,
     decode_tombstone,
-    encode_tombstone,
     listed_objects,
     plan_removal,
     tombstone_name,
 )
+from podferry.contract.versioned_json import encode_document
 
 WHEN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -84,7 +84,7 @@ def test_what_two_plans_have_in_common():
 def test_the_record_of_a_removal_is_read_back():
     record = Tombstone(1, "me", {"a/w": 3}, {"b/w": 4})
     assert tombstone_name("me") == ".podferry/removing/me.json"
-    text = encode_tombstone(record)
+    text = encode_document(record)
     assert text == (
         b'{\n "format": 1,\n "remover": "me",\n "planned": {\n  "a/w": 3\n },'
         b'\n "settled": {\n  "b/w": 4\n }\n}'

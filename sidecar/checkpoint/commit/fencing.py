@@ -9,7 +9,8 @@ import structlog
 
 from podferry.contract.commit import Commit, CommittedFile
 from podferry.contract.errors import Fenced
-from podferry.contract.rank_parts import FORMAT, GangMember, decode_member, encode_rank_document
+from podferry.contract.rank_parts import FORMAT, GangMember, decode_member
+from podferry.contract.versioned_json import encode_checksummed
 from podferry.sidecar.checkpoint.commit.agent_identity import AGENTS_PREFIX, AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_log import CommitLog, observed_sequence
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
@@ -133,7 +134,7 @@ class FencedLog:
         if member is None:
             await self._log.refresh()
             member = GangMember(FORMAT, self._identity.agent_id, self._now(), self._log.last)
-            await self._store.write(name, encode_rank_document(member))
+            await self._store.write(name, encode_checksummed(member))
         return member.base
 
     def _fence(self, rival: Commit) -> Fenced:

@@ -42,11 +42,11 @@ from podferry.contract.tombstones import (
     FORMAT,
     RemovalPlan,
     Tombstone,
-    encode_tombstone,
     listed_objects,
     plan_removal,
     tombstone_name,
 )
+from podferry.contract.versioned_json import encode_document
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.tombstones import read_tombstones
 from podferry.sidecar.runtime.concurrency import for_each_limited
@@ -165,7 +165,7 @@ class GarbageCollector:
 
     async def _write_tombstone(self, planned: dict[str, int]) -> None:
         tombstone = Tombstone(FORMAT, self._id, planned, self._settled)
-        await self.store.write(tombstone_name(self._id), encode_tombstone(tombstone))
+        await self.store.write(tombstone_name(self._id), encode_document(tombstone))
 
     async def _newest_complete(self, commits: list[Commit], keep: int) -> set[int]:
         """The newest `keep` complete commits. The newest of all is checked each time, the others once."""

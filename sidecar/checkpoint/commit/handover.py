@@ -13,16 +13,9 @@ from datetime import datetime
 import msgspec
 import structlog
 
-from podferry.contract.agent_notes import (
-    FORMAT,
-    NOTES,
-    AgentNote,
-    DrainPhase,
-    decode_note,
-    encode_note,
-    note_name,
-)
+from podferry.contract.agent_notes import FORMAT, NOTES, AgentNote, DrainPhase, decode_note, note_name
 from podferry.contract.errors import FerryError, Problem
+from podferry.contract.versioned_json import encode_document
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 
@@ -67,7 +60,7 @@ class Handover:
             run=identity.run,
         )
         try:
-            await self._store.write(note_name(identity.agent_id), encode_note(note))
+            await self._store.write(note_name(identity.agent_id), encode_document(note))
         except FerryError as error:
             log.warning("the agent's final note was not written", reason=str(error))
 
@@ -99,7 +92,7 @@ class Handover:
         """Mark the agents that still drain as ended, so that no other agent waits for them again."""
         for note in (note for note in notes if note.phase is DrainPhase.DRAINING):
             ended = msgspec.structs.replace(note, phase=DrainPhase.ENDED, seconds=0.0)
-            await self._store.write(note_name(note.agent_id), encode_note(ended))
+            await self._store.write(note_name(note.agent_id), encode_document(ended))
 
     async def _notes_of_others(self) -> list[AgentNote]:
         own, notes = note_name(self._identity.agent_id), []

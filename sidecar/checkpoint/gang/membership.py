@@ -16,11 +16,11 @@ from podferry.contract.rank_parts import (
     GangMember,
     MembershipView,
     decode_member,
-    encode_rank_document,
     epoch_of,
     member_name,
     member_of,
 )
+from podferry.contract.versioned_json import encode_checksummed
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_log import CommitLog
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
@@ -122,7 +122,7 @@ class Membership:
             if not self.own.views or self.own.views[-1].epoch != epoch:
                 views = (*self.own.views, MembershipView(self._view_time(), epoch))[-MAX_VIEWS:]
                 self.own = msgspec.structs.replace(self.own, views=views)
-                await self._store.write(f"{RANKS}/{self.name}", encode_rank_document(self.own))
+                await self._store.write(f"{RANKS}/{self.name}", encode_checksummed(self.own))
             self._latest = max(self._latest, self._clock())
             await self._check_rivals(names)
             return epoch
@@ -146,7 +146,7 @@ class Membership:
         now = datetime.fromtimestamp(self._clock(), UTC)
         own = GangMember(FORMAT, self._agent_id, now, self._commits.last, before, self.own.views)
         name = member_name(self._rank, self._agent_id, life)
-        await self._store.write(f"{RANKS}/{name}", encode_rank_document(own))
+        await self._store.write(f"{RANKS}/{name}", encode_checksummed(own))
         self.name, self.own = name, own
 
     async def _check_rivals(self, names: list[str]) -> None:

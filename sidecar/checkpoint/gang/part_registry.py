@@ -9,14 +9,8 @@ import structlog
 
 from podferry.contract.commit import Commit
 from podferry.contract.errors import Changed, Corrupt
-from podferry.contract.rank_parts import (
-    PARTS,
-    RankPart,
-    decode_part,
-    encode_rank_document,
-    part_name,
-    series_and_position,
-)
+from podferry.contract.rank_parts import PARTS, RankPart, decode_part, part_name, series_and_position
+from podferry.contract.versioned_json import encode_checksummed
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 
 log = structlog.get_logger(__name__)
@@ -56,7 +50,7 @@ class PartRegistry:
 
     async def write(self, part: RankPart) -> None:
         """Write a rank's part; it replaces an earlier one."""
-        await self._store.write(part_name(part.name, part.rank), encode_rank_document(part))
+        await self._store.write(part_name(part.name, part.rank), encode_checksummed(part))
 
     async def sweep(self, commit: Commit) -> None:
         """Remove the parts that a commit contains or supersedes: parts keep data from being removed.

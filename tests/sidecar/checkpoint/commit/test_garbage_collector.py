@@ -22,9 +22,10 @@ from podferry.contract.errors import (
     NotFound,
     Unavailable,
 )
-from podferry.contract.rank_parts import RankPart, encode_rank_document
-from podferry.contract.tombstones import Tombstone, encode_tombstone, tombstone_name
+from podferry.contract.rank_parts import RankPart
+from podferry.contract.tombstones import Tombstone, tombstone_name
 from podferry.contract.uri import parse_uri
+from podferry.contract.versioned_json import encode_checksummed, encode_document
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.garbage_collector import MAX_LISTINGS, GarbageCollector
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
@@ -44,7 +45,7 @@ class Death(BaseException):
 def part(*objects):
     """A rank's part that names these."""
     files = tuple(CommittedFile(text, text, 1, "0" * 32) for text in objects)
-    return encode_rank_document(RankPart(1, "run", "s5", 5, 0, 2, "w", "0-w", "", 4, "s5-00", files, WHEN))
+    return encode_checksummed(RankPart(1, "run", "s5", 5, 0, 2, "w", "0-w", "", 4, "s5-00", files, WHEN))
 
 
 class Place:
@@ -268,7 +269,7 @@ async def test_the_checkpoint_resumed_from_stays(place):
 
 async def test_only_settled_removals_are_finished(place):
     record = Tombstone(1, "dead", {"x/planned": 1}, {"x/settled": 1, "d/w": 3, "x/gone": 1})
-    place.objects[f"base/run/{tombstone_name('dead')}"] = encode_tombstone(record)
+    place.objects[f"base/run/{tombstone_name('dead')}"] = encode_document(record)
     place.objects.update({"base/run/x/planned": b"1", "base/run/x/settled": b"1"})
     assert await place.collector().unfinished() == {"x/settled": 1}
     assert await place.collector().finish() == {"x/settled": 1}
@@ -277,7 +278,7 @@ async def test_only_settled_removals_are_finished(place):
 
 
 async def test_a_tombstone_deleted_while_it_is_read_is_ignored(place):
-    place.objects[f"base/run/{tombstone_name('one')}"] = encode_tombstone(Tombstone(1, "one", {}, {}))
+    place.objects[f"base/run/{tombstone_name('one')}"] = encode_document(Tombstone(1, "one", {}, {}))
     place.faults.append(Fault("read", error=NotFound.of("no")))
     assert await read_tombstones(place.reader.store) == []
     place.objects[f"base/run/{tombstone_name('one')}"] = b"{"

@@ -4,10 +4,11 @@ import msgspec
 import pytest
 
 from podferry.contract.agent_notes import FORMAT as NOTE_FORMAT
-from podferry.contract.agent_notes import AgentNote, DrainPhase, encode_note, note_name
+from podferry.contract.agent_notes import AgentNote, DrainPhase, note_name
 from podferry.contract.commit import FORMAT, Commit, CommittedFile, commit_name, encode_commit
 from podferry.contract.errors import Corrupt, Refused
 from podferry.contract.uri import parse_uri
+from podferry.contract.versioned_json import encode_document
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollector
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
@@ -58,7 +59,7 @@ def collector(objects):
 
 
 def end(objects, writer, phase=DrainPhase.ENDED):
-    objects[f"base/run/{note_name(writer)}"] = encode_note(AgentNote(NOTE_FORMAT, writer, phase, WHEN))
+    objects[f"base/run/{note_name(writer)}"] = encode_document(AgentNote(NOTE_FORMAT, writer, phase, WHEN))
 
 
 def names(objects):
