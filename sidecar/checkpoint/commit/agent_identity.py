@@ -32,13 +32,7 @@ class AgentIdentity:
 
 
 class Announcement(msgspec.Struct, frozen=True):
-    """The agent that started last in a lineage.
-
-    Attributes:
-        agent_id: The agent.
-        since: When it started, by its clock. For people.
-        run: KFP's run id, None outside KFP.
-    """
+    """The agent that started last in a lineage, and when, by its clock. For people."""
 
     agent_id: str = msgspec.field(name="writer")
     since: str = "an unknown time"
@@ -46,11 +40,7 @@ class Announcement(msgspec.Struct, frozen=True):
 
 
 def decode_announcement(data: bytes, source: str) -> Announcement:
-    """Read an announcement.
-
-    Raises:
-        Corrupt: It is not one.
-    """
+    """Read an announcement; raises `Corrupt` if it is not one."""
     try:
         return msgspec.json.decode(data, type=Announcement)
     except msgspec.MsgspecError as error:

@@ -50,18 +50,14 @@ class CommitLog:
         numbers: All numbers that are taken, even by objects that are not commits.
         known: Commits that were read and not forgotten, by number. Without their files: a lineage may have
             thousands of commits, and a commit thousands of files.
+        last: The highest number ever seen. None is used twice, even after its commit was removed.
     """
 
     def __init__(self, reader: CommitReader) -> None:
         self.numbers: set[int] = set()
         self.known: dict[int, Commit] = {}
         self._reader = reader
-        self._last = 0
-
-    @property
-    def last(self) -> int:
-        """The highest number ever seen. None is used twice, even after its commit was removed."""
-        return self._last
+        self.last = 0
 
     async def refresh(
         self, floor: int | None = None, raise_floor: Callable[[Commit], int] | None = None
@@ -79,7 +75,7 @@ class CommitLog:
         """
         numbers = await self._reader.sequences()
         self.numbers = set(numbers)
-        self._last = max([self._last, *numbers])
+        self.last = max([self.last, *numbers])
         self.known = {number: self.known[number] for number in numbers if number in self.known}
         low = numbers[-1] - 1 if floor is None and numbers else floor or 0
         while batch := [number for number in reversed(numbers) if number > low][:CONCURRENT_READS]:
@@ -91,7 +87,7 @@ class CommitLog:
     async def read(self, number: int) -> Commit | None:
         """The commit under a taken number, None if it cannot be read; raises as `refresh` does."""
         self.numbers.add(number)
-        self._last = max(self._last, number)
+        self.last = max(self.last, number)
         try:
             commit = await self._reader.read(number)
         except (Corrupt, NotFound) as error:
@@ -105,7 +101,7 @@ class CommitLog:
         """Record a commit that was read or created."""
         self.numbers.add(commit.sequence)
         self.known[commit.sequence] = msgspec.structs.replace(commit, files=())
-        self._last = max(self._last, commit.sequence)
+        self.last = max(self.last, commit.sequence)
 
     def forget(self, floor: int) -> None:
         """Drop the known commits up to a number."""

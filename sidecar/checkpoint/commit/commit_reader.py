@@ -38,9 +38,7 @@ class CommitReader:
         """Read one commit.
 
         Raises:
-            NotFound: No commit has this number.
-            Corrupt: It is damaged, or a copy of another commit.
-            FormatTooNew: A later podferry wrote it.
+            NotFound, Corrupt, FormatTooNew: It is missing, damaged or a copy of another one, or too new.
         """
         name = commit_name(sequence)
         commit = await self._load(name)

@@ -71,11 +71,7 @@ class Committer:
         self._folders: set[str] | None = None
 
     async def write(self, name: str, body: Body) -> None:
-        """Write an object of the lineage.
-
-        Raises:
-            Fenced: Another agent has taken over.
-        """
+        """Write an object of the lineage; raises `Fenced` if another agent has taken over."""
         self._fenced_log.check()
         await self.store.write(name, body)
 

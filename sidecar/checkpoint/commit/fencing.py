@@ -66,11 +66,7 @@ class FencedLog:
             raise self._fenced
 
     async def refresh(self) -> None:
-        """Read the commits that were created since the last call.
-
-        Raises:
-            Fenced: Another agent has taken over.
-        """
+        """Read the commits that were created since the last call; raises as `check` does."""
         self.check()
         if self._identity.world > 1:  # other ranks commit this one's files too: the gang coordinator decides
             await self._log.refresh(max(self._log.known, default=None))

@@ -66,8 +66,7 @@ class GarbageCollector:
     """
 
     def __init__(self, reader: CommitReader) -> None:
-        self.store = reader.store
-        self._reader = reader
+        self.store, self._reader = reader.store, reader
         self._id = uuid.uuid4().hex
         self._known: dict[int, Commit] = {}
         self._complete: set[int] = set()
@@ -140,10 +139,7 @@ class GarbageCollector:
         """Objects that killed collectors have left and nothing refers to: names and bytes."""
         tombstones = await read_tombstones(self.store)
         settled = {name: size for tombstone in tombstones for name, size in tombstone.settled.items()}
-        if not settled:
-            return {}
-        referenced = await self.referenced(parts=True)
-        left = {name: size for name, size in settled.items() if name not in referenced}
+        left = await self._unreferenced(settled, parts=True)
         return {name: size for name, size in left.items() if await self._exists(name)}
 
     async def finish(self) -> dict[str, int]:
@@ -155,12 +151,13 @@ class GarbageCollector:
         named = await self._named_by_parts() if parts else set()
         return named.union(listed_objects(await self.commits()))
 
+    async def _unreferenced(self, objects: dict[str, int], *, parts: bool) -> dict[str, int]:
+        referenced = await self.referenced(parts=parts) if objects else set()
+        return {name: size for name, size in objects.items() if name not in referenced}
+
     async def _delete_unreferenced(self, objects: dict[str, int], *, parts: bool) -> dict[str, int]:
-        if not objects:
-            return {}
-        referenced = await self.referenced(parts=parts)
-        unreferenced = {name: size for name, size in objects.items() if name not in referenced}
-        await self.store.delete(unreferenced)
+        if unreferenced := await self._unreferenced(objects, parts=parts):
+            await self.store.delete(unreferenced)
         return unreferenced
 
     async def _write_tombstone(self, planned: dict[str, int]) -> None:

@@ -16,11 +16,7 @@ from podferry.contract.commit import COMMITS, LATEST, PRIVATE
 from podferry.contract.errors import Problem, Refused
 from podferry.contract.rank_parts import PARTS, RANKS, member_of
 from podferry.contract.tombstones import RemovalPlan
-from podferry.sidecar.checkpoint.commit.agent_identity import (
-    AGENTS_PREFIX,
-    ANNOUNCEMENT,
-    decode_announcement,
-)
+from podferry.sidecar.checkpoint.commit.agent_identity import AGENTS_PREFIX, ANNOUNCEMENT, decode_announcement
 from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollector
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 
@@ -42,12 +38,7 @@ class Orphans:
 
 
 def plan_orphans(names: Mapping[str, int], referenced: Collection[str]) -> Orphans:
-    """Decide which objects are orphans.
-
-    Args:
-        names: All objects of the lineage, and their bytes.
-        referenced: The data that commits list.
-    """
+    """The orphans among all objects of a lineage; `referenced` are the names that commits list."""
     # Lineages in folders of this one: their objects are not this one's.
     nested = {name.partition(f"/{PRIVATE}/")[0] for name in names if f"/{PRIVATE}/" in name}
     below = tuple(f"{folder}/" for folder in nested)

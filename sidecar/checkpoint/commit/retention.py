@@ -25,9 +25,7 @@ class Retention:
 
     def __init__(self, reader: CommitReader, keep: int, protect: Collection[str] = ()) -> None:
         self._collector = GarbageCollector(reader)
-        self._keep = keep
-        self._protect = protect
-        self._finished = False
+        self._keep, self._protect, self._finished = keep, protect, False
 
     async def after_commit(self, commit: Commit) -> None:
         """Remove the commits that are too old now that `commit` exists."""

@@ -20,10 +20,7 @@ async def read_tombstones(store: LineageStore) -> list[Tombstone]:
 async def names_being_removed(store: LineageStore) -> set[str]:
     """Names that must not be written to: their objects may be deleted at any moment.
 
-    Call this after reading the commits and before uploading the first byte.
-
-    Raises:
-        Corrupt, FormatTooNew: A tombstone cannot be read.
+    Call this after reading the commits and before uploading the first byte. Raises as `read_tombstones` does.
     """
     tombstones = await read_tombstones(store)
     return {name for tombstone in tombstones for name in {**tombstone.planned, **tombstone.settled}}

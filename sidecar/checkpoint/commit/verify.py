@@ -33,8 +33,7 @@ class ContentVerifier:
     def __init__(
         self, on_bytes: Callable[[int], None] = lambda count: None, settings: PrefetchSettings = SETTINGS
     ) -> None:
-        self._on_bytes = on_bytes
-        self._settings = settings
+        self._on_bytes, self._settings = on_bytes, settings
         self._buffer = ByteSemaphore(settings.buffer_bytes)
         self._files = asyncio.Semaphore(settings.in_flight)
 

@@ -48,13 +48,9 @@ def epoch_at(views: Iterable[MembershipView], time: float) -> str:
 
 
 def takes_over(rival: GangMember, rival_id: str, rank: int, agent_id: str) -> bool:
-    """Whether a rival of the same rank came after `agent_id`, or at the same moment and wins by its name.
+    """Whether a rival of the same rank came after `agent_id`, or at the same moment and wins by its id.
 
-    Args:
-        rival: The rival's document.
-        rival_id: The rival, by its name.
-        rank: Of both.
-        agent_id: This agent, which did not find the rival when it came.
+    `agent_id` must not have found the rival when it came.
     """
     before = {(found[0], found[2]) for found in map(member_of, rival.before) if found}
     return (rank, agent_id) in before or rival_id > agent_id

@@ -34,11 +34,7 @@ class PartRegistry:
         return {part.rank: part for part in parts if part is not None}
 
     async def read(self, name: str, rank: int) -> RankPart | None:
-        """A rank's part, or None if it does not exist or cannot be read.
-
-        Raises:
-            FormatTooNew: A later podferry wrote it.
-        """
+        """A rank's part, or None if it does not exist or is damaged; raises `FormatTooNew` if it is newer."""
         try:
             part = await self._store.find(part_name(name, rank), decode_part)
         except Corrupt as error:

@@ -54,14 +54,7 @@ def _preference(file: CommittedFile, rank: int | None) -> tuple[bool, int]:
 
 
 def bytes_to_restore(commit: Commit, target: Path, staging: Path, rank: int | None = None) -> int:
-    """Bytes, in whole pages, that a restore for this rank would still write to the volume.
-
-    Args:
-        commit: The commit to restore.
-        target: The checkpoint directory.
-        staging: The restore's staging directory.
-        rank: The rank.
-    """
+    """Bytes, in full pages, that a restore for this rank would still write to the volume."""
     files, directories = for_rank(commit, rank).files, (target, staging / FILES)
     return allocated_bytes(
         file.size for file in files if not any((parent / file.name).exists() for parent in directories)
@@ -69,13 +62,7 @@ def bytes_to_restore(commit: Commit, target: Path, staging: Path, rank: int | No
 
 
 class CommitDownloader:
-    """Downloads commits of one lineage.
-
-    Args:
-        store: The lineage.
-        on_progress: See `OnProgress`.
-        settings: Sizes and limits.
-    """
+    """Downloads commits of one lineage."""
 
     def __init__(
         self,
@@ -139,11 +126,7 @@ class CommitDownloader:
         return progress
 
     async def _objects(self, commit: Commit, names: Collection[str]) -> dict[str, Entry]:
-        """The objects at the destination, by the names of their files.
-
-        Raises:
-            NotFound, Corrupt: One is missing, or has another size than the commit says.
-        """
+        """The objects at the destination, by the names of their files; one of another size is `Corrupt`."""
         found: dict[str, Entry] = {}
 
         async def stat_object(file: CommittedFile) -> None:
@@ -164,11 +147,7 @@ def _restored_names(target: Path, commit: Commit) -> frozenset[str]:
 
 
 def _is_restored(path: Path, file: CommittedFile) -> bool:
-    """Whether the file already exists with the same content.
-
-    Raises:
-        Refused: It exists with other content.
-    """
+    """Whether the file already exists with the same content; other content is `Refused`."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -193,11 +172,7 @@ def _other_version(path: Path, measured: str) -> Refused:
 
 
 def _move(staged: Path, target: Path, root: Path) -> None:
-    """Rename a complete file into place; missing directories are created.
-
-    Raises:
-        Refused: The checkpoint directory cannot be written.
-    """
+    """Rename a complete file into place; missing directories are created."""
     try:
         for folder in reversed([parent for parent in target.parents if root in parent.parents]):
             if not folder.exists():
