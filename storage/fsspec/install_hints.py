@@ -1,4 +1,4 @@
-"""Which package opens which scheme, for those that have to be installed."""
+"""Says which package to install for a scheme."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ EXTRAS = {
     "smb": "smb",
     "hdfs": "hdfs",
 }
-"""podferry's extra that brings the fsspec package of a scheme."""
+"""podferry's extra that installs the fsspec package of a scheme."""
 
 
 def unknown_scheme(uri: Uri) -> UnknownScheme:
-    """What to say of a scheme that no installed engine opens: the exact command, or the nearest known one."""
+    """The error for a scheme without an installed engine: the command to run, or similar schemes."""
     scheme = uri.scheme
     if scheme in EXTRAS:
         remedy = f"Run: pip install 'podferry[{EXTRAS[scheme]}]'"
         return UnknownScheme.of(f"no engine for {scheme}:// is installed", str(uri), remedy)
     if scheme in known_implementations:
-        remedy = f"Install what fsspec needs for it: {_fsspec_says(scheme)}"
+        remedy = f"Install what fsspec needs for it: {_fsspec_hint(scheme)}"
         return UnknownScheme.of(f"no engine for {scheme}:// is installed", str(uri), remedy)
     schemes = {*uri_schemes.OBSTORE_SCHEMES, *EXTRAS, "file", "memory", "http", "https", "ftp"}
     known = f"Known schemes: {', '.join(sorted(schemes))}"
@@ -41,17 +41,17 @@ def unknown_scheme(uri: Uri) -> UnknownScheme:
 
 
 def _one_letter_off(scheme: str, schemes: set[str]) -> str:
-    """A remedy for slips in names too short to be called similar: `s4`."""
-    near = [
+    """A remedy for typos in names that are too short for a similarity search: `s4`."""
+    similar = [
         f"{known!r}"
         for known in sorted(schemes)
         if len(known) == len(scheme) and sum(map(ne, known, scheme)) == 1
     ]
-    return f"Did you mean {' or '.join(near)}?" if near else ""
+    return f"Did you mean {' or '.join(similar)}?" if similar else ""
 
 
-def _fsspec_says(scheme: str) -> str:
+def _fsspec_hint(scheme: str) -> str:
     known = known_implementations[scheme]
     package = known["class"].partition(".")[0]
-    said = str(known.get("err", "")).rstrip(".")
-    return said if package == "fsspec" or said else f"pip install {package}"
+    hint = str(known.get("err", "")).rstrip(".")
+    return hint if package == "fsspec" or hint else f"pip install {package}"

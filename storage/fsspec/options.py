@@ -1,7 +1,7 @@
-"""What fsspec's file systems are told: credentials, endpoints and time-outs, by scheme.
+"""Options of fsspec's file systems by scheme: credentials, endpoints and timeouts.
 
-Any option of a file system can be given as `FSSPEC_<SCHEME>_<OPTION>`, such as `FSSPEC_SFTP_PASSWORD`: that
-is fsspec's own convention for its environment, here read from the store's configuration.
+Any option of a file system can be set as `FSSPEC_<SCHEME>_<OPTION>`, such as `FSSPEC_SFTP_PASSWORD`: fsspec's
+own convention for its environment, here read from the store's configuration.
 """
 
 from __future__ import annotations
@@ -27,47 +27,47 @@ GOOGLE_SCHEMES = ("gs", "gcs")
 AZURE_SCHEMES = ("az", "abfs", "abfss")
 HTTP_SCHEMES = ("http", "https")
 OBJECT_STORE_SCHEMES = frozenset({*S3_SCHEMES, *GOOGLE_SCHEMES, *AZURE_SCHEMES, "oss"})
-"""Object stores: a write is visible when it is committed. Elsewhere a file is written, then renamed."""
+"""Here a write becomes visible when it is committed. Elsewhere a file is written, then renamed."""
 EXCLUSIVE_CREATE_SCHEMES = frozenset({*S3_SCHEMES, *GOOGLE_SCHEMES, *AZURE_SCHEMES})
-"""Those whose exclusive create has had one winner in a race of eight writers."""
+"""Here an exclusive create had exactly one winner in a race of eight writers."""
 
 Options = dict[str, Any]
 
 
 class FsspecOptions(msgspec.Struct, frozen=True):
-    """How a file system is opened.
+    """How to open a file system.
 
     Attributes:
         options: Keyword arguments of its class.
         location: For errors.
-        customised: Whether options of the file system's own are among them, as the user named them.
+        customized: Whether the user has set some of them.
     """
 
     options: Options
     location: StoreLocation
-    customised: bool = False
+    customized: bool = False
 
     def __repr__(self) -> str:
-        return f"Settings(options of: {', '.join(sorted(self.options))}, location={self.location!r})"
+        return f"FsspecOptions(names: {', '.join(sorted(self.options))}, location={self.location!r})"
 
 
 def options_for(uri: Uri, config: StoreConfig, limits: Limits) -> FsspecOptions:
-    """How the file system of a URI is opened.
+    """How to open the file system of a URI.
 
     Raises:
-        CredentialsMissing: S3 without anything to sign with.
-        InvalidSpec: The configuration contradicts itself, or the URI holds a password.
+        CredentialsMissing: There are none for S3.
+        InvalidSpec: The configuration contradicts itself, or the URI has a password.
     """
     user, at, _ = uri.bucket.rpartition("@")
     if at and ":" in user:
         name = f"FSSPEC_{uri.scheme.upper()}_PASSWORD"
         raise InvalidSpec.of(
-            "a URI must not hold a password", f"the one of {uri.scheme}://", f"Set {name} in the Secret"
+            "a URI must not have a password", f"that of {uri.scheme}://", f"Set {name} in the Secret"
         )
     options, location = _vendor(uri)(uri, config, limits)
     common: Options = {"skip_instance_cache": True, "use_listings_cache": False}
-    named = _named(uri.scheme, config.credentials)
-    return FsspecOptions({**common, **options, **named}, location, bool(named))
+    custom = _custom(uri.scheme, config.credentials)
+    return FsspecOptions({**common, **options, **custom}, location, bool(custom))
 
 
 def _vendor(uri: Uri) -> Callable[[Uri, StoreConfig, Limits], tuple[Options, StoreLocation]]:
@@ -85,9 +85,10 @@ def _vendor(uri: Uri) -> Callable[[Uri, StoreConfig, Limits], tuple[Options, Sto
     return by_scheme.get(uri.scheme, _plain)
 
 
-def _named(scheme: str, held: Mapping[str, str]) -> Options:
-    start = f"FSSPEC_{scheme.upper()}_"
-    found = {name.removeprefix(start).lower(): held[name] for name in held if name.startswith(start)}
+def _custom(scheme: str, variables: Mapping[str, str]) -> Options:
+    prefix = f"FSSPEC_{scheme.upper()}_"
+    names = [name for name in variables if name.startswith(prefix)]
+    found = {name.removeprefix(prefix).lower(): variables[name] for name in names}
     return {name: int(value) if name == "port" else value for name, value in found.items()}
 
 
@@ -97,13 +98,13 @@ def _location(uri: Uri, config: StoreConfig, endpoint: str, *prefixes: str) -> S
 
 
 def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
-    held = config.credentials
+    variables = config.credentials
     endpoint, region = s3_endpoint(uri, config)
     location = _location(uri, config, endpoint, "AWS_")
-    source = aws_source(held)
+    source = aws_source(variables)
     if source is AwsSource.NONE:
         raise store_error("credentials", location)
-    virtual = is_true(held.get("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", ""))
+    virtual_hosted = is_true(variables.get("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", ""))
     options: Options = {
         "endpoint_url": endpoint,
         "anon": source is AwsSource.ANONYMOUS,
@@ -111,63 +112,63 @@ def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLo
         "config_kwargs": {
             "connect_timeout": limits.connect_seconds,
             "read_timeout": limits.stall_seconds,
-            "retries": {"total_max_attempts": 1},  # s3fs repeats on its own
-            "s3": {"addressing_style": "virtual" if virtual else "path"},
+            "retries": {"total_max_attempts": 1},  # s3fs has its own retries
+            "s3": {"addressing_style": "virtual" if virtual_hosted else "path"},
         },
     }
     if source is AwsSource.KEYS:
-        options["key"], options["secret"] = held["AWS_ACCESS_KEY_ID"], held["AWS_SECRET_ACCESS_KEY"]
-        options["token"] = held.get("AWS_SESSION_TOKEN")
+        options["key"], options["secret"] = variables["AWS_ACCESS_KEY_ID"], variables["AWS_SECRET_ACCESS_KEY"]
+        options["token"] = variables.get("AWS_SESSION_TOKEN")
     return options, location
 
 
 def _google(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
-    del limits  # gcsfs bounds its requests itself; the engine bounds its calls
-    held = config.credentials
-    endpoint = config.endpoint or held.get("STORAGE_EMULATOR_HOST") or ""
+    del limits  # gcsfs has its own timeouts; the engine limits its calls
+    variables = config.credentials
+    endpoint = config.endpoint or variables.get("STORAGE_EMULATOR_HOST") or ""
     location = _location(uri, config, endpoint or "https://storage.googleapis.com", "GOOGLE_", "STORAGE_")
-    options: Options = {"token": _google_token(held)}
+    options: Options = {"token": _google_token(variables)}
     if endpoint:
         options["endpoint_url"] = checked_endpoint(endpoint)
-    if held.get("GOOGLE_CLOUD_PROJECT"):
-        options["project"] = held["GOOGLE_CLOUD_PROJECT"]
+    if variables.get("GOOGLE_CLOUD_PROJECT"):
+        options["project"] = variables["GOOGLE_CLOUD_PROJECT"]
     return options, location
 
 
-def _google_token(held: Mapping[str, str]) -> object:
-    """A key file's path or content, `anon`, or Google's own search."""
-    if is_true(held.get("GOOGLE_SKIP_SIGNATURE", "")):
+def _google_token(variables: Mapping[str, str]) -> object:
+    """A key file's path or content, `anon`, or Google's default search."""
+    if is_true(variables.get("GOOGLE_SKIP_SIGNATURE", "")):
         return "anon"
-    named = held.get("GOOGLE_APPLICATION_CREDENTIALS", "")
-    if named.lstrip().startswith("{"):
+    key_file = variables.get("GOOGLE_APPLICATION_CREDENTIALS", "")
+    if key_file.lstrip().startswith("{"):
         try:
-            return json.loads(named)
-        except ValueError:  # its message would quote the key
+            return json.loads(key_file)
+        except ValueError:  # its message would contain the key
             raise InvalidSpec.of(
                 "GOOGLE_APPLICATION_CREDENTIALS is neither a path nor JSON", "", "Store the key file as it is"
             ) from None
-    return named or "google_default"
+    return key_file or "google_default"
 
 
 def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
-    held = config.credentials
+    variables = config.credentials
     names = {
         "AZURE_STORAGE_ACCOUNT_NAME": "account_name",
         "AZURE_STORAGE_ACCOUNT_KEY": "account_key",
         "AZURE_STORAGE_SAS_TOKEN": "sas_token",
         "AZURE_STORAGE_CONNECTION_STRING": "connection_string",
     }
-    options: Options = {option: held[name] for name, option in names.items() if held.get(name)}
+    options: Options = {option: variables[name] for name, option in names.items() if variables.get(name)}
     options.update(connection_timeout=limits.connect_seconds, read_timeout=limits.stall_seconds)
-    account = held.get("AZURE_STORAGE_ACCOUNT_NAME", "")
+    account = variables.get("AZURE_STORAGE_ACCOUNT_NAME", "")
     return options, _location(uri, config, f"{account}.blob.core.windows.net" if account else "", "AZURE_")
 
 
 def _oss(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
-    held = config.credentials
-    endpoint = config.endpoint or held.get("OSS_ENDPOINT", "")
+    variables = config.credentials
+    endpoint = config.endpoint or variables.get("OSS_ENDPOINT", "")
     names = {"OSS_ACCESS_KEY_ID": "key", "OSS_ACCESS_KEY_SECRET": "secret", "OSS_SESSION_TOKEN": "token"}
-    options: Options = {option: held[name] for name, option in names.items() if held.get(name)}
+    options: Options = {option: variables[name] for name, option in names.items() if variables.get(name)}
     options["default_cache_type"] = "none"
     if endpoint:
         options["endpoint"] = endpoint

@@ -33,9 +33,9 @@ class FsspecReads:
         location: For errors.
     """
 
-    def __init__(self, uri: Uri, settings: FsspecOptions) -> None:
-        self.uri, self.location = uri, settings.location
-        self._options = settings.options
+    def __init__(self, uri: Uri, options: FsspecOptions) -> None:
+        self.uri, self.location = uri, options.location
+        self._options = options.options
         self._opened: tuple[Any, str] | None = None
         self._closed = False
         self._lock = threading.Lock()

@@ -47,8 +47,8 @@ class FsspecStore:
     def __init__(self, uri: Uri, config: StoreConfig, limits: Limits = LIMITS) -> None:
         self.uri = uri
         self._config, self._limits = config, limits
-        self._settings = options_for(uri, config, limits)
-        self._reads = FsspecReads(uri, self._settings)
+        self._options = options_for(uri, config, limits)
+        self._reads = FsspecReads(uri, self._options)
         self._writes = FsspecWrites(self._reads, limits)
         self.exclusive_create = self._writes.exclusive
         cls = fsspec.get_filesystem_class(uri.scheme)
@@ -59,7 +59,7 @@ class FsspecStore:
     @cached_property
     def request_builder(self) -> RequestBuilder | None:
         """See `Store.request_builder`."""
-        return get_builder_for(self.uri, self._config, self._settings, lambda: self._reads.file_system)
+        return get_builder_for(self.uri, self._config, self._options, lambda: self._reads.file_system)
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
         """See `Store.entries`. The listing is complete before the first entry is yielded."""

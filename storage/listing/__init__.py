@@ -1,4 +1,4 @@
-"""List a dataset: recursive listings, directories in parallel, suggestions when nothing is found.
+"""List a dataset: recursive listings, directories in parallel, suggestions if nothing is found.
 
-It sees stores through their protocol alone.
+It uses stores only through their interface.
 """

@@ -1,11 +1,13 @@
-"""Lists a dataset, or says by name why there is none.
+"""Lists a dataset, or says why there is none.
 
-A dataset is a prefix, one object, or what a manifest names: a file that ends with `.podferry.json`, as
-`podferry dataset freeze --manifest` writes it. Of a manifest nothing is listed: its files are fetched as they
-were, by the tags that they had.
+A dataset is a prefix, one object, or what a manifest names: a file ending with `.podferry.json`, written by
+`podferry dataset freeze --manifest`. The files of a manifest are not listed: they are fetched by its tags.
 """
 
 from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 import msgspec
 
@@ -21,18 +23,18 @@ from podferry.storage.store import Store, StoreConfig
 from podferry.storage.uri_schemes import OBSTORE_SCHEMES
 
 MANIFEST_DATA_SCHEMES = (*OBSTORE_SCHEMES, "gs", "gcs", "oss", "http", "https")
-"""Where a manifest's data may lie, wherever it lies itself. Other URIs name this machine, or a host to which
-the credentials are sent as they are: a manifest is somebody's document, and must not choose that."""
+"""Of the data that any manifest may name. Other URIs name this machine, or a host that would receive the
+credentials as they are: a manifest may come from a stranger, who must not choose that."""
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """What lies at a dataset's location, in any order; whether the names can be files, `freeze` finds.
+    """A listed dataset, in any order; whether its names are valid file names, `freeze` finds out.
 
     Attributes:
-        store: Opened where the names are relative to; close it when done.
-        uri: What the manifest's URI becomes: for one object its own, not that of the store.
+        store: The names are relative to it; close it when done.
+        uri: The URI for the dataset's manifest: of a single object its own, not the store's.
         entries: The files.
-        manifest: What was frozen, where a manifest was the source: then its entries.
+        manifest: The manifest that the entries come from, or None if they were listed.
     """
 
     store: Store
@@ -42,10 +44,10 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 class Dataset(msgspec.Struct, frozen=True):
-    """A dataset that has been listed.
+    """A listed dataset with valid file names.
 
     Attributes:
-        store: Opened where the manifest's names are relative to, for one object above it; close it when done.
+        store: The names are relative to it; close it when done.
         manifest: Its files.
     """
 
@@ -57,8 +59,8 @@ async def open_dataset(uri: Uri, config: StoreConfig) -> Dataset:
     """Open and list a dataset.
 
     Raises:
-        EmptyDataset: Nothing is there; it names the nearest prefixes that exist.
-        Corrupt: Names that cannot be files below one directory; a manifest that does not agree with itself.
+        EmptyDataset: There are no files; the message suggests existing prefixes.
+        Corrupt: Names that cannot be files below one directory; an inconsistent manifest.
     """
     listing = await open_listing(uri, config)
     try:
@@ -68,102 +70,94 @@ async def open_dataset(uri: Uri, config: StoreConfig) -> Dataset:
         raise
 
 
-async def open_listing(uri: Uri, config: StoreConfig, seen: OnEntry = ignore_entry) -> Listing:
-    """Open and list a dataset, whatever its names are.
+async def open_listing(uri: Uri, config: StoreConfig, on_entry: OnEntry = ignore_entry) -> Listing:
+    """Open and list a dataset, without checking its names.
 
     Args:
-        uri: Where it lies.
-        config: How it is reached.
-        seen: Is told of each entry of a prefix when it is listed; whether all can be files is known later.
+        uri: Of the dataset.
+        config: How to reach it.
+        on_entry: Called with each entry of a prefix when it is listed, before the names are checked.
 
     Raises:
-        EmptyDataset: Nothing is there; it names the nearest prefixes that exist.
-        Corrupt, FormatTooNew: What should be a manifest is none that this podferry reads.
+        EmptyDataset: There are no files; the message suggests existing prefixes.
+        Corrupt, FormatTooNew: This podferry cannot read the manifest.
     """
     if is_manifest_name(uri.name):
-        return await _of_manifest(uri, config)
-    return await _below(uri, config, seen) or await _single(uri, config)
+        return await _list_manifest(uri, config)
+    return await _list_prefix(uri, config, on_entry) or await _list_object(uri, config)
 
 
-async def _below(uri: Uri, config: StoreConfig, seen: OnEntry) -> Listing | None:
+@asynccontextmanager
+async def _closed_on_failure(uri: Uri, config: StoreConfig) -> AsyncIterator[Store]:
     store = open_store(uri, config)
     try:
-        entries = tuple(await list_entries(store, seen))
+        yield store
     except BaseException:
         await store.close()
         raise
+
+
+async def _list_prefix(uri: Uri, config: StoreConfig, on_entry: OnEntry) -> Listing | None:
+    async with _closed_on_failure(uri, config) as store:
+        entries = tuple(await list_entries(store, on_entry))
     if entries:
         return Listing(store, str(uri), entries)
     await store.close()
     return None
 
 
-async def _single(uri: Uri, config: StoreConfig) -> Listing:
-    store = open_store(uri.parent, config)
-    try:
-        if uri.name:
-            found = await store.stat(uri.name)
-            return Listing(store, str(uri), (Entry(uri.name, found.size, found.tag),))
-    except NotFound:
-        pass
-    except BaseException:
-        await store.close()
-        raise
+async def _list_object(uri: Uri, config: StoreConfig) -> Listing:
+    async with _closed_on_failure(uri.parent, config) as store:
+        with suppress(NotFound):
+            if uri.name:
+                found = await store.stat(uri.name)
+                return Listing(store, str(uri), (Entry(uri.name, found.size, found.tag),))
     await store.close()
     raise await empty_dataset(uri, await remedy_for_empty(uri, config))
 
 
-async def _of_manifest(uri: Uri, config: StoreConfig) -> Listing:
-    location = await _single(uri, config)
+async def _list_manifest(uri: Uri, config: StoreConfig) -> Listing:
+    file = await _list_object(uri, config)
     try:
-        data = await location.store.read(uri.name, tag=location.entries[0].tag)
+        data = await file.store.read(uri.name, tag=file.entries[0].tag)
     finally:
-        await location.store.close()
+        await file.store.close()
     manifest = decode_manifest(bytes(data), str(uri))
     if not manifest.entries:
-        raise EmptyDataset.of("the dataset is empty", f"the manifest {uri} names no file")
+        raise EmptyDataset.of("the dataset is empty", f"the manifest {uri} names no files")
     store = await _store_of(_data_uri(uri, manifest), manifest, config)
     return Listing(store, manifest.uri, manifest.entries, manifest)
 
 
 def _data_uri(uri: Uri, manifest: Manifest) -> Uri:
     data = parse_uri(manifest.uri)
-    here = (uri.scheme, uri.bucket)
-    if (
-        uri.scheme != "file"
-        and data.scheme not in MANIFEST_DATA_SCHEMES
-        and (data.scheme, data.bucket) != here
-    ):
+    same_bucket = (data.scheme, data.bucket) == (uri.scheme, uri.bucket)
+    if uri.scheme != "file" and data.scheme not in MANIFEST_DATA_SCHEMES and not same_bucket:
         raise Corrupt.of(
-            f"the manifest {uri} names data in a place that none but a local manifest may name",
+            f"the manifest {uri} names data that only a local manifest may name",
             manifest.uri,
-            "Lay the manifest beside its data, or bring it to this machine first",
+            "Store the manifest next to its data, or copy it to this machine first",
         )
     return data
 
 
 async def _store_of(uri: Uri, manifest: Manifest, config: StoreConfig) -> Store:
-    """Where a manifest's names are relative to: above an object that is a dataset of its own."""
+    """The store that a manifest's names are relative to: for a single object its parent."""
     names = [entry.name for entry in manifest.entries[:2]]
-    if names != [uri.name]:
-        return open_store(uri, config)
-    above = open_store(uri.parent, config)
-    try:
-        await above.stat(uri.name)
-    except NotFound:
-        await above.close()
-        return open_store(uri, config)
-    except BaseException:
-        await above.close()
-        raise
-    return above
+    if names == [uri.name]:
+        async with _closed_on_failure(uri.parent, config) as parent:
+            with suppress(NotFound):
+                await parent.stat(uri.name)
+                return parent
+        await parent.close()
+    return open_store(uri, config)
 
 
 async def list_dataset(store: Store) -> Manifest:
     """All files below the store's URI.
 
     Raises:
-        EmptyDataset: Nothing is there.
+        EmptyDataset: There are none.
         Corrupt: Names that cannot be files below one directory.
     """
     entries = [entry async for entry in store.entries()]
@@ -173,40 +167,40 @@ async def list_dataset(store: Store) -> Manifest:
 
 
 def check_frozen(reference: Reference, manifest: Manifest, before: Manifest | None = None) -> None:
-    """Compare what was listed with what a frozen reference promised.
+    """Compare a listing with a frozen reference.
 
     Args:
-        reference: The promise.
-        manifest: What was listed.
-        before: The list that the reference names, where it is at hand: then what changed is named.
+        reference: Of the frozen dataset.
+        manifest: What was listed now.
+        before: The manifest that was frozen, if available: then the message names the differences.
 
     Raises:
         Changed: They differ.
     """
     if not reference.frozen or reference.digest == manifest.digest:
         return
-    found = f"{manifest.files} files, {format_bytes(manifest.bytes)}, sha256={manifest.digest}"
-    measured = f"frozen: {_promised(reference)}; now: {found}"
+    now = f"{manifest.files} files, {format_bytes(manifest.bytes)}, sha256={manifest.digest}"
+    measured = f"frozen: {_frozen_totals(reference)}; now: {now}"
     if before is not None and before.digest == reference.digest:
         measured = f"{differences(before.entries, manifest.entries)}; {measured}"
     raise Changed.of(
-        f"the dataset {reference.uri} is no longer the one that was frozen",
+        f"the dataset {reference.uri} has changed since it was frozen",
         measured,
         "Freeze it again with `podferry dataset freeze`, or restore the objects",
     )
 
 
-def _promised(reference: Reference) -> str:
-    sized = reference.files is not None and reference.bytes is not None
-    counts = f"{reference.files} files, {format_bytes(reference.bytes or 0)}, " if sized else ""
-    return f"{counts}sha256={reference.digest}"
+def _frozen_totals(reference: Reference) -> str:
+    has_totals = reference.files is not None and reference.bytes is not None
+    totals = f"{reference.files} files, {format_bytes(reference.bytes or 0)}, " if has_totals else ""
+    return f"{totals}sha256={reference.digest}"
 
 
 async def changed_since(manifest: Manifest, config: StoreConfig) -> Changed | None:
-    """What differs now from a manifest, for the message of a fetch that met something else; None for nothing.
+    """The error that names what has changed since a manifest, or None if nothing has.
 
     Raises:
-        EmptyDataset and the store's errors: It cannot be listed.
+        EmptyDataset and the store's errors: The dataset cannot be listed.
     """
     listing = await open_listing(parse_uri(manifest.uri), config)
     await listing.store.close()
@@ -214,7 +208,7 @@ async def changed_since(manifest: Manifest, config: StoreConfig) -> Changed | No
     if not found:
         return None
     return Changed.of(
-        f"the dataset {manifest.uri} is no longer the one of its manifest",
+        f"the dataset {manifest.uri} no longer matches its manifest",
         str(found),
         "Freeze it again with `podferry dataset freeze --manifest`, or restore the objects",
     )

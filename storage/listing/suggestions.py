@@ -1,4 +1,4 @@
-"""What to say of a dataset that is empty: the nearest prefixes that exist."""
+"""The error for an empty dataset, with suggestions: similar prefixes that exist."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
 
 MAX_NAMES_SHOWN = 3
-"""Prefixes that a message names: enough to recognise a slip, few enough to read."""
+"""Suggestions in a message: enough to recognize a typo, few enough to read."""
 HINT_SECONDS = 10.0
-"""For the search after near prefixes: a flat bucket of millions of objects must not hold the error back."""
+"""Timeout of the search for suggestions: a flat bucket of millions of objects must not delay the error."""
 
 
 async def empty_dataset(uri: Uri, remedy: str = "") -> EmptyDataset:
-    """Of local files only is it known whether the directory is there at all."""
+    """The error for a dataset without files; of a local one it says whether the directory exists."""
     if uri.scheme != "file":
         return EmptyDataset.of("the dataset is empty", f"no object below {uri}", remedy)
     path = Path("/") / uri.key
@@ -30,24 +30,24 @@ async def empty_dataset(uri: Uri, remedy: str = "") -> EmptyDataset:
 
 
 async def remedy_for_empty(uri: Uri, config: StoreConfig) -> str:
-    """What to do about an empty dataset; what goes wrong on the way to a hint hides nothing."""
+    """What to do about an empty dataset; errors during the search do not hide the original one."""
     try:
         async with asyncio.timeout(HINT_SECONDS):
-            near = await suggested_prefixes(uri, config)
+            suggestions = await suggested_prefixes(uri, config)
     except (FerryError, TimeoutError):
-        near = []
+        suggestions = []
         otherwise = "Check the bucket and the path"
     else:
-        otherwise = f"{uri.root} holds nothing at all: check the bucket"
-    if near:
-        return f"Did you mean {' or '.join(near)}?"
+        otherwise = f"{uri.root} is empty: check the bucket"
+    if suggestions:
+        return f"Did you mean {' or '.join(suggestions)}?"
     return "Check the path" if uri.scheme == "file" else otherwise
 
 
 async def suggested_prefixes(uri: Uri, config: StoreConfig) -> list[str]:
-    """The prefixes nearest to `uri` that exist, for messages: siblings of its first part that does not.
+    """Existing prefixes to suggest for `uri`: the siblings of the first part of its path that does not exist.
 
-    Of local files only directories of like names, since a disk holds much that has nothing to do with it.
+    For local files only directories with similar names, because most of a disk is unrelated.
     """
     parts = uri.key.split("/")
     for depth in range(len(parts) - 1, -1, -1):
@@ -60,13 +60,13 @@ async def suggested_prefixes(uri: Uri, config: StoreConfig) -> list[str]:
         finally:
             await store.close()
         if children:
-            return [str(parent / name) for name in _ranked(uri, parts[depth], children)]
+            return [str(parent / name) for name in _similar(uri, parts[depth], children)]
     return []
 
 
-def _ranked(uri: Uri, wanted: str, children: list[str]) -> list[str]:
+def _similar(uri: Uri, missing: str, children: list[str]) -> list[str]:
     if uri.scheme == "file":
         names = [name.rstrip("/") for name in children if name.endswith("/")]
-        return get_close_matches(wanted, names, n=MAX_NAMES_SHOWN)
+        return get_close_matches(missing, names, n=MAX_NAMES_SHOWN)
     names = [name.rstrip("/") for name in children]
-    return get_close_matches(wanted, names, n=MAX_NAMES_SHOWN, cutoff=0.4) or names[:MAX_NAMES_SHOWN]
+    return get_close_matches(missing, names, n=MAX_NAMES_SHOWN, cutoff=0.4) or names[:MAX_NAMES_SHOWN]

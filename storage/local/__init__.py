@@ -1,4 +1,4 @@
 """The engine for directories: `file://` and plain paths.
 
-Staging directories of an agent belong to `podferry.sidecar.staging`.
+`podferry.sidecar.staging` manages the agent's staging directories.
 """

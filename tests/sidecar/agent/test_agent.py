@@ -262,7 +262,7 @@ BAD: list[tuple[Spoil, list[str]]] = [
         ["written by a later podferry", "format 2, this podferry reads up to 1", "Upgrade podferry"],
     ),
     (_unknown_scheme, ["no engine opens s4://", "Did you mean 's3'?"]),
-    (_other_digest, ["no longer the one that was frozen", "frozen: 1 files", "now: 3 files", "freeze"]),
+    (_other_digest, ["has changed since it was frozen", "frozen: 1 files", "now: 3 files", "freeze"]),
     (_missing_restore, ["there is no checkpoint to restore"]),
 ]
 

@@ -77,7 +77,7 @@ async def test_a_changed_dataset_leaves_the_staging_directory_alone(job, content
     frozen = reference_to(manifest)
     await fetch(job(frozen))
     content.objects["d/c"] = b"new"
-    with pytest.raises(Changed, match="no longer the one that was frozen"):
+    with pytest.raises(Changed, match="has changed since it was frozen"):
         await job(frozen).plan()
     assert held(tmp_path / "stage").keys() == {"a/1", "a/2", "b"}
 

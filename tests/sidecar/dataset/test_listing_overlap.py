@@ -209,7 +209,7 @@ async def test_a_frozen_and_sized_reference_tells_the_room(place, job, tmp_path)
 async def test_where_the_digest_is_another_nothing_stays(place, job, tmp_path):
     place.pauses["e/last"] = [lambda: place.until(*SMALL)]
     one = await job(reference=str(Reference(place.uri, "0" * 64, 100, 3)))
-    with pytest.raises(Changed, match="no longer the one that was frozen"):
+    with pytest.raises(Changed, match="has changed since it was frozen"):
         await one.plan()
     assert place.asked
     one.abandon()
