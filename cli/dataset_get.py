@@ -14,7 +14,7 @@ from typing import Any
 
 import uvloop
 
-from podferry.contract.errors import FerryError, InvalidSpec
+from podferry.contract.errors import FerryError, InvalidSpec, Refused
 from podferry.contract.quantity import format_bytes
 from podferry.contract.status import AgentPhase, DatasetStatus, Status
 from podferry.sidecar.config.directories import ensure_dir, sibling_dir
@@ -22,7 +22,7 @@ from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.control.progress_bar import PrefetchBars, prefetch_bars
 from podferry.sidecar.control.small_options import add_options
 from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
-from podferry.sidecar.dataset.fit_check import check_fit
+from podferry.sidecar.dataset.fit_check import fit_problems
 from podferry.sidecar.fetch.worker_prefork import prefork, release_idle
 from podferry.sidecar.launch.local_spec import local_spec
 from podferry.sidecar.runtime.concurrency import retry
@@ -92,7 +92,7 @@ async def _download(job: DatasetJob) -> None:
     try:
         try:
             planned = await retry(PrefetchSettings().attempts, job.plan)
-            check_fit([planned.sized], in_pod=False)
+            Refused.raise_any(fit_problems([planned.sized], in_pod=False))
         except FerryError:
             job.abandon()
             raise

@@ -7,25 +7,18 @@ import shutil
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import stamina
 import structlog
 
-from podferry.contract.api import (
-    CHECKPOINTS_VARIABLE,
-    MAX_WAIT_SECONDS,
-    OUTPUTS_VARIABLE,
-    RESTORED_VARIABLE,
-    Durability,
-    Gate,
-)
+from podferry.contract.api import MAX_WAIT_SECONDS, Durability, Gate
 from podferry.contract.errors import FerryError, Problem, TemporaryError
 from podferry.contract.status import AgentPhase, Status
 from podferry.sidecar.agent.drain_deadline import DrainDeadline
+from podferry.sidecar.agent.jobs import Jobs
 from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.control.agent_api import AgentApi, FlushRequest, merge
-from podferry.sidecar.dataset.datasets_job import DatasetsJob
 from podferry.sidecar.fetch.worker_prefork import release_idle
 from podferry.sidecar.runtime.concurrency import gather_all, merge_errors
 from podferry.sidecar.state.agent_state import AgentState
@@ -35,12 +28,11 @@ from podferry.sidecar.state.journal import Journal
 if TYPE_CHECKING:
     from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointJob
     from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointPipeline
-    from podferry.sidecar.outputs.output_job import OutputJob
 
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
+Step = Callable[[], Coroutine[Any, Any, T]]
 
 MAX_RESTARTS = 5
 """Starts of the worker, some 6 s apart in all, after which an unexpected error counts as permanent."""
@@ -49,13 +41,6 @@ MIN_FLUSH_SECONDS = 1.0
 """For the trainer's last files if its end used up the grace period: Kubernetes gives at least 2."""
 
 STARTED_PHASES = frozenset({AgentPhase.OPEN, AgentPhase.REFUSED, AgentPhase.DRAINING, AgentPhase.ENDED})
-
-
-class Plannable(Protocol[T_co]):
-    """A job of the agent."""
-
-    def plan(self) -> Coroutine[Any, Any, T_co]:
-        """Find problems before training starts; the plan."""
 
 
 class Agent:
@@ -79,36 +64,11 @@ class Agent:
         self.api = AgentApi(self.state, self._durations)
         self.api.flush = self._flush
         self._deadline = DrainDeadline(self._journal, config.tuning.grace_seconds)
-        self._datasets: DatasetsJob | None = None
-        self._checkpoints: CheckpointJob | None = None
-        self._outputs: OutputJob | None = None
+        self._jobs = Jobs(config, self._journal, self.state)
+        if self._jobs.datasets is not None:
+            self.api.refresh = self._jobs.datasets.refresh
         self._pipeline: CheckpointPipeline | None = None
         self._durable = self._drained = self._journal.agent.gate is None
-        self._create_jobs()
-
-    def _create_jobs(self) -> None:
-        """Create this pod's jobs.
-
-        Training waits for this start, so code that the pod does not need is not imported. The rest is
-        imported now, before the API serves requests, because imports block the event loop.
-        """
-        spec = self._config.spec
-        if spec.datasets:
-            self._datasets = DatasetsJob(self._config, self.state)
-            self.api.refresh = self._datasets.refresh
-        if spec.checkpoints is not None:
-            from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointJob  # noqa: PLC0415
-
-            self._checkpoints = CheckpointJob(spec.checkpoints, self._config, self._journal, self.state)
-        if self._config.outputs is not None:
-            from podferry.sidecar.outputs.output_job import OutputJob  # noqa: PLC0415
-
-            agent_id = self._journal.agent.agent_id
-            self._outputs = OutputJob(self._config.outputs, self._config, self.state, agent_id)
-
-    def _jobs(self) -> list[DatasetsJob | CheckpointJob | OutputJob]:
-        jobs = (self._datasets, self._checkpoints, self._outputs)
-        return [job for job in jobs if job is not None]
 
     async def run(self) -> None:
         """Do everything up to the drain; return only if nothing is left to do.
@@ -136,41 +96,42 @@ class Agent:
                     await self._prepare()
             finally:
                 await release_idle()
-            if self._checkpoints is not None:
-                await self._with_retries(partial(self._start_pipeline, self._checkpoints))
+            if self._jobs.checkpoints is not None:
+                await self._with_retries(partial(self._start_pipeline, self._jobs.checkpoints))
         except FerryError as error:
             log.error("refused", problems=[str(problem) for problem in error.problems])
             self.state.fail(error)
             return
         self._open_gate()
-        await gather_all(job.run() for job in (self._pipeline, self._outputs) if job is not None)
+        await gather_all(job.run() for job in (self._pipeline, self._jobs.outputs) if job is not None)
 
     async def _prepare(self) -> None:
         """Plan all jobs in parallel and raise all their problems at once; then restore and prefetch."""
-        datasets = asyncio.create_task(self._plan(self._datasets))
-        checkpoints = asyncio.create_task(self._plan(self._checkpoints))
-        outputs = asyncio.create_task(self._plan(self._outputs))
+        jobs = self._jobs
+        datasets = asyncio.create_task(self._plan(jobs.datasets.plan if jobs.datasets else None))
+        checkpoints = asyncio.create_task(self._plan(jobs.checkpoints.plan if jobs.checkpoints else None))
+        outputs = asyncio.create_task(self._plan(jobs.outputs.plan if jobs.outputs else None))
         results = await asyncio.gather(datasets, checkpoints, outputs, return_exceptions=True)
         error = merge_errors(results)
         if error is not None:
             raise error
         restore_plan, planned_datasets = checkpoints.result(), datasets.result()
-        if self._checkpoints is not None and restore_plan is not None:
+        if jobs.checkpoints is not None and restore_plan is not None:
             self.state.transition(AgentPhase.RESTORING)
-            await self._with_retries(partial(self._checkpoints.restore, restore_plan))
+            await self._with_retries(partial(jobs.checkpoints.restore, restore_plan))
         if planned_datasets is not None:
             self.state.transition(AgentPhase.PREFETCHING)
             await planned_datasets.fetch()
 
-    async def _plan(self, job: Plannable[T] | None) -> T | None:
-        return None if job is None else await self._with_retries(job.plan)
+    async def _plan(self, plan: Step[T] | None) -> T | None:
+        return None if plan is None else await self._with_retries(plan)
 
     async def _start_pipeline(self, checkpoints: CheckpointJob) -> None:
         self._pipeline = await checkpoints.start(self._durations)
         self._deadline.handover = checkpoints.handover
         self.api.mark = self._pipeline.mark
 
-    async def _with_retries(self, step: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def _with_retries(self, step: Step[T]) -> T:
         """Repeat a step while its store does not answer, within the startup timeout.
 
         If the server is silent, an attempt takes its full request timeout: none starts that would end too
@@ -194,24 +155,11 @@ class Agent:
     def _open_gate(self) -> None:
         gate = self._journal.agent.gate
         if gate is None:
-            summary = "\n".join(job.summary() for job in self._jobs())
-            gate = Gate(open=True, environment=self._environment(), summary=summary)
+            gate = Gate(open=True, environment=self._jobs.environment(), summary=self._jobs.summary())
             self._journal.agent.gate = gate
             self._journal.save()
         log.info("gate open", start=self._journal.agent.starts)
         self.state.open_gate(gate)
-
-    def _environment(self) -> dict[str, str]:
-        """The trainer's environment, with its own paths."""
-        spec = self._config.spec
-        environment = {dataset.variable: dataset.path for dataset in spec.datasets}
-        if spec.outputs is not None:
-            environment[OUTPUTS_VARIABLE] = spec.outputs.path
-        if spec.checkpoints is not None and self._checkpoints is not None:
-            environment[CHECKPOINTS_VARIABLE] = spec.checkpoints.path
-            if self._checkpoints.restored is not None:
-                environment[RESTORED_VARIABLE] = f"{spec.checkpoints.path}/{self._checkpoints.restored.path}"
-        return environment
 
     async def _flush(self, seconds: float, request: FlushRequest) -> Durability:
         """Wait for durability; the first request that reports the pod's end starts the drain's clock."""
@@ -222,8 +170,8 @@ class Agent:
         flushes = []
         if self._pipeline is not None:
             flushes.append(self._pipeline.flush(seconds, final=request.final, ending=request.ending))
-        if self._outputs is not None and (request.final or request.ending):
-            flushes.append(self._outputs.flush(seconds, request.exit_code))
+        if self._jobs.outputs is not None and (request.final or request.ending):
+            flushes.append(self._jobs.outputs.flush(seconds, request.exit_code))
         return merge(await asyncio.gather(*flushes))
 
     async def _wait_started(self, seconds: float) -> bool:
@@ -255,8 +203,8 @@ class Agent:
     def _drains(self) -> Iterator[Coroutine[Any, Any, Durability]]:
         if self._pipeline is not None:
             yield self._drain_pipeline(self._pipeline)
-        if self._outputs is not None:
-            yield self._outputs.finish(time.monotonic() + self._deadline.left())
+        if self._jobs.outputs is not None:
+            yield self._jobs.outputs.finish(time.monotonic() + self._deadline.left())
 
     async def _drain_pipeline(self, pipeline: CheckpointPipeline) -> Durability:
         while True:
@@ -268,14 +216,13 @@ class Agent:
 
     async def close(self) -> None:
         """Release connections, the file watch and the staging directories' locks."""
-        for job in self._jobs():
-            await job.close()
+        await self._jobs.close()
 
     def clean_up(self) -> None:
         """Remove directories made for this agent alone, unless they contain files that are not durable."""
         directories = self._config.directories
         kept = [] if self._durable else [directories.checkpoints, directories.holds]
-        if not self._drained or (self._outputs is not None and self._outputs.incomplete):
+        if not self._drained or (self._jobs.outputs is not None and self._jobs.outputs.incomplete):
             kept.append(directories.outputs)
         for directory in directories.temporary:
             if any(path is not None and path.is_relative_to(directory) for path in kept):

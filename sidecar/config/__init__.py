@@ -1,4 +1,1 @@
-"""The configuration of one agent, parsed once at its start.
-
-Nothing here changes while the agent runs.
-"""
+"""The configuration of one agent, parsed once at its start."""

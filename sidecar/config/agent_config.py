@@ -5,20 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from podferry.contract.errors import InvalidSpec, Problem
-from podferry.contract.spec import FerrySpec, OutputSpec
+from podferry.contract.spec import FerrySpec
 from podferry.sidecar.config.directories import Directories
 from podferry.sidecar.config.tuning import Tuning
-
-
-class OutputConfig(NamedTuple):
-    """What to upload, from where, and for which lineage."""
-
-    spec: OutputSpec
-    root: Path
-    lineage: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +51,6 @@ class AgentConfig:
             "the spec's lineage": (spec.checkpoints is None and spec.outputs is None) or spec.lineage,
         }
         return [Problem(f"{name} is missing") for name, present in required.items() if not present]
-
-    @property
-    def outputs(self) -> OutputConfig | None:
-        """The outputs to upload, if any."""
-        spec, root, lineage = self.spec.outputs, self.directories.outputs, self.spec.lineage
-        return OutputConfig(spec, root, lineage) if spec and root and lineage else None
 
 
 def _option(name: str) -> str:

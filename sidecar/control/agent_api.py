@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from podferry.contract.api import Durability, Marked
 from podferry.sidecar.state.agent_state import AgentState
@@ -26,16 +25,10 @@ class FlushRequest:
     exit_code: int | None = None
 
 
-class Flush(Protocol):
-    """Waits for durability, see `podferry.sidecar.agent.agent.Agent`."""
-
-    def __call__(self, seconds: float, request: FlushRequest) -> Awaitable[Durability]:
-        """At most `seconds`."""
-
-
+Flush = Callable[[float, FlushRequest], Awaitable[Durability]]
+"""Waits for durability, at most some seconds."""
 Mark = Callable[[str], Awaitable[Marked]]
-"""Takes a checkpoint's name or step, see
-`podferry.sidecar.checkpoint.pipeline.pipeline.CheckpointPipeline.mark`."""
+"""Marks a checkpoint, by its name or step, as complete."""
 
 
 class AgentApi:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from podferry.contract.status import Status
 
@@ -35,51 +35,38 @@ def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
 def prefetch_bars() -> Iterator[PrefetchBars]:
     """Show the prefetch, one bar per dataset; the bars disappear at the end."""
     if not sys.stderr.isatty():
-        yield PrefetchBars()
+        yield PrefetchBars(None)
         return
     with _progress() as progress:
-        yield TerminalBars(progress)
+        yield PrefetchBars(progress)
 
 
 class PrefetchBars:
-    """Shows nothing: there is no terminal.
+    """Shows the phase until datasets are listed, then their progress; nothing without a terminal.
 
     Attributes:
         poll_seconds: How often to call `show`.
     """
 
-    poll_seconds = POLL_SECONDS
-
-    def show(self, status: Status) -> None:
-        """Update the bars."""
-
-
-class TerminalBars(PrefetchBars):
-    """Shows the phase until datasets are listed, then their progress."""
-
-    poll_seconds = REFRESH_SECONDS
-
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
+        self.poll_seconds = POLL_SECONDS if progress is None else REFRESH_SECONDS
         self._tasks: dict[str, TaskID] = {}
 
     def show(self, status: Status) -> None:
         """Update the bars."""
         listed = [one for one in status.datasets if one.files]
-        self._progress.update(self._task(PHASE_ROW), description=status.stage.value, visible=not listed)
+        self._update(PHASE_ROW, description=status.stage.value, visible=not listed)
         for one in listed:
             files = f"{one.files_done:,} of {one.files:,} files"
-            self._progress.update(
-                self._task(one.name),
-                description=f"{one.name}: {files}" if one.name else files,
-                total=one.bytes,
-                completed=one.bytes_done,
-            )
+            description = f"{one.name}: {files}" if one.name else files
+            self._update(one.name, description=description, total=one.bytes, completed=one.bytes_done)
 
-    def _task(self, name: str) -> TaskID:
-        if name not in self._tasks:
-            self._tasks[name] = self._progress.add_task("", total=None)
-        return self._tasks[name]
+    def _update(self, row: str, **fields: Any) -> None:
+        if self._progress is not None:
+            if row not in self._tasks:
+                self._tasks[row] = self._progress.add_task("", total=None)
+            self._progress.update(self._tasks[row], **fields)
 
 
 def _progress() -> Progress:

@@ -15,43 +15,38 @@ from podferry.contract.api import AGENT_VARIABLE
 from podferry.sidecar.control.termination_message import TERMINATION_LOG
 
 NO_AGENT = f"no agent: neither --agent nor {AGENT_VARIABLE} is set"
-_GLOBS: Mapping[str, Any] = {"metavar": "GLOB", "action": "append", "default": []}
 
-OPTIONS: Mapping[str, Mapping[str, Any]] = {
-    "--agent": {"metavar": "URL", "help": f"URL of the agent  [default: ${AGENT_VARIABLE}]"},
-    "--termination-log": {
-        "metavar": "FILE",
-        "type": Path,
-        "default": TERMINATION_LOG,
-        "help": "existing file that receives the reason of a failure",
-    },
-    "--refused": {
-        "metavar": "REASON",
-        "help": "fail at once with this reason: the pod's settings are invalid",
-    },
-    "step": {"metavar": "STEP", "help": "name or step of the checkpoint"},
-    "dataset": {"metavar": "URI", "help": "dataset to fetch: a URI, a reference or a path"},
-    "dataset_path": {"metavar": "DIRECTORY", "help": "target directory, created if missing"},
-    "--include": {**_GLOBS, "help": "fetch only these files, such as *.jpg; repeatable"},
-    "--exclude": {**_GLOBS, "help": "skip these files; repeatable"},
-    "--shard": {"metavar": "RANK/COUNT", "help": "fetch one shard; auto: the one that the launcher sets"},
-    "--unpack": {"metavar": "WHEN", "help": "unpack archives: auto, never or always  [default: auto]"},
-    "--file-mode": {"metavar": "MODE", "help": "mode of the files  [default: 0644]"},
-    "--endpoint": {"metavar": "URL", "help": "URL of the object store"},
-    "--region": {"metavar": "NAME", "help": "region of the object store"},
-    "--secret-dir": {
-        "metavar": "DIRECTORY",
-        "type": Path,
-        "help": "directory with one file per credential, like a mounted Secret",
-    },
+OPTIONS = {
+    "--agent": ("URL", f"URL of the agent  [default: ${AGENT_VARIABLE}]"),
+    "--termination-log": ("FILE", "existing file that receives the reason of a failure"),
+    "--refused": ("REASON", "fail at once with this reason: the pod's settings are invalid"),
+    "step": ("STEP", "name or step of the checkpoint"),
+    "dataset": ("URI", "dataset to fetch: a URI, a reference or a path"),
+    "dataset_path": ("DIRECTORY", "target directory, created if missing"),
+    "--include": ("GLOB", "fetch only these files, such as *.jpg; repeatable"),
+    "--exclude": ("GLOB", "skip these files; repeatable"),
+    "--shard": ("RANK/COUNT", "fetch one shard; auto: the one that the launcher sets"),
+    "--unpack": ("WHEN", "unpack archives: auto, never or always  [default: auto]"),
+    "--file-mode": ("MODE", "mode of the files  [default: 0644]"),
+    "--endpoint": ("URL", "URL of the object store"),
+    "--region": ("NAME", "region of the object store"),
+    "--secret-dir": ("DIRECTORY", "directory with one file per credential, like a mounted Secret"),
 }
-"""Arguments of `argparse.ArgumentParser.add_argument`, by the option's or positional's name."""
+"""Metavariable and help, by the option's or positional's name."""
+PARSING: Mapping[str, Mapping[str, Any]] = {
+    "--termination-log": {"type": Path, "default": TERMINATION_LOG},
+    "--include": {"action": "append", "default": []},
+    "--exclude": {"action": "append", "default": []},
+    "--secret-dir": {"type": Path},
+}
+"""More arguments of `argparse.ArgumentParser.add_argument`."""
 
 
 def add_options(parser: argparse.ArgumentParser, *names: str) -> argparse.ArgumentParser:
     """Add rows of `OPTIONS` to a parser, and return it."""
     for name in names:
-        parser.add_argument(name, **OPTIONS[name])
+        metavar, text = OPTIONS[name]
+        parser.add_argument(name, metavar=metavar, help=text, **PARSING.get(name, {}))
     if "--agent" in names:
         parser.set_defaults(agent=os.environ.get(AGENT_VARIABLE, ""))
     return parser

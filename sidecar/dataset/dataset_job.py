@@ -15,7 +15,7 @@ from podferry.contract.status import DatasetStatus
 from podferry.sidecar.config.store_access import store_config
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.fit_check import SizedPlan, surely_fits
-from podferry.sidecar.dataset.listing_overlap import ListingOverlap, OverlapBudget
+from podferry.sidecar.dataset.listing_overlap import EntryQueue, ListingOverlap
 from podferry.sidecar.dataset.materialize import Materializer
 from podferry.sidecar.dataset.selection import (
     SelectedDataset,
@@ -137,8 +137,8 @@ class DatasetJob:
         directory = self.staging.make_overlap_dir()
         if directory is None:
             return None
-        budget = OverlapBudget(selection, volume.bytes, capacity.page_bytes)
-        return ListingOverlap(self.staging, directory, budget, self.settings, self.progress)
+        queue = EntryQueue(selection, volume.bytes, self.settings.range_bytes, capacity.page_bytes)
+        return ListingOverlap(self.staging, directory, queue, self.settings, self.progress)
 
     def access(self) -> StoreConfig:
         """How to reach the store."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from podferry.contract.dataset_volume import DatasetVolume
-from podferry.contract.errors import Problem, Refused
+from podferry.contract.errors import Problem
 from podferry.contract.manifest import Entry
 from podferry.contract.quantity import format_bytes, quantity_at_least
 from podferry.contract.spec import PREFIX
@@ -45,15 +45,6 @@ class SizedPlan(msgspec.Struct, frozen=True):
     def label(self) -> str:
         """Its name in messages."""
         return f"the dataset {self.name}" if self.name else "the dataset"
-
-
-def check_fit(plans: Sequence[SizedPlan], *, in_pod: bool) -> None:
-    """Raise what `fit_problems` finds.
-
-    Raises:
-        Refused: The datasets do not fit.
-    """
-    Refused.raise_any(fit_problems(plans, in_pod=in_pod))
 
 
 def fit_problems(plans: Sequence[SizedPlan], *, in_pod: bool) -> list[Problem]:

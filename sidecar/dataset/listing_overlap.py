@@ -13,8 +13,6 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
 from podferry.contract.manifest import Entry
 from podferry.contract.selection import select
 from podferry.contract.tmpfs_cost import PAGE_BYTES, charged_bytes
@@ -42,20 +40,6 @@ ADOPT_BATCH = 500
 """Files renamed before other tasks get a turn: some 20 ms."""
 
 
-class OverlapBudget(msgspec.Struct, frozen=True):
-    """What may be fetched.
-
-    Attributes:
-        selection: The dataset's.
-        max_bytes: As charged to memory.
-        page_bytes: The smallest size of a file.
-    """
-
-    selection: Selection
-    max_bytes: int
-    page_bytes: int = PAGE_BYTES
-
-
 class ListingOverlap:
     """Fetches small files during a listing.
 
@@ -67,7 +51,7 @@ class ListingOverlap:
     Args:
         staging: The staging directory, still empty.
         directory: A partial directory in it.
-        budget: What may be fetched.
+        queue: What may be fetched.
         settings: How to fetch.
         progress: Counts what is fetched.
     """
@@ -76,14 +60,14 @@ class ListingOverlap:
         self,
         staging: StagingDir,
         directory: Path,
-        budget: OverlapBudget,
+        queue: EntryQueue,
         settings: PrefetchSettings,
         progress: ProgressLog,
     ) -> None:
         self._staging, self._settings, self._progress = staging, settings, progress
         partial = StageWriter(directory, staging.file_mode)
         self._sink = ChunkSink(partial, settings.verify, False, self._on_file, lambda job, written: None)
-        self._queue = EntryQueue(budget, settings.range_bytes)
+        self._queue = queue
         self._fetched: dict[str, ObjectJob] = {}
         self._early: frozenset[str] = frozenset()
         self._adopted = False
@@ -172,10 +156,20 @@ class ListingOverlap:
 
 
 class EntryQueue:
-    """Listed entries, and which of them to fetch."""
+    """Listed entries, and which of them to fetch.
 
-    def __init__(self, budget: OverlapBudget, max_file_bytes: int) -> None:
-        self._budget, self._bytes_left, self._max_file_bytes = budget, budget.max_bytes, max_file_bytes
+    Args:
+        selection: The dataset's.
+        max_bytes: Of all files together, as charged to memory.
+        max_file_bytes: Of one file.
+        page_bytes: The smallest charge for a file.
+    """
+
+    def __init__(
+        self, selection: Selection, max_bytes: int, max_file_bytes: int, page_bytes: int = PAGE_BYTES
+    ) -> None:
+        self._selection, self._bytes_left = selection, max_bytes
+        self._max_file_bytes, self._page_bytes = max_file_bytes, page_bytes
         self._listed: deque[Entry] = deque()
         self._taken = set[str]()
         self._changed = asyncio.Event()
@@ -206,14 +200,14 @@ class EntryQueue:
         return []
 
     def _select(self, page: Sequence[Entry]) -> Sequence[Entry]:
-        globs = self._budget.selection
+        globs = self._selection
         return select(page, globs.include, globs.exclude) if globs.include or globs.exclude else page
 
     def _take(self, entry: Entry) -> bool:
         """Whether to fetch it now: empty files need no request, processes share the large ones later."""
         if not 0 < entry.size <= self._max_file_bytes or entry.name in self._taken:
             return False
-        self._bytes_left -= charged_bytes([entry.size], self._budget.page_bytes)
+        self._bytes_left -= charged_bytes([entry.size], self._page_bytes)
         if self._bytes_left < 0:
             return False
         self._taken.add(entry.name)

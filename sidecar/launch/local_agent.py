@@ -104,9 +104,7 @@ def local_directories(spec: FerrySpec, base: Path) -> Directories:
 
 
 def launch(
-    settings: Mapping[str, object],
-    command: Sequence[str],
-    options: LaunchOptions = LaunchOptions(),
+    settings: Mapping[str, object], command: Sequence[str], options: LaunchOptions = LaunchOptions()
 ) -> LocalAgent:
     """Start an agent for a command on this machine.
 

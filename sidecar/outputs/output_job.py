@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Collection
 from datetime import UTC, datetime
+from pathlib import Path
 
 import msgspec
 import structlog
@@ -17,10 +18,10 @@ import structlog
 from podferry.contract.api import Durability
 from podferry.contract.errors import FerryError, Problem, Refused
 from podferry.contract.output_record import FORMAT, OutputRecord, record_name
-from podferry.contract.spec import PREFIX
+from podferry.contract.spec import PREFIX, OutputSpec
 from podferry.contract.status import OutputStatus
 from podferry.contract.versioned_json import encode_document
-from podferry.sidecar.config.agent_config import AgentConfig, OutputConfig
+from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.config.store_access import store_config
 from podferry.sidecar.outputs.scan import CLOCK_TICK_NS, sample_names
 from podferry.sidecar.outputs.sync import OutputSync, SyncRound
@@ -50,15 +51,18 @@ class OutputJob:
     4. `close`, in any case.
 
     Args:
-        outputs: What to upload, from where.
+        spec: The destination and the interval.
+        root: The directory.
         config: The agent's configuration.
         state: Its `status.outputs` is kept current.
-        writer: Identifies the agent at the destination.
+        lineage, writer: Identify the run and the agent at the destination.
     """
 
-    def __init__(self, outputs: OutputConfig, config: AgentConfig, state: AgentState, writer: str) -> None:
-        self._spec, self._root, self._lineage = outputs
-        self._config, self._state, self._writer = config, state, writer
+    def __init__(
+        self, spec: OutputSpec, root: Path, config: AgentConfig, state: AgentState, lineage: str, writer: str
+    ) -> None:
+        self._spec, self._root, self._config, self._state = spec, root, config, state
+        self._lineage, self._writer = lineage, writer
         self._store: Store | None = None
         self._sync = OutputSync(self._root, self._connect, config.tuning.checkpoint.attempts)
         self._flush_task: asyncio.Task[None] | None = None

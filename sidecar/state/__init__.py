@@ -1,4 +1,1 @@
-"""What the agent knows and remembers: status, journal, counters, metrics.
-
-Values and their files only; the packages above change them.
-"""
+"""What the agent knows and remembers: status, journal, counters, metrics."""

@@ -229,9 +229,7 @@ async def test_where_it_does_not_fit_after_all_nothing_stays(place, job, tmp_pat
 @pytest.mark.parametrize("page", [4096, 65536])
 async def test_no_more_comes_than_there_is_room_for(page):
     """As files are charged: in the pages of this kernel, and with its own memory."""
-    queue = module.EntryQueue(
-        module.OverlapBudget(module.Selection(), 3 * (page + KERNEL_BYTES_PER_FILE), page), RANGE
-    )
+    queue = module.EntryQueue(module.Selection(), 3 * (page + KERNEL_BYTES_PER_FILE), RANGE, page)
     for name, data in SMALL.items():
         queue.add(Entry(name, len(data)))
     assert [entry.name for _, entry in await queue.take()] == ["d/00", "d/01", "d/02"]

@@ -19,7 +19,7 @@ from podferry.contract.spec import DatasetSpec, Shard, Unpack
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
-from podferry.sidecar.dataset.fit_check import check_fit
+from podferry.sidecar.dataset.fit_check import fit_problems
 from podferry.sidecar.pack.builder import PackBuilder
 from podferry.storage.listing.dataset import Dataset, list_dataset
 from podferry.storage.memory.faults import Content
@@ -56,7 +56,7 @@ class Site:
         job = DatasetJob(spec, DatasetPlacement(self.root, self.claims), PrefetchSettings())
         try:
             planned = await job.plan()
-            check_fit([planned.sized], in_pod=False)
+            assert fit_problems([planned.sized], in_pod=False) == []
             await planned.fetch(log_progress=False)
             return job.status
         finally:

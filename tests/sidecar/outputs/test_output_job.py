@@ -46,8 +46,7 @@ class Site:
         config = AgentConfig(
             ferry_spec, Directories(self.base / "control", outputs=self.root), run_id="run-1"
         )
-        assert config.outputs is not None
-        return OutputJob(config.outputs, config, self.state, "w" * 32)
+        return OutputJob(spec, self.root, config, self.state, "team.job.digits", "w" * 32)
 
     def write(self, name: str, data: bytes, *, age: float = 3600.0) -> Path:
         """Write a file as a trainer, last changed `age` seconds ago."""
