@@ -8,6 +8,7 @@ of that name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -15,28 +16,22 @@ from typing import Any
 import msgspec
 
 from podferry.contract.annotation_keys import KEYS, NAME, STAMPS, known_keys, split_key
-from podferry.contract.annotation_values import RESTORE_WORDS
-from podferry.contract.cross_validation import access_of, cross_field_problems, sections_of
+from podferry.contract.cross_validation import SpecSection, access_of, cross_field_problems, sections_of
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.reference import Reference, parse_reference
 from podferry.contract.spec import (
-    CHECKPOINT_PATH,
-    FILE_MODE,
     MAX_DATASET_NAME_LENGTH,
-    OUTPUT_PATH,
     PREFIX,
+    Access,
     CheckpointSpec,
-    Completion,
     DatasetSpec,
     FerrySpec,
-    Medium,
     OutputSpec,
-    Unpack,
-    default_path,
 )
 from podferry.contract.substitution import Variables, expand
 from podferry.contract.suggest import did_you_mean
 
+SECTION_PREFIX = re.compile("(dataset|checkpoint|output)s?-")
 NONE_DECLARED: Mapping[str, str] = MappingProxyType({})
 
 
@@ -142,58 +137,31 @@ def _attributed(name: str, text: str, problem: Problem) -> Problem:
     return Problem(f"{PREFIX}{name}: {problem.what}", measured.removesuffix(": "), problem.remedy)
 
 
-def _dataset(values: Mapping[str, Any], key: str) -> DatasetSpec:
-    """The dataset of a key: `dataset` or `dataset.NAME`."""
-    name = split_key(key)[1]
-    own = {one: values[full] for one in KEYS if (full := f"{one}.{name}".rstrip(".")) in values}
-    return DatasetSpec(
-        reference=str(own["dataset"]),
-        path=own.get("dataset-path", default_path(name)),
-        size=own.get("dataset-size"),
-        access=access_of(values, key),
-        name=name,
-        include=own.get("include", ()),
-        exclude=own.get("exclude", ()),
-        file_mode=own.get("file-mode", FILE_MODE),
-        unpack=own.get("unpack", Unpack.AUTO),
-        shard=own.get("shard"),
-        medium=own.get("medium", Medium.MEMORY),
-    )
-
-
-def _checkpoints(values: Mapping[str, Any]) -> CheckpointSpec:
-    return CheckpointSpec(
-        uri=values["checkpoints"],
-        path=values.get("checkpoint-path", CHECKPOINT_PATH),
-        size=values.get("checkpoint-size"),
-        keep_local=values.get("keep-local", 1),
-        restore=values.get("restore", RESTORE_WORDS[0]),
-        access=access_of(values, "checkpoints"),
-        keep_remote=values.get("keep-remote"),
-        complete=values.get("complete", Completion.AUTO),
-        upload_limit=values.get("upload-limit"),
-    )
-
-
-def _outputs(values: Mapping[str, Any]) -> OutputSpec:
-    return OutputSpec(
-        uri=values["outputs"],
-        path=values.get("output-path", OUTPUT_PATH),
-        size=values.get("output-size"),
-        every=values.get("outputs-every"),
-        access=access_of(values, "outputs"),
-    )
-
-
 def _spec(values: Mapping[str, Any]) -> FerrySpec:
-    datasets = [one.key for one in sections_of(values) if not one.is_destination and one.key in values]
+    sections = {one.key: one for one in sections_of(values) if one.key in values}
+    datasets = [one for one in sections.values() if not one.is_destination]
+    checkpoints, outputs = sections.get("checkpoints"), sections.get("outputs")
     return FerrySpec(
-        datasets=tuple(_dataset(values, key) for key in datasets),
-        checkpoints=_checkpoints(values) if "checkpoints" in values else None,
+        datasets=tuple(
+            DatasetSpec(reference=str(values[one.key]), name=split_key(one.key)[1], **_fields(one, values))
+            for one in datasets
+        ),
+        checkpoints=CheckpointSpec(uri=values["checkpoints"], **_fields(checkpoints, values))
+        if checkpoints
+        else None,
         lineage=values.get("lineage"),
         world=values.get("world", 1),
         shm_size=values.get("shm-size"),
         grace=values.get("grace"),
         container=values.get("container"),
-        outputs=_outputs(values) if "outputs" in values else None,
+        outputs=OutputSpec(uri=values["outputs"], **_fields(outputs, values)) if outputs else None,
     )
+
+
+def _fields(section: SpecSection, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The section's fields in the spec: `checkpoint-size` is `size`. Absent ones keep their defaults."""
+    keys = [key for key in section.keys if key in values]
+    fields = {SECTION_PREFIX.sub("", split_key(key)[0]).replace("-", "_"): values[key] for key in keys}
+    own = {name: value for name, value in fields.items() if name not in Access.__struct_fields__}
+    path = values.get(section.path_key, section.default_path)
+    return own | {"path": path, "access": access_of(values, section.key)}
