@@ -99,10 +99,11 @@ parse_medium = choice_parser(Medium)
 
 def parse_mode(text: str) -> int:
     """Parse permission bits in octal digits, as for `chmod`: `0644`."""
-    if not MODE.fullmatch(text.strip()) or not 0o400 & int(text, 8):
+    digits = text.strip()
+    if not MODE.fullmatch(digits) or not 0o400 & int(digits, 8):
         remedy = "Write octal digits from 0400 to 0777, such as 0644"
         raise InvalidSpec.of("not a file mode that lets the owner read", repr(text), remedy)
-    return int(text, 8)
+    return int(digits, 8)
 
 
 def parse_shard(text: str) -> Shard:
@@ -158,9 +159,10 @@ def integer_parser(least: int) -> Callable[[str], int]:
     """A parser of integers of at least `least`."""
 
     def parse(text: str) -> int:
-        if not COUNT.fullmatch(text.strip()) or int(text) < least:
+        digits = text.strip()
+        if not COUNT.fullmatch(digits) or int(digits) < least:
             what = f"not an integer of {least} or more"
             raise InvalidSpec.of(what, repr(text), f"Write {least} or more")
-        return int(text)
+        return int(digits)
 
     return parse
