@@ -20,7 +20,7 @@ COMMITS = "*/commits/*"
 
 
 async def put(committer, number, content=b"1", **order):
-    """Send and commit one checkpoint of one file."""
+    """Upload and commit one checkpoint of one file."""
     folder = f"e{number}-{content.hex()}"
     await committer.write(f"{folder}/w", content)
     file = CommittedFile("w", f"{folder}/w", len(content), xxhash.xxh3_128_hexdigest(content))
@@ -250,7 +250,7 @@ async def test_other_ranks_do_not_fence(rig):
 
 
 async def overtake(rig, monkeypatch, committer, number, other, other_number, **order):
-    """Commit, while another writer commits between what this one reads and what it creates."""
+    """Commit while another agent commits between this one's read and its create."""
     write = rig.store.write
 
     async def late(name, body, mode=WriteMode.OVERWRITE):
@@ -309,25 +309,25 @@ async def test_without_atomic_creation_a_replaced_agent_finds_out(rig, monkeypat
     old, new = rig.committer("old"), rig.committer("new")
     await put(old, 1)
     key = "base/run/.podferry/commits/000000000001.json"
-    stood = rig.content.objects.pop(key)
+    before_replacement = rig.content.objects.pop(key)
     await put(new, 2)
-    assert rig.content.objects[key] != stood
+    assert rig.content.objects[key] != before_replacement
     with pytest.raises(Fenced, match="new"):
         await put(old, 3)
 
 
 async def test_the_check_before_each_try_can_refuse(rig, monkeypatch):
-    asked = []
+    checks = []
 
     async def check():
-        asked.append(len(rig.store.commits()))
-        if len(asked) == 2:
+        checks.append(len(rig.store.commits()))
+        if len(checks) == 2:
             raise Superseded.of("too late")
 
     one, two = ranked(rig, "one", 0), ranked(rig, "two", 1)
     with pytest.raises(Superseded, match="too late"):
         await overtake(rig, monkeypatch, one, 1, two, 2, check=check)
-    assert asked == [0, 1]
+    assert checks == [0, 1]
     assert numbers(rig) == [(1, "e2")]
 
 

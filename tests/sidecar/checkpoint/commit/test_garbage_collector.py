@@ -1,4 +1,4 @@
-"""Removal at the destination: what goes, what failures leave, and every order of calls of several at once."""
+"""Garbage collection: what is removed, what failures leave, and all orders of concurrent calls."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class Death(BaseException):
 
 
 def part(*objects):
-    """A rank's part that names these."""
+    """A rank's part that names these objects."""
     files = tuple(CommittedFile(text, text, 1, "0" * 32) for text in objects)
     return encode_checksummed(RankPart(1, "run", "s5", 5, 0, 2, "w", "0-w", "", 4, "s5-00", files, WHEN))
 
 
-class Place:
+class Lineage:
     """A lineage `run` in a store of its own."""
 
     def __init__(self, store=None):
@@ -56,10 +56,10 @@ class Place:
         self.reader = CommitReader(LineageStore(self.store, "run"))
         self.objects = self.store.content.objects
         self.faults = self.store.faults
-        self.given_up: set[str] = set()
+        self.abandoned: set[str] = set()
 
     def put(self, sequence, *objects, name=None):
-        """A commit of these objects; those that are not there are written."""
+        """Write a commit of these objects, and the objects that are missing."""
         files = []
         for text in objects:
             data = self.objects.setdefault(f"base/run/{text}", text.encode())
@@ -92,9 +92,9 @@ class Place:
 
 
 @pytest.fixture
-def place():
+def lineage():
     """Four commits; the third refers to a file of the first."""
-    made = Place()
+    made = Lineage()
     made.put(1, "a/w", "a/frozen")
     made.put(2, "b/w")
     made.put(3, "c/w", "a/frozen")
@@ -102,202 +102,202 @@ def place():
     return made
 
 
-async def test_the_oldest_are_removed_and_referenced_data_stays(place):
-    gone = await place.collector().remove(2)
+async def test_the_oldest_are_removed_and_referenced_data_stays(lineage):
+    gone = await lineage.collector().remove(2)
     assert ([one.sequence for one in gone.commits], gone.objects) == ([1, 2], {"a/w": 3, "b/w": 3})
-    assert place.sequences == [3, 4]
-    assert place.data == {"a/frozen", "c/w", "d/w"}
-    assert (await place.collector().remove(1)).objects == {"a/frozen": 8, "c/w": 3}
-    assert place.data == {"d/w"}
-    assert place.names == {"d/w", commit_name(4)}
+    assert lineage.sequences == [3, 4]
+    assert lineage.data == {"a/frozen", "c/w", "d/w"}
+    assert (await lineage.collector().remove(1)).objects == {"a/frozen": 8, "c/w": 3}
+    assert lineage.data == {"d/w"}
+    assert lineage.names == {"d/w", commit_name(4)}
 
 
-async def test_every_commit_is_deleted_before_any_data(place):
-    await place.collector().remove(1)
-    order = ["/commits/" in name for name in place.deleted() if "/removing/" not in name]
+async def test_every_commit_is_deleted_before_any_data(lineage):
+    await lineage.collector().remove(1)
+    order = ["/commits/" in name for name in lineage.deleted() if "/removing/" not in name]
     assert order == sorted(order, reverse=True)
-    commits = [name for name in place.deleted() if "/commits/" in name]
+    commits = [name for name in lineage.deleted() if "/commits/" in name]
     assert commits == [commit_name(number) for number in (1, 2, 3)]
 
 
-async def test_a_plan_changes_nothing(place):
-    before = dict(place.objects)
-    assert [one.sequence for one in (await place.collector().plan(1)).commits] == [1, 2, 3]
-    assert before == place.objects
+async def test_a_plan_changes_nothing(lineage):
+    before = dict(lineage.objects)
+    assert [one.sequence for one in (await lineage.collector().plan(1)).commits] == [1, 2, 3]
+    assert before == lineage.objects
 
 
-async def test_nothing_is_written_if_nothing_is_removed(place):
-    await place.collector().remove(4)
-    assert {call for call, _ in place.store.content.calls} == {"children", "read"}
+async def test_nothing_is_written_if_nothing_is_removed(lineage):
+    await lineage.collector().remove(4)
+    assert {call for call, _ in lineage.store.content.calls} == {"children", "read"}
 
 
 @pytest.mark.parametrize("keep", [1, 2])
-async def test_the_newest_complete_commit_stays_if_newer_ones_are_damaged(place, keep):
-    place.objects.pop("base/run/d/w")
-    place.objects["base/run/c/w"] = b"longer than it was"
-    await place.collector().remove(keep)
-    assert place.sequences == ([2, 3, 4] if keep == 1 else [1, 2, 3, 4])
+async def test_the_newest_complete_commit_stays_if_newer_ones_are_damaged(lineage, keep):
+    lineage.objects.pop("base/run/d/w")
+    lineage.objects["base/run/c/w"] = b"longer than it was"
+    await lineage.collector().remove(keep)
+    assert lineage.sequences == ([2, 3, 4] if keep == 1 else [1, 2, 3, 4])
 
 
-async def test_data_that_vanishes_between_two_removals_is_noticed(place):
-    collector = place.collector()
+async def test_data_that_vanishes_between_two_removals_is_noticed(lineage):
+    collector = lineage.collector()
     await collector.remove(3)
-    place.objects.pop("base/run/d/w")
+    lineage.objects.pop("base/run/d/w")
     await collector.remove(1)
-    assert place.sequences == [3, 4]
+    assert lineage.sequences == [3, 4]
 
 
 @pytest.mark.parametrize(
     ("text", "error"), [(b"{", Corrupt), (b'{"format": 2}', FormatTooNew)], ids=["corrupt", "newer"]
 )
-async def test_a_commit_that_cannot_be_read_may_list_anything(place, text, error):
-    place.objects[f"base/run/{commit_name(2)}"] = text
-    before = dict(place.objects)
+async def test_a_commit_that_cannot_be_read_may_list_anything(lineage, text, error):
+    lineage.objects[f"base/run/{commit_name(2)}"] = text
+    before = dict(lineage.objects)
     with pytest.raises(error):
-        await place.collector().remove(1)
-    assert place.objects == before
+        await lineage.collector().remove(1)
+    assert lineage.objects == before
 
 
-async def test_a_commit_created_between_commits_and_data_keeps_all_data(place):
+async def test_a_commit_created_between_commits_and_data_keeps_all_data(lineage):
     wait = asyncio.Event()
-    place.faults.append(Fault("children", "*/commits", wait=wait, skip=2))
-    task = asyncio.create_task(place.collector().remove(1))
+    lineage.faults.append(Fault("children", "*/commits", wait=wait, skip=2))
+    task = asyncio.create_task(lineage.collector().remove(1))
     async with asyncio.timeout(5):
-        while place.sequences != [4]:  # noqa: ASYNC110 - of a dictionary
+        while lineage.sequences != [4]:  # noqa: ASYNC110 - of a dictionary
             await asyncio.sleep(0)
-    place.objects[f"base/run/{commit_name(5)}"] = b"{"
+    lineage.objects[f"base/run/{commit_name(5)}"] = b"{"
     wait.set()
     with pytest.raises(Corrupt):
         await task
-    assert place.data == {"a/w", "a/frozen", "b/w", "c/w", "d/w"}
-    del place.objects[f"base/run/{commit_name(5)}"]
-    assert set(await place.collector().finish()) == {"a/w", "a/frozen", "b/w", "c/w"}
-    assert place.data == {"d/w"}
+    assert lineage.data == {"a/w", "a/frozen", "b/w", "c/w", "d/w"}
+    del lineage.objects[f"base/run/{commit_name(5)}"]
+    assert set(await lineage.collector().finish()) == {"a/w", "a/frozen", "b/w", "c/w"}
+    assert lineage.data == {"d/w"}
 
 
-async def test_data_named_by_a_part_stays(place):
-    place.objects["base/run/.podferry/parts/s5/0.json"] = part("a/frozen", "b/w")
-    assert (await place.collector().remove(1)).objects == {"a/w": 3, "c/w": 3}
-    assert place.data == {"a/frozen", "b/w", "d/w"}
-    place.objects["base/run/.podferry/parts/s5/0.json"] = b"{"
-    place.put(5, "e/w")
+async def test_data_named_by_a_part_stays(lineage):
+    lineage.objects["base/run/.podferry/parts/s5/0.json"] = part("a/frozen", "b/w")
+    assert (await lineage.collector().remove(1)).objects == {"a/w": 3, "c/w": 3}
+    assert lineage.data == {"a/frozen", "b/w", "d/w"}
+    lineage.objects["base/run/.podferry/parts/s5/0.json"] = b"{"
+    lineage.put(5, "e/w")
     with pytest.raises(Corrupt, match="is not a valid rank part"):
-        await place.collector().remove(1)
-    assert place.data == {"a/frozen", "b/w", "d/w", "e/w"}
+        await lineage.collector().remove(1)
+    assert lineage.data == {"a/frozen", "b/w", "d/w", "e/w"}
 
 
-async def test_parts_are_read_before_commits(place):
-    """A commit that takes the place of its parts between the two looks is seen as the one or the other."""
-    place.objects["base/run/.podferry/parts/s5/0.json"] = part("a/frozen")
-    collector, entries = place.collector(), place.store.entries
+async def test_parts_are_read_before_commits(lineage):
+    """A commit that takes the lineage of its parts between the two looks is seen as the one or the other."""
+    lineage.objects["base/run/.podferry/parts/s5/0.json"] = part("a/frozen")
+    collector, entries = lineage.collector(), lineage.store.entries
 
     async def replaced(prefix=""):
         async for entry in entries(prefix):
-            place.put(5, "e/w", "a/frozen")
-            place.objects.pop("base/run/.podferry/parts/s5/0.json", None)
+            lineage.put(5, "e/w", "a/frozen")
+            lineage.objects.pop("base/run/.podferry/parts/s5/0.json", None)
             yield entry
 
-    place.store.entries = replaced
+    lineage.store.entries = replaced
     await collector.remove(1)
-    assert place.data == {"a/frozen", "d/w", "e/w"}
+    assert lineage.data == {"a/frozen", "d/w", "e/w"}
 
 
-async def test_listing_missing_commits_gives_up(place):
-    place.faults.append(Fault("read", "*/commits/*1.json", times=MAX_LISTINGS, error=NotFound.of("no")))
+async def test_listing_missing_commits_gives_up(lineage):
+    lineage.faults.append(Fault("read", "*/commits/*1.json", times=MAX_LISTINGS, error=NotFound.of("no")))
     with pytest.raises(Unavailable, match="listed but do not exist"):
-        await place.collector().remove(1)
-    await place.collector().remove(1)
-    assert place.sequences == [4]
+        await lineage.collector().remove(1)
+    await lineage.collector().remove(1)
+    assert lineage.sequences == [4]
 
 
 CALLS = [("write", n) for n in range(3)] + [("delete", n) for n in range(10)]
-"""A removal writes twice and deletes nine names at most: the last of each kind is never reached."""
+"""A removal makes at most two writes and nine deletes: the last index of each kind is never reached."""
 KILLS = [(call, skip, after) for call, skip in CALLS for after in (False, True)]
 
 
 @pytest.mark.parametrize(("call", "skip", "after"), KILLS)
-async def test_a_kill_leaves_complete_commits_and_the_next_run_cleans_up(place, call, skip, after):
-    place.faults.append(Fault(call, skip=skip, error=Death(), after=after))
+async def test_a_kill_leaves_complete_commits_and_the_next_run_cleans_up(lineage, call, skip, after):
+    lineage.faults.append(Fault(call, skip=skip, error=Death(), after=after))
     try:
-        await place.collector().remove(1)
+        await lineage.collector().remove(1)
     except Death:
         pass
     else:
         assert skip >= {"write": 2, "delete": 8}[call]
-    place.faults.clear()
-    for number in place.sequences:
-        assert not await place.reader.missing_objects(await place.reader.read(number))
-    assert 4 in place.sequences
-    retention = Retention(place.reader, 1)
-    await retention.after_commit(place.put(5, "e/w"))
-    assert (place.sequences, place.data) == ([5], {"e/w"})
+    lineage.faults.clear()
+    for number in lineage.sequences:
+        assert not await lineage.reader.missing_objects(await lineage.reader.read(number))
+    assert 4 in lineage.sequences
+    retention = Retention(lineage.reader, 1)
+    await retention.after_commit(lineage.put(5, "e/w"))
+    assert (lineage.sequences, lineage.data) == ([5], {"e/w"})
 
 
 @pytest.mark.parametrize("error", [LOST, AccessDenied.of("no")], ids=["temporary", "permanent"])
 @pytest.mark.parametrize(("call", "skip", "after"), KILLS)
-async def test_a_failure_is_logged_and_repaired_after_the_next_commit(place, call, skip, after, error):
-    place.faults.append(Fault(call, skip=skip, error=error, after=after))
-    retention = Retention(place.reader, 1)
+async def test_a_failure_is_logged_and_repaired_after_the_next_commit(lineage, call, skip, after, error):
+    lineage.faults.append(Fault(call, skip=skip, error=error, after=after))
+    retention = Retention(lineage.reader, 1)
     with capture_logs() as logs:
-        await retention.after_commit(place.put(5, "e/w"))
-    struck = sum(done == call for done, _ in place.store.content.calls) > skip
-    told = [log["log_level"] for log in logs if "were not removed" in log["event"]]
-    assert told == (["warning"] if struck else [])
-    place.faults.clear()
-    await retention.after_commit(place.put(6, "f/w"))
-    assert (place.sequences, place.data) == ([6], {"f/w"})
+        await retention.after_commit(lineage.put(5, "e/w"))
+    struck = sum(done == call for done, _ in lineage.store.content.calls) > skip
+    levels = [log["log_level"] for log in logs if "were not removed" in log["event"]]
+    assert levels == (["warning"] if struck else [])
+    lineage.faults.clear()
+    await retention.after_commit(lineage.put(6, "f/w"))
+    assert (lineage.sequences, lineage.data) == ([6], {"f/w"})
 
 
-async def test_removed_data_may_be_uploaded_again_after_a_lost_answer(place):
-    place.faults.append(Fault("delete", "*/removing/*", error=LOST, after=True))
-    collector = place.collector()
+async def test_removed_data_may_be_uploaded_again_after_a_lost_answer(lineage):
+    lineage.faults.append(Fault("delete", "*/removing/*", error=LOST, after=True))
+    collector = lineage.collector()
     with pytest.raises(Unavailable):
         await collector.remove(1)
-    place.objects["base/run/a/w"] = b"on its way to a commit"
-    place.put(5, "e/w")
+    lineage.objects["base/run/a/w"] = b"on its way to a commit"
+    lineage.put(5, "e/w")
     await collector.remove(1)
-    assert place.data == {"a/w", "e/w"}
+    assert lineage.data == {"a/w", "e/w"}
 
 
-async def test_the_checkpoint_resumed_from_stays(place):
-    retention = Retention(place.reader, 1, {"s2-00"})
+async def test_the_checkpoint_resumed_from_stays(lineage):
+    retention = Retention(lineage.reader, 1, {"s2-00"})
     with capture_logs() as logs:
-        await retention.after_commit(place.put(5, "e/w"))
-    assert (place.sequences, place.data) == ([2, 5], {"b/w", "e/w"})
+        await retention.after_commit(lineage.put(5, "e/w"))
+    assert (lineage.sequences, lineage.data) == ([2, 5], {"b/w", "e/w"})
     assert logs[-1]["names"] == ["s1", "s3", "s4"]
 
 
-async def test_only_settled_removals_are_finished(place):
+async def test_only_settled_removals_are_finished(lineage):
     record = Tombstone(1, "dead", {"x/planned": 1}, {"x/settled": 1, "d/w": 3, "x/gone": 1})
-    place.objects[f"base/run/{tombstone_name('dead')}"] = encode_document(record)
-    place.objects.update({"base/run/x/planned": b"1", "base/run/x/settled": b"1"})
-    assert await place.collector().unfinished() == {"x/settled": 1}
-    assert await place.collector().finish() == {"x/settled": 1}
-    assert place.data == {"a/w", "a/frozen", "b/w", "c/w", "d/w", "x/planned"}
-    assert await names_being_removed(place.reader.store) == {"x/planned", "x/settled", "x/gone", "d/w"}
+    lineage.objects[f"base/run/{tombstone_name('dead')}"] = encode_document(record)
+    lineage.objects.update({"base/run/x/planned": b"1", "base/run/x/settled": b"1"})
+    assert await lineage.collector().unfinished() == {"x/settled": 1}
+    assert await lineage.collector().finish() == {"x/settled": 1}
+    assert lineage.data == {"a/w", "a/frozen", "b/w", "c/w", "d/w", "x/planned"}
+    assert await names_being_removed(lineage.reader.store) == {"x/planned", "x/settled", "x/gone", "d/w"}
 
 
-async def test_a_tombstone_deleted_while_it_is_read_is_ignored(place):
-    place.objects[f"base/run/{tombstone_name('one')}"] = encode_document(Tombstone(1, "one", {}, {}))
-    place.faults.append(Fault("read", error=NotFound.of("no")))
-    assert await read_tombstones(place.reader.store) == []
-    place.objects[f"base/run/{tombstone_name('one')}"] = b"{"
+async def test_a_tombstone_deleted_while_it_is_read_is_ignored(lineage):
+    lineage.objects[f"base/run/{tombstone_name('one')}"] = encode_document(Tombstone(1, "one", {}, {}))
+    lineage.faults.append(Fault("read", error=NotFound.of("no")))
+    assert await read_tombstones(lineage.reader.store) == []
+    lineage.objects[f"base/run/{tombstone_name('one')}"] = b"{"
     with pytest.raises(Corrupt):
-        await names_being_removed(place.reader.store)
+        await names_being_removed(lineage.reader.store)
 
 
-# Several at once: every store call waits for its turn, and a schedule says whose turn it is.
+# Concurrent actors: every store call waits for its turn, and a schedule decides whose turn it is.
 
 ACTOR: ContextVar[str] = ContextVar("ACTOR")
 CONTENTS = [{"w": b"0", "big": b"A"}, {"w": b"1", "big": b"A"}, {"w": b"2", "big": b"B"}]
 SETTLED = 30
-"""Turns of the loop after which nothing but calls that wait is left."""
+"""Turns of the event loop after which only waiting calls are left."""
 MANY = 1000
 EXAMPLES = int(os.environ.get("REMOTE_EXAMPLES", "40"))
 
 
-class Stage(Content):
-    """Every call waits until it is let through; a name deleted is a call of its own."""
+class ScheduledContent(Content):
+    """Every call waits for its turn; each deleted name is a call of its own."""
 
     def __init__(self):
         super().__init__()
@@ -311,8 +311,8 @@ class Stage(Content):
         return await super().meet(call, name)
 
 
-class StagedStore(MemoryStore):
-    """Writes at once, where the real one asks a thread for the body."""
+class ScheduledStore(MemoryStore):
+    """Writes without the thread that the real store reads the body in."""
 
     async def write(self, name, body, mode=WriteMode.OVERWRITE):
         await self.content.meet("write", name)
@@ -321,15 +321,15 @@ class StagedStore(MemoryStore):
         self.content.objects[self._key(name)] = bytes(body)
 
 
-async def upload(place, writer, name, files):
-    """An uploader by the rules that `podferry.sidecar.checkpoint.commit.garbage_collector` relies on."""
+async def upload(lineage, writer, name, files):
+    """Upload by the rules that `podferry.sidecar.checkpoint.commit.garbage_collector` relies on."""
     sums = {one: xxhash.xxh3_128_hexdigest(data) for one, data in files.items()}
     folder = f"{name}-{'-'.join(sums[one][:4] for one in sorted(sums))}"
     for turn in range(50):
-        commits = await place.collector().commits()
+        commits = await lineage.collector().commits()
         if any(commit.checkpoint.startswith(folder) for commit in commits):
             return
-        taken = await names_being_removed(place.reader.store)
+        taken = await names_being_removed(lineage.reader.store)
         clear = all(f"{folder}/{one}" not in taken for one in files)
         target = folder if clear else f"{folder}-{writer}{turn}"
         before = commits[-1].files if commits else ()
@@ -339,62 +339,62 @@ async def upload(place, writer, name, files):
             where = there.get(sums[one])
             if where is None:
                 where = f"{target}/{one}"
-                await place.store.write(f"run/{where}", data)
+                await lineage.store.write(f"run/{where}", data)
             sent.append(CommittedFile(one, where, len(data), sums[one]))
         number = commits[-1].sequence + 1 if commits else 1
         commit = Commit(FORMAT, number, "run", target, name, None, WHEN, tuple(sorted(sent)), writer)
         try:
-            await place.store.write(f"run/{commit_name(number)}", encode_commit(commit), WriteMode.CREATE)
+            await lineage.store.write(f"run/{commit_name(number)}", encode_commit(commit), WriteMode.CREATE)
         except AlreadyExists:
-            place.given_up |= {file.object for file in sent}
+            lineage.abandoned |= {file.object for file in sent}
             continue
         return
 
 
-async def writing(place, writer, contents):
+async def run_uploader(lineage, writer, contents):
     ACTOR.set(writer)
     for content in contents:
-        await upload(place, writer, "last", CONTENTS[content])
+        await upload(lineage, writer, "last", CONTENTS[content])
 
 
-async def removing(place, name, keeps):
+async def run_collector(lineage, name, keeps):
     ACTOR.set(name)
     for keep in keeps:
-        collector = place.collector()
+        collector = lineage.collector()
         await collector.remove(keep)
         await collector.finish()
 
 
-def check(place, newest):
-    """Every commit is whole, and the newest is still there; its number."""
-    for commit in place.commits():
+def check(lineage, newest):
+    """Check that every commit is complete and the newest still exists; returns its number."""
+    for commit in lineage.commits():
         for file in commit.files:
-            data = place.objects.get(f"base/run/{file.object}")
+            data = lineage.objects.get(f"base/run/{file.object}")
             assert data is not None, f"commit {commit.sequence} has lost {file.object}"
             assert xxhash.xxh3_128_hexdigest(data) == file.xxh128
-    found = max(place.sequences, default=0)
+    found = max(lineage.sequences, default=0)
     assert found >= newest
     return found
 
 
-async def quiet():
-    """Until nothing is left but calls that wait for their turn."""
+async def settle():
+    """Wait until only calls that wait for their turn are left."""
     for _ in range(SETTLED):
         await asyncio.sleep(0)
 
 
-async def advance(place, actor, calls, newest=0):
-    """Let an actor make so many calls, or all that it makes; the newest commit's number."""
-    stage = place.store.content
-    await quiet()
+async def advance(lineage, actor, calls, newest=0):
+    """Let an actor make up to `calls` calls; returns the newest commit's number."""
+    content = lineage.store.content
+    await settle()
     for _ in range(calls):
-        turn = next((one for one in stage.waiting if one[0] == actor), None)
+        turn = next((one for one in content.waiting if one[0] == actor), None)
         if turn is None:
             break
-        stage.waiting.remove(turn)
+        content.waiting.remove(turn)
         turn[1].set()
-        await quiet()
-        newest = check(place, newest)
+        await settle()
+        newest = check(lineage, newest)
     return newest
 
 
@@ -402,42 +402,46 @@ async def advance(place, actor, calls, newest=0):
 @pytest.mark.parametrize("stall", range(14))
 @pytest.mark.parametrize("again", [0, 1], ids=["all the same", "one file the same"])
 async def test_content_uploaded_again_is_safe_from_a_stalled_collector(stall, other, again):
-    """The collector stalls after each of its calls, and goes on after each of the uploader's."""
+    """The collector stalls after each of its calls, and resumes after each of the uploader's."""
     for pause in range(12):
-        place = Place(StagedStore(parse_uri("memory://remote/base"), Stage()))
+        lineage = Lineage(ScheduledStore(parse_uri("memory://remote/base"), ScheduledContent()))
         for content in (0, 2):
-            await upload(place, "w0", "last", CONTENTS[content])
-        late = asyncio.create_task(removing(place, "late", [1]))
-        await advance(place, "late", stall)
+            await upload(lineage, "w0", "last", CONTENTS[content])
+        late = asyncio.create_task(run_collector(lineage, "late", [1]))
+        await advance(lineage, "late", stall)
         if other:
-            await place.collector().remove(1)
-        writer = asyncio.create_task(writing(place, "w1", [again]))
-        newest = await advance(place, "w1", pause, 2)
-        newest = await advance(place, "late", MANY, newest)
-        assert await advance(place, "w1", MANY, newest) >= 2
+            await lineage.collector().remove(1)
+        writer = asyncio.create_task(run_uploader(lineage, "w1", [again]))
+        newest = await advance(lineage, "w1", pause, 2)
+        newest = await advance(lineage, "late", MANY, newest)
+        assert await advance(lineage, "w1", MANY, newest) >= 2
         await asyncio.gather(late, writer)
 
 
 async def play(writers, collectors, schedule):
-    """Run all at once by a schedule of (whose turn, for how many calls); none is a kill. Then all end."""
-    stage = Stage()
-    place = Place(StagedStore(parse_uri("memory://remote/base"), stage))
-    tasks = {f"w{n}": asyncio.create_task(writing(place, f"w{n}", one)) for n, one in enumerate(writers)}
-    tasks |= {f"r{n}": asyncio.create_task(removing(place, f"r{n}", one)) for n, one in enumerate(collectors)}
+    """Run all by a schedule of (whose turn, how many calls); 0 calls kill the actor. Then all finish."""
+    content = ScheduledContent()
+    lineage = Lineage(ScheduledStore(parse_uri("memory://remote/base"), content))
+    tasks = {
+        f"w{n}": asyncio.create_task(run_uploader(lineage, f"w{n}", one)) for n, one in enumerate(writers)
+    }
+    tasks |= {
+        f"r{n}": asyncio.create_task(run_collector(lineage, f"r{n}", one)) for n, one in enumerate(collectors)
+    }
     steps, newest = iter(schedule), 0
-    await quiet()
-    while stage.waiting:
+    await settle()
+    while content.waiting:
         whose, calls = next(steps, (0, 1))
-        present = sorted({actor for actor, _ in stage.waiting})
+        present = sorted({actor for actor, _ in content.waiting})
         actor = present[whose % len(present)]
         if not calls:
             tasks[actor].cancel()
-            stage.waiting = [one for one in stage.waiting if one[0] != actor]
-        newest = await advance(place, actor, calls, newest)
-        await quiet()
+            content.waiting = [one for one in content.waiting if one[0] != actor]
+        newest = await advance(lineage, actor, calls, newest)
+        await settle()
     done = await asyncio.gather(*tasks.values(), return_exceptions=True)
     assert [one for one in done if isinstance(one, Exception)] == []
-    return place, [name for name, task in tasks.items() if task.cancelled()]
+    return lineage, [name for name, task in tasks.items() if task.cancelled()]
 
 
 STEPS = st.tuples(st.integers(0, 3), st.integers(0, 20))
@@ -453,13 +457,13 @@ REMOVALS = st.lists(st.integers(1, 2), min_size=1, max_size=3)
 )
 def test_in_every_order_of_calls_each_commit_is_complete(writers, collectors, schedule):
     async def run():
-        place, killed = await play(writers, collectors, schedule)
-        newest = check(place, 0)
-        await place.collector().remove(1)
-        await place.collector().finish()
-        assert check(place, newest) == newest
+        lineage, killed = await play(writers, collectors, schedule)
+        newest = check(lineage, 0)
+        await lineage.collector().remove(1)
+        await lineage.collector().finish()
+        assert check(lineage, newest) == newest
         if not any(actor.startswith("w") for actor in killed):
-            listed = {file.object for commit in place.commits() for file in commit.files}
-            assert place.data <= listed | place.given_up
+            listed = {file.object for commit in lineage.commits() for file in commit.files}
+            assert lineage.data <= listed | lineage.abandoned
 
     asyncio.run(run())

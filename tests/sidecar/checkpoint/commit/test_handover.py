@@ -1,4 +1,4 @@
-"""Notes about the end of an agent, and the wait for one that drains."""
+"""The final notes of agents, and the wait for an agent that drains."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def notes(store: MemoryStore, writer: str) -> Handover:
 
 @pytest.fixture
 def ticks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Lets a second pass at once; the seconds that were waited."""
+    """Makes sleeping instant; lists the seconds slept."""
     waited: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -67,7 +67,7 @@ async def test_a_killed_agent_is_waited_for_only_as_long_as_its_note_says(
     assert sum(ticks) == 7.0
     assert any("did not finish draining in time" in line["event"] for line in logs)
     await notes(store, "third").wait()
-    assert sum(ticks) == 7.0, "nobody waits for it again"
+    assert sum(ticks) == 7.0, "no agent waits for it again"
 
 
 async def test_an_agent_does_not_wait_for_itself(store: MemoryStore, ticks: list[float]) -> None:

@@ -31,7 +31,7 @@ class Death(BaseException):
 
 @pytest.fixture
 def objects():
-    """One commit, and what an upload that was given up has left."""
+    """One commit, and what an abandoned upload has left."""
     file = CommittedFile("w", "a-00/w", 1, "0" * 32)
     commit = Commit(FORMAT, 1, "run", "a-00", "a", None, WHEN, (file,), "me")
     made = {
@@ -89,9 +89,9 @@ def test_a_nested_lineage_is_left_alone():
 async def test_nothing_is_removed_while_an_agent_may_be_active(collector, objects):
     end(objects, "me", DrainPhase.DRAINING)
     before = dict(objects)
-    with pytest.raises(Refused) as told:
+    with pytest.raises(Refused) as refused:
         await remove_orphans(collector, force=False)
-    assert [problem.measured for problem in told.value.problems] == [
+    assert [problem.measured for problem in refused.value.problems] == [
         "me, since 2026-01-01T00:00:00Z, has left no note that it ended",
         "other, which has committed, has left no note that it ended",
     ]

@@ -32,7 +32,7 @@ def store():
 
 
 class Counting(MemoryStore):
-    """Counts the bytes in flight; ranges come in another order than they were asked for in."""
+    """Counts the bytes in flight; ranges arrive in another order than requested."""
 
     now = most = 0
 
@@ -52,18 +52,18 @@ def committed(name):
     return CommittedFile(name, f"e-1/{name}", len(FILES[name]), xxhash.xxh3_128_hexdigest(FILES[name]))
 
 
-async def flaws(store, verifier):
+async def damages(store, verifier):
     found = await asyncio.gather(
         *(verifier.find_damage(LineageStore(store, "run"), committed(name)) for name in FILES)
     )
-    return {name: flaw.what for name, flaw in zip(FILES, found, strict=True) if flaw}
+    return {name: damage.what for name, damage in zip(FILES, found, strict=True) if damage}
 
 
 async def test_intact_files_are_not_damaged_and_share_one_limit(store):
-    came, counting = [], Counting(store.uri, store.content)
-    assert await flaws(counting, ContentVerifier(came.append, SMALL)) == {}
+    counts, counting = [], Counting(store.uri, store.content)
+    assert await damages(counting, ContentVerifier(counts.append, SMALL)) == {}
     assert 3 * RANGE < counting.most <= SMALL.buffer_bytes
-    assert sum(came) == sum(map(len, FILES.values()))
+    assert sum(counts) == sum(map(len, FILES.values()))
 
 
 async def test_each_damage_is_reported_and_the_others_are_checked(store):
@@ -72,7 +72,7 @@ async def test_each_damage_is_reported_and_the_others_are_checked(store):
     del objects["base/run/e-1/many"]
     objects["base/run/e-1/more"] = FILES["more"][:-1]
     objects["base/run/e-1/empty"] = b"x"
-    found = await flaws(store, ContentVerifier(settings=SMALL))
+    found = await damages(store, ContentVerifier(settings=SMALL))
     assert found == {
         "empty": "empty is damaged",
         "one": "one is damaged",
@@ -82,7 +82,7 @@ async def test_each_damage_is_reported_and_the_others_are_checked(store):
 
 
 async def test_a_failure_releases_the_ranges_behind_it(store):
-    """Else the files after it would have less in flight, and in the end nothing."""
+    """Otherwise later files would have fewer bytes in flight, and finally none."""
 
     class Failing(Counting):
         async def read(self, name, start=0, length=None, tag="", size=None):
@@ -110,8 +110,8 @@ async def test_a_file_that_changes_during_the_check_is_reported(store):
             return await super().read(name, start, length, tag, size)
 
     changing = LineageStore(Changing(store.uri, store.content), "run")
-    flaw = await ContentVerifier(settings=SMALL).find_damage(changing, committed("many"))
-    assert "has changed since it was listed" in flaw.what
+    damage = await ContentVerifier(settings=SMALL).find_damage(changing, committed("many"))
+    assert "has changed since it was listed" in damage.what
     async with asyncio.timeout(10):
         assert (
             await ContentVerifier(settings=SMALL).find_damage(LineageStore(store, "run"), committed("one"))
@@ -121,4 +121,4 @@ async def test_a_file_that_changes_during_the_check_is_reported(store):
 
 async def test_a_range_is_retried(store):
     store.faults.append(Fault("read", "*many", skip=3, error=Unavailable.of("reset")))
-    assert await flaws(store, ContentVerifier(settings=SMALL)) == {}
+    assert await damages(store, ContentVerifier(settings=SMALL)) == {}

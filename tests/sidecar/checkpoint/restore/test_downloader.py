@@ -51,7 +51,7 @@ def store(commit):
 
 
 @pytest.fixture
-def places(tmp_path):
+def directories(tmp_path):
     (tmp_path / "target").mkdir()
     return tmp_path / "target", tmp_path / "staging"
 
@@ -66,13 +66,13 @@ def reads(store):
     return [name for call, name in store.content.calls if call == "read"]
 
 
-async def interrupted(store, commit, places):
+async def interrupted(store, commit, directories):
     """A call that fails once two files are complete in the staging directory; returns its error."""
     down = Fault("read", "*latest", times=99, error=Unavailable.of("no route"))
     store.faults.append(down)
     one_by_one = msgspec.structs.replace(SMALL, in_flight=1)
     with pytest.raises(Unavailable):
-        await CommitDownloader(LineageStore(store, "run"), settings=one_by_one).download(commit, *places)
+        await CommitDownloader(LineageStore(store, "run"), settings=one_by_one).download(commit, *directories)
     return down
 
 
@@ -83,7 +83,7 @@ def damage(store, name, at):
     store.content.objects[key] = bytes(data)
 
 
-async def test_files_come_in_ranges_within_one_bound(store, commit, places):
+async def test_files_come_in_ranges_within_one_bound(store, commit, directories):
     most, now = 0, 0
 
     class Counting(MemoryStore):
@@ -102,45 +102,45 @@ async def test_files_come_in_ranges_within_one_bound(store, commit, places):
     downloader = CommitDownloader(
         LineageStore(counting, "run"), lambda done, total: progress.append((done, total)), SMALL
     )
-    await downloader.download(commit, *places)
-    assert held(places[0]) == FILES
+    await downloader.download(commit, *directories)
+    assert held(directories[0]) == FILES
     assert len(reads(store)) == 12
     assert 3 * RANGE < most <= SMALL.buffer_bytes
     assert (progress[0], progress[-1]) == ((0, commit.bytes), (commit.bytes, commit.bytes))
     assert progress == sorted(progress)
-    assert not places[1].exists()
+    assert not directories[1].exists()
 
 
 @pytest.mark.parametrize(("name", "at"), [("one", 0), ("many", 0), ("many", 5 * RANGE), ("many", -1)])
-async def test_a_flipped_byte_restores_nothing(store, commit, places, name, at):
+async def test_a_flipped_byte_restores_nothing(store, commit, directories, name, at):
     damage(store, name, at)
     with pytest.raises(Corrupt, match=f"{name} is damaged.*xxh128"):
-        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(commit, *places)
-    assert held(places[0]) == {}
+        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(commit, *directories)
+    assert held(directories[0]) == {}
 
 
 @pytest.mark.parametrize("name", ["one", "many"])
-async def test_one_corrupted_response_costs_one_range(store, commit, places, name):
+async def test_one_corrupted_response_costs_one_range(store, commit, directories, name):
     store.faults.append(Fault("read", f"*{name}", skip=4 * (name == "many"), corrupt=17))
-    await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(commit, *places)
-    assert held(places[0]) == FILES
+    await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(commit, *directories)
+    assert held(directories[0]) == FILES
 
 
-async def test_corrupted_responses_restore_nothing(store, commit, places):
+async def test_corrupted_responses_restore_nothing(store, commit, directories):
     store.faults.append(Fault("read", "*many", times=999, corrupt=17))
     with pytest.raises(Corrupt, match="many is damaged"):
-        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(commit, *places)
-    assert held(places[0]) == {}
+        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(commit, *directories)
+    assert held(directories[0]) == {}
 
 
-async def test_no_byte_is_read_if_an_object_is_missing(store, commit, places):
+async def test_no_byte_is_read_if_an_object_is_missing(store, commit, directories):
     await store.delete([f"run/{commit.files[0].object}"])
     with pytest.raises(NotFound):
-        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(commit, *places)
+        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(commit, *directories)
     assert reads(store) == []
 
 
-async def test_an_object_that_changes_during_the_download_is_noticed(store, commit, places):
+async def test_an_object_that_changes_during_the_download_is_noticed(store, commit, directories):
     class Changing(MemoryStore):
         async def read(self, name, start=0, length=None, tag="", size=None):
             if start == 3 * RANGE:
@@ -150,68 +150,70 @@ async def test_an_object_that_changes_during_the_download_is_noticed(store, comm
     with pytest.raises(Changed):
         await CommitDownloader(
             LineageStore(Changing(store.uri, store.content), "run"), settings=SMALL
-        ).download(commit, *places)
-    assert held(places[0]) == {}
+        ).download(commit, *directories)
+    assert held(directories[0]) == {}
 
 
-async def test_ranges_are_retried_one_by_one(store, commit, places):
+async def test_ranges_are_retried_one_by_one(store, commit, directories):
     store.faults.append(Fault("read", "*many", skip=4, error=Unavailable.of("reset")))
-    await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(commit, *places)
+    await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(commit, *directories)
     assert len(reads(store)) == 13
 
 
-async def test_the_next_call_resumes_from_complete_files(store, commit, places):
-    down = await interrupted(store, commit, places)
-    assert held(places[0]) == {}
-    assert "e/one" in held(places[1] / "files")
+async def test_the_next_call_resumes_from_complete_files(store, commit, directories):
+    down = await interrupted(store, commit, directories)
+    assert held(directories[0]) == {}
+    assert "e/one" in held(directories[1] / "files")
     store.faults.remove(down)
     store.content.calls.clear()
     progress = []
     await CommitDownloader(
         LineageStore(store, "run"), lambda done, total: progress.append(done), SMALL
-    ).download(commit, *places)
-    assert held(places[0]) == FILES
+    ).download(commit, *directories)
+    assert held(directories[0]) == FILES
     assert [name.rpartition("/")[2] for name in reads(store)] == ["latest"]
     assert progress[0] == commit.bytes - 1
 
 
-async def test_staged_files_of_another_commit_are_removed_first(store, commit, places):
-    await interrupted(store, commit, places)
+async def test_staged_files_of_another_commit_are_removed_first(store, commit, directories):
+    await interrupted(store, commit, directories)
     file = listed("other", b"xyz")
     store.content.objects[f"base/run/{file.object}"] = b"xyz"
     other = msgspec.structs.replace(COMMIT, files=(file,))
     seen = []
-    progress = lambda done, total: seen.append(held(places[1] / "files"))  # noqa: E731
-    await CommitDownloader(LineageStore(store, "run"), progress, SMALL).download(other, *places)
+    progress = lambda done, total: seen.append(held(directories[1] / "files"))  # noqa: E731
+    await CommitDownloader(LineageStore(store, "run"), progress, SMALL).download(other, *directories)
     assert seen[0] == {}
-    assert held(places[0]) == {"other": b"xyz"}
+    assert held(directories[0]) == {"other": b"xyz"}
 
 
-async def test_a_staged_file_with_other_content_is_fetched_again(store, commit, places):
+async def test_a_staged_file_with_other_content_is_fetched_again(store, commit, directories):
     """A later commit lists the same names and sizes, with other content of one of them."""
-    store.faults.remove(await interrupted(store, commit, places))
-    assert held(places[1] / "files")["e/one"] == b"1"
+    store.faults.remove(await interrupted(store, commit, directories))
+    assert held(directories[1] / "files")["e/one"] == b"1"
     newer = listed("e/one", b"2")
     store.content.objects[f"base/run/{newer.object}"] = b"2"
     files = tuple(newer if file.name == newer.name else file for file in commit.files)
     await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(
-        msgspec.structs.replace(COMMIT, files=files), *places
+        msgspec.structs.replace(COMMIT, files=files), *directories
     )
-    assert held(places[0]) == {**FILES, "e/one": b"2"}
+    assert held(directories[0]) == {**FILES, "e/one": b"2"}
 
 
-async def test_a_directory_that_cannot_be_written_is_a_readable_error(store, commit, places, monkeypatch):
+async def test_a_directory_that_cannot_be_written_is_a_readable_error(
+    store, commit, directories, monkeypatch
+):
     def failing(self, target):
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr(Path, "rename", failing)
     with pytest.raises(Refused, match=r"cannot be written .*Read-only"):
-        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(commit, *places)
+        await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(commit, *directories)
     monkeypatch.undo()
-    (places[1].parent / "file").write_bytes(b"")
+    (directories[1].parent / "file").write_bytes(b"")
     with pytest.raises(Refused, match="cannot be created"):
         await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(
-            commit, places[0], places[1].parent / "file" / "staging"
+            commit, directories[0], directories[1].parent / "file" / "staging"
         )
 
 
@@ -275,8 +277,8 @@ def test_every_name_is_restored_once_for_any_rank(found, rank):
     assert all(file.rank == rank for file in chosen if (file.name, rank) in found)
 
 
-def test_bytes_to_restore_count_pages_of_missing_files(commit, places):
-    target, staging = places
+def test_bytes_to_restore_count_pages_of_missing_files(commit, directories):
+    target, staging = directories
     assert bytes_to_restore(commit, target, staging) == 4096 * 5
     (target / "latest").write_bytes(b"e")
     (staging / "files" / "e").mkdir(parents=True)
