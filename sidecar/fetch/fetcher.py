@@ -31,12 +31,9 @@ class Fetcher:
     """One run of a plan.
 
     Args:
-        plan: What to fetch.
-        source: Where from.
-        stage: Where to; claimed.
+        plan, source, stage: What to fetch, where from and where to; the stage is claimed.
         settings: Concurrency, buffers, attempts and verification.
-        progress: Called as files and bytes arrive.
-        counters: Count requests, bytes and files.
+        progress, counters: Updated as files and bytes arrive.
     """
 
     def __init__(

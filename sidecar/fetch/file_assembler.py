@@ -20,18 +20,14 @@ class FileAssembler:
     """The files of one plan.
 
     Args:
-        plan: What to fetch.
-        source: Where from.
-        stage: Where to.
+        plan, source, stage: What to fetch, where from and where to.
         verify: Whether to compare files with the checksums that their store states.
-        progress: Called as files and bytes arrive.
-        counters: Count files.
+        progress, counters: Updated as files and bytes arrive.
         repair: Called with a complete file whose checksum does not match.
 
     Attributes:
         sink: Where the jobs write.
-        jobs: The plan's jobs, file by file, without ranges that an earlier start has written; shared by all
-            that take from it.
+        jobs: The plan's jobs, file by file, without ranges that an earlier start has written. Shared.
     """
 
     def __init__(

@@ -42,10 +42,9 @@ class PoolRunner:
     """Runs the jobs of one plan.
 
     Args:
-        plan: Its sizes determine how many workers and connections to use.
+        plan, settings: Determine how many workers and connections to use.
         sink: Where the jobs write.
-        settings: Processes, and bytes in flight.
-        counters: Counts.
+        counters: Updated as bytes arrive.
     """
 
     def __init__(

@@ -132,7 +132,10 @@ class StagingDir(StageWriter):
             name for name, size in present.items() if name not in owned and not (same and size != NOT_A_FILE)
         ]
         if foreign:
-            self._refuse_foreign(sorted(foreign))
+            shown = ", ".join(sorted(foreign)[:3]) + (", …" if len(foreign) > 3 else "")
+            what = f"the stage {self.root} holds files of another run"
+            measured = f"{len(foreign):,} file{'s' * (len(foreign) != 1)}: {shown}"
+            raise Refused.of(what, measured, "Empty it, or choose another dataset path")
         wanted = {entry.name: entry.size for entry in manifest.entries} if same else {}
         kept = frozenset(name for name, size in present.items() if wanted.get(name) == size)
         self.delete(owned & present.keys() - kept)
@@ -150,14 +153,6 @@ class StagingDir(StageWriter):
         """Refuse names that are one file on this file system because it ignores case, as on a Mac."""
         if (self.root / PARTIAL_DIR.upper()).exists():
             Corrupt.raise_any(case_clashes([entry.name for entry in manifest.entries]))
-
-    def _refuse_foreign(self, names: list[str]) -> None:
-        shown = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
-        raise Refused.of(
-            f"the stage {self.root} holds files of another run",
-            f"{len(names):,} file{'s' * (len(names) != 1)}: {shown}",
-            "Empty it, or choose another dataset path",
-        )
 
 
 def _remove(path: Path) -> None:

@@ -15,20 +15,20 @@ PATTERN = bytes(range(POISON - 1))
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """A request, and the right response to it.
 
     Attributes:
         data: Bytes of the range.
         start: Of the range.
         size: Of the object.
-        whole: Whether the complete object was requested.
+        complete: Whether the complete object was requested.
     """
 
     data: bytes
     start: int
     size: int
-    whole: bool
+    complete: bool
 
     @property
     def range(self):
@@ -58,86 +58,88 @@ def poison(count):
     return bytes([POISON]) * count
 
 
-def head(asked, *lines, status=None, length=None, ranged=True, tag=TAG):
+def head(request, *lines, status=None, length=None, ranged=True, tag=TAG):
     """The head of a plain answer, with further lines in front; None leaves a line out."""
-    status = status or ("HTTP/1.1 200 OK" if asked.whole else "HTTP/1.1 206 Partial Content")
-    length = len(asked.data) if length is None else length
+    status = status or ("HTTP/1.1 200 OK" if request.complete else "HTTP/1.1 206 Partial Content")
+    length = len(request.data) if length is None else length
     found = [status, *lines]
     found += [] if length == "" else [f"Content-Length: {length}"]
-    found += [f"Content-Range: {asked.range}"] if ranged and not asked.whole else []
+    found += [f"Content-Range: {request.range}"] if ranged and not request.complete else []
     found += [f"ETag: {tag}"] if tag else []
     return "\r\n".join(found).encode("latin-1") + b"\r\n\r\n"
 
 
-def good(asked, number):
+def good(request, number):
     lines = ([], ["Server: x", "x-amz-id-2: "], ["X-Long: " + "y" * 9000], ["Date:Sat, 21 Nov 2026"])
-    return Answer(head(asked, *lines[number % len(lines)]) + asked.data)
+    return Answer(head(request, *lines[number % len(lines)]) + request.data)
 
 
-def good_and_closed(asked, number):
-    return Answer(head(asked, ("Connection: close", "connection:  Close ")[number % 2]) + asked.data, "close")
+def good_and_closed(request, number):
+    return Answer(
+        head(request, ("Connection: close", "connection:  Close ")[number % 2]) + request.data, "close"
+    )
 
 
-def oddly_written(asked, number):
+def oddly_written(request, number):
     """Right, but unusual."""
-    count = len(asked.data)
+    count = len(request.data)
     length = (f"{count} ", f"00{count}", f"\t{count}")[number % 3]
-    return Answer(head(asked, length=length) + asked.data)
+    return Answer(head(request, length=length) + request.data)
 
 
-def wrong_length(asked, number):
+def wrong_length(request, number):
     """Shorter, longer, or no number at all."""
-    count = len(asked.data)
+    count = len(request.data)
     wrong = (
         *(count - 1, count + 1, 0, -count, f"+{count}", f"0x{count:x}", f"{count}.0", f"{count},{count}"),
         *(f"{count} {count}", f"{count};", "9" * 30, f"-{count}", " ", "", f"{count}\0", f"\x0b{count}"),
         *(f"{count}\r", f"{count}\x85", "\xb2", f"{count + (1 << 32)}", f"{count + (1 << 64)}", f"'{count}'"),
     )
     then = ("keep", "close")[number // len(wrong) % 2]
-    return Answer(head(asked, length=wrong[number % len(wrong)]) + poison(count), then)
+    return Answer(head(request, length=wrong[number % len(wrong)]) + poison(count), then)
 
 
-def two_lengths(asked, number):
-    count = len(asked.data)
+def two_lengths(request, number):
+    count = len(request.data)
     other = (count + 1, count - 1, 0, -1)[number % 4]
     both = ((other, count), (count, other))[number // 4 % 2]
     spelled = ("Content-Length", "content-length", "CONTENT-LENGTH")[number % 3]
-    return Answer(head(asked, f"{spelled}: {both[0]}", length=both[1]) + poison(count))
+    return Answer(head(request, f"{spelled}: {both[0]}", length=both[1]) + poison(count))
 
 
-def early_end(asked, number):
+def early_end(request, number):
     """In the head, or in the body."""
-    whole = head(asked) + poison(len(asked.data))
-    return Answer(whole[: number * 37 % len(whole)], ("close", "reset", "hold")[number % 3])
+    response = head(request) + poison(len(request.data))
+    return Answer(response[: number * 37 % len(response)], ("close", "reset", "hold")[number % 3])
 
 
-def nothing(asked, number):
+def nothing(request, number):
     return Answer(b"", ("close", "reset", "hold")[number % 3])
 
 
-def too_much(asked, number):
+def too_much(request, number):
     """If it arrives a moment later, the response before it is right."""
     extra = (poison(1), poison(1000), b"\r\n", b"\0")[number % 4]
-    return Answer(head(asked) + asked.data + extra, ("keep", "close")[number // 4 % 2])
+    return Answer(head(request) + request.data + extra, ("keep", "close")[number // 4 % 2])
 
 
-def surplus_answer(asked, number):
+def surplus_answer(request, number):
     """A second response without a request, with another object."""
-    second = head(asked, tag='"other"') + poison(len(asked.data))
-    return Answer(head(asked) + asked.data + second)
+    second = head(request, tag='"other"') + poison(len(request.data))
+    return Answer(head(request) + request.data + second)
 
 
-def interim(asked, number):
+def interim(request, number):
     """A 1xx first: a careless reader takes its lines for those of the response."""
-    count = len(asked.data)
+    count = len(request.data)
     lines = ("HTTP/1.1 100 Continue", "HTTP/1.1 103 Early Hints\r\nLink: <x>", "HTTP/1.1 102 Processing")
     front = lines[number % 3] + ("", f"\r\nContent-Length: {count}")[number // 3 % 2]
-    return Answer(front.encode() + b"\r\n\r\n" + head(asked) + poison(count))
+    return Answer(front.encode() + b"\r\n\r\n" + head(request) + poison(count))
 
 
-def chunked(asked, number):
+def chunked(request, number):
     """With a length that agrees, as some proxies send it; the chunks' own lines are of that length."""
-    count = len(asked.data)
+    count = len(request.data)
     written = (
         *("Transfer-Encoding: chunked", "transfer-encoding:chunked", "Transfer-Encoding: gzip, chunked"),
         *(
@@ -154,37 +156,37 @@ def chunked(asked, number):
     line = written[number % len(written)]
     body = b"%x\r\n%s\r\n0\r\n\r\n" % (count, poison(count))
     length, sent = (("", body), (count, body), (len(body), body), (count, body[:count]))[number // 9 % 4]
-    return Answer(head(asked, line, length=length) + sent)
+    return Answer(head(request, line, length=length) + sent)
 
 
-def other_version(asked, number):
-    count = len(asked.data)
+def other_version(request, number):
+    count = len(request.data)
     known = ("HTTP/1.0 200 OK", "HTTP/2 200", "HTTP/1.1 2000 OK", "HTTP/1.1200 OK", "http/1.1 200 OK")
     more = ("ICY 200 OK", "HTTP/1.1  200 OK", " HTTP/1.1 200 OK", "HTTP/1.12 200 OK", "HTTP/1.1 200\tOK")
     status = (*known, *more)[number % 10]
-    return Answer(head(asked, status=status) + poison(count), ("keep", "close")[number // 10 % 2])
+    return Answer(head(request, status=status) + poison(count), ("keep", "close")[number // 10 % 2])
 
 
-def other_status(asked, number):
+def other_status(request, number):
     known = (201, 203, 204, 205, 207, 226, 300, 301, 302, 304, 307, 400, 401, 403, 404, 408, 409, 412, 416)
     status = (*known, 429, 500, 502, 503, 504, 600, 999, 20, 2)[number % 28]
-    return Answer(head(asked, status=f"HTTP/1.1 {status} X") + poison(len(asked.data)))
+    return Answer(head(request, status=f"HTTP/1.1 {status} X") + poison(len(request.data)))
 
 
-def folded(asked, number):
+def folded(request, number):
     """A continued line: obsolete, and read in two ways."""
-    count = len(asked.data)
+    count = len(request.data)
     lines = (
         *("X: y\r\n z: 1", "X: y\r\n\tContent-Length: 0", " X: y", f"Content-Length:\r\n {count}"),
         *("X: y\r\n ", "\r X: y", "X", ": x", "X y: z ", "\0: x", "Content-Encoding:\r\n gzip"),
     )
-    return Answer(head(asked, lines[number % len(lines)]) + poison(count))
+    return Answer(head(request, lines[number % len(lines)]) + poison(count))
 
 
-def bare_line_ends(asked, number):
+def bare_line_ends(request, number):
     """LF or CR alone ends a line for some readers: the body starts elsewhere for them."""
-    count = len(asked.data)
-    plain = head(asked)
+    count = len(request.data)
+    plain = head(request)
     kinds = (
         plain.replace(b"\r\n", b"\n"),
         plain.replace(b"\r\n", b"\n", 1),
@@ -192,85 +194,89 @@ def bare_line_ends(asked, number):
         plain.replace(b"\r\n", b"\r\r\n", 1),
         plain.replace(b"\r\n", b"\nX: y\n\nabc\r\n", 1),
         plain.replace(b"\r\n", b"\rX: y\r\n", 1),
-        head(asked, "X: y\n\nabc"),
-        head(asked, "X: y\rContent-Encoding: gzip"),
+        head(request, "X: y\n\nabc"),
+        head(request, "X: y\rContent-Encoding: gzip"),
         plain.replace(b"\r\n\r\n", b"\n\r\n"),
     )
     return Answer(kinds[number % len(kinds)] + poison(count), ("keep", "close")[number // len(kinds) % 2])
 
 
-def other_range(asked, number):
+def other_range(request, number):
     """For an object: a part of it; for a range: another one, all of it, or no range."""
-    count, size, last = len(asked.data), asked.size, asked.start + len(asked.data) - 1
-    if asked.whole:
+    count, size, last = len(request.data), request.size, request.start + len(request.data) - 1
+    if request.complete:
         line = (f"bytes 0-{last}/{size}", f"bytes 0-{last}/*", f"bytes 0-{last}/{size + 1}")[number % 3]
-        return Answer(head(asked, f"Content-Range: {line}", status="HTTP/1.1 206 X") + poison(count))
+        return Answer(head(request, f"Content-Range: {line}", status="HTTP/1.1 206 X") + poison(count))
     wrong = (
-        *(f"bytes {asked.start + 1}-{last + 1}/{size}", f"bytes 0-{count - 1}/{size + 1}", "bytes */5", ""),
-        *(f"bytes {asked.start}-{last}/{size + 1}", f"bytes {asked.start}-{last}/*", f"{asked.range}, 0-0/1"),
+        *(f"bytes {request.start + 1}-{last + 1}/{size}", f"bytes 0-{count - 1}/{size + 1}", "bytes */5", ""),
         *(
-            f"octets {asked.start}-{last}/{size}",
-            f"bytes={asked.start}-{last}/{size}",
+            f"bytes {request.start}-{last}/{size + 1}",
+            f"bytes {request.start}-{last}/*",
+            f"{request.range}, 0-0/1",
+        ),
+        *(
+            f"octets {request.start}-{last}/{size}",
+            f"bytes={request.start}-{last}/{size}",
             f"bytes {last}-{last}/1",
         ),
     )
     kind = number % (len(wrong) + 5)
     if kind < len(wrong):
-        return Answer(head(asked, f"Content-Range: {wrong[kind]}", ranged=False) + poison(count))
+        return Answer(head(request, f"Content-Range: {wrong[kind]}", ranged=False) + poison(count))
     kinds = (
-        head(asked, ranged=False),
-        head(asked, "Content-Range: bytes 0-0/1"),
-        head(asked, status="HTTP/1.1 200 OK"),
-        head(asked, status="HTTP/1.1 200 OK", ranged=False),
-        head(asked, status="HTTP/1.1 200 OK", length=size, ranged=False) + poison(size - count),
+        head(request, ranged=False),
+        head(request, "Content-Range: bytes 0-0/1"),
+        head(request, status="HTTP/1.1 200 OK"),
+        head(request, status="HTTP/1.1 200 OK", ranged=False),
+        head(request, status="HTTP/1.1 200 OK", length=size, ranged=False) + poison(size - count),
     )
     return Answer(kinds[kind - len(wrong)] + poison(count))
 
 
-def coded(asked, number):
-    count = len(asked.data)
+def coded(request, number):
+    count = len(request.data)
     lines = (
         *("Content-Encoding: gzip", "content-encoding:br", "Content-Encoding: identity, gzip"),
         *("Content-Encoding: gzip\r\nContent-Encoding: identity", "Content-Encoding: aws-chunked,gzip"),
         *("Content-Encoding: identity\r\nContent-Encoding: gzip", "Content-Encoding: GZIP"),
     )
-    return Answer(head(asked, lines[number % len(lines)]) + poison(count))
+    return Answer(head(request, lines[number % len(lines)]) + poison(count))
 
 
-def other_object(asked, number):
+def other_object(request, number):
     tags = ('"other"', 'W/"tag"', '"TAG"', '"tags"', '""', f"{TAG}\r\nETag: {TAG}")
     lines = (['ETag: "other"'], [])[number // len(tags) % 2]
     return Answer(
-        head(asked, *lines, tag=tags[number % len(tags) if not lines else 0]) + poison(len(asked.data))
+        head(request, *lines, tag=tags[number % len(tags) if not lines else 0]) + poison(len(request.data))
     )
 
 
-def without_end(asked, number):
+def without_end(request, number):
     """A head that does not end, or is too long."""
     lines = cycle([b"X: y\r\n", b"y" * 500])
     long = b"HTTP/1.1 200 OK\r\n" + b"".join(next(lines) for _ in range(2 * (number % 300)))
     return Answer(long, ("close", "hold")[number % 2])
 
 
-def long_head(asked, number):
+def long_head(request, number):
     """Longer than any server's, to fill a buffer to the last byte."""
-    plain = head(asked, "X: ")
+    plain = head(request, "X: ")
     return Answer(
-        plain.replace(b"X: ", b"X: " + b"y" * (128 * 1024 - len(plain) + number % 5 - 2)) + asked.data
+        plain.replace(b"X: ", b"X: " + b"y" * (128 * 1024 - len(plain) + number % 5 - 2)) + request.data
     )
 
 
-def damaged(asked, number):
+def damaged(request, number):
     """The right head and checksum with other bytes; only for complete objects."""
-    if not asked.whole:
-        return good(asked, number)
+    if not request.complete:
+        return good(request, number)
     import zlib  # noqa: PLC0415
     from base64 import b64encode  # noqa: PLC0415
 
-    crc = b64encode(zlib.crc32(asked.data).to_bytes(4, "big")).decode()
+    crc = b64encode(zlib.crc32(request.data).to_bytes(4, "big")).decode()
     return Answer(
-        head(asked, f"x-amz-checksum-crc32: {crc}", "x-amz-checksum-type: FULL_OBJECT")
-        + poison(len(asked.data))
+        head(request, f"x-amz-checksum-crc32: {crc}", "x-amz-checksum-type: FULL_OBJECT")
+        + poison(len(request.data))
     )
 
 

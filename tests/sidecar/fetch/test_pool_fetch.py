@@ -290,14 +290,6 @@ async def test_a_full_volume_is_reported_from_any_process(stage, port, objects, 
         await rig.prefetch().run()
 
 
-@pytest.mark.parametrize(
-    ("jobs", "count", "max_processes", "expected"),
-    [(10, 1000, None, 0), (10_000, 10**8, 1, 0), (10_000, 10**9, 3, 2), (100, 10**10, 2, 1), (10, 10, 4, 0)],
-)
-def test_only_large_plans_get_worker_processes(jobs, count, max_processes, expected):
-    assert pool_runner.worker_count(jobs, count, max_processes) == expected
-
-
 async def test_a_worker_that_dies_with_all_the_jobs_it_may_have(stage, port, monkeypatch):
     """No report frees its queue then: its jobs fall back."""
     monkeypatch.setattr(pool_runner, "WORKER_SECONDS", 1e-9)
@@ -343,14 +335,3 @@ async def test_a_batch_whose_read_was_cancelled_is_read_completely():
         await first
     reader.feed_data(frame[10:])
     assert [found.number for found in await asyncio.wait_for(jobs.next_batch(), 10)] == [1]
-
-
-def test_two_processes_never_write_the_same_partial_file(stage, monkeypatch):
-    """A worker outlives a killed agent for a moment; the next agent numbers its files from 1 again."""
-    stage.claim(freeze("http://x", [Entry("a", 2)]))
-    old = stage.create_partial(1)
-    monkeypatch.setattr(os, "getpid", lambda: 1)
-    new = StagingDir(stage.root, stage.root.parent / "ownership").create_partial(1)
-    assert old != new
-    stage.claim(freeze("http://x", [Entry("a", 2)]))
-    assert not old.exists(), "what a killed one left is removed"

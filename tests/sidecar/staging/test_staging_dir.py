@@ -66,20 +66,6 @@ def test_published_files_are_kept_by_the_next_start(open_stage, root):
     assert held(root) == FILES
 
 
-def test_files_are_readable_by_anyone_whatever_the_umask(open_stage, root):
-    before = os.umask(0o077)
-    try:
-        stage = open_stage()
-        stage.claim(manifest(FILES))
-        fill(stage, FILES)
-        stage.write_small(99, b"1", Entry("g/h/i", 1))
-    finally:
-        os.umask(before)
-    modes = {path.relative_to(root).as_posix(): path.stat().st_mode & 0o777 for path in root.rglob("*")}
-    assert {modes[name] for name in (*FILES, "g/h/i")} == {0o644}
-    assert {modes[name] for name in ("a", "d", "d/e", "g", "g/h")} == {0o755}
-
-
 @pytest.mark.parametrize("boot", ["same", "another"])
 def test_partial_files_stay_for_the_same_manifest_until_a_reboot(open_stage, root, monkeypatch, boot):
     stage = open_stage()
@@ -99,15 +85,6 @@ def test_partial_files_of_another_manifest_are_removed(open_stage, root):
     stage.create_partial(7).write_bytes(b"half")
     open_stage().claim(manifest({"c": b"1"}))
     assert held(root) == {}
-
-
-def test_a_partial_file_of_an_earlier_attempt_is_overwritten(open_stage, root):
-    stage = open_stage()
-    stage.claim(manifest(FILES))
-    stage.create_partial(7).write_bytes(b"more than is to be there")
-    stage.write_small(7, memoryview(b"1"), Entry("c", 1))
-    assert (root / "c").read_bytes() == b"1"
-    assert (root / "c").stat().st_mode & 0o777 == 0o644
 
 
 def test_a_file_of_a_wrong_size_is_not_whole(open_stage, root):
