@@ -1,6 +1,6 @@
 """`python -m faults --seed S --n N`: random faults against the agent, from seed S on, N of them or more.
 
-Each episode is one seed, and its outcome a file below `build/faults`: a run that was interrupted goes on
+Each episode is one seed, and its outcome a file below `build/faults`: an interrupted run resumes
 where it stopped. Exits with 1 where a promise was broken, and says by which seed.
 """
 
@@ -23,7 +23,7 @@ USUAL = [writer.name for writer in KNOWN.values() if writer.weight]
 
 
 def parse() -> argparse.Namespace:
-    """What it is told; wrong writers are told with the right ones."""
+    """The command line; unknown writers are reported with the known ones."""
     parser = argparse.ArgumentParser(prog="python -m faults", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="the first (%(default)s)")
     parser.add_argument("--n", type=int, default=40, help="faults (%(default)s)")
@@ -45,7 +45,7 @@ def parse() -> argparse.Namespace:
 
 
 def play(given: argparse.Namespace) -> int:
-    """Do what it is told; the exit code."""
+    """Run the command line; the exit code."""
     began = time.monotonic()
     with served(given.store) as store:
         run = Run(store, given.pythons, given.build, given.jobs, given.keep)
@@ -67,7 +67,7 @@ def main() -> int:
     try:
         return play(given)
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted: the same command goes on from here\n")
+        sys.stderr.write("interrupted: the same command resumes from here\n")
         return 130
 
 

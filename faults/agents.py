@@ -24,19 +24,19 @@ def free_port() -> int:
 
 
 def agent_command(
-    wishes: Mapping[str, str], trainer: Sequence[str], base: Path, pins: Path, port: int
+    settings: Mapping[str, str], trainer: Sequence[str], base: Path, pins: Path, port: int
 ) -> list[str]:
     """What starts an agent as a pod's sidecar is started.
 
     Args:
-        wishes: Options of `podferry run`, by their names in Python; the checkpoints' path is one.
-        trainer: The command beside it.
+        settings: Options of `podferry run`, by their names in Python; the checkpoints' path is one.
+        trainer: The command next to it.
         base: For its control directory.
         pins: On the checkpoints' file system.
         port: Of its API.
     """
-    spec = encode_spec(local_spec(wishes, trainer, base)).decode()
-    places = ["--control-dir", str(base / "control"), "--checkpoint-dir", wishes["checkpoint_path"]]
+    spec = encode_spec(local_spec(settings, trainer, base)).decode()
+    places = ["--control-dir", str(base / "control"), "--checkpoint-dir", settings["checkpoint_path"]]
     places += ["--pins-dir", str(pins), "--port", str(port), "--spec", spec]
     return [sys.executable, "-m", "podferry.cli.main", "agent", *places]
 
@@ -46,6 +46,6 @@ def crashes(log: Path, who: str) -> list[Violation]:
 
     SIGTERM ends one that has only just begun, and another one takes its place to drain.
     """
-    told = CRASH.findall(log.read_text(errors="replace"))
-    codes = [code for code in told if int(code) not in {-signal.SIGKILL, -signal.SIGTERM}]
+    found = CRASH.findall(log.read_text(errors="replace"))
+    codes = [code for code in found if int(code) not in {-signal.SIGKILL, -signal.SIGTERM}]
     return [Violation("crashed", f"{who}: the worker ended by itself with {code}") for code in codes]

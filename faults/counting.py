@@ -76,7 +76,7 @@ def sent_again(transfers: Iterable[Transfer]) -> dict[int, Again]:
 
 
 def data_key(request: Head) -> Key | None:
-    """Which data a request brings; None where it brings none, or a document of the agent's own."""
+    """The data that a request sends, or None for requests without data and the agent's own documents."""
     path, _, query = request.target.partition("?")
     if request.method != "PUT" or PRIVATE.search(path) or not request.length:
         return None

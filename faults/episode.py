@@ -67,7 +67,7 @@ class Episode:
         finally:
             for pod in left:
                 pod.close()
-        self._outcome.violations += self._oracle.look(anew=True)
+        self._outcome.violations += self._oracle.look(reread=True)
         self._outcome.fired.update(fault.kind for fault in self._rules.hits)
         self._outcome.commits = self._oracle.commits
         self._outcome.seconds = time.monotonic() - began
@@ -86,7 +86,7 @@ class Episode:
         left.append(pod)
         code = self._live(pod)
         self._outcome.codes.append(code)
-        # An agent that is left goes on beside the next pod, as one on a node that was cut off does.
+        # A surviving agent runs in parallel with the next pod, as on a node that lost its network.
         agent_left = pod.outlived()
         self._violate(*self._oracle.look(), *pod.crashes())
         trained = self._lived() != lived

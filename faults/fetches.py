@@ -29,7 +29,7 @@ PREFIX = "fetched"
 
 
 def parse() -> argparse.Namespace:
-    """What it is told."""
+    """The command line."""
     parser = argparse.ArgumentParser(prog="python -m faults.fetches", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="the first (%(default)s)")
     parser.add_argument("--n", type=int, default=20, help="mixes of faults (%(default)s)")
@@ -65,7 +65,7 @@ def _empty(folder: Path) -> None:
         shutil.rmtree(left)
 
 
-def _tell(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
@@ -76,7 +76,7 @@ def say(name: str, fetched: Fetched) -> None:
         "all of it came" if fetched.code == 0 else f"ended with {fetched.code}: {fetched.said.strip()[-200:]}"
     )
     fired = ", ".join(f"{kind} {count}" for kind, count in fetched.fired.most_common())
-    _tell(f"{name}: {fired or 'nothing hit'}; {ended}; {'; '.join(fetched.flaws) or 'ok'}")
+    _print(f"{name}: {fired or 'nothing hit'}; {ended}; {'; '.join(fetched.flaws) or 'ok'}")
 
 
 def report(done: Sequence[tuple[str, Fetched]], store: str) -> int:
@@ -84,18 +84,18 @@ def report(done: Sequence[tuple[str, Fetched]], store: str) -> int:
     fired = sum((fetched.fired for _, fetched in done), Counter[str]())
     whole = sum(fetched.code == 0 for _, fetched in done)
     broken = [(name, flaw) for name, fetched in done for flaw in fetched.flaws]
-    _tell(f"\n{len(done)} prefetches, {fired.total()} faults; store: {store}")
+    _print(f"\n{len(done)} prefetches, {fired.total()} faults; store: {store}")
     for kind, count in fired.most_common():
-        _tell(f"  {count:5}  {kind}")
-    _tell(f"survived: {whole}; ended with an error that names it: {len(done) - whole - len(dict(broken))}")
-    _tell(f"wrong, missing, unnamed or stuck: {len(dict(broken))}")
+        _print(f"  {count:5}  {kind}")
+    _print(f"survived: {whole}; ended with an error that names it: {len(done) - whole - len(dict(broken))}")
+    _print(f"wrong, missing, unnamed or stuck: {len(dict(broken))}")
     for name, flaw in broken:
-        _tell(f"  {name}: {flaw}")
+        _print(f"  {name}: {flaw}")
     return 1 if broken else 0
 
 
 def main() -> int:
-    """The exit code: 0 where all was right or told."""
+    """The exit code: 0 if everything was right or named."""
     given = parse()
     isolate(os.environ)
     signal.signal(signal.SIGTERM, signal.default_int_handler)

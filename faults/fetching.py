@@ -140,7 +140,7 @@ class Fetching:
     Attributes:
         store: Holds them.
         prefix: The dataset's.
-        files: What lies there.
+        files: What is there.
     """
 
     store: Served
@@ -196,7 +196,7 @@ class Fetching:
         return flaws
 
     def _named(self, said: str) -> bool:
-        """Whether an error tells where, and is one of podferry's own."""
+        """Whether an error names the place and is one of podferry's own."""
         where = any(name in said for name in self.files) or self.prefix in said
         return where and "podferry: " in said and "Traceback" not in said
 

@@ -2,7 +2,7 @@
 
 What comes at the store is counted part by part: nothing is lost, and a kill costs at most the bodies that
 were in flight. Each seed is one supervisor's life of five kills, and its record a file below
-`build/faults/kills`: a run that was interrupted goes on where it stopped. Exits with 1 where a promise was
+`build/faults/kills`: an interrupted run resumes where it stopped. Exits with 1 if a promise was
 broken.
 """
 
@@ -30,7 +30,7 @@ Record = Mapping[str, Any]
 
 
 def parse() -> argparse.Namespace:
-    """What it is told."""
+    """The command line."""
     parser = argparse.ArgumentParser(prog="python -m faults.kills", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="the first (%(default)s)")
     parser.add_argument("--n", type=int, default=10, help="kills (%(default)s)")
@@ -68,15 +68,15 @@ def _played(planned: Life, store: Served, build: Path, sabotage: str) -> Record:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     record = play(planned, store, folder, sabotage)
-    aside = file.with_suffix(".tmp")
-    aside.write_text(json.dumps(record, indent=1))
-    aside.replace(file)
+    partial = file.with_suffix(".tmp")
+    partial.write_text(json.dumps(record, indent=1))
+    partial.replace(file)
     if not record["violations"]:
         shutil.rmtree(folder)
     return record
 
 
-def _tell(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
@@ -88,10 +88,10 @@ def _mib(count: int) -> str:
 def say(record: Record) -> None:
     """One line for a life."""
     kinds = ", ".join(f"{kill['kind']} {kill['in flight']}/{kill['parts again']}" for kill in record["kills"])
-    found = "; ".join(f"{told['figure']}: {told['what']}" for told in record["violations"]) or "ok"
+    found = "; ".join(f"{one['figure']}: {one['what']}" for one in record["violations"]) or "ok"
     sent = f"{_mib(record['saved'])} saved, {_mib(record['sent'])} sent, {_mib(record['again'])} again"
     head = f"seed {record['seed']}: {len(record['kills'])} kills, {record['checkpoints']} checkpoints"
-    _tell(f"{head}, {record['seconds']:.0f} s; {sent}; in flight/again: {kinds}: {found}")
+    _print(f"{head}, {record['seconds']:.0f} s; {sent}; in flight/again: {kinds}: {found}")
 
 
 def report(done: Sequence[Record], store: Served, seconds: float) -> int:
@@ -101,19 +101,19 @@ def report(done: Sequence[Record], store: Served, seconds: float) -> int:
     cut = sum(kill["in flight"] > 0 for kill in kills)
     most = max((kill["bytes again"] for kill in kills), default=0)
     parts = max((kill["parts again"] for kill in kills), default=0)
-    _tell(f"\n{len(kills)} kills of the worker; store: {store.name}; {seconds:.0f} s")
+    _print(f"\n{len(kills)} kills of the worker; store: {store.name}; {seconds:.0f} s")
     for kind, count in kinds.most_common():
-        _tell(f"  {count:5}  {kind}: {MOMENTS[kind]}")
-    _tell(f"kills that cut off a body under way: {cut}")
-    _tell(f"checkpoints: {_sum(done, 'checkpoints')}, committed and whole: {_sum(done, 'committed')}")
-    _tell(f"bytes lost: {_sum(done, 'lost'):,}")
-    _tell(f"bytes saved: {_mib(_sum(done, 'saved'))}; sent in all: {_mib(_sum(done, 'sent'))}")
+        _print(f"  {count:5}  {kind}: {MOMENTS[kind]}")
+    _print(f"kills that cut off a body in transit: {cut}")
+    _print(f"checkpoints: {_sum(done, 'checkpoints')}, committed and complete: {_sum(done, 'committed')}")
+    _print(f"bytes lost: {_sum(done, 'lost'):,}")
+    _print(f"bytes saved: {_mib(_sum(done, 'saved'))}; sent in total: {_mib(_sum(done, 'sent'))}")
     bound = max((record["allowed"] for record in done), default=0)
-    _tell(f"sent again: {_mib(_sum(done, 'again'))}; allowed: {_mib(bound * len(kills))}")
-    _tell(f"most after one kill: {_mib(most)}, {parts} parts; allowed: {_mib(bound)}")
-    broken = [(record["seed"], told) for record in done for told in record["violations"]]
-    for seed, told in broken:
-        _tell(f"  seed {seed}: {told['figure']}: {told['what']}")
+    _print(f"sent again: {_mib(_sum(done, 'again'))}; allowed: {_mib(bound * len(kills))}")
+    _print(f"most after one kill: {_mib(most)}, {parts} parts; allowed: {_mib(bound)}")
+    broken = [(record["seed"], violation) for record in done for violation in record["violations"]]
+    for seed, violation in broken:
+        _print(f"  seed {seed}: {violation['figure']}: {violation['what']}")
     return 1 if broken else 0
 
 
@@ -124,11 +124,11 @@ def _sum(done: Sequence[Record], figure: str) -> int:
 def prove(store: Served, build: Path) -> int:
     """Take out what a restarted worker knows of its uploads; 0 where it is noticed."""
     for record in records(1, 2 * KILLS, store, build, "no-ledger", SIZES[-1:]):
-        found = [told["what"] for told in record["violations"] if told["figure"] == "again"]
+        found = [violation["what"] for violation in record["violations"] if violation["figure"] == "again"]
         if found:
-            _tell(f"without `what was sent is known after a restart`: again: {found[0]}")
+            _print(f"without `what was sent is known after a restart`: again: {found[0]}")
             return 0
-    _tell("without `what was sent is known after a restart`: NOT NOTICED")
+    _print("without `what was sent is known after a restart`: NOT NOTICED")
     return 1
 
 
@@ -148,7 +148,7 @@ def main() -> int:
                 say(record)
             return report(done, store, time.monotonic() - began)
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted: the same command goes on from here\n")
+        sys.stderr.write("interrupted: the same command resumes from here\n")
         return 130
 
 

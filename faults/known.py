@@ -66,9 +66,9 @@ def available(names: Iterable[str]) -> dict[str, Path]:
     """The interpreter that has each writer's library; writers that nobody has are left out."""
     found: dict[str, Path] = {}
     for python in pythons():
-        lacking = {name: KNOWN[name].library for name in names if name not in found}
-        present = _importable(python, set(lacking.values()))
-        found |= {name: python for name, library in lacking.items() if library in present}
+        missing = {name: KNOWN[name].library for name in names if name not in found}
+        present = _importable(python, set(missing.values()))
+        found |= {name: python for name, library in missing.items() if library in present}
     return {name: found[name] for name in KNOWN if name in found}
 
 

@@ -1,10 +1,9 @@
 """What a node does for a pod with a sidecar: starts the agent, waits at the gate, runs the trainer.
 
-An agent that dies is started again in the same directories. When the trainer has ended, the agent is told
-to end. `python -m faults.kubelet FILE`, where the file says `agent` and `trainer` (commands), `port`,
-`directory` (the checkpoints') and `answer` (a file for what the agent says of durability at the end). The
-exit code is the trainer's, or 75 where the gate did not open. It stands for no part of podferry, and imports
-nothing of it.
+An agent that dies is started again in the same directories. When the trainer has ended, the agent is asked
+to end. `python -m faults.kubelet FILE`; the file holds `agent` and `trainer` (commands), `port`, `directory`
+(of the checkpoints) and `answer` (a file for what the agent says of durability at the end). The exit code is
+the trainer's, or 75 if the gate did not open. This module imports nothing of podferry.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ PAUSE = 0.3
 class Pod:
     """Agent and trainer, side by side."""
 
-    def __init__(self, told: dict[str, Any]) -> None:
-        self._told = told
+    def __init__(self, config: dict[str, Any]) -> None:
+        self._config = config
         self._ending = threading.Event()
-        Path(told["directory"]).mkdir(exist_ok=True)
-        self._agent = subprocess.Popen(told["agent"])
+        Path(config["directory"]).mkdir(exist_ok=True)
+        self._agent = subprocess.Popen(config["agent"])
         self._trainer: subprocess.Popen[bytes] | None = None
 
     def run(self) -> int:
@@ -52,7 +51,7 @@ class Pod:
         return code
 
     def end(self) -> None:
-        """The pod is deleted: every container is told so, the sidecar after the trainer."""
+        """The pod is deleted: every container gets SIGTERM, the sidecar after the trainer."""
         self._ending.set()
         if self._trainer is not None:
             self._trainer.terminate()
@@ -65,7 +64,7 @@ class Pod:
             except subprocess.TimeoutExpired:
                 continue
             if not self._ending.wait(PAUSE):
-                self._agent = subprocess.Popen(self._told["agent"])
+                self._agent = subprocess.Popen(self._config["agent"])
         try:
             self._agent.wait(GRACE)
         except subprocess.TimeoutExpired:
@@ -77,7 +76,7 @@ class Pod:
         if gate is None or not gate["open"]:
             return REFUSED
         self._trainer = subprocess.Popen(
-            self._told["trainer"],
+            self._config["trainer"],
             env={**os.environ, "PODFERRY_AGENT": self._url, **gate["environment"]},
         )
         if self._ending.is_set():
@@ -86,14 +85,14 @@ class Pod:
 
     @property
     def _url(self) -> str:
-        return f"http://127.0.0.1:{self._told['port']}"
+        return f"http://127.0.0.1:{self._config['port']}"
 
     def _gate(self) -> dict[str, Any] | None:
         """The gate once it is open or refused, None where the pod ended before."""
         while not self._ending.is_set():
             try:
-                with urllib.request.urlopen(f"{self._url}/v1/gate?wait=5", timeout=10) as answer:  # noqa: S310 - loopback
-                    gate: dict[str, Any] = json.load(answer)
+                with urllib.request.urlopen(f"{self._url}/v1/gate?wait=5", timeout=10) as response:  # noqa: S310 - loopback
+                    gate: dict[str, Any] = json.load(response)
             except (OSError, ValueError):
                 time.sleep(0.1)
                 continue
@@ -110,13 +109,13 @@ class Pod:
         request = urllib.request.Request(url, method="POST")  # noqa: S310 - loopback
         while time.monotonic() < deadline and not self._ending.is_set():
             try:
-                with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - loopback
-                    told = json.load(answer)
+                with urllib.request.urlopen(request, timeout=10) as response:  # noqa: S310 - loopback
+                    answer = json.load(response)
             except (OSError, ValueError):
                 time.sleep(0.2)
                 continue
-            if told["durable"] or told.get("hopeless"):
-                Path(self._told["answer"]).write_text(json.dumps(told))
+            if answer["durable"] or answer.get("hopeless"):
+                Path(self._config["answer"]).write_text(json.dumps(answer))
                 return
 
 

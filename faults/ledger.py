@@ -36,7 +36,7 @@ class Good:
         step: Of the save that it holds.
         raw: The document.
         writer: Of the agent.
-        content: What lies in it.
+        content: What is in it.
     """
 
     sequence: int

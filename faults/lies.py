@@ -8,24 +8,24 @@ from collections.abc import Callable, Mapping
 from faults.messages import Head, parse_head
 
 LONGER = 1000
-"""Bytes that an answer promises and does not bring."""
+"""Bytes that an answer promises and does not send."""
 LENGTH = re.compile(rb"(?i)(\r\ncontent-length: *)(\d+)")
 RANGE = re.compile(rb"(?i)\r\nrange:[^\r]*")
 SIGNED_RANGE = re.compile(r"SignedHeaders=[^,]*\brange\b")
 
 
-def _told(head: Head, length: int) -> Head:
+def _with_length(head: Head, length: int) -> Head:
     return parse_head(LENGTH.sub(rb"\g<1>%d" % length, head.raw, count=1))
 
 
 def longer(head: Head) -> Head:
-    """An answer that promises more than it brings."""
-    return _told(head, (head.length or 0) + LONGER)
+    """An answer that promises more than it sends."""
+    return _with_length(head, (head.length or 0) + LONGER)
 
 
 def shorter(head: Head) -> Head:
-    """An answer that brings more than it promises: what follows is no message."""
-    return _told(head, (head.length or 0) // 2)
+    """An answer that sends more than it promises: what follows is not a message."""
+    return _with_length(head, (head.length or 0) // 2)
 
 
 def without_range(head: Head) -> Head:

@@ -88,7 +88,7 @@ class Played:
         for promise in self._run():
             self._violations.append(Violation("stuck", promise))
         self._agent.end()
-        self._violations += self._oracle.look(anew=True)
+        self._violations += self._oracle.look(reread=True)
         lost = self._lost()
         return self._record(lost, time.monotonic() - began)
 
@@ -133,10 +133,10 @@ class Played:
                 self._writer.forget(step)
         self._step += 1
         tensors = expected(self._life.seed, self._step, self._life.count)
-        self._notes.tell("begin", self._step)
+        self._notes.note("begin", self._step)
         held = [files_below(paths, self._writer.root) for paths in self._writer.save(self._step, tensors)]
         self._counter.saved += sum(size for files in held for size, _ in files.values())
-        self._notes.tell("finish", self._step, checkpoints=held)
+        self._notes.note("finish", self._step, checkpoints=held)
 
     def _lost(self) -> int:
         """Bytes of all saves that are not committed as they were written."""
@@ -167,7 +167,7 @@ class Played:
             "again": sum(found.bytes + found.small for found in again.values()),
             "allowed": bound,
             "lost": lost,
-            "violations": [asdict(told) for told in self._violations],
+            "violations": [asdict(violation) for violation in self._violations],
             "seconds": round(seconds, 1),
         }
 
@@ -202,14 +202,14 @@ def play(life: Life, store: Served, folder: Path, sabotage: str = "") -> dict[st
     lineage = f"kills-{life.seed}/{LINEAGE}"
     oracle = Oracle(store.open(), lineage, Ledger(ledger), _unknown)
     with _volume() as base, proxy(store.port, Rules(life.rate), lambda: 0, counter) as url:
-        wishes = {
+        settings = {
             "checkpoints": f"s3://{store.bucket}/kills-{life.seed}",
             "checkpoint_path": str(base / "checkpoints"),
             "lineage": LINEAGE,
             "endpoint": url,
         }
         port = free_port()
-        command = agent_command(wishes, ["train"], base, base / "pins", port)
+        command = agent_command(settings, ["train"], base, base / "pins", port)
         environment = {**store.environment, **(_sabotaged(sabotage) if sabotage else {})}
         agent = Supervised(command, environment, folder / "agent.log", port, family)
         try:

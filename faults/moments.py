@@ -52,8 +52,8 @@ class Kill:
         return self.share * LONGEST
 
     def __str__(self) -> str:
-        told = {DATA: f"{self.share:.0%} of what is left", SAVE: f"{self.seconds:.2f} s after it"}
-        return f"{self.kind}: {told.get(self.kind, f'the {self.request}. from here')}"
+        detail = {DATA: f"{self.share:.0%} of what is left", SAVE: f"{self.seconds:.2f} s after it"}
+        return f"{self.kind}: {detail.get(self.kind, f'the {self.request}. from here')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from types import TracebackType
 from faults.pod import unshared
 
 HOST = "store.podferry.test"
-"""".test" is nobody's: RFC 6761."""
+"""".test" is reserved: RFC 6761."""
 FILES = {
     "resolv.conf": "nameserver 127.9.9.9\noptions timeout:1 attempts:1\n",
     "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",

@@ -34,7 +34,7 @@ class Oracle:
         store: The destination's store, behind the proxy's back.
         lineage: Where in it: a prefix without a slash at its end.
         ledger: What the trainers noted.
-        load: Asks the real library for the step of what lies in a directory; raises where it cannot tell.
+        load: Asks the real library for the step of the checkpoint in a directory; raises if it cannot.
     """
 
     def __init__(self, store: ObjectStore, lineage: str, ledger: Ledger, load: Callable[[Path], int]) -> None:
@@ -42,7 +42,7 @@ class Oracle:
         self._good: dict[int, Good] = {}
         self._bad: set[int] = set()
         self._digests: dict[str, tuple[int, str, str]] = {}
-        self._told = 0
+        self._reported = 0
 
     @property
     def newest(self) -> Good | None:
@@ -54,16 +54,16 @@ class Oracle:
         """How many were found whole."""
         return len(self._good)
 
-    def look(self, *, anew: bool = False) -> list[Violation]:
+    def look(self, *, reread: bool = False) -> list[Violation]:
         """Check every commit that is there, and that those that were there still are.
 
         Args:
-            anew: Read every object once more instead of trusting what was read before.
+            reread: Read every object once more instead of trusting what was read before.
         """
-        if anew:
+        if reread:
             self._digests.clear()
         # What was called durable by now must be in the list that is read after it.
-        told = self._ledger.events()
+        events = self._ledger.events()
         listed = self._listed()
         finished = [event for event in self._ledger.events() if event["event"] == "finish"]
         found = [
@@ -72,7 +72,7 @@ class Oracle:
             for violation in self._commit(number, listed[number], finished)
         ]
         found += self._kept(listed)
-        found += self._claims(told)
+        found += self._claims(events)
         return found
 
     def _listed(self) -> dict[int, str]:
@@ -165,7 +165,7 @@ class Oracle:
         return data if data is not None else b""
 
     def _kept(self, listed: Mapping[int, str]) -> list[Violation]:
-        """Commits that were whole and have gone; each is told once."""
+        """Commits that were whole and have gone; each is reported once."""
         gone = [number for number in self._good if number not in listed]
         for number in gone:
             del self._good[number]
@@ -173,7 +173,7 @@ class Oracle:
 
     def _claims(self, events: Sequence[Mapping[str, Any]]) -> list[Violation]:
         """What an agent called durable to its trainer, and is not."""
-        fresh, self._told = events[self._told :], len(events)
+        fresh, self._reported = events[self._reported :], len(events)
         return [
             violation
             for event in fresh

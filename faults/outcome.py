@@ -54,6 +54,6 @@ class Outcome:
 
 def keep(outcome: Outcome, store: str, file: Path) -> None:
     """Write an outcome as a whole: what is there is done."""
-    aside = file.with_suffix(".tmp")
-    aside.write_text(json.dumps(outcome.record(store), indent=1))
-    aside.replace(file)
+    partial = file.with_suffix(".tmp")
+    partial.write_text(json.dumps(outcome.record(store), indent=1))
+    partial.replace(file)

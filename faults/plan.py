@@ -16,7 +16,7 @@ PROCESS: Mapping[str, str] = {
     "kill trainer": "kill -9 of the trainer, between or in its saves",
     "kill in a save": "kill -9 of the trainer by a timer of the kernel, in the middle of a save",
     "kill all": "kill -9 of everything in the pod: the node has gone",
-    "kill launcher": "kill -9 of all but the agent, which goes on while the next pod already starts",
+    "kill launcher": "kill -9 of all but the agent, which continues while the next pod already starts",
 }
 STORE: Mapping[str, str] = {
     "500": "InternalError",

@@ -93,31 +93,33 @@ class Pod:
     def _command(self, base: Path, extra: Sequence[str]) -> list[str]:
         scene, trainer = self._scene, self._scene.trainer(extra)
         directory = self._volume / "checkpoints"
-        wishes = {
+        settings = {
             "checkpoints": scene.uri,
             "checkpoint_path": str(directory),
             "lineage": LINEAGE,
             "endpoint": scene.endpoint,
         }
         if scene.plan.sidecar:
-            return self._sidecar(wishes, base, directory, trainer)
-        options = [word for name, value in wishes.items() for word in (f"--{name.replace('_', '-')}", value)]
+            return self._sidecar(settings, base, directory, trainer)
+        options = [
+            word for name, value in settings.items() for word in (f"--{name.replace('_', '-')}", value)
+        ]
         durable = ["--durable-timeout", str(DURABLE)]
         return [sys.executable, "-m", "podferry.cli.main", "run", *options, *durable, "--", *trainer]
 
     def _sidecar(
-        self, wishes: Mapping[str, str], base: Path, directory: Path, trainer: list[str]
+        self, settings: Mapping[str, str], base: Path, directory: Path, trainer: list[str]
     ) -> list[str]:
         port = free_port()
-        told = {
-            "agent": agent_command(wishes, trainer, base, self._volume / "pins", port),
+        config = {
+            "agent": agent_command(settings, trainer, base, self._volume / "pins", port),
             "trainer": trainer,
             "port": port,
             "directory": str(directory),
             "answer": str(self._answer),
         }
         file = self._scene.folder / f"pod-{self.number}.json"
-        file.write_text(json.dumps(told))
+        file.write_text(json.dumps(config))
         return [sys.executable, "-m", "faults.kubelet", str(file)]
 
     def code(self) -> int | None:

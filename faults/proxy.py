@@ -103,7 +103,7 @@ class Proxy:
     async def _overwritten(self) -> None:
         """Wait until the trainer has finished one more save."""
         before, deadline = self._saves(), time.monotonic() + LONGEST_HOLD
-        while self._saves() == before and time.monotonic() < deadline:  # noqa: ASYNC110 - a file tells it
+        while self._saves() == before and time.monotonic() < deadline:  # noqa: ASYNC110 - a file shows it
             await asyncio.sleep(GLANCE)
 
     async def _upwards(self, on: _Exchange, request: Head, fault: Fault | None, seen: Seen) -> None:
@@ -134,8 +134,8 @@ class Proxy:
         if fault is not None and (fault.kind == "lost answer" or (empty and fault.kind in DOWNWARDS)):
             on.reset()  # of an answer without a body nothing else can be harmed
         lie = ANSWERS.get(fault.kind) if fault is not None and head.length else None
-        told = lie(head) if lie else head
-        on.writer.write(told.raw)
+        sent = lie(head) if lie else head
+        on.writer.write(sent.raw)
         if empty:
             await on.writer.drain()
             return
@@ -143,7 +143,7 @@ class Proxy:
         if harmed is not None and not head.first[1].startswith("20"):
             harmed = None
         await self._pass(on.writer, self._paced(head, on.store), harmed, head.length or 0, on)
-        if (told.length or 0) > (head.length or 0):
+        if (sent.length or 0) > (head.length or 0):
             raise _Cut
 
     async def _pass(

@@ -22,7 +22,7 @@ FIGURES = {
 }
 
 
-def _tell(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
@@ -34,17 +34,17 @@ def _kinds(fired: Counter[str]) -> str:
 def say(record: Record) -> None:
     """One line for an episode."""
     shape = "sidecar" if record["sidecar"] else "run"
-    found = "; ".join(f"{told['figure']}: {told['what']}" for told in record["violations"]) or "ok"
+    found = "; ".join(f"{one['figure']}: {one['what']}" for one in record["violations"]) or "ok"
     head = f"seed {record['seed']}: {record['writer']} ({shape}), {record['seconds']:.0f} s"
     lives = f"exits {record['codes']}, {record['commits']} commits, {record['restores']} restores"
-    _tell(f"{head}, {lives}; {_kinds(Counter(record['fired']))}: {found}")
+    _print(f"{head}, {lives}; {_kinds(Counter(record['fired']))}: {found}")
 
 
 def say_proof(name: str, record: Record) -> bool:
     """What the oracle said without a defence; whether it is what it must say."""
     sabotage = SABOTAGES[name]
-    found = [told["what"] for told in record["violations"] if told["figure"] == sabotage.figure]
-    _tell(f"without `{sabotage.defence}`: {f'{sabotage.figure}: {found[0]}' if found else 'NOT NOTICED'}")
+    found = [one["what"] for one in record["violations"] if one["figure"] == sabotage.figure]
+    _print(f"without `{sabotage.defence}`: {f'{sabotage.figure}: {found[0]}' if found else 'NOT NOTICED'}")
     return bool(found)
 
 
@@ -53,16 +53,16 @@ def report(records: Sequence[Record], wanted: Sequence[str], store: Served, seco
     fired = sum((Counter(record["fired"]) for record in records), Counter[str]())
     seeds = [int(record["seed"]) for record in records]
     spanned = f"{len(records)} episodes, seeds {min(seeds)} to {max(seeds)}"
-    _tell(f"\n{fired.total()} faults in {spanned}; store: {store.name}; {seconds:.0f} s")
+    _print(f"\n{fired.total()} faults in {spanned}; store: {store.name}; {seconds:.0f} s")
     for kind, count in fired.most_common():
-        _tell(f"  {count:5}  {kind}")
+        _print(f"  {count:5}  {kind}")
     for line in (*_writers(records, wanted), *_left_out(store)):
-        _tell(f"  {line}")
-    found = [(record["seed"], told) for record in records for told in record["violations"]]
+        _print(f"  {line}")
+    found = [(record["seed"], violation) for record in records for violation in record["violations"]]
     for figure, meaning in FIGURES.items():
-        _tell(f"{meaning}: {sum(told['figure'] == figure for _, told in found)}")
-    for seed, told in found:
-        _tell(f"  seed {seed}: {told['figure']}: {told['what']}")
+        _print(f"{meaning}: {sum(violation['figure'] == figure for _, violation in found)}")
+    for seed, violation in found:
+        _print(f"  seed {seed}: {violation['figure']}: {violation['what']}")
     return 1 if found else 0
 
 

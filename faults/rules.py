@@ -32,7 +32,7 @@ def is_object(head: Head) -> bool:
 def fits(fault: Fault, head: Head) -> bool:
     """Whether a fault may hit this request.
 
-    A list has no checksum anywhere in S3's protocol, so that bits flipped in one can be seen by nobody
+    A list has no checksum anywhere in S3's protocol, so nothing can detect bits flipped in one
     (TLS sees them): flips hit objects alone.
     """
     path = head.target.partition("?")[0]

@@ -101,7 +101,7 @@ class Run:
         Args:
             first: The first seed; those that have a record are not played again.
             faults: How many, those of earlier records included.
-            say: Is told each new record.
+            say: Called with each new record.
 
         Returns:
             All records, by their seeds.
@@ -126,7 +126,7 @@ class Run:
                     say(records[-1])
 
     def prove(self, say: Callable[[str, Record], None]) -> None:
-        """Take each defence out, and tell what the oracle said."""
+        """Remove each safeguard in turn and report what the oracle found."""
         with self._pool() as pool:
             playing = {
                 name: pool.submit(self.play, sabotage.plan(number), name)

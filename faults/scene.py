@@ -65,7 +65,7 @@ class Scene:
 
 
 def loader(scene: Scene) -> Callable[[Path], int]:
-    """Asks the writer's own library for the step of what lies in a directory."""
+    """Asks the writer's own library for the step of the checkpoint in a directory."""
 
     def load(folder: Path) -> int:
         plan = scene.plan

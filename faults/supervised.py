@@ -58,7 +58,7 @@ class Supervised:
         return False
 
     def end(self) -> None:
-        """Tell it to end, and wait for as long as a drain may take."""
+        """Ask it to end, and wait for as long as a drain may take."""
         self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(GRACE)

@@ -1,4 +1,4 @@
-"""Who is shown what passes the proxy: by default nobody."""
+"""Observers of what passes through the proxy; none by default."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from faults.messages import Head
 
 
 class Seen:
-    """One request. Its methods are called in the proxy's thread, before what they tell goes on.
+    """One request. Its methods are called in the proxy's thread, before the message is passed on.
 
     Args:
         request: Has come, and was not passed on yet.

@@ -1,6 +1,6 @@
 """What all trainers share: the loop over steps, a content that certifies itself, and the ledger.
 
-Every tensor follows from (seed, step) alone, so that whoever loads a checkpoint can tell whether it is one
+Every tensor follows from (seed, step) alone, so the reader of a checkpoint can check whether it is one
 that was really written. What was begun and what was finished stands in a ledger outside of the checkpoint
 directory, with digests; the oracle reads it. Runs under the Python of the library, on the standard library
 and NumPy.
@@ -29,7 +29,7 @@ Tensors = dict[str, Any]
 """NumPy arrays by name."""
 
 SMALL = 64
-"""Elements of the tensors beside the large one."""
+"""Elements of the tensors other than the large one."""
 FIRST_SAVE = 0.02
 """Seconds that a first save is expected to take."""
 EXIT_BROKEN = 3
@@ -90,7 +90,7 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
-    def tell(self, event: str, step: int | None, **more: Any) -> None:
+    def note(self, event: str, step: int | None, **more: Any) -> None:
         """Append one line."""
         line = json.dumps({"event": event, "step": step, "at": time.time(), **more})
         os.write(self._file, line.encode() + b"\n")
@@ -110,19 +110,19 @@ class Trainer:
         Raises:
             SystemExit: It cannot be loaded, or is something else.
         """
-        told = os.environ.get("PODFERRY_RESTORED")
+        restored = os.environ.get("PODFERRY_RESTORED")
         try:
             found = self.writer.load()
-        except Exception as error:  # noqa: BLE001 - whatever it is, training cannot go on from this
+        except Exception as error:  # noqa: BLE001 - whatever it is, training cannot resume from this
             traceback.print_exc()
-            self.ledger.tell("broken", None, restored=told, why=repr(error))
+            self.ledger.note("broken", None, restored=restored, why=repr(error))
             sys.exit(EXIT_BROKEN)
         if found is None:
-            self.ledger.tell("resumed", None, restored=told)
+            self.ledger.note("resumed", None, restored=restored)
             return 1
         step, tensors = found
         wrong = differs(tensors, expected(self.given.seed, step, self.given.count))
-        self.ledger.tell("broken" if wrong else "resumed", step, restored=told, why=wrong)
+        self.ledger.note("broken" if wrong else "resumed", step, restored=restored, why=wrong)
         if wrong:
             sys.exit(EXIT_BROKEN)
         return step + 1
@@ -141,12 +141,12 @@ class Trainer:
             time.sleep(moods.uniform(0.1, self.given.pace))
 
     def begin(self, step: int) -> None:
-        """Note that a save begins; where it is to be torn, tell the kernel to kill in the middle of it."""
-        self.ledger.tell("begin", step)
+        """Note that a save begins; if it is to be torn, ask the kernel to kill during it."""
+        self.ledger.note("begin", step)
         self._began = time.monotonic()
         self._saves += 1
         if self._saves == self.given.die_in:
-            self.ledger.tell("dies", step)
+            self.ledger.note("dies", step)
             kill_after(self.given.die_part * self._took)
 
     def finish(self, step: int, checkpoints: Iterable[Iterable[Path]]) -> None:
@@ -154,7 +154,7 @@ class Trainer:
         written = [list(paths) for paths in checkpoints]
         self._took = time.monotonic() - self._began
         found = [files_below(paths, self.writer.root) for paths in written]
-        self.ledger.tell("finish", step, checkpoints=found)
+        self.ledger.note("finish", step, checkpoints=found)
 
     def ask(self, step: int) -> None:
         """Wait a moment for durability, as a trainer may, and note what the agent says."""
@@ -166,7 +166,7 @@ class Trainer:
         except (OSError, ValueError):
             return  # its agent is dead, or there is none: it knows nothing
         if durable:
-            self.ledger.tell("durable", step, asked=asked)
+            self.ledger.note("durable", step, asked=asked)
 
 
 def kill_after(seconds: float) -> None:
@@ -192,11 +192,9 @@ def kill_after(seconds: float) -> None:
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    """What a trainer is told."""
+    """The command line of a trainer."""
     parser = argparse.ArgumentParser()
-    parser.add_argument(
-        "--check", type=Path, help="load what lies in this directory, and say which step it is"
-    )
+    parser.add_argument("--check", type=Path, help="load the checkpoint in this directory and print its step")
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--steps", type=int, default=0)
     parser.add_argument("--count", type=int, required=True, help="elements of the large tensor")

@@ -1,6 +1,6 @@
-"""joblib's dump, scikit-learn's way to save: one file, written aside and renamed to `last.joblib`.
+"""joblib's dump, scikit-learn's way to save: one file, written under a temporary name and renamed.
 
-Its format cannot tell whether it is whole, so this is what the docs advise.
+Its format does not show whether it is complete, so this is what the docs advise.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ class Dump(Writer):
 
     def save(self, step: int, tensors: Tensors) -> Iterable[Iterable[Path]]:
         """See `Writer.save`."""
-        aside = self.root / "last.joblib.tmp"
-        joblib.dump({"step": step, **tensors}, aside)
-        aside.rename(self.root / "last.joblib")
+        partial = self.root / "last.joblib.tmp"
+        joblib.dump({"step": step, **tensors}, partial)
+        partial.rename(self.root / "last.joblib")
         return [[self.root / "last.joblib"]]
 
     def load(self) -> tuple[int, Tensors] | None:

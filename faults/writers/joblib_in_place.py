@@ -1,4 +1,4 @@
-"""joblib's dump, overwriting `last.joblib` in place: a kill tears it, and its format cannot tell.
+"""joblib's dump, overwriting `last.joblib` in place: a kill tears it, and its format does not show it.
 
 What the docs advise against. It takes part only where it alone is asked for.
 """
@@ -15,7 +15,7 @@ from faults.writers.joblib_dump import Dump
 
 
 class InPlace(Dump):
-    """`last.joblib`, opened anew by each save."""
+    """`last.joblib`, opened again by each save."""
 
     def save(self, step: int, tensors: Tensors) -> Iterable[Iterable[Path]]:
         """See `Writer.save`."""

@@ -1,4 +1,4 @@
-"""Lightning's checkpoint files: written aside and moved in; a numbered one, and `last.ckpt`."""
+"""Lightning's checkpoint files: written to a temporary name and moved in; a numbered one, and `last.ckpt`."""
 
 from __future__ import annotations
 

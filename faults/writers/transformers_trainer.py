@@ -14,7 +14,7 @@ from faults.writers.frame import SMALL, Tensors, Writer, main, parse
 
 
 class Model(PreTrainedModel):  # type: ignore[misc]
-    """Holds the tensors and learns nothing: it saves what it is told."""
+    """Holds the tensors and learns nothing: it saves on request."""
 
     config_class = PretrainedConfig
 

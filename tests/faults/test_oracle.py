@@ -79,7 +79,7 @@ def figures(found):
 def test_finished_saves_are_good(world, good):
     assert good.commits == 2
     assert (good.newest.sequence, good.newest.step) == (2, 2)
-    assert good.look(anew=True) == []
+    assert good.look(reread=True) == []
     assert world.loads == 0
 
 
@@ -116,7 +116,7 @@ def test_each_is_told_once(world):
     obstore.put(world.store, world.name(1), b"{")
     oracle = world.oracle()
     assert figures(oracle.look()) == ["wrong"]
-    assert oracle.look(anew=True) == []
+    assert oracle.look(reread=True) == []
 
 
 def test_a_save_that_was_finished_and_not_noted_is_what_the_library_says(world):
@@ -138,12 +138,12 @@ def test_a_commit_that_went_is_lost(world, good):
 
 def test_data_of_a_commit_that_went_is_lost(world, good):
     obstore.delete(world.store, f"{LINEAGE}/x-2/a")
-    assert figures(good.look(anew=True)) == ["lost"]
+    assert figures(good.look(reread=True)) == ["lost"]
 
 
 def test_data_of_a_commit_that_was_overwritten_is_lost(world, good):
     obstore.put(world.store, f"{LINEAGE}/x-2/a", b"TWO")
-    assert figures(good.look(anew=True)) == ["lost"]
+    assert figures(good.look(reread=True)) == ["lost"]
 
 
 def test_a_commit_in_the_place_of_another_is_a_loss(world, good):

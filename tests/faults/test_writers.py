@@ -66,8 +66,8 @@ def test_a_missing_tensor_differs():
 def test_the_ledger_grows_by_lines(tmp_path):
     for _ in range(2):
         ledger = Ledger(tmp_path / "ledger")
-        ledger.tell("begin", 1)
-        ledger.tell("finish", 1, checkpoints=[])
+        ledger.note("begin", 1)
+        ledger.note("finish", 1, checkpoints=[])
     lines = [json.loads(line) for line in (tmp_path / "ledger").read_text().splitlines()]
     assert [line["event"] for line in lines] == ["begin", "finish"] * 2
 
