@@ -19,7 +19,7 @@ from podferry.contract.errors import Problem, Refused
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.restore.restore import RestoreSource, restore, restored_status
-from podferry.sidecar.checkpoint.restore.verified_staging import FILES
+from podferry.sidecar.checkpoint.restore.verified_staging import FILES_DIR
 from podferry.sidecar.control.progress_bar import progress_bar
 from podferry.storage.store import StoreConfig
 
@@ -93,7 +93,7 @@ def _prepared_target(target: Path) -> Iterator[None]:
     except Refused as error:
         raise Refused(*map(_for_command_line, error.problems)) from error
     finally:
-        if any(path.is_file() for path in (staging / FILES).rglob("*")):
+        if any(path.is_file() for path in (staging / FILES_DIR).rglob("*")):
             print_note(f"complete files are kept in {staging}: run the same command again to resume")
         else:
             shutil.rmtree(staging, ignore_errors=True)

@@ -63,10 +63,10 @@ def _no_rules() -> None:
 def _same_folder() -> None:
     from podferry.sidecar.checkpoint.commit.committer import Committer  # noqa: PLC0415 - in the worker alone
 
-    async def earlier(self: Committer, name: str, folder: str) -> None:
+    async def find_existing(self: Committer, name: str, folder: str) -> None:
         """Say that there is none: else it would not be sent at all."""
 
-    Committer.earlier = earlier  # type: ignore[method-assign]
+    Committer.find_existing = find_existing  # type: ignore[method-assign]
     _everywhere("checkpoint_folder", lambda name, files: f"{name}-{'0' * 12}")
 
 

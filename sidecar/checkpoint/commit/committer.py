@@ -75,7 +75,7 @@ class Committer:
         self._fenced_log.check()
         await self.store.write(name, body)
 
-    async def earlier(self, name: str, folder: str) -> Commit | None:
+    async def find_existing(self, name: str, folder: str) -> Commit | None:
         """The commit that already holds exactly this content, or None: it need not be committed again.
 
         Otherwise an agent that starts over a directory of old checkpoints would commit them after newer ones.

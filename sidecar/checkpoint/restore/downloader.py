@@ -19,7 +19,11 @@ from podferry.contract.errors import Changed, Corrupt, FerryError, Refused, Temp
 from podferry.contract.manifest import Entry
 from podferry.contract.tmpfs_cost import allocated_bytes
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
-from podferry.sidecar.checkpoint.restore.verified_staging import FILES, VerifiedStaging, committed_checksum
+from podferry.sidecar.checkpoint.restore.verified_staging import (
+    FILES_DIR,
+    VerifiedStaging,
+    committed_checksum,
+)
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.fetch.fetcher import Fetcher
 from podferry.sidecar.fetch.partial_file import count_partial_bytes
@@ -55,7 +59,7 @@ def _preference(file: CommittedFile, rank: int | None) -> tuple[bool, int]:
 
 def bytes_to_restore(commit: Commit, target: Path, staging: Path, rank: int | None = None) -> int:
     """Bytes, in full pages, that a restore for this rank would still write to the volume."""
-    files, directories = for_rank(commit, rank).files, (target, staging / FILES)
+    files, directories = for_rank(commit, rank).files, (target, staging / FILES_DIR)
     return allocated_bytes(
         file.size for file in files if not any((parent / file.name).exists() for parent in directories)
     )

@@ -12,7 +12,7 @@ from podferry.contract.uri import Uri
 from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.storage.checksum.checksums import Checksum, ChecksumKind
 
-FILES = "files"
+FILES_DIR = "files"
 """Directory below the staging directory that holds the files; the ownership record is next to it."""
 
 
@@ -20,7 +20,7 @@ class VerifiedStaging(StagingDir):
     """A staging directory whose manifest has the commit's checksums as tags."""
 
     def __init__(self, staging: Path, files: Iterable[CommittedFile], uri: Uri) -> None:
-        super().__init__(staging / FILES, staging)
+        super().__init__(staging / FILES_DIR, staging)
         # Checksums as tags: what an earlier call left is kept only if it has exactly this content.
         entries = (Entry(file.name, file.size, file.xxh128) for file in files)
         self.manifest = freeze(str(uri), entries)

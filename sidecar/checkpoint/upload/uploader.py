@@ -150,14 +150,14 @@ class Uploader:
         """
         name, found = held.candidate.name, self._journals.load(held.number)
         if found is not None and found.plan.matches(held):
-            earlier = await self._committer.earlier(name, found.plan.folder)
+            earlier = await self._committer.find_existing(name, found.plan.folder)
             if earlier is not None or not await self._is_being_removed(found.plan.folder):
                 return found, earlier
         if found is not None:
             await self._abort(found)
         files = await self._fingerprint(held)
         folder = checkpoint_folder(name, [(file.name, file.size, file.xxh128) for file in files])
-        earlier = await self._committer.earlier(name, folder)
+        earlier = await self._committer.find_existing(name, folder)
         if earlier is None and await self._is_being_removed(folder):
             folder = f"{folder}-{self._committer.identity.agent_id[:8]}"
         return self._journals.create(held.number, UploadPlan(folder, tuple(files))), earlier

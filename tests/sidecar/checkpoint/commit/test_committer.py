@@ -126,16 +126,16 @@ async def test_announcing_shows_whether_writes_work(rig):
 
 async def test_the_same_content_is_found_among_earlier_commits(rig):
     commit = await put(rig.committer(), 1)
-    assert await rig.committer("two").earlier(commit.name, commit.checkpoint) == commit
-    assert await rig.committer("two").earlier("e1", "e1-ff") is None
+    assert await rig.committer("two").find_existing(commit.name, commit.checkpoint) == commit
+    assert await rig.committer("two").find_existing("e1", "e1-ff") is None
     await rig.store.write("run/e9-00/w", b"never committed")
-    assert await rig.committer("two").earlier("e9", "e9-00") is None
+    assert await rig.committer("two").find_existing("e9", "e9-00") is None
 
 
 async def test_a_commit_whose_data_was_removed_does_not_count(rig):
     commit = await put(rig.committer(), 1)
     rig.content.objects.pop(f"base/run/{commit.checkpoint}/w")
-    assert await rig.committer("two").earlier(commit.name, commit.checkpoint) is None
+    assert await rig.committer("two").find_existing(commit.name, commit.checkpoint) is None
     with pytest.raises(NotFound):
         await rig.store.read(f"run/{commit.checkpoint}/w")
 

@@ -7,14 +7,12 @@ import pytest
 
 from podferry.contract.commit import CommittedFile, decode_commit
 from podferry.contract.errors import Changed, Fenced, Refused, Unavailable
-from podferry.contract.rank_parts import GangMember, MembershipView
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
-from podferry.sidecar.checkpoint.gang.membership import epoch_at, takes_over
 from podferry.storage.memory.store import Content, Fault, MemoryStore
 
 LOST = Unavailable.of("the connection was reset")
@@ -334,32 +332,6 @@ async def test_a_new_name_does_not_make_an_agent_later(site):
     new = await join(site, 0, "a-new-one")
     await old.membership._begin(2, old.membership.own.before)
     await new.membership.refresh()
-
-
-@pytest.mark.parametrize(
-    ("before", "other", "expected"),
-    [
-        (("0-me",), "a", True),
-        (("0.3-me",), "a", True),
-        (("1-me",), "a", False),
-        ((), "z", True),
-        ((), "a", False),
-    ],
-)
-def test_who_takes_over(before, other, expected):
-    rival = GangMember(1, other, datetime.now(UTC), 0, before)
-    assert takes_over(rival, other, 0, "me") is expected
-
-
-def test_the_epoch_observed_at_a_time():
-    views = [
-        MembershipView(10, "a"),
-        MembershipView(20, "b"),
-        MembershipView(5, "c"),
-        MembershipView(30, "d"),
-    ]
-    assert [epoch_at(views, time) for time in (9, 10, 19, 25, 40)] == ["", "a", "a", "c", "d"]
-    assert epoch_at([], 99) == ""
 
 
 async def test_an_agent_that_starts_commits_what_is_complete(site):
