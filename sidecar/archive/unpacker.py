@@ -72,17 +72,13 @@ class ArchiveUnpacker:
                 space budget.
             Changed, NotFound, TemporaryError: See `RangeReader.fetch`.
         """
-        self._remove_partial_files()
+        self._stage.remove_partials(PARTIAL_PREFIX)
         try:
             with ThreadPoolExecutor(CONCURRENCY, "unpack") as threads:
                 unpack = partial(self._unpack, threads)
                 await for_each_limited(self._archives, unpack, CONCURRENCY)
         finally:
-            self._remove_partial_files()
-
-    def _remove_partial_files(self) -> None:
-        for path in self._stage.partial_dir.glob(PARTIAL_PREFIX + "*"):
-            path.unlink()
+            self._stage.remove_partials(PARTIAL_PREFIX)
 
     async def _unpack(self, threads: ThreadPoolExecutor, archive: Archive) -> None:
         self._started += 1

@@ -116,8 +116,7 @@ class PackExtractor:
         try:
             await gather_all(self._work() for _ in range(self._concurrency))
         finally:
-            for path in self._stage.partial_dir.glob(PARTIAL_PREFIX + "*"):
-                path.unlink()
+            self._stage.remove_partials(PARTIAL_PREFIX)
 
     async def _work(self) -> None:
         for span in self._spans:

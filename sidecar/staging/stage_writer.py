@@ -98,9 +98,12 @@ class StageWriter:
             path.chmod(stat.S_IMODE(path.stat().st_mode) | DIRECTORY_MODE)  # whatever the umask is
         self._directories.add(directory)
 
-    def remove_partials(self) -> None:
-        """Remove all partial files."""
-        shutil.rmtree(self.partial_dir, ignore_errors=True)
+    def remove_partials(self, prefix: str = "") -> None:
+        """Remove all partial files, or those with a prefix."""
+        if not prefix:
+            shutil.rmtree(self.partial_dir, ignore_errors=True)
+        for path in self.partial_dir.glob(f"{prefix}*"):
+            path.unlink()
 
     def write_error(self, name: str, error: OSError) -> Refused:
         """The error to raise when `name` could not be written."""
