@@ -18,7 +18,7 @@ from podferry.sidecar.launch.local_agent import LaunchOptions, LocalAgent, launc
 PATIENCE = 300.0
 """Seconds for whatever is waited for."""
 GENTLE = 10
-"""The agent's nice value beside a trainer: 110 to 1024, about a sidecar's 100m of CPU to a trainer's 1."""
+"""The agent's nice value next to a trainer: 110 to 1024, about a sidecar's 100m of CPU to a trainer's 1."""
 LINEAGE = "trained"
 LOG = "agent.log"
 
@@ -120,7 +120,7 @@ def wait_at_gate(embedded: LocalAgent) -> None:
 
 @contextmanager
 def staged(uri: str, stage: Path, endpoint: str) -> Iterator[LocalAgent]:
-    """An agent that has brought a dataset: its gate is open."""
+    """An agent that has staged a dataset: its gate is open."""
     options = {"dataset": uri, "dataset_path": stage, "endpoint": endpoint}
     embedded = launch(options, ["benchmark"], LaunchOptions(quiet=True))
     try:

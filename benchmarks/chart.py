@@ -62,7 +62,7 @@ def draw(title: str, seen: Mapping[str, Sequence[Mapping[str, float]]], ours: st
 def write(
     path: Path, title: str, picture: bytes, rows: Sequence[Mapping[str, str]], notes: Sequence[str]
 ) -> None:
-    """The picture beside its figures, in one HTML file without anything from elsewhere, and as `.png`."""
+    """The picture next to its figures, in one self-contained HTML file, and as `.png`."""
     path.with_suffix(".png").write_bytes(picture)
     head = "".join(f"<th>{escape(name)}" for name in rows[0])
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}" for cell in row.values()) for row in rows)

@@ -1,6 +1,6 @@
 """How fast checkpoints become durable, what the trainer feels of it, and what a pod's end leaves behind.
 
-Server, checkpoints and targets lie in memory, so that no disk decides.
+Server, checkpoints and targets are in memory, so that the disk does not matter.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from agents import GENTLE, Agent, agent, on_cores
-from beside import Beside, stepping, trainers_core, writing
+from contention import Contention, stepping, trainers_core, writing
 from drains import Backlog, drain
 from harness import Finding, Result, compare, report
 from serving import KEYS, MIB, bucket, in_memory, measured_on
@@ -30,8 +30,8 @@ class Sizes:
         loads: What is uploaded.
         peaks: What the worker's memory is looked at with, smallest first.
         pairs: Rounds of uploads that count.
-        beside: What lies beside a trainer.
-        pairs_beside: Rounds of that.
+        contention: The load next to a trainer.
+        contention_pairs: Rounds of that.
         backlog: What is there at the end.
         graces: Seconds that the end may take: enough, and too few.
     """
@@ -39,8 +39,8 @@ class Sizes:
     loads: tuple[Load, ...]
     peaks: tuple[Load, ...]
     pairs: int
-    beside: Beside
-    pairs_beside: int
+    contention: Contention
+    contention_pairs: int
     backlog: Backlog
     graces: tuple[float, float]
 
@@ -52,8 +52,8 @@ FULL = Sizes(
     ),
     peaks=(Load("128", "128 MiB", 1, 128 * MIB), Load("1024", "1 GiB", 1, 1024 * MIB)),
     pairs=7,
-    beside=Beside(1024 * MIB, 100 * MIB, 50),
-    pairs_beside=20,
+    contention=Contention(1024 * MIB, 100 * MIB, 50),
+    contention_pairs=20,
     backlog=Backlog(8, 256 * MIB, 200 * MIB),
     graces=(60.0, 6.0),
 )
@@ -64,8 +64,8 @@ SHORT = Sizes(
     ),
     peaks=(Load("64", "64 MiB", 1, 64 * MIB), Load("96", "96 MiB", 1, 96 * MIB)),
     pairs=2,
-    beside=Beside(64 * MIB, 16 * MIB, 5),
-    pairs_beside=2,
+    contention=Contention(64 * MIB, 16 * MIB, 5),
+    contention_pairs=2,
     backlog=Backlog(4, 16 * MIB, 8 * MIB),
     graces=(60.0, 4.0),
 )
@@ -81,7 +81,7 @@ def uploads(sizes: Sizes, folder: Path) -> tuple[list[Result], list[Finding]]:
 
 
 @contextmanager
-def beside_trainer(how: Beside, folder: Path) -> Iterator[Agent]:
+def sending_agent(how: Contention, folder: Path) -> Iterator[Agent]:
     """An agent that sends no faster than a network link, to a server on the other cores."""
     with ExitStack() as stack:
         with on_cores(os.sched_getaffinity(0) - {trainers_core()}):
@@ -91,14 +91,14 @@ def beside_trainer(how: Beside, folder: Path) -> Iterator[Agent]:
 
 def writes(sizes: Sizes, folder: Path) -> tuple[list[Result], list[Finding]]:
     """What a trainer's write feels."""
-    with beside_trainer(sizes.beside, folder) as sending:
-        return compare(writing(sizes.beside, folder, sending), sizes.pairs_beside), []
+    with sending_agent(sizes.contention, folder) as sending:
+        return compare(writing(sizes.contention, folder, sending), sizes.contention_pairs), []
 
 
 def steps(sizes: Sizes, folder: Path) -> tuple[list[Result], list[Finding]]:
     """What a trainer's step feels."""
-    with beside_trainer(sizes.beside, folder) as sending:
-        return compare(stepping(sizes.beside, sending), sizes.pairs_beside), []
+    with sending_agent(sizes.contention, folder) as sending:
+        return compare(stepping(sizes.contention, sending), sizes.contention_pairs), []
 
 
 def ends(sizes: Sizes, folder: Path) -> tuple[list[Result], list[Finding]]:
@@ -120,7 +120,7 @@ def main(words: Sequence[str]) -> int:
     chosen = options.cases or list(CASES)
     sizes = SHORT if options.short else FULL
     if options.pairs:
-        sizes = replace(sizes, pairs=options.pairs, pairs_beside=options.pairs)
+        sizes = replace(sizes, pairs=options.pairs, contention_pairs=options.pairs)
     about = measured_on(**{name: version(name) for name in ("podferry", "obstore")})
     results: list[Result] = []
     findings: list[Finding] = []

@@ -1,6 +1,6 @@
 """What a trainer waits for: epochs over images in a store, by every usual way, staging included.
 
-One chart: `build/bench/epoch.html` and `.png`. Besides, in pairs: a cold epoch of reading alone against FUSE
+One chart: `build/bench/epoch.html` and `.png`. Also, in pairs: a cold epoch of reading alone against FUSE
 mounts, and a warm one against plain files in memory.
 """
 
@@ -114,7 +114,7 @@ def cold(scale: Scale, site: Site, folder: Path) -> list[Result]:
 
 
 def warm(scale: Scale, site: Site, folder: Path) -> list[Result]:
-    """Every file read once more, with podferry's agent beside, against the same files laid there by `cp`."""
+    """Every file read again while podferry's agent runs, against the same files copied by `cp`."""
     plain, stage = folder / "plain", folder / "stage"
     shutil.copytree(site.held / PREFIX, plain)
     with staged(uri(), stage, site.endpoint):
@@ -135,7 +135,7 @@ def _read(source: str) -> list[str]:
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
-    """What it is told; without a word everything, from nginx as it is."""
+    """The command line; by default everything, from plain nginx."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("parts", nargs="*", help=f"some of {', '.join(PARTS)} (default: all)")
     parser.add_argument("--site", choices=SITES, default=SITES[0], help="(default: %(default)s)")

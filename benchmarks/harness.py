@@ -1,6 +1,6 @@
 """Times whole commands in interleaved pairs, and says how sure the ratio is.
 
-Every round runs ours, each peer and the limit once, in an order that is drawn anew, so that what slows the
+Every round runs ours, each peer and the limit once, in a new random order, so that what slows the
 machine down for a while slows all of them. Ratios are formed within a round.
 """
 
@@ -51,7 +51,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """One case: ours against peers, beside the limit of the machine.
+    """One case: ours against peers, with the limit of the machine.
 
     Attributes:
         case: For people.
@@ -119,9 +119,9 @@ def timed(command: Command) -> float:
 
 
 def compare(
-    contest: Contest, pairs: int, tell: Callable[[str], None] = print, *, warm_up: bool = True
+    contest: Contest, pairs: int, say: Callable[[str], None] = print, *, warm_up: bool = True
 ) -> list[Result]:
-    """Run a contest: one round that warms up and is not counted, unless told not to, then `pairs` rounds."""
+    """Run a contest: one warm-up round that does not count, unless disabled, then `pairs` rounds."""
     contestants = {OURS: contest.ours, **contest.peers, LIMIT: contest.limit}
     order = list(contestants)
     shuffle = random.Random(contest.case).shuffle  # noqa: S311 - an order, no secret
@@ -130,7 +130,7 @@ def compare(
         shuffle(order)
         round_times = {name: timed(contestants[name]) for name in order}
         shown = ", ".join(f"{name} {round_times[name]:.3f}" for name in contestants)
-        tell(f"{contest.case}: {'warm-up' if number == 0 else f'{number}/{pairs}'}: {shown} s")
+        say(f"{contest.case}: {'warm-up' if number == 0 else f'{number}/{pairs}'}: {shown} s")
         if number:
             for name, seconds in round_times.items():
                 times[name].append(seconds)

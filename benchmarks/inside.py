@@ -1,4 +1,4 @@
-"""What a prefetch takes beside its time: rates, memory, checksums, a warm start, idling, a slow listing."""
+"""What a prefetch costs apart from time: rates, memory, checksums, a warm start, idling, a slow listing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harness import LIMIT, OURS, Command, Contest, Finding, Result, compare, int
 from listed import listed
 from memory import family, group, peak, resident, run_in, sum_of
 from nginx import nginx, nginx_version
-from peers import OURS_PROGRAM, bringing, commands
+from peers import OURS_PROGRAM, commands, fetching
 from serving import BUCKET, KEYS, MIB, REAL, Site, bucket, in_memory, measured_on
 
 from podferry.sidecar.launch.local_agent import LocalAgent
@@ -53,7 +53,7 @@ class Scale:
 def growing(scale: Scale, site: Site, folder: Path) -> list[Finding]:
     """Ten times as many files of the same size: objects a second, and the memory of all processes."""
     few, tiny = (scale.sets[name] for name in ("few", "tiny"))
-    both = {data.name: bringing(site, data.name, OURS, folder) for data in (few, tiny)}
+    both = {data.name: fetching(site, data.name, OURS, folder) for data in (few, tiny)}
     rates: dict[str, list[float]] = {data.name: [] for data in (few, tiny)}
     for number in range(scale.pairs + 1):
         for data in (few, tiny):
@@ -137,7 +137,7 @@ def verified(scale: Scale, folder: Path) -> list[Result]:
 
 def _verifying(site: Site, data: Data, folder: Path) -> Contest:
     def words(switch: str) -> Command:
-        usual = bringing(site, data.name, OURS, folder)
+        usual = fetching(site, data.name, OURS, folder)
         uri, target = f"s3://{BUCKET}/{data.name}", folder / OURS
         return replace(usual, words=[sys.executable, VERIFYING, switch, site.endpoint, uri, str(target)])
 
@@ -145,7 +145,7 @@ def _verifying(site: Site, data: Data, folder: Path) -> Contest:
         f"{data.title}; {site.title}",
         ours=words("on"),
         peers={"not verified": words("off")},
-        limit=bringing(site, data.name, LIMIT, folder),
+        limit=fetching(site, data.name, LIMIT, folder),
         least={"not verified": VERIFIED},
     )
 

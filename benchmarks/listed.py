@@ -1,4 +1,4 @@
-"""What fetching beside a slow listing saves: a frozen reference, which tells the room, against a URI."""
+"""What fetching during a slow listing saves: a frozen reference, whose size is known, against a URI."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from datasets import Data
 from harness import LIMIT, OURS, Contest, Result, compare
-from peers import OURS_PROGRAM, bringing
+from peers import OURS_PROGRAM, fetching
 from serving import BUCKET, Site
 
 
@@ -23,12 +23,12 @@ def listed(data: Data, pairs: int, site: Site, folder: Path) -> list[Result]:
         text=True,
         check=True,
     ).stdout.strip()
-    unsized = bringing(site, data.name, OURS, folder)
+    unsized = fetching(site, data.name, OURS, folder)
     contest = Contest(
         f"{data.title}, frozen; {site.title}",
         ours=replace(unsized, words=[frozen if word == uri else word for word in unsized.words]),
         peers={"of unknown size": unsized},
-        limit=bringing(site, data.name, LIMIT, folder),
+        limit=fetching(site, data.name, LIMIT, folder),
         least={},
     )
     return compare(contest, pairs, warm_up=pairs > 1)

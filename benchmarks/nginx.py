@@ -71,10 +71,10 @@ def nginx(folder: Path, root: Path) -> Iterator[dict[str, Site]]:
 def nginx_version() -> str:
     """As it says itself."""
     path = f"{os.environ['PATH']}:{SYSTEM}"
-    told = subprocess.run(
+    done = subprocess.run(
         [shutil.which("nginx", path=path) or "nginx", "-v"], capture_output=True, text=True, check=True
     )
-    return told.stderr.strip().rpartition(": ")[2]
+    return done.stderr.strip().rpartition(": ")[2]
 
 
 def _configure(folder: Path, root: Path, ports: dict[str, int]) -> None:

@@ -17,7 +17,7 @@ OURS_PROGRAM = os.environ.get("PODFERRY_PROGRAM", str(HERE / "podferry"))
 FETCHING = str(Path(__file__).with_name("fetching.py"))
 QUICK = ("s5cmd",)
 SLOW = ("s3fs", "boto3")
-"""Take so long that they run in fewer rounds, beside ours once more."""
+"""So slow that they run in fewer rounds, with ours again."""
 EVERY = (*QUICK, *SLOW)
 
 
@@ -33,8 +33,8 @@ def commands(site: Site, prefix: str, peer: str, target: Path) -> list[str]:
     return words.get(peer, python)
 
 
-def bringing(site: Site, prefix: str, peer: str, folder: Path) -> Command:
-    """A contestant that brings a prefix into `folder`; what it brought is compared, then removed."""
+def fetching(site: Site, prefix: str, peer: str, folder: Path) -> Command:
+    """A contestant that downloads a prefix into `folder`; the result is compared, then removed."""
     target, source = folder / peer, site.held / prefix
 
     def clear() -> None:
@@ -47,7 +47,7 @@ def bringing(site: Site, prefix: str, peer: str, folder: Path) -> Command:
         )
         if found.returncode:
             said = (found.stdout + found.stderr)[:500]
-            raise RuntimeError(f"{peer} did not bring {prefix} from {site.name} as it is: {said}")
+            raise RuntimeError(f"{peer} did not download {prefix} from {site.name} unchanged: {said}")
         clear()
 
     return Command(commands(site, prefix, peer, target), site.environment, clear, check)
@@ -56,7 +56,7 @@ def bringing(site: Site, prefix: str, peer: str, folder: Path) -> Command:
 def contest(
     site: Site, name: tuple[str, str], peers: tuple[str, ...], folder: Path, least: Mapping[str, float]
 ) -> Contest:
-    """Ours against some peers, beside `cp` from the page cache.
+    """Ours against some peers, with `cp` from the page cache.
 
     Args:
         site: Where the set lies.
@@ -68,8 +68,8 @@ def contest(
     prefix, title = name
     return Contest(
         f"{title}; {site.title}",
-        ours=bringing(site, prefix, OURS, folder),
-        peers={peer: bringing(site, prefix, peer, folder) for peer in peers},
-        limit=bringing(site, prefix, LIMIT, folder),
+        ours=fetching(site, prefix, OURS, folder),
+        peers={peer: fetching(site, prefix, peer, folder) for peer in peers},
+        limit=fetching(site, prefix, LIMIT, folder),
         least=least,
     )

@@ -1,7 +1,7 @@
-"""How fast a dataset comes: podferry's whole command against s5cmd, s3fs and boto3, beside `cp`.
+"""How fast a dataset is staged: podferry's entire command against s5cmd, s3fs, boto3 and, as the limit, `cp`.
 
-Server, source and targets lie in memory, so that no disk decides. Everything that a user waits for counts:
-the start of the program, the listing, the checks, the copy.
+Server, source and targets are in memory, so that the disk does not matter. Everything that a user waits for
+counts: the start of the program, the listing, the checks, the copy.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def served(sites: Iterable[str], sets: Iterable[Data], folder: Path) -> Iterator
 
 @contextmanager
 def real(folder: Path, source: Path) -> Iterator[Site]:
-    """versitygw, with what lies in `source` uploaded."""
+    """versitygw, with the files of `source` uploaded."""
     with bucket(folder) as (endpoint, held):
         command = s5cmd(endpoint, "cp", f"{source}/", f"s3://{BUCKET}/")
         subprocess.run(command, env=KEYS, check=True, stdout=subprocess.DEVNULL)
@@ -111,14 +111,14 @@ def real(folder: Path, source: Path) -> Iterator[Site]:
 
 
 def fetched(step: Step, site: Site, data: Data, folder: Path, least: Mapping[str, float]) -> list[Result]:
-    """The rows of a step. The limit has one beside the quick peers, whose rounds are more."""
+    """The rows of a step. The limit has one with the quick peers, which have more rounds."""
     wanted = {peer: ratio for peer, ratio in least.items() if peer in step.peers or step.peers == QUICK}
     found = contest(site, (data.name, data.title), step.peers, folder, wanted)
     return compare(found, step.pairs, warm_up=step.warm_up)
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
-    """What it is told; without a word everything."""
+    """The command line; by default everything."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("sites", nargs="*", help=f"some of {', '.join(SITES)} (default: all)")
     parser.add_argument("--sets", default="", help=f"some of {','.join(SETS)} (default: all)")

@@ -120,7 +120,7 @@ def _names(source: str) -> list[str]:
     """Every file of a source."""
     if not source.startswith(REMOTE):
         return sorted(f"{folder}/{name}" for folder, _, names in os.walk(source) for name in names)
-    # In a process of its own: s3fs has a thread, and workers that are forked beside one may hang.
+    # In its own process: s3fs has a thread, and workers that are forked next to one may hang.
     with get_context("spawn").Pool(1) as pool:
         return sorted(pool.apply(_found, (source,)))
 

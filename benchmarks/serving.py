@@ -1,4 +1,4 @@
-"""What the benchmarks share: a real S3 server on loopback, whose files lie in memory, and s5cmd."""
+"""What the benchmarks share: a real S3 server on loopback, with its files in memory, and s5cmd."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ def s5cmd(endpoint: str, *words: str) -> list[str]:
 
 
 def measured_on(*servers: str, **more: str) -> dict[str, str]:
-    """The machine, the servers and the peer that the figures belong to; the servers' files lie in memory."""
-    told = subprocess.run([S5CMD, "version"], capture_output=True, text=True, check=True)
+    """The machine, the servers and the peer that the figures belong to; the servers' files are in memory."""
+    done = subprocess.run([S5CMD, "version"], capture_output=True, text=True, check=True)
     load = f"{os.getloadavg()[0]:.1f} processes on average in the minute before"
     named = " and ".join(servers or [REAL])
     return {
         **machine(server=f"{named} on loopback, files in memory", **more),
-        "s5cmd": told.stdout.strip(),
+        "s5cmd": done.stdout.strip(),
         "load": load,
     }

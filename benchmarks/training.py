@@ -37,7 +37,7 @@ def write(path: Path, size: int) -> float:
 def steps(count: int) -> float:
     """So many steps: seconds of one."""
     batch = os.urandom(BATCH)
-    zlib.crc32(batch)  # the first one also brings the pages
+    zlib.crc32(batch)  # the first one also loads the pages
     started = time.perf_counter()
     for _ in range(count):
         zlib.crc32(batch)
@@ -45,7 +45,7 @@ def steps(count: int) -> float:
 
 
 def hand_over(agent: str, outbox: Path, checkpoints: Path) -> None:
-    """Move what lies in `outbox` to where the agent looks, and wait until it is durable."""
+    """Move the files of `outbox` to where the agent looks, and wait until it is durable."""
     from podferry.sidecar.control.http_client import AgentClient  # noqa: PLC0415 - the others are not to wait for it
 
     for path in outbox.iterdir():

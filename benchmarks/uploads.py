@@ -1,8 +1,8 @@
 """How fast a checkpoint becomes durable, against s5cmd, and in how much memory.
 
-The agent runs already, as beside a trainer. Its time is that of a process which renames the checkpoint into
-the agent's directory and asks for durability, up to the answer: the look, the digests, the parts, the commit.
-The content is new in every round, or nothing would be sent.
+The agent is already running, as with a trainer. Its time is that of a process which renames the checkpoint
+into the agent's directory and asks for durability, up to the answer: the look, the digests, the parts, the
+commit. The content is new in every round, or nothing would be sent.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def equal(one: Path, other: Path) -> bool:
 
 
 def empty(folder: Path) -> None:
-    """Remove what lies in a directory."""
+    """Remove the files of a directory."""
     for path in folder.iterdir():
         if path.is_dir():
             shutil.rmtree(path)
@@ -97,7 +97,7 @@ def empty(folder: Path) -> None:
 
 
 def uploading(load: Load, folder: Path, server: tuple[str, Path], through: Agent) -> Contest:
-    """Every contestant takes a checkpoint of its own, which lies in memory, to where it stays."""
+    """Every contestant moves its own checkpoint, in memory, to its destination."""
     endpoint, held = server
     template = make_template(folder / f"{load.name}.template", load.size)
 
@@ -105,11 +105,11 @@ def uploading(load: Load, folder: Path, server: tuple[str, Path], through: Agent
         outbox = folder / load.name / name
 
         def check() -> None:
-            brought = target()
-            if not same(source, brought):
-                raise RuntimeError(f"{name} did not bring {load.title} as it is")
+            copied = target()
+            if not same(source, copied):
+                raise RuntimeError(f"{name} did not store {load.title} unchanged")
             empty(source)
-            shutil.rmtree(brought)
+            shutil.rmtree(copied)
 
         return Command(words, KEYS, lambda: load.write(template, outbox), check)
 

@@ -1,4 +1,4 @@
-"""Brings a dataset with or without comparing checksums: `verifying.py on|off ENDPOINT URI TARGET`.
+"""Stages a dataset with or without comparing checksums: `verifying.py on|off ENDPOINT URI TARGET`.
 
 A program of its own, since no user is offered to leave the comparison out.
 """
@@ -17,7 +17,7 @@ from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
 
 
-async def bring(verify: bool, endpoint: str, uri: str, target: Path) -> None:
+async def stage(verify: bool, endpoint: str, uri: str, target: Path) -> None:
     """As `podferry dataset get` does."""
     target.mkdir()
     spec = DatasetSpec(uri, path=str(target), access=Access(endpoint=endpoint))
@@ -32,4 +32,4 @@ async def bring(verify: bool, endpoint: str, uri: str, target: Path) -> None:
 if __name__ == "__main__":
     wanted, endpoint, uri, target = sys.argv[1:]
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(bring(wanted == "on", endpoint, uri, Path(target)))
+        runner.run(stage(wanted == "on", endpoint, uri, Path(target)))

@@ -61,9 +61,9 @@ def staged_by(words: list[str], training: list[str]) -> list[str]:
 
 
 def ferried(site: Site, stage: Path, words: list[str]) -> list[str]:
-    """A command around which podferry brings the images."""
-    wishes = ("--endpoint", site.endpoint, "--dataset", uri(), "--dataset-path", str(stage))
-    return [OURS_PROGRAM, "run", *wishes, "--", *words]
+    """A command with its images staged by podferry."""
+    options = ("--endpoint", site.endpoint, "--dataset", uri(), "--dataset-path", str(stage))
+    return [OURS_PROGRAM, "run", *options, "--", *words]
 
 
 def uri() -> str:

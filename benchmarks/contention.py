@@ -1,8 +1,8 @@
-"""What a trainer feels of an upload beside it: in its writes, and in its steps.
+"""How much an upload slows a trainer: its writes and its steps.
 
 The rate is that of a network link, through podferry's own `upload-limit`. The server stands for another
-machine: it keeps to the cores that the trainer leaves. The agent may use every core, as in a pod, at the nice
-value of `agents.GENTLE`, which stands for the small CPU shares of its container.
+machine: it stays on the cores that the trainer leaves free. The agent may use every core, as in a pod, at the
+nice value of `agents.GENTLE`, which stands for the small CPU shares of its container.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ LEAST = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """How much of it.
+class Contention:
+    """How much is written and sent.
 
     Attributes:
         size: Bytes of a checkpoint.
@@ -45,7 +45,7 @@ def trainers_core() -> int:
 
 
 def idle(agent: Agent) -> None:
-    """Remove what lies in the directory, wait until nothing is on its way, and remove what was sent.
+    """Remove the files of the directory, wait until nothing is in flight, and remove what was sent.
 
     So all find as much memory free: pages that were in use a moment ago are quicker than untouched ones.
     """
@@ -56,14 +56,14 @@ def idle(agent: Agent) -> None:
             shutil.rmtree(sent)
 
 
-def save(agent: Agent, path: Path, how: Beside) -> None:
+def save(agent: Agent, path: Path, how: Contention) -> None:
     """Write a checkpoint, and wait until the agent holds it: it reads it at full speed first, then sends."""
     idle(agent)
     write(path, how.size)
     agent.wait_until(lambda status: status.pending_since is not None)
 
 
-def writing(how: Beside, folder: Path, agent: Agent) -> Contest:
+def writing(how: Contention, folder: Path, agent: Agent) -> Contest:
     """A checkpoint is written while the one before is being sent, against the same without podferry."""
     plain = folder / "plain"
     plain.mkdir()
@@ -97,7 +97,7 @@ def writing(how: Beside, folder: Path, agent: Agent) -> Contest:
     )
 
 
-def stepping(how: Beside, agent: Agent) -> Contest:
+def stepping(how: Contention, agent: Agent) -> Contest:
     """A trainer computes while a checkpoint is being read and sent, against the same without podferry."""
     words = [sys.executable, TRAINING, "steps", str(how.steps), str(trainers_core())]
     saved = agent.checkpoints / "step-1.bin"
