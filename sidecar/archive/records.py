@@ -45,18 +45,18 @@ class UnpackRecord(msgspec.Struct, frozen=True):
 class UnpackRecords:
     """The records of one staging directory.
 
-    1. `find_unpacked` before the directory is claimed for a dataset.
-    2. `keep` after that.
-    3. `add` each archive that is unpacked.
+    1. `find_unpacked`, before the directory is claimed for a dataset.
+    2. `keep`, after that.
+    3. `add`, for each archive that is unpacked.
 
     Args:
         root: The staging directory.
-        claims: The directory of its ownership record.
+        ownership_dir: The directory of its ownership record.
     """
 
-    def __init__(self, root: Path, claims: Path) -> None:
+    def __init__(self, root: Path, ownership_dir: Path) -> None:
         self._root = str(root)
-        self._directory = claims / DIRECTORY
+        self._directory = ownership_dir / DIRECTORY
         paths = self._directory.glob("*.json")
         self._records = {path: record for path in paths if (record := _read(path)) is not None}
 

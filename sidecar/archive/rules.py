@@ -184,14 +184,11 @@ class SpaceBudget:
         limits = [("its volume", self._allocated, found.volume_bytes)]
         limits += [("the free memory", self._charged, min(memory))] if memory else []
         remedy = "Give it more room (podferry.io/dataset-size, --dataset-path, medium: disk), or unpack less"
+        files = f"{self._files:,} files so far"
         for where, need, free in limits:
             if need > free:
-                measured = (
-                    f"{self._files:,} files so far: {format_bytes(need)}; {format_bytes(free)} are free"
-                )
-                yield Problem(
-                    f"the dataset, {archive.name} unpacked, is larger than {where}", measured, remedy
-                )
+                what = f"the dataset, {archive.name} unpacked, is larger than {where}"
+                yield Problem(what, f"{files}: {format_bytes(need)}; {format_bytes(free)} are free", remedy)
         if found.volume_files is not None and self._files > found.volume_files:
-            measured = f"{self._files:,} files so far; {found.volume_files:,} inodes are free"
+            measured = f"{files}; {found.volume_files:,} inodes are free"
             yield Problem(f"its volume has too few inodes to unpack {archive.name}", measured, remedy)

@@ -43,7 +43,7 @@ async def open_pack(store: Store, listed: Manifest) -> Pack:
     """
     entry = next((entry for entry in listed.entries if entry.name == INDEX), None)
     if entry is None:
-        what = f"{listed.uri} is not a pack, or an unfinished one"
+        what = f"{listed.uri} is not a pack, or is unfinished"
         raise NotFound.of(what, f"it has no {INDEX}", "Pack it with podferry dataset pack")
     if entry.size > MAX_INDEX_BYTES:
         measured = f"{format_bytes(entry.size)}; at most {format_bytes(MAX_INDEX_BYTES)} are read"

@@ -75,18 +75,14 @@ def shrunk_files(candidate: Candidate, history: History) -> Iterator[tuple[str, 
     concurrent = [dict(_counterparts(candidate, other)) for other in history.concurrent]
     for name in files.keys() - confirmed_files(files):
         size = files[name].size
-        earlier_sizes = [found[name].size for found in earlier if name in found]
-        sizes = earlier_sizes + [found[name].size for found in concurrent if name in found]
-        if clearly_shorter(size, earlier_sizes) and not any(
-            abs(other - size) <= SAME_SIZE_BYTES for other in sizes
-        ):
-            yield (
-                name,
-                f"{name} is {format_bytes(size)}, the previous one was {format_bytes(earlier_sizes[0])}",
-            )
+        sizes = [found[name].size for found in earlier if name in found]
+        others = [found[name].size for found in concurrent if name in found]
+        intended = any(abs(other - size) <= SAME_SIZE_BYTES for other in sizes + others)
+        if clearly_smaller(size, sizes) and not intended:
+            yield name, f"{name} is {format_bytes(size)}, the previous one was {format_bytes(sizes[0])}"
 
 
-def clearly_shorter(size: int, earlier: list[int]) -> bool:
+def clearly_smaller(size: int, earlier: list[int]) -> bool:
     """Whether a size is far below the earlier ones, newest first, in bytes."""
     if not earlier or size >= earlier[0] - SAME_SIZE_BYTES:
         return False

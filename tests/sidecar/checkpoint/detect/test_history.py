@@ -8,7 +8,7 @@ from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.history import (
     SAME_SIZE_BYTES,
     History,
-    clearly_shorter,
+    clearly_smaller,
     history_of,
     missing_sticky_file,
     moved_in,
@@ -53,13 +53,13 @@ def test_a_series_is_the_name_without_its_digits():
         (9 * MIB, [5 * MIB, 10 * MIB], False),
     ],
 )
-def test_clearly_shorter(size, before, expected):
-    assert clearly_shorter(size, before) is expected
+def test_clearly_smaller(size, before, expected):
+    assert clearly_smaller(size, before) is expected
 
 
 @given(st.integers(0, 1 << 40), st.lists(st.integers(0, 1 << 40), max_size=4))
 def test_a_file_that_did_not_shrink_is_always_plausible(size, before):
-    assert not (clearly_shorter(size, before) and size >= before[0] - SAME_SIZE_BYTES)
+    assert not (clearly_smaller(size, before) and size >= before[0] - SAME_SIZE_BYTES)
 
 
 def test_a_file_is_compared_with_the_newest_earlier_one():
