@@ -57,7 +57,7 @@ class LineageStore:
         return decode(bytes(await self.read(name)), str(self.uri_of(name)))
 
     async def find(self, name: str, decode: Callable[[bytes, str], T]) -> T | None:
-        """As `load`; None if the object does not exist."""
+        """Like `load`; None if the object does not exist."""
         try:
             return await self.load(name, decode)
         except NotFound:

@@ -201,16 +201,16 @@ async def test_an_upload_keeps_clear_of_a_removal_that_began_before_it_looked(ri
     removing = None
     async with rig.running() as ferry:
         committer = ferry._dependencies.uploader._committer
-        earlier = committer.earlier
+        find_existing = committer.find_existing
 
         async def meanwhile(name, folder):
             nonlocal removing
             if removing is None:
                 removing = asyncio.create_task(GarbageCollector(committer.reader).remove(1))
                 await rig.until(lambda: steps(rig) == [2])
-            return await earlier(name, folder)
+            return await find_existing(name, folder)
 
-        committer.earlier = meanwhile
+        committer.find_existing = meanwhile
         commit = ferry._dependencies.committer.commit
 
         async def later(*args, **options):
