@@ -1,4 +1,4 @@
 """Upload the outputs directory at intervals and at the end.
 
-Outputs have no commit: each file stands for itself.
+Outputs have no commit: each file is independent.
 """

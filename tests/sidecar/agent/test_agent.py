@@ -1,4 +1,4 @@
-"""The worker's walk, in this process, on local stores: what it does, and what each bad input gets."""
+"""The agent in this process, with local stores: each step, and the message for each bad input."""
 
 from __future__ import annotations
 
@@ -69,24 +69,24 @@ def config(tmp_path: Path, remote: Path) -> Callable[..., AgentConfig]:
 
 @pytest.fixture
 def running() -> Running:
-    """An agent at work; leaving the block cancels it without a drain, as a kill would."""
+    """A running agent; leaving the block cancels it without a drain, like a kill."""
 
     @asynccontextmanager
     async def run(config: AgentConfig) -> AsyncIterator[Agent]:
         agent = Agent(config)
-        work = asyncio.create_task(agent.run())
+        task = asyncio.create_task(agent.run())
         try:
             yield agent
         finally:
-            work.cancel()
-            await asyncio.gather(work, return_exceptions=True)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
             await agent.close()
 
     return run
 
 
 async def settled(agent: Agent) -> AgentPhase:
-    """The stage once the gate is open or refused."""
+    """The phase once the gate is open or refused."""
     final = {AgentPhase.OPEN, AgentPhase.REFUSED}
     assert await agent.state.wait_for(lambda: agent.state.status.stage in final, 20)
     return agent.state.status.stage
@@ -105,7 +105,7 @@ def commits(tmp_path: Path) -> list[str]:
     return names(tmp_path / "destination/team.job.digits/.podferry/commits")
 
 
-async def test_the_whole_walk(
+async def test_an_agent_from_start_to_drain(
     config: Callable[..., AgentConfig], running: Running, remote: Path, tmp_path: Path
 ) -> None:
     async with running(config()) as agent:
@@ -121,7 +121,7 @@ async def test_the_whole_walk(
         (tmp_path / "checkpoints" / "epoch-1.bin").write_bytes(b"one")
         await flush(agent)
         assert commits(tmp_path) == ["000000000001.json"]
-    assert not list((tmp_path / "stage").glob(".*")), "nothing of ours is left where the trainer lists"
+    assert not list((tmp_path / "stage").glob(".*")), "no files of podferry where the trainer lists"
 
 
 async def test_a_new_attempt_resumes_and_says_so(
@@ -161,7 +161,7 @@ async def test_after_the_gate_a_restarted_worker_neither_fetches_nor_deletes(
         assert commits(tmp_path) == ["000000000001.json"]
 
 
-async def test_before_the_gate_a_restarted_worker_keeps_what_is_whole(
+async def test_before_the_gate_a_restarted_worker_keeps_complete_files(
     config: Callable[..., AgentConfig], running: Running, tmp_path: Path
 ) -> None:
     async with running(config(checkpoints=None)) as agent:
@@ -174,7 +174,7 @@ async def test_before_the_gate_a_restarted_worker_keeps_what_is_whole(
         assert (tmp_path / "stage" / "a.bin").read_bytes() == b"a" * 1000
 
 
-async def test_drain_makes_durable_what_was_just_written(
+async def test_drain_makes_the_last_checkpoint_durable(
     config: Callable[..., AgentConfig], running: Running, tmp_path: Path
 ) -> None:
     async with running(config()) as agent:
@@ -185,14 +185,14 @@ async def test_drain_makes_durable_what_was_just_written(
         assert agent.state.status.stage is AgentPhase.ENDED
 
 
-async def test_a_drain_names_what_it_could_not_make_durable_also_after_the_grace(
+async def test_a_drain_reports_what_is_not_durable_even_after_the_grace_period(
     config: Callable[..., AgentConfig], running: Running, tmp_path: Path
 ) -> None:
     spec = CheckpointSpec(f"file://{tmp_path}/destination", complete=Completion.MARKED)
     short = msgspec.structs.replace(QUICK, grace_seconds=0.0)
     async with running(replace(config(checkpoints=spec), tuning=short)) as agent:
         await settled(agent)
-        (tmp_path / "checkpoints" / "last.bin").write_bytes(b"nobody marks it")
+        (tmp_path / "checkpoints" / "last.bin").write_bytes(b"not marked")
         await agent.drain()
     [note] = (tmp_path / "destination" / "team.job.digits" / NOTES).iterdir()
     found = decode_note(note.read_bytes(), str(note))
@@ -268,7 +268,7 @@ BAD: list[tuple[Spoil, list[str]]] = [
 
 
 @pytest.mark.parametrize(("spoil", "said"), BAD, ids=[spoil.__name__ for spoil, _ in BAD])
-async def test_bad_input_is_refused_in_a_sentence(
+async def test_bad_input_is_refused_with_a_message(
     config: Callable[..., AgentConfig],
     running: Running,
     tmp_path: Path,
@@ -286,7 +286,7 @@ async def test_bad_input_is_refused_in_a_sentence(
     assert not (tmp_path / "stage" / "a.bin").exists(), "refused before a byte moved"
 
 
-async def test_all_problems_come_at_once(
+async def test_all_problems_are_reported_at_once(
     config: Callable[..., AgentConfig], running: Running, tmp_path: Path, remote: Path
 ) -> None:
     good = config()
@@ -323,14 +323,14 @@ async def test_a_store_that_never_answers_is_refused_as_temporary(
 
 
 @pytest.mark.parametrize(("seconds", "again"), [(0.0, True), (0.3, False)])
-async def test_no_try_is_begun_that_would_outlast_the_patience(
+async def test_no_attempt_starts_that_would_exceed_the_startup_timeout(
     config: Callable[..., AgentConfig],
     running: Running,
     monkeypatch: pytest.MonkeyPatch,
     seconds: float,
     again: bool,
 ) -> None:
-    """A silent server takes a whole time-out each time; one that refuses connections answers at once."""
+    """A silent server takes a full request timeout each time; a refused connection fails at once."""
     tries = 0
 
     async def silent(_: DatasetJob) -> None:
@@ -345,7 +345,7 @@ async def test_no_try_is_begun_that_would_outlast_the_patience(
     assert (tries > 1) is again
 
 
-async def test_an_agent_that_fails_again_and_again_refuses_rather_than_hangs(
+async def test_an_agent_that_fails_repeatedly_refuses_instead_of_hanging(
     config: Callable[..., AgentConfig], running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def broken(_: DatasetJob) -> None:
@@ -363,7 +363,7 @@ async def test_an_agent_that_fails_again_and_again_refuses_rather_than_hangs(
         assert agent.state.gate().retryable
 
 
-def test_a_spec_without_its_places_is_refused(tmp_path: Path) -> None:
+def test_a_spec_without_its_directories_is_refused(tmp_path: Path) -> None:
     spec = FerrySpec(
         (DatasetSpec("file:///x"), DatasetSpec("file:///y", name="y")),
         checkpoints=CheckpointSpec("file:///y"),
@@ -374,7 +374,7 @@ def test_a_spec_without_its_places_is_refused(tmp_path: Path) -> None:
     assert "the spec's lineage is missing" in str(caught.value)
 
 
-async def test_a_worker_that_starts_again_calls_nothing_durable_before_it_has_looked(
+async def test_a_restarted_worker_reports_nothing_as_durable_before_its_first_scan(
     config: Callable[..., AgentConfig], running: Running, tmp_path: Path
 ) -> None:
     async with running(config()) as agent:

@@ -1,4 +1,4 @@
-"""The drain's clock, and the last words."""
+"""The drain's clock, and the final reports."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def test_the_clock_starts_once_and_outlives_the_worker(tmp_path: Path) -> 
     assert DrainDeadline(Journal(tmp_path), GRACE, clock).left() == 10
 
 
-async def test_an_end_that_is_long_over_does_not_shorten_the_next(tmp_path: Path) -> None:
+async def test_a_past_drain_does_not_shorten_the_next(tmp_path: Path) -> None:
     clock, journal = Clock(), Journal(tmp_path)
     await DrainDeadline(journal, GRACE, clock).begin()
     journal.agent.newest_first = True
@@ -51,7 +51,7 @@ async def test_an_end_that_is_long_over_does_not_shorten_the_next(tmp_path: Path
     ("problems", "reason"),
     [((Problem("the store is down", "503"),), "the store is down"), ((), "the grace period was used up")],
 )
-async def test_what_is_left_is_named_with_its_reason(
+async def test_what_is_not_durable_is_named_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problems: tuple[Problem, ...], reason: str
 ) -> None:
     said: list[str] = []
@@ -65,7 +65,7 @@ async def test_what_is_left_is_named_with_its_reason(
     assert logs[0]["checkpoints"] == ("step-2", "step-1")
 
 
-async def test_a_good_end_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_successful_drain_reports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "leave_message", pytest.fail)
     with capture_logs() as logs:
         await DrainDeadline(Journal(tmp_path), GRACE).conclude(Durability(durable=True))

@@ -32,7 +32,7 @@ while True:
     signal.pause()
 """
 
-TELL = """
+RECORD_START = """
 import os, pathlib, signal, sys
 pathlib.Path(sys.argv[1]).write_text(os.environ["MALLOC_MMAP_THRESHOLD_"] + "\\n")
 if "--ending" not in sys.argv:
@@ -44,7 +44,7 @@ Start = Callable[..., "subprocess.Popen[bytes]"]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts a supervisor of a worker's code with its arguments; none outlives the test."""
+    """Start a supervisor of a worker's code with its arguments; terminated at the end of the test."""
     started: list[subprocess.Popen[bytes]] = []
 
     def begin(worker: str, *arguments: str) -> subprocess.Popen[bytes]:
@@ -70,7 +70,7 @@ def lines(log: Path, count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "stdin"])
-def test_being_told_to_end_drains_the_worker_and_exits_0(start: Start, tmp_path: Path, how: str) -> None:
+def test_a_request_to_end_drains_the_worker_and_exits_0(start: Start, tmp_path: Path, how: str) -> None:
     log = tmp_path / "log"
     supervisor = start(LIVE, str(log))
     lines(log, 1)
@@ -83,7 +83,7 @@ def test_being_told_to_end_drains_the_worker_and_exits_0(start: Start, tmp_path:
     assert lines(log, 2)[1] == "drained"
 
 
-def test_a_killed_worker_is_started_again(start: Start, tmp_path: Path) -> None:
+def test_a_killed_worker_is_restarted(start: Start, tmp_path: Path) -> None:
     log = tmp_path / "log"
     supervisor = start(LIVE, str(log))
     for starts in (1, 2):
@@ -106,18 +106,18 @@ def test_a_killed_parent_lets_the_worker_drain(tmp_path: Path) -> None:
     assert lines(log, 2)[1] == "drained"
 
 
-def test_the_worker_gives_freed_buffers_back_to_the_kernel(start: Start, tmp_path: Path) -> None:
+def test_the_worker_returns_freed_buffers_to_the_kernel(start: Start, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    start(TELL, str(log))
+    start(RECORD_START, str(log))
     assert lines(log, 1)[0] == str(1 << 20)
 
 
-def test_wrong_arguments_end_it(start: Start) -> None:
+def test_a_usage_error_is_final(start: Start) -> None:
     supervisor = start("import sys; sys.exit(2)")
     assert supervisor.wait(20) == 2
 
 
-def test_being_told_to_end_between_two_starts_is_heard(start: Start, tmp_path: Path) -> None:
+def test_a_request_to_end_during_the_pause_is_honoured(start: Start, tmp_path: Path) -> None:
     log = tmp_path / "log"
     worker = f"import pathlib, sys; pathlib.Path({str(log)!r}).open('a').write('x\\n'); sys.exit(1)"
     supervisor = start(worker)
@@ -126,9 +126,7 @@ def test_being_told_to_end_between_two_starts_is_heard(start: Start, tmp_path: P
     assert supervisor.wait(20) == 0
 
 
-def test_a_worker_that_is_killed_while_it_drains_is_started_again_to_drain(
-    start: Start, tmp_path: Path
-) -> None:
+def test_a_worker_killed_during_the_drain_is_restarted_to_drain(start: Start, tmp_path: Path) -> None:
     log = tmp_path / "log"
     worker = """
 import os, pathlib, signal, sys

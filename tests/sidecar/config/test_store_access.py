@@ -13,24 +13,24 @@ def secret(tmp_path):
     return folder
 
 
-def test_a_secret_stands_alone(monkeypatch, secret):
+def test_a_secret_replaces_the_environment(monkeypatch, secret):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of the environment")
     config = store_config(Access(), secret)
     assert dict(config.credentials) == {"AWS_ACCESS_KEY_ID": "of the secret"}
 
 
-def test_without_a_secret_the_environment_counts(monkeypatch):
+def test_without_a_secret_the_environment_is_used(monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of the environment")
     monkeypatch.setenv("HOME", "/nonexistent")
     assert store_config(Access(), None).credentials["AWS_ACCESS_KEY_ID"] == "of the environment"
 
 
-def test_a_secret_that_is_missing_is_told(tmp_path):
+def test_a_missing_secret_is_an_error(tmp_path):
     with pytest.raises(CredentialsMissing, match="is missing"):
         store_config(Access(), tmp_path / "absent")
 
 
-def test_the_spec_says_where_and_its_silence_changes_nothing(secret):
+def test_the_spec_overrides_endpoint_and_region(secret):
     config = store_config(Access(endpoint="http://127.0.0.1:9", region="r1"), secret)
     assert (config.endpoint, config.region) == ("http://127.0.0.1:9", "r1")
     config = store_config(Access(), secret)

@@ -143,8 +143,8 @@ async def test_shards_are_parts_of_one_selection(job, content, tmp_path):
         digests.add((await fetch(job(shard=Shard(rank, 3)))).digest)
         parts.append(held(tmp_path / "stage"))
     assert [sum(part.keys() & other.keys() == set() for other in parts) for part in parts] == [2, 2, 2]
-    whole = {name.removeprefix("d/"): data for name, data in content.objects.items()}
-    assert parts[0] | parts[1] | parts[2] == whole
+    expected = {name.removeprefix("d/"): data for name, data in content.objects.items()}
+    assert parts[0] | parts[1] | parts[2] == expected
     assert len(digests) == 1, "every rank reports the same dataset"
 
 

@@ -42,10 +42,10 @@ class Place:
 
     Attributes:
         content: Its objects.
-        uri: Where its store says that it lies.
-        asked: Names of which a file was asked for.
-        answering: Whether it answers at last.
-        pause: Is called by the listing before the entry of this name.
+        uri: Its URI.
+        requested: Names of the files that were requested.
+        answering: Set while the server answers.
+        pauses: Awaited by the listing before the entry of a name.
     """
 
     def __init__(self):
@@ -53,24 +53,24 @@ class Place:
         self.content = CONTENTS[name] = Content()
         self.content.objects.update({f"set/{key}": data for key, data in FILES.items()})
         self.uri = parse_uri(f"memory://{name}/set")
-        self.asked, self.pauses, self.status = [], {}, 200
+        self.requested, self.pauses, self.status = [], {}, 200
         self.answering = asyncio.Event()
         self.answering.set()
         self.changed, self.came = {}, asyncio.Condition()
 
     async def answer(self, request):
         name = request.match_info["name"]
-        self.asked.append(name)
-        whole = self.content.objects[f"set/{name}"]
-        tag = hashlib.sha256(whole).hexdigest()[:32]  # as `MemoryStore` has it
+        self.requested.append(name)
+        body = self.content.objects[f"set/{name}"]
+        tag = hashlib.sha256(body).hexdigest()[:32]  # as in `MemoryStore`
         async with self.came:
             self.came.notify_all()
         await self.answering.wait()
-        return web.Response(body=whole, status=self.status, headers={"ETag": f'"{tag}"'})
+        return web.Response(body=body, status=self.status, headers={"ETag": f'"{tag}"'})
 
     async def until(self, *names):
         async with self.came:
-            await asyncio.wait_for(self.came.wait_for(lambda: {*names} <= {*self.asked}), 5)
+            await asyncio.wait_for(self.came.wait_for(lambda: {*names} <= {*self.requested}), 5)
 
     def store(self, port):
         place = self
@@ -110,15 +110,15 @@ async def place(monkeypatch):
 
 @pytest.fixture
 async def job(place, tmp_path):
-    """Datasets' job on one stage, as restarts are; the one before ends."""
+    """Successive jobs on one staging directory, as after restarts; each ends the previous one."""
     (tmp_path / "stage").mkdir()
     made = []
 
-    async def making(alone=True, **wishes):
+    async def making(alone=True, **settings):
         if made:
             await made[-1].close()
-        wishes = {"reference": str(place.uri), "size": SIZE} | wishes
-        spec = DatasetSpec(path=str(tmp_path / "stage"), **wishes)
+        settings = {"reference": str(place.uri), "size": SIZE} | settings
+        spec = DatasetSpec(path=str(tmp_path / "stage"), **settings)
         where = DatasetPlacement(tmp_path / "stage", tmp_path / "claim", alone=alone)
         made.append(DatasetJob(spec, where, SETTINGS))
         return made[-1]
@@ -141,19 +141,19 @@ async def finished(planned, tmp_path):
     assert status.files_kept == 0
 
 
-async def test_small_files_come_before_all_is_listed(place, job, tmp_path):
+async def test_small_files_are_fetched_during_the_listing(place, job, tmp_path):
     place.pauses["e/last"] = [lambda: place.until(*SMALL)]
     one = await job()
     planned = await one.plan()
-    assert sorted(place.asked) == sorted(SMALL), "each once, neither the empty one nor the large one"
+    assert sorted(place.requested) == sorted(SMALL), "each once, but neither the empty nor the large file"
     assert held(tmp_path / "stage") == SMALL
     await finished(planned, tmp_path)
-    assert not set(place.asked[len(SMALL) :]) & set(SMALL)
+    assert not set(place.requested[len(SMALL) :]) & set(SMALL)
     assert one.status.transfer.files == len(FILES)
     assert not (tmp_path / "stage" / PARTIAL_DIR).exists()
 
 
-async def test_nothing_has_its_name_before_all_is_listed(place, job, tmp_path):
+async def test_no_file_gets_its_name_before_the_listing_ends(place, job, tmp_path):
     seen = []
 
     async def look():
@@ -167,38 +167,38 @@ async def test_nothing_has_its_name_before_all_is_listed(place, job, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "wishes",
+    "settings",
     [{"size": None}, {"shard": Shard(0, 2)}, {"unpack": Unpack.ALWAYS}, {"alone": False}],
     ids=["size unknown", "a part", "archives", "others share the room"],
 )
-async def test_where_the_sum_is_open_no_byte_moves_before_it_is_known(place, job, tmp_path, wishes):
-    await (await job(**wishes)).plan()
-    assert place.asked == []
+async def test_nothing_is_fetched_before_the_size_is_known(place, job, tmp_path, settings):
+    await (await job(**settings)).plan()
+    assert place.requested == []
     assert held(tmp_path / "stage") == {}
 
 
-async def test_a_short_listing_is_not_worth_it(place, job, monkeypatch):
+async def test_nothing_is_fetched_during_a_short_listing(place, job, monkeypatch):
     monkeypatch.setattr(module, "MIN_ENTRIES", len(FILES))
     await (await job()).plan()
-    assert place.asked == []
+    assert place.requested == []
 
 
-async def test_a_listing_that_keeps_this_process_busy_goes_first(place, job, monkeypatch):
+async def test_nothing_is_fetched_during_a_fast_listing(place, job, monkeypatch):
     monkeypatch.setattr(module, "FAST_LISTING_RATE", 0)
     await (await job()).plan()
-    assert place.asked == []
+    assert place.requested == []
 
 
-@pytest.mark.parametrize("lacking", ["volume_bytes", "memory_bytes", "node_bytes"])
-async def test_what_may_not_fit_waits_for_the_sum(place, job, monkeypatch, lacking):
+@pytest.mark.parametrize("limited", ["volume_bytes", "memory_bytes", "node_bytes"])
+async def test_nothing_is_fetched_if_it_may_not_fit(place, job, monkeypatch, limited):
     plenty = Capacity(1 << 40, memory_bytes=1 << 40, node_bytes=1 << 40)
-    small = msgspec.structs.replace(plenty, **{lacking: SIZE - 1})
+    small = msgspec.structs.replace(plenty, **{limited: SIZE - 1})
     monkeypatch.setattr(dataset_module, "measure", lambda root: small)
     await (await job()).plan()
-    assert place.asked == []
+    assert place.requested == []
 
 
-async def test_a_frozen_and_sized_reference_tells_the_room(place, job, tmp_path):
+async def test_a_sized_reference_gives_the_size(place, job, tmp_path):
     place.pauses["e/last"] = [lambda: place.until(*SMALL)]
     frozen = reference_to(await list_dataset(MemoryStore(place.uri)))
     one = await job(reference=str(frozen), size=None)
@@ -206,19 +206,19 @@ async def test_a_frozen_and_sized_reference_tells_the_room(place, job, tmp_path)
     await finished(planned, tmp_path)
 
 
-async def test_where_the_digest_is_another_nothing_stays(place, job, tmp_path):
+async def test_nothing_stays_if_the_digest_differs(place, job, tmp_path):
     place.pauses["e/last"] = [lambda: place.until(*SMALL)]
     one = await job(reference=str(Reference(place.uri, "0" * 64, 100, 3)))
     with pytest.raises(Changed, match="has changed since it was frozen"):
         await one.plan()
-    assert place.asked
+    assert place.requested
     one.abandon()
     assert held(tmp_path / "stage") == {}
     assert list((tmp_path / "stage").iterdir()) == []
 
 
-async def test_where_it_does_not_fit_after_all_nothing_stays(place, job, tmp_path):
-    """As where the listing holds more than its size says: whoever refuses it abandons the job."""
+async def test_nothing_stays_if_it_does_not_fit_after_all(place, job, tmp_path):
+    """For example, if the listing has more than its size says: the job is then abandoned."""
     place.pauses["e/last"] = [lambda: place.until(*SMALL)]
     one = await job()
     await one.plan()
@@ -227,8 +227,8 @@ async def test_where_it_does_not_fit_after_all_nothing_stays(place, job, tmp_pat
 
 
 @pytest.mark.parametrize("page", [4096, 65536])
-async def test_no_more_comes_than_there_is_room_for(page):
-    """As files are charged: in the pages of this kernel, and with its own memory."""
+async def test_no_more_is_fetched_than_fits(page):
+    """As files are charged: in pages, and with the kernel's own memory."""
     queue = module.EntryQueue(module.Selection(), 3 * (page + KERNEL_BYTES_PER_FILE), RANGE, page)
     for name, data in SMALL.items():
         queue.add(Entry(name, len(data)))
@@ -236,28 +236,28 @@ async def test_no_more_comes_than_there_is_room_for(page):
     assert await queue.take() == []
 
 
-async def test_only_what_is_selected_comes(place, job):
+async def test_only_selected_files_are_fetched(place, job):
     place.pauses["e/last"] = [lambda: place.until("d/11")]
     one = await job(include=("d/1?", "e/*"), exclude=("d/12",))
     await one.plan()
-    assert set(place.asked) <= {f"d/1{digit}" for digit in range(10)} - {"d/12"}
+    assert set(place.requested) <= {f"d/1{digit}" for digit in range(10)} - {"d/12"}
 
 
-async def test_what_is_there_already_is_left_to_the_claim(place, job, tmp_path):
+async def test_nothing_is_fetched_into_a_filled_staging_directory(place, job, tmp_path):
     first = await job()
     await (await first.plan()).fetch(log_progress=False)
     (tmp_path / "stage" / "d" / "05").unlink()
-    place.asked.clear()
+    place.requested.clear()
     second = await job()
     planned = await second.plan()
-    assert place.asked == []
+    assert place.requested == []
     await planned.fetch(log_progress=False)
     assert held(tmp_path / "stage") == FILES
     assert second.status.files_kept == len(FILES) - 1
 
 
-async def test_what_a_killed_start_had_fetched_ahead_is_not_taken(place, job, tmp_path):
-    """It lies under numbers: whose they were, nobody remembers."""
+async def test_early_files_of_a_killed_start_are_not_adopted(place, job, tmp_path):
+    """They have numbers instead of names, which are lost."""
     left = tmp_path / "stage" / PARTIAL_DIR / f"{OVERLAP_PREFIX}1"
     left.mkdir(parents=True)
     (left / "0").write_bytes(b"of another listing")
@@ -266,7 +266,7 @@ async def test_what_a_killed_start_had_fetched_ahead_is_not_taken(place, job, tm
     await finished(planned, tmp_path)
 
 
-async def test_another_agents_stage_is_not_touched(place, job, tmp_path):
+async def test_another_agents_staging_directory_is_left_alone(place, job, tmp_path):
     other = StagingDir(tmp_path / "stage", tmp_path / "claim")
     assert other.make_overlap_dir() is not None
     one = await job()
@@ -274,12 +274,12 @@ async def test_another_agents_stage_is_not_touched(place, job, tmp_path):
         await one.plan()
     one.abandon()
     assert list((tmp_path / "stage" / PARTIAL_DIR).glob(f"{OVERLAP_PREFIX}*"))
-    assert place.asked == []
+    assert place.requested == []
     other.close()
 
 
-async def test_an_object_that_is_listed_anew_with_another_content_is_fetched_anew(place, job, tmp_path):
-    """As where a listing is begun again by directories, and something was written between the two."""
+async def test_an_object_that_changes_during_the_listing_is_fetched_again(place, job, tmp_path):
+    """For example, if the listing is restarted by directory and something was written between the two."""
     place.changed["d/04"] = [Entry("d/00", len(FILES["d/00"]), "an older tag")]
     place.pauses["e/last"] = [lambda: place.until(*SMALL)]
     original = listing.list_entries
@@ -295,7 +295,7 @@ async def test_an_object_that_is_listed_anew_with_another_content_is_fetched_ane
     await finished(planned, tmp_path)
 
 
-async def test_names_that_are_no_files_are_refused_and_nothing_leaves_the_stage(place, job, tmp_path):
+async def test_names_that_cannot_be_files_are_refused_and_nothing_is_written_outside(place, job, tmp_path):
     place.changed["d/05"] = [Entry("../outside", 4, "tag")]
     place.content.objects["set/../outside"] = b"gone"
     place.pauses["e/last"] = [lambda: place.until("d/19")]
@@ -307,7 +307,7 @@ async def test_names_that_are_no_files_are_refused_and_nothing_leaves_the_stage(
     assert not (tmp_path / "outside").exists()
 
 
-async def test_a_server_that_gives_no_plain_answer_is_left_to_the_plan(place, job, tmp_path):
+async def test_unexpected_responses_are_left_to_the_fetch(place, job, tmp_path):
     place.status = 500
     place.pauses["e/last"] = [lambda: place.until("d/00")]
     one = await job()
@@ -316,7 +316,7 @@ async def test_a_server_that_gives_no_plain_answer_is_left_to_the_plan(place, jo
     await finished(planned, tmp_path)
 
 
-async def test_a_full_volume_is_left_to_the_plan(place, job, tmp_path, monkeypatch):
+async def test_a_full_volume_is_left_to_the_fetch(place, job, tmp_path, monkeypatch):
     write_small, full = StageWriter.write_small, []
 
     def fails(stage, number, data, entry):
@@ -333,7 +333,7 @@ async def test_a_full_volume_is_left_to_the_plan(place, job, tmp_path, monkeypat
     await finished(planned, tmp_path)
 
 
-async def test_a_listing_that_fails_is_tried_again_and_nothing_comes_twice(place, job, tmp_path):
+async def test_a_failed_listing_is_retried_and_no_file_is_fetched_twice(place, job, tmp_path):
     async def fail():
         await place.until(*SMALL)
         place.pauses.clear()
@@ -344,7 +344,7 @@ async def test_a_listing_that_fails_is_tried_again_and_nothing_comes_twice(place
     with pytest.raises(Unavailable):
         await one.plan()
     planned = await one.plan()
-    assert sorted(place.asked) == sorted(SMALL)
+    assert sorted(place.requested) == sorted(SMALL)
     await finished(planned, tmp_path)
 
 
@@ -352,7 +352,7 @@ class Death(BaseException):
     """Ends a process at once."""
 
 
-async def test_a_kill_while_names_are_given_leaves_nothing_that_counts(place, job, tmp_path, monkeypatch):
+async def test_files_of_a_kill_during_adoption_are_fetched_again(place, job, tmp_path, monkeypatch):
     place.pauses["e/last"] = [lambda: place.until(*SMALL)]
     one, rename_in = await job(), StageWriter.rename_in
 
@@ -374,20 +374,20 @@ async def test_a_kill_while_names_are_given_leaves_nothing_that_counts(place, jo
     assert held(tmp_path / "stage") == FILES
 
 
-async def test_what_was_cut_off_takes_no_room(place, job, tmp_path, monkeypatch):
-    """What has not come when the listing ends, nor what the plan does not want."""
+async def test_unfinished_files_take_no_space(place, job, tmp_path, monkeypatch):
+    """Neither those that are incomplete when the listing ends nor those that the plan does not need."""
     monkeypatch.setattr(module, "FINISH_SECONDS", 0.0)
     place.answering.clear()
     place.pauses["e/last"] = [lambda: place.until("d/00")]
     one = await job()
     planned = await one.plan()
     assert held(tmp_path / "stage") == {}
-    assert one.status.transfer.handed_over == 0, "to nobody"
+    assert one.status.transfer.handed_over == 0
     place.answering.set()
     await finished(planned, tmp_path)
 
 
-async def test_who_is_cancelled_while_it_lists_leaves_nothing(place, job, tmp_path):
+async def test_a_plan_cancelled_during_the_listing_leaves_nothing(place, job, tmp_path):
     came = asyncio.Event()
 
     async def stall():
@@ -406,9 +406,7 @@ async def test_who_is_cancelled_while_it_lists_leaves_nothing(place, job, tmp_pa
     assert list((tmp_path / "stage").iterdir()) == []
 
 
-async def test_who_is_cancelled_at_the_end_of_the_listing_leaves_nothing_at_work(
-    place, job, tmp_path, monkeypatch
-):
+async def test_a_plan_cancelled_at_the_end_of_the_listing_leaves_no_task(place, job, tmp_path, monkeypatch):
     place.answering.clear()
     place.pauses["e/last"] = [lambda: place.until("d/00")]
     finish, finishing = module.ListingOverlap.finish, asyncio.Event()
@@ -429,8 +427,8 @@ async def test_who_is_cancelled_at_the_end_of_the_listing_leaves_nothing_at_work
     assert list((tmp_path / "stage").iterdir()) == []
 
 
-async def test_a_file_that_cannot_have_its_name_is_left_to_the_plan(place, job, tmp_path):
-    """It tells why; here somebody's empty directory stands there."""
+async def test_a_file_that_cannot_be_renamed_is_left_to_the_fetch(place, job, tmp_path):
+    """Which reports why; here the name is taken by a directory."""
     (tmp_path / "stage" / "d" / "05").mkdir(parents=True)
     place.pauses["e/last"] = [lambda: place.until(*SMALL)]
     one = await job()
@@ -440,7 +438,7 @@ async def test_a_file_that_cannot_have_its_name_is_left_to_the_plan(place, job, 
 
 
 @pytest.mark.parametrize("fails", [False, True], ids=["the listing ends", "the listing fails"])
-async def test_whatever_goes_wrong_ahead_is_left_to_the_plan(place, job, tmp_path, monkeypatch, fails):
+async def test_errors_are_left_to_the_fetch(place, job, tmp_path, monkeypatch, fails):
     seen = asyncio.Event()
 
     async def prepare(self, entries):
@@ -464,8 +462,8 @@ async def test_whatever_goes_wrong_ahead_is_left_to_the_plan(place, job, tmp_pat
     await finished(planned, tmp_path)
 
 
-async def test_what_came_for_a_fetch_that_never_began_goes(place, job, tmp_path):
-    """As where the checkpoints beside it are refused."""
+async def test_early_files_are_removed_if_the_fetch_never_starts(place, job, tmp_path):
+    """For example, if the checkpoints are refused."""
     place.pauses["e/last"] = [lambda: place.until(*SMALL)]
     one = await job()
     await one.plan()
@@ -473,15 +471,15 @@ async def test_what_came_for_a_fetch_that_never_began_goes(place, job, tmp_path)
     assert held(tmp_path / "stage") == {}
 
 
-async def test_before_the_plan_the_status_claims_nothing(place, job, tmp_path):
-    told = []
+async def test_before_the_plan_the_status_shows_no_progress(place, job, tmp_path):
+    shown = []
 
     async def look():
         await place.until(*SMALL)
         one.progress.refresh()
-        told.append((one.status.files_done, one.status.bytes_done))
+        shown.append((one.status.files_done, one.status.bytes_done))
 
     place.pauses["e/last"] = [look]
     one = await job()
     await one.plan()
-    assert told == [(0, 0)]
+    assert shown == [(0, 0)]

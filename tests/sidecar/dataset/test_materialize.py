@@ -1,4 +1,4 @@
-"""Datasets with archives and packs on the way that every dataset takes, and through a kill."""
+"""Datasets with archives and packs, through plan and fetch, and after a kill."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def tar_gz(tree):
 
 
 class Site:
-    """A dataset in a store, and its stage over several starts."""
+    """A dataset in a store, and its staging directory over several starts."""
 
     def __init__(self, folder):
         self.name = f"contents-{next(COUNTER)}"
@@ -63,7 +63,7 @@ class Site:
             await job.close()
 
     async def pack(self, tree):
-        """Put a pack of these files in the dataset's place."""
+        """Replace the dataset with a pack of these files."""
         content = Content()
         content.objects = {f"s/{name}": data for name, data in tree.items()}
         source = MemoryStore(parse_uri("memory://source/s"), content)
@@ -85,7 +85,7 @@ def site(tmp_path):
     del CONTENTS[made.name]
 
 
-async def test_archives_and_files_arrive_together(site):
+async def test_archives_and_files_are_staged_together(site):
     archive = tar_gz(TREE)
     site.content.objects = {"d/a/x.tar.gz": archive, "d/a/plain": b"1"}
     status = await site.fetch(unpack=Unpack.ALWAYS)
@@ -99,7 +99,7 @@ async def test_archives_and_files_arrive_together(site):
     assert {call for call, _ in site.content.calls} == {"entries"}
 
 
-async def test_another_mode_makes_another_stage_of_the_same_dataset(site):
+async def test_another_unpack_mode_changes_the_staged_files(site):
     site.content.objects = {"d/x.tar.gz": tar_gz(TREE), "d/plain": b"1"}
     for mode in (Unpack.ALWAYS, Unpack.AUTO, Unpack.ALWAYS, Unpack.NEVER):
         await site.fetch(unpack=mode)
@@ -107,7 +107,7 @@ async def test_another_mode_makes_another_stage_of_the_same_dataset(site):
         assert site.held().keys() == {"plain", *(TREE if unpacked else {"x.tar.gz"})}
 
 
-async def test_a_pack_is_unpacked_unless_it_is_not_to_be(site):
+async def test_a_pack_is_unpacked_unless_disabled(site):
     await site.pack(TREE)
     status = await site.fetch()
     assert site.held() == TREE
@@ -119,7 +119,7 @@ async def test_a_pack_is_unpacked_unless_it_is_not_to_be(site):
     assert site.held() == TREE
 
 
-async def test_a_frozen_pack_is_the_one_that_was_frozen(site):
+async def test_a_frozen_pack_must_not_change(site):
     await site.pack(TREE)
     listed = await list_dataset(MemoryStore(site.uri))
     status = await site.fetch(reference_to(listed))
@@ -127,7 +127,7 @@ async def test_a_frozen_pack_is_the_one_that_was_frozen(site):
     assert site.held() == TREE
 
 
-async def test_globs_and_shards_mean_the_members_of_a_pack(site):
+async def test_globs_and_shards_apply_to_the_members_of_a_pack(site):
     await site.pack(TREE)
     await site.fetch(include=("1/*.jpg",), exclude=("*4.jpg",))
     wanted = {name for name in TREE if name.startswith("1/") and not name.endswith("4.jpg")}
@@ -145,7 +145,7 @@ GET = "from podferry.cli.dataset_get import main; import sys; sys.exit(main(sys.
 
 
 def archived(folder):
-    """A dataset of one archive, and how to bring it."""
+    """A dataset of one archive, and how to unpack it."""
     (folder / "x.tar.gz").write_bytes(tar_gz(MANY))
     return "always"
 
@@ -167,10 +167,10 @@ def packed(folder):
     return "auto"
 
 
-@pytest.mark.timeout(180)  # two processes start, on whatever machine
+@pytest.mark.timeout(180)  # two processes start, on a slow machine
 @pytest.mark.parametrize("made", [archived, packed])
-def test_what_a_killed_command_left_is_gone_on_with(tmp_path, made):
-    """`kill -9` once the first file has its name; whatever the moment, the next start makes it whole."""
+def test_a_killed_command_is_resumed(tmp_path, made):
+    """`kill -9` once the first file has its name: the next start completes the directory."""
     source, stage = tmp_path / "source", tmp_path / "stage"
     source.mkdir()
     stage.mkdir()

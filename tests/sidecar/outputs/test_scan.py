@@ -250,7 +250,7 @@ def test_a_log_under_a_busy_writer_is_always_a_prefix(tmp_path, chunk):
     """A writer in a thread appends numbered lines: every read returns what was written by then."""
     path = tmp_path / "log"
     path.write_bytes(b"")
-    whole = b"".join(b"%06d\n" % number for number in range(3000))
+    complete = b"".join(b"%06d\n" % number for number in range(3000))
     stop = threading.Event()
 
     def write() -> None:
@@ -265,7 +265,7 @@ def test_a_log_under_a_busy_writer_is_always_a_prefix(tmp_path, chunk):
     try:
         for _ in range(20):
             taken = b"".join(reader_of(path).body())
-            assert whole.startswith(taken)
+            assert complete.startswith(taken)
     finally:
         stop.set()
         writer.join()
