@@ -113,7 +113,7 @@ def wait_at_gate(embedded: LocalAgent) -> None:
     Raises:
         RuntimeError: It is refused.
     """
-    gate = next(gate for gate in embedded.client.poll_gate() if gate.open or gate.problems)
+    gate = embedded.client.wait_for_gate()
     if not gate.open:
         raise RuntimeError(f"the gate is refused: {gate.problems}")
 

@@ -159,11 +159,7 @@ def _stopped_at_end(agent: LocalAgent) -> Iterator[None]:
 def _wait_at_gate(client: AgentClient) -> Gate:
     """Wait until the gate is open or refused; show the prefetch on a terminal."""
     with prefetch_bars() as bars:
-        for gate in client.poll_gate(bars.poll_seconds):
-            if gate.open or gate.problems:
-                return gate
-            bars.show(client.status())
-    raise AssertionError("unreachable: the client asks forever")
+        return client.wait_for_gate(lambda _: bars.show(client.status()), bars.poll_seconds)
 
 
 def _train(command: tuple[str, ...], environment: dict[str, str]) -> int:

@@ -46,9 +46,7 @@ class Supervised:
     def opens(self) -> bool:
         """Wait until its gate has opened or is refused; whether it has opened."""
         with contextlib.suppress(Unavailable):
-            for gate in self._client.poll_gate():
-                if gate.open or gate.problems:
-                    return gate.open
+            return self._client.wait_for_gate().open
         return False
 
     def durable(self, seconds: float) -> bool:

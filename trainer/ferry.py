@@ -184,10 +184,7 @@ def _path(gate: Gate, variable: str) -> Path | None:
 
 def _wait_at_gate(client: AgentClient) -> Gate:
     with prefetch_bars() as bars:
-        for gate in client.poll_gate(bars.poll_seconds):
-            if gate.open:
-                return gate
-            if gate.problems:
-                raise (TemporaryError if gate.retryable else PermanentError)(*gate.problems)
-            bars.show(client.status())
-    raise AssertionError("unreachable: the client asks forever")
+        gate = client.wait_for_gate(lambda _: bars.show(client.status()), bars.poll_seconds)
+    if gate.problems:
+        raise (TemporaryError if gate.retryable else PermanentError)(*gate.problems)
+    return gate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import TypeVar
 from urllib.parse import urlencode, urlsplit
 
@@ -48,10 +48,17 @@ class AgentClient:
         """
         return self._request("GET", STATUS_PATH, Status)
 
-    def poll_gate(self, wait: float = MAX_WAIT_SECONDS) -> Iterator[Gate]:
-        """The gate, again and again, each time after at most `wait` seconds."""
-        while True:
-            yield self._request("GET", f"{GATE_PATH}?wait={wait}", Gate, wait)
+    def gate(self, wait: float = MAX_WAIT_SECONDS) -> Gate:
+        """The gate once it is open or refused, or after `wait` seconds."""
+        return self._request("GET", f"{GATE_PATH}?wait={wait}", Gate, wait)
+
+    def wait_for_gate(
+        self, on_progress: Callable[[Gate], None] = lambda gate: None, every: float = MAX_WAIT_SECONDS
+    ) -> Gate:
+        """The gate once it is open or refused; until then, calls `on_progress` every `every` seconds."""
+        while not ((gate := self.gate(every)).open or gate.problems):
+            on_progress(gate)
+        return gate
 
     def wait_durable(
         self, timeout: float, *, final: bool = False, ending: bool = False, exit_code: int | None = None

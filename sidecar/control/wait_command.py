@@ -28,24 +28,19 @@ def main(arguments: list[str]) -> int:
     if not options.agent:
         return _fail(NO_AGENT, options.termination_log, EXIT_NEVER)
     try:
-        gate = wait(AgentClient(options.agent))
+        gate = AgentClient(options.agent).wait_for_gate(_report, REPORT_SECONDS)
     except Unavailable as error:
         return _fail(str(error), options.termination_log, 1)
     if gate.open:
-        sys.stderr.write(gate.summary + "\n")
+        _report(gate)
         return 0
     reason = "podferry: " + "\n".join(map(str, gate.problems))
     return _fail(reason, options.termination_log, 1 if gate.retryable else EXIT_NEVER)
 
 
-def wait(client: AgentClient) -> Gate:
-    """Return the gate once it is open or refused; report progress meanwhile."""
-    for gate in client.poll_gate(REPORT_SECONDS):
-        if gate.open or gate.problems:
-            return gate
-        sys.stderr.write(gate.summary + "\n")
-        sys.stderr.flush()
-    raise AssertionError("unreachable: the client never stops polling")
+def _report(gate: Gate) -> None:
+    sys.stderr.write(gate.summary + "\n")
+    sys.stderr.flush()
 
 
 def _fail(reason: str, termination_log: Path, code: int) -> int:

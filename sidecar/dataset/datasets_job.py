@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import structlog
 
@@ -78,23 +79,18 @@ class DatasetsJob:
         return "\n".join(job.summary() for job in self._jobs)
 
 
-class PlannedDatasets:
-    """Datasets that fit together.
+class PlannedDatasets(NamedTuple):
+    """Datasets that fit together."""
 
-    Fetched one at a time: each may have as many bytes in flight as the memory sum allows, and one alone fills
-    the link.
-    """
-
-    def __init__(self, datasets: Sequence[PlannedDataset]) -> None:
-        self._datasets = datasets
+    datasets: Sequence[PlannedDataset]
 
     async def fetch(self) -> None:
-        """Fill the staging directories.
+        """Fill the staging directories, one at a time: each may use all bytes in flight, and fills the link.
 
         Raises:
             Changed, NotFound, Corrupt, TemporaryError, Refused: See `Fetcher.run`.
         """
-        for dataset in self._datasets:
+        for dataset in self.datasets:
             await dataset.fetch()
             status = dataset.job.status
             log.info(

@@ -78,19 +78,11 @@ class ListingOverlap:
         """Add a listed entry; one may come twice, and all do if the listing is restarted."""
         self._queue.add(entry)
         self._listed += 1
-        if (
-            self._task is None
-            and self._listed > MIN_ENTRIES
-            and self._listed % ENTRIES_PER_PAGE == 1
-            and self._is_slow
-        ):
+        is_due = self._listed > MIN_ENTRIES and self._listed % ENTRIES_PER_PAGE == 1 and self._task is None
+        if is_due and self._listed < FAST_LISTING_RATE * (time.monotonic() - self._started_at):
             requests = store.request_builder
             if requests is not None:
                 self._task = asyncio.create_task(self._run(requests))
-
-    @property
-    def _is_slow(self) -> bool:
-        return self._listed < FAST_LISTING_RATE * (time.monotonic() - self._started_at)
 
     async def finish(self, seconds: float = FINISH_SECONDS) -> None:
         """Start no more requests, and wait at most `seconds` for the open ones."""

@@ -72,9 +72,15 @@ class Materializer:
         plain = tuple(entry for entry in self._shard.entries if entry.name not in names)
         kept = frozenset(entry.name for entry in plan.kept)
         rest = plan_fetch(msgspec.structs.replace(self._shard, entries=plain), kept, context.settings)
+        members = packed.intersection(entry.name for entry in plan.files)
+        archives = [archive for archive in self._archives if archive.name not in kept]
         try:
-            await self._extract(packed.intersection(entry.name for entry in plan.files), context)
-            await self._unpack([one for one in self._archives if one.name not in kept], rest, context)
+            if self._pack is not None and members:
+                from podferry.sidecar.pack.extractor import PackExtractor  # noqa: PLC0415
+
+                await PackExtractor(self._pack, members, context).run()
+            if archives:
+                await self._unpack(archives, rest, context)
         except (TemporaryError, asyncio.CancelledError):
             raise
         except BaseException:  # after any other error, the next start cannot resume
@@ -82,16 +88,9 @@ class Materializer:
             raise
         return rest
 
-    async def _extract(self, members: frozenset[str], context: FetchContext) -> None:
-        if self._pack is not None and members:
-            from podferry.sidecar.pack.extractor import PackExtractor  # noqa: PLC0415
-
-            await PackExtractor(self._pack, members, context).run()
-
     async def _unpack(self, archives: Sequence[Archive], rest: FetchPlan, context: FetchContext) -> None:
-        if archives:
-            from podferry.sidecar.archive.unpacker import ArchiveUnpacker  # noqa: PLC0415
+        from podferry.sidecar.archive.unpacker import ArchiveUnpacker  # noqa: PLC0415
 
-            space = SpaceBudget(measure(context.stage.root), [entry.size for entry in rest.files])
-            reserved = [entry.name for entry in (*rest.files, *rest.kept, *self._members)]
-            await ArchiveUnpacker(archives, context, self._records, reserved, space).run()
+        space = SpaceBudget(measure(context.stage.root), [entry.size for entry in rest.files])
+        reserved = [entry.name for entry in (*rest.files, *rest.kept, *self._members)]
+        await ArchiveUnpacker(archives, context, self._records, reserved, space).run()

@@ -72,7 +72,7 @@ class OutputSync:
 
     def __init__(self, root: Path, connect: Callable[[], Store], attempts: int) -> None:
         self._root, self._connect, self._attempts = root, connect, attempts
-        self._sent: dict[str, tuple[FileIdentity, bool]] = {}
+        self._sent: dict[str, tuple[FileIdentity, bool]] = {}  # and whether the identity is conclusive
         self._round_lock, self._large_file_lock = asyncio.Lock(), asyncio.Lock()
         self.last = SyncRound()
 
@@ -90,22 +90,17 @@ class OutputSync:
                 self.last = SyncRound(failed={".": SyncFailure((unread,), temporary=False)})
                 return self.last
             self.last = SyncRound(scan)
-            outdated = filter(self._is_outdated, scan.files)
-            names = sorted(outdated, key=lambda name: (scan.files[name].size, name))
+            files = scan.files
+            outdated = (name for name, found in files.items() if self._sent.get(name) != (found, True))
+            names = sorted(outdated, key=lambda name: (files[name].size, name))
             await for_each_limited(names, self._upload, CONCURRENT_FILES)
             return self.last
 
     def uploaded(self) -> dict[str, int]:
         """Sizes of the files that the destination has in the version of the last scan, by name."""
         scanned = self.last.scan.files
-        return {name: found.size for name, found in scanned.items() if self._sent_as(name)[0] == found}
-
-    def _sent_as(self, name: str) -> tuple[FileIdentity | None, bool]:
-        """What was sent under a name, and whether its identity differs from all later versions."""
-        return self._sent.get(name, (None, False))
-
-    def _is_outdated(self, name: str) -> bool:
-        return self._sent_as(name) != (self.last.scan.files[name], True)
+        sent = {name: identity for name, (identity, _) in self._sent.items()}
+        return {name: found.size for name, found in scanned.items() if sent.get(name) == found}
 
     async def _upload(self, name: str) -> None:
         last = self.last

@@ -42,8 +42,7 @@ async def test_status_is_the_complete_document(served: tuple[AgentApi, AgentStat
 
 async def test_gate_responds_when_it_opens(served: tuple[AgentApi, AgentState, AgentClient]) -> None:
     _, state, client = served
-    gates = client.poll_gate(20)
-    asked = asyncio.create_task(asyncio.to_thread(next, gates))
+    asked = asyncio.create_task(asyncio.to_thread(client.wait_for_gate))
     gate = Gate(open=True, environment={"PODFERRY_DATASET": "/d"}, summary="all there")
     asyncio.get_running_loop().call_soon(state.open_gate, gate)
     async with asyncio.timeout(5):
@@ -55,7 +54,7 @@ async def test_a_closed_gate_reports_progress(
 ) -> None:
     _, state, client = served
     state.transition(AgentPhase.PREFETCHING)
-    gate = await asyncio.to_thread(next, client.poll_gate(0))
+    gate = await asyncio.to_thread(client.gate, 0)
     assert not gate.open
     assert not gate.problems
     assert "prefetching" in gate.summary
@@ -67,7 +66,7 @@ async def test_a_failure_says_whether_a_new_pod_may_succeed(
 ) -> None:
     _, state, client = served
     state.fail(error(Problem("a"), Problem("b")))
-    gate = await asyncio.to_thread(next, client.poll_gate(20))
+    gate = await asyncio.to_thread(client.wait_for_gate)
     assert (gate.open, gate.retryable) == (False, retryable)
     assert [problem.what for problem in gate.problems] == ["a", "b"]
 
@@ -193,7 +192,7 @@ async def test_the_status_is_refreshed_before_each_response(
     api.refresh = more
     assert (await asyncio.to_thread(client.status)).datasets[0].files_done == 1
     assert 'podferry_dataset_done_files{dataset=""} 2.0' in await metrics_of(client)
-    assert "3 of 9 files" in (await asyncio.to_thread(next, client.poll_gate(0))).summary
+    assert "3 of 9 files" in (await asyncio.to_thread(client.gate, 0)).summary
 
 
 async def test_wait_durable_gives_up_if_hopeless(served: tuple[AgentApi, AgentState, AgentClient]) -> None:

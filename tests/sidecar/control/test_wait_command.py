@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,10 +15,8 @@ from podferry.sidecar.control.http_client import AgentClient
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, *gates: Gate) -> None:
-    def poll(_: AgentClient, __: float) -> Iterator[Gate]:
-        yield from gates
-
-    monkeypatch.setattr(AgentClient, "poll_gate", poll)
+    answers = iter(gates)
+    monkeypatch.setattr(AgentClient, "gate", lambda _, __: next(answers))
 
 
 @pytest.fixture
@@ -66,10 +63,10 @@ def test_a_long_message_is_truncated_to_what_kubernetes_keeps(
 
 
 def test_an_absent_agent_ends_with_a_sentence(monkeypatch: pytest.MonkeyPatch, message: Path) -> None:
-    def silent(_: AgentClient, __: float) -> Iterator[Gate]:
+    def silent(_: AgentClient, __: float) -> Gate:
         raise Unavailable.of("the podferry agent does not answer")
 
-    monkeypatch.setattr(AgentClient, "poll_gate", silent)
+    monkeypatch.setattr(AgentClient, "gate", silent)
     assert run(message) == 1
     assert "does not answer" in message.read_text()
 
