@@ -118,7 +118,7 @@ def request_address(url: str, ca_bundle: str = "") -> Address | None:
 def _is_proxied(scheme: str, host: str) -> bool:
     """Whether the environment configures a proxy for this host, as the engines read it."""
     if sys.platform == "linux" and not any(name.lower().endswith("_proxy") for name in os.environ):
-        return False  # other systems may have settings besides the environment
+        return False  # other systems may have more settings
     # Imported here: it imports all of the standard library's HTTP.
     from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415
 
@@ -128,11 +128,7 @@ def _is_proxied(scheme: str, host: str) -> bool:
 
 @functools.cache
 def tls_context(ca_bundle: str = "") -> ssl.SSLContext:
-    """Certificates of the system, or of `SSL_CERT_FILE` and `SSL_CERT_DIR`, as the engines find them.
-
-    Args:
-        ca_bundle: A file of certificates that stands in their location.
-    """
+    """Trusts a file of CA certificates, or by default what the engines trust: `SSL_CERT_FILE`, the system."""
     context = ssl.create_default_context(cafile=ca_bundle or None)
     context.set_alpn_protocols(["http/1.1"])
     return context

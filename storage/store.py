@@ -40,14 +40,14 @@ class WriteMode(enum.Enum):
 
 
 class StoreConfig(msgspec.Struct, frozen=True):
-    """How to reach a store, besides its URI.
+    """How to reach a store, in addition to its URI.
 
     Attributes:
         endpoint: URL of the service; None for the vendor's own.
         region: The vendor's name of the region, or None.
         credentials: Of a Secret or the environment, under their usual names (`AWS_ACCESS_KEY_ID`,
             `AZURE_STORAGE_ACCOUNT_KEY`, …). Never printed.
-        reload_credentials: Reads them again if they may change meanwhile, as a Secret's may; or None.
+        reload_credentials: Reads them again if they may change, as a Secret's may; or None.
     """
 
     endpoint: str | None = None

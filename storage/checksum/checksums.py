@@ -50,7 +50,7 @@ DIGEST_BYTES = {
     ChecksumKind.XXH128: 16,
 }
 CRC_KINDS = frozenset({ChecksumKind.CRC64NVME, ChecksumKind.CRC32C, ChecksumKind.CRC32, ChecksumKind.CRC64XZ})
-"""Kinds whose values for ranges combine to that of the object, in whatever order the ranges arrive."""
+"""Kinds whose values for ranges combine to that of the object; the ranges may arrive in any order."""
 
 
 class Checksum(msgspec.Struct, frozen=True):

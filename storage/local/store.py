@@ -197,7 +197,7 @@ def _files(path: Path, above: frozenset[tuple[int, int]]) -> Iterator[tuple[str,
 
 
 def _status_of(item: os.DirEntry[str]) -> os.stat_result | None:
-    """The status of a directory's entry, or None if it was deleted meanwhile.
+    """The status of a directory's entry, or None if it has just been deleted.
 
     Raises:
         NotFound: It is a dangling link: a file is missing, perhaps because a volume is not mounted.

@@ -37,7 +37,7 @@ class S3Access(msgspec.Struct, frozen=True):
         virtual_hosted: Whether the host's name has the bucket.
         source: Of the credentials.
         variables: The configured credentials, by their usual names.
-        reload_credentials: Reads them again if they may change meanwhile, or None.
+        reload_credentials: Reads them again if they may change, or None.
     """
 
     uri: Uri

@@ -35,7 +35,7 @@ async def reopen(versitygw, fresh):
         await store.close()
 
 
-async def test_the_server_keeps_the_checksum_of_the_whole(store, data):
+async def test_the_server_stores_the_objects_checksum(store, data):
     upload = await store.multipart.begin("big", PART)
     assert upload.startswith("crc64nvme:")
     receipts = await send_all(store, "big", upload, data)  # noqa: F405
@@ -45,14 +45,14 @@ async def test_the_server_keeps_the_checksum_of_the_whole(store, data):
     assert await store.multipart._is_stored("big", object_checksum(wrong), []) is False
 
 
-async def test_a_part_that_is_not_what_its_checksum_says_is_refused(store, data, monkeypatch):
+async def test_a_part_with_another_checksum_is_refused(store, data, monkeypatch):
     upload = await store.multipart.begin("big", PART)
     monkeypatch.setattr("podferry.storage.s3.multipart.crc64", lambda _: 1)
     with pytest.raises(Unavailable, match="was damaged in transit"):
         await store.multipart.send("big", upload, 1, data[0])
 
 
-async def test_a_whole_that_is_not_what_its_checksum_says_is_refused(store, data):
+async def test_an_object_with_another_checksum_is_refused(store, data):
     upload = await store.multipart.begin("big", PART)
     receipts = await send_all(store, "big", upload, data)  # noqa: F405
     with pytest.raises(FerryError):
@@ -63,7 +63,7 @@ async def test_a_whole_that_is_not_what_its_checksum_says_is_refused(store, data
         await store.stat("big")
 
 
-async def test_parts_that_the_server_does_not_hold_are_told(store, data):
+async def test_parts_that_the_server_does_not_have_are_reported(store, data):
     upload = await store.multipart.begin("big", PART)
     receipts = await send_all(store, "big", upload, data)  # noqa: F405
     other = msgspec.structs.replace(receipts[0], tag='"0123456789abcdef0123456789abcdef"')
@@ -81,7 +81,7 @@ async def test_signed_parts_are_verified_too(store, data):
     assert bytes(await store.read("big")) == b"".join(data)
 
 
-async def test_wrong_credentials_and_buckets_are_told_also_of_parts(reopen, data):
+async def test_wrong_credentials_and_buckets_are_reported_by_multipart_uploads(reopen, data):
     wrong = [{**KEYS, "AWS_ACCESS_KEY_ID": "other"}, {**KEYS, "AWS_SECRET_ACCESS_KEY": "other"}]
     known = await reopen().multipart.begin("big", PART)
     for keys in wrong:

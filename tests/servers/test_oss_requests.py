@@ -72,7 +72,7 @@ async def served():
 
 
 @pytest.mark.parametrize("held", [KEYS, KEYS | TOKEN])
-async def test_the_lane_takes_what_oss_sends(served, held):
+async def test_the_pool_accepts_what_oss_sends(served, held):
     oss, endpoint = served
     store = open_store(Uri("oss", "bucket", "run/1"), StoreConfig(endpoint=endpoint, credentials=held))
     client = Client(store.request_builder)
@@ -91,7 +91,7 @@ async def test_the_lane_takes_what_oss_sends(served, held):
     await store.close()
 
 
-async def test_with_a_wrong_key_it_is_refused(served):
+async def test_a_wrong_key_is_refused_by_oss(served):
     oss, endpoint = served
     wrong = KEYS | {"OSS_ACCESS_KEY_SECRET": "other"}
     store = open_store(Uri("oss", "bucket"), StoreConfig(endpoint=endpoint, credentials=wrong))
@@ -113,6 +113,6 @@ def test_a_bucket_is_a_host_of_its_own():
     )
 
 
-def test_what_oss2_would_not_take_is_left_to_the_file_system():
+def test_the_file_system_handles_what_oss2_rejects():
     for uri, endpoint in ((Uri("oss", "b"), None), (Uri("oss", "Not A Bucket"), "https://x.aliyuncs.com")):
         assert open_store(uri, StoreConfig(endpoint=endpoint, credentials=KEYS)).request_builder is None

@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def test_what_comes_is_right_or_told():
+def test_staged_files_are_correct_or_reported():
     command = [sys.executable, "-m", "faults.fetches", "--seed", "1", "--n", "8", "--store", "versitygw"]
     done = subprocess.run(
         command, cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, timeout=580, check=False

@@ -35,7 +35,7 @@ async def store(request, fresh):
     await store.close()
 
 
-async def test_many_are_asked_for_at_once(store):
+async def test_many_requests_in_parallel(store):
     await asyncio.gather(*(store.write(f"m/{i}", bytes([i]) * i) for i in range(40)))
     clients = {entry: Client(store.request_builder) async for entry in store.entries()}
     answers = await asyncio.gather(*(client.get(entry) for entry, client in clients.items()))

@@ -81,7 +81,7 @@ async def test_wrong_credentials_are_denied_and_not_printed(request, name, fresh
 
 
 @pytest.mark.parametrize("name", [name for name in SERVERS if "ftp" not in name])
-async def test_a_missing_bucket_is_told_from_a_missing_object(request, name, fresh):
+async def test_a_missing_bucket_is_distinguished_from_a_missing_object(request, name, fresh):
     store = opened(request, name, fresh, "no-such-bucket")
     for call in (
         store.stat("a"),

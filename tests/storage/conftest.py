@@ -42,7 +42,7 @@ def moto():
 
 @pytest.fixture(scope="session")
 def s3(moto):
-    """A plain client of the server, for what a store does not do; the bucket is `bucket`."""
+    """A plain client of the server, for what stores cannot do; the bucket is `bucket`."""
     client = importlib.import_module("boto3").client(
         "s3",
         endpoint_url=moto,
@@ -62,7 +62,7 @@ def config(moto, s3):
 
 @pytest.fixture
 def fresh():
-    """A prefix that nobody used, with characters that need care."""
+    """An unused prefix, with characters that need care."""
     return f"run {os.getpid()}/n+{next(COUNTER)} %20"
 
 

@@ -15,7 +15,7 @@ from podferry.storage.obstore.store import ObstoreStore
 from podferry.storage.store import StoreConfig
 
 REGISTRY = sys.modules["fsspec.registry"]
-"""The module; `fsspec.registry` is the table that it holds."""
+"""The module; `fsspec.registry` is a table in it."""
 S3 = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
 AZURE = {"AZURE_STORAGE_ACCOUNT_NAME": "account", "AZURE_STORAGE_ACCOUNT_KEY": "c2VjcmV0"}
 
@@ -46,18 +46,18 @@ def test_the_engine_of_a_uri(uri, engine):
 @pytest.mark.parametrize(
     ("scheme", "meant"), [("s4", "s3"), ("gcp", "gcs"), ("fiel", "file"), ("htps", "https")]
 )
-def test_a_typing_slip_is_answered_with_what_was_meant(scheme, meant):
+def test_a_mistyped_scheme_gets_a_suggestion(scheme, meant):
     with pytest.raises(UnknownScheme, match=f"Did you mean '{meant}'"):
         open_store(parse_uri(f"{scheme}://b/x"))
 
 
-def test_an_unheard_of_scheme_is_answered_with_those_that_are_known():
+def test_an_unknown_scheme_gets_the_list_of_known_ones():
     with pytest.raises(UnknownScheme, match=r"Known schemes: .*s3"):
         open_store(parse_uri("quux-quux-quux://b/x"))
 
 
 @pytest.mark.parametrize("scheme", schemes.EXTRAS)
-def test_a_missing_package_is_answered_with_its_command(scheme, monkeypatch):
+def test_a_missing_package_gets_its_install_command(scheme, monkeypatch):
     def missing(name):
         raise ImportError(name)
 
@@ -67,7 +67,7 @@ def test_a_missing_package_is_answered_with_its_command(scheme, monkeypatch):
         open_store(parse_uri(f"{scheme}://b/x?engine=fsspec"))
 
 
-async def test_a_package_that_is_missed_only_at_the_first_call_is_answered_too(monkeypatch):
+async def test_a_package_missing_at_the_first_call_gets_its_install_command(monkeypatch):
     def missing(*_, **__):
         raise ImportError("pyarrow")
 
@@ -78,7 +78,7 @@ async def test_a_package_that_is_missed_only_at_the_first_call_is_answered_too(m
     await store.close()
 
 
-def test_every_scheme_that_fsspec_knows_is_answered(monkeypatch):
+def test_every_scheme_that_fsspec_knows_opens_or_gets_a_remedy(monkeypatch):
     def missing(name):
         raise ImportError(name)
 
@@ -90,7 +90,7 @@ def test_every_scheme_that_fsspec_knows_is_answered(monkeypatch):
             assert caught.value.problems[0].remedy
 
 
-def test_obstore_opens_its_own_schemes_alone():
+def test_obstore_opens_only_its_own_schemes():
     with pytest.raises(InvalidSpec, match="obstore does not open ftp"):
         open_store(parse_uri("ftp://h/x?engine=obstore"))
 
@@ -125,7 +125,7 @@ def test_azure_says_what_is_missing(held, expected):
         {"AZURE_STORAGE_ACCOUNT_NAME": "a", "AZURE_SKIP_SIGNATURE": "true"},
     ],
 )
-def test_azure_takes_its_credentials_in_each_of_their_forms(held):
+def test_azure_accepts_each_form_of_credentials(held):
     assert type(open_store(parse_uri("az://c/x"), StoreConfig(credentials=held))) is ObstoreStore
 
 

@@ -1,4 +1,4 @@
-"""Keys as nobody should choose them: what a listing holds is staged byte by byte, or named in an error."""
+"""Hostile keys: each listed object is staged exactly, or named in an error."""
 
 import importlib
 import itertools
@@ -52,13 +52,13 @@ HARMLESS = [
         "\U0001f600",
     ),
 ]
-"""Odd, and files all the same."""
+"""Odd, but valid file names."""
 HOSTILE = [
     *("../x", "..", ".", "./x", "a/../x", "a/..", "/abs", "/etc/passwd", "a//b", "//", "sub//fine", "a/./b"),
     *("line\nbreak", "tab\t", "\x01", "\x7f", "\x1b[31m", "x" * 256, "é" * 128, "fine/below", "sub"),
     *(".podferry-partial", ".podferry-partial/0", "\x9b31m", "/".join(["z" * 100] * 9) + "/" + "x" * 256),
 ]
-"""Nothing that could be a file below one directory, beside FINE."""
+"""None can be a file in the same directory as FINE."""
 
 
 class Memory:
@@ -76,7 +76,7 @@ class Memory:
 
 
 class S3:
-    """A prefix of a bucket, filled behind the server's back: clients would tidy such keys up."""
+    """A prefix of a bucket, filled without a client: clients would normalize such keys."""
 
     def __init__(self, config, prefix, engine=""):
         backends = importlib.import_module("moto.backends")
@@ -91,7 +91,7 @@ class S3:
 
 @pytest.fixture(params=["memory", "s3", "s3-fsspec"])
 def sources(request):
-    """Makes places where keys can be as they like, each with nothing in it."""
+    """Makes empty sources that accept any key."""
     if request.param == "memory":
         return Memory
     config = request.getfixturevalue("config")
@@ -100,7 +100,7 @@ def sources(request):
 
 
 async def staged(uri, config, folder):
-    """The stage after a prefetch: names with contents."""
+    """The staged files after a prefetch: content by name."""
     root = Path(folder) / "stage"
     root.mkdir()
     stage = StagingDir(root, Path(folder) / "claims")
@@ -119,7 +119,7 @@ def held(root):
 
 
 async def test_odd_names_are_files_like_any_other(sources, tmp_path):
-    """Those that differ in case or Unicode form alone among them."""
+    """Including names that differ only in case or Unicode form."""
     source = sources()
     files = {**FINE, "zero": b"", **{name: b"data of %d" % number for number, name in enumerate(HARMLESS)}}
     for key, data in files.items():
@@ -128,7 +128,7 @@ async def test_odd_names_are_files_like_any_other(sources, tmp_path):
 
 
 @pytest.mark.timeout(180)
-async def test_a_name_that_can_be_no_file_is_named_and_nothing_is_staged(sources, tmp_path):
+async def test_an_invalid_file_name_is_reported_and_nothing_is_staged(sources, tmp_path):
     for number, name in enumerate(HOSTILE):
         source, folder = sources(), tmp_path / f"{number}"
         if source.slow and name not in FEW:
@@ -139,14 +139,14 @@ async def test_a_name_that_can_be_no_file_is_named_and_nothing_is_staged(sources
         with pytest.raises(FerryError) as caught:
             await staged(source.uri, source.config, folder)
         message = str(caught.value)
-        assert told(name, message), message
+        assert is_reported(name, message), message
         assert message.isprintable()
         assert held(folder / "stage") == {}
         assert {path.name for path in folder.iterdir()} <= {"stage", "claims"}
 
 
-def told(name, message):
-    """Whether a message has a name: as Python prints it, or Rust, or what of it the store has listed."""
+def is_reported(name, message):
+    """Whether a message has a name: as Python or Rust prints it, or as the store lists it."""
     forms = {ascii(name)[1:-1], name.encode("unicode_escape").decode(), *OTHER_FORMS.get(name, ())}
     return any(form[:150] in message for form in forms)
 
@@ -165,7 +165,7 @@ MARKERS = [("", "dir/"), ("", "sub/"), ("", ""), ("?engine=fsspec", "dir/")]
 
 
 @pytest.mark.parametrize(("engine", "marker"), MARKERS)
-async def test_a_directory_marker_is_left_out_and_one_with_bytes_is_named(engine, marker, config, tmp_path):
+async def test_a_directory_marker_is_skipped_and_one_with_bytes_is_reported(engine, marker, config, tmp_path):
     source = S3(config, f"hostile-{os.getpid()}-{next(COUNTER)}", engine)
     for key, data in {**FINE, marker: b""}.items():
         source.put(key, data)
@@ -177,8 +177,8 @@ async def test_a_directory_marker_is_left_out_and_one_with_bytes_is_named(engine
         await staged(source.uri, source.config, tmp_path / "full")
 
 
-async def test_what_the_file_system_of_a_source_holds_is_staged_or_named(tmp_path):
-    """Local files have names of bytes."""
+async def test_files_of_a_local_source_are_staged_or_reported(tmp_path):
+    """Names of local files are bytes."""
     root = tmp_path / "d"
     (root / "sub").mkdir(parents=True)
     files = {name: name.encode() for name in HARMLESS if "/" not in name}
@@ -207,7 +207,7 @@ KEYS = st.lists(
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(KEYS, st.booleans())
-async def test_any_keys_are_staged_or_named_and_nothing_lies_outside(tmp_path_factory, keys, empty):
+async def test_any_keys_are_staged_or_reported_and_nothing_is_written_outside(tmp_path_factory, keys, empty):
     folder = tmp_path_factory.mktemp("hostile")
     source = Memory()
     files = {name: b"" if empty else f"data of {number}".encode() for number, name in enumerate(keys)}

@@ -1,4 +1,4 @@
-"""Uploads in parts, on every store that needs no server of its own."""
+"""Multipart uploads, on every store that needs no real server."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def part(kind):
 
 @pytest.fixture
 def unknown(kind):
-    """Of an upload that it has swept moto only says HTTP 500; the real servers' answer is tried on one."""
+    """For a removed upload moto only returns HTTP 500; tests/servers uses a real server."""
     return (NotFound, Unavailable) if kind == "s3" else NotFound
 
 
@@ -46,13 +46,13 @@ async def reopen(request, kind, fresh, tmp_path, quick):
         await store.close()
 
 
-def test_stores_without_parts_say_so(tmp_path):
+def test_stores_without_multipart_uploads_have_none(tmp_path):
     for uri in (Uri("memory", "m", "", (("engine", "fsspec"),)), Uri("http", "127.0.0.1:1")):
         assert open_store(uri).multipart is None
 
 
 @pytest.mark.parametrize(
-    ("size", "wished", "expected"),
+    ("size", "preferred", "expected"),
     [
         (1, 16, 16),
         (10_000 * 16, 16, 16),
@@ -60,7 +60,7 @@ def test_stores_without_parts_say_so(tmp_path):
         (1 << 40, 16 << 20, -(-(1 << 40) // 10_000)),
     ],
 )
-def test_large_objects_get_larger_parts(size, wished, expected):
+def test_large_objects_get_larger_parts(size, preferred, expected):
     parts = open_store(Uri("memory", "m")).multipart
-    assert part_bytes_for(size, wished, parts) == expected
+    assert part_bytes_for(size, preferred, parts) == expected
     assert -(-size // expected) <= parts.max_parts

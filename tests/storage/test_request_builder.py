@@ -1,4 +1,4 @@
-"""Where requests go: addresses, proxies, certificates."""
+"""Request addresses, proxies and certificates."""
 
 import ssl
 
@@ -31,7 +31,7 @@ def no_proxies(monkeypatch):
         ("http://a_b.minio:80", Origin("a_b.minio", 80, tls=False), "a_b.minio", ""),
     ],
 )
-def test_addresses_are_taken_apart(url, origin, host, path):
+def test_addresses_are_parsed(url, origin, host, path):
     address = request_address(url)
     assert (address.origin, address.host, address.path) == (origin, host, path)
 
@@ -50,7 +50,7 @@ def test_addresses_are_taken_apart(url, origin, host, path):
         "http://host/a HTTP/1.1",
     ],
 )
-def test_what_needs_more_than_a_plain_request_is_left_to_the_engine(url):
+def test_the_engine_sends_what_needs_more_than_a_plain_request(url):
     assert request_address(url) is None
 
 
@@ -67,13 +67,13 @@ def test_what_needs_more_than_a_plain_request_is_left_to_the_engine(url):
         ({"http_proxy": "http://127.0.0.1:1", "no_proxy": "*"}, True),
     ],
 )
-def test_a_proxy_is_left_to_the_engine(variables, direct, monkeypatch):
+def test_the_engine_sends_requests_through_a_proxy(variables, direct, monkeypatch):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert (request_address("http://s3.store.local/") is not None) is direct
 
 
-def test_certificates_are_the_systems_or_those_that_are_named(tmp_path):
+def test_certificates_are_the_systems_or_those_of_a_bundle(tmp_path):
     assert Origin("h", 80, tls=False).ssl_context() is None
     context = Origin("h", 443, tls=True).ssl_context()
     assert context.verify_mode is ssl.CERT_REQUIRED
@@ -83,7 +83,7 @@ def test_certificates_are_the_systems_or_those_that_are_named(tmp_path):
 
 
 @given(size=st.integers(1, 1 << 50), data=st.data())
-def test_ranges_are_stated_with_both_ends(size, data):
+def test_range_headers_have_both_ends(size, data):
     start = data.draw(st.integers(0, size - 1))
     length = data.draw(st.integers(1, size - start))
     line = range_line(Entry("a", size), start, length)
@@ -95,7 +95,7 @@ def test_ranges_are_stated_with_both_ends(size, data):
 
 
 @given(tag=st.text(max_size=20) | st.text(max_size=20).map('"{}"'.format))
-def test_no_tag_brings_lines_of_its_own(tag):
+def test_no_tag_injects_header_lines(tag):
     line = if_match_line(tag)
     assert line in ("", f"If-Match: {tag}\r\n")
     assert line.count("\r") == line.count("\n") == bool(line)
@@ -103,7 +103,7 @@ def test_no_tag_brings_lines_of_its_own(tag):
 
 
 @pytest.mark.parametrize("uri", ["file:///tmp/x", "memory://b/x", "memory://b/x?engine=fsspec"])
-async def test_what_is_no_http_has_no_requests(uri):
+async def test_stores_without_http_have_no_request_builder(uri):
     store = open_store(parse_uri(uri))
     assert store.request_builder is None
     await store.close()

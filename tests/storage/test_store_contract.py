@@ -1,4 +1,4 @@
-"""The contract on every store that needs no server of its own."""
+"""The contract on every store that needs no real server."""
 
 import pytest
 

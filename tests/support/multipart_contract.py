@@ -21,13 +21,13 @@ def store(reopen):
 
 @pytest.fixture
 def unknown():
-    """What is raised of an upload that is not known."""
+    """The error for an unknown upload."""
     return NotFound
 
 
 @pytest.fixture
 def data(part):
-    """Two whole parts and a short one, each with bytes of its own."""
+    """Two full parts and a short one, each with different bytes."""
     return [
         random.Random(i).randbytes(size)  # noqa: S311  # no secret
         for i, size in enumerate((part, part, 1000))
@@ -43,7 +43,7 @@ async def names(store):
     return [entry.name async for entry in store.entries()]
 
 
-async def test_parts_make_an_object_once_they_are_complete(store, part, data):
+async def test_completed_parts_make_an_object(store, part, data):
     upload = await store.multipart.begin("d/big", part)
     receipts = await send_all(store, "d/big", upload, data)
     assert [receipt.number for receipt in receipts] == [1, 2, 3]
@@ -59,7 +59,7 @@ async def test_parts_make_an_object_once_they_are_complete(store, part, data):
     assert await names(store) == ["d/big"]
 
 
-async def test_parts_may_come_in_any_order(store, part, data):
+async def test_parts_can_be_sent_in_any_order(store, part, data):
     upload = await store.multipart.begin("big", part)
     receipts = [await store.multipart.send("big", upload, i + 1, data[i]) for i in (2, 0, 1)]
     await store.multipart.complete("big", upload, receipts)
@@ -83,7 +83,7 @@ async def test_one_short_part_is_enough(store, part, size):
     assert bytes(await store.read("small")) == b"x" * size
 
 
-async def test_all_parts_may_be_whole(store, part, data):
+async def test_the_last_part_can_have_full_size(store, part, data):
     upload = await store.multipart.begin("even", part)
     receipts = await send_all(store, "even", upload, data[:2])
     await store.multipart.complete("even", upload, receipts)
@@ -106,7 +106,7 @@ async def test_a_process_that_starts_again_sends_only_what_is_missing(reopen, pa
     assert bytes(await last.read("big")) == b"".join(data)
 
 
-async def test_completing_again_succeeds_where_the_object_is_there(reopen, store, part, data):
+async def test_completing_again_succeeds_if_the_object_exists(reopen, store, part, data):
     upload = await store.multipart.begin("big", part)
     receipts = await send_all(store, "big", upload, data)
     await store.multipart.complete("big", upload, receipts)
@@ -115,7 +115,7 @@ async def test_completing_again_succeeds_where_the_object_is_there(reopen, store
     assert bytes(await store.read("big")) == b"".join(data)
 
 
-async def test_completing_again_fails_where_another_object_is_there(store, unknown, part, data):
+async def test_completing_again_fails_if_another_object_exists(store, unknown, part, data):
     upload = await store.multipart.begin("big", part)
     receipts = await send_all(store, "big", upload, data)
     await store.multipart.complete("big", upload, receipts)
@@ -127,7 +127,7 @@ async def test_completing_again_fails_where_another_object_is_there(store, unkno
         await store.multipart.complete("big", upload, receipts)
 
 
-async def test_an_upload_replaces_the_object_that_is_there(store, part, data):
+async def test_an_upload_replaces_an_existing_object(store, part, data):
     await store.write("big", b"old")
     upload = await store.multipart.begin("big", part)
     receipts = await send_all(store, "big", upload, data)
@@ -136,7 +136,7 @@ async def test_an_upload_replaces_the_object_that_is_there(store, part, data):
     assert bytes(await store.read("big")) == b"".join(data)
 
 
-async def test_uploads_of_one_name_do_not_meet(store, part, data):
+async def test_uploads_of_one_name_are_independent(store, part, data):
     one, two = [await store.multipart.begin("big", part) for _ in range(2)]
     assert one != two
     mine = await send_all(store, "big", one, data)
@@ -147,7 +147,7 @@ async def test_uploads_of_one_name_do_not_meet(store, part, data):
     assert bytes(await store.read("big")) == data[1] + data[0]
 
 
-async def test_what_is_aborted_is_not_known_any_more(store, unknown, part, data):
+async def test_an_aborted_upload_is_unknown(store, unknown, part, data):
     upload = await store.multipart.begin("big", part)
     receipts = await send_all(store, "big", upload, data)
     await store.multipart.abort("big", upload)
@@ -172,7 +172,7 @@ async def test_what_is_aborted_is_not_known_any_more(store, unknown, part, data)
         "crc64nvme:0c4f2bd9-9a53-4a4e-8a4c-6d2a4d3f8a2b",
     ],
 )
-async def test_an_upload_that_nobody_began_is_not_known(store, unknown, upload):
+async def test_an_upload_that_was_never_started_is_unknown(store, unknown, upload):
     with pytest.raises(unknown):
         await store.multipart.send("big", upload, 1, b"x")
     with pytest.raises(unknown):
@@ -180,7 +180,7 @@ async def test_an_upload_that_nobody_began_is_not_known(store, unknown, upload):
     await store.multipart.abort("big", upload)
 
 
-async def test_receipts_that_are_missing_or_doubled_are_refused(store, part, data):
+async def test_missing_or_duplicated_parts_are_refused(store, part, data):
     upload = await store.multipart.begin("big", part)
     one, two, three = await send_all(store, "big", upload, data)
     for receipts in ([], [one, three], [two], [one, one, two, three]):
@@ -216,7 +216,7 @@ async def test_odd_names_are_sent_in_parts(store, part, name):
     assert await names(store) == [name]
 
 
-def test_checksums_join():
+def test_part_checksums_combine():
     data = [
         random.Random(i).randbytes(size)  # noqa: S311  # no secret
         for i, size in enumerate((70_001, 70_001, 13))

@@ -1,6 +1,6 @@
-"""What a store that gives `requests` must keep to: imported by each test module with a `store` fixture.
+"""What a store with a `request_builder` must do: imported by each test module with a `store` fixture.
 
-A client of a few lines sends the requests over one connection, as a lane does.
+A client of a few lines sends the requests over one connection, as the connection pool does.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ class Client:
         self.streams = None
 
     async def get(self, entry, start=0, length=None, method="GET"):
-        """Status of an answer, whether a lane takes it, header block and body."""
+        """Status of a response, whether the connection pool accepts it, header block and body."""
         await self.builder.prepare([entry])
         origin = self.builder.origin
         if self.streams is None:
@@ -63,7 +63,7 @@ async def client(store):
 
 @pytest.fixture
 def put(store):
-    """Puts an object where the store will read it; for stores that are only read it is another one."""
+    """Writes an object that the store will read; for read-only stores through another store."""
     return store.write
 
 
@@ -74,7 +74,7 @@ def remove(store):
 
 @pytest.fixture
 def listed(store):
-    """The entry of an object, as a lane gets it."""
+    """The entry of an object, as the connection pool gets it."""
 
     async def listed(name):
         (entry,) = [entry async for entry in store.entries() if entry.name == name]
@@ -83,7 +83,7 @@ def listed(store):
     return listed
 
 
-async def test_ranges_are_those_that_the_store_reads(store, put, listed, client):
+async def test_ranges_equal_what_the_store_reads(store, put, listed, client):
     data = random.Random(1).randbytes(300_000)  # noqa: S311  # no secret
     await put("a/b", data)
     entry = await listed("a/b")
@@ -95,7 +95,7 @@ async def test_ranges_are_those_that_the_store_reads(store, put, listed, client)
         assert status == 200
 
 
-async def test_empty_objects_are_asked_for_whole(put, listed, client):
+async def test_empty_objects_are_requested_without_a_range(put, listed, client):
     await put("a/empty", b"")
     entry = await listed("a/empty")
     status, plain, head, body = await client.get(entry)
@@ -103,13 +103,13 @@ async def test_empty_objects_are_asked_for_whole(put, listed, client):
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
-async def test_odd_names_are_asked_for(store, put, remove, listed, client, name):
+async def test_odd_names_are_requested(store, put, remove, listed, client, name):
     await asked_for(store, put, remove, listed, client, name)
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=NAMES)
-async def test_any_name_is_asked_for(store, put, remove, listed, client, name):
+async def test_any_name_is_requested(store, put, remove, listed, client, name):
     await asked_for(store, put, remove, listed, client, name)
 
 
@@ -123,7 +123,7 @@ async def asked_for(store, put, remove, listed, client, name):
     await remove(["dir/" + name])
 
 
-async def test_another_version_is_refused_or_told(put, listed, client):
+async def test_another_version_is_refused_or_recognized(put, listed, client):
     await put("a", b"old")
     entry = await listed("a")
     await put("a", b"new")
@@ -132,7 +132,7 @@ async def test_another_version_is_refused_or_told(put, listed, client):
         assert status == 412 or not plain, head
 
 
-async def test_what_is_not_there_is_404(put, remove, listed, client):
+async def test_a_missing_object_is_404(put, remove, listed, client):
     await put("a", b"old")
     entry = await listed("a")
     await remove(["a"])

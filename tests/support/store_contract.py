@@ -43,7 +43,7 @@ async def names(store, prefix=""):
 
 
 class Mine(Exception):
-    """What a body raises."""
+    """The error that a body raises."""
 
 
 async def test_what_is_written_is_read(store):
@@ -99,7 +99,7 @@ async def test_listing_and_stat_agree(store):
     assert listed[0].size == 5
 
 
-async def test_what_is_not_there_is_not_found(store):
+async def test_a_missing_object_is_not_found(store):
     await store.write("a/b", b"1")
     for name in ("none", "a", "a/b/c", "a/none"):
         with pytest.raises(NotFound):
@@ -120,18 +120,18 @@ async def test_overwriting_changes_content_and_tag(store):
             await store.read("a", start, length, tag=before.tag)
 
 
-async def test_an_object_of_another_size_than_was_listed_is_another(store):
-    """A listing may lie, and without tags nothing else tells: the first bytes of an object are no file."""
+async def test_an_object_of_another_size_than_listed_has_changed(store):
+    """A listing may be wrong; without tags only the size shows it."""
     await store.write("a", b"0123456789")
     for start, length in ((0, None), (0, 4), (4, 6), (0, 10), (7, None), (0, 0)):
-        wanted = b"0123456789"[start : None if length is None else start + length]
-        assert bytes(await store.read("a", start, length, size=10)) == wanted
+        expected = b"0123456789"[start : None if length is None else start + length]
+        assert bytes(await store.read("a", start, length, size=10)) == expected
         for size in (4, 11, 0):
             with pytest.raises(Changed, match="10 bytes"):
                 await store.read("a", start, length, size=size)
 
 
-async def test_create_leaves_what_is_there(store):
+async def test_create_keeps_an_existing_object(store):
     await store.write("a", b"first", WriteMode.CREATE)
     with pytest.raises(AlreadyExists):
         await store.write("a", b"second", WriteMode.CREATE)
@@ -179,7 +179,7 @@ async def test_a_body_that_raises_leaves_no_trace(store, after):
 
 
 @pytest.mark.parametrize("error", [OSError(5, "disk"), ValueError("value"), FileNotFoundError("file")])
-async def test_a_body_raises_as_it_is_even_what_engines_raise(store, error):
+async def test_errors_of_a_body_are_raised_unchanged(store, error):
     def body():
         yield b"x"
         raise error
@@ -210,7 +210,7 @@ async def test_a_cancelled_write_leaves_no_trace(store):
     assert await names(store) == []
 
 
-async def test_an_emptied_directory_is_no_child(store):
+async def test_an_emptied_directory_is_not_a_child(store):
     for name in ("d/e/a", "d/b"):
         await store.write(name, b"x")
     await store.delete(["d/e/a"])
@@ -219,7 +219,7 @@ async def test_an_emptied_directory_is_no_child(store):
     assert await store.children() == []
 
 
-async def test_delete_passes_over_what_is_not_there(store):
+async def test_delete_ignores_missing_objects(store):
     for name in ("a/1", "a/2", "b"):
         await store.write(name, b"x")
     await store.delete(["none", "a/1", "a/none", "b"])

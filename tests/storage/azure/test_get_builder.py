@@ -1,4 +1,4 @@
-"""Requests to Azure: the signature is compared with obstore's, on what obstore sends."""
+"""Requests to Azure: signatures are compared with obstore's."""
 
 from email.utils import parsedate_to_datetime
 
@@ -20,12 +20,12 @@ ACCOUNT = {"AZURE_STORAGE_ACCOUNT_NAME": "acc"}
 KEY = {**ACCOUNT, "AZURE_STORAGE_ACCOUNT_KEY": "c2VjcmV0LW9mLXRlc3Rz"}
 LETTERS = st.characters(categories=("L", "N")) | st.sampled_from(" -_~")
 NAMES = st.text(LETTERS, min_size=1, max_size=20)
-"""Other characters obstore sends as they are, where we encode them: the same blob, another signature."""
+"""obstore does not encode some characters that we encode: the same blob, another signature."""
 
 
 @pytest.fixture
 async def spy():
-    """A server that keeps what it was asked, as its address and a list."""
+    """A server that records requests: its address and a list."""
     seen = []
 
     async def answer(request):
@@ -46,8 +46,8 @@ def lines_of(head):
     return first, {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
 
 
-def heads_of(endpoint="http://127.0.0.1:1", key="run", **held):
-    config = StoreConfig(endpoint=endpoint, credentials=held)
+def builder_for(endpoint="http://127.0.0.1:1", key="run", **credentials):
+    config = StoreConfig(endpoint=endpoint, credentials=credentials)
     return get_builder_for(azure_access(Uri("az", "cont", key), config))
 
 
@@ -70,26 +70,26 @@ async def test_signatures_are_those_of_obstore(spy, monkeypatch, quick, name, ta
     await store.close()
 
 
-async def test_what_needs_no_signature_is_sent_as_it_is():
+async def test_other_credentials_need_no_signature():
     entry = Entry("a b", 10, '"t"')
-    heads = heads_of(
+    builder = builder_for(
         "https://acc.blob.core.windows.net", **ACCOUNT, AZURE_STORAGE_SAS_TOKEN="?sv=1&sig=a%2Bb%3D"
     )
-    await heads.prepare([entry])
-    first, sent = lines_of(heads.build(entry, 0, 10))
+    await builder.prepare([entry])
+    first, sent = lines_of(builder.build(entry, 0, 10))
     assert first == "GET /cont/run/a%20b?sv=1&sig=a%2Bb%3D HTTP/1.1"
-    assert heads.origin == Origin("acc.blob.core.windows.net", 443, tls=True)
+    assert builder.origin == Origin("acc.blob.core.windows.net", 443, tls=True)
     assert sent["x-ms-version"]
     assert sent["if-match"] == '"t"'
-    assert lines_of(heads.build(entry, 0, 10, "HEAD"))[0].startswith("HEAD /cont")
-    _, sent = lines_of(heads_of(**ACCOUNT, AZURE_STORAGE_TOKEN="token").build(entry, 0, 9))
+    assert lines_of(builder.build(entry, 0, 10, "HEAD"))[0].startswith("HEAD /cont")
+    _, sent = lines_of(builder_for(**ACCOUNT, AZURE_STORAGE_TOKEN="token").build(entry, 0, 9))
     assert (sent["authorization"], sent["range"]) == ("Bearer token", "bytes=0-8")
-    first, sent = lines_of(heads_of(key="", **ACCOUNT, AZURE_SKIP_SIGNATURE="true").build(entry, 0, 10))
+    first, sent = lines_of(builder_for(key="", **ACCOUNT, AZURE_SKIP_SIGNATURE="true").build(entry, 0, 10))
     assert (first, "authorization" in sent) == ("GET /cont/a%20b HTTP/1.1", False)
 
 
 @pytest.mark.parametrize(
-    "held",
+    "credentials",
     [
         {"AZURE_STORAGE_ACCOUNT_KEY": "not base64!"},
         {"AZURE_STORAGE_ACCOUNT_KEY": "a2V5", "AZURE_STORAGE_SAS_TOKEN": "sv=1"},
@@ -99,5 +99,5 @@ async def test_what_needs_no_signature_is_sent_as_it_is():
         {"AZURE_CLIENT_ID": "x", "AZURE_CLIENT_SECRET": "y", "AZURE_TENANT_ID": "z"},
     ],
 )
-def test_what_only_obstore_can_show_is_left_to_it(held):
-    assert heads_of(**ACCOUNT, **held) is None
+def test_only_obstore_uses_other_credentials(credentials):
+    assert builder_for(**ACCOUNT, **credentials) is None

@@ -29,7 +29,7 @@ CHECK = {
     ChecksumKind.XXH128: "33119477ede5dcd5e9716427681d5860",
 }
 """Of "123456789": the check values of the catalogue of parametrised CRC algorithms; RFC 1321; FIPS 180-4. The
-last is what the xxhash package gives; its specification has the sum of nothing alone, below."""
+last is what the xxhash package computes; its specification only has the checksum of no bytes, below."""
 CRC_KINDS = sorted(CRC_KINDS)
 
 
@@ -44,14 +44,14 @@ def test_the_check_value_of_its_specification(kind):
     assert not matches(Checksum(kind, bytes.fromhex(CHECK[kind])), b"123456780")
 
 
-def test_the_sum_of_nothing():
+def test_the_checksum_of_no_bytes():
     assert running_checksum(ChecksumKind.XXH128).digest().hex() == "99aa06d3014798d86001c324468d497f"
     assert all(crc(kind, b"") == 0 for kind in CRC_KINDS)
 
 
 @given(st.sampled_from(ChecksumKind), st.binary(max_size=300), st.lists(st.integers(0, 300), max_size=6))
 @settings(deadline=None)
-def test_pieces_in_a_row_give_the_sum_of_the_whole(kind, data, cuts):
+def test_incremental_checksums_equal_those_of_all_bytes(kind, data, cuts):
     digest = running_checksum(kind)
     for start, end in pairwise(sorted({0, len(data), *(min(cut, len(data)) for cut in cuts)})):
         digest.update(memoryview(data)[start:end])
@@ -60,7 +60,7 @@ def test_pieces_in_a_row_give_the_sum_of_the_whole(kind, data, cuts):
 
 @given(st.sampled_from(CRC_KINDS), st.binary(max_size=300), st.binary(max_size=300))
 @settings(deadline=None)
-def test_two_pieces_combine_to_the_whole(kind, first, second):
+def test_two_ranges_combine(kind, first, second):
     joined = combine_crcs(kind, crc(kind, first), crc(kind, second), len(second))
     assert joined == crc(kind, first + second) == crc(kind, second, crc(kind, first))
 
@@ -69,8 +69,8 @@ def test_two_pieces_combine_to_the_whole(kind, first, second):
     st.sampled_from(CRC_KINDS), st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1), st.integers(1, 2**42)
 )
 @settings(deadline=None)
-def test_long_pieces_combine_as_their_halves_do(kind, first, second, half):
-    """No such piece fits into a test: shifting twice must be shifting by the double."""
+def test_long_ranges_combine_like_their_halves(kind, first, second, half):
+    """Ranges this long do not fit into a test: shifting twice must equal shifting by double the length."""
     once = combine_crcs(kind, first, 0, 2 * half)
     assert combine_crcs(kind, combine_crcs(kind, first, 0, half), 0, half) == once
     assert combine_crcs(kind, first, second, 2 * half) == once ^ second
@@ -89,7 +89,7 @@ def test_buffers_of_all_kinds_and_sizes(kind, monkeypatch):
     assert len(sums) == 1
 
 
-def test_a_python_without_its_lzma_library_has_no_such_sum(monkeypatch):
+def test_a_python_without_lzma_cannot_compute_crc64xz(monkeypatch):
     crc64xz.crc64xz.cache_clear()
     monkeypatch.setitem(sys.modules, "_lzma", None)
     try:
@@ -99,5 +99,5 @@ def test_a_python_without_its_lzma_library_has_no_such_sum(monkeypatch):
         crc64xz.crc64xz.cache_clear()
 
 
-def test_a_sum_says_what_it_is():
+def test_a_checksum_prints_its_kind():
     assert str(Checksum(ChecksumKind.CRC32C, bytes.fromhex("e3069283"))) == "crc32c e3069283"

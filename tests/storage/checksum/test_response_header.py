@@ -54,7 +54,7 @@ def partial(*fields, span="0-3", size=SIZE):
         ([ETAG, "x-oss-object-type: Normal"], MD5),
     ],
 )
-def test_what_a_whole_answer_states(fields, expected):
+def test_the_checksum_of_a_complete_response(fields, expected):
     found = response_checksum(head(*fields), ENTRY)
     assert (found if isinstance(expected, Checksum) else found.kind) == expected
 
@@ -87,11 +87,11 @@ def test_what_a_whole_answer_states(fields, expected):
         [f"X-Content-MD5: {MD5_64}"],
     ],
 )
-def test_what_cannot_be_relied_on_is_none(fields):
+def test_unreliable_checksums_are_ignored(fields):
     assert response_checksum(head(*fields), ENTRY) is None
 
 
-def test_what_is_kept_packed_and_sent_packed_has_the_hash_of_what_is_kept():
+def test_gcs_hashes_of_compressed_objects_count_if_sent_compressed():
     fields = ["x-goog-stored-content-encoding: gzip", "Content-Encoding: gzip"]
     assert response_checksum(head(f"x-goog-hash: crc32c={CRC32C}", *fields), ENTRY) is not None
 
@@ -105,15 +105,15 @@ def test_what_is_kept_packed_and_sent_packed_has_the_hash_of_what_is_kept():
         ([f"x-amz-checksum-crc64nvme: {NVME}", ETAG, S3], ChecksumKind.MD5),
     ],
 )
-def test_a_part_states_the_sum_of_the_whole(fields, expected):
+def test_a_range_response_with_the_objects_checksum(fields, expected):
     assert response_checksum(partial(*fields), ENTRY).kind is expected
     assert response_checksum(partial(*fields, size=SIZE + 1), ENTRY) is None, "of another object"
     assert response_checksum(partial(*fields, size="*"), ENTRY) is None
 
 
 @pytest.mark.parametrize("span", ["0-3", f"0-{SIZE - 1}"])
-def test_the_sum_of_a_part_is_not_that_of_the_whole(span):
-    """A range of all bytes states a sum of sums without its `-N` (boto/botocore#3346)."""
+def test_the_checksum_of_a_part_is_ignored(span):
+    """A range response with all bytes has a checksum of checksums without its `-N` (boto/botocore#3346)."""
     for name, value in (
         ("x-amz-checksum-crc64nvme", NVME),
         ("x-amz-checksum-crc32c", CRC32C),
@@ -123,13 +123,13 @@ def test_the_sum_of_a_part_is_not_that_of_the_whole(span):
 
 
 @pytest.mark.parametrize("status", ["404 Not Found", "304 Not Modified", "100 Continue", ""])
-def test_other_answers_state_nothing(status):
+def test_other_responses_have_no_checksum(status):
     assert (
         response_checksum(head(f"x-amz-checksum-crc64nvme: {NVME}", ETAG, S3, status=status), ENTRY) is None
     )
 
 
-def test_without_the_library_an_etag_stands_in(monkeypatch):
+def test_the_etag_is_used_without_the_library(monkeypatch):
     fields = ["x-oss-hash-crc64ecma: 11051210869376104954", ETAG, "x-oss-object-type: Normal"]
     crc64xz.crc64xz.cache_clear()
     monkeypatch.setitem(sys.modules, "_lzma", None)
@@ -150,7 +150,7 @@ def test_rubbish_raises_nothing(rubbish, value, where):
 
 @given(st.binary(max_size=100))
 @settings(deadline=None)
-def test_a_sum_is_of_the_bytes_that_it_was_made_of(data):
+def test_a_checksum_matches_only_its_bytes(data):
     value = crc(ChecksumKind.CRC64NVME, data).to_bytes(8, "big")
     found = response_checksum(head(f"x-amz-checksum-crc64nvme: {base64.b64encode(value).decode()}"), ENTRY)
     assert found == Checksum(ChecksumKind.CRC64NVME, value)

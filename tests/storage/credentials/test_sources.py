@@ -30,13 +30,13 @@ def test_where_credentials_come_from(held, source):
 
 
 @pytest.mark.parametrize("name", PAIR)
-def test_half_a_pair_is_told(name):
+def test_half_a_key_pair_is_reported(name):
     other = next(key for key in PAIR if key != name)
     with pytest.raises(CredentialsMissing, match=f"{other} is missing"):
         aws_source({name: "x"})
 
 
-def test_the_environment_gives_what_stores_know(tmp_path):
+def test_credentials_of_the_environment(tmp_path):
     environ = {
         **PAIR,
         "AZURE_STORAGE_ACCOUNT_NAME": "a",
@@ -62,7 +62,7 @@ def home(tmp_path):
     return tmp_path
 
 
-def test_the_shared_files_where_the_environment_names_no_key(home):
+def test_the_shared_files_are_read_if_the_environment_has_no_key(home):
     config = config_from_environment({"HOME": str(home)})
     assert dict(config.credentials) == {
         "AWS_ACCESS_KEY_ID": "dk",
@@ -83,12 +83,12 @@ def test_shared_files_elsewhere(home):
     assert config_from_environment(environ).credentials["AWS_ACCESS_KEY_ID"] == "dk"
 
 
-def test_a_profile_that_is_not_there_is_told(home):
+def test_a_missing_profile_is_reported(home):
     with pytest.raises(InvalidSpec, match="AWS_PROFILE=none"):
         config_from_environment({"HOME": str(home), "AWS_PROFILE": "none"})
 
 
-def test_a_malformed_file_is_told_without_its_content(home):
+def test_a_malformed_file_is_reported_without_its_content(home):
     (home / ".aws" / "credentials").write_text("hunter2\n[default]")
     with pytest.raises(InvalidSpec) as caught:
         config_from_environment({"HOME": str(home)})
@@ -105,7 +105,7 @@ def test_a_mounted_secret(tmp_path):
     assert dict(config_from_directory(tmp_path).credentials) == {**PAIR, "AWS_SECRET_ACCESS_KEY": "s "}
 
 
-def test_a_secret_that_is_exchanged_is_read_anew(tmp_path):
+def test_an_updated_secret_is_read_again(tmp_path):
     for number in (1, 2):
         real = tmp_path / f"..{number}"
         real.mkdir()
@@ -122,13 +122,13 @@ def test_a_secret_that_is_exchanged_is_read_anew(tmp_path):
 
 
 @pytest.mark.parametrize("made", [True, False])
-def test_a_missing_secret_is_told(tmp_path, made):
+def test_a_missing_secret_is_reported(tmp_path, made):
     path = tmp_path if made else tmp_path / "none"
     with pytest.raises(CredentialsMissing, match=str(path)):
         config_from_directory(path)
 
 
-def test_a_key_that_is_no_text_is_told(tmp_path):
+def test_a_key_that_is_not_text_is_reported(tmp_path):
     (tmp_path / "AWS_ACCESS_KEY_ID").write_bytes(b"\xff\xfe")
     with pytest.raises(InvalidSpec, match="AWS_ACCESS_KEY_ID"):
         config_from_directory(tmp_path)

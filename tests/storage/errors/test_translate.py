@@ -110,7 +110,7 @@ def test_exceptions_become_the_error_tree(error, expected):
 
 
 class ClientError(Exception):
-    """botocore's shape."""
+    """The shape of botocore's errors."""
 
     def __init__(self, code, status):
         super().__init__("text")
@@ -118,7 +118,7 @@ class ClientError(Exception):
 
 
 class HttpError(Exception):
-    """The shape of gcsfs's and of aiohttp's."""
+    """The shape of gcsfs's and aiohttp's errors."""
 
     def __init__(self, **attributes):
         super().__init__("text")
@@ -139,11 +139,11 @@ class HttpError(Exception):
         (HttpError(code=7), Unavailable),
     ],
 )
-def test_attributes_say_what_types_do_not(error, expected):
+def test_attributes_are_read_if_the_type_says_nothing(error, expected):
     assert type(translate(error, PLACE)) is expected
 
 
-def test_the_cause_says_what_the_outer_exception_does_not():
+def test_the_cause_is_read_if_the_outer_exception_says_nothing():
     outer = PermissionError("wrapped")
     outer.__cause__ = ClientError("InvalidAccessKeyId", 403)
     found = translate(outer, PLACE, "a")
@@ -178,7 +178,7 @@ def test_missing_credentials_name_what_was_read_and_what_to_set():
     assert "AWS_SECRET_ACCESS_KEY" in str(found)
 
 
-def test_expired_credentials_are_waited_for_and_said_to_be_expired():
+def test_expired_credentials_are_temporary_and_reported_as_expired():
     text = str(translate(obstore_error(obstore.GenericError, 400, "ExpiredToken"), PLACE))
     assert "the credentials for s3://bucket/top have expired" in text
     assert "read: AWS_ACCESS_KEY_ID" in text
@@ -192,7 +192,7 @@ def test_an_error_names_uri_endpoint_and_evidence():
     assert "HTTP 503 SlowDown" in text
 
 
-def test_errors_of_ours_and_defects_pass_as_they_are():
+def test_our_errors_and_bugs_pass_unchanged():
     mine = NotFound.of("x")
     assert translate(mine, PLACE) is mine
     with pytest.raises(NotFound) as caught, translating(PLACE):
@@ -209,7 +209,7 @@ def test_translated_errors_are_chained():
     assert isinstance(caught.value.__cause__, ConnectionResetError)
 
 
-def test_every_kind_has_its_words():
+def test_every_kind_has_its_message():
     kinds = {*KIND_BY_CODE.values(), *KIND_BY_STATUS.values(), *KIND_BY_CLASS_NAME.values()}
     assert kinds <= {*ERRORS, *CREDENTIAL_ERRORS}
     for kind in (*ERRORS, *CREDENTIAL_ERRORS):
@@ -260,14 +260,14 @@ REFUSED = """Os {
         (TimeoutError(), "no response in time"),
     ],
 )
-def test_an_endpoint_that_does_not_answer_is_measured(error, reason):
+def test_the_reason_for_no_response_is_reported(error, reason):
     found = translate(error, PLACE, "a")
     assert type(found) is Unavailable
     assert found.problems[0].measured == f"{reason}; endpoint http://127.0.0.1:9000"
 
 
-def test_local_files_have_words_of_their_own():
-    """Whichever engine opens them."""
+def test_local_files_have_their_own_messages():
+    """With any engine."""
     found = translate(
         PermissionError(errno.EACCES, "Permission denied"), StoreLocation(parse_uri("/data")), "a"
     )
@@ -276,14 +276,14 @@ def test_local_files_have_words_of_their_own():
     assert "credentials" not in str(found)
 
 
-def test_text_that_is_not_the_debug_form_says_nothing():
+def test_text_in_another_form_is_ignored():
     signal = obstore_fields(obstore.GenericError("404 NoSuchBucket status: 404 <Code>not/a code</Code>"))
     assert (signal.status, signal.code) == (0, "")
 
 
 @pytest.mark.parametrize("key", ["d/../x", r"d/q\"uo\\te//x", r"d/a\nb"])
-def test_the_key_that_ends_a_listing_is_named(key):
-    """As obstore 0.9 words it; which defect of the key it was does not matter."""
+def test_the_key_that_ends_a_listing_is_reported(key):
+    """As obstore 0.9 prints it; the key's defect does not matter."""
     debug = f'InvalidPath {{\n    source: X {{\n        path: "{key}",'
     text = f"Path contained empty segment\n\nDebug source:\n{debug}"
     (problem,) = translate(obstore.InvalidPathError(text), PLACE).problems

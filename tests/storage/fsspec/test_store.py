@@ -28,10 +28,10 @@ class Inclusive(MemoryFileSystem):
         return super().cat_file(path, start, None if end is None else end + 1)
 
 
-class Whole(MemoryFileSystem):
-    """Answers a range with the whole file, as sshfs does."""
+class CompleteFile(MemoryFileSystem):
+    """Returns the complete file for a range, as sshfs does."""
 
-    protocol = "whole"
+    protocol = "complete"
     store: ClassVar = {}
     pseudo_dirs: ClassVar = [""]
 
@@ -40,7 +40,7 @@ class Whole(MemoryFileSystem):
 
 
 class Short(MemoryFileSystem):
-    """Answers with less than was asked for."""
+    """Returns less than requested."""
 
     protocol = "short"
     store: ClassVar = {}
@@ -51,7 +51,7 @@ class Short(MemoryFileSystem):
 
 
 class Stuck(MemoryFileSystem):
-    """Never answers."""
+    """Never returns."""
 
     protocol = "stuck"
     release = None
@@ -76,13 +76,13 @@ class Refusing(MemoryFileSystem):
 
 @pytest.fixture(autouse=True)
 def registered():
-    for kind in (Inclusive, Whole, Short, Stuck, Refusing):
+    for kind in (Inclusive, CompleteFile, Short, Stuck, Refusing):
         fsspec.register_implementation(kind.protocol, kind, clobber=True)
 
 
-@pytest.mark.parametrize("scheme", ["inclusive", "whole"])
+@pytest.mark.parametrize("scheme", ["inclusive", "complete"])
 @pytest.mark.parametrize(("start", "length"), [(0, 3), (2, 5), (9, 1), (0, 10), (4, 0), (0, 9)])
-async def test_ranges_are_exact_whatever_the_file_system_makes_of_their_end(scheme, start, length):
+async def test_ranges_are_exact_however_the_file_system_treats_their_end(scheme, start, length):
     store = open_store(parse_uri(f"{scheme}://x/y"))
     await store.write("a", b"0123456789")
     assert bytes(await store.read("a", start, length)) == b"0123456789"[start : start + length]
@@ -90,14 +90,14 @@ async def test_ranges_are_exact_whatever_the_file_system_makes_of_their_end(sche
         await store.read("a", start, 11)
 
 
-async def test_an_answer_that_is_too_short_may_be_asked_for_again():
+async def test_a_short_response_is_temporary():
     store = open_store(parse_uri("short://x/y"))
     await store.write("a", b"0123456789")
     with pytest.raises(Unavailable, match="1 bytes came; requested 5"):
         await store.read("a", 0, 5)
 
 
-async def test_a_file_system_that_never_answers_is_unavailable(quick):
+async def test_a_file_system_that_never_responds_is_unavailable(quick):
     Stuck.release = threading.Event()
     store = open_store(parse_uri("stuck://x/y"), limits=quick)
     store._call_seconds = 0.2
@@ -107,7 +107,7 @@ async def test_a_file_system_that_never_answers_is_unavailable(quick):
     await store.close()
 
 
-async def test_a_taken_name_is_replaced_where_renaming_refuses_it():
+async def test_a_taken_name_is_replaced_if_renaming_refuses_it():
     store = open_store(parse_uri("refusing://x/y"))
     await store.write("a", b"old")
     await store.write("a", b"new")
@@ -115,7 +115,7 @@ async def test_a_taken_name_is_replaced_where_renaming_refuses_it():
     assert [entry.name async for entry in store.entries()] == ["a"]
 
 
-def test_exclusive_create_is_claimed_only_where_it_was_seen():
+def test_exclusive_create_is_claimed_only_if_tested():
     for uri, exclusive in (("memory://x?engine=fsspec", False), ("s3://b?engine=fsspec", True)):
         config = StoreConfig(credentials={"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"})
         assert open_store(parse_uri(uri), config).exclusive_create is exclusive
@@ -127,14 +127,14 @@ def test_a_password_in_a_uri_is_refused_and_not_printed():
     assert "hunter2" not in str(caught.value)
 
 
-def test_any_option_of_a_file_system_can_be_named():
+def test_any_option_of_a_file_system_can_be_set():
     config = StoreConfig(credentials={"FSSPEC_SFTP_USERNAME": "u", "FSSPEC_SFTP_PORT": "2222", "OTHER": "x"})
     settings = options_for(parse_uri("sftp://host/x"), config, LIMITS)
     assert (settings.options["username"], settings.options["port"]) == ("u", 2222)
     assert settings.location.credentials == ("FSSPEC_SFTP_PORT", "FSSPEC_SFTP_USERNAME")
 
 
-def test_settings_print_no_values():
+def test_options_do_not_print_values():
     config = StoreConfig(credentials={"AWS_ACCESS_KEY_ID": "kkkk", "AWS_SECRET_ACCESS_KEY": "ssss"})
     printed = repr(options_for(parse_uri("s3://b?engine=fsspec"), config, LIMITS))
     assert "kkkk" not in printed
@@ -170,7 +170,7 @@ async def test_many_calls_at_once_on_one_thread():
 
 @pytest.fixture
 def web(tmp_path):
-    """Files behind the standard library's HTTP server, which lists directories and knows no ranges."""
+    """Files behind the standard library's HTTP server, which lists directories and ignores ranges."""
     handler = partial(QuietHandler, directory=str(tmp_path))
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
@@ -205,7 +205,7 @@ async def test_files_behind_a_web_server(web, tmp_path):
 
 
 class Sessioned(MemoryFileSystem):
-    """Has a session of its own kind, as ossfs has: nothing that runs on fsspec's loop."""
+    """Has its own kind of session, as ossfs does, not on fsspec's loop."""
 
     protocol = "sessioned"
     store: ClassVar = {}
@@ -214,7 +214,7 @@ class Sessioned(MemoryFileSystem):
 
 
 class Failing(AsyncFileSystem):
-    """Its session does not end."""
+    """Its session cannot be closed."""
 
     protocol = "failing"
 
@@ -229,14 +229,14 @@ class Failing(AsyncFileSystem):
 
 @pytest.mark.parametrize("kind", [Sessioned, Failing])
 async def test_closing_never_fails(kind):
-    """It stands in `finally`, where what it raised would hide what went wrong."""
+    """It is called in `finally`, where its error would hide another one."""
     fsspec.register_implementation(kind.protocol, kind, clobber=True)
     store = open_store(parse_uri(f"{kind.protocol}://b/x"), StoreConfig())
     await store.children()
     await store.close()
 
 
-async def test_a_call_that_outlives_its_store_opens_no_other():
+async def test_a_call_after_close_opens_no_file_system():
     store = open_store(parse_uri("memory://b/x?engine=fsspec"), StoreConfig())
     await store.children()
     reads = store._reads

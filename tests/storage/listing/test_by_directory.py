@@ -45,7 +45,7 @@ class Directories(MemoryStore):
 
 
 def shorten(patch):
-    """Listings are long from 6 objects on, directories full from 2 on."""
+    """Listings are long from 6 objects on, directories large enough from 2 on."""
     for name, value in (("LONG_LISTING_OBJECTS", 6), ("MIN_DIRECTORY_OBJECTS", 2), ("MAX_DIRECTORIES", 12)):
         patch.setattr(by_directory, name, value)
 
@@ -65,13 +65,13 @@ async def both(store):
 
 @given(st.sets(NAMES, max_size=40))
 @settings(deadline=None)
-def test_in_parts_or_not_the_same_is_found(names):
+def test_both_ways_of_listing_find_the_same(names):
     with pytest.MonkeyPatch.context() as patch:
         shorten(patch)
         assert asyncio.run(both(Directories(names)))
 
 
-async def test_full_directories_are_listed_beside_one_another(short):
+async def test_large_directories_are_listed_in_parallel(short):
     store = Directories([f"{a}/{b}/{n}" for a in "abc" for b in "def" for n in range(4)] + ["z"])
     assert sorted(await list_entries(store)) == await plainly(store)
     assert store.calls[:2] == [("entries", ""), ("list_directory", "")]
@@ -90,18 +90,18 @@ async def test_many_small_directories_are_not_listed_one_by_one(short):
     assert store.calls == [("entries", "")]
 
 
-async def test_more_directories_than_the_first_ones_promise(short):
+async def test_too_many_directories_are_listed_flat(short):
     store = Directories([f"a/{number}" for number in range(6)] + [f"b{number}/x" for number in range(20)])
     assert sorted(await list_entries(store)) == await plainly(store)
     assert store.calls == [("entries", ""), ("list_directory", ""), ("entries", "")]
 
 
-async def test_what_no_directory_shows_is_found_all_the_same(short):
+async def test_an_object_in_no_listed_directory_is_found(short):
     store = Directories([f"{a}/{n}" for a in "ab" for n in range(4)], hidden=("a/",))
     assert sorted(await list_entries(store)) == await plainly(store)
 
 
-async def test_the_first_failure_ends_all_and_is_told_as_it_is(short):
+async def test_the_first_failure_cancels_the_others_and_is_raised(short):
     store = Directories([f"{a}/{n}" for a in "abcdefg" for n in range(4)])
     store.faults.append(Fault("entries", "c", error=Unavailable.of("gone")))
     with pytest.raises(Unavailable, match="gone"):
@@ -120,11 +120,11 @@ async def test_the_first_failure_ends_all_and_is_told_as_it_is(short):
         (["a/b/x", "a/c/x", "a/d/x", "a/e/x"], 1),
     ],
 )
-def test_how_deep_directories_are_full(short, names, depth):
+def test_splitting_depth(short, names, depth):
     assert splitting_depth([Entry(name, 1) for name in names]) == depth
 
 
-async def test_a_level_of_an_object_store_is_as_its_listing(fresh_s3, config, quick):
+async def test_a_directory_listing_agrees_with_the_flat_one(fresh_s3, config, quick):
     store = open_store(fresh_s3, config, quick)
     names = [*(f"a b/{n}" for n in range(3)), "ä%/x/y", "z+z", "a b.txt", "empty"]
     for name in names:

@@ -57,7 +57,7 @@ async def test_listing_many_objects_takes_linear_time(bucket):
 
 
 @pytest.mark.parametrize("key", ["d/../x", "d//b", "d/a\nb", "d//etc/passwd", "d/" + "x" * 256])
-async def test_hostile_names_are_corrupt_by_name(bucket, key):
+async def test_hostile_names_are_corrupt_and_reported(bucket, key):
     put(bucket, "d/fine", key)
     with pytest.raises(Corrupt) as caught:
         await list_dataset(MemoryStore(bucket / "d"))
@@ -65,7 +65,7 @@ async def test_hostile_names_are_corrupt_by_name(bucket, key):
     assert ascii(key[2:])[:50] in caught.value.problems[0].measured
 
 
-async def test_a_file_name_that_is_no_text_is_corrupt(tmp_path):
+async def test_a_file_name_that_is_not_text_is_corrupt(tmp_path):
     (tmp_path / "d").mkdir()
     with open(bytes(tmp_path / "d") + b"/\xff", "wb"):  # noqa: ASYNC230, PTH123 - a name of bytes
         pass
@@ -82,13 +82,13 @@ async def test_a_single_object_is_a_dataset_of_one_file(bucket):
     assert bytes(await dataset.store.read(entry.name, 0, entry.size, entry.tag)) == b"d/train.tar"
 
 
-async def test_a_prefix_wins_over_nothing_else(bucket):
+async def test_a_prefix_takes_precedence(bucket):
     put(bucket, "d/x/1")
     dataset = await open_dataset(bucket / "d", ANY)
     assert [entry.name for entry in dataset.manifest.entries] == ["x/1"]
 
 
-async def test_an_empty_dataset_names_the_nearest_prefixes(bucket):
+async def test_an_empty_dataset_suggests_similar_prefixes(bucket):
     put(bucket, "data/digits/1", "data/digests/1", "data/faces/1", "else/1")
     with pytest.raises(EmptyDataset) as caught:
         await open_dataset(bucket / "data/digit/train", ANY)
@@ -98,13 +98,13 @@ async def test_an_empty_dataset_names_the_nearest_prefixes(bucket):
     assert str(bucket / "else") not in problem.remedy
 
 
-async def test_where_no_name_is_near_what_is_there_is_named(bucket):
+async def test_existing_prefixes_are_suggested_if_none_is_similar(bucket):
     put(bucket, "zz/1", "yy/1")
     with pytest.raises(EmptyDataset, match=f"Did you mean {bucket / 'yy'} or {bucket / 'zz'}"):
         await open_dataset(bucket / "digits", ANY)
 
 
-async def test_an_empty_bucket_is_told(bucket):
+async def test_an_empty_bucket_is_reported(bucket):
     put(bucket)
     for uri in (bucket, bucket / "a/b"):
         with pytest.raises(EmptyDataset, match="is empty: check the bucket"):
@@ -112,7 +112,7 @@ async def test_an_empty_bucket_is_told(bucket):
 
 
 @pytest.mark.parametrize("error", [AccessDenied.of("no listing there"), Unavailable.of("gone")])
-async def test_a_hint_that_cannot_be_had_hides_nothing(bucket, error):
+async def test_a_failed_search_for_suggestions_hides_nothing(bucket, error):
     """A policy may allow a listing below the dataset's prefix alone."""
     put(bucket, "data/1").faults.append(Fault("children", times=99, error=error))
     with pytest.raises(EmptyDataset, match="Check the bucket and the path") as caught:
@@ -142,7 +142,7 @@ async def test_local_files_and_their_neighbours(tmp_path):
         await open_dataset(parse_uri("/no-such-mount/d"), ANY)
 
 
-async def test_only_local_directories_of_like_names_are_suggested(tmp_path):
+async def test_only_local_directories_with_similar_names_are_suggested(tmp_path):
     for name in ("faces/1", "digits.tar", "etc/1"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
@@ -192,7 +192,7 @@ async def test_a_reference_of_a_digest_alone_is_frozen_too(bucket):
         check_frozen(parse_reference(f"{bucket / 'd'}#sha256={'0' * 64}"), manifest)
 
 
-async def test_where_the_old_list_is_at_hand_what_changed_is_named(bucket):
+async def test_the_old_manifest_names_what_changed(bucket):
     put(bucket, "d/1", "d/2", "d/3")
     before = (await open_dataset(bucket / "d", ANY)).manifest
     content = put(bucket, "d/4")
@@ -204,21 +204,21 @@ async def test_where_the_old_list_is_at_hand_what_changed_is_named(bucket):
     other = freeze(before.uri, [Entry("1", 1)])
     with pytest.raises(Changed, match=r"\(frozen: 3 files") as caught:
         check_frozen(reference_to(before), after, other)
-    assert "removed" not in str(caught.value), "another list tells nothing"
+    assert "removed" not in str(caught.value), "another manifest does not help"
 
 
 # A manifest as the source
 
 
 async def frozen(bucket, name="m.podferry.json", **change):
-    """A manifest of what lies below `d`, as an object."""
+    """A manifest of the objects below `d`, as an object."""
     manifest = (await open_dataset(bucket / "d", ANY)).manifest
     document = encode_manifest(msgspec.structs.replace(manifest, **change))
     CONTENTS[bucket.bucket].objects[name] = document
     return manifest
 
 
-async def test_of_a_manifest_nothing_is_listed(bucket):
+async def test_the_files_of_a_manifest_are_not_listed(bucket):
     content = put(bucket, "d/1", "d/2")
     manifest = await frozen(bucket)
     put(bucket, "d/3")
@@ -233,7 +233,7 @@ async def test_of_a_manifest_nothing_is_listed(bucket):
         assert await dataset.store.read(entry.name, 0, entry.size, entry.tag) == b"d/" + entry.name.encode()
 
 
-async def test_what_a_manifest_names_and_is_not_so_any_more_is_named(bucket):
+async def test_changes_since_a_manifest_are_reported(bucket):
     content = put(bucket, "d/1", "d/2", "d/3")
     manifest = await frozen(bucket)
     assert await changed_since(manifest, ANY) is None
@@ -248,16 +248,16 @@ async def test_what_a_manifest_names_and_is_not_so_any_more_is_named(bucket):
     assert "1 changed: 1; 1 removed: 2" in str(changed)
 
 
-@pytest.mark.parametrize("beside", [False, True])
-async def test_a_manifest_of_one_object_finds_it(bucket, beside):
-    """A prefix may hold a file of its own name: then the manifest names that one."""
-    put(bucket, "a/t/t" if beside else "a/t")
+@pytest.mark.parametrize("same_name", [False, True])
+async def test_a_manifest_of_one_object_finds_it(bucket, same_name):
+    """A prefix may have a file of its own name: then the manifest names that one."""
+    put(bucket, "a/t/t" if same_name else "a/t")
     dataset = await open_dataset(bucket / "a/t", ANY)
     CONTENTS[bucket.bucket].objects["m.podferry.json"] = encode_manifest(dataset.manifest)
     again = await open_dataset(bucket / "m.podferry.json", ANY)
     (entry,) = again.manifest.entries
     assert again.manifest == dataset.manifest
-    assert await again.store.read(entry.name, tag=entry.tag) == (b"a/t/t" if beside else b"a/t")
+    assert await again.store.read(entry.name, tag=entry.tag) == (b"a/t/t" if same_name else b"a/t")
 
 
 async def test_a_local_manifest_may_name_data_anywhere(bucket, tmp_path):
@@ -270,14 +270,14 @@ async def test_a_local_manifest_may_name_data_anywhere(bucket, tmp_path):
 
 @pytest.mark.parametrize("uri", ["file:///etc", "sftp://elsewhere/data", "memory://another/d"])
 async def test_a_manifest_cannot_choose_this_machine_or_a_host(bucket, uri):
-    """Else whoever writes it reads the agent's own files, or has the credentials sent to himself."""
+    """Otherwise its author could read the agent's files, or receive the credentials."""
     put(bucket, "d/1")
     await frozen(bucket, uri=uri)
     with pytest.raises(Corrupt, match="only a local manifest may name"):
         await open_dataset(bucket / "m.podferry.json", ANY)
 
 
-async def test_a_manifest_that_is_none_is_named(bucket):
+async def test_an_invalid_manifest_is_reported(bucket):
     content = put(bucket, "d/1", "x.podferry.json")
     with pytest.raises(Corrupt, match=r"x\.podferry\.json is not a valid manifest"):
         await open_dataset(bucket / "x.podferry.json", ANY)
@@ -296,7 +296,7 @@ async def test_a_manifest_below_a_dataset_is_a_file_like_any_other(bucket):
     assert (await open_dataset(bucket / "d", ANY)).manifest.files == 2
 
 
-# A listing that lies
+# A wrong listing
 
 
 async def test_a_listing_is_not_refused_for_its_names(bucket):
@@ -330,7 +330,7 @@ async def test_empty_objects_are_files(bucket):
     assert [(entry.name, entry.size) for entry in manifest.entries] == [("1", 3), ("nothing", 0)]
 
 
-async def test_an_object_that_shrinks_or_grows_after_the_listing_is_named(bucket):
+async def test_an_object_that_shrinks_or_grows_after_the_listing_is_reported(bucket):
     content = put(bucket, "d/1", "d/2")
     dataset = await open_dataset(bucket / "d", ANY)
     content.objects.update({"d/1": b"d", "d/2": b"d/2 and more"})

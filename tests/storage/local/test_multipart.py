@@ -34,7 +34,7 @@ def files(root):
     return [path for path in root.rglob("*") if path.is_file()]
 
 
-async def test_parts_lie_in_one_hidden_file_beside_the_target(store, root):
+async def test_parts_are_in_one_hidden_file_next_to_the_target(store, root):
     upload, receipts = await sent(store)
     (hidden,) = files(root)
     assert hidden.parent == root / "d"
@@ -50,7 +50,7 @@ async def test_an_aborted_upload_leaves_no_file(store, root):
     assert files(root) == []
 
 
-async def test_a_receipt_is_given_when_the_part_is_on_the_disk(store, monkeypatch):
+async def test_send_returns_when_the_part_is_on_disk(store, monkeypatch):
     synced = []
     sync = os.fsync
     monkeypatch.setattr(os, "fsync", lambda file: (synced.append(os.fstat(file).st_size), sync(file)))
@@ -59,7 +59,7 @@ async def test_a_receipt_is_given_when_the_part_is_on_the_disk(store, monkeypatc
     assert synced == [2 * PART]
 
 
-async def test_the_name_outlives_a_crash_of_the_machine(store, root, monkeypatch):
+async def test_the_name_survives_a_crash_of_the_machine(store, root, monkeypatch):
     upload, receipts = await sent(store)
     synced = []
     monkeypatch.setattr(local_parts, "sync_directory", synced.append)
@@ -68,7 +68,7 @@ async def test_the_name_outlives_a_crash_of_the_machine(store, root, monkeypatch
     assert synced == [root / "d"] * 2  # the one that came again may be the one that is heard
 
 
-async def test_a_file_of_the_wrong_size_is_not_offered(store, root):
+async def test_a_file_of_the_wrong_size_is_not_published(store, root):
     upload, receipts = await sent(store)
     (hidden,) = files(root)
     os.truncate(hidden, 2 * PART)
@@ -77,7 +77,7 @@ async def test_a_file_of_the_wrong_size_is_not_offered(store, root):
     assert not (root / "d" / "big").exists()
 
 
-async def test_an_upload_whose_file_is_gone_is_not_known(store, root):
+async def test_an_upload_without_its_file_is_unknown(store, root):
     upload, receipts = await sent(store)
     (hidden,) = files(root)
     hidden.unlink()
@@ -88,7 +88,7 @@ async def test_an_upload_whose_file_is_gone_is_not_known(store, root):
     assert files(root) == []
 
 
-async def test_what_lies_there_counts_only_with_the_same_bytes(store, root):
+async def test_an_existing_file_counts_only_with_the_same_bytes(store, root):
     upload, receipts = await sent(store)
     await store.multipart.complete("d/big", upload, receipts)
     (root / "d" / "big").write_bytes(b"".join(DATA[:2]) + b"C" * 10)
@@ -114,7 +114,7 @@ async def test_a_missing_top_directory_is_a_missing_bucket():
             await call
 
 
-async def test_a_full_disk_is_said_so_and_the_part_may_be_sent_again(store, root, monkeypatch):
+async def test_a_full_disk_is_reported_and_the_part_can_be_sent_again(store, root, monkeypatch):
     upload = await store.multipart.begin("d/big", PART)
 
     def fail(*_):

@@ -38,14 +38,14 @@ async def test_a_missing_top_directory_is_a_missing_bucket():
             await call
 
 
-async def test_a_directory_that_nobody_made_yet_is_empty(store):
+async def test_a_directory_that_does_not_exist_yet_is_empty(store):
     assert await listed(store) == []
     assert await store.children() == []
     with pytest.raises(NotFound):
         await store.stat("a")
 
 
-async def test_temporary_files_are_listed_nowhere_and_swept_by_nobody(store, root):
+async def test_temporary_files_are_not_listed_and_not_removed(store, root):
     await store.write("d/a", b"x")
     foreign = root / temporary_name("d/b")
     foreign.write_bytes(b"half")
@@ -56,7 +56,7 @@ async def test_temporary_files_are_listed_nowhere_and_swept_by_nobody(store, roo
     assert sorted(file.name for file in (root / "d").iterdir() if not is_temporary(file.name)) == ["a", "c"]
 
 
-def test_temporary_names_lie_beside_their_target():
+def test_temporary_names_are_next_to_their_target():
     assert temporary_name("a/b/c").startswith("a/b/.podferry-")
     assert is_temporary(temporary_name("a/b/c"))
     assert is_temporary(temporary_name("c"))
@@ -84,7 +84,7 @@ async def test_a_name_is_a_file_or_a_directory(store):
         await store.write("d", b"x")
 
 
-async def test_links_are_followed_but_never_in_circles(store, root, tmp_path):
+async def test_links_are_followed_but_not_in_cycles(store, root, tmp_path):
     await store.write("d/a", b"x")
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "o").write_bytes(b"oo")
@@ -94,8 +94,8 @@ async def test_links_are_followed_but_never_in_circles(store, root, tmp_path):
     assert await listed(store) == ["d/a", "file", "linked/o"]
 
 
-async def test_a_link_that_leads_nowhere_is_named(store, root):
-    """Where a volume is not mounted, or a cache was cleared, files would be missing in silence."""
+async def test_a_dangling_link_is_reported(store, root):
+    """If a volume is not mounted, or a cache was cleared, files would be missing silently."""
     await store.write("d/a", b"a")
     (root / "d" / "dangling").symlink_to(root / "nowhere")
     with pytest.raises(NotFound, match=f"{root}/d/dangling is a dangling link .{root}/nowhere.") as caught:
@@ -103,7 +103,7 @@ async def test_a_link_that_leads_nowhere_is_named(store, root):
     assert "Mount" in caught.value.problems[0].remedy
 
 
-async def test_what_is_no_file_is_no_object(store, root):
+async def test_only_files_are_objects(store, root):
     root.mkdir()
     os.mkfifo(root / "pipe")
     (root / "empty" / "deeper").mkdir(parents=True)
@@ -111,7 +111,7 @@ async def test_what_is_no_file_is_no_object(store, root):
     assert await store.children() == []
 
 
-async def test_a_file_that_is_replaced_by_one_of_the_same_size_has_changed(store):
+async def test_a_file_replaced_by_one_of_the_same_size_has_changed(store):
     await store.write("a", b"one")
     tag = (await store.stat("a")).tag
     await store.write("a", b"two")
@@ -134,7 +134,7 @@ async def test_more_than_one_batch_is_listed(store, root):
 
 
 async def refused(call, kind):
-    """The text of the one problem that a call is refused with, in words of local files."""
+    """The message of the error that a call raises."""
     with pytest.raises(kind) as caught:
         await call
     assert type(caught.value) is kind
@@ -143,19 +143,19 @@ async def refused(call, kind):
     return str(problem)
 
 
-async def test_a_destination_that_cannot_be_made_is_said_so():
+async def test_a_destination_that_cannot_be_created_is_reported():
     store = LocalStore(parse_uri("/proc/foo"))
     text = await refused(store.write("run/a", b"x"), InvalidSpec)
     assert text == "/proc/foo cannot be created (No such file or directory). Choose a writable location."
 
 
-async def test_a_destination_that_is_a_file_is_said_so(store, root):
+async def test_a_destination_that_is_a_file_is_reported(store, root):
     root.write_text("x")
     text = await refused(store.write("run/a", b"x"), InvalidSpec)
     assert text.startswith(f"{root} is a file, not a directory. ")
 
 
-async def test_a_top_that_is_a_file_is_said_so(monkeypatch, tmp_path):
+async def test_a_root_directory_that_is_a_file_is_reported(monkeypatch, tmp_path):
     monkeypatch.setattr("podferry.storage.local.store.ROOT", tmp_path)
     (tmp_path / "disk").touch()
     text = await refused(LocalStore(parse_uri("/disk/run")).write("a", b"x"), BucketNotFound)
@@ -179,7 +179,9 @@ async def test_a_top_that_is_a_file_is_said_so(monkeypatch, tmp_path):
         ),
     ],
 )
-async def test_what_refuses_a_write_is_said_in_its_own_words(store, root, monkeypatch, number, kind, said):
+async def test_a_refused_write_is_reported_in_terms_of_file_systems(
+    store, root, monkeypatch, number, kind, said
+):
     await store.write("a", b"x")
 
     def fail(*_):
@@ -199,7 +201,7 @@ async def test_a_mount_that_is_read_only_cannot_be_written(store, root, monkeypa
     assert text == f"{root} cannot be written (Read-only file system). Choose a writable location."
 
 
-async def test_a_full_disk_names_what_is_free(store, root, monkeypatch):
+async def test_a_full_disk_is_reported_with_its_free_space(store, root, monkeypatch):
     def fail(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -215,7 +217,7 @@ async def test_a_full_disk_names_what_is_free(store, root, monkeypatch):
     assert not list(root.glob("d/*"))
 
 
-async def test_a_file_that_is_missing_or_closed_is_said_so(store, root, monkeypatch):
+async def test_a_missing_or_unreadable_file_is_reported(store, root, monkeypatch):
     text = await refused(store.read("a"), NotFound)
     assert text.startswith(f"there is no file {root}/a (No such file or directory). ")
     await store.write("a", b"x")

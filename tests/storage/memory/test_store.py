@@ -20,7 +20,7 @@ class Killed(BaseException):
     """The process dies."""
 
 
-async def test_stores_of_one_name_are_one_store(fresh):
+async def test_stores_of_one_name_share_their_content(fresh):
     one, two = (open_store(parse_uri("memory://shared") / fresh) for _ in range(2))
     await one.write("a", b"x")
     assert bytes(await two.read("a")) == b"x"
@@ -31,7 +31,7 @@ async def test_stores_of_one_name_are_one_store(fresh):
     assert sorted([entry.name async for entry in one.entries()]) == ["a", "d/b"]
 
 
-async def test_a_fault_strikes_as_often_as_it_says_and_only_what_it_names(store):
+async def test_a_fault_strikes_only_the_calls_that_it_matches(store):
     store.faults.append(Fault("write", "a/*", times=2, error=Unavailable.of("down")))
     await store.write("b", b"x")
     for _ in range(2):
@@ -42,7 +42,7 @@ async def test_a_fault_strikes_as_often_as_it_says_and_only_what_it_names(store)
     assert store.content.calls == [("write", "b"), *[("write", "a/deep/er")] * 3]
 
 
-async def test_a_fault_may_let_calls_pass_first(store):
+async def test_a_fault_can_skip_calls(store):
     await store.write("a", b"x")
     store.faults.append(Fault("read", skip=1, error=Throttled.of("slow")))
     await store.read("a")
@@ -80,7 +80,7 @@ async def test_death_comes_before_or_after_the_effect(store, after, left):
     assert store.content.objects == left
 
 
-async def test_reads_can_lie(store):
+async def test_reads_can_return_wrong_bytes(store):
     await store.write("a", b"0123")
     store.faults += [Fault("read", truncate=2), Fault("read", corrupt=1)]
     assert bytes(await store.read("a")) == b"01"
@@ -88,7 +88,7 @@ async def test_reads_can_lie(store):
     assert bytes(await store.read("a")) == b"0123"
 
 
-async def test_listings_can_be_cut(store):
+async def test_listings_can_be_truncated(store):
     for name in "abc":
         await store.write(name, b"x")
     store.faults += [Fault("entries", truncate=1), Fault("children", truncate=2)]
@@ -96,7 +96,7 @@ async def test_listings_can_be_cut(store):
     assert await store.children() == ["a", "b"]
 
 
-async def test_a_call_waits_until_it_may_go_on(store):
+async def test_a_call_can_wait_for_an_event(store):
     gate = asyncio.Event()
     store.faults.append(Fault("write", wait=gate))
     task = asyncio.create_task(store.write("a", b"x"))
@@ -117,14 +117,14 @@ PART_CALLS = {
 }
 
 
-async def begun(store):
+async def started(store):
     upload = await store.multipart.begin("a", 4)
     return upload, await store.multipart.send("a", upload, 1, b"0123")
 
 
 @pytest.mark.parametrize("call", PART_CALLS)
-async def test_every_call_about_parts_can_fail(store, call):
-    upload, receipt = await begun(store)
+async def test_every_multipart_call_can_fail(store, call):
+    upload, receipt = await started(store)
     store.faults.append(Fault(call, error=Unavailable.of("down")))
     before = (
         dict(store.content.objects),
@@ -142,8 +142,8 @@ async def test_every_call_about_parts_can_fail(store, call):
     await PART_CALLS[call](store.multipart, upload, receipt)
 
 
-async def test_answers_about_parts_can_be_lost(store):
-    upload, receipt = await begun(store)
+async def test_responses_to_multipart_calls_can_be_lost(store):
+    upload, receipt = await started(store)
     store.faults += [Fault(call, error=Killed(), after=True) for call in PART_CALLS]
     for call in ("begin", "send", "complete"):
         with pytest.raises(Killed):
@@ -158,15 +158,15 @@ async def test_answers_about_parts_can_be_lost(store):
 
 @pytest.mark.parametrize("call", ["send", "complete"])
 async def test_uploads_can_be_forgotten(store, call):
-    upload, receipt = await begun(store)
+    upload, receipt = await started(store)
     store.faults.append(Fault(call, forget=True))
     with pytest.raises(NotFound, match="Start it again"):
         await PART_CALLS[call](store.multipart, upload, receipt)
     assert store.content.uploads == {}
 
 
-async def test_parts_can_be_damaged_and_are_told_by_their_numbers(store):
-    upload, _ = await begun(store)
+async def test_parts_can_be_damaged_by_number(store):
+    upload, _ = await started(store)
     store.faults.append(Fault("send", "a#2", corrupt=0))
     await store.multipart.send("a", upload, 1, b"4567")
     with pytest.raises(Unavailable, match="arrived damaged"):
@@ -177,7 +177,7 @@ async def test_parts_can_be_damaged_and_are_told_by_their_numbers(store):
 
 
 async def test_a_memory_store_is_as_strict_as_a_server(store):
-    upload, receipt = await begun(store)
+    upload, receipt = await started(store)
     short = await store.multipart.send("a", upload, 1, b"012")
     last = await store.multipart.send("a", upload, 2, b"4")
     with pytest.raises(NotFound, match="part 1 is missing"):

@@ -32,7 +32,7 @@ def store(fresh_s3, config, quick):
 
 @pytest.fixture
 async def answering():
-    """A server that answers every request as it is told; gives the endpoint and the requests."""
+    """Starts servers with a given handler; returns their endpoints."""
     runners = []
 
     async def start(handler):
@@ -55,7 +55,7 @@ async def listed(store, prefix=""):
 
 
 async def all_calls(store):
-    """Every call's error."""
+    """The error of every call."""
 
     async def entries():
         return await listed(store)
@@ -74,7 +74,7 @@ async def all_calls(store):
     return await asyncio.gather(*calls, return_exceptions=True)
 
 
-async def test_directory_markers_are_left_out(store, s3):
+async def test_directory_markers_are_skipped(store, s3):
     for key, body in {"m/": b"", "m/a": b"", "m/b": b"x", "lone/": b"", "n/o/": b"", "n/e": b""}.items():
         s3.put_object(Bucket="bucket", Key=f"{store.uri.key}/{key}", Body=body)
     s3.put_object(Bucket="bucket", Key=f"{store.uri.key}/", Body=b"")
@@ -96,7 +96,7 @@ async def test_listings_are_paged(fresh_s3, config):
     assert await listed(store) == []
 
 
-async def test_keys_that_no_file_can_have_are_named_as_such(store, s3):
+async def test_keys_that_cannot_be_file_names_are_reported(store, s3):
     s3.put_object(Bucket="bucket", Key=f"{store.uri.key}/a//b", Body=b"x")
     with pytest.raises(Exception, match="is not a valid file name, and the listing stops there"):
         await listed(store)
@@ -127,18 +127,18 @@ async def test_an_abandoned_upload_leaves_no_parts(store, s3, ending):
     assert await listed(store) == []
 
 
-async def test_an_object_beyond_the_limit_of_parts_is_refused():
+async def test_an_object_with_too_many_parts_is_refused():
     source = BodySource(iter([b"x" * 4] * 4), 4, 12)
     assert await source.read_small() is None
     with pytest.raises(Refused, match="larger"):
         [part async for part in source.stream()]
-    whole = BodySource(iter([b"x" * 4] * 3), 4, 12)
-    assert await whole.read_small() is None
-    assert [part async for part in whole.stream()] == [b"x" * 4] * 3
+    large = BodySource(iter([b"x" * 4] * 3), 4, 12)
+    assert await large.read_small() is None
+    assert [part async for part in large.stream()] == [b"x" * 4] * 3
 
 
 @pytest.mark.parametrize("engine", ["obstore", "fsspec"])
-async def test_a_missing_bucket_is_told_from_a_missing_object(engine, config, quick):
+async def test_a_missing_bucket_is_distinguished_from_a_missing_object(engine, config, quick):
     uri = parse_uri(f"s3://no-such-bucket/some/where?engine={engine}")
     store = open_store(uri, config, quick)
     found = await all_calls(store)
@@ -148,7 +148,7 @@ async def test_a_missing_bucket_is_told_from_a_missing_object(engine, config, qu
     await store.close()
 
 
-async def test_a_missing_object_is_no_missing_bucket(store):
+async def test_a_missing_object_is_not_a_missing_bucket(store):
     for call in (store.stat("none"), store.read("none")):
         with pytest.raises(NotFound) as caught:
             await call
@@ -156,7 +156,7 @@ async def test_a_missing_object_is_no_missing_bucket(store):
 
 
 @pytest.mark.parametrize("engine", ["obstore", "fsspec"])
-async def test_an_unreachable_endpoint_is_unavailable_and_named(engine, quick):
+async def test_an_unreachable_endpoint_is_unavailable_and_reported(engine, quick):
     uri = parse_uri(f"s3://bucket/x?engine={engine}")
     store = open_store(uri, StoreConfig(endpoint="http://127.0.0.1:1", credentials=KEYS), quick)
     began = time.monotonic()
@@ -175,7 +175,7 @@ async def test_every_call_to_an_unreachable_endpoint_is_unavailable(quick):
     assert not any("secret-of-tests" in str(error) + str(error.__cause__) for error in found)
 
 
-async def test_a_server_that_never_answers_is_unavailable(answering, quick):
+async def test_a_server_that_never_responds_is_unavailable(answering, quick):
     async def silent(request):
         await asyncio.sleep(30)
 
@@ -203,7 +203,7 @@ async def test_a_server_that_never_answers_is_unavailable(answering, quick):
         (404, "XAdminUserNotFound", AccessDenied),
     ],
 )
-async def test_answers_become_the_error_tree(answering, quick, status, code, expected):
+async def test_error_responses_become_the_error_tree(answering, quick, status, code, expected):
     async def answer(request):
         await request.read()
         return web.Response(status=status, text=f"<Error><Code>{code}</Code></Error>" if code else "")
@@ -220,7 +220,7 @@ async def test_answers_become_the_error_tree(answering, quick, status, code, exp
     assert not any("key-of-tests" in str(error) for error in found)
 
 
-async def test_keys_that_are_exchanged_sign_later_requests(answering, quick, monkeypatch):
+async def test_new_keys_sign_later_requests(answering, quick, monkeypatch):
     signed, held = [], dict(KEYS)
 
     async def answer(request):
@@ -241,7 +241,7 @@ async def test_keys_that_are_exchanged_sign_later_requests(answering, quick, mon
     assert signed == ["key-of-tests"] * 3 + ["renewed"]
 
 
-async def test_the_engine_repeats_what_fails_once(answering, quick):
+async def test_the_engine_retries(answering, quick):
     requests = []
 
     async def flaky(request):
@@ -259,9 +259,7 @@ async def test_the_engine_repeats_what_fails_once(answering, quick):
 
 
 @pytest.mark.parametrize(("size", "expected"), [(None, Unavailable), (5, Unavailable), (6, AlreadyExists)])
-async def test_a_create_whose_connection_breaks_is_told_only_where_it_is_certain(
-    answering, quick, size, expected
-):
+async def test_a_create_whose_connection_breaks_exists_only_if_certain(answering, quick, size, expected):
     async def breaking(request):
         if request.method == "PUT":
             request.transport.abort()
@@ -281,7 +279,7 @@ async def test_a_create_whose_connection_breaks_is_told_only_where_it_is_certain
         await store.write("a", b"12345", WriteMode.CREATE)
 
 
-async def test_a_conflict_between_creates_is_no_existing_object(answering, quick):
+async def test_a_conflict_between_creates_is_not_an_existing_object(answering, quick):
     async def conflict(request):
         await request.read()
         return web.Response(status=409, text="<Error><Code>ConditionalRequestConflict</Code></Error>")
@@ -292,7 +290,7 @@ async def test_a_conflict_between_creates_is_no_existing_object(answering, quick
         await store.write("a", b"x", WriteMode.CREATE)
 
 
-async def test_a_short_answer_is_corrupt(answering, quick):
+async def test_a_short_response_is_corrupt(answering, quick):
     async def short(request):
         headers = {
             "ETag": '"t"',
@@ -307,7 +305,7 @@ async def test_a_short_answer_is_corrupt(answering, quick):
         await store.read("a", 2, 6)
 
 
-async def test_credentials_of_the_environment_do_not_join_those_of_a_secret(answering, quick, monkeypatch):
+async def test_credentials_of_the_environment_are_not_mixed_with_a_secrets(answering, quick, monkeypatch):
     seen = []
 
     async def look(request):
@@ -357,14 +355,14 @@ async def test_an_absent_metadata_service_costs_seconds_and_says_what_is_missing
     assert time.monotonic() - began < 5
 
 
-def test_nothing_to_sign_with_is_told_at_once():
+def test_missing_credentials_are_reported_at_once():
     held = {"AWS_EC2_METADATA_DISABLED": "true"}
     for engine in ("obstore", "fsspec"):
         with pytest.raises(CredentialsMissing, match="AWS_ACCESS_KEY_ID"):
             open_store(parse_uri(f"s3://bucket/x?engine={engine}"), StoreConfig(credentials=held))
 
 
-async def test_virtual_hosts_where_they_are_asked_for(answering, quick):
+async def test_virtual_hosts_if_configured(answering, quick):
     hosts = []
 
     async def look(request):

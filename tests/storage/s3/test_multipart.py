@@ -1,4 +1,4 @@
-"""What servers that speak S3 answer to uploads in parts, in their variety, from servers made for it."""
+"""Multipart uploads against scripted servers, with the various responses of S3 services."""
 
 import asyncio
 import hashlib
@@ -30,7 +30,7 @@ from podferry.storage.store import StoreConfig
 
 KEYS = {"AWS_ACCESS_KEY_ID": "key-of-tests", "AWS_SECRET_ACCESS_KEY": "secret-of-tests"}
 PART = 5 << 20
-BEGUN = "<InitiateMultipartUploadResult><UploadId>id&amp;1</UploadId></InitiateMultipartUploadResult>"
+STARTED = "<InitiateMultipartUploadResult><UploadId>id&amp;1</UploadId></InitiateMultipartUploadResult>"
 DONE = "<CompleteMultipartUploadResult/>"
 KNOWS = {"x-amz-checksum-algorithm": "CRC64NVME"}
 CHECKSUM = "x-amz-checksum-crc64nvme"
@@ -43,7 +43,7 @@ def error(status, code):
 
 
 def kind_of(request):
-    """Which of the calls a request is."""
+    """The call that a request belongs to."""
     if "uploads" in request.query:
         return "begin"
     names = {"PUT": "send", "POST": "complete", "DELETE": "abort", "HEAD": "stat", "GET": "list"}
@@ -59,7 +59,7 @@ def there(size=10, **headers):
 
 
 class Server:
-    """Answers by a table, call by call; the last answer of a call is repeated."""
+    """Responds from a table by call; the last response of a call is repeated."""
 
     def __init__(self):
         self.answers = {}
@@ -82,7 +82,7 @@ class Server:
 
 @pytest.fixture
 async def served():
-    """Starts applications; gives their endpoints."""
+    """Starts servers; returns their endpoints."""
     runners = []
 
     async def start(handler):
@@ -119,7 +119,7 @@ async def opened(quick):
 def server():
     server = Server()
     server.answers = {
-        "begin": [lambda: web.Response(text=BEGUN, headers=KNOWS)],
+        "begin": [lambda: web.Response(text=STARTED, headers=KNOWS)],
         "send": [lambda: web.Response(headers={"ETag": RECEIPT.tag})],
         "complete": [lambda: web.Response(text=DONE)],
         "abort": [lambda: web.Response(status=204)],
@@ -155,7 +155,7 @@ async def test_checksums_go_with_every_part_and_no_body_is_signed(server, parts)
 @pytest.mark.parametrize("status", [400, 501])
 @pytest.mark.parametrize("code", ["InvalidRequest", "NotImplemented", "InvalidArgument"])
 async def test_a_server_that_refuses_the_checksum_gets_signed_parts(server, parts, status, code):
-    server.answers["begin"] = [lambda: error(status, code), lambda: web.Response(text=BEGUN)]
+    server.answers["begin"] = [lambda: error(status, code), lambda: web.Response(text=STARTED)]
     upload = await parts.begin("a", PART)
     assert upload == "sha256:id&1"
     await parts.complete("a", upload, [await parts.send("a", upload, 1, DATA)])
@@ -170,21 +170,21 @@ async def test_a_server_that_refuses_the_checksum_gets_signed_parts(server, part
 
 
 async def test_a_server_that_ignores_the_checksum_gets_signed_parts_of_the_upload_it_began(server, parts):
-    server.answers["begin"] = [lambda: web.Response(text=BEGUN)]
+    server.answers["begin"] = [lambda: web.Response(text=STARTED)]
     assert await parts.begin("a", PART) == "sha256:id&1"
     assert len(server.of("begin")) == 1
 
 
-async def test_what_is_wrong_otherwise_is_not_laid_on_the_checksum(server, parts):
+async def test_other_errors_are_not_blamed_on_the_checksum(server, parts):
     server.answers["begin"] = [lambda: error(400, "InvalidToken")] * 2 + [
-        lambda: web.Response(text=BEGUN, headers=KNOWS)
+        lambda: web.Response(text=STARTED, headers=KNOWS)
     ]
     with pytest.raises(AccessDenied):
         await parts.begin("a", PART)
     assert await parts.begin("a", PART) == "crc64nvme:id&1"
 
 
-async def test_an_upload_keeps_its_way_over_a_restart(server, parts, served, opened):
+async def test_an_upload_keeps_its_verification_over_a_restart(server, parts, served, opened):
     again = opened(await served(server.answer))
     await again.send("a", "sha256:id&1", 1, DATA)
     await again.send("a", "crc64nvme:id&1", 1, DATA)
@@ -194,7 +194,7 @@ async def test_an_upload_keeps_its_way_over_a_restart(server, parts, served, ope
     assert CHECKSUM in kept.headers
 
 
-async def test_an_answer_of_another_checksum_is_damage(server, parts):
+async def test_another_checksum_in_the_response_means_damage(server, parts):
     server.answers["send"] = [lambda: web.Response(headers={"ETag": '"t"', CHECKSUM: "AAAAAAAAAAA="})]
     with pytest.raises(Unavailable, match="arrived damaged"):
         await parts.send("a", "crc64nvme:id", 1, DATA)
@@ -221,7 +221,7 @@ async def test_an_answer_of_another_checksum_is_damage(server, parts):
         (301, "PermanentRedirect", InvalidSpec),
     ],
 )
-async def test_answers_become_the_error_tree(server, served, opened, status, code, expected):
+async def test_error_responses_become_the_error_tree(server, served, opened, status, code, expected):
     server.answers = {kind: [lambda: error(status, code)] for kind in ("send", "complete")}
     parts = opened(await served(server.answer), retries=0)
     for call in (
@@ -244,7 +244,7 @@ async def test_answers_become_the_error_tree(server, served, opened, status, cod
         lambda: None,
     ],
 )
-async def test_what_may_help_is_tried_again(server, parts, fails):
+async def test_temporary_errors_are_retried(server, parts, fails):
     for kind in ("send", "complete", "abort"):
         server.answers[kind].insert(0, fails)
     upload = await parts.begin("a", PART)
@@ -264,7 +264,7 @@ async def test_what_may_help_is_tried_again(server, parts, fails):
         (lambda: error(403, "AccessDenied"), False),
     ],
 )
-async def test_a_lost_answer_to_a_completion_is_found_out(server, parts, found, ours):
+async def test_a_lost_response_to_a_completion_is_detected(server, parts, found, ours):
     server.answers["complete"] = [lambda: None, lambda: error(404, "NoSuchUpload")]
     server.answers["stat"] = [found]
     if ours:
@@ -277,7 +277,7 @@ async def test_a_lost_answer_to_a_completion_is_found_out(server, parts, found, 
 @pytest.mark.parametrize(
     "found", [there(11), there(x_amz_checksum_crc64nvme="AAAAAAAAAAA="), lambda: error(404, "NoSuchKey")]
 )
-async def test_a_completion_that_is_answered_falsely_is_found_out(server, parts, found):
+async def test_a_false_success_of_a_completion_is_detected(server, parts, found):
     server.answers["stat"] = [found]
     with pytest.raises(NotFound, match="Start it again"):
         await parts.complete("a", "crc64nvme:id", [RECEIPT])
@@ -288,7 +288,7 @@ async def test_credentials_that_may_only_write_complete(server, parts):
     await parts.complete("a", "crc64nvme:id", [RECEIPT])
 
 
-async def test_the_checksum_of_the_whole_tells_a_lost_answer_best(server, parts):
+async def test_the_object_checksum_decides_after_a_lost_response(server, parts):
     await parts.send("a", "crc64nvme:id", 1, DATA)
     checksum = server.of("send")[0][0].headers[CHECKSUM]
     server.answers["complete"] = [lambda: error(404, "NoSuchUpload")]
@@ -305,7 +305,7 @@ async def test_the_checksum_of_the_whole_tells_a_lost_answer_best(server, parts)
         ("AccessDenied", Unavailable),
     ],
 )
-async def test_a_refusal_that_a_closed_connection_hides_is_asked_for(server, parts, code, expected):
+async def test_an_error_hidden_by_a_closed_connection_is_requested(server, parts, code, expected):
     server.answers["send"] = [lambda: None]
     server.answers["list"] = [lambda: error(403, code)]
     with pytest.raises(expected) as caught:
@@ -313,8 +313,8 @@ async def test_a_refusal_that_a_closed_connection_hides_is_asked_for(server, par
     assert type(caught.value) is expected
 
 
-async def test_a_part_that_was_damaged_on_the_way_is_never_kept(server, served, opened):
-    """A proxy inverts a bit; the server behind it compares with the checksum, as S3 does."""
+async def test_a_part_damaged_in_transit_is_never_kept(server, served, opened):
+    """A proxy inverts a bit; the server behind it verifies the checksum, as S3 does."""
 
     async def comparing(request):
         if kind_of(request) == "send" and request.headers[CHECKSUM] != b64(crc64(await request.read())):
@@ -355,7 +355,7 @@ def b64(checksum):
     )
 
 
-async def test_a_server_that_stalls_is_given_up(served, opened):
+async def test_a_stalled_server_times_out(served, opened):
     async def silent(request):
         await asyncio.sleep(30)
 
@@ -365,8 +365,8 @@ async def test_a_server_that_stalls_is_given_up(served, opened):
             await call
 
 
-async def test_a_server_that_reads_nothing_is_given_up(opened):
-    """The connection takes what fits into its buffers, and no more."""
+async def test_a_server_that_reads_nothing_times_out(opened):
+    """The connection accepts what fits into its buffers, and no more."""
     ended = asyncio.Event()
 
     async def deaf(reader, writer):
@@ -406,7 +406,7 @@ async def test_a_session_token_is_sent_and_signed(server, served, opened):
     assert "x-amz-security-token" in begin.headers["Authorization"]
 
 
-async def test_credentials_of_the_environment_do_not_join_those_of_a_secret(
+async def test_credentials_of_the_environment_are_not_mixed_with_a_secrets(
     server, served, opened, monkeypatch
 ):
     monkeypatch.setenv("AWS_SESSION_TOKEN", "token-of-somebody-else")
@@ -427,7 +427,7 @@ async def test_anonymous_requests_are_not_signed(server, served, opened):
     assert all("Authorization" not in request.headers for _, request, _ in server.seen)
 
 
-async def test_virtual_hosts_where_they_are_asked_for(server, served, opened):
+async def test_virtual_hosts_if_configured(server, served, opened):
     endpoint = (await served(server.answer)).replace("127.0.0.1", "localhost")
     parts = opened(endpoint, {**KEYS, "AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "true"}, retries=0)
     assert parts._client._url == endpoint.replace("http://", "http://bucket.")
@@ -440,7 +440,7 @@ def access(held):
 
 @pytest.fixture
 def bare(monkeypatch, tmp_path):
-    """An environment without a trace of Amazon."""
+    """An environment without Amazon's variables."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.delenv("AWS_EC2_METADATA_DISABLED", raising=False)
@@ -466,7 +466,7 @@ async def test_credentials_of_the_container_are_found(server, served, opened, ba
     assert "Credential=key-of-the-role/" in begin.headers["Authorization"]
 
 
-async def test_credentials_that_cannot_be_had_are_missing(served, opened, bare):
+async def test_credentials_that_their_service_refuses_are_missing(served, opened, bare):
     async def refuse(request):
         return web.Response(status=403)
 
@@ -493,13 +493,13 @@ async def test_credentials_that_cannot_be_had_are_missing(served, opened, bare):
         ({"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/a"}, WEB, False),
     ],
 )
-def test_nothing_is_sent_in_parts_where_other_credentials_would_be_found(bare, held, environ, same):
+def test_there_is_no_provider_if_awscrt_would_find_other_credentials(bare, held, environ, same):
     for name, value in environ.items():
         bare.setenv(name, value)
     assert (credentials_provider(access(held)) is not None) is same
 
 
-def test_an_object_of_several_parts_has_amazons_tag():
+def test_an_object_of_several_parts_has_amazons_etag():
     md5 = [hashlib.md5(data, usedforsecurity=False) for data in (b"a", b"b")]
     receipts = [UploadedPart(i + 1, f'"{item.hexdigest()}"', 0, 1) for i, item in enumerate(md5)]
     joined = hashlib.md5(b"".join(item.digest() for item in md5), usedforsecurity=False).hexdigest()
@@ -508,18 +508,18 @@ def test_an_object_of_several_parts_has_amazons_tag():
     assert object_checksum([]).size == 0
 
 
-def test_completions_escape_what_servers_call_their_parts():
+def test_completions_escape_etags():
     body = completion_xml([UploadedPart(1, '"<&>"', 1, 2)], checksums=False)
     assert b"<ETag>&quot;&lt;&amp;&gt;&quot;</ETag><PartNumber>1</PartNumber></Part>" in body
 
 
-async def test_keys_that_are_exchanged_sign_the_next_request(server, served, opened):
+async def test_new_keys_sign_the_next_request(server, served, opened):
     held = dict(KEYS)
     parts = opened(await served(server.answer), held, lambda: dict(held))
     await parts.begin("a", PART)
     held |= {"AWS_ACCESS_KEY_ID": "renewed", "AWS_SESSION_TOKEN": "token-of-tests"}
     await parts.begin("a", PART)
-    held.clear()  # as while a Secret is made anew: then the keys of the start have to do
+    held.clear()  # as while a Secret is recreated: then the first keys remain in use
     await parts.begin("a", PART)
     sent = [request.headers for request, _ in server.of("begin")]
     named = [headers["Authorization"].partition("Credential=")[2].partition("/")[0] for headers in sent]
