@@ -1,4 +1,1 @@
-"""The download engine: planned range requests become verified files in the staging directory, resumably.
-
-It knows objects and ranges. Datasets, archives and checkpoints are above it.
-"""
+"""The download engine: fetches planned ranges of objects into verified files of the stage, resumably."""

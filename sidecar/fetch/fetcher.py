@@ -1,7 +1,7 @@
 """Runs a fetch plan: with connection pools if the store allows it, with the store's own client for the rest.
 
 Each file is published once it is complete and verified. What the pools do not fetch goes to a queue that the
-fallback workers empty; without pools, they take the jobs of the plan.
+fallback tasks empty; without pools, they take the jobs of the plan.
 """
 
 from __future__ import annotations
@@ -67,15 +67,15 @@ class Fetcher:
             TemporaryError: The store did not answer, after all attempts.
             Refused: The volume was full, or a file could not be written.
         """
-        workers = range(self._settings.in_flight)
+        tasks = range(self._settings.in_flight)
         try:
             if self._builder is not None and self._plan.files:
                 if self._settings.verify and self._builder.checksum_needs_head:
                     await self._fetch_checksums(self._builder)
                 await gather_all(
-                    [self._run_pools(self._builder), *(self._empty_fallback_queue() for _ in workers)]
+                    [self._run_pools(self._builder), *(self._empty_fallback_queue() for _ in tasks)]
                 )
-            await gather_all(self._fetch_rest() for _ in workers)
+            await gather_all(self._fetch_rest() for _ in tasks)
         except (TemporaryError, asyncio.CancelledError):
             raise
         except BaseException:  # no later start can resume after any other error
@@ -97,13 +97,13 @@ class Fetcher:
         self._counters.why = f"{job.entry.name}: {reason}"
         self._fallback.put_nowait(job)
 
-    # Through the store's own client.
+    # With the store's own client.
 
     async def _empty_fallback_queue(self) -> None:
         """Fetch what the pools do not, until they have ended."""
         while (item := await self._fallback.get()) is not None:
             await self._fetch(item)
-        self._fallback.put_nowait(None)  # for the next worker
+        self._fallback.put_nowait(None)  # for the next task
 
     async def _fetch_rest(self) -> None:
         """Fetch what is left of the plan."""

@@ -1,4 +1,1 @@
-"""The staging directory: its owner, partial files, atomic renames, and the free space of its volume.
-
-No network.
-"""
+"""The staging directory: ownership, partial files, atomic renames, and free space."""

@@ -42,12 +42,8 @@ class Sample(msgspec.Struct, frozen=True):
     jobs: int
 
     def __sub__(self, before: Sample) -> Sample:
-        return Sample(
-            self.seconds - before.seconds,
-            self.cpu - before.cpu,
-            self.bytes - before.bytes,
-            self.jobs - before.jobs,
-        )
+        pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(before), strict=True)
+        return Sample(*(now - then for now, then in pairs))
 
 
 class ConcurrencyController:

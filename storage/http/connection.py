@@ -114,7 +114,7 @@ class Connection(asyncio.BufferedProtocol):
         self._owner, self._now, self._call_soon = owner, loop.time, loop.call_soon
         self._buffer = bytearray(BUFFER_BYTES)
         self._view = memoryview(self._buffer)
-        self._transport: asyncio.Transport | None = None
+        self._transport: asyncio.Transport
         self._head: ResponseHead | None = None
         self._filled = self._written = 0
         self._sent_at = 0.0
@@ -135,7 +135,6 @@ class Connection(asyncio.BufferedProtocol):
         found = self._owner.next_request(self)
         if found is None:
             return
-        assert self._transport is not None  # noqa: S101 - it is only called on an open connection
         self.job, request = found
         self._head, self._filled, self._written = None, 0, 0
         self._sent_at = self._now()
@@ -195,12 +194,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def _yield_turn(self) -> None:
         """Read on after the other connections of this loop: libuv reads up to 32 times in a row."""
-        if self._transport is not None:
-            self._transport.pause_reading()
-            self._call_soon(self._resume_reading)
+        self._transport.pause_reading()
+        self._call_soon(self._resume_reading)
 
     def _resume_reading(self) -> None:
-        if self._transport is not None and not self._transport.is_closing():
+        if not self._transport.is_closing():
             self._transport.resume_reading()
 
     def _complete(self, head: ResponseHead) -> None:
@@ -227,8 +225,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def abort(self) -> None:
         """Close at once."""
-        if self._transport is not None:
-            self._transport.abort()
+        self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.BaseProtocol`."""

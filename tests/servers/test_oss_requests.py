@@ -1,4 +1,4 @@
-"""OSS by the lean lane. The server is imitated: there is no usable one that could be started here.
+"""OSS by the connection pool. The server is imitated: there is no usable one that could be started here.
 
 It checks signatures as Alibaba documents them (signature version 1 in a URL), by code of its own.
 """

@@ -45,7 +45,7 @@ async def test_without_a_tag_the_size_decides_and_a_missing_object_is_not_found(
         await reader.fetch(Entry("b", 11), 0, 11)
 
 
-async def test_a_temporary_error_passes_as_it_is(store, reader):
+async def test_a_temporary_error_is_raised_unwrapped(store, reader):
     entry = await listed(store)
     failure = Unavailable.of("the store does not answer")
     store.faults.append(Fault("read", error=failure))

@@ -39,6 +39,6 @@ def test_the_ranges_tile_each_file_that_is_missing(sizes, range_bytes, data):
 
 
 @given(SIZES)
-def test_the_largest_come_first_and_the_order_is_settled(sizes):
+def test_the_largest_are_first_and_the_order_is_stable(sizes):
     names = [(entry.size, entry.name) for entry in planned(sizes).files]
     assert names == sorted(names, key=lambda pair: (-pair[0], pair[1]))

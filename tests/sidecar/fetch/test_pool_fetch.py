@@ -290,7 +290,7 @@ async def test_a_full_volume_is_reported_from_any_process(stage, port, objects, 
         await rig.prefetch().run()
 
 
-async def test_a_worker_that_dies_with_all_the_jobs_it_may_have(stage, port, monkeypatch):
+async def test_if_a_worker_with_a_full_queue_dies_its_jobs_fall_back(stage, port, monkeypatch):
     """No report frees its queue then: its jobs fall back."""
     monkeypatch.setattr(pool_runner, "WORKER_SECONDS", 1e-9)
     monkeypatch.setattr(worker_handle, "MAX_PENDING_JOBS", 4)

@@ -36,7 +36,7 @@ class Site:
         return await feed(self.stream, map(self.chunk, CHUNKS), reader, depth)
 
 
-async def test_chunks_come_in_order():
+async def test_chunks_arrive_in_order():
     site = Site()
     assert await site.run(site.stream.read) == b"".join(CHUNKS)
     assert site.freed == site.fetched == sum(map(len, CHUNKS))
@@ -53,7 +53,7 @@ async def test_what_is_not_read_is_freed(count):
     assert site.freed == site.fetched
 
 
-async def test_what_fails_in_a_chunk_fails_in_the_thread():
+async def test_an_error_of_a_chunk_is_raised_in_the_thread():
     site = Site(failing=CHUNKS[4])
     with pytest.raises(Changed):
         await site.run(site.stream.read)

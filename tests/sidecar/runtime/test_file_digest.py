@@ -5,7 +5,7 @@ import xxhash
 from podferry.sidecar.runtime.file_digest import digest_of
 
 
-def test_what_is_left_of_a_file_is_summed(tmp_path):
+def test_the_rest_of_a_file_is_digested(tmp_path):
     data = os.urandom(2_500_000)
     (tmp_path / "file").write_bytes(data)
     with (tmp_path / "file").open("rb", buffering=0) as file:

@@ -42,7 +42,7 @@ def test_a_retry_is_one_readable_line(capsys: pytest.CaptureFixture[str]) -> Non
     }
 
 
-def test_every_retry_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_retry_is_logged(capsys: pytest.CaptureFixture[str]) -> None:
     configure_logs()
     retried(3)
     assert len(capsys.readouterr().err.splitlines()) == 2

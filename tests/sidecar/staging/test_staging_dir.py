@@ -87,7 +87,7 @@ def test_partial_files_of_another_manifest_are_removed(open_stage, root):
     assert held(root) == {}
 
 
-def test_a_file_of_a_wrong_size_is_not_whole(open_stage, root):
+def test_a_file_of_a_wrong_size_is_not_kept(open_stage, root):
     stage = open_stage()
     stage.claim(manifest(FILES))
     fill(stage, FILES)
@@ -172,7 +172,7 @@ sys.stdin.read()
 """
 
 
-def test_another_process_keeps_the_stage_until_it_ends(open_stage, root, tmp_path):
+def test_another_process_locks_the_stage_until_it_ends(open_stage, root, tmp_path):
     command = [sys.executable, "-c", HOLDER, str(root), str(tmp_path / "ownership")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == b"claimed\n"

@@ -86,7 +86,7 @@ def test_a_limit_that_is_exceeded_leaves_nothing(root, membership):
     assert memory_left(root, membership("0::/")) == 0
 
 
-def test_the_page_cache_of_files_gives_way_and_is_not_counted(root, membership):
+def test_the_page_cache_is_reclaimable_and_counts_as_available(root, membership):
     stat = "anon 100\nfile 800\nshmem 150\ninactive_anon 150\ninactive_file 400\nactive_file 250\n"
     group(root, 1000, 950, stat)
     assert memory_left(root, membership("0::/")) == 700
@@ -108,8 +108,8 @@ POD = "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice"
         (("max", 100), ("max", 2000), None),
     ],
 )
-def test_a_pod_as_the_kubelet_nests_it(root, membership, sidecar, pod, left):
-    """Version 2, where the pod's group can be seen: the sidecar's own limit, and that of the pod above it."""
+def test_a_pod_as_nested_by_the_kubelet(root, membership, sidecar, pod, left):
+    """Version 2 with a visible pod group: the sidecar's own limit, and the pod's above it."""
     group(root / "kubepods.slice", "max", 9000)
     group(root / POD, *pod)
     group(root / POD / "cri-containerd-abc.scope", *sidecar)
@@ -117,8 +117,8 @@ def test_a_pod_as_the_kubelet_nests_it(root, membership, sidecar, pod, left):
 
 
 @pytest.mark.parametrize(("high", "left"), [("700", 300), ("max", 600), ("900", 500), ("2000", 600)])
-def test_what_is_above_memory_high_is_never_had(root, membership, high, left):
-    """Memory QoS sets it below the limit: a tmpfs cannot give way, so a writer would stand still there."""
+def test_memory_above_memory_high_is_not_available(root, membership, high, left):
+    """Memory QoS sets it below the limit: a tmpfs is not reclaimable, so a writer would be throttled."""
     group(root, 1000, 400)
     (root / "memory.high").write_text(f"{high}\n")
     assert memory_left(root, membership("0::/")) == left
@@ -126,7 +126,7 @@ def test_what_is_above_memory_high_is_never_had(root, membership, high, left):
     assert memory_left(root, membership("0::/")) == (None if high == "max" else int(high) - 400)
 
 
-def test_version_1_tells_a_limit_above_that_cannot_be_seen(root, membership):
+def test_version_1_reports_an_invisible_limit_above(root, membership):
     group(root / "memory", V1_UNLIMITED, 250, "hierarchical_memory_limit 1000\ncache 7\n", version=1)
     assert memory_left(root, membership("4:memory:/kubepods/pod1/abc")) == 750
     group(root / "memory", 800, 250, f"hierarchical_memory_limit {V1_UNLIMITED}\n", version=1)
@@ -140,7 +140,7 @@ def test_a_hybrid_reads_the_hierarchy_that_limits(root, membership):
     assert memory_left(root, membership("7:memory:/pod1", "0::/init.scope")) == 750
 
 
-def test_what_may_be_swapped_is_the_least_that_a_group_allows(root, membership):
+def test_the_tightest_group_limits_the_swap(root, membership):
     assert swap_left(root, membership("0::/a")) is None
     for folder, limit, used in ((root / "a", "max", 5), (root / "a/b", 100, 30), (root, 90, 0)):
         folder.mkdir(exist_ok=True)
@@ -163,9 +163,7 @@ def test_a_machine_does_not_swap_more_than_it_may(tmp_path):
 
 
 @pytest.mark.parametrize(("options", "swap"), [("rw,size=24k", 7), ("rw,size=24k,noswap", 0)])
-def test_a_volume_that_the_kubelet_keeps_from_the_swap_is_counted_without(
-    tmp_path, monkeypatch, options, swap
-):
+def test_a_noswap_volume_is_measured_without_swap(tmp_path, monkeypatch, options, swap):
     monkeypatch.setattr(module, "mount_of", lambda directory: ("tmpfs", frozenset(options.split(","))))
     monkeypatch.setattr(module, "swap_left", lambda: 7)
     monkeypatch.setattr(module, "node_left", lambda swap: 1000 + swap)
@@ -173,7 +171,7 @@ def test_a_volume_that_the_kubelet_keeps_from_the_swap_is_counted_without(
     assert (found.node_bytes, found.device) == (1000 + swap, tmp_path.stat().st_dev)
 
 
-def test_only_a_memory_file_system_says_how_large_its_pages_are(tmp_path, monkeypatch):
+def test_only_a_memory_file_system_reports_its_page_size(tmp_path, monkeypatch):
     """NFS gives the size of its transfers there."""
     monkeypatch.setattr(
         module.os, "statvfs", lambda path: SimpleNamespace(f_bavail=9, f_frsize=1 << 20, f_files=0)
@@ -184,7 +182,7 @@ def test_only_a_memory_file_system_says_how_large_its_pages_are(tmp_path, monkey
         assert (found.page_bytes, found.volume_bytes, found.volume_files) == (page, 9 << 20, None)
 
 
-def test_the_machine_leaves_what_is_available_and_what_can_be_swapped(tmp_path):
+def test_the_machine_has_what_is_available_and_what_can_be_swapped(tmp_path):
     meminfo = tmp_path / "meminfo"
     meminfo.write_text(
         "MemTotal: 100 kB\nMemFree: 1 kB\nMemAvailable:  40 kB\nSwapFree: 2 kB\nHugePages_Free: 0\n"
@@ -212,14 +210,14 @@ def test_the_file_system_is_found_by_its_device(tmp_path):
     assert mount_of(tmp_path, mountinfo)[0] == "tmpfs"
 
 
-def test_a_device_that_is_not_mounted_and_a_system_without_mountinfo_tell_nothing(tmp_path):
+def test_a_device_that_is_not_mounted_and_a_system_without_mountinfo_are_unknown(tmp_path):
     mountinfo = tmp_path / "mountinfo"
     mountinfo.write_text(mount(20, "0:9999", "/proc", "proc"))
     assert mount_of(tmp_path, mountinfo)[0] == ""
     assert mount_of(tmp_path, tmp_path / "absent")[0] == ""
 
 
-def test_a_directory_is_measured_as_it_is(tmp_path):
+def test_a_real_directory_is_measured(tmp_path):
     found = measure(tmp_path)
     free = os.statvfs(tmp_path)
     assert 0 < found.volume_bytes <= free.f_blocks * free.f_frsize

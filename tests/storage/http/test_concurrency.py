@@ -38,15 +38,15 @@ def test_a_distant_one_gets_as_many_as_keep_a_core_busy(latency):
     assert 0.7 * latency / cost <= found <= 1.7 * latency / cost
 
 
-def test_what_brings_no_more_bytes_is_taken_back():
-    """The link is full with 20: more of them only queue there."""
+def test_connections_that_gain_nothing_are_closed():
+    """20 connections saturate the link: more only queue."""
     found = settled(
         ConcurrencyController(MAX_CONNECTIONS), lambda count: 50 * min(count, 20), lambda jobs: jobs * 70e-6
     )
     assert found <= 8 * 20
 
 
-def test_a_gain_that_comes_late_is_waited_for():
+def test_a_late_gain_is_waited_for():
     controller = ConcurrencyController(MAX_CONNECTIONS)
     controller.update(Sample(0.03, 0.003, 10_000, 1))
     assert controller.connections == INITIAL_CONNECTIONS, "the first sample is of connecting"
@@ -60,7 +60,7 @@ def test_a_gain_that_comes_late_is_waited_for():
     assert controller.connections == grown
 
 
-def test_a_server_that_asks_for_less_gets_less_for_long():
+def test_a_rate_limiting_server_gets_fewer_connections_for_long():
     controller = ConcurrencyController(MAX_CONNECTIONS, initial=64)
     controller.slow_down()
     assert controller.connections == 32
@@ -69,11 +69,11 @@ def test_a_server_that_asks_for_less_gets_less_for_long():
         == 32
     )
     assert settled(controller, lambda count: count / 0.02, lambda jobs: jobs * 70e-6) > 32, (
-        "then it is tried again"
+        "then growth is tried again"
     )
 
 
-def test_what_one_burst_made_look_useless_is_tried_again():
+def test_growth_that_a_burst_made_look_useless_is_tried_again():
     controller = ConcurrencyController(MAX_CONNECTIONS)
     for jobs in (1, 800, *[80] * TRIAL_SAMPLES):
         controller.update(Sample(0.03, 0.003, 10_000 * jobs, jobs))

@@ -202,7 +202,7 @@ def some_jobs(draw):
 @pytest.mark.timeout(180)
 @settings(max_examples=150, deadline=None)
 @given(some_jobs(), ANSWERS, CUTS)
-def test_what_is_done_is_the_truth_and_each_job_ends_once(jobs, answers, cuts):
+def test_completed_jobs_have_the_right_bytes_and_each_job_ends_once(jobs, answers, cuts):
     owner = served(jobs, answers, cuts)
     for job in jobs:
         assert len(job.ends) <= 1
@@ -218,7 +218,7 @@ def test_what_is_done_is_the_truth_and_each_job_ends_once(jobs, answers, cuts):
     "size", [BUFFER_BYTES - 64, BUFFER_BYTES, BUFFER_BYTES + 1, 3 * BUFFER_BYTES - 200, 5 * BUFFER_BYTES]
 )
 @pytest.mark.parametrize("cuts", [[], [1] * 300, [BUFFER_BYTES, 1, 1, 1], [BUFFER_BYTES - 1] * 9])
-def test_what_is_larger_than_the_buffer_comes_in_order(size, cuts):
+def test_a_body_larger_than_the_buffer_arrives_in_order(size, cuts):
     jobs = [Collecting(number, size, start, size - start) for number, start in enumerate((0, 17, 0))]
     served(jobs, [(good, 0)], cuts)
     assert [job.ends for job in jobs] == [["done"]] * 3
@@ -269,7 +269,7 @@ def test_a_large_body_yields_to_other_connections():
     assert not wire.paused
 
 
-def test_a_connection_that_has_closed_is_not_read_on():
+def test_a_closed_connection_does_not_resume_reading():
     connection, wire, later, _ = paused()
     connection.abort()
     later.pop()()

@@ -1,4 +1,4 @@
-"""Requests that are not signed: to web servers, which differ in what they tell, and to Google's store."""
+"""Unsigned requests: to web servers, and to Google Cloud Storage."""
 
 import asyncio
 from pathlib import Path
@@ -51,7 +51,7 @@ def put(tmp_path, fresh):
 
 @pytest.fixture
 def listed(store):
-    return store.stat  # what a listing knows of a file behind a web server
+    return store.stat  # what a listing has for a file on a web server
 
 
 @pytest.fixture
@@ -68,23 +68,23 @@ def lines_of(head):
     return first, dict(line.split(": ", 1) for line in lines)
 
 
-def heads_of(uri, file_system=None, **held):
+def builder_for(uri, file_system=None, **held):
     config = StoreConfig(credentials=held)
     return get_builder_for(uri, config, options_for(uri, config, LIMITS), lambda: file_system)
 
 
-def test_files_are_asked_for_as_they_lie():
-    heads = heads_of(Uri("https", "data.example.com:8443", "set one"))
-    first, sent = lines_of(heads.build(ENTRY, 0, 10))
+def test_files_are_requested_unencoded():
+    builder = builder_for(Uri("https", "data.example.com:8443", "set one"))
+    first, sent = lines_of(builder.build(ENTRY, 0, 10))
     assert first == "GET /set%20one/a%20b%2B%25/%C3%BC HTTP/1.1"
     assert sent["Host"] == "data.example.com:8443"
     assert sent["Accept-Encoding"] == "identity"
     assert sent["If-Match"] == '"t"'
-    assert heads.origin == Origin("data.example.com", 8443, tls=True)
+    assert builder.origin == Origin("data.example.com", 8443, tls=True)
 
 
 class Credentials:
-    """As those of gcsfs, which renews them by itself."""
+    """Like those of gcsfs, which renews them itself."""
 
     def __init__(self):
         self.tokens = ["first", "second"]
@@ -96,46 +96,46 @@ class Credentials:
         headers["Authorization"] = f"Bearer {self.tokens.pop(0)}"
 
 
-async def test_google_is_asked_by_its_json_api_with_the_token_of_the_moment(monkeypatch):
+async def test_google_gets_json_api_requests_with_the_current_token(monkeypatch):
     monkeypatch.setattr("podferry.storage.credentials.refresh.REFRESH_SECONDS", 0)
-    heads = heads_of(Uri("gs", "bucket", "run"), Credentials())
+    builder = builder_for(Uri("gs", "bucket", "run"), Credentials())
     with pytest.raises(CredentialsMissing, match="no token"):
-        heads.build(ENTRY, 0, 10)
-    await heads.prepare([ENTRY])
-    first, sent = lines_of(heads.build(ENTRY, 0, 10))
+        builder.build(ENTRY, 0, 10)
+    await builder.prepare([ENTRY])
+    first, sent = lines_of(builder.build(ENTRY, 0, 10))
     assert first == "GET /download/storage/v1/b/bucket/o/run%2Fa%20b%2B%25%2F%C3%BC?alt=media HTTP/1.1"
     assert sent["Host"] == "storage.googleapis.com"
     assert sent["Authorization"] == "Bearer first"
     assert "If-Match" not in sent
-    assert heads.origin.tag_field == "etag"
-    for _ in range(2):  # the second time there is none: the last one stays
-        await heads.prepare([ENTRY])
-        assert lines_of(heads.build(ENTRY, 0, 10))[1]["Authorization"] == "Bearer second"
+    assert builder.origin.tag_field == "etag"
+    for _ in range(2):  # the second time there is no new one: the last one stays
+        await builder.prepare([ENTRY])
+        assert lines_of(builder.build(ENTRY, 0, 10))[1]["Authorization"] == "Bearer second"
 
 
-async def test_without_a_token_the_engine_is_left_to_explain():
+async def test_without_a_token_the_engine_reports_why():
     missing = Credentials()
     missing.tokens = []
     with pytest.raises(FerryError):
-        await heads_of(Uri("gs", "bucket"), missing).prepare([])
+        await builder_for(Uri("gs", "bucket"), missing).prepare([])
 
 
-def test_options_of_the_file_system_are_for_it_alone():
-    assert heads_of(Uri("http", "h"), FSSPEC_HTTP_HEADERS="x") is None
-    assert heads_of(Uri("gs", "b"), FSSPEC_GS_REQUESTER_PAYS="x") is None
+def test_file_system_options_leave_requests_to_the_engine():
+    assert builder_for(Uri("http", "h"), FSSPEC_HTTP_HEADERS="x") is None
+    assert builder_for(Uri("gs", "b"), FSSPEC_GS_REQUESTER_PAYS="x") is None
 
 
-def test_where_the_process_sends_gcsfs_elsewhere_only_gcsfs_asks(monkeypatch):
-    assert heads_of(Uri("gs", "b")) is not None
+def test_if_the_process_redirects_gcsfs_only_gcsfs_sends_requests(monkeypatch):
+    assert builder_for(Uri("gs", "b")) is not None
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", "127.0.0.1:1")
-    assert heads_of(Uri("gs", "b")) is None
-    assert heads_of(Uri("gs", "b"), STORAGE_EMULATOR_HOST="http://127.0.0.1:1").origin.port == 1
+    assert builder_for(Uri("gs", "b")) is None
+    assert builder_for(Uri("gs", "b"), STORAGE_EMULATOR_HOST="http://127.0.0.1:1").origin.port == 1
 
 
 @pytest.mark.parametrize("uri", [Uri("oss", "b"), Uri("sftp", "h"), Uri("ftp", "h"), Uri("file", "")])
-def test_other_stores_are_asked_by_their_engines(uri):
-    assert heads_of(uri) is None
+def test_other_stores_have_no_builder(uri):
+    assert builder_for(uri) is None
 
 
-def test_a_password_in_the_address_is_left_to_the_engine():
-    assert heads_of(Uri("http", "user@host")) is None
+def test_a_url_with_a_password_is_left_to_the_engine():
+    assert builder_for(Uri("http", "user@host")) is None

@@ -164,7 +164,7 @@ def tls(request, certificate):
     st.lists(st.integers(1, 200), max_size=8),
     st.booleans(),
 )
-async def test_the_stage_is_the_truth_whatever_the_server_sends(
+async def test_the_stage_is_right_whatever_the_server_sends(
     impatient, tmp_path_factory, tls, sizes, answers, cuts, asks
 ):
     files = {f"f{number}": truth(number, 0, size) for number, size in enumerate(sizes)}
