@@ -70,25 +70,24 @@ class AnnotationKey(msgspec.Struct, frozen=True):
         return PREFIX + self.name
 
 
-ACCESS = (
-    ("secret", parse_secret, "Secret with the credentials", "the pod's identity"),
-    ("endpoint", parse_endpoint, "Address of the store", "the vendor's own"),
-    ("region", parse_region, "Region", "the vendor's own"),
+ACCESS_KEYS = (
+    AnnotationKey("secret", parse_secret, "Secret with the credentials of", "the pod's identity"),
+    AnnotationKey("endpoint", parse_endpoint, "Address of the store of", "the vendor's own"),
+    AnnotationKey("region", parse_region, "Region of", "the vendor's own"),
 )
 
 
 def _access(direction: str) -> list[AnnotationKey]:
-    """The three access keys of a direction, or of all directions if it is empty."""
-    of = f"of the {direction}" if direction else "of all directions"
+    """The access keys of one direction, which default to the keys of all directions."""
     return [
         AnnotationKey(
-            f"{direction}-{field}" if direction else field,
-            parse,
-            f"{what} {of}",
-            f"`{field}`" if direction else default,
+            f"{direction}-{key.name}",
+            key.parse,
+            f"{key.help} the {direction}",
+            f"`{key.name}`",
             direction == "dataset",
         )
-        for field, parse, what, default in ACCESS
+        for key in ACCESS_KEYS
     ]
 
 
@@ -138,7 +137,7 @@ ALL_KEYS = (
     AnnotationKey("output-path", parse_path, "Directory where the trainer writes outputs", OUTPUT_PATH),
     AnnotationKey("output-size", parse_bytes, "Bytes of all outputs", "the policy's"),
     AnnotationKey("outputs-every", parse_seconds, "Time between uploads of outputs", "at the end"),
-    *_access(""),
+    *(msgspec.structs.replace(key, help=f"{key.help} all directions") for key in ACCESS_KEYS),
     *(key for direction in DIRECTIONS for key in _access(direction)),
     AnnotationKey("shm-size", parse_bytes, "Size of the trainer's /dev/shm", "the policy's"),
     AnnotationKey("grace", parse_seconds, "Time from the pod's deletion to its end", "computed"),

@@ -135,24 +135,24 @@ def parse_secret(text: str) -> str:
 def parse_endpoint(text: str) -> str:
     """Parse the address of a service, without credentials and query."""
     if not ENDPOINT.fullmatch(text):
-        raise InvalidSpec.of(
-            "not an endpoint address", repr(text), "Write https://host:port or http://host:port"
-        )
+        remedy = "Write https://host:port or http://host:port"
+        raise InvalidSpec.of("not an endpoint address", repr(text), remedy)
     return text.rstrip("/")
 
 
-def parse_region(text: str) -> str:
-    """Parse the name of a region."""
-    if not REGION.fullmatch(text):
-        raise InvalidSpec.of("not a region name", repr(text), "Write a name such as eu-central-1")
-    return text
+def name_parser(pattern: re.Pattern[str], what: str, remedy: str) -> Callable[[str], str]:
+    """A parser of names that match a pattern."""
+
+    def parse(text: str) -> str:
+        if not pattern.fullmatch(text):
+            raise InvalidSpec.of(what, repr(text), remedy)
+        return text
+
+    return parse
 
 
-def parse_container(text: str) -> str:
-    """Parse the name of a container."""
-    if not LABEL.fullmatch(text):
-        raise InvalidSpec.of("not a valid container name", repr(text), "Write the name from the pod's spec")
-    return text
+parse_region = name_parser(REGION, "not a region name", "Write a name such as eu-central-1")
+parse_container = name_parser(LABEL, "not a valid container name", "Write the name from the pod's spec")
 
 
 def integer_parser(least: int) -> Callable[[str], int]:

@@ -134,11 +134,8 @@ def access_of(values: Mapping[str, Any], direction: str) -> Access:
         direction: `dataset`, `dataset.NAME`, `checkpoints` or `outputs`.
     """
     key, dot, name = direction.partition(".")
-    found = {
-        field: values.get(f"{key}-{field}{dot}{name}", values.get(field))
-        for field in Access.__struct_fields__
-    }
-    return Access(**found)
+    fields = Access.__struct_fields__
+    return Access(**{one: values.get(f"{key}-{one}{dot}{name}", values.get(one)) for one in fields})
 
 
 def _stray_keys(sections: list[SpecSection], settings: Mapping[str, str]) -> Iterator[Problem]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 
 from podferry.contract.errors import Problem
 
@@ -47,6 +48,11 @@ def _is_text(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def duplicates(names: Sequence[str]) -> list[str]:
+    """Names that a sorted list has more than once."""
+    return sorted({name for name, following in pairwise(names) if name == following})
 
 
 def clashes(names: Collection[str]) -> list[Problem]:

@@ -39,12 +39,8 @@ def lineage_of(owner: PodOwner) -> str:
     """The lineage of a pod: at most 200 characters of `[a-z0-9._-]`."""
     identity, parts = _identity(owner), _readable(owner)
     text = ".".join(parts)
-    if (
-        parts == identity
-        and len(text) <= MAX_LINEAGE_LENGTH
-        and not HASHED.fullmatch(text)
-        and not _reserved(owner)
-    ):
+    readable = parts == identity and len(text) <= MAX_LINEAGE_LENGTH and not HASHED.fullmatch(text)
+    if readable and not _reserved(owner):
         return text
     return f"{text[: MAX_LINEAGE_LENGTH - HASH_DIGITS - 1]}_{_hash(identity)}"
 

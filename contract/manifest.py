@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from itertools import islice, pairwise
+from itertools import islice
 from operator import attrgetter
 from typing import Annotated
 
 import msgspec
 
 from podferry.contract.errors import Corrupt, Problem
-from podferry.contract.file_names import clashes, name_problem
+from podferry.contract.file_names import clashes, duplicates, name_problem
 from podferry.contract.versioned_json import decode_document
 
 FORMAT = 1
@@ -130,14 +130,10 @@ def freeze(uri: str, entries: Iterable[Entry]) -> Manifest:
     """
     ordered = tuple(sorted(entries, key=attrgetter("name")))
     names = [entry.name for entry in ordered]
-    Corrupt.raise_any([*filter(None, map(name_problem, names)), *clashes(names), *_duplicates(names)])
+    what, remedy = "a name is listed twice", "List the dataset again"
+    twice = [Problem(what, repr(name), remedy) for name in duplicates(names)]
+    Corrupt.raise_any([*filter(None, map(name_problem, names)), *clashes(names), *twice])
     return Manifest(uri, manifest_digest(ordered), sum(entry.size for entry in ordered), ordered)
-
-
-def _duplicates(names: list[str]) -> list[Problem]:
-    """Names listed more than once: which entry is the file is unknown."""
-    found = sorted({name for name, following in pairwise(names) if name == following})
-    return [Problem("a name is listed twice", repr(name), "List the dataset again") for name in found]
 
 
 def encode_manifest(manifest: Manifest) -> bytes:

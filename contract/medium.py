@@ -31,9 +31,7 @@ def resolve_medium(spec: FerrySpec, bound: int, footprint: Footprint | None = No
     undecided = [dataset for dataset in spec.datasets if dataset.medium is Medium.AUTO]
     if not undecided or any(unknown_size_problems(spec)):
         return ResolvedMedium(spec)
-    largest = sorted(
-        undecided, key=lambda one: (-dataset_volume_of(one, footprint=footprint).bytes, one.name)
-    )
+    largest = sorted(undecided, key=lambda one: (-dataset_volume_of(one, None, footprint).bytes, one.name))
     reasons, allowed = {}, f"{format_bytes(bound)} are allowed"
     for count in range(len(largest) + 1):
         on_disk = frozenset(dataset.name for dataset in largest[:count])
@@ -42,9 +40,8 @@ def resolve_medium(spec: FerrySpec, bound: int, footprint: Footprint | None = No
         if need <= bound:
             break
         if count < len(largest):
-            reasons[largest[count].name] = (
-                f"disk: in memory, the sidecar needs {format_bytes(need)}; {allowed}"
-            )
+            too_much = f"in memory, the sidecar needs {format_bytes(need)}; {allowed}"
+            reasons[largest[count].name] = f"disk: {too_much}"
     fits = f"memory: the sidecar needs {format_bytes(need)}; {allowed}"
     sentences = (f"{PREFIX}{one.key('medium')}: {reasons.get(one.name, fits)}" for one in undecided)
     return ResolvedMedium(found, tuple(sentences))

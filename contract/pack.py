@@ -8,12 +8,11 @@ the archives' headers nor their order, and can fetch single files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 import msgspec
 
 from podferry.contract.errors import Changed, Corrupt, Problem
-from podferry.contract.file_names import clashes, name_problem
+from podferry.contract.file_names import clashes, duplicates, name_problem
 from podferry.contract.manifest import Entry
 from podferry.contract.spec import Unpack
 from podferry.contract.versioned_json import decode_document
@@ -146,8 +145,7 @@ def _invalid_names(index: PackIndex) -> Iterator[Problem]:
         names.sort()
         yield from filter(None, map(name_problem, names))
         yield from clashes(names)
-        duplicates = sorted({name for name, following in pairwise(names) if name == following})
-        for name in duplicates:
+        for name in duplicates(names):
             yield Problem("a pack lists a name twice", repr(name), "Pack the dataset again")
 
 

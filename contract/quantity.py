@@ -67,11 +67,11 @@ def format_bytes(count: int) -> str:
 
 def quantity_at_least(count: int) -> str:
     """The shortest round Kubernetes quantity of at least `count` bytes, as a remedy suggests it."""
-    for suffix in ("Gi", "Mi", "Ki"):
+    for suffix in ("Gi", "Mi"):
         unit = int(BINARY_SUFFIXES[suffix])
-        if count >= unit * 4 or suffix == "Ki":
+        if count >= unit * 4:
             return f"{-(-count // unit)}{suffix}"
-    raise AssertionError("unreachable: Ki accepts every count")
+    return f"{-(-count // 1024)}Ki"
 
 
 def parse_seconds(text: str) -> int:

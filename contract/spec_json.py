@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 
 from podferry.contract.api import SPEC_VARIABLE
 from podferry.contract.errors import Corrupt, InvalidSpec, Problem
+from podferry.contract.file_names import duplicates
 from podferry.contract.spec import FORMAT, CheckpointSpec, DatasetSpec, FerrySpec, OutputSpec
 from podferry.contract.versioned_json import decode_document
 
@@ -43,19 +42,12 @@ def decode_spec(data: bytes, source: str = SPEC_VARIABLE) -> FerrySpec:
         dataset = decode_document(data, FerrySpecV1, FORMAT, source).dataset
         spec = msgspec.structs.replace(spec, datasets=(dataset,) if dataset else (), format=FORMAT)
     parts = (*spec.datasets, spec.checkpoints, spec.outputs)
+    twice = duplicates(sorted(dataset.name for dataset in spec.datasets))
+    what = "two datasets of a spec have the same name"
     Corrupt.raise_any(
-        [*(problem for part in parts for problem in _unreadable(part)), *_duplicates(spec.datasets)]
+        [*(one for part in parts for one in _unreadable(part)), *(Problem(what, repr(x)) for x in twice)]
     )
     return spec
-
-
-def _duplicates(datasets: Sequence[DatasetSpec]) -> list[Problem]:
-    names = [dataset.name for dataset in datasets]
-    return [
-        Problem("two datasets of a spec have the same name", repr(name))
-        for name in sorted(set(names))
-        if names.count(name) > 1
-    ]
 
 
 def _unreadable(part: DatasetSpec | CheckpointSpec | OutputSpec | None) -> tuple[Problem, ...]:

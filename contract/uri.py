@@ -87,15 +87,12 @@ def parse_uri(text: str) -> Uri:
         text = "file://" + escape(text)
     scheme, separator, rest = text.partition("://")
     if not separator or not SCHEME.fullmatch(scheme):
-        raise InvalidSpec.of(
-            "not a URI", repr(text), "Write scheme://bucket/path, for example s3://datasets/digits"
-        )
+        remedy = "Write scheme://bucket/path, for example s3://datasets/digits"
+        raise InvalidSpec.of("not a URI", repr(text), remedy)
     location, _, query = rest.partition("?")
     bucket, _, path = location.partition("/")
-    problems = [*_location_problems(text, scheme, bucket, path), *_option_problems(query)]
-    InvalidSpec.raise_any(problems)
-    options = tuple(sorted(_options(query)))
-    return Uri(scheme, bucket, unescape(path).strip("/"), options)
+    InvalidSpec.raise_any([*_location_problems(text, scheme, bucket, path), *_option_problems(query)])
+    return Uri(scheme, bucket, unescape(path).strip("/"), tuple(sorted(_options(query))))
 
 
 def _location_problems(text: str, scheme: str, bucket: str, path: str) -> list[Problem]:
@@ -104,9 +101,8 @@ def _location_problems(text: str, scheme: str, bucket: str, path: str) -> list[P
     if scheme == "file":
         remedy = "Write file:///absolute/path"
         return [Problem("a file URI must not name a host", repr(text), remedy)] if bucket else []
-    return (
-        [] if bucket else [Problem("the URI names no bucket", repr(text), f"Write {scheme}://BUCKET/{path}")]
-    )
+    remedy = f"Write {scheme}://BUCKET/{path}"
+    return [] if bucket else [Problem("the URI names no bucket", repr(text), remedy)]
 
 
 def _options(query: str) -> list[tuple[str, str]]:

@@ -24,7 +24,7 @@ NAME = "podferry webhook"
 PrivateKey = ec.EllipticCurvePrivateKey
 
 
-class CertificateMaterial(msgspec.Struct, frozen=True):
+class Certificates(msgspec.Struct, frozen=True):
     """The content of the Secret, all PEM.
 
     Attributes:
@@ -39,35 +39,33 @@ class CertificateMaterial(msgspec.Struct, frozen=True):
     key: bytes
 
 
-def renew_if_needed(
-    material: CertificateMaterial | None, names: Sequence[str], now: datetime
-) -> CertificateMaterial:
+def renew_if_needed(current: Certificates | None, names: Sequence[str], now: datetime) -> Certificates:
     """Certificates that are valid at `now`; the same object if nothing needs renewal.
 
     Args:
-        material: The current ones; None or unreadable to issue all of them.
+        current: The current ones; None or unreadable to issue all of them.
         names: DNS names of the leaf.
         now: With a time zone.
     """
-    parsed = _read(material) if material else None
-    if material is None or parsed is None or _is_due(parsed[0][0], now):
+    parsed = _read(current) if current else None
+    if current is None or parsed is None or _is_due(parsed[0][0], now):
         return _new_authority(parsed[0] if parsed else [], names, now)
     authorities, ca_key, leaf = parsed
     valid = [one for one in authorities if one.not_valid_after_utc > now]
     if _is_due(leaf, now) or _names(leaf) != list(names) or not _signed(leaf, authorities[0]):
         return _new_leaf(valid, ca_key, names, now)
     if valid != authorities:
-        return msgspec.structs.replace(material, bundle=_pem(valid))
-    return material
+        return msgspec.structs.replace(current, bundle=_pem(valid))
+    return current
 
 
-def renewal_time_of(material: CertificateMaterial) -> datetime:
+def renewal_time_of(current: Certificates) -> datetime:
     """When the first of the certificates is due for renewal."""
-    authority = x509.load_pem_x509_certificates(material.bundle)[0]
-    return min(map(_renewal_time, (authority, x509.load_pem_x509_certificate(material.certificate))))
+    authority = x509.load_pem_x509_certificates(current.bundle)[0]
+    return min(map(_renewal_time, (authority, x509.load_pem_x509_certificate(current.certificate))))
 
 
-def _new_authority(old: list[x509.Certificate], names: Sequence[str], now: datetime) -> CertificateMaterial:
+def _new_authority(old: list[x509.Certificate], names: Sequence[str], now: datetime) -> Certificates:
     key = ec.generate_private_key(ec.SECP256R1())
     usage = x509.KeyUsage(
         digital_signature=True,
@@ -94,7 +92,7 @@ def _new_authority(old: list[x509.Certificate], names: Sequence[str], now: datet
 
 def _new_leaf(
     authorities: list[x509.Certificate], ca_key: PrivateKey, names: Sequence[str], now: datetime
-) -> CertificateMaterial:
+) -> Certificates:
     key = ec.generate_private_key(ec.SECP256R1())
     issuer = authorities[0]
     leaf = (
@@ -107,7 +105,7 @@ def _new_leaf(
         )
         .sign(ca_key, hashes.SHA256())
     )
-    return CertificateMaterial(_pem(authorities), _key_pem(ca_key), _pem([leaf]), _key_pem(key))
+    return Certificates(_pem(authorities), _key_pem(ca_key), _pem([leaf]), _key_pem(key))
 
 
 def _builder(
@@ -126,15 +124,13 @@ def _builder(
     )
 
 
-def _read(
-    material: CertificateMaterial,
-) -> tuple[list[x509.Certificate], PrivateKey, x509.Certificate] | None:
+def _read(current: Certificates) -> tuple[list[x509.Certificate], PrivateKey, x509.Certificate] | None:
     """The parsed CA certificates, CA key and leaf, or None if they are invalid or do not match."""
     try:
-        authorities = x509.load_pem_x509_certificates(material.bundle)
-        leaf = x509.load_pem_x509_certificate(material.certificate)
+        authorities = x509.load_pem_x509_certificates(current.bundle)
+        leaf = x509.load_pem_x509_certificate(current.certificate)
         ca_key, leaf_key = (
-            serialization.load_pem_private_key(text, None) for text in (material.ca_key, material.key)
+            serialization.load_pem_private_key(text, None) for text in (current.ca_key, current.key)
         )
     except (ValueError, TypeError):
         return None

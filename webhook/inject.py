@@ -107,13 +107,12 @@ def _injected(pod: Json, injection: ResolvedInjection, policy: Policy) -> Decisi
         draft.set(("spec", "terminationGracePeriodSeconds"), grace)
     _stamp(draft, INJECTED, policy, encode_spec(injection.spec).decode())
     shm = shm_warnings(container, injection.memory.shm_volume) if shared else _shm_ignored(pod)
-    outputs = _outputs_shared(pod, injection)
     warnings = (
         *injection.reasons,
         *mode_warnings(pod, container, injection.spec),
         *memory_warnings,
         *shm,
-        *outputs,
+        *_outputs_shared(pod, injection),
         *grace_warnings,
         *qos_warnings(pod),
     )

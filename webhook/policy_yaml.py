@@ -23,15 +23,11 @@ from podferry.contract.suggest import did_you_mean
 from podferry.webhook.policy import Bounds, Defaults, OnInvalid, Policy
 
 API_VERSION = "podferry.io/v1alpha1"
-
-
 KIND = "InjectionPolicy"
-
-
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
-
-
+REQUIRED_KEYS = ("apiVersion", "kind", "image")
 Parser = Callable[[Any], Any]
+Table = Mapping[str, "Parser | Table"]
 
 
 def _text(value: Any) -> str:
@@ -43,9 +39,7 @@ def _text(value: Any) -> str:
 def _plain(value: Any) -> str:
     """Quantities and durations may be written as numbers."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise InvalidSpec.of(
-            "neither a string nor a number", repr(value), "Write a value such as 10Gi or 90s"
-        )
+        raise InvalidSpec.of("neither a string nor a number", repr(value), "Write for example 10Gi or 90s")
     return str(value)
 
 
@@ -92,9 +86,6 @@ def _datasets(value: Any) -> dict[str, str]:
     return {_text(name): str(resolve_dataset(_text(text))) for name, text in value.items()}
 
 
-Table = Mapping[str, "Parser | Table"]
-
-
 POLICY_KEYS: Table = {
     "apiVersion": _one_of((API_VERSION,)),
     "kind": _one_of((KIND,)),
@@ -116,9 +107,6 @@ POLICY_KEYS: Table = {
     "datasets": _datasets,
 }
 """Every key of the document, with its parser."""
-
-
-REQUIRED_KEYS = ("apiVersion", "kind", "image")
 
 
 def read_policy(text: str) -> Policy:

@@ -13,7 +13,6 @@ import base64
 import os
 import ssl
 import tempfile
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,13 +20,13 @@ from typing import Any
 import structlog
 
 from podferry.contract.errors import FerryError, Unavailable
-from podferry.webhook.certificates import CertificateMaterial, renew_if_needed, renewal_time_of
+from podferry.webhook.certificates import Certificates, renew_if_needed, renewal_time_of
 from podferry.webhook.kube import Cluster
 
 log = structlog.get_logger(__name__)
 
 SECRET_KEYS = {"bundle": "ca.crt", "ca_key": "ca.key", "certificate": "tls.crt", "key": "tls.key"}
-"""Keys of the Secret, by field of `CertificateMaterial`."""
+"""Keys of the Secret, by field of `Certificates`."""
 MAX_CONFLICTS = 5
 """Conflicts after which to give up; there are two replicas."""
 CHECK_SECONDS = 60.0
@@ -45,25 +44,20 @@ class Rotation:
     """
 
     def __init__(
-        self,
-        cluster: Cluster,
-        secret: str,
-        configuration: str,
-        names: Sequence[str],
-        settle: float = SETTLE_SECONDS,
+        self, cluster: Cluster, secret: str, config: str, names: list[str], settle: float = SETTLE_SECONDS
     ) -> None:
         """Set up the rotation; `refresh` loads the first certificate.
 
         Args:
             cluster: Access to the Secret and the configurations.
             secret: Name of the Secret.
-            configuration: Name of the webhook configurations, mutating and validating.
+            config: Name of the webhook configurations, mutating and validating.
             names: DNS names of the Service.
             settle: Seconds between updating the bundles and serving a leaf of a new CA.
         """
-        self._cluster, self._secret, self._configuration = cluster, secret, configuration
+        self._cluster, self._secret, self._config = cluster, secret, config
         self._names, self._settle = names, settle
-        self._served: CertificateMaterial | None = None
+        self._served: Certificates | None = None
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
 
     async def refresh(self) -> None:
@@ -72,15 +66,15 @@ class Rotation:
         Raises:
             NotFound, AccessDenied, Unavailable: The API server refuses or does not respond.
         """
-        material = await self._material()
-        trusted = await self._trust(material)
-        if material == self._served:
+        certificates = await self._read_and_renew()
+        trusted = await self._trust(certificates)
+        if certificates == self._served:
             return
         if trusted and self._served is not None:
             await asyncio.sleep(self._settle)
-        load(self.context, material)
-        self._served = material
-        log.info("certificate loaded", renewal=renewal_time_of(material).isoformat())
+        load(self.context, certificates)
+        self._served = certificates
+        log.info("certificate loaded", renewal=renewal_time_of(certificates).isoformat())
 
     async def run(self, seconds: float = CHECK_SECONDS) -> None:
         """Run rounds forever. If one fails, log it and keep the current certificate."""
@@ -91,40 +85,38 @@ class Rotation:
             except FerryError as error:
                 log.error("certificate check failed", problems=[str(problem) for problem in error.problems])
 
-    async def _material(self) -> CertificateMaterial:
+    async def _read_and_renew(self) -> Certificates:
         for _ in range(MAX_CONFLICTS):
             secret = await self._cluster.secret(self._secret)
             current = _decode(secret)
-            material = renew_if_needed(current, self._names, datetime.now(UTC))
-            if material == current or await self._cluster.replace_secret(
-                {**secret, "data": _encode(material)}
-            ):
-                return material
+            new = renew_if_needed(current, self._names, datetime.now(UTC))
+            if new == current or await self._cluster.replace_secret({**secret, "data": _encode(new)}):
+                return new
         raise Unavailable.of(f"the Secret {self._secret} keeps changing", f"{MAX_CONFLICTS} conflicts")
 
-    async def _trust(self, material: CertificateMaterial) -> bool:
-        bundle = base64.b64encode(material.bundle).decode()
-        changed = [await self._cluster.trust(kind, self._configuration, bundle) for kind in CONFIGURATIONS]
+    async def _trust(self, certificates: Certificates) -> bool:
+        bundle = base64.b64encode(certificates.bundle).decode()
+        changed = [await self._cluster.trust(kind, self._config, bundle) for kind in CONFIGURATIONS]
         return any(changed)
 
 
-def load(context: ssl.SSLContext, material: CertificateMaterial) -> None:
+def load(context: ssl.SSLContext, certificates: Certificates) -> None:
     """Serve a certificate from now on; open connections keep theirs."""
     # Python's ssl module only reads files. These are private to this user and deleted at once.
     with tempfile.TemporaryDirectory() as folder:
         certificate, key = Path(folder, "tls.crt"), Path(folder, "tls.key")
-        certificate.write_bytes(material.certificate)
+        certificate.write_bytes(certificates.certificate)
         with os.fdopen(os.open(key, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as file:
-            file.write(material.key)
+            file.write(certificates.key)
         context.load_cert_chain(certificate, key)
 
 
-def _decode(secret: dict[str, Any]) -> CertificateMaterial | None:
+def _decode(secret: dict[str, Any]) -> Certificates | None:
     data = secret.get("data") or {}
     if not all(name in data for name in SECRET_KEYS.values()):
         return None
-    return CertificateMaterial(**{field: base64.b64decode(data[name]) for field, name in SECRET_KEYS.items()})
+    return Certificates(**{field: base64.b64decode(data[name]) for field, name in SECRET_KEYS.items()})
 
 
-def _encode(material: CertificateMaterial) -> dict[str, str]:
-    return {name: base64.b64encode(getattr(material, field)).decode() for field, name in SECRET_KEYS.items()}
+def _encode(new: Certificates) -> dict[str, str]:
+    return {name: base64.b64encode(getattr(new, field)).decode() for field, name in SECRET_KEYS.items()}

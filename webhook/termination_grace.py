@@ -35,16 +35,12 @@ def grace_of(pod: Json, spec: FerrySpec, policy: Policy) -> tuple[int, tuple[str
     if spec.grace is None and spec.checkpoints is None and spec.outputs is None:
         return current, ()
     uploads = _last_uploads(spec, policy)
-    computed = max(
-        policy.defaults.grace, TRAINER_SHUTDOWN_SECONDS + sum(upload.seconds for upload in uploads)
-    )
-    requested = spec.grace if spec.grace is not None else computed
+    needed = TRAINER_SHUTDOWN_SECONDS + sum(upload.seconds for upload in uploads)
+    requested = spec.grace or max(policy.defaults.grace, needed)
     bound = policy.bounds.grace
     if requested <= bound:
         return max(current, requested), ()
-    reason = (
-        f"{PREFIX}grace requests" if spec.grace is not None else f"{' and '.join(map(str, uploads))} need"
-    )
+    reason = f"{PREFIX}grace requests" if spec.grace else f"{' and '.join(map(str, uploads))} need"
     text = f"grace is {max(current, bound)} s: {reason} {requested} s, the policy allows {bound} s"
     return max(current, bound), (text,)
 

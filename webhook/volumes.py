@@ -10,18 +10,14 @@ from podferry.contract.memory import MIB, MemorySum
 from podferry.contract.spec import PREFIX, SHM, DatasetSpec, FerrySpec, Medium
 from podferry.webhook.pod_json import VOLUME_PREFIX, Json, mounts_of, volumes_of
 
-DATASET_VOLUME, CHECKPOINT_VOLUME, OUTPUT_VOLUME, CONTROL_VOLUME, SHM_VOLUME = (
-    "podferry-data",
-    "podferry-checkpoints",
-    "podferry-outputs",
-    "podferry-control",
-    "podferry-shm",
-)
-DATASET_SECRET_VOLUME, CHECKPOINT_SECRET_VOLUME, OUTPUT_SECRET_VOLUME = (
-    "podferry-dataset-secret",
-    "podferry-checkpoints-secret",
-    "podferry-outputs-secret",
-)
+DATASET_VOLUME = "podferry-data"
+CHECKPOINT_VOLUME = "podferry-checkpoints"
+OUTPUT_VOLUME = "podferry-outputs"
+CONTROL_VOLUME = "podferry-control"
+SHM_VOLUME = "podferry-shm"
+DATASET_SECRET_VOLUME = "podferry-dataset-secret"  # noqa: S105 - a volume's name
+CHECKPOINT_SECRET_VOLUME = "podferry-checkpoints-secret"  # noqa: S105 - a volume's name
+OUTPUT_SECRET_VOLUME = "podferry-outputs-secret"  # noqa: S105 - a volume's name
 CHECKPOINT_SUBPATH = "files"
 """The trainer's part of the checkpoint volume; hard-link holds are next to it, safe from its `rm -rf`."""
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from podferry.webhook.certificates import (
     CA_LIFETIME,
     LEAF_LIFETIME,
-    CertificateMaterial,
+    Certificates,
     renew_if_needed,
     renewal_time_of,
 )
@@ -18,20 +18,20 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 NAMES = ["podferry-webhook.podferry.svc"]
 
 
-def bundle(material: CertificateMaterial) -> list[x509.Certificate]:
+def bundle(material: Certificates) -> list[x509.Certificate]:
     return x509.load_pem_x509_certificates(material.bundle)
 
 
-def leaf(material: CertificateMaterial) -> x509.Certificate:
+def leaf(material: Certificates) -> x509.Certificate:
     return x509.load_pem_x509_certificate(material.certificate)
 
 
 @pytest.fixture(scope="module")
-def fresh() -> CertificateMaterial:
+def fresh() -> Certificates:
     return renew_if_needed(None, NAMES, NOW)
 
 
-def test_the_first(fresh: CertificateMaterial) -> None:
+def test_the_first(fresh: Certificates) -> None:
     (authority,) = bundle(fresh)
     leaf(fresh).verify_directly_issued_by(authority)
     names = leaf(fresh).extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -40,17 +40,17 @@ def test_the_first(fresh: CertificateMaterial) -> None:
     assert authority.not_valid_after_utc == NOW + CA_LIFETIME
 
 
-def test_nothing_to_do(fresh: CertificateMaterial) -> None:
+def test_nothing_to_do(fresh: Certificates) -> None:
     assert renew_if_needed(fresh, NAMES, NOW + LEAF_LIFETIME / 2) is fresh
 
 
-def test_a_leaf_is_renewed_by_the_same_authority(fresh: CertificateMaterial) -> None:
+def test_a_leaf_is_renewed_by_the_same_authority(fresh: Certificates) -> None:
     later = renew_if_needed(fresh, NAMES, renewal_time_of(fresh))
     assert (later.bundle, later.ca_key) == (fresh.bundle, fresh.ca_key)
     assert leaf(later).not_valid_after_utc > leaf(fresh).not_valid_after_utc
 
 
-def test_a_new_authority_is_trusted_beside_the_old_one(fresh: CertificateMaterial) -> None:
+def test_a_new_authority_is_trusted_beside_the_old_one(fresh: Certificates) -> None:
     later = renew_if_needed(fresh, NAMES, NOW + CA_LIFETIME * 2 / 3)
     new, old = bundle(later)
     assert old == bundle(fresh)[0]
@@ -59,7 +59,7 @@ def test_a_new_authority_is_trusted_beside_the_old_one(fresh: CertificateMateria
     assert bundle(end) == [new]
 
 
-def test_an_authority_that_has_ended_is_trusted_no_longer(fresh: CertificateMaterial) -> None:
+def test_an_authority_that_has_ended_is_trusted_no_longer(fresh: Certificates) -> None:
     end = NOW + CA_LIFETIME + timedelta(seconds=1)
     later = renew_if_needed(None, NAMES, end)
     both = msgspec.structs.replace(later, bundle=later.bundle + fresh.bundle)
@@ -67,13 +67,13 @@ def test_an_authority_that_has_ended_is_trusted_no_longer(fresh: CertificateMate
     assert renew_if_needed(both, NAMES, end) == later
 
 
-def test_other_names_need_another_leaf(fresh: CertificateMaterial) -> None:
+def test_other_names_need_another_leaf(fresh: Certificates) -> None:
     assert bundle(renew_if_needed(fresh, ["other.svc"], NOW)) == bundle(fresh)
 
 
 @pytest.mark.parametrize("field", ["bundle", "ca_key", "certificate", "key"])
 @pytest.mark.parametrize("value", [b"", b"rubbish", None])
-def test_what_cannot_be_used_is_replaced(fresh: CertificateMaterial, field: str, value: bytes | None) -> None:
+def test_what_cannot_be_used_is_replaced(fresh: Certificates, field: str, value: bytes | None) -> None:
     other = renew_if_needed(None, NAMES, NOW)
     broken = msgspec.structs.replace(fresh, **{field: getattr(other, field) if value is None else value})
     mended = renew_if_needed(broken, NAMES, NOW)
@@ -96,5 +96,5 @@ def test_at_any_time_the_leaf_is_good_and_trusted_before_and_after(days: list[in
         assert all(authority.not_valid_after_utc > now for authority in bundle(material))
 
 
-def issued(material: CertificateMaterial, authority: x509.Certificate) -> bool:
+def issued(material: Certificates, authority: x509.Certificate) -> bool:
     return leaf(material).issuer == authority.subject

@@ -13,7 +13,7 @@ import jsonpatch
 import pytest
 
 from podferry.contract.errors import Unavailable
-from podferry.webhook.certificates import CertificateMaterial, renew_if_needed
+from podferry.webhook.certificates import Certificates, renew_if_needed
 from podferry.webhook.kube import Cluster
 from podferry.webhook.policy import Policy
 from podferry.webhook.rotation import CONFIGURATIONS, Rotation, load
@@ -301,7 +301,7 @@ async def test_a_secret_that_changes_all_the_time(cluster: MemoryCluster, rotati
 
 def test_loading_leaves_nothing_behind(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    material: CertificateMaterial = renew_if_needed(None, NAMES, datetime.now(UTC))
+    material: Certificates = renew_if_needed(None, NAMES, datetime.now(UTC))
     load(ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), material)
     assert list(tmp_path.iterdir()) == []
 
