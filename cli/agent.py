@@ -31,9 +31,7 @@ class NamedDirectory(click.ParamType[tuple[str, Path]]):
 
     name = "[NAME=]DIR"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, Path]:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """See `click.ParamType`."""
         name, directory = split_dataset_name(value)
         return name, DIRECTORY.convert(directory, param, ctx)
@@ -46,9 +44,7 @@ NAMED_DIRECTORY = NamedDirectory()
 @click.option("--worker", is_flag=True, hidden=True, help="Run the worker without its supervisor.")
 @click.option("--spec", envvar=SPEC_VARIABLE, required=True, help="The ferry spec as JSON.")
 @click.option("--control-dir", type=DIRECTORY, required=True, help="The agent's private directory.")
-@click.option(
-    "--dataset-dir", type=NAMED_DIRECTORY, multiple=True, help="Staging directory of a dataset. Repeatable."
-)
+@click.option("--dataset-dir", type=NAMED_DIRECTORY, multiple=True, help="Staging directory. Repeatable.")
 @click.option(
     "--claim-dir",
     type=NAMED_DIRECTORY,
@@ -56,40 +52,26 @@ NAMED_DIRECTORY = NamedDirectory()
     help="Directory of the staging lock and manifest; must outlive the agent. Repeatable.",
 )
 @click.option("--checkpoint-dir", type=DIRECTORY, help="Directory to which the trainer writes checkpoints.")
-@click.option(
-    "--pins-dir",
-    type=DIRECTORY,
-    help="Directory for hard links, on the file system of --checkpoint-dir, out of the trainer's reach.",
-)
+@click.option("--pins-dir", type=DIRECTORY, help="For hard links: same file system, hidden from the trainer.")
 @click.option("--output-dir", type=DIRECTORY, help="Directory to which the trainer writes outputs.")
 @click.option(
     "--dataset-secret-dir",
     type=NAMED_DIRECTORY,
     multiple=True,
-    help="Mounted Secret with the dataset's credentials. Repeatable.  [default: the environment]",
+    help="Mounted Secret of a dataset. Repeatable.  [default: the environment]",
 )
-@click.option(
-    "--checkpoint-secret-dir", type=DIRECTORY, help="Mounted Secret with the checkpoints' credentials."
-)
-@click.option("--output-secret-dir", type=DIRECTORY, help="Mounted Secret with the outputs' credentials.")
-@click.option(
-    "--temporary-dir",
-    "temporary",
-    type=DIRECTORY,
-    multiple=True,
-    help="Directory to remove at the end. Repeatable.",
-)
+@click.option("--checkpoint-secret-dir", type=DIRECTORY, help="Mounted Secret of the checkpoints.")
+@click.option("--output-secret-dir", type=DIRECTORY, help="Mounted Secret of the outputs.")
+@click.option("--temporary-dir", type=DIRECTORY, multiple=True, help="Removed at the end. Repeatable.")
 @click.option("--run-id", help="KFP's run id.")
-@click.option("--grace", type=float, default=30.0, show_default=True, help="Maximum seconds for a drain.")
+@click.option("--grace", type=float, default=30.0, help="Maximum seconds for a drain.")
 @click.option("--polling", is_flag=True, help="Scan at intervals, without inotify.")
 @click.option("--in-pod", is_flag=True, help="Word error messages for pods (annotations, not CLI options).")
 @click.option("--port", type=int, help=f"Port on loopback.  [default: {DEFAULT_PORT}]")
 @click.option("--ending", is_flag=True, hidden=True, help="Drain at once: the pod is terminating.")
 @click.option("--listen-fd", type=int, help="File descriptor of a listening socket, instead of --port.")
 @click.option("--until-stdin-closes", is_flag=True, help="Exit when standard input closes.")
-@click.option(
-    "--log-level", type=click.Choice(sorted(LEVELS)), default="info", show_default=True, help="Log level."
-)
+@click.option("--log-level", type=click.Choice(sorted(LEVELS)), default="info")
 def command(**options: Any) -> int:
     """Run the agent: the command of the sidecar."""
     configure_logs(options["log_level"])
@@ -120,7 +102,7 @@ def parse_config(options: Mapping[str, Any]) -> AgentConfig:
         checkpoints=options["checkpoint_dir"],
         holds=options["pins_dir"],
         outputs=options["output_dir"],
-        temporary=options["temporary"],
+        temporary=options["temporary_dir"],
     )
     return AgentConfig(
         spec=spec,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -11,13 +12,12 @@ from podferry.cli import gc, restore, verify
 from podferry.cli.lineage_args import (
     LineageHistory,
     SelectedLineages,
-    check_argument_count,
     format_step,
     has_rank_files,
     read_history,
     select_lineages,
 )
-from podferry.cli.options import access_options, output_option, parse_location, run_async, store_config_of
+from podferry.cli.options import access_options, output_option, parse_location, store_config_of
 from podferry.cli.output import (
     count_of,
     format_age,
@@ -63,9 +63,8 @@ def ls(uri: str, lineage: str | None, output: str, **access: Any) -> int:
     Without LINEAGE, lists all lineages, each with its newest commit.
     """
     location = parse_location(uri)
-    arguments = [lineage] if lineage else []
-    selected, histories = run_async(_read_histories(location, arguments, store_config_of(**access)))
-    is_lineage = bool(arguments) or str(selected.destination.uri) != str(location)
+    selected, histories = asyncio.run(_read_histories(location, lineage, store_config_of(**access)))
+    is_lineage = bool(lineage) or str(selected.destination.uri) != str(location)
     one_lineage = len(histories) == 1 and is_lineage
     if output == "json":
         print_json([_history_json(history, with_commits=one_lineage) for history in histories])
@@ -82,16 +81,17 @@ def ls(uri: str, lineage: str | None, output: str, **access: Any) -> int:
 
 @command.command("show")
 @click.argument("uri")
-@click.argument("words", nargs=-1, metavar="[LINEAGE] [CHECKPOINT]")
+@click.argument("lineage", required=False)
+@click.argument("checkpoint", required=False)
 @output_option
 @access_options
-def show(uri: str, words: tuple[str, ...], output: str, **access: Any) -> int:
+def show(uri: str, lineage: str | None, checkpoint: str | None, output: str, **access: Any) -> int:
     """Show a checkpoint's files and which agent wrote it.
 
     Without CHECKPOINT, shows the newest.
     """
-    arguments = check_argument_count(words)
-    commit, store = run_async(_read_commit(parse_location(uri), arguments, store_config_of(**access)))
+    words = (lineage, checkpoint)
+    commit, store = asyncio.run(_read_commit(parse_location(uri), words, store_config_of(**access)))
     if output == "json":
         print_json(commit)
         return 0
@@ -106,17 +106,17 @@ def show(uri: str, words: tuple[str, ...], output: str, **access: Any) -> int:
 
 
 async def _read_histories(
-    uri: Uri, arguments: list[str], config: StoreConfig
+    uri: Uri, lineage: str | None, config: StoreConfig
 ) -> tuple[SelectedLineages, list[LineageHistory]]:
-    async with select_lineages(uri, arguments, config) as selected:
+    async with select_lineages(uri, [lineage or None], config) as selected:
         limit = None if len(selected.lineages) == 1 else 1
         return selected, [await read_history(reader, limit) for reader in selected.readers]
 
 
 async def _read_commit(
-    uri: Uri, arguments: tuple[str, ...], config: StoreConfig
+    uri: Uri, words: Sequence[str | None], config: StoreConfig
 ) -> tuple[Commit, LineageStore]:
-    async with select_lineages(uri, arguments, config) as selected:
+    async with select_lineages(uri, words, config) as selected:
         wanted, reader = selected.checkpoint_argument(), selected.require_one()
         history = await read_history(reader, None if wanted else 1)
         return history.find(wanted), reader.store

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 from typing import Any
 
@@ -12,7 +13,6 @@ from podferry.cli.options import (
     access_options,
     output_option,
     parse_location,
-    run_async,
     selection_options,
     store_at,
     store_config_of,
@@ -120,7 +120,7 @@ def freeze(uri: str, target: str | None, output: str, **options: Any) -> int:
     if target is not None:
         access = {name: options[name] for name in ("endpoint", "region", "secret_dir")}
         data = encode_manifest(listed.frozen)
-        run_async(_write(parse_location(target), data, store_config_of(**access)))
+        asyncio.run(_write(parse_location(target), data, store_config_of(**access)))
         if not is_manifest_name(target):
             print_note(f"note: to use it as a dataset, name it NAME{SUFFIX}")
     if output == "json":

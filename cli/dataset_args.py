@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from podferry.cli.options import parse_dataset, parse_local_path, run_async, store_config_of
+from podferry.cli.options import parse_dataset, parse_local_path, store_config_of
 from podferry.cli.output import count_of, print_note
 from podferry.contract.errors import Changed, Problem
 from podferry.contract.manifest import Manifest, decode_manifest
@@ -68,7 +69,7 @@ def load_dataset(
         frozen = decode_manifest(path.read_bytes(), str(path))
         manifest = select_manifest(frozen, parse_uri(frozen.uri), selection)
         return ListedDataset(shard_manifest(manifest, shard), manifest)
-    return run_async(_list_dataset(parse_dataset(text), selection, shard, store_config_of(**access)))
+    return asyncio.run(_list_dataset(parse_dataset(text), selection, shard, store_config_of(**access)))
 
 
 async def _list_dataset(

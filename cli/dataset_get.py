@@ -14,6 +14,7 @@ from typing import Any
 
 import uvloop
 
+from podferry.cli.main import FAILED
 from podferry.contract.errors import FerryError, InvalidSpec, Refused
 from podferry.contract.quantity import format_bytes
 from podferry.contract.status import AgentPhase, DatasetStatus, Status
@@ -36,8 +37,6 @@ OPTIONS_OF_GET = (
     *("dataset", "dataset_path", "--include", "--exclude", "--shard", "--unpack", "--file-mode"),
     *("--endpoint", "--region", "--secret-dir"),
 )
-FAILED = 1
-"""Exit code after an error, as for the other verbs."""
 
 
 def main(arguments: list[str]) -> int:

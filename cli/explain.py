@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,13 +12,13 @@ import click
 import msgspec
 
 from podferry.cli.explain_values import NO_MEMORY_SUM, Explanation, add_memory, explain
-from podferry.cli.options import access_options, output_option, run_async, store_config_of
+from podferry.cli.options import access_options, output_option, store_config_of
 from podferry.cli.output import print_json, print_problems, print_table
 from podferry.cli.pods import FoundPod, bare_pod, read_pods
 from podferry.contract.dataset_volume import ListedSize
-from podferry.contract.errors import FerryError, InvalidSpec, Problem
+from podferry.contract.errors import FerryError, InvalidSpec
 from podferry.contract.quantity import format_bytes
-from podferry.contract.spec import PREFIX, DatasetSpec, FerrySpec
+from podferry.contract.spec import PREFIX, DatasetSpec
 from podferry.sidecar.dataset.selection import Selection, open_selected, shard_manifest
 from podferry.storage.listing.dataset import check_frozen
 from podferry.storage.store import StoreConfig
@@ -26,24 +27,14 @@ STDIN = "-"
 
 
 @click.command()
-@click.option("-f", "--filename", help="YAML or JSON file with pods or controllers; - reads standard input.")
+@click.option("-f", "--filename", help="YAML or JSON of pods or controllers; - reads standard input.")
 @click.option(
-    "--annotation",
-    "annotations",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Set an annotation on every pod; the prefix podferry.io/ is optional. Repeatable.",
+    "--annotation", "annotations", multiple=True, metavar="KEY=VALUE", help="Set it on each pod. Repeatable."
 )
-@click.option(
-    "--declare",
-    "declared",
-    multiple=True,
-    metavar="NAME=URI",
-    help="A dataset that the cluster's policy declares. Repeatable.",
-)
+@click.option("--declare", "declared", multiple=True, metavar="NAME=URI", help="A dataset of the policy.")
 @click.option("--namespace", "-n", help="Namespace of pods that set none.")
 @click.option(
-    "--list", "listing", is_flag=True, help="List the datasets for their real sizes. Needs network."
+    "--list", "listing", is_flag=True, help="List the datasets for their real sizes; needs network."
 )
 @output_option
 @access_options
@@ -61,16 +52,16 @@ def command(filename: str | None, annotations: tuple[str, ...], output: str, **o
         explanations = [_with_listing(explanation, options) for explanation in explanations]
     several = len(explanations) > 1
     if output == "json":
-        print_json([_to_json(explanation) for explanation in explanations])
+        print_json([explanation.as_json() for explanation in explanations])
     else:
         for index, explanation in enumerate(explanations):
             if index:
                 click.echo()
             _print(explanation, with_title=several or explanation.title != "annotations")
     problems = [
-        _with_title(problem, explanation.title) if several else problem
-        for explanation in explanations
-        for problem in explanation.problems
+        msgspec.structs.replace(problem, what=f"{one.title}: {problem.what}") if several else problem
+        for one in explanations
+        for problem in one.problems
     ]
     print_problems(problems)
     return 1 if problems else 0
@@ -109,16 +100,14 @@ def _parse_pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
 def _with_listing(explanation: Explanation, access: Mapping[str, Any]) -> Explanation:
     """Compute the memory sum from listed sizes, with this machine's credentials, not the pod's Secret."""
     spec = explanation.spec
-    return explanation if spec is None or not spec.datasets else _list_datasets(explanation, spec, access)
-
-
-def _list_datasets(explanation: Explanation, spec: FerrySpec, access: Mapping[str, Any]) -> Explanation:
+    if spec is None or not spec.datasets:
+        return explanation
     sizes: dict[str, ListedSize] = {}
     notes = [note for note in explanation.notes if not note.startswith(NO_MEMORY_SUM)]
     problems = list(explanation.problems)
     for dataset in spec.datasets:
         try:
-            size = run_async(_listed_size(dataset, _store_config(dataset, access)))
+            size = asyncio.run(_listed_size(dataset, _store_config(dataset, access)))
         except FerryError as error:
             problems += error.problems
             continue
@@ -165,20 +154,3 @@ def _print(explanation: Explanation, *, with_title: bool) -> None:
         print_table(("memory", "size", "why"), memory, right=("size",))
     for note in explanation.notes:
         click.echo(f"note: {note}")
-
-
-def _with_title(problem: Problem, title: str) -> Problem:
-    return msgspec.structs.replace(problem, what=f"{title}: {problem.what}")
-
-
-def _to_json(explanation: Explanation) -> dict[str, Any]:
-    return {
-        "title": explanation.title,
-        "values": explanation.values,
-        "variables": explanation.variables,
-        "lineage": explanation.lineage,
-        "memory": explanation.memory,
-        "notes": explanation.notes,
-        "problems": [str(problem) for problem in explanation.problems],
-        "spec": explanation.spec,
-    }

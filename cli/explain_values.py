@@ -73,23 +73,27 @@ class Explanation(msgspec.Struct, frozen=True):
 
     Attributes:
         title: Kind and name.
-        spec: The resolved spec; None if the pod has not opted in or its annotations are invalid.
         values: The resolved values with their sources.
         variables: The variables that its annotations may use and that have a value.
         lineage: The lineage of its checkpoints, or None.
         memory: The memory sum; empty if a size is unknown.
-        problems: Errors in its annotations.
         notes: Assumptions and unknowns.
+        problems: Errors in its annotations.
+        spec: The resolved spec; None if the pod has not opted in or its annotations are invalid.
     """
 
     title: str
-    spec: FerrySpec | None = None
     values: tuple[ExplainedValue, ...] = ()
     variables: dict[str, str] = {}
     lineage: str | None = None
     memory: tuple[Row, ...] = ()
-    problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    spec: FerrySpec | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields, with each problem as a sentence."""
+        return {**msgspec.structs.asdict(self), "problems": [str(problem) for problem in self.problems]}
 
 
 def explain(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Any
 import click
 
 from podferry.cli.lineage_args import select_lineages
-from podferry.cli.options import access_options, output_option, parse_location, run_async, store_config_of
+from podferry.cli.options import access_options, output_option, parse_location, store_config_of
 from podferry.cli.output import print_json, print_note, print_problems, print_table
 from podferry.contract.commit import PRIVATE
 from podferry.contract.errors import InvalidSpec, NotFound, PermanentError, Problem
@@ -25,7 +26,6 @@ from podferry.sidecar.checkpoint.commit.orphans import Orphans, active_agents, f
 from podferry.storage.store import Store, StoreConfig
 
 HEADERS = ("lineage", "what", "sequence", "objects", "size", "name")
-NUMERIC_HEADERS = ("sequence", "objects", "size")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +70,9 @@ class GcResult:
 @click.argument("uri")
 @click.argument("lineages", nargs=-1, metavar="[LINEAGE]...")
 @click.option("--keep", type=click.IntRange(min=1), help="Number of intact commits to keep in each lineage.")
-@click.option(
-    "--uncommitted", is_flag=True, help="Remove data that no commit lists. Refused while an agent is active."
-)
+@click.option("--uncommitted", is_flag=True, help="Data that no commit lists; refused if an agent is active.")
 @click.option("--force", is_flag=True, help="With --uncommitted: you know that no agent is active there.")
-@click.option(
-    "--yes/--dry-run", "delete", default=False, help="Remove, or only report what would be removed (default)."
-)
+@click.option("--yes/--dry-run", "delete", default=False, help="Remove, or only report.")
 @output_option
 @access_options
 def command(uri: str, lineages: tuple[str, ...], output: str, **options: Any) -> int:
@@ -90,7 +86,7 @@ def command(uri: str, lineages: tuple[str, ...], output: str, **options: Any) ->
         raise click.UsageError("specify what to remove: --keep N, --uncommitted, or both")
     if request.force and not request.uncommitted:
         raise click.UsageError("--force works only with --uncommitted: nothing else needs it")
-    results = run_async(_collect_all(parse_location(uri), lineages, request, store_config_of(**options)))
+    results = asyncio.run(_collect_all(parse_location(uri), lineages, request, store_config_of(**options)))
     _print_results(results, request, output)
     return 1 if any(result.problems for result in results) else 0
 
@@ -189,7 +185,7 @@ def _print_results(results: Sequence[GcResult], request: GcOptions, output: str)
     if output == "json":
         print_json([_result_json(result, request) for result in results])
     elif items:
-        print_table(HEADERS, [_row(item) for item in items], right=NUMERIC_HEADERS)
+        print_table(HEADERS, [_row(item) for item in items], right=HEADERS[2:5])
     print_problems([problem for result in results for problem in result.problems])
     total = format_bytes(sum(item.bytes for item in items))
     if not items:

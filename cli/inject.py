@@ -9,7 +9,7 @@ import msgspec
 import yaml
 
 from podferry.contract.errors import InvalidSpec
-from podferry.webhook.inject import Decision, inject
+from podferry.webhook.inject import inject
 from podferry.webhook.patch import apply
 from podferry.webhook.policy import Policy
 from podferry.webhook.policy_yaml import read_policy
@@ -78,19 +78,10 @@ class _PodSchema(msgspec.Struct):
 @click.option("--policy", type=click.File(), help="InjectionPolicy file.  [default: the built-in defaults]")
 @click.option("--namespace", "-n", help="Namespace of the pods.  [default: each pod's own]")
 @click.option(
-    "--namespace-label",
-    "labels",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="A label of the namespace. Repeatable.",
+    "--namespace-label", "labels", multiple=True, metavar="KEY=VALUE", help="Its label. Repeatable."
 )
 @click.option(
-    "--output",
-    "-o",
-    type=click.Choice(["yaml", "patch"]),
-    default="yaml",
-    show_default=True,
-    help="Print the injected pods, or the JSON patches.",
+    "--output", "-o", type=click.Choice(["yaml", "patch"]), default="yaml", help="Injected pods, or patches."
 )
 def command(
     file: TextIO, policy: TextIO | None, namespace: str | None, labels: tuple[str, ...], output: str
@@ -109,7 +100,9 @@ def command(
         _validate(document)
         own = (document.get("metadata") or {}).get("namespace")
         decision = inject(document, Namespace(namespace or own or "default", namespace_labels), rules)
-        _report(decision)
+        for warning in decision.warnings:
+            click.secho(f"warning: {warning}", err=True, fg="yellow")
+        InvalidSpec.raise_any(decision.problems)
         results.append(apply(document, decision.patch) if output == "yaml" else list(decision.patch))
     _print_documents(results, output)
     return 0
@@ -139,12 +132,6 @@ def _validate(pod: dict[str, Any]) -> None:
         raise InvalidSpec.of(
             what, str(error), 'Correct it; quote the values of annotations: "true"'
         ) from error
-
-
-def _report(decision: Decision) -> None:
-    for warning in decision.warnings:
-        click.secho(f"warning: {warning}", err=True, fg="yellow")
-    InvalidSpec.raise_any(decision.problems)
 
 
 def _print_documents(documents: list[Any], output: str) -> None:

@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-import click
-
 from podferry.cli.options import store_at
 from podferry.contract.commit import Commit
 from podferry.contract.errors import FerryError, InvalidSpec, NotFound, PermanentError, Problem
@@ -116,9 +114,9 @@ class LineageHistory:
 
 @asynccontextmanager
 async def select_lineages(
-    uri: Uri, arguments: Sequence[str], config: StoreConfig
+    uri: Uri, words: Sequence[str | None], config: StoreConfig
 ) -> AsyncIterator[SelectedLineages]:
-    """Resolve `URI [LINEAGE] …` or `URI/LINEAGE …`; the store is closed at the end.
+    """Resolve `URI [LINEAGE] …` or `URI/LINEAGE …` (a missing word is None); the store is closed at the end.
 
     If the first argument names a lineage below the URI, it is that lineage. Otherwise the URI itself may be a
     lineage; a URI that is both a lineage and a destination is treated as a destination.
@@ -126,6 +124,7 @@ async def select_lineages(
     Raises:
         NotFound: There is no such lineage, or none at all; the error suggests the nearest name.
     """
+    arguments = [word for word in words if word is not None]
     async with store_at(uri, config) as store:
         first = arguments[0].strip("/") if arguments else ""
         if first and await CommitReader(LineageStore(store, first)).sequences():
@@ -153,17 +152,6 @@ async def read_history(reader: CommitReader, limit: int | None = None) -> Lineag
         except PermanentError as error:
             problems[number] = error.problems
     return LineageHistory(reader.store.lineage, tuple(sequences), tuple(commits), problems)
-
-
-def check_argument_count(arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the arguments: at most a lineage and a checkpoint.
-
-    Raises:
-        click.UsageError: There are more than two.
-    """
-    if len(arguments) > 2:
-        raise click.UsageError(f"unexpected: {' '.join(arguments[2:])}")
-    return arguments
 
 
 def has_rank_files(commit: Commit) -> bool:

@@ -28,6 +28,9 @@ piece would take up to 40 ms. The same applies to `run` and to the agent's worke
 WORKER_FLAG = "--worker"
 """Distinguishes the agent's worker from its supervisor."""
 
+FAILED = 1
+"""Exit code after an error."""
+
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells: 128 and the signal's number."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -13,6 +14,7 @@ from podferry.contract.spec import DATASET_NAME
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
+CREATED = "created if missing.  [default: a temporary directory in memory]"
 DATASET_OPTIONS = ("dataset", "dataset_path", "include", "exclude", "file_mode", "unpack", "shard")
 NAMED_VALUE = re.compile(rf"(?P<name>{DATASET_NAME})=(?P<value>.*)", re.DOTALL)
 REPEATABLE_OPTIONS = frozenset({"include", "exclude"})
@@ -21,40 +23,25 @@ REPEATABLE_OPTIONS = frozenset({"include", "exclude"})
 
 def dataset_options(verb: Verb) -> Verb:
     """Add `DATASET_OPTIONS` to a verb; each takes `VALUE` or `NAME=VALUE`."""
+    repeated = partial(click.option, multiple=True)
     options = (
-        click.option(
+        repeated(
             "--dataset",
-            multiple=True,
             metavar="[NAME=]URI",
             help="Dataset to stage: a URI, a reference, or a path. Repeat with names for several datasets; "
             "the next six options take names too: --dataset test=./t --include test=*.jpg.",
         ),
-        click.option(
-            "--dataset-path",
-            multiple=True,
-            metavar="DIRECTORY",
-            help="Directory in which training reads the dataset, created if missing.  [default: in memory]",
-        ),
-        click.option(
-            "--include", multiple=True, metavar="GLOB", help="Only these files, such as *.jpg. Repeatable."
-        ),
-        click.option("--exclude", multiple=True, metavar="GLOB", help="Not these files. Repeatable."),
-        click.option(
-            "--file-mode", multiple=True, metavar="MODE", help="Mode of the files.  [default: 0644]"
-        ),
-        click.option(
+        repeated("--dataset-path", metavar="DIRECTORY", help=f"Where training reads it, {CREATED}"),
+        repeated("--include", metavar="GLOB", help="Only these files, such as *.jpg. Repeatable."),
+        repeated("--exclude", metavar="GLOB", help="Not these files. Repeatable."),
+        repeated("--file-mode", metavar="MODE", help="Mode of the files.  [default: 0644]"),
+        repeated(
             "--unpack",
-            multiple=True,
             metavar="WHEN",
             help="Unpack archives: auto (only packs made by `podferry dataset pack`), never, or always.  "
             "[default: auto]",
         ),
-        click.option(
-            "--shard",
-            multiple=True,
-            metavar="RANK/COUNT",
-            help="Only one shard, such as 0/4; auto takes the launcher's rank and world size.",
-        ),
+        repeated("--shard", metavar="RANK/COUNT", help="Only one shard; auto takes the launcher's rank."),
     )
     for option in reversed(options):
         verb = option(verb)

@@ -1,10 +1,9 @@
-"""Shared by the verbs: common options, parsing of locations, running a coroutine."""
+"""Shared by the verbs: common options, and parsing of locations."""
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,7 +21,6 @@ from podferry.sidecar.config.store_access import store_config
 from podferry.storage.factory import open_store
 from podferry.storage.store import Store, StoreConfig
 
-T = TypeVar("T")
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 
@@ -44,11 +42,7 @@ class ParsedParam(click.ParamType[Any]):
 def access_options(verb: Verb) -> Verb:
     """Add the options for reaching a store: endpoint, region, credentials."""
     options = (
-        click.option(
-            "--endpoint",
-            type=ParsedParam("URL", parse_endpoint),
-            help="URL of the object store.  [default: the vendor's]",
-        ),
+        click.option("--endpoint", type=ParsedParam("URL", parse_endpoint), help="URL of the object store."),
         click.option("--region", type=ParsedParam("NAME", parse_region), help="Region of the object store."),
         click.option(
             "--secret-dir",
@@ -71,13 +65,8 @@ def selection_options(*, shard: bool = True) -> Callable[[Verb], Verb]:
     ]
     if shard:
         shard_param = ParsedParam("RANK/COUNT", lambda text: parse_shard(resolve_shard(text, os.environ)))
-        options.append(
-            click.option(
-                "--shard",
-                type=shard_param,
-                help="Only one shard, such as 0/4; auto takes the launcher's rank and world size.",
-            )
-        )
+        text = "Only one shard, such as 0/4; auto takes the launcher's rank and world size."
+        options.append(click.option("--shard", type=shard_param, help=text))
     return lambda verb: _with_options(verb, options)
 
 
@@ -86,7 +75,6 @@ output_option = click.option(
     "--output",
     type=click.Choice(["text", "json"]),
     default="text",
-    show_default=True,
     help="Output format: text, or one JSON document.",
 )
 
@@ -126,11 +114,6 @@ def parse_dataset(text: str) -> Reference:
     path = parse_local_path(_require_text(text))
     # In a path, # is an ordinary character.
     return parse_reference(text) if path is None else Reference(parse_location(text))
-
-
-def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Run a verb's coroutine in an event loop of its own."""
-    return asyncio.run(work)
 
 
 @asynccontextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import click
@@ -11,7 +12,6 @@ from podferry.cli.options import (
     access_options,
     output_option,
     parse_location,
-    run_async,
     store_at,
     store_config_of,
 )
@@ -48,7 +48,6 @@ def _parse_shard_size(text: str) -> int:
     "--shard-size",
     type=ParsedParam("SIZE", _parse_shard_size),
     default=quantity_at_least(SHARD_BYTES),
-    show_default=True,
     help="Maximum size of an archive.",
 )
 @output_option
@@ -61,7 +60,7 @@ def pack(source: str, target: str, shard_size: int, output: str, **access: Any) 
     original files of SRC.
     """
     config = store_config_of(**access)
-    result, objects = run_async(_build(parse_location(source), parse_location(target), shard_size, config))
+    result, objects = asyncio.run(_build(parse_location(source), parse_location(target), shard_size, config))
     sizes = [entry.size for entry in result.index.entries]
     shards = len(result.index.shards)
     reference = str(reference_to(objects))
@@ -83,7 +82,7 @@ def pack(source: str, target: str, shard_size: int, output: str, **access: Any) 
 @access_options
 def verify(uri: str, output: str, **access: Any) -> int:
     """Compare every file of a pack with its index."""
-    opened, problems = run_async(_verify(parse_location(uri), store_config_of(**access)))
+    opened, problems = asyncio.run(_verify(parse_location(uri), store_config_of(**access)))
     files, shards = len(opened.names), len(opened.index.shards)
     if output == "json":
         print_json({"files": files, "shards": shards, "problems": [str(problem) for problem in problems]})

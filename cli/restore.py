@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ from typing import Any
 import click
 import msgspec
 
-from podferry.cli.lineage_args import check_argument_count, has_rank_files, read_history, select_lineages
-from podferry.cli.options import access_options, output_option, parse_location, run_async, store_config_of
+from podferry.cli.lineage_args import has_rank_files, read_history, select_lineages
+from podferry.cli.options import access_options, output_option, parse_location, store_config_of
 from podferry.cli.output import print_json, print_note
 from podferry.contract.commit import Commit
 from podferry.contract.errors import Problem, Refused
@@ -29,7 +30,8 @@ STAGING_DIR = ".podferry-restoring"
 
 @click.command("restore")
 @click.argument("uri")
-@click.argument("words", nargs=-1, metavar="[LINEAGE] [CHECKPOINT]")
+@click.argument("lineage", required=False)
+@click.argument("checkpoint", required=False)
 @click.option(
     "--to",
     "target",
@@ -37,15 +39,17 @@ STAGING_DIR = ".podferry-restoring"
     required=True,
     help="Target directory, created if missing.",
 )
-@click.option(
-    "--rank",
-    type=click.IntRange(min=0),
-    help="Take this rank's version of files that differ between ranks.  [default: the lowest]",
-)
+@click.option("--rank", type=click.IntRange(min=0), help="Prefer this rank's files.  [default: the lowest]")
 @output_option
 @access_options
 def command(
-    uri: str, words: tuple[str, ...], target: Path, rank: int | None, output: str, **access: Any
+    uri: str,
+    lineage: str | None,
+    checkpoint: str | None,
+    target: Path,
+    rank: int | None,
+    output: str,
+    **access: Any,
 ) -> int:
     """Download a checkpoint and verify every byte.
 
@@ -53,9 +57,9 @@ def command(
     nothing is changed. If the newest checkpoint is damaged, the one before it is restored, with a warning.
     If the store stops responding, run the same command again to resume.
     """
-    arguments = check_argument_count(words)
-    work = _restore(parse_location(uri), arguments, target.absolute(), rank, store_config_of(**access))
-    commit, seconds = run_async(work)
+    words = (lineage, checkpoint)
+    work = _restore(parse_location(uri), words, target.absolute(), rank, store_config_of(**access))
+    commit, seconds = asyncio.run(work)
     restored = restored_status(commit, seconds)
     if output == "json":
         print_json(restored)
@@ -69,9 +73,9 @@ def command(
 
 
 async def _restore(
-    uri: Uri, arguments: tuple[str, ...], target: Path, rank: int | None, config: StoreConfig
+    uri: Uri, words: Sequence[str | None], target: Path, rank: int | None, config: StoreConfig
 ) -> tuple[Commit, float]:
-    async with select_lineages(uri, arguments, config) as selected:
+    async with select_lineages(uri, words, config) as selected:
         wanted, reader = selected.checkpoint_argument(), selected.require_one()
         # A name means its newest version, as in `show`; no other version replaces it.
         name = (await read_history(reader)).find(wanted).checkpoint if wanted else None

@@ -16,12 +16,11 @@ from typing import Any
 
 import click
 
-from podferry.cli.named_options import DATASET_OPTIONS, dataset_options, group_by_dataset
+from podferry.cli.named_options import CREATED, DATASET_OPTIONS, dataset_options, group_by_dataset
 from podferry.cli.output import print_problems
-from podferry.contract.api import AGENT_VARIABLE, EXIT_NEVER, EXIT_NOT_DURABLE, Durability, Gate
+from podferry.contract.api import AGENT_VARIABLE, EXIT_NEVER, EXIT_NOT_DURABLE, Durability
 from podferry.contract.errors import PermanentError, Problem
 from podferry.contract.suggest import did_you_mean
-from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.control.progress_bar import prefetch_bars
 from podferry.sidecar.launch.local_agent import LaunchOptions, LocalAgent, launch
 
@@ -33,40 +32,24 @@ EXIT_NOT_FOUND = 127
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @dataset_options
 @click.option("--checkpoints", metavar="URI", help="Destination of the checkpoints: a URI or a path.")
-@click.option(
-    "--checkpoint-path",
-    metavar="DIRECTORY",
-    help="Directory to which training writes checkpoints, created if missing.  [default: in memory]",
-)
+@click.option("--checkpoint-path", metavar="DIRECTORY", help=f"Where training writes them, {CREATED}")
 @click.option(
     "--restore",
     metavar="WHICH",
     help="auto, latest, never, the name of a checkpoint, or the URI of one.  [default: auto]",
 )
-@click.option(
-    "--lineage", metavar="NAME", help="Runs of one lineage resume from each other.  [default: from COMMAND]"
-)
-@click.option(
-    "--keep-local", type=int, help="Durable checkpoints to keep locally if memory runs low.  [default: 1]"
-)
+@click.option("--lineage", metavar="NAME", help="Its runs resume from each other.  [default: from COMMAND]")
+@click.option("--keep-local", type=int, help="Durable checkpoints to keep if memory runs low.  [default: 1]")
 @click.option("--keep-remote", type=int, help="Checkpoints to keep at the destination.  [default: all]")
 @click.option(
     "--complete",
     type=click.Choice(["auto", "marked"]),
-    help="Upload checkpoints once detected as complete, or only when marked as done.  [default: auto]",
+    help="Upload checkpoints that look complete, or only marked ones.  [default: auto]",
 )
 @click.option("--upload-limit", metavar="SIZE", help="Maximum bytes uploaded per second, such as 50Mi.")
 @click.option("--outputs", metavar="URI", help="Destination of the output directory: a URI or a path.")
-@click.option(
-    "--output-path",
-    metavar="DIRECTORY",
-    help="Directory to which training writes outputs, created if missing.  [default: in memory]",
-)
-@click.option(
-    "--outputs-every",
-    metavar="TIME",
-    help="Interval between uploads of outputs, such as 60s.  [default: at the end]",
-)
+@click.option("--output-path", metavar="DIRECTORY", help=f"Where training writes outputs, {CREATED}")
+@click.option("--outputs-every", metavar="TIME", help="Upload interval, such as 60s.  [default: at the end]")
 @click.option("--endpoint", metavar="URL", help="URL of the object store.  [default: the vendor's]")
 @click.option("--region", metavar="NAME", help="Region of the object store.")
 @click.option("--checkpoints-endpoint", metavar="URL", help="--endpoint for checkpoints only.")
@@ -75,11 +58,7 @@ EXIT_NOT_FOUND = 127
 @click.option("--outputs-region", metavar="NAME", help="--region for outputs only.")
 @click.option("--polling", is_flag=True, help="Scan at intervals, without inotify.")
 @click.option(
-    "--durable-timeout",
-    type=click.FloatRange(min=0),
-    default=600.0,
-    show_default=True,
-    help="Seconds to wait at the end for the last uploads.",
+    "--durable-timeout", type=click.FloatRange(min=0), default=600.0, help="Seconds to wait at the end."
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(command: tuple[str, ...], durable_timeout: float, polling: bool, **options: Any) -> int:
@@ -100,7 +79,8 @@ def command(command: tuple[str, ...], durable_timeout: float, polling: bool, **o
         print_problems(error.problems)
         return EXIT_NEVER
     with _stopped_at_end(agent):
-        gate = _wait_at_gate(agent.client)
+        with prefetch_bars() as bars:
+            gate = agent.client.wait_for_gate(lambda _: bars.show(agent.client.status()), bars.poll_seconds)
         if not gate.open:
             print_problems(gate.problems)
             return 1 if gate.retryable else EXIT_NEVER
@@ -154,12 +134,6 @@ def _stopped_at_end(agent: LocalAgent) -> Iterator[None]:
         except _WaitInterrupted:
             agent.detach()
         _handle_signals(signal.SIG_IGN)
-
-
-def _wait_at_gate(client: AgentClient) -> Gate:
-    """Wait until the gate is open or refused; show the prefetch on a terminal."""
-    with prefetch_bars() as bars:
-        return client.wait_for_gate(lambda _: bars.show(client.status()), bars.poll_seconds)
 
 
 def _train(command: tuple[str, ...], environment: dict[str, str]) -> int:

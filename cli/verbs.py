@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import click
 
-from podferry.cli.main import INTERRUPTED, SMALL_VERBS
+from podferry.cli.main import FAILED, INTERRUPTED, SMALL_VERBS
 from podferry.cli.output import print_problems
 from podferry.contract.errors import FerryError
 from podferry.contract.suggest import did_you_mean
@@ -28,9 +28,6 @@ VERBS = {
     "webhook": "Serve the admission webhook.",
 }
 """All verbs with their help. The module of the same name defines `command`, except for the small verbs."""
-
-FAILED = 1
-"""Exit code after an error."""
 
 
 class LazyGroup(click.Group):
@@ -54,9 +51,10 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, VERBS[name]) for name in self.list_commands(ctx)])
 
 
-@click.group(
-    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
-)
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
+
+
+@click.group(cls=LazyGroup, context_settings=CONTEXT)
 @click.version_option(package_name="podferry")
 def podferry() -> None:
     """Stage datasets before training starts, and upload checkpoints while it runs."""

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from podferry.cli.lineage_args import LineageHistory, format_step, read_history, select_lineages
-from podferry.cli.options import access_options, output_option, parse_location, run_async, store_config_of
+from podferry.cli.options import access_options, output_option, parse_location, store_config_of
 from podferry.cli.output import print_json, print_problems, print_table
 from podferry.contract.commit import Commit, CommittedFile
 from podferry.contract.errors import InvalidSpec, Problem
@@ -78,9 +78,8 @@ def command(uri: str, lineage: str | None, deep: bool, output: str, **access: An
     Checks that every file listed in the commits exists and has the right size. Reports all damaged commits.
     The exit code is 1 if the newest commit of a lineage is damaged.
     """
-    arguments = [lineage] if lineage else []
-    verdicts = run_async(
-        _verify_selected(parse_location(uri), arguments, store_config_of(**access), deep=deep)
+    verdicts = asyncio.run(
+        _verify_selected(parse_location(uri), lineage, store_config_of(**access), deep=deep)
     )
     if output == "json":
         print_json([_verdict_json(verdict) for verdict in verdicts])
@@ -93,9 +92,9 @@ def command(uri: str, lineage: str | None, deep: bool, output: str, **access: An
 
 
 async def _verify_selected(
-    uri: Uri, arguments: list[str], config: StoreConfig, *, deep: bool
+    uri: Uri, lineage: str | None, config: StoreConfig, *, deep: bool
 ) -> list[CommitVerdict]:
-    async with select_lineages(uri, arguments, config) as selected:
+    async with select_lineages(uri, [lineage or None], config) as selected:
         if selected.remaining:
             measured = f"{selected.readers[0].store.uri} is a lineage itself"
             raise InvalidSpec.of(f"{selected.remaining[0]!r} is not a lineage", measured, "Leave it out")

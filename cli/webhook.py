@@ -17,31 +17,15 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 
 @click.command()
 @click.option("--policy", type=FILE, required=True, help="InjectionPolicy file; reloaded when it changes.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=int, default=8443, show_default=True, help="Port to listen on.")
+@click.option("--host", default="127.0.0.1", help="Address to listen on.")
+@click.option("--port", type=int, default=8443, help="Port to listen on.")
 @click.option("--certificate", type=FILE, help="PEM certificate.  [default: managed by the webhook]")
 @click.option("--key", type=FILE, help="PEM private key of the certificate.")
-@click.option(
-    "--secret",
-    default="podferry-webhook",
-    show_default=True,
-    help="Secret that stores the managed certificates.",
-)
-@click.option(
-    "--service", default="podferry-webhook", show_default=True, help="Service in front of the webhook."
-)
-@click.option(
-    "--configuration",
-    default="podferry",
-    show_default=True,
-    help="Name of the webhook configurations to keep up to date.",
-)
-@click.option(
-    "--linger", type=float, default=5.0, show_default=True, help="Seconds to keep serving after SIGTERM."
-)
-@click.option(
-    "--log-level", type=click.Choice(sorted(LEVELS)), default="info", show_default=True, help="Log level."
-)
+@click.option("--secret", default="podferry-webhook", help="Secret that stores the managed certificates.")
+@click.option("--service", default="podferry-webhook", help="Service in front of the webhook.")
+@click.option("--configuration", default="podferry", help="Name of the webhook configurations to update.")
+@click.option("--linger", type=float, default=5.0, help="Seconds to keep serving after SIGTERM.")
+@click.option("--log-level", type=click.Choice(sorted(LEVELS)), default="info")
 def command(**options: Any) -> int:
     """Serve the admission webhook."""
     configure_logs(options["log_level"])

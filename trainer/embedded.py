@@ -16,7 +16,7 @@ FUNCTION_FLAG = "--function_to_execute"
 
 
 @contextmanager
-def running_agent(
+def agent(
     options: Mapping[str, object], command: Sequence[str], *, polling: bool, run_id: str | None
 ) -> Iterator[AgentClient]:
     """Run an agent for the block; at the end it drains and exits.
@@ -32,14 +32,14 @@ def running_agent(
     """
     if options.get("lineage") is None:
         options = {**options, "lineage": kfp_lineage(command)}
+    run_id = run_id or kfp_run_id(command)
     # On a terminal a progress bar replaces the log.
-    quiet = sys.stderr.isatty()
-    launch_options = LaunchOptions(polling=polling, run_id=run_id or kfp_run_id(command), quiet=quiet)
-    agent = launch(options, command, launch_options)
+    launch_options = LaunchOptions(polling=polling, run_id=run_id, quiet=sys.stderr.isatty())
+    launched = launch(options, command, launch_options)
     try:
-        yield agent.client
+        yield launched.client
     finally:
-        agent.stop()
+        launched.stop()
 
 
 def kfp_run_id(command: Sequence[str]) -> str | None:

@@ -70,7 +70,7 @@ class Ferry:
         mark(self._client, checkpoint)
 
     def wait_durable(self, timeout: float = 600.0, *, final: bool = False) -> DurableCheckpoint | None:
-        """Wait until everything in the checkpoint directory is durable; return the newest durable checkpoint.
+        """Wait until all that is now in the checkpoint directory is durable; return the newest durable one.
 
         Args:
             timeout: Seconds.
@@ -88,8 +88,7 @@ class Ferry:
 def _reasons(durability: Durability, timeout: float) -> tuple[Problem, ...]:
     waited = "it cannot become so by waiting" if durability.hopeless else f"after {timeout:.0f} s"
     what = f"not durable: {', '.join(durability.pending)}"
-    remedy = "Look at the reasons below and at the agent's log"
-    return (Problem(what, waited, remedy), *durability.problems)
+    return (Problem(what, waited, "See the reasons below and the agent's log"), *durability.problems)
 
 
 @contextmanager
@@ -132,10 +131,11 @@ def ferry(
             from podferry.trainer import embedded  # noqa: PLC0415 - needed only without an injected agent
 
             options = {"dataset": dataset, "checkpoints": checkpoints, **settings}
-            client = stack.enter_context(
-                embedded.running_agent(options, sys.argv, polling=polling, run_id=run)
-            )
-        gate = _wait_at_gate(client)
+            client = stack.enter_context(embedded.agent(options, sys.argv, polling=polling, run_id=run))
+        with prefetch_bars() as bars:
+            gate = client.wait_for_gate(lambda _: bars.show(client.status()), bars.poll_seconds)
+        if gate.problems:
+            raise (TemporaryError if gate.retryable else PermanentError)(*gate.problems)
         if injected:
             InvalidSpec.raise_any(_disagreements(client.status(), dataset, checkpoints))
         directories = _directories(client, gate)
@@ -180,11 +180,3 @@ def _canonical(text: str) -> str:
 
 def _path(gate: Gate, variable: str) -> Path | None:
     return Path(gate.environment[variable]) if variable in gate.environment else None
-
-
-def _wait_at_gate(client: AgentClient) -> Gate:
-    with prefetch_bars() as bars:
-        gate = client.wait_for_gate(lambda _: bars.show(client.status()), bars.poll_seconds)
-    if gate.problems:
-        raise (TemporaryError if gate.retryable else PermanentError)(*gate.problems)
-    return gate

@@ -96,16 +96,16 @@ def plan_cache(request: CacheRequest, endpoint: str = "", region: str = "") -> C
         Refused: It does not fit; each limit with its numbers and remedy.
         InvalidSpec, EmptyDataset, Changed and the store's errors: It cannot be planned.
     """
-    spec, train_bytes, limit_bytes = read_request(request)
+    spec, train_bytes, limit_bytes = _read_request(request)
     [dataset] = spec.datasets
     selection = Selection(dataset.include, dataset.exclude)
     frozen, manifest = list_frozen(
         request.reference, selection, step_store_config(endpoint, region), dataset.unpack
     )
-    part = largest_part(manifest, request.shards)
+    part = _largest_part(manifest, request.shards)
     needed = memory_sum(spec, {"": ListedSize(part.bytes, part.files)})
     print_memory(_describe(manifest, part, request.shards), _rows(needed, train_bytes))
-    Refused.raise_any(fit_problems(part, needed, train_bytes, limit_bytes))
+    Refused.raise_any(_fit_problems(part, needed, train_bytes, limit_bytes))
     print_line(f"fits: the pod needs {format_bytes(needed.pod + train_bytes)}")
     [volume] = needed.data
     return CachePlan(
@@ -117,17 +117,11 @@ def plan_cache(request: CacheRequest, endpoint: str = "", region: str = "") -> C
     )
 
 
-def largest_part(manifest: Manifest, shards: int) -> Manifest:
-    """The largest of the parts that the pods get.
-
-    Raises:
-        Refused: There are fewer files than pods.
-    """
-    parts = (
-        (shard_manifest(manifest, Shard(rank, shards)) for rank in range(shards))
-        if shards > 1
-        else [manifest]
-    )
+def _largest_part(manifest: Manifest, shards: int) -> Manifest:
+    """The largest of the parts that the pods get. Raises `Refused` for fewer files than pods."""
+    if shards == 1:
+        return manifest
+    parts = (shard_manifest(manifest, Shard(rank, shards)) for rank in range(shards))
     return max(parts, key=lambda part: charged_bytes(entry.size for entry in part.entries))
 
 
@@ -138,12 +132,8 @@ def _describe(manifest: Manifest, part: Manifest, shards: int) -> str:
     return f"{part.files:,} files of {format_bytes(part.bytes)}, the largest of {shards} parts of {dataset}"
 
 
-def read_request(request: CacheRequest) -> tuple[FerrySpec, int, int | None]:
-    """Parse a request: a spec, the training's own memory and the pod's limit in bytes.
-
-    Raises:
-        InvalidSpec: All errors in it.
-    """
+def _read_request(request: CacheRequest) -> tuple[FerrySpec, int, int | None]:
+    """The spec, the training's own memory and the pod's limit in bytes. Raises `InvalidSpec`."""
     problems: list[Problem] = []
     sizes: dict[str, int | None] = {}
     if request.shards < 1:
@@ -163,17 +153,10 @@ def read_request(request: CacheRequest) -> tuple[FerrySpec, int, int | None]:
     return spec, sizes["train_memory"] or 0, sizes["pod_memory"]
 
 
-def fit_problems(
+def _fit_problems(
     manifest: Manifest, needed: MemorySum, train_bytes: int, limit_bytes: int | None
 ) -> Iterator[Problem]:
-    """Why a plan does not fit; empty if it does.
-
-    Args:
-        manifest: The part of the dataset that the pod gets.
-        needed: The memory sum of the pod.
-        train_bytes: Memory of the training itself.
-        limit_bytes: Limit for the pod, or None.
-    """
+    """Why a plan does not fit; empty if it does."""
     yield from volume_problems(manifest, needed.data[0].bytes)
     total = needed.pod + train_bytes
     if limit_bytes is not None and total > limit_bytes:

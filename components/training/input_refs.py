@@ -98,23 +98,17 @@ def _is_reference(channel: Any) -> bool:
 
 def _text(value: Any) -> str:
     """A value as the task has it: a channel's pattern, or a constant as KFP's launcher renders it."""
-    return str(value.pattern) if isinstance(value, PipelineChannel) else _render(value)
-
-
-def _render(value: Any) -> str:
-    """Like `render`, with channels in lists and dicts."""
     if isinstance(value, PipelineChannel):
         return str(value.pattern)
     if isinstance(value, list | tuple):
-        return render([_render(item) if isinstance(item, PipelineChannel) else item for item in value])
+        return render([_pattern(item) for item in value])
     if isinstance(value, dict):
-        return render(
-            {
-                name: _render(item) if isinstance(item, PipelineChannel) else item
-                for name, item in value.items()
-            }
-        )
+        return render({name: _pattern(item) for name, item in value.items()})
     return render(value)
+
+
+def _pattern(item: Any) -> Any:
+    return str(item.pattern) if isinstance(item, PipelineChannel) else item
 
 
 def _input_reference(text: str, inputs: TaskInputs) -> str:
