@@ -64,30 +64,30 @@ class FileAssembler:
         self._checksums = {head.number: head.checksum for head in heads if head.checksum is not None}
 
     def _make_jobs(self) -> Iterator[Job]:
-        for piece in self._plan.ranges():
-            file = self._plan.files[piece.file]
-            if not piece.length:
-                self._stage.write_small(piece.file, memoryview(b""), file)
+        for span in self._plan.ranges():
+            file = self._plan.files[span.file]
+            if not span.length:
+                self._stage.write_small(span.file, memoryview(b""), file)
                 self._count_file(0)
-            elif self._plan.range_counts[piece.file] == 1:
+            elif self._plan.range_counts[span.file] == 1:
                 entry, checksum = self._source.object_of(file), self._source.checksum_of(file)
-                yield ObjectJob(piece.file, entry, file, self.sink, checksum)
+                yield ObjectJob(span.file, entry, file, self.sink, checksum)
             else:
-                ranged = self._ranged_file(piece)
-                if ranged is not None and piece.start not in ranged.partial.written:
+                ranged = self._ranged_file(span)
+                if ranged is not None and span.start not in ranged.partial.written:
                     entry, path = self._source.object_of(file), ranged.partial.path
-                    yield RangeJob(piece.file, entry, piece.start, piece.length, path, ranged.kind, self.sink)
+                    yield RangeJob(span.file, entry, span.start, span.length, path, ranged.kind, self.sink)
 
-    def _ranged_file(self, piece: FileRange) -> RangedFile | None:
+    def _ranged_file(self, span: FileRange) -> RangedFile | None:
         """The file of a range, opened with its first one; None if it is already complete."""
-        if piece.start == 0:
-            file = self._plan.files[piece.file]
+        if span.start == 0:
+            file = self._plan.files[span.file]
             partial = PartialFile(self._stage, file, self._plan.range_bytes)
-            checksum = self._source.checksum_of(file) or self._checksums.get(piece.file)
-            self._ranged[piece.file] = RangedFile(partial, self._stage, checksum)
+            checksum = self._source.checksum_of(file) or self._checksums.get(span.file)
+            self._ranged[span.file] = RangedFile(partial, self._stage, checksum)
             if partial.complete:
-                self._complete(piece.file)
-        return self._ranged.get(piece.file)
+                self._complete(span.file)
+        return self._ranged.get(span.file)
 
     async def write(self, job: Job, data: memoryview) -> None:
         """Write the bytes of a job that has fallen back.

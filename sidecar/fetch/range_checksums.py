@@ -24,7 +24,7 @@ MAX_REFETCHES = 3
 class RangeChecksums:
     """The checksum of one file whose ranges arrive in any order, and again if it does not match.
 
-    The file must hold what was last received of each range. A file that arrives in one piece does not need
+    The file must hold what was last received of each range. A file that arrives in one range does not need
     this: see `podferry.storage.checksum.checksums.matches`. CRCs of ranges combine into that of the file; for
     a hash the complete file is read.
 
