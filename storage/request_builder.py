@@ -1,10 +1,8 @@
 """The interface for building HTTP requests, which a lean client needs to fetch objects without the engine.
 
-An engine lists, writes, retries and explains errors. For many small objects the engine takes more time than
-the
-network, and a plain GET needs little of it: an address, a few header lines and a signature. A store that can
-build these has a `RequestBuilder`; the client that sends them hands anything but a plain response to the
-engine.
+For many small objects an engine takes more time than the network, and a plain GET needs little of it: an
+address, a few header lines and a signature. The client that sends these requests hands anything but a plain
+response to the engine, which retries and explains errors.
 """
 
 from __future__ import annotations

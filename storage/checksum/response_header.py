@@ -3,9 +3,8 @@
 The fields, the fastest and strongest first, and in which responses they are of the complete object:
 
 =========================  =============================================================================
-`x-amz-checksum-*`         200 only: with a 206 S3 sends none, that of a part, or a checksum of checksums
-                           that lost its `-N` (boto/botocore#3346). `-N` and COMPOSITE are checksums of
-                           checksums
+`x-amz-checksum-*`         200 only: with a 206 S3 sends none, that of a part, or a composite one that
+                           lost its `-N` (boto/botocore#3346). Not if composite (`-N`, COMPOSITE)
 `x-goog-hash`              200 and 206: of the stored object, so not if GCS decompresses gzip
 `x-oss-hash-crc64ecma`     200 and 206: always of the complete object
 `Content-MD5`              200 only: by RFC 1864 it is of the body

@@ -95,9 +95,8 @@ class FsspecReads:
 
     def _is_file(self, path: str) -> bool:
         """Whether a path is a file; object stores list by prefix, and HTTP has no directories."""
-        return self.uri.scheme not in (*OBJECT_STORE_SCHEMES, *HTTP_SCHEMES) and bool(
-            self.file_system.isfile(path)
-        )
+        flat = self.uri.scheme in (*OBJECT_STORE_SCHEMES, *HTTP_SCHEMES)
+        return not flat and bool(self.file_system.isfile(path))
 
     def _has_files(self, path: str) -> bool:
         """Whether a directory has files: object stores have no empty directories, so none are listed."""
@@ -124,9 +123,8 @@ class FsspecReads:
         for path, info in found.items():
             name = self._relative(path, top)
             if path.endswith("/"):
-                if info.get(
-                    "size"
-                ):  # not a directory marker: it has bytes, under a name that no file can have
+                # A directory marker is empty; bytes under this name are an object that cannot be a file.
+                if info.get("size"):
                     yield self._entry(join(prefix, name) + "/", info)
             elif name and info.get("type") != "directory" and not is_temporary(name):
                 yield self._entry(join(prefix, name), info)

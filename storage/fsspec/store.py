@@ -129,9 +129,8 @@ def _close_session(fs: Any) -> None:
     Otherwise they are closed when it is garbage-collected: at any time, in any thread, and perhaps on a loop
     that is not the session's own. Other file systems close theirs when they are released.
     """
-    session = next(
-        (found for name in SESSION_ATTRIBUTES if (found := getattr(fs, name, None)) is not None), None
-    )
+    sessions = (getattr(fs, name, None) for name in SESSION_ATTRIBUTES)
+    session = next((found for found in sessions if found is not None), None)
     if session is not None:
         fsspec.asyn.sync(fs.loop, session.__aexit__, None, None, None, timeout=CLOSE_SECONDS)
         # A transport closes its socket one iteration of the loop later.

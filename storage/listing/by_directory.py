@@ -19,9 +19,8 @@ LONG_LISTING_OBJECTS = 3000
 MIN_DIRECTORY_OBJECTS = 500
 """Mean objects per directory, of those seen: with fewer, a request per directory costs more."""
 CONCURRENCY = 4
-"""Requests in flight. At 100 ms each they return 40 pages a second; one core parses 50. A page in flight
-takes
-up to 2 MiB of memory; the entries of 100,000 objects take 22."""
+"""Requests in flight. At 100 ms each they return 40 pages a second; one core parses 50. A page takes up to
+2 MiB of memory; the entries of 100,000 objects take 22."""
 MAX_DIRECTORIES = 2048
 """With more directories most are small, no matter what the first ones were like."""
 OnEntry = Callable[[Store, Entry], None]

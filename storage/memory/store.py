@@ -76,7 +76,7 @@ class MemoryStore:
         """See `Store.read`; a fault may return wrong bytes."""
         fault = await self.content.meet("read", checked_name(name))
         data = self._object(name)
-        check_listed(self._location, _entry(name, data), tag, size)
+        check_listed(self._location, _entry(name, data) if tag else Entry(name, len(data)), tag, size)
         end = max(start, len(data)) if length is None else start + length
         if end > len(data):
             raise too_short(self._location, name, start, length, f"{len(data)} bytes")

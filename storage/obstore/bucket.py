@@ -88,7 +88,7 @@ class ObstoreBucket:
         self.exists = True
 
     async def translated(self, error: Exception, name: str = "") -> FerryError:
-        """The error for the user. If an object is missing, the bucket may be: then it is asked."""
+        """The error for the user. If an object is missing, this checks whether its bucket exists."""
         found = translate(error, self.location, name)
         if self.exists or error_kind(vendor_fields_of(error)) != "missing":
             return found

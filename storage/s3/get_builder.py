@@ -28,11 +28,7 @@ CHECKSUM_MODE_LINE = "x-amz-checksum-mode: ENABLED\r\n"
 
 
 class S3GetBuilder:
-    """See `podferry.storage.request_builder.RequestBuilder`.
-
-    Attributes:
-        origin: Where connections go; the host's name has the bucket for virtual-hosted access.
-    """
+    """See `podferry.storage.request_builder.RequestBuilder`."""
 
     checksum_needs_head = True
 
@@ -52,7 +48,7 @@ class S3GetBuilder:
         """See `RequestBuilder.prepare`.
 
         Raises:
-            CredentialsMissing: There are none, or they hold characters that no header may have.
+            CredentialsMissing: There are none, or they are not valid in a header.
         """
         del entries  # the same credentials sign all requests
         before = self._credentials.value
@@ -62,7 +58,7 @@ class S3GetBuilder:
             return
         if not is_printable_ascii(found.access_key_id + (found.session_token or "")):
             raise CredentialsMissing.of(
-                "a key or token of S3 holds what no header may", "", "Store it without line ends"
+                "a key or token for S3 is not valid in a header", "", "Store it without line breaks"
             )
         self._signer = SigV4Signer(found, self._region, self._host)
 
@@ -95,7 +91,7 @@ def get_builder_for(access: S3Access, ca_bundle: str = "") -> S3GetBuilder | Non
     That is the case behind a proxy, and if awscrt would find other credentials than the engine.
 
     Args:
-        access: How the store is reached.
+        access: How to reach the store.
         ca_bundle: A file of CA certificates, if the engine has its own.
     """
     address = request_address(access.bucket_url, ca_bundle)
