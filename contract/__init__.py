@@ -1,1 +1,1 @@
-"""Pure values and rules. Nothing here does I/O, reads a clock or the environment."""
+"""Pure values and rules: no I/O, clock or environment."""

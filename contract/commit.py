@@ -66,14 +66,14 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
             reserved for an older checkpoint, which is uploaded after the newest.
         lineage: The lineage of the run.
         checkpoint: The folder of its data: name and hash.
-        name: What the trainer called it, without the hash.
+        name: The trainer's name for it, without the hash.
         step: The last number in the name, or None.
         created: By the agent's clock, with time zone. For people: the sequence is the order.
         files: All its files, sorted by name.
-        world: How many pods wrote it together.
+        world: Number of pods that wrote it together.
         run: KFP's run id, or None outside KFP.
         agent_id: The agent that wrote it, unique to one life of its pod.
-        rank: That agent's number in its training, None where nothing says.
+        rank: The rank of that agent's pod, or None if unknown.
         reserved: How many numbers directly below its own were free when it was created. Its agent had seen no
             commit there, which distinguishes two agents that commit at the same time.
     """

@@ -46,7 +46,7 @@ def lineage_of(owner: PodOwner) -> str:
 
 
 def local_lineage(command: Sequence[str]) -> str:
-    """The lineage of a run outside Kubernetes: its program, and a hash of the whole command."""
+    """The lineage of a run outside Kubernetes: its program, and a hash of the full command."""
     return f"{LOCAL}.{_dotless(_program(command).lower())[:MAX_PROGRAM_LENGTH]}.{_hash(command)}"
 
 

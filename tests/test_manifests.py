@@ -23,7 +23,7 @@ def documents(path: Path) -> list[Object]:
 
 @pytest.fixture(scope="module")
 def resources() -> dict[tuple[str, str], Object]:
-    """All that the base holds, by kind and name."""
+    """All objects of the base, by kind and name."""
     files = [path for path in BASE.glob("*.yaml") if path.name != "kustomization.yaml"]
     found = [document for path in files for document in documents(path)]
     return {(one["kind"], one["metadata"]["name"]): one for one in found}
@@ -45,9 +45,7 @@ def test_the_policy_is_one(resources: dict[tuple[str, str], Object]) -> None:
     ("kind", "name"),
     [("MutatingWebhookConfiguration", "podferry"), ("ValidatingAdmissionPolicy", "podferry-injected")],
 )
-def test_who_opts_in_is_said_with_our_prefix(
-    resources: dict[tuple[str, str], Object], kind: str, name: str
-) -> None:
+def test_opting_in_uses_our_prefix(resources: dict[tuple[str, str], Object], kind: str, name: str) -> None:
     found = resources[kind, name]
     conditions = found["spec"] if "spec" in found else found["webhooks"][0]
     assert f"startsWith('{PREFIX}')" in conditions["matchConditions"][0]["expression"]

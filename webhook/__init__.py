@@ -1,1 +1,1 @@
-"""The admission webhook: pods' wishes → JSON patches. Its core is pure; the rest are thin shells."""
+"""The admission webhook: pod annotations to JSON patches. A pure core in thin shells."""

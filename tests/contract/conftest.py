@@ -1,7 +1,4 @@
-"""Pods that tests share: recorded ones, and plain ones built from a few words.
-
-They are fixtures that hold functions, since test modules do not import each other.
-"""
+"""Shared pods, as fixtures: recorded ones, and plain ones built from a few arguments."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ Pod = dict[str, Any]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Tests that ask for `executor_name` or `other_name` run with every recorded pod of the kind."""
+    """Run tests that request `executor_name` or `other_name` with every recorded pod of the kind."""
     for fixture, names in (("executor_name", EXECUTORS), ("other_name", OTHERS)):
         if fixture in metafunc.fixturenames:
             assert names

@@ -120,7 +120,7 @@ def test_a_key_is_split_at_its_first_dot(full: str, key: str, name: str) -> None
     assert split_key(full) == (key, name)
 
 
-def test_names_go_with_the_keys_of_a_dataset_alone() -> None:
+def test_only_dataset_keys_take_a_name() -> None:
     known = known_keys(["dataset.train", "grace.val", "include.No", "medium.test-2", "colour"])
     named = [full for full in known if "." in full]
     assert {name for _, name in map(split_key, named)} == {"train", "val", "test-2"}
@@ -134,7 +134,7 @@ def test_names_go_with_the_keys_of_a_dataset_alone() -> None:
     assert set(KEYS) <= set(known)
 
 
-def test_the_table_is_whole() -> None:
+def test_the_table_is_complete() -> None:
     assert len(KEYS) == len(ALL_KEYS)
     assert not STAMPS & set(KEYS)
     for key in ALL_KEYS:
@@ -146,7 +146,7 @@ def test_the_table_is_whole() -> None:
 
 
 @given(st.text(alphabet="/.ab", max_size=10))
-def test_an_accepted_path_is_its_own_normal_form(text: str) -> None:
+def test_an_accepted_path_is_normalised(text: str) -> None:
     try:
         path = parse_path(text)
     except InvalidSpec:

@@ -1,8 +1,8 @@
 """Golden annotations: each `annotation_cases/<case>.yaml` is read and compared with `<case>.expected`.
 
-A case holds `annotations` and, where it needs them, `variables` and `declared`. Expected is the spec as
-indented JSON, the text of the error, or the line `not opted in`. After a wanted change write them anew with
-`PODFERRY_WRITE_GOLDEN=1 pytest tests/contract/test_annotations.py` and read the difference.
+A case has `annotations` and, if needed, `variables` and `declared`. The expected result is the spec as
+indented JSON, the text of the error, or the line `not opted in`. After an intended change, regenerate with
+`PODFERRY_WRITE_GOLDEN=1 pytest tests/contract/test_annotations.py` and review the diff.
 """
 
 import os
@@ -49,7 +49,7 @@ def outcome(case: Case) -> str:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_golden_wishes(name: str) -> None:
+def test_golden_annotations(name: str) -> None:
     expected = CASES_DIR / f"{name}.expected"
     found = outcome(read_case(name))
     if os.environ.get("PODFERRY_WRITE_GOLDEN"):
@@ -62,7 +62,7 @@ def test_every_expectation_has_its_case() -> None:
     assert sorted(path.stem for path in CASES_DIR.glob("*.expected")) == CASES
 
 
-def test_golden_wishes_use_every_key() -> None:
+def test_golden_annotations_use_every_key() -> None:
     used = {name for case in CASES for name in settings_of(read_case(case).annotations)}
     assert set(KEYS) <= used
 
@@ -86,7 +86,7 @@ def test_every_problem_names_an_annotation_that_was_written(annotations: dict[st
 
 
 @given(st.dictionaries(st.text(max_size=12), st.text(max_size=5)))
-def test_the_annotations_of_others_are_passed_over(others: dict[str, str]) -> None:
+def test_annotations_of_others_are_ignored(others: dict[str, str]) -> None:
     strangers = {key: text for key, text in others.items() if not key.startswith(PREFIX)}
     assert read_annotations(strangers) is None
     assert read_annotations({**strangers, PREFIX + "dataset": "s3://b/k"}) == read_annotations(
@@ -95,14 +95,14 @@ def test_the_annotations_of_others_are_passed_over(others: dict[str, str]) -> No
 
 
 @given(st.dictionaries(st.sampled_from([*KEYS, "nonsense"]), st.text(max_size=5)))
-def test_opting_out_wins_over_all_else(wishes: dict[str, str]) -> None:
-    annotations = {PREFIX + name: text for name, text in wishes.items()}
+def test_opting_out_overrides_everything(settings: dict[str, str]) -> None:
+    annotations = {PREFIX + name: text for name, text in settings.items()}
     assert read_annotations({**annotations, PREFIX + "inject": "false"}) is None
 
 
 def test_the_defaults_are_the_documented_ones() -> None:
-    wishes = {"dataset": "s3://b/d", "checkpoints": "s3://b/c", "outputs": "s3://b/o"}
-    spec = read_annotations({PREFIX + name: uri for name, uri in wishes.items()})
+    settings = {"dataset": "s3://b/d", "checkpoints": "s3://b/c", "outputs": "s3://b/o"}
+    spec = read_annotations({PREFIX + name: uri for name, uri in settings.items()})
     assert isinstance(spec, FerrySpec)
     (dataset,) = spec.datasets
     assert spec.checkpoints is not None

@@ -75,7 +75,7 @@ def test_a_truncated_commit_is_corrupt(length: int) -> None:
 
 @given(st.integers(0, len(GOLDEN.read_bytes()) - 1), st.integers(0, 7))
 def test_a_flipped_bit_makes_it_corrupt(at: int, bit: int) -> None:
-    """Also one that leaves a commit that can be read: of other names or numbers, or of a later format."""
+    """Also if the result is a valid document: with other names or numbers, or of a later format."""
     data = bytearray(GOLDEN.read_bytes())
     data[at] ^= 1 << bit
     with pytest.raises(Corrupt):
@@ -95,7 +95,7 @@ def test_names_of_commits_sort_as_their_numbers_do(one: int, other: int) -> None
 
 
 @pytest.mark.parametrize("name", ["1.json", "000000000001.json.tmp", "00000000000a.json", "latest.json"])
-def test_other_names_are_no_commits(name: str) -> None:
+def test_other_names_are_not_commits(name: str) -> None:
     assert sequence_of(name) is None
 
 

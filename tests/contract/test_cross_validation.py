@@ -1,4 +1,4 @@
-"""What the golden wishes do not show: who may write a checkpoint together."""
+"""Cross-field rules beyond the golden cases: which pods may write a checkpoint together."""
 
 import pytest
 from hypothesis import given
@@ -28,7 +28,7 @@ def test_a_gang_needs_a_rank_below_its_world(world: int, rank: int | None, said:
 
 
 @given(st.integers(1, 512), st.none() | st.integers(0, 600))
-def test_a_world_without_checkpoints_means_nothing(world: int, rank: int | None) -> None:
+def test_a_world_without_checkpoints_has_no_effect(world: int, rank: int | None) -> None:
     assert list(gang_problems(FerrySpec(world=world), rank)) == []
 
 

@@ -24,7 +24,7 @@ def test_of_gives_its_own_type() -> None:
     assert error.delay is None
 
 
-def test_every_error_says_by_its_type_whether_trying_again_helps() -> None:
+def test_every_error_type_says_whether_a_retry_helps() -> None:
     kinds = [
         kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, FerryError)
     ]

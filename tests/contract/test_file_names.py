@@ -44,7 +44,7 @@ def test_plain_names_may_become_files(name: str) -> None:
         ("/".join(["d" * 200] * 20), "longer than 3,840 bytes"),
     ],
 )
-def test_names_that_would_leave_or_lie_may_not(name: str, reason: str) -> None:
+def test_unsafe_names_are_refused(name: str, reason: str) -> None:
     problem = name_problem(name)
     assert problem is not None
     assert reason in problem.what
@@ -71,7 +71,7 @@ def test_clashes_are_the_names_that_are_in_front_of_others(names: list[str]) -> 
     assert {problem.measured for problem in clashes(names)} == {ascii(name) for name in both}
 
 
-def test_what_a_folding_file_system_takes_for_one_name_is_told() -> None:
+def test_names_that_a_case_insensitive_file_system_merges_are_reported() -> None:
     names = ["x/B", "x/b", "X/c", "\u00e9", "e\u0301", "STRASSE", "straße"]
     assert [problem.measured for problem in case_clashes(names)] == [
         "'x/B', 'x/b'",
@@ -84,7 +84,7 @@ def test_what_a_folding_file_system_takes_for_one_name_is_told() -> None:
     assert case_clashes(["a/b", "a/c", "A/d"]) == [], "a directory may be called in two ways"
 
 
-def test_a_name_that_is_no_text_may_not() -> None:
+def test_a_name_that_is_not_utf8_is_refused() -> None:
     problem = name_problem("a/\udcff")
     assert problem is not None
     assert "UTF-8" in problem.what
@@ -92,6 +92,6 @@ def test_a_name_that_is_no_text_may_not() -> None:
 
 
 @given(st.text(alphabet="ab./ ~\x1f\x7f\n", max_size=8))
-def test_the_quick_look_and_the_thorough_one_agree(name: str) -> None:
-    """A part that is no ASCII needs the thorough one."""
+def test_the_fast_path_and_the_full_check_agree(name: str) -> None:
+    """A component that is not ASCII needs the full check."""
     assert (name_problem(name) is None) == (name_problem(f"ä/{name}") is None)

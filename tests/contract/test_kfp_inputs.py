@@ -218,7 +218,7 @@ def test_without_a_flag_the_run_is_the_folder_of_its_outputs(output_file: str, r
     assert flagged.run_id == "run-1"
 
 
-def test_a_place_in_a_local_runs_folder_is_no_identity(executor: Callable[..., Pod]) -> None:
+def test_a_location_in_a_local_runs_folder_is_no_identity(executor: Callable[..., Pod]) -> None:
     def digest(uri: str) -> str:
         artifacts = {"data": {"artifacts": [{"uri": uri}]}}
         return inputs_of(executor({}, artifacts=artifacts)).digest
@@ -229,7 +229,7 @@ def test_a_place_in_a_local_runs_folder_is_no_identity(executor: Callable[..., P
     assert digest("/r/demo-1/a/data") != digest("/r/demo-2/a/data")
 
 
-def test_resources_that_the_compiler_made_inputs_tell_no_trainings_apart(
+def test_compiler_added_inputs_do_not_distinguish_runs(
     executor: Callable[..., Pod],
 ) -> None:
     plain = inputs_of(executor({"lr": 1}))

@@ -26,12 +26,12 @@ STEPS = st.builds(PodOwner, PARTS, st.just("kfp"), st.just(""), PARTS, PARTS, PA
 ORIGINS = OWNED | STEPS | st.builds(PodOwner, PARTS, st.just("kfp"), PARTS.filter(bool))
 
 
-def identity(origin: PodOwner) -> PodOwner:
-    return msgspec.structs.replace(origin, run_id="", rank=None)
+def identity(owner: PodOwner) -> PodOwner:
+    return msgspec.structs.replace(owner, run_id="", rank=None)
 
 
 @pytest.mark.parametrize(
-    ("origin", "lineage"),
+    ("owner", "lineage"),
     [
         (PodOwner("team", "job", "digits"), "team.job.digits"),
         (PodOwner("team", "jobset", "a.b-1"), "team.jobset.a.b-1"),
@@ -46,8 +46,8 @@ def identity(origin: PodOwner) -> PodOwner:
         ),
     ],
 )
-def test_plain_origins_are_readable(origin: PodOwner, lineage: str) -> None:
-    assert lineage_of(origin) == lineage
+def test_plain_owners_are_readable(owner: PodOwner, lineage: str) -> None:
+    assert lineage_of(owner) == lineage
 
 
 def test_what_slugging_changed_ends_in_a_hash() -> None:
@@ -57,28 +57,28 @@ def test_what_slugging_changed_ends_in_a_hash() -> None:
 
 
 @given(ORIGINS)
-def test_a_lineage_is_one_plain_path_segment(origin: PodOwner) -> None:
-    assert lineage_problem(lineage_of(origin)) is None
+def test_a_lineage_is_one_plain_path_segment(owner: PodOwner) -> None:
+    assert lineage_problem(lineage_of(owner)) is None
 
 
 @given(st.lists(ORIGINS, min_size=2, max_size=12))
-def test_different_origins_never_share_a_lineage(origins: list[PodOwner]) -> None:
-    different = {identity(origin) for origin in origins}
-    assert len({lineage_of(origin) for origin in different}) == len(different)
+def test_different_owners_never_share_a_lineage(owners: list[PodOwner]) -> None:
+    different = {identity(owner) for owner in owners}
+    assert len({lineage_of(owner) for owner in different}) == len(different)
 
 
 @given(ORIGINS)
-def test_an_origin_that_looks_like_anothers_lineage_is_told_apart(origin: PodOwner) -> None:
-    namespace, _, rest = lineage_of(origin).partition(".")
+def test_an_owner_that_looks_like_anothers_lineage_is_distinguished(owner: PodOwner) -> None:
+    namespace, _, rest = lineage_of(owner).partition(".")
     kind, _, name = rest.partition(".")
     mimic = PodOwner(namespace, kind, name)
-    if mimic != identity(origin):
-        assert lineage_of(mimic) != lineage_of(origin)
+    if mimic != identity(owner):
+        assert lineage_of(mimic) != lineage_of(owner)
 
 
 @given(ORIGINS, st.text(max_size=5), st.integers(0, 9))
-def test_run_and_rank_are_no_part_of_it(origin: PodOwner, run: str, rank: int) -> None:
-    assert lineage_of(msgspec.structs.replace(origin, run_id=run, rank=rank)) == lineage_of(origin)
+def test_run_and_rank_are_not_part_of_it(owner: PodOwner, run: str, rank: int) -> None:
+    assert lineage_of(msgspec.structs.replace(owner, run_id=run, rank=rank)) == lineage_of(owner)
 
 
 def test_a_retried_step_and_a_re_run_keep_it(recorded: Callable[[str], Pod]) -> None:
@@ -143,9 +143,9 @@ def test_other_commands_are_other_lineages(one: list[str], other: list[str]) -> 
 
 
 @given(ORIGINS, st.lists(PARTS, max_size=3))
-def test_no_pod_has_the_lineage_of_a_local_run(origin: PodOwner, command: list[str]) -> None:
+def test_no_pod_has_the_lineage_of_a_local_run(owner: PodOwner, command: list[str]) -> None:
     word, program, digits = local_lineage(command).split(".")
-    assert lineage_of(origin) != local_lineage(command)
+    assert lineage_of(owner) != local_lineage(command)
     assert lineage_of(PodOwner(word, program, digits)) != local_lineage(command)
 
 

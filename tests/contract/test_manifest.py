@@ -102,7 +102,7 @@ def test_differences_lead_from_one_listing_to_the_other(before: list[Entry], aft
     assert list(found.added) == sorted(found.added)
 
 
-def test_differences_are_told_with_counts_and_the_first_names() -> None:
+def test_differences_show_counts_and_the_first_names() -> None:
     before = [Entry(f"old/{number}", 1) for number in range(1200)] + [Entry("same", 1), Entry("new\nline", 1)]
     after = [Entry("same", 1), Entry("new\nline", 1, "e2"), Entry("zwei", 1), Entry("ä", 1)]
     assert str(differences(before, after)) == (
@@ -115,5 +115,5 @@ def test_differences_are_told_with_counts_and_the_first_names() -> None:
     ("name", "expected"),
     [("digits.podferry.json", True), (".podferry.json", False), ("podferry.json", False), ("a.json", False)],
 )
-def test_a_manifest_is_told_by_its_name(name: str, expected: bool) -> None:
+def test_a_manifest_is_recognised_by_its_name(name: str, expected: bool) -> None:
     assert is_manifest_name(name) == expected

@@ -50,7 +50,7 @@ def test_the_reason_has_its_numbers() -> None:
 
 
 @given(DATASETS, st.integers(0, 100 * GIB))
-def test_nothing_is_left_undecided_and_nobody_else_is_moved(
+def test_every_auto_is_resolved_and_nothing_else_changes(
     datasets: tuple[DatasetSpec, ...], bound: int
 ) -> None:
     spec = FerrySpec(datasets)
@@ -67,6 +67,6 @@ def test_nothing_is_left_undecided_and_nobody_else_is_moved(
         assert memory_sum(found).sidecar <= bound
 
 
-def test_a_size_that_nobody_says_is_left_to_the_sum() -> None:
+def test_an_unknown_size_is_left_to_the_sum() -> None:
     spec = FerrySpec((DatasetSpec("s3://b/d", medium=Medium.AUTO),))
     assert resolve_medium(spec, GIB) == (spec, ())

@@ -122,7 +122,7 @@ def at_least(larger: MemorySum, smaller: MemorySum) -> bool:
         ["datasets.size", "checkpoints.size", "checkpoints.keep_local", "outputs.size", "shm_size"]
     ),
 )
-def test_wishing_more_never_needs_less(spec: FerrySpec, size: int, files: int, by: int, name: str) -> None:
+def test_larger_settings_never_need_less(spec: FerrySpec, size: int, files: int, by: int, name: str) -> None:
     found = listing(size, files)
     assert at_least(memory_sum(grown(spec, name, by), found), memory_sum(spec, found))
 
@@ -189,7 +189,7 @@ def test_a_pod_with_outputs_alone_pays_for_the_agent_and_for_them() -> None:
     )
 
 
-def test_what_is_known_of_the_listing_goes_before_the_reference() -> None:
+def test_a_listing_overrides_the_reference() -> None:
     frozen = DatasetSpec(f"s3://b/d#bytes={GIB}&files=9")
     assert dataset_volume_of(
         DatasetSpec("s3://b/d#bytes=1&files=1"), ListedSize(GIB, 9)
@@ -210,7 +210,7 @@ def test_a_pod_that_only_wants_shared_memory_pays_for_no_agent() -> None:
     assert (total.sidecar, total.pod) == (0, GIB)
 
 
-def test_sizes_that_nobody_says_are_all_asked_for() -> None:
+def test_all_unknown_sizes_are_reported() -> None:
     with pytest.raises(InvalidSpec) as caught:
         memory_sum(
             FerrySpec(
@@ -233,7 +233,7 @@ def test_several_datasets_are_added_up() -> None:
     assert sum(row.bytes for row in both.sidecar_rows()) == both.sidecar
 
 
-def test_a_dataset_on_disk_costs_no_memory_but_what_is_remembered() -> None:
+def test_a_dataset_on_disk_costs_only_metadata_memory() -> None:
     spec = DatasetSpec(f"s3://b/d#bytes={GIB}&files=1000", name="large", medium=Medium.DISK)
     total = memory_sum(FerrySpec((spec,)))
     in_memory = dataset_volume_of(msgspec.structs.replace(spec, medium=Medium.MEMORY))
@@ -244,14 +244,14 @@ def test_a_dataset_on_disk_costs_no_memory_but_what_is_remembered() -> None:
 
 
 @given(st.integers(1, 2**42), st.integers(1, 10**6), st.integers(1, 64))
-def test_a_part_needs_an_even_share_with_slack(size: int, files: int, count: int) -> None:
+def test_a_shard_needs_an_even_share_with_slack(size: int, files: int, count: int) -> None:
     spec = DatasetSpec(f"s3://b/d#bytes={size}&files={files}", shard=Shard(0, count))
     part = ListedSize(-(-size // count), -(-files // count))
     assert dataset_volume_of(spec).bytes == dataset_volume_of(spec, part).bytes
     assert (f"an even shard of {count}" in dataset_volume_of(spec).why) is (count > 1)
 
 
-def test_packed_bytes_do_not_size_what_is_unpacked() -> None:
+def test_the_packed_size_is_not_the_unpacked_size() -> None:
     spec = DatasetSpec("s3://b/d#bytes=5&files=1", name="tars", unpack=Unpack.ALWAYS)
     with pytest.raises(InvalidSpec, match=r"Set podferry.io/dataset-size.tars to"):
         memory_sum(FerrySpec((spec,)))

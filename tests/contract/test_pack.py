@@ -1,4 +1,4 @@
-"""The index of a pack: what was written once stays readable, and lies are found."""
+"""The index of a pack: old documents stay readable, and inconsistent ones are refused."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from podferry.contract.spec import Unpack
 GOLDEN = Path(__file__).parent / "golden" / "pack-v1.json"
 FILES = (PackedFile("a/1.bin", 512, 3, "02" * 16), PackedFile("ä", 1536, 0, "03" * 16))
 SHARD = PackShard("shard-00000.tar", 3072, "01" * 16, FILES)
-WHOLE = PackIndex("ab" * 32, (SHARD,))
+COMPLETE = PackIndex("ab" * 32, (SHARD,))
 
 
 def test_the_first_format_stays_readable() -> None:
     data = GOLDEN.read_bytes()
-    assert decode_index(data, "golden") == WHOLE
-    assert encode_index(WHOLE) == data
+    assert decode_index(data, "golden") == COMPLETE
+    assert encode_index(COMPLETE) == data
 
 
 def test_its_entries_are_what_a_dataset_lists() -> None:
-    assert WHOLE.entries == (Entry("a/1.bin", 3, "02" * 16), Entry("ä", 0, "03" * 16))
+    assert COMPLETE.entries == (Entry("a/1.bin", 3, "02" * 16), Entry("ä", 0, "03" * 16))
 
 
-def test_a_later_format_is_told() -> None:
+def test_a_later_format_is_reported() -> None:
     with pytest.raises(FormatTooNew):
-        decode_index(encode_index(msgspec.structs.replace(WHOLE, format=2)), "x")
+        decode_index(encode_index(msgspec.structs.replace(COMPLETE, format=2)), "x")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_an_index_that_cannot_be_true_is_corrupt(files: tuple[PackedFile, ...]) 
 
 
 @pytest.mark.parametrize("name", ["../shard.tar", "/shard.tar", "a//b"])
-def test_a_shard_lies_beside_its_index(name: str) -> None:
+def test_a_shard_is_next_to_its_index(name: str) -> None:
     with pytest.raises(Corrupt, match="not a plain relative path"):
         decode_index(encode_index(PackIndex("", (msgspec.structs.replace(SHARD, name=name),))), "x")
 
@@ -77,9 +77,9 @@ def test_all_shards_that_differ_are_named() -> None:
     ]
 
 
-def test_what_lies_beside_is_told_from_what_is_the_packs_own() -> None:
+def test_other_objects_are_distinguished_from_the_packs_own() -> None:
     names = [INDEX, "shard-00000.tar", f"{UNFINISHED_DIR}/begun.json", "README", "shard-00001.tar"]
     listed = [Entry(name, 1) for name in names]
-    assert [entry.name for entry in other_objects(WHOLE, listed)] == ["README", "shard-00001.tar"]
+    assert [entry.name for entry in other_objects(COMPLETE, listed)] == ["README", "shard-00001.tar"]
     assert [is_pack(listed, mode) for mode in Unpack] == [mode is not Unpack.NEVER for mode in Unpack]
     assert not is_pack([Entry(f"below/{INDEX}", 1)], Unpack.AUTO)

@@ -22,23 +22,23 @@ def test_recorded_steps_are_known_by_pipeline_and_task(
     recorded: Callable[[str], Pod], executor_name: str
 ) -> None:
     pod = recorded(executor_name)
-    origin = pod_owner_of(pod)
-    assert (origin.pipeline, origin.task) == TASKS[executor_name]
-    assert (origin.namespace, origin.kind, origin.name) == ("kubeflow", "kfp", "")
-    assert origin.run_id == pod["metadata"]["labels"]["pipeline/runid"]
-    assert len(origin.inputs_hash) == 12
+    owner = pod_owner_of(pod)
+    assert (owner.pipeline, owner.task) == TASKS[executor_name]
+    assert (owner.namespace, owner.kind, owner.name) == ("kubeflow", "kfp", "")
+    assert owner.run_id == pod["metadata"]["labels"]["pipeline/runid"]
+    assert len(owner.inputs_hash) == 12
 
 
 def test_recorded_pods_of_other_kinds_are_known_by_their_node(
     recorded: Callable[[str], Pod], other_name: str
 ) -> None:
-    origin = pod_owner_of(recorded(other_name))
+    owner = pod_owner_of(recorded(other_name))
     names = {
         "argo-plain-step": "trivial3",
         "container-driver": "two-step-2pxlx.root.produce-driver",
         "dag-driver": "two-step-2pxlx.root-driver",
     }
-    assert origin == PodOwner("kubeflow", "workflow", names[other_name])
+    assert owner == PodOwner("kubeflow", "workflow", names[other_name])
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ def test_owners(
     labels: dict[str, str],
     expected: tuple[str, str, int | None],
 ) -> None:
-    origin = pod_owner_of(owned(kind, name, labels))
-    assert (origin.kind, origin.name, origin.rank) == expected
+    owner = pod_owner_of(owned(kind, name, labels))
+    assert (owner.kind, owner.name, owner.rank) == expected
 
 
 @pytest.mark.parametrize(("world", "rank"), [("8", 5), (None, None), ("7", None), ("$(inputs.n)", None)])
@@ -141,5 +141,5 @@ def test_variables_of_a_job(owned: Callable[..., Pod]) -> None:
     assert (variables.pipeline, variables.inputs, variables.inputs_hash) == (None, {}, None)
 
 
-def test_a_bare_pod_is_no_job() -> None:
+def test_a_bare_pod_is_not_a_job() -> None:
     assert variables_of(PodOwner("team", "pod", "a")).job is None

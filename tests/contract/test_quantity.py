@@ -33,7 +33,7 @@ def test_a_quantity_is_exact(text: str, value: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "Gi", "14 Gi", "14gi", "14KiB", "1.2.3", "abc", "0x10"])
-def test_what_is_no_quantity_is_refused(text: str) -> None:
+def test_invalid_quantities_are_refused(text: str) -> None:
     with pytest.raises(InvalidSpec, match="not a quantity"):
         parse_quantity(text)
 
@@ -101,6 +101,6 @@ def test_durations(hours: int, minutes: int, seconds: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "0", "0s", "-5", "5d", "1m1h", "ten", "9" * 30])
-def test_what_is_no_duration_is_refused(text: str) -> None:
+def test_invalid_durations_are_refused(text: str) -> None:
     with pytest.raises(InvalidSpec, match="duration above zero"):
         parse_seconds(text)

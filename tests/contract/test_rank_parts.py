@@ -89,17 +89,17 @@ def test_the_writer_is_what_follows_the_first_dash_of_a_name() -> None:
 
 
 @given(st.integers(0, 10**6), st.text("0123456789abcdef-", min_size=1), st.integers(1, 99))
-def test_a_members_name_says_all_of_it(rank: int, writer: str, life: int) -> None:
+def test_a_members_name_round_trips(rank: int, writer: str, life: int) -> None:
     assert member_of(member_name(rank, writer, life)) == (rank, life, writer)
 
 
 @pytest.mark.parametrize("name", ["", "3", "x-ab", "3.-ab", "3.x-ab", "-ab", "none-ab"])
-def test_other_names_are_no_members(name: str) -> None:
+def test_other_names_are_not_members(name: str) -> None:
     assert member_of(name) is None
 
 
 @given(st.lists(st.text(), max_size=4, unique=True), st.lists(st.text(), max_size=4, unique=True))
-def test_a_generation_is_a_set_of_names(one: list[str], other: list[str]) -> None:
+def test_an_epoch_is_a_set_of_names(one: list[str], other: list[str]) -> None:
     assert (epoch_of(one) == epoch_of(other)) == (sorted(one) == sorted(other))
 
 
@@ -107,12 +107,12 @@ def test_a_generation_is_a_set_of_names(one: list[str], other: list[str]) -> Non
     ("earlier", "later"),
     [("step-90", "step-100"), ("e1-s9", "e1-s10"), ("e1-s10", "e2-s1"), ("s=1-loss=0.9", "s=2-loss=0.1")],
 )
-def test_names_of_one_kind_are_ordered_by_all_their_numbers(earlier: str, later: str) -> None:
+def test_names_of_one_series_are_ordered_by_all_their_numbers(earlier: str, later: str) -> None:
     assert series_and_position(earlier)[0] == series_and_position(later)[0]
     assert series_and_position(earlier) < series_and_position(later)
 
 
-def test_names_of_another_text_are_of_another_kind() -> None:
+def test_names_of_another_text_are_of_another_series() -> None:
     assert series_and_position("best-3")[0] != series_and_position("step-100")[0]
 
 
@@ -121,7 +121,7 @@ def part(rank: int, **files: str) -> RankPart:
     return msgspec.structs.replace(PART, rank=rank, folder=f"p{rank}", files=tuple(sorted(held)))
 
 
-def test_what_ranks_wrote_alike_is_one_file_and_what_they_did_not_stays_each_ones() -> None:
+def test_equal_files_are_joined_and_different_ones_keep_their_rank() -> None:
     found = joined_files([part(1, a="1", b="x", only="z"), part(0, a="1", b="y")])
     assert [(file.name, file.object, file.rank) for file in found] == [
         ("a", "p0/a", None),

@@ -41,7 +41,7 @@ def test_a_manifest_gives_its_reference() -> None:
     assert str(reference_to(manifest)) == f"s3://b/k#sha256={manifest.digest}&bytes=7&files=2"
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(InvalidSpec) as caught:
         parse_reference("digits#sha256=xyz&byte=3&files=-1")
     message = str(caught.value)

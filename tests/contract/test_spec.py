@@ -138,7 +138,7 @@ def test_a_spec_without_later_fields_stays_readable() -> None:
         ("test-2", "PODFERRY_DATASET_TEST_2", "dataset-size.test-2", "/dev/shm/test-2"),
     ],
 )
-def test_what_bears_a_datasets_name(name: str, variable: str, key: str, path: str) -> None:
+def test_names_derived_from_a_datasets_name(name: str, variable: str, key: str, path: str) -> None:
     dataset = DatasetSpec("s3://b/d", name=name)
     assert (dataset.variable, dataset.key("dataset-size"), default_path(name)) == (variable, key, path)
 
@@ -148,7 +148,7 @@ def test_a_spec_survives_its_document(spec: FerrySpec) -> None:
     assert decode_spec(encode_spec(spec)) == spec
 
 
-def test_places_are_values() -> None:
+def test_locations_are_values() -> None:
     assert DatasetSpec("s3://b/k#bytes=3").parsed == parse_reference("s3://b/k#bytes=3")
     assert CheckpointSpec("gs://b/c").parsed == Uri("gs", "b", "c")
 

@@ -56,7 +56,7 @@ def test_any_text_expands_or_is_refused(text: str) -> None:
         ("$((rank)", "a variable is not closed"),
     ],
 )
-def test_what_cannot_be_expanded_is_said(text: str, message: str) -> None:
+def test_what_cannot_be_expanded_is_reported(text: str, message: str) -> None:
     with pytest.raises(InvalidSpec) as caught:
         expand(text, POD)
     assert message in str(caught.value)
@@ -74,7 +74,7 @@ def test_a_step_without_inputs_says_so() -> None:
         expand("$(inputs.x)", Variables(inputs_hash="0" * 12))
 
 
-def test_all_problems_come_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(InvalidSpec) as caught:
         expand("$(a) $(job) $(", Variables())
     assert len(caught.value.problems) == 3

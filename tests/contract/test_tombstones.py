@@ -32,14 +32,14 @@ HISTORIES = st.lists(st.sets(OBJECTS, min_size=1), max_size=8).map(
 
 
 @given(HISTORIES, st.sets(st.integers(1, 8)), st.integers(1, 4), st.sets(st.integers(1, 8)))
-def test_what_stays_is_whole_and_enough(commits, whole, keep, protected):
+def test_what_stays_is_complete_and_enough(commits, complete, keep, protected):
     names = {f"step-{number}" for number in protected}
-    plan = plan_removal(commits, whole, keep, names)
+    plan = plan_removal(commits, complete, keep, names)
     going = {one.sequence for one in plan.commits}
     kept = [one for one in commits if one.sequence not in going]
-    good = [one.sequence for one in commits if one.sequence in whole]
+    good = [one.sequence for one in commits if one.sequence in complete]
     assert set(good[-keep:]).isdisjoint(going)
-    assert not going or len([one for one in kept if one.sequence in whole]) >= keep
+    assert not going or len([one for one in kept if one.sequence in complete]) >= keep
     assert not going or max(going) < good[-keep]
     assert not names & {one.name for one in plan.commits}
     assert plan.objects.keys().isdisjoint(listed_objects(kept))
@@ -48,14 +48,14 @@ def test_what_stays_is_whole_and_enough(commits, whole, keep, protected):
     assert plan.bytes == 10 * len(plan.objects)
 
 
-def test_damaged_ones_take_no_whole_ones_place():
+def test_damaged_commits_do_not_count():
     commits = [commit(number, f"c{number}/w") for number in range(1, 6)]
     assert [one.sequence for one in plan_removal(commits, {1, 2, 3}, 2).commits] == [1]
     assert [one.sequence for one in plan_removal(commits, {1, 2, 3, 4, 5}, 2).commits] == [1, 2, 3]
     assert [one.sequence for one in plan_removal(commits, {2, 4}, 2).commits] == [1]
 
 
-def test_fewer_whole_ones_than_asked_for_all_stay():
+def test_fewer_complete_commits_than_requested_all_stay():
     commits = [commit(1, "a/w"), commit(2, "b/w"), commit(3, "c/w")]
     assert plan_removal(commits, {2}, 2) == RemovalPlan()
     assert plan_removal(commits, set(), 1) == RemovalPlan()

@@ -41,7 +41,7 @@ def test_an_absolute_path_is_a_file() -> None:
     assert str(parse_uri("/data/a b#1/")) == "file:///data/a b%231"
 
 
-def test_places_below_and_above() -> None:
+def test_locations_below_and_above() -> None:
     uri = parse_uri("s3://b/k?engine=fsspec")
     assert str(uri / "x/y/") == "s3://b/k/x/y?engine=fsspec"
     assert str(uri.root) == "s3://b/?engine=fsspec"
@@ -63,13 +63,13 @@ def test_places_below_and_above() -> None:
         ("s3://b/k?engine=obstor", "Did you mean 'obstore'?"),
     ],
 )
-def test_what_is_no_uri_is_refused(text: str, message: str) -> None:
+def test_invalid_uris_are_refused(text: str, message: str) -> None:
     with pytest.raises(InvalidSpec) as caught:
         parse_uri(text)
     assert message in str(caught.value)
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(InvalidSpec) as caught:
         parse_uri("s3:///k?engine=x&speed=1")
     assert len(caught.value.problems) == 3

@@ -18,7 +18,7 @@ def test_fields_of_a_later_minor_version_are_ignored() -> None:
     assert decode_document(b'{"format":2,"size":3,"colour":"red"}', Thing, 2, "here") == Thing(3, 2)
 
 
-def test_a_later_format_is_told_from_damage() -> None:
+def test_a_later_format_is_distinguished_from_damage() -> None:
     with pytest.raises(FormatTooNew, match=r"thing here .*later podferry .*format 3, .*up to 2.*Upgrade"):
         decode_document(b'{"format":3,"anything":[]}', Thing, 2, "here")
 
@@ -27,6 +27,6 @@ def test_a_later_format_is_told_from_damage() -> None:
     "data",
     [b"", b"{", b"[]", b"{}", b'{"size":3}', b'{"format":"1","size":3}', b'{"format":1,"size":"x"}', b"\xff"],
 )
-def test_what_is_no_such_document_is_corrupt(data: bytes) -> None:
+def test_other_documents_are_corrupt(data: bytes) -> None:
     with pytest.raises(Corrupt, match="here is not a valid thing"):
         decode_document(data, Thing, 2, "here")

@@ -1,4 +1,4 @@
-"""A cluster in memory, for tests and trials: what `KubeClient` finds on an API server."""
+"""An in-memory cluster for tests: what `KubeClient` finds on an API server."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from podferry.contract.errors import FerryError, NotFound
 
 
 class MemoryCluster:
-    """Holds one Secret, webhook configurations and namespaces.
+    """One Secret, webhook configurations and namespaces.
 
     Attributes:
         secrets: Secrets by name; each write raises its resourceVersion.
-        bundles: What each `kind/name` configuration trusts; empty where it trusts nothing yet.
+        bundles: The CA bundle of each `kind/name` configuration; empty if it has none yet.
         namespaces: Labels by name.
         failure: Raised by every call while it is set.
-        calls: How many calls there were.
+        calls: Number of calls.
     """
 
     def __init__(self, secret: str, configuration: str) -> None:
@@ -37,8 +37,8 @@ class MemoryCluster:
     async def replace_secret(self, secret: Mapping[str, Any]) -> bool:
         """See `podferry.webhook.kube.Cluster`."""
         metadata = secret["metadata"]
-        held = self._find(self.secrets, metadata["name"])
-        version = held["metadata"]["resourceVersion"]
+        current = self._find(self.secrets, metadata["name"])
+        version = current["metadata"]["resourceVersion"]
         if metadata["resourceVersion"] != version:
             return False
         stored = copy.deepcopy(dict(secret))

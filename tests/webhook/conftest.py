@@ -1,4 +1,4 @@
-"""What the webhook's tests share, as fixtures, since test modules do not import each other."""
+"""Shared fixtures of the webhook's tests."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from tests.support.memory_cluster import MemoryCluster
 RECORDED = Path(__file__).parents[1] / "data" / "kfp-pods"
 Pod = dict[str, Any]
 REFERENCE = f"s3://datasets/digits#sha256={'a1' * 32}&bytes=104857600&files=1797"
-WISHES = {"dataset": REFERENCE, "checkpoints": "s3://checkpoints/team", "checkpoint-size": "100Mi"}
+SETTINGS = {"dataset": REFERENCE, "checkpoints": "s3://checkpoints/team", "checkpoint-size": "100Mi"}
 
 
 @pytest.fixture
 def policy() -> Policy:
-    """The defaults."""
+    """The default policy."""
     return Policy(image="registry.example.com/podferry:1")
 
 
 @pytest.fixture
-def wishing() -> Callable[..., Pod]:
-    """A bare pod with these wishes, `_` for `-`; with none, a dataset and checkpoints."""
+def annotated_pod() -> Callable[..., Pod]:
+    """A bare pod with these settings (`_` for `-`), or with a dataset and checkpoints."""
 
-    def make(**wishes: str) -> Pod:
-        chosen = {name.replace("_", "-"): text for name, text in wishes.items()} or WISHES
+    def make(**settings: str) -> Pod:
+        chosen = {name.replace("_", "-"): text for name, text in settings.items()} or SETTINGS
         annotations = {PREFIX + name: text for name, text in chosen.items()}
         metadata = {"name": "digits", "namespace": "team", "annotations": annotations}
         return copy.deepcopy(
@@ -45,7 +45,7 @@ def wishing() -> Callable[..., Pod]:
 
 @pytest.fixture
 def controlled() -> Callable[[Pod], Pod]:
-    """The pod as a Job makes it."""
+    """The pod as a Job creates it."""
 
     def make(pod: Pod) -> Pod:
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "digits", "controller": True}
@@ -67,7 +67,7 @@ def recorded() -> Callable[[str], Pod]:
 
 
 class ApiServer:
-    """The part of an API server that the webhook asks, over a `MemoryCluster`."""
+    """The part of an API server that the webhook uses, backed by a `MemoryCluster`."""
 
     def __init__(self, cluster: MemoryCluster, account: Path) -> None:
         self.cluster, self._account = cluster, account
@@ -136,12 +136,12 @@ def account(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def held() -> MemoryCluster:
+def memory_cluster() -> MemoryCluster:
     cluster = MemoryCluster("podferry-webhook", "podferry")
     cluster.namespaces = {"team": {"a": "b"}, "plain": {}}
     return cluster
 
 
 @pytest.fixture
-def api(held: MemoryCluster, account: Path) -> ApiServer:
-    return ApiServer(held, account)
+def api(memory_cluster: MemoryCluster, account: Path) -> ApiServer:
+    return ApiServer(memory_cluster, account)

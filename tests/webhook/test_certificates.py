@@ -18,12 +18,12 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 NAMES = ["podferry-webhook.podferry.svc"]
 
 
-def bundle(material: Certificates) -> list[x509.Certificate]:
-    return x509.load_pem_x509_certificates(material.bundle)
+def bundle(certificates: Certificates) -> list[x509.Certificate]:
+    return x509.load_pem_x509_certificates(certificates.bundle)
 
 
-def leaf(material: Certificates) -> x509.Certificate:
-    return x509.load_pem_x509_certificate(material.certificate)
+def leaf(certificates: Certificates) -> x509.Certificate:
+    return x509.load_pem_x509_certificate(certificates.certificate)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_a_leaf_is_renewed_by_the_same_authority(fresh: Certificates) -> None:
     assert leaf(later).not_valid_after_utc > leaf(fresh).not_valid_after_utc
 
 
-def test_a_new_authority_is_trusted_beside_the_old_one(fresh: Certificates) -> None:
+def test_a_new_authority_is_trusted_in_addition_to_the_old_one(fresh: Certificates) -> None:
     later = renew_if_needed(fresh, NAMES, NOW + CA_LIFETIME * 2 / 3)
     new, old = bundle(later)
     assert old == bundle(fresh)[0]
@@ -85,16 +85,16 @@ def test_what_cannot_be_used_is_replaced(fresh: Certificates, field: str, value:
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=40))
 def test_at_any_time_the_leaf_is_good_and_trusted_before_and_after(days: list[int]) -> None:
-    """Who looks at least every 20 days never serves a leaf that the bundle before does not trust, but where
+    """With checks at least every 20 days, no leaf is served that the previous bundle does not trust, unless
     the authority itself is new."""
-    now, material = NOW, renew_if_needed(None, NAMES, NOW)
+    now, certificates = NOW, renew_if_needed(None, NAMES, NOW)
     for step in days:
         now += timedelta(days=step)
-        before, material = material, renew_if_needed(material, NAMES, now)
-        assert leaf(material).not_valid_before_utc <= now < leaf(material).not_valid_after_utc
-        assert any(issued(before, authority) for authority in bundle(material))
-        assert all(authority.not_valid_after_utc > now for authority in bundle(material))
+        before, certificates = certificates, renew_if_needed(certificates, NAMES, now)
+        assert leaf(certificates).not_valid_before_utc <= now < leaf(certificates).not_valid_after_utc
+        assert any(issued(before, authority) for authority in bundle(certificates))
+        assert all(authority.not_valid_after_utc > now for authority in bundle(certificates))
 
 
-def issued(material: Certificates, authority: x509.Certificate) -> bool:
-    return leaf(material).issuer == authority.subject
+def issued(certificates: Certificates, authority: x509.Certificate) -> bool:
+    return leaf(certificates).issuer == authority.subject

@@ -17,12 +17,12 @@ POLICY = Policy(image="registry.example.com/podferry:1", bounds=Bounds(sidecar_m
 ANY = st.sampled_from(["", "a", "a-2", "2", "train", "x" * MAX_DATASET_NAME_LENGTH])
 SIZES = st.integers(1, 8 * 1024)
 MEDIA = st.sampled_from(["memory", "disk", "auto"])
-WISHES = st.dictionaries(ANY, st.tuples(SIZES, MEDIA, st.booleans()), min_size=1, max_size=5)
+SETTINGS = st.dictionaries(ANY, st.tuples(SIZES, MEDIA, st.booleans()), min_size=1, max_size=5)
 
 
-def annotated(wishes: dict[str, tuple[int, str, bool]]) -> dict[str, str]:
+def annotated(settings: dict[str, tuple[int, str, bool]]) -> dict[str, str]:
     found = {}
-    for name, (size, medium, secret) in wishes.items():
+    for name, (size, medium, secret) in settings.items():
         end = f".{name}" if name else ""
         found |= {
             f"dataset{end}": f"s3://d/{name}",
@@ -33,17 +33,17 @@ def annotated(wishes: dict[str, tuple[int, str, bool]]) -> dict[str, str]:
     return {PREFIX + key: text for key, text in found.items()}
 
 
-@given(WISHES, st.booleans())
-def test_every_dataset_has_what_it_needs_of_its_own(
-    wishes: dict[str, tuple[int, str, bool]], limited: bool
+@given(SETTINGS, st.booleans())
+def test_every_dataset_has_its_own_resources(
+    settings: dict[str, tuple[int, str, bool]], limited: bool
 ) -> None:
     resources = {"limits": {"ephemeral-storage": "1Gi"}} if limited else {}
     pod: dict[str, Any] = {
-        "metadata": {"name": "p", "annotations": annotated(wishes)},
+        "metadata": {"name": "p", "annotations": annotated(settings)},
         "spec": {"containers": [{"name": "train", "resources": resources}]},
     }
     decision = inject(pod, Namespace("team"), POLICY)
-    memory = sum(size for size, medium, _ in wishes.values() if medium == "memory")
+    memory = sum(size for size, medium, _ in settings.values() if medium == "memory")
     if decision.outcome is not InjectionOutcome.INJECTED:
         assert memory > 14 * 1024
         return
@@ -57,7 +57,7 @@ def test_every_dataset_has_what_it_needs_of_its_own(
         assert len({one["mountPath"] for one in mounts}) == len(mounts)
         assert {one["name"] for one in mounts} <= set(volumes)
     data = [one for one in trainer["volumeMounts"] if one["name"].startswith("podferry-data")]
-    assert len(data) == len(wishes)
+    assert len(data) == len(settings)
     assert all(one["readOnly"] for one in data)
     variables = [one["value"] for one in trainer["env"] if one["name"].startswith("PODFERRY_DATASET")]
     assert sorted(variables) == sorted(one["mountPath"] for one in data)
@@ -70,8 +70,8 @@ def test_every_dataset_has_what_it_needs_of_its_own(
         for one in data
         if "medium" not in volumes[one["name"]]["emptyDir"]
     ]
-    wished_disk = sum(medium == "disk" for _, medium, _ in wishes.values())
-    assert len(on_disk) >= wished_disk
+    requested_disk = sum(medium == "disk" for _, medium, _ in settings.values())
+    assert len(on_disk) >= requested_disk
     storage = f"{sum(on_disk) + 64}Mi" if on_disk else None
     assert sidecar["resources"]["requests"].get("ephemeral-storage") == storage
     assert sidecar["resources"]["limits"].get("ephemeral-storage") == (storage if limited else None)

@@ -1,10 +1,9 @@
-"""Golden pods: each folder `golden/<case>` is decided on and compared with its `expected.yaml`.
+"""Golden pods: the decision on each folder `golden/<case>` is compared with its `expected.yaml`.
 
-A case holds `pod.yaml`, or `recorded.yaml` with the name of a recorded KFP pod and the annotations that it
-gets; and, where it needs them, `policy.yaml` and `namespace.yaml` (labels). Expected are the outcome with the
-patched pod (for a recorded one the patch, which is what changes), or the problems as people read them. After
-a wanted change write them anew with `PODFERRY_WRITE_GOLDEN=1 pytest tests/webhook/test_golden.py` and read
-the difference.
+A case has `pod.yaml`, or `recorded.yaml` with the name of a recorded KFP pod and annotations to add; and, if
+needed, `policy.yaml` and `namespace.yaml` (labels). The expected result is the outcome with the patched pod
+(for recorded ones the patch), or the problems as people read them. After an intended change, regenerate with
+`PODFERRY_WRITE_GOLDEN=1 pytest tests/webhook/test_golden.py` and review the diff.
 """
 
 import os
@@ -102,7 +101,7 @@ def test_the_patch_means_the_same_to_others(case: Case) -> None:
 
 
 def test_nothing_of_others_is_touched(case: Case) -> None:
-    """What is left when all of ours is taken out again is what was there, memory and grace apart."""
+    """Without podferry's additions, the pod is unchanged except for memory and grace."""
     decision = case.decide()
     raised = ("/memory", "/cpu", "/terminationGracePeriodSeconds")
     for operation in decision.patch:
@@ -113,7 +112,7 @@ def test_nothing_of_others_is_touched(case: Case) -> None:
 
 
 def without_ours(value: Any) -> Any:
-    """The document without our annotations, containers, volumes, mounts and variables."""
+    """The document without podferry's annotations, containers, volumes, mounts and variables."""
     if isinstance(value, dict):
         kept = {
             key: without_ours(item)

@@ -22,13 +22,13 @@ REFERENCE = f"s3://datasets/digits#sha256={'a1' * 32}&bytes=104857600&files=1797
 
 
 @pytest.fixture
-def injected(wishing: Callable[..., Pod]) -> Pod:
-    pod = wishing()
+def injected(annotated_pod: Callable[..., Pod]) -> Pod:
+    pod = annotated_pod()
     return apply(pod, inject(pod, TEAM, POLICY).patch)
 
 
-def test_the_sidecar_is_first_and_the_gate_last(wishing: Callable[..., Pod]) -> None:
-    pod = wishing()
+def test_the_sidecar_is_first_and_the_gate_last(annotated_pod: Callable[..., Pod]) -> None:
+    pod = annotated_pod()
     pod["spec"]["initContainers"] = [{"name": "one"}, {"name": "two"}]
     made = apply(pod, inject(pod, TEAM, POLICY).patch)
     assert [one["name"] for one in made["spec"]["initContainers"]] == [
@@ -56,7 +56,7 @@ def test_a_proxy_that_comes_between_two_passes_is_left_alone(injected: Pod) -> N
 
 
 @pytest.mark.parametrize("name", ["podferry", "podferry-gate"])
-def test_a_container_that_is_gone_is_told(injected: Pod, controlled: Callable[[Pod], Pod], name: str) -> None:
+def test_a_missing_container_is_reported(injected: Pod, controlled: Callable[[Pod], Pod], name: str) -> None:
     containers = injected["spec"]["initContainers"]
     injected["spec"]["initContainers"] = [one for one in containers if one["name"] != name]
     assert inject(injected, TEAM, POLICY).outcome is InjectionOutcome.DENIED
@@ -66,17 +66,17 @@ def test_a_container_that_is_gone_is_told(injected: Pod, controlled: Callable[[P
     assert "has only part of" in str(decision.problems[0])
 
 
-def test_a_copy_with_other_wishes_is_told(injected: Pod) -> None:
+def test_a_copy_with_other_annotations_is_reported(injected: Pod) -> None:
     injected["metadata"]["annotations"]["podferry.io/keep-local"] = "3"
     decision = inject(injected, TEAM, POLICY)
     assert decision.outcome is InjectionOutcome.DENIED
     assert "for other annotations" in str(decision.problems[0])
 
 
-def test_a_copy_of_a_refused_pod_whose_wishes_were_corrected(
-    wishing: Callable[..., Pod], controlled: Callable[[Pod], Pod]
+def test_a_copy_of_a_refused_pod_with_corrected_annotations(
+    annotated_pod: Callable[..., Pod], controlled: Callable[[Pod], Pod]
 ) -> None:
-    pod = controlled(wishing(dataset="s3://datasets/digits"))
+    pod = controlled(annotated_pod(dataset="s3://datasets/digits"))
     refused = apply(pod, inject(pod, TEAM, POLICY).patch)
     assert inject(refused, TEAM, POLICY) == type(inject(refused, TEAM, POLICY))(InjectionOutcome.REFUSED)
     del refused["metadata"]["ownerReferences"]
@@ -86,8 +86,8 @@ def test_a_copy_of_a_refused_pod_whose_wishes_were_corrected(
     assert "Remove podferry's containers" in str(decision.problems[0])
 
 
-def test_the_namespace_is_the_requests(wishing: Callable[..., Pod]) -> None:
-    pod = wishing(checkpoints="s3://c/$(namespace)", checkpoint_size="1Mi")
+def test_the_namespace_is_the_requests(annotated_pod: Callable[..., Pod]) -> None:
+    pod = annotated_pod(checkpoints="s3://c/$(namespace)", checkpoint_size="1Mi")
     del pod["metadata"]["namespace"]
     made = apply(pod, inject(pod, Namespace("other"), POLICY).patch)
     spec = decode_spec(made["metadata"]["annotations"]["podferry.io/spec"].encode())
@@ -119,7 +119,7 @@ def pods(draw: st.DrawFn) -> Pod:
         names = draw(st.lists(NAMES, min_size=least, max_size=3, unique=True))
         return [draw(container(name)) for name in names]
 
-    wishes = draw(
+    settings = draw(
         st.sampled_from(
             [
                 {"dataset": REFERENCE},
@@ -134,8 +134,8 @@ def pods(draw: st.DrawFn) -> Pod:
         )
     )
     main = containers(1)
-    wishes |= {"container": draw(st.sampled_from([one["name"] for one in main]))}
-    metadata = {"name": "p", "annotations": {f"podferry.io/{name}": text for name, text in wishes.items()}}
+    settings |= {"container": draw(st.sampled_from([one["name"] for one in main]))}
+    metadata = {"name": "p", "annotations": {f"podferry.io/{name}": text for name, text in settings.items()}}
     if draw(st.booleans()):
         metadata["ownerReferences"] = [{"kind": "Job", "name": "j", "controller": True}]
     spec = {"containers": main, **draw(UNKNOWN)}

@@ -13,16 +13,16 @@ def job(pod: dict[str, Any], **spec: Any) -> dict[str, Any]:
     return {"kind": "Job", "metadata": {"name": "digits"}, "spec": {"template": template, **spec}}
 
 
-def test_a_job_that_is_right(wishing: Callable[..., Any], policy: Policy) -> None:
-    assert template_problems(job(wishing()), TEAM, policy) == ()
+def test_a_job_that_is_right(annotated_pod: Callable[..., Any], policy: Policy) -> None:
+    assert template_problems(job(annotated_pod()), TEAM, policy) == ()
 
 
-def test_a_job_that_wishes_nothing(policy: Policy) -> None:
+def test_a_job_that_has_not_opted_in(policy: Policy) -> None:
     assert template_problems({"kind": "Job", "spec": {"template": {"spec": {}}}}, TEAM, policy) == ()
 
 
-def test_all_that_is_wrong(wishing: Callable[..., Any], policy: Policy) -> None:
-    pod = wishing(datset="x", keep_local="y")
+def test_all_problems(annotated_pod: Callable[..., Any], policy: Policy) -> None:
+    pod = annotated_pod(datset="x", keep_local="y")
     assert [problem.what for problem in template_problems(job(pod), TEAM, policy)] == [
         "podferry.io/datset: unknown annotation",
         "podferry.io/keep-local: not an integer of 0 or more",
@@ -30,15 +30,15 @@ def test_all_that_is_wrong(wishing: Callable[..., Any], policy: Policy) -> None:
     ]
 
 
-def test_what_the_job_gives_its_pods_is_known(wishing: Callable[..., Any], policy: Policy) -> None:
-    pod = wishing(checkpoints="s3://c/$(job)/$(rank)", checkpoint_size="1Mi")
+def test_what_the_job_gives_its_pods_is_known(annotated_pod: Callable[..., Any], policy: Policy) -> None:
+    pod = annotated_pod(checkpoints="s3://c/$(job)/$(rank)", checkpoint_size="1Mi")
     assert template_problems(job(pod, completionMode="Indexed"), TEAM, policy) == ()
     (problem,) = template_problems(job(pod), TEAM, policy)
     assert problem.measured == "'s3://c/$(job)/$(rank)': $(rank)"
 
 
-def test_an_owner_above_the_job_stays(wishing: Callable[..., Any]) -> None:
-    made = job(wishing())
+def test_an_owner_above_the_job_stays(annotated_pod: Callable[..., Any]) -> None:
+    made = job(annotated_pod())
     assert pod_from_job(made)["metadata"]["ownerReferences"][0]["name"] == "digits"
     made["metadata"]["ownerReferences"] = [{"kind": "JobSet", "name": "set", "controller": True}]
     assert pod_from_job(made)["metadata"]["ownerReferences"][0]["name"] == "set"

@@ -28,8 +28,8 @@ async def client(api: Any, account: Path) -> AsyncIterator[KubeClient]:
 
 
 @pytest.fixture(params=["memory", "server"])
-def cluster(request: pytest.FixtureRequest, held: MemoryCluster, client: KubeClient) -> Cluster:
-    return held if request.param == "memory" else client
+def cluster(request: pytest.FixtureRequest, memory_cluster: MemoryCluster, client: KubeClient) -> Cluster:
+    return memory_cluster if request.param == "memory" else client
 
 
 async def test_a_secret_is_replaced_once(cluster: Cluster) -> None:
@@ -39,9 +39,9 @@ async def test_a_secret_is_replaced_once(cluster: Cluster) -> None:
     assert (await cluster.secret(SECRET))["data"] == {"a": "MQ=="}
 
 
-async def test_trust(cluster: Cluster, held: MemoryCluster) -> None:
+async def test_trust(cluster: Cluster, memory_cluster: MemoryCluster) -> None:
     assert await cluster.trust(KIND, CONFIGURATION, "QQ==")
-    assert held.bundles[f"{KIND}/{CONFIGURATION}"] == "QQ=="
+    assert memory_cluster.bundles[f"{KIND}/{CONFIGURATION}"] == "QQ=="
 
 
 async def test_labels(cluster: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""The whole process in one loop: policy, certificates, server, and its end."""
+"""The complete process in one loop: policy, certificates, server, and its end."""
 
 import asyncio
 import base64
@@ -100,43 +100,55 @@ async def end(running: asyncio.Task[None]) -> None:
 
 
 async def test_with_a_given_certificate(
-    port: int, policy_file: Path, files: tuple[CertificateFiles, ssl.SSLContext], wishing: Callable[..., Pod]
+    port: int,
+    policy_file: Path,
+    files: tuple[CertificateFiles, ssl.SSLContext],
+    annotated_pod: Callable[..., Pod],
 ) -> None:
     certificates, trusting = files
     config = WebhookConfig(policy_file, "127.0.0.1", port, certificates, shutdown_delay=0.0, refresh=0.02)
     running = asyncio.create_task(run_webhook(config))
-    answer = await until(lambda: mutate(port, trusting, wishing()), running)
+    answer = await until(lambda: mutate(port, trusting, annotated_pod()), running)
     assert b'"podferry:1"' in base64.b64decode(answer["patch"])
     policy_file.write_text(POLICY.replace("podferry:1", "podferry:2"))
 
     async def has_changed() -> bool:
-        answer = await mutate(port, trusting, wishing())
+        answer = await mutate(port, trusting, annotated_pod())
         return answer is not None and b'"podferry:2"' in base64.b64decode(answer["patch"])
 
     await until(has_changed, running)
     await end(running)
-    assert await mutate(port, trusting, wishing()) is None
+    assert await mutate(port, trusting, annotated_pod()) is None
 
 
 @pytest.mark.usefixtures("kubernetes")
 async def test_in_a_cluster(
-    port: int, policy_file: Path, account: Path, held: MemoryCluster, wishing: Callable[..., Pod]
+    port: int,
+    policy_file: Path,
+    account: Path,
+    memory_cluster: MemoryCluster,
+    annotated_pod: Callable[..., Pod],
 ) -> None:
     own = ManagedCertificates("podferry-webhook", "podferry", "podferry-webhook", account)
     config = WebhookConfig(policy_file, "127.0.0.1", port, own, shutdown_delay=0.0)
     running = asyncio.create_task(run_webhook(config))
 
     async def answer() -> Pod | None:
-        bundle = base64.b64decode(held.bundles["mutatingwebhookconfigurations/podferry"]).decode()
+        bundle = base64.b64decode(memory_cluster.bundles["mutatingwebhookconfigurations/podferry"]).decode()
         if not bundle:
             return None
         context = ssl.create_default_context(cadata=bundle)
         context.check_hostname = False  # The name is the Service's, which no DNS knows here.
-        return await mutate(port, context, wishing())
+        return await mutate(port, context, annotated_pod())
 
     assert (await until(answer, running))["allowed"]
     await end(running)
-    assert set(held.secrets["podferry-webhook"]["data"]) == {"ca.crt", "ca.key", "tls.crt", "tls.key"}
+    assert set(memory_cluster.secrets["podferry-webhook"]["data"]) == {
+        "ca.crt",
+        "ca.key",
+        "tls.crt",
+        "tls.key",
+    }
 
 
 @pytest.mark.usefixtures("kubernetes")

@@ -48,7 +48,7 @@ def test_everything() -> None:
     )
 
 
-def test_all_that_is_wrong_at_once() -> None:
+def test_all_problems_at_once() -> None:
     text = """
     kind: InjectionPolicies
     imagePullPolicies: Always
@@ -77,11 +77,11 @@ def test_all_that_is_wrong_at_once() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a: [", "- a", "7"])
-def test_what_is_no_policy(text: str) -> None:
+def test_invalid_policies(text: str) -> None:
     assert len(problems_of(text)) == 1
 
 
-def test_the_digest_tells_policies_apart() -> None:
+def test_the_digest_distinguishes_policies() -> None:
     digests = {
         read_policy(text).digest for text in (SHORT, FULL, SHORT + "# a comment\n", SHORT + "agentPort: 9000")
     }
@@ -89,7 +89,7 @@ def test_the_digest_tells_policies_apart() -> None:
     assert all(len(digest) == 12 for digest in digests)
 
 
-def test_a_file_that_turns_bad_keeps_the_last_good_policy(tmp_path: Path) -> None:
+def test_an_invalid_file_keeps_the_last_valid_policy(tmp_path: Path) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(SHORT)
     file = PolicyFile(path)

@@ -46,7 +46,7 @@ def test_a_deletion_has_no_object() -> None:
         b"\xff",
     ],
 )
-def test_what_is_no_review(body: bytes) -> None:
+def test_invalid_reviews(body: bytes) -> None:
     with pytest.raises(InvalidSpec):
         decode_review(body)
 

@@ -56,7 +56,7 @@ async def url(webhook: Webhook, rotation: Rotation) -> AsyncIterator[str]:
 
 
 def trusting(cluster: MemoryCluster) -> ssl.SSLContext:
-    """Trusts what the webhook configuration says, as the API server does."""
+    """Trusts the bundle of the webhook configuration, as the API server does."""
     bundle = base64.b64decode(cluster.bundles[f"{CONFIGURATIONS[0]}/{CONFIGURATION}"]).decode()
     return ssl.create_default_context(cadata=bundle)
 
@@ -84,10 +84,10 @@ async def ask(client: aiohttp.ClientSession, url: str, document: Pod) -> Pod:
 
 
 async def test_a_pod_is_injected(
-    client: aiohttp.ClientSession, url: str, cluster: MemoryCluster, wishing: Callable[..., Pod]
+    client: aiohttp.ClientSession, url: str, cluster: MemoryCluster, annotated_pod: Callable[..., Pod]
 ) -> None:
     cluster.namespaces["team"] = {}
-    pod = wishing()
+    pod = annotated_pod()
     answer = await ask(client, f"{url}/mutate?timeout=5s", review(pod, dryRun=True))
     assert answer["allowed"]
     assert answer["patchType"] == "JSONPatch"
@@ -97,7 +97,7 @@ async def test_a_pod_is_injected(
     assert again == {"uid": "u-1", "allowed": True}
 
 
-async def test_pods_of_others_cost_no_look_at_the_cluster(
+async def test_other_pods_cause_no_cluster_call(
     client: aiohttp.ClientSession, url: str, cluster: MemoryCluster
 ) -> None:
     before = cluster.calls
@@ -108,9 +108,9 @@ async def test_pods_of_others_cost_no_look_at_the_cluster(
 
 
 async def test_a_bare_pod_is_denied_with_everything(
-    client: aiohttp.ClientSession, url: str, wishing: Callable[..., Pod]
+    client: aiohttp.ClientSession, url: str, annotated_pod: Callable[..., Pod]
 ) -> None:
-    answer = await ask(client, f"{url}/mutate", review(wishing(datset="x", keep_local="y")))
+    answer = await ask(client, f"{url}/mutate", review(annotated_pod(datset="x", keep_local="y")))
     assert not answer["allowed"]
     message = answer["status"]["message"]
     assert message.startswith("podferry: podferry.io/datset: unknown annotation")
@@ -118,9 +118,12 @@ async def test_a_bare_pod_is_denied_with_everything(
 
 
 async def test_a_pod_with_a_controller_is_refused_by_a_gate(
-    client: aiohttp.ClientSession, url: str, wishing: Callable[..., Pod], controlled: Callable[[Pod], Pod]
+    client: aiohttp.ClientSession,
+    url: str,
+    annotated_pod: Callable[..., Pod],
+    controlled: Callable[[Pod], Pod],
 ) -> None:
-    answer = await ask(client, f"{url}/mutate", review(controlled(wishing(datset="x"))))
+    answer = await ask(client, f"{url}/mutate", review(controlled(annotated_pod(datset="x"))))
     assert answer["allowed"]
     gate = json.loads(base64.b64decode(answer["patch"]))[1]["value"]
     assert gate["name"] == "podferry-gate"
@@ -128,36 +131,36 @@ async def test_a_pod_with_a_controller_is_refused_by_a_gate(
 
 
 async def test_labels_of_the_namespace_count(
-    client: aiohttp.ClientSession, url: str, cluster: MemoryCluster, wishing: Callable[..., Pod]
+    client: aiohttp.ClientSession, url: str, cluster: MemoryCluster, annotated_pod: Callable[..., Pod]
 ) -> None:
     cluster.namespaces = {"team": {}, "strict": {"pod-security.kubernetes.io/enforce": "restricted"}}
-    assert (await ask(client, f"{url}/mutate", review(wishing())))["allowed"]
-    denied = await ask(client, f"{url}/mutate", review(wishing(), "strict"))
+    assert (await ask(client, f"{url}/mutate", review(annotated_pod())))["allowed"]
+    denied = await ask(client, f"{url}/mutate", review(annotated_pod(), "strict"))
     assert "restricted Pod Security" in denied["status"]["message"]
 
 
-async def test_a_cluster_that_does_not_answer_stops_nobody(
-    client: aiohttp.ClientSession, url: str, cluster: MemoryCluster, wishing: Callable[..., Pod]
+async def test_an_unresponsive_cluster_blocks_no_pod(
+    client: aiohttp.ClientSession, url: str, cluster: MemoryCluster, annotated_pod: Callable[..., Pod]
 ) -> None:
     cluster.failure = Unavailable.of("no answer")
-    assert (await ask(client, f"{url}/mutate", review(wishing())))["allowed"]
+    assert (await ask(client, f"{url}/mutate", review(annotated_pod())))["allowed"]
 
 
 async def test_jobs_are_validated(
-    client: aiohttp.ClientSession, url: str, wishing: Callable[..., Pod]
+    client: aiohttp.ClientSession, url: str, annotated_pod: Callable[..., Pod]
 ) -> None:
     def job(pod: Pod) -> Pod:
         template = {"metadata": {"annotations": pod["metadata"]["annotations"]}, "spec": pod["spec"]}
         return {"metadata": {"name": "digits"}, "spec": {"template": template}}
 
-    assert (await ask(client, f"{url}/validate", review(job(wishing()), kind="Job")))["allowed"]
-    denied = await ask(client, f"{url}/validate", review(job(wishing(datset="x")), kind="Job"))
+    assert (await ask(client, f"{url}/validate", review(job(annotated_pod()), kind="Job")))["allowed"]
+    denied = await ask(client, f"{url}/validate", review(job(annotated_pod(datset="x")), kind="Job"))
     assert not denied["allowed"]
     assert "Did you mean 'dataset'?" in denied["status"]["message"]
 
 
 @pytest.mark.parametrize("path", ["/mutate", "/validate"])
-async def test_what_is_no_review(client: aiohttp.ClientSession, url: str, path: str) -> None:
+async def test_invalid_reviews(client: aiohttp.ClientSession, url: str, path: str) -> None:
     async with client.post(url + path, data=b"{}") as response:
         assert response.status == 400
 
@@ -187,7 +190,7 @@ async def test_a_certificate_changes_while_the_listener_stays(
 
 
 class Connection:
-    """One TLS connection, to see what it was shown and that it lives."""
+    """One TLS connection, to see its certificate and that it stays open."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
@@ -209,13 +212,13 @@ class Connection:
         await self._writer.wait_closed()
 
 
-async def test_nobody_without_trust_gets_in(url: str) -> None:
+async def test_clients_without_trust_are_rejected(url: str) -> None:
     async with aiohttp.ClientSession() as session:
         with pytest.raises(aiohttp.ClientConnectorCertificateError):
             await session.get(f"{url}/healthz")
 
 
-async def test_labels_are_remembered_for_a_while(cluster: MemoryCluster) -> None:
+async def test_labels_are_cached(cluster: MemoryCluster) -> None:
     now = 0.0
     cluster.namespaces["team"] = {"a": "1"}
     namespaces = ClusterNamespaces(cluster, lambda: now)
@@ -243,7 +246,7 @@ async def test_two_replicas_share_one_secret(cluster: MemoryCluster) -> None:
 
 
 async def test_a_conflict_is_read_again(cluster: MemoryCluster) -> None:
-    """Another replica writes between our reading and our writing."""
+    """Another replica writes between this one's read and write."""
     other = Rotation(cluster, SECRET, CONFIGURATION, NAMES, settle=0.0)
     secret, raced = cluster.secret, False
 
@@ -260,9 +263,7 @@ async def test_a_conflict_is_read_again(cluster: MemoryCluster) -> None:
     assert cluster.secrets[SECRET]["metadata"]["resourceVersion"] == "2"
 
 
-async def test_a_bundle_that_somebody_took_away_is_put_back(
-    cluster: MemoryCluster, rotation: Rotation
-) -> None:
+async def test_a_removed_bundle_is_restored(cluster: MemoryCluster, rotation: Rotation) -> None:
     await rotation.refresh()
     before = dict(cluster.bundles)
     cluster.bundles = dict.fromkeys(before, "")
@@ -290,7 +291,7 @@ async def test_a_round_that_fails_is_followed_by_others(cluster: MemoryCluster, 
     keeping.cancel()
 
 
-async def test_a_secret_that_changes_all_the_time(cluster: MemoryCluster, rotation: Rotation) -> None:
+async def test_a_secret_that_keeps_changing(cluster: MemoryCluster, rotation: Rotation) -> None:
     async def conflict(secret: Any) -> bool:
         return False
 
