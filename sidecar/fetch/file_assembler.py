@@ -51,13 +51,10 @@ class FileAssembler:
 
     def head_jobs(self) -> list[HeadJob]:
         """Jobs for the checksums of large files, if a response with a range does not state them."""
-        large = [number for number, count in enumerate(self._plan.range_counts) if count > 1]
-        files = [(number, self._plan.files[number]) for number in large]
-        return [
-            HeadJob(number, self._source.object_of(file))
-            for number, file in files
-            if self._source.checksum_of(file) is None
-        ]
+        counts = enumerate(zip(self._plan.files, self._plan.range_counts, strict=True))
+        large = [(number, file) for number, (file, count) in counts if count > 1]
+        unknown = [(number, file) for number, file in large if self._source.checksum_of(file) is None]
+        return [HeadJob(number, self._source.object_of(file)) for number, file in unknown]
 
     def expect(self, heads: list[HeadJob]) -> None:
         """Set the checksums that head jobs have fetched. Call it before the first of `jobs` is taken."""

@@ -61,11 +61,11 @@ class ObjectJob:
     """
 
     __slots__ = (
+        "_hash",
         "_path",
-        "_reads_checksum",
-        "_running",
         "_sink",
         "_stage",
+        "_verify",
         "checksum",
         "entry",
         "file",
@@ -81,14 +81,14 @@ class ObjectJob:
         self.number, self.entry, self.length, self.file = number, entry, entry.size, file
         self._sink, self._stage = sink, sink.stage
         self._path: Path | None = None
-        self._running: RunningChecksum | None = None
-        self._reads_checksum = sink.verify and checksum is None
+        self._hash: RunningChecksum | None = None
+        self._verify = sink.verify and checksum is None
         self.checksum = checksum
 
     def receive_head(self, head: ResponseHead) -> None:
         """See `GetJob.receive_head`."""
         self._path = None
-        if self._reads_checksum:
+        if self._verify:
             self.checksum = response_checksum(head.raw, self.entry) if head.may_have_checksum else None
 
     def receive_body(self, data: memoryview, offset: int) -> None:
@@ -105,13 +105,13 @@ class ObjectJob:
         """Write one of several chunks; whether it was the last, and the file is published."""
         if self._path is None:
             self._path = self._stage.create_partial(self.number)
-            self._running = running_checksum(self.checksum.kind) if self.checksum is not None else None
+            self._hash = running_checksum(self.checksum.kind) if self.checksum is not None else None
         self._stage.write(self._path, data, offset)
-        if self._running is not None:
-            self._running.update(data)
+        if self._hash is not None:
+            self._hash.update(data)
         if offset + len(data) < self.length:
             return False
-        if self._running is not None and self.checksum and self._running.digest() != self.checksum.value:
+        if self._hash is not None and self.checksum and self._hash.digest() != self.checksum.value:
             raise DamagedRange(f"not the {self.checksum} that it states")
         self._stage.publish(self._path, self.file)
         return True
