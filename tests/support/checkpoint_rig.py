@@ -119,7 +119,7 @@ class Shipper(Uploader):
     async def upload(self, held: HeldCheckpoint) -> Commit:
         """Send and commit."""
         result = await self.send(held)
-        commit = result.earlier or await self._committer.commit(
+        commit = result.existing or await self._committer.commit(
             held.candidate.name, result.folder, result.files, check=lambda: self.recheck(result)
         )
         await self.forget(held)
@@ -164,7 +164,7 @@ class Rig:
         journals = UploadJournals(self.control / "uploads")
         return Shipper(self.committer(writer, store), journals, self.settings, **options)
 
-    def ferry(self, store: Any = None) -> CheckpointPipeline:
+    def pipeline(self, store: Any = None) -> CheckpointPipeline:
         """A worker's pipeline over the rig's directories; needs a running loop."""
         status = CheckpointStatus(uri=BASE, path=str(self.root), lineage=LINEAGE)
         committer, counters, journal = self.committer(store=store), UploadCounters(), Journal(self.control)
@@ -183,16 +183,16 @@ class Rig:
 
     @asynccontextmanager
     async def running(self, store: Any = None) -> AsyncIterator[CheckpointPipeline]:
-        """A ferry at work, cancelled at the end; what it raised by itself is raised here."""
-        ferry = self.ferry(store)
-        task = asyncio.create_task(ferry.run())
+        """A pipeline at work, cancelled at the end; what it raised by itself is raised here."""
+        pipeline = self.pipeline(store)
+        task = asyncio.create_task(pipeline.run())
         try:
-            yield ferry
+            yield pipeline
         finally:
             crashed = task.done()
             task.cancel()
             result = (await asyncio.gather(task, return_exceptions=True))[0]
-            ferry._detector._watch.close()
+            pipeline._detector._watch.close()
             if crashed and isinstance(result, BaseException):
                 raise result
 

@@ -74,16 +74,12 @@ class IllegalTransition(RuntimeError):
 
 
 class CheckpointVersion:
-    """A version of a checkpoint.
+    """A version of a checkpoint; `failure` is the error of its last attempt, or None.
 
     Args:
         candidate: Its files.
         state: Where it begins.
-        hold: For a version that an earlier worker held.
-        part: For a part that an earlier worker published.
-
-    Attributes:
-        failure: The error of the last attempt, or None.
+        hold, part: Of a version that an earlier worker held, or published.
     """
 
     def __init__(
@@ -109,22 +105,14 @@ class CheckpointVersion:
 
     @property
     def hold(self) -> HeldCheckpoint:
-        """The links that keep its files.
-
-        Raises:
-            IllegalTransition: It was never held by this worker.
-        """
+        """The links that keep its files; raises `IllegalTransition` before it is held."""
         if self._hold is None:
             raise IllegalTransition(f"{self.name} is {self._state.value} and was not held")
         return self._hold
 
     @property
     def part(self) -> PublishedPart:
-        """What the other ranks know.
-
-        Raises:
-            IllegalTransition: It was never published.
-        """
+        """What the other ranks know; raises `IllegalTransition` before it is published."""
         if self._part is None:
             raise IllegalTransition(f"{self.name} is {self._state.value} and was not published")
         return self._part

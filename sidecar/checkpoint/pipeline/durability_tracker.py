@@ -19,15 +19,6 @@ from podferry.sidecar.state.upload_counters import UploadCounters
 class DurabilityTracker:
     """Derives what is pending from the registry, the queue and the detector.
 
-    Args:
-        state: Its waiters are notified.
-        status: The status to keep up to date.
-        detector: Knows what is in the directory and what is incomplete.
-        registry: Knows the versions.
-        queue: Knows the order of what is held.
-        counters: What has been sent.
-        now: The agent's clock, seconds since the epoch.
-
     Attributes:
         volume_problem: The volume is full or nearly so; None if it is not.
         missing_parts: Which ranks' parts the published versions wait for.
@@ -109,10 +100,8 @@ class DurabilityTracker:
     def _refused(self) -> set[str]:
         """What failed for good: the first in the queue with all that wait behind it, and published parts."""
         queued = [version.name for version in self._queue.versions()]
-        refused = queued if queued and self._failed_for_good(queued[0]) else []
-        return {version.name for version in self._published() if self._failed_for_good(version.name)} | {
-            *refused
-        }
+        refused = {version.name for version in self._published() if self._failed_for_good(version.name)}
+        return refused.union(queued if queued and self._failed_for_good(queued[0]) else ())
 
     def _failed_for_good(self, name: str) -> bool:
         return isinstance(self._registry.failure(name), PermanentError)

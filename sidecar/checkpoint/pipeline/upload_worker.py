@@ -27,14 +27,7 @@ REPORT_SECONDS = 1.0
 
 
 class UploadWorker:
-    """Empties the queue.
-
-    Args:
-        dependencies: Sends and commits.
-        queue, registry, tracker: Shared with the pipeline.
-        publisher: Publishes parts of checkpoints that several ranks write; None if one pod writes all.
-        retry_seconds: Delay before a failed version is retried.
-    """
+    """Empties the queue; `publisher` is None if one pod writes all, `retry_seconds` follow a failure."""
 
     def __init__(
         self,
@@ -118,8 +111,8 @@ class UploadWorker:
         Raises:
             FerryError: It is not committed, as far as is known.
         """
-        if result.earlier is not None:
-            self._registry.commit(version, result.earlier)
+        if result.existing is not None:
+            self._registry.commit(version, result.existing)
         elif self._publisher is not None:
             await self._publisher.publish(version, result)
         else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable
 
 import structlog
@@ -69,7 +68,7 @@ class VersionRegistry:
         return [version for version in self._versions if version.state in states]
 
     def settled(self) -> dict[str, Candidate]:
-        """The newest version of each name, except those that the next scan decides about."""
+        """The newest version of each name that the next scan can ignore."""
         return {version.name: version.candidate for version in self.in_state(*SETTLED)}
 
     def durable(self) -> dict[str, Candidate]:
@@ -140,24 +139,13 @@ class VersionRegistry:
         self._drop(newest[:-1])
         now = self._now()
         seconds = max(now - version.completed_at, 0.0)
-        _insert(
-            self._record.durable,
-            DurableCheckpoint(
-                commit.name,
-                commit.sequence,
-                commit.step,
-                commit.bytes,
-                version.completed_at,
-                durable_at=now,
-            ),
+        done = DurableCheckpoint(
+            commit.name, commit.sequence, commit.step, commit.bytes, version.completed_at, durable_at=now
         )
-        log.info(
-            "checkpoint durable",
-            name=commit.name,
-            sequence=commit.sequence,
-            bytes=commit.bytes,
-            seconds=round(seconds, 3),
-        )
+        known = {one.sequence: one for one in [*self._record.durable, done]}
+        self._record.durable[:] = [known[sequence] for sequence in sorted(known)]  # the status has this list
+        fields = {"name": commit.name, "sequence": commit.sequence, "bytes": commit.bytes}
+        log.info("checkpoint durable", **fields, seconds=round(seconds, 3))
         self._durations.observe(seconds)
         self._save()
         self._on_durable()
@@ -245,9 +233,3 @@ class VersionRegistry:
         self._record.settled = {name: candidate.files for name, candidate in self.durable().items()}
         self._record.published = {version.name: version.part for version in published}
         self._journal.save()
-
-
-def _insert(known: list[DurableCheckpoint], done: DurableCheckpoint) -> None:
-    """Insert by sequence, which is the commit's age; an entry of the same sequence is replaced."""
-    at = bisect_left(known, done.sequence, key=lambda one: one.sequence)
-    known[at : at + (at < len(known) and known[at].sequence == done.sequence)] = [done]

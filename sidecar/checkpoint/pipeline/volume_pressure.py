@@ -20,13 +20,7 @@ REMEDY = "Raise podferry.io/checkpoint-size, or save less often: durable checkpo
 
 
 class VolumePressure:
-    """The checkpoint volume.
-
-    Args:
-        detector: Knows what is there.
-        settings: The shares in use at which eviction starts and at which the volume counts as full.
-        keep: How many of the newest durable checkpoints are never evicted.
-    """
+    """The checkpoint volume; the `keep` newest durable checkpoints are never evicted."""
 
     def __init__(self, detector: Detector, settings: CheckpointSettings, keep: int) -> None:
         self._detector, self._settings, self._keep = detector, settings, keep

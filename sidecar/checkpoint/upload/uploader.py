@@ -49,14 +49,14 @@ class UploadResult:
         files: All of them, sorted by name.
         sent: Bytes that this call sent.
         referenced: Bytes that the destination had already.
-        earlier: The commit that already has this very content; there is nothing to commit then.
+        existing: The commit that already has this very content; there is nothing to commit then.
     """
 
     folder: str
     files: tuple[CommittedFile, ...]
     sent: int = 0
     referenced: int = 0
-    earlier: Commit | None = None
+    existing: Commit | None = None
 
 
 class Uploader:
@@ -95,11 +95,13 @@ class Uploader:
             Refused: One of them is not readable.
             FerryError: The store's, after all attempts. The next call resumes.
         """
-        journal, earlier = await self._prepare(held)
-        if earlier is not None:
-            log.info("already durable", name=earlier.name, sequence=earlier.sequence)
-            self._counters.referenced += earlier.bytes
-            return UploadResult(journal.plan.folder, earlier.files, referenced=earlier.bytes, earlier=earlier)
+        journal, existing = await self._prepare(held)
+        if existing is not None:
+            log.info("already durable", name=existing.name, sequence=existing.sequence)
+            self._counters.referenced += existing.bytes
+            return UploadResult(
+                journal.plan.folder, existing.files, referenced=existing.bytes, existing=existing
+            )
         try:
             return await self._upload(held, journal)
         except Changed:
@@ -150,17 +152,17 @@ class Uploader:
         """
         name, found = held.candidate.name, self._journals.load(held.number)
         if found is not None and found.plan.matches(held):
-            earlier = await self._committer.find_existing(name, found.plan.folder)
-            if earlier is not None or not await self._is_being_removed(found.plan.folder):
-                return found, earlier
+            existing = await self._committer.find_existing(name, found.plan.folder)
+            if existing is not None or not await self._is_being_removed(found.plan.folder):
+                return found, existing
         if found is not None:
             await self._abort(found)
         files = await self._fingerprint(held)
         folder = checkpoint_folder(name, [(file.name, file.size, file.xxh128) for file in files])
-        earlier = await self._committer.find_existing(name, folder)
-        if earlier is None and await self._is_being_removed(folder):
+        existing = await self._committer.find_existing(name, folder)
+        if existing is None and await self._is_being_removed(folder):
             folder = f"{folder}-{self._committer.identity.agent_id[:8]}"
-        return self._journals.create(held.number, UploadPlan(folder, tuple(files))), earlier
+        return self._journals.create(held.number, UploadPlan(folder, tuple(files))), existing
 
     async def _is_being_removed(self, folder: str) -> bool:
         removed = await names_being_removed(self._committer.store)

@@ -88,7 +88,7 @@ def failing(error: FerryError, times: int) -> Callable[..., Any]:
     return start
 
 
-async def test_a_worker_that_starts_again_waits_for_a_store_that_does_not_answer(
+async def test_a_restarted_worker_waits_for_a_store_that_does_not_answer(
     config: Callable[..., AgentConfig], running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(config()) as agent:
@@ -104,7 +104,7 @@ async def test_a_worker_that_starts_again_waits_for_a_store_that_does_not_answer
     assert [path.name for path in commits.iterdir()] == ["000000000001.json"]
 
 
-async def test_a_worker_that_starts_again_and_is_refused_says_that_nothing_is_known(
+async def test_a_restarted_worker_that_is_refused_reports_that_nothing_is_known(
     config: Callable[..., AgentConfig],
     running: Running,
     tmp_path: Path,
@@ -132,7 +132,7 @@ async def test_a_worker_that_starts_again_and_is_refused_says_that_nothing_is_kn
     assert not answer.durable
 
 
-async def test_directories_stay_where_the_drain_had_no_time_to_look(
+async def test_directories_stay_if_the_drain_had_no_time_to_scan(
     config: Callable[..., AgentConfig], running: Running, tmp_path: Path
 ) -> None:
     async with running(config()) as agent:

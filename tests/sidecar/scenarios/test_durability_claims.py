@@ -24,26 +24,26 @@ def steps(rig):
 async def test_a_clock_that_was_set_back_calls_nothing_durable(rig):
     ahead = HOUR
     rig.now = lambda: datetime.now(UTC).timestamp() + ahead
-    async with rig.running() as ferry:
+    async with rig.running() as pipeline:
         rig.replace("last.bin", b"1" * BIG)
-        assert (await ferry.flush(5)).durable
+        assert (await pipeline.flush(5)).durable
         ahead = 0.0
         rig.faults.append(Fault("write", "*/commits/*", times=1000, error=Unavailable.of("no route")))
         rig.replace("last.bin", b"2" * BIG)
-        assert not (await ferry.flush(0.5, final=True)).durable
+        assert not (await pipeline.flush(0.5, final=True)).durable
 
 
 async def test_a_clock_that_was_set_back_while_no_worker_ran_calls_nothing_durable(rig):
     ahead = HOUR
     rig.now = lambda: datetime.now(UTC).timestamp() + ahead
-    async with rig.running() as ferry:
+    async with rig.running() as pipeline:
         rig.replace("last.bin", b"1" * BIG)
-        assert (await ferry.flush(5)).durable
+        assert (await pipeline.flush(5)).durable
     ahead = 0.0
     rig.faults.append(Fault("write", "*/commits/*", times=1000, error=Unavailable.of("no route")))
-    async with rig.running() as ferry:
+    async with rig.running() as pipeline:
         rig.replace("last.bin", b"2" * BIG)
-        assert not (await ferry.flush(0.5, final=True)).durable
+        assert not (await pipeline.flush(0.5, final=True)).durable
 
 
 async def left_out(rig, name, *, newest):
@@ -51,72 +51,72 @@ async def left_out(rig, name, *, newest):
     old = rig.write(name, b"old" * 100)
     await rig.until(lambda: datetime.now(UTC).timestamp() > old.stat().st_mtime + 0.01)
     await rig.committer("zero").commit(newest, f"{newest}-x", ())
-    ferry = rig.ferry()
-    ferry.ignore_older_than(rig.store.commits()[0])
-    ferry._detector._watch.close()
-    return ferry
+    pipeline = rig.pipeline()
+    pipeline.ignore_older_than(rig.store.commits()[0])
+    pipeline._detector._watch.close()
+    return pipeline
 
 
-async def test_what_was_left_out_as_older_is_still_so_for_the_next_worker(rig):
+async def test_an_ignored_checkpoint_stays_ignored_for_the_next_worker(rig):
     await left_out(rig, "epoch-1.bin", newest="epoch-2")
-    async with rig.running() as ferry:
-        assert (await ferry.flush(5, final=True)).durable
+    async with rig.running() as pipeline:
+        assert (await pipeline.flush(5, final=True)).durable
     assert steps(rig) == [2], "a killed worker must not put an old checkpoint after the newest"
 
 
-async def test_another_version_of_what_is_newest_is_not_left_out(rig):
-    ferry = await left_out(rig, "last.bin", newest="last")
-    assert "last" not in ferry._registry.settled()
+async def test_another_version_of_the_newest_is_not_ignored(rig):
+    pipeline = await left_out(rig, "last.bin", newest="last")
+    assert "last" not in pipeline._registry.settled()
 
 
-async def test_what_is_newer_than_the_newest_committed_files_is_not_left_out(rig):
+async def test_what_is_newer_than_the_newest_committed_files_is_not_ignored(rig):
     """It waited in line behind the newest commit when its agent was killed."""
     rig.write("step-5.bin", b"5" * 100)
     await asyncio.sleep(0.02)
     best = rig.write("best.bin", b"best")
     await rig.until(lambda: datetime.now(UTC).timestamp() > best.stat().st_mtime + 0.01)
     await rig.committer("zero").commit("step-5", "step-5-x", ())
-    ferry = rig.ferry()
-    ferry.ignore_older_than(rig.store.commits()[0])
-    ferry._detector._watch.close()
-    assert "best" not in ferry._registry.settled()
+    pipeline = rig.pipeline()
+    pipeline.ignore_older_than(rig.store.commits()[0])
+    pipeline._detector._watch.close()
+    assert "best" not in pipeline._registry.settled()
 
 
-async def test_the_newest_durable_one_is_told_after_a_drain(rig):
+async def test_a_drain_reports_the_newest_durable_checkpoint(rig):
     rig.store.gated = "step-1.bin"
-    async with rig.running() as ferry:
+    async with rig.running() as pipeline:
         for step in (1, 2):
             rig.write(f"step-{step}.bin", b"%d" % step * BIG)
-            await rig.until(lambda step=step: len(ferry._queue.versions()) == step)
+            await rig.until(lambda step=step: len(pipeline._queue.versions()) == step)
         await rig.until(rig.store.reached.is_set)
-        flush = asyncio.create_task(ferry.flush(8, ending=True))
+        flush = asyncio.create_task(pipeline.flush(8, ending=True))
         await rig.committed(1)
         rig.store.go.set()
         answer = await flush
     assert answer.last.name == "step-2"
 
 
-async def test_a_trainer_that_writes_on_while_older_ones_wait_costs_none_of_them(rig):
+async def test_a_new_checkpoint_while_older_ones_wait_costs_none_of_them(rig):
     rig.store.gated = "step-1.bin"
-    async with rig.running() as ferry:
+    async with rig.running() as pipeline:
         for step in (1, 2):
             rig.write(f"step-{step}.bin", b"%d" % step * BIG)
-            await rig.until(lambda step=step: len(ferry._queue.versions()) == step)
+            await rig.until(lambda step=step: len(pipeline._queue.versions()) == step)
         await rig.until(rig.store.reached.is_set)
-        flush = asyncio.create_task(ferry.flush(8, ending=True))
+        flush = asyncio.create_task(pipeline.flush(8, ending=True))
         await rig.committed(1)
         rig.write("step-3.bin", b"3" * BIG)
         await rig.committed(2)
         rig.store.go.set()
         assert (await flush).durable
-        assert (await ferry.flush(8)).durable
+        assert (await pipeline.flush(8)).durable
     assert steps(rig) == [1, 2, 3]
 
 
 async def test_what_is_overtaken_while_it_is_committed_is_counted_once(rig):
     landed, go = asyncio.Event(), asyncio.Event()
-    async with rig.running() as ferry:
-        committer = ferry._dependencies.committer
+    async with rig.running() as pipeline:
+        committer = pipeline._dependencies.committer
         hint = committer._write_latest
 
         async def stuck(commit):
@@ -129,78 +129,80 @@ async def test_what_is_overtaken_while_it_is_committed_is_counted_once(rig):
         rig.write("step-1.bin", b"1" * BIG)
         await landed.wait()
         rig.write("step-2.bin", b"2" * BIG)
-        await rig.until(lambda: len(ferry._queue.versions()) == 2)
-        flush = asyncio.create_task(ferry.flush(8, ending=True))
+        await rig.until(lambda: len(pipeline._queue.versions()) == 2)
+        flush = asyncio.create_task(pipeline.flush(8, ending=True))
         await asyncio.sleep(0.05)
         go.set()
         assert (await flush).durable
-        assert [one.step for one in ferry._status.durable] == [1, 2]
+        assert [one.step for one in pipeline._status.durable] == [1, 2]
     assert steps(rig) == [1, 2]
 
 
 async def test_what_is_overtaken_while_it_is_released_is_counted_once(rig):
     releasing, go = asyncio.Event(), asyncio.Event()
-    async with rig.running() as ferry:
-        forget = ferry._dependencies.uploader.forget
+    async with rig.running() as pipeline:
+        forget = pipeline._dependencies.uploader.forget
 
-        async def stuck(pinned):
+        async def stuck(held):
             if not releasing.is_set():
                 releasing.set()
                 await go.wait()
-            await forget(pinned)
+            await forget(held)
 
-        ferry._dependencies.uploader.forget = stuck
+        pipeline._dependencies.uploader.forget = stuck
         rig.write("step-1.bin", b"1" * BIG)
         await releasing.wait()
         rig.write("step-2.bin", b"2" * BIG)
-        await rig.until(lambda: len(ferry._queue.versions()) == 2)
-        flush = asyncio.create_task(ferry.flush(8, ending=True))
+        await rig.until(lambda: len(pipeline._queue.versions()) == 2)
+        flush = asyncio.create_task(pipeline.flush(8, ending=True))
         await asyncio.sleep(0.05)
         go.set()
         assert (await flush).durable
-        assert [one.step for one in ferry._status.durable] == [1, 2]
+        assert [one.step for one in pipeline._status.durable] == [1, 2]
 
 
 async def test_a_commit_that_was_taken_in_before_a_kill_is_counted_once(rig):
-    async with rig.running() as ferry:
+    async with rig.running() as pipeline:
         rig.write("step-1.bin", b"1" * BIG)
-        ferry._dependencies.uploader.forget = lambda held: asyncio.Event().wait()  # killed before the release
-        await rig.until(lambda: ferry._status.durable)
-    async with rig.running() as ferry:
-        await rig.until(lambda: not ferry._queue.versions())
-        assert [one.step for one in ferry._status.durable] == [1]
+        pipeline._dependencies.uploader.forget = lambda held: (
+            asyncio.Event().wait()
+        )  # killed before the release
+        await rig.until(lambda: pipeline._status.durable)
+    async with rig.running() as pipeline:
+        await rig.until(lambda: not pipeline._queue.versions())
+        assert [one.step for one in pipeline._status.durable] == [1]
 
 
 async def test_content_that_comes_back_is_the_newest_again(rig):
     """A trainer that keeps the best weights writes an earlier version of its file once more."""
-    async with rig.running() as ferry:
+    async with rig.running() as pipeline:
         for number, data in enumerate((b"a" * BIG, b"b" * BIG, b"a" * BIG), start=1):
             rig.replace("model.bin", data)
-            await rig.until(lambda number=number: len(ferry._status.durable) == number)
-            assert (await ferry.flush(5)).durable
+            await rig.until(lambda number=number: len(pipeline._status.durable) == number)
+            assert (await pipeline.flush(5)).durable
     assert await rig.restored() == ("model", {"model.bin": b"a" * BIG})
 
 
 async def test_content_that_comes_back_is_the_newest_again_for_the_next_worker(rig):
     for number, data in enumerate((b"a" * BIG, b"b" * BIG, b"a" * BIG), start=1):
-        async with rig.running() as ferry:
+        async with rig.running() as pipeline:
             rig.replace("model.bin", data)
-            await rig.until(lambda number=number, ferry=ferry: len(ferry._status.durable) == number)
-            assert (await ferry.flush(5)).durable
+            await rig.until(lambda number=number, pipeline=pipeline: len(pipeline._status.durable) == number)
+            assert (await pipeline.flush(5)).durable
     assert await rig.restored() == ("model", {"model.bin": b"a" * BIG})
 
 
-async def test_an_upload_keeps_clear_of_a_removal_that_began_before_it_looked(rig):
+async def test_an_upload_avoids_a_removal_that_began_before_its_check(rig):
     """The same content is written once more while somebody removes the commit that had it."""
-    async with rig.running() as ferry:
+    async with rig.running() as pipeline:
         for step in (1, 2):
             rig.replace(f"step-{step}.bin", b"%d" % step * BIG)
-            await rig.until(lambda step=step: len(ferry._status.durable) == step)
+            await rig.until(lambda step=step: len(pipeline._status.durable) == step)
     deleting = asyncio.Event()
     rig.faults.append(Fault("delete", "*step-1.bin", wait=deleting))
     removing = None
-    async with rig.running() as ferry:
-        committer = ferry._dependencies.uploader._committer
+    async with rig.running() as pipeline:
+        committer = pipeline._dependencies.uploader._committer
         find_existing = committer.find_existing
 
         async def meanwhile(name, folder):
@@ -211,46 +213,46 @@ async def test_an_upload_keeps_clear_of_a_removal_that_began_before_it_looked(ri
             return await find_existing(name, folder)
 
         committer.find_existing = meanwhile
-        commit = ferry._dependencies.committer.commit
+        commit = pipeline._dependencies.committer.commit
 
         async def later(*args, **options):
             deleting.set()
             await removing
             return await commit(*args, **options)
 
-        ferry._dependencies.committer.commit = later
+        pipeline._dependencies.committer.commit = later
         (rig.root / "step-1.bin").unlink()
         rig.replace("step-1.bin", b"1" * BIG)
-        assert (await ferry.flush(5, final=True)).durable
+        assert (await pipeline.flush(5, final=True)).durable
     rig.store.check({})
 
 
 @pytest.mark.parametrize("text", [b"epoch-2", b"/elsewhere/epoch-2.bin"])
 async def test_a_pointer_alone_is_no_checkpoint_to_resume_from(rig, text):
     """Its trainer wrote it before the checkpoint that it names, or has removed that."""
-    async with rig.running() as ferry:
+    async with rig.running() as pipeline:
         rig.write("epoch-1.bin", b"1" * BIG)
         await rig.committed(1)
         rig.write("latest", text)
-        assert (await ferry.flush(5, final=True)).durable
+        assert (await pipeline.flush(5, final=True)).durable
     assert (await rig.restored())[0] == "epoch-1"
 
 
 async def test_a_small_checkpoint_that_is_called_like_a_pointer_is_committed(rig):
-    async with rig.running() as ferry:
+    async with rig.running() as pipeline:
         rig.write("checkpoint", b"\x80\x04\0\0weights.")
-        assert (await ferry.flush(5, final=True)).durable
+        assert (await pipeline.flush(5, final=True)).durable
     assert (await rig.restored())[0] == "checkpoint"
 
 
 @pytest.mark.parametrize("final", [False, True])
 async def test_what_changes_while_it_is_sent_is_not_called_durable(any_rig, final):
     any_rig.store.gated = "last.bin"
-    async with any_rig.running() as ferry:
+    async with any_rig.running() as pipeline:
         any_rig.write("last.bin", b"1" * BIG)
         await any_rig.until(any_rig.store.reached.is_set)
-        flush = asyncio.create_task(ferry.flush(5, final=final))
-        await any_rig.until(lambda: ferry._tracker.finished_scan)
+        flush = asyncio.create_task(pipeline.flush(5, final=final))
+        await any_rig.until(lambda: pipeline._tracker.finished_scan)
         any_rig.write("last.bin", b"2" * BIG)
         any_rig.store.gated = ""
         any_rig.store.go.set()
@@ -261,7 +263,7 @@ async def test_what_changes_while_it_is_sent_is_not_called_durable(any_rig, fina
 
 
 @pytest.mark.parametrize("final", [False, True])
-async def test_what_changes_while_it_is_pinned_is_not_called_durable(any_rig, monkeypatch, final):
+async def test_what_changes_while_it_is_linked_is_not_called_durable(any_rig, monkeypatch, final):
     link, changed = os.link, []
 
     def changing(source, target, **options):
@@ -271,42 +273,42 @@ async def test_what_changes_while_it_is_pinned_is_not_called_durable(any_rig, mo
 
     monkeypatch.setattr(os, "link", changing)
     any_rig.write("last.bin", b"1" * BIG)
-    async with any_rig.running() as ferry:
-        assert (await ferry.flush(5, final=final)).durable
+    async with any_rig.running() as pipeline:
+        assert (await pipeline.flush(5, final=final)).durable
         assert len(any_rig.store.commits()) == 1
     assert changed
 
 
-async def test_what_waits_to_be_pinned_is_not_called_durable(rig):
+async def test_what_waits_to_be_linked_is_not_called_durable(rig):
     rig.settings = msgspec.structs.replace(rig.settings, quiet_seconds=0.05, quiet_seconds_no_close=0.05)
     releasing, go = asyncio.Event(), asyncio.Event()
     rig.store.gated = "first.bin"
-    async with rig.running() as ferry:
+    async with rig.running() as pipeline:
         rig.write("first.bin", b"1" * BIG)
         await rig.until(rig.store.reached.is_set)
         rig.replace("last.bin", b"2" * BIG)
-        await rig.until(lambda: len(ferry._queue.versions()) == 2)
-        forget = ferry._dependencies.uploader.forget
+        await rig.until(lambda: len(pipeline._queue.versions()) == 2)
+        forget = pipeline._dependencies.uploader.forget
 
-        async def stuck(pinned):
-            if pinned.candidate.name == "last":
+        async def stuck(held):
+            if held.candidate.name == "last":
                 releasing.set()
                 await go.wait()
-            await forget(pinned)
+            await forget(held)
 
-        ferry._dependencies.uploader.forget = stuck
-        ferry._detector._settings = msgspec.structs.replace(
+        pipeline._dependencies.uploader.forget = stuck
+        pipeline._detector._settings = msgspec.structs.replace(
             rig.settings, quiet_seconds=60.0, quiet_seconds_no_close=60.0
         )
         rig.replace("last.bin", b"3" * BIG)
         rig.replace("next.bin", b"4" * BIG)
-        await rig.until(lambda: "next" in ferry._detector.not_ready)
-        flush = asyncio.create_task(ferry.flush(5))
-        await rig.until(lambda: ferry._tracker.finished_scan)
-        final = asyncio.create_task(ferry.flush(5, final=True))  # both are whole at once
+        await rig.until(lambda: "next" in pipeline._detector.not_ready)
+        flush = asyncio.create_task(pipeline.flush(5))
+        await rig.until(lambda: pipeline._tracker.finished_scan)
+        final = asyncio.create_task(pipeline.flush(5, final=True))  # both are whole at once
         await releasing.wait()
-        ferry._tracker.report()  # as when another upload ends
-        assert "next" in ferry._status.pending
+        pipeline._tracker.report()  # as when another upload ends
+        assert "next" in pipeline._status.pending
         go.set()
         rig.store.go.set()
         assert (await flush).durable

@@ -20,14 +20,14 @@ class Death(BaseException):
 
 async def life(rig, dead, *, first):
     """Write what is not written yet, and drain; the answer, None where it was killed before."""
-    async with rig.running() as ferry:
+    async with rig.running() as pipeline:
         if first:
             rig.store.gated = "step-1.bin"
             for step in range(1, COUNT + 1):
                 rig.replace(f"step-{step}.bin", b"%d" % step * BIG)
-                await rig.until(lambda step=step: dead() or len(ferry._queue.versions()) == step)
+                await rig.until(lambda step=step: dead() or len(pipeline._queue.versions()) == step)
             await rig.until(lambda: dead() or rig.store.reached.is_set())
-        ending = asyncio.create_task(ferry.flush(8, ending=True, final=True))
+        ending = asyncio.create_task(pipeline.flush(8, ending=True, final=True))
         await asyncio.sleep(0)
         rig.store.gated = ""
         rig.store.go.set()

@@ -107,7 +107,7 @@ def kill(rig, random):
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-async def test_every_commit_is_a_version_that_was_completed_and_the_newest_never_goes_back(any_rig, seed):
+async def test_every_commit_is_a_completed_version_and_the_newest_never_goes_back(any_rig, seed):
     random = Random(seed)  # noqa: S311 - a schedule, no secret
     trainer = Trainer(any_rig, random)
     writes = [trainer.last_in_place, trainer.last_aside, trainer.several, trainer.pair]
@@ -117,13 +117,13 @@ async def test_every_commit_is_a_version_that_was_completed_and_the_newest_never
     while at < len(steps):
         async with asyncio.timeout(10):
             try:
-                async with any_rig.running() as ferry:
+                async with any_rig.running() as pipeline:
                     while at < len(steps):
                         step, at = steps[at], at + 1
                         random.choice([break_store, kill, lambda *_: None, lambda *_: None])(any_rig, random)
                         step()
                         trainer.tick()
-                        await ferry.flush(random.choice([0.0, 0.02, 0.1]))
+                        await pipeline.flush(random.choice([0.0, 0.02, 0.1]))
                         if random.random() < 0.2:
                             break
             except BaseExceptionGroup as group:
@@ -134,8 +134,8 @@ async def test_every_commit_is_a_version_that_was_completed_and_the_newest_never
     any_rig.faults.clear()
     trainer.tick()
     trainer.last_aside()
-    async with any_rig.running() as ferry:
-        assert (await ferry.flush(8)).durable
+    async with any_rig.running() as pipeline:
+        assert (await pipeline.flush(8)).durable
     await check(any_rig, trainer)
     assert (await any_rig.restored())[1] == {"last.bin": b"%06d" % trainer.number * CHUNK}
 

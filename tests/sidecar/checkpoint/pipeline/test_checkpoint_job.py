@@ -34,20 +34,20 @@ def work(any_rig, monkeypatch):
 
 
 async def life(work, rig, *names):
-    """Plan, restore, and ferry until all that the trainer writes is durable; what it resumed from."""
+    """Plan, restore, and pipeline until all that the trainer writes is durable; what it resumed from."""
     await work.restore(await work.plan())
-    ferry = await work.start(Durations())
-    task = asyncio.create_task(ferry.run())
+    pipeline = await work.start(Durations())
+    task = asyncio.create_task(pipeline.run())
     for name in names:
         rig.write(name, name.encode() * 2000)
-    assert (await ferry.flush(8)).durable
+    assert (await pipeline.flush(8)).durable
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    ferry._detector._watch.close()
+    pipeline._detector._watch.close()
     return work.restored and work.restored.name
 
 
-async def test_one_pod_goes_on_where_the_one_before_ended(any_rig, work):
+async def test_a_pod_resumes_from_the_previous_pods_newest_checkpoint(any_rig, work):
     first = work()
     assert first.summary().endswith("training starts from the beginning")
     assert await life(first, any_rig, "epoch-1.bin", "epoch-2/w.bin") is None
@@ -68,13 +68,13 @@ async def test_a_missing_directory_is_refused_with_the_command_that_makes_it(any
         await work().plan()
 
 
-async def test_a_destination_that_takes_no_writes_is_found_out_before_training(any_rig, work):
+async def test_plan_fails_if_the_destination_is_not_writable(any_rig, work):
     any_rig.faults.append(Fault("write", error=AccessDenied.of("no")))
     with pytest.raises(AccessDenied):
         await work().plan()
 
 
-async def test_a_checkpoint_that_must_be_there_and_is_not_is_found_out_in_the_plan(work):
+async def test_plan_fails_if_a_required_checkpoint_is_missing(work):
     with pytest.raises(NotFound):
         await work(restore="latest").plan()
 
@@ -86,7 +86,7 @@ async def test_never_restores_nothing(any_rig, work):
     assert list(any_rig.root.iterdir()) == []
 
 
-async def test_room_is_needed_only_for_what_is_not_there_yet(any_rig, work, monkeypatch):
+async def test_only_files_that_are_not_there_yet_need_space(any_rig, work, monkeypatch):
     await life(work(), any_rig, "epoch-1.bin")
     monkeypatch.setattr(restore_plan, "measure", lambda directory: Capacity(volume_bytes=100))
     await work().plan()  # an earlier start of the worker has brought it
@@ -95,6 +95,6 @@ async def test_room_is_needed_only_for_what_is_not_there_yet(any_rig, work, monk
         await work().plan()
 
 
-def test_the_status_says_where_it_goes(work):
+def test_the_status_shows_the_destination(work):
     made = work()
     assert made._state.status.checkpoints == CheckpointStatus("memory://rig/base", "/seen", "run")

@@ -42,22 +42,22 @@ def gang(rig, rank, writer):
 
 @asynccontextmanager
 async def rank_zero(rig):
-    """The ferry of rank 0 at work; another rank is in the test's hands."""
+    """The pipeline of rank 0 at work; another rank is in the test's hands."""
     rig.settings = msgspec.structs.replace(rig.settings, join_poll_seconds=0.02)
-    alone = rig.ferry()
+    alone = rig.pipeline()
     own = gang(rig, 0, "one")
     await own.announce()
     status = CheckpointStatus(uri="memory://rig/base", path=str(rig.root), lineage="run")
     dependencies = replace(alone._dependencies, gang=own, committer=own._committer)
     state = AgentState(Status(checkpoints=status))
-    ferry = CheckpointPipeline(dependencies, state, status, rig.settings)
-    work = asyncio.create_task(ferry.run())
+    pipeline = CheckpointPipeline(dependencies, state, status, rig.settings)
+    work = asyncio.create_task(pipeline.run())
     try:
-        yield ferry
+        yield pipeline
     finally:
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
-        ferry._detector._watch.close()
+        pipeline._detector._watch.close()
 
 
 async def part(other, step):
@@ -66,28 +66,28 @@ async def part(other, step):
     await other.publish(f"step-{step}", "own-1", (held,), time.time())
 
 
-async def test_a_part_that_was_given_up_is_not_called_durable(rig):
+async def test_an_abandoned_part_is_not_called_durable(rig):
     rig.store.check = lambda before: None  # the other rank's files are made up
     other = gang(rig, 1, "w1")
     await other.announce()
-    async with rank_zero(rig) as ferry:
+    async with rank_zero(rig) as pipeline:
         await asyncio.sleep(0.1)
         rig.write("step-100.bin", b"1" * BIG)
-        await rig.until(lambda: ferry._dependencies.journal.checkpoints.published)
+        await rig.until(lambda: pipeline._dependencies.journal.checkpoints.published)
         again = gang(rig, 1, "w1-again")
         await again.announce()
-        await rig.until(lambda: "step-100" in ferry._dependencies.gang._abandoned)
+        await rig.until(lambda: "step-100" in pipeline._dependencies.gang._abandoned)
         await asyncio.sleep(0.1)
-        answer = await ferry.flush(1, final=True)
+        answer = await pipeline.flush(1, final=True)
         assert (answer.durable, answer.hopeless, answer.pending) == (False, True, ("step-100",))
         assert "has restarted" in str(answer.problems[0])
         assert rig.store.commits() == []
         rig.write("step-110.bin", b"2" * BIG)
-        await rig.until(lambda: "step-110" in ferry._dependencies.journal.checkpoints.published)
+        await rig.until(lambda: "step-110" in pipeline._dependencies.journal.checkpoints.published)
         await part(again, 110)
         await rig.until(rig.store.commits)
-        assert (await ferry.flush(5, final=True)).durable
-        assert ferry._status.problems == []
+        assert (await pipeline.flush(5, final=True)).durable
+        assert pipeline._status.problems == []
     assert [commit.step for commit in rig.store.commits()] == [110]
 
 
@@ -134,7 +134,7 @@ def parts(tmp_path):
 
 
 @pytest.mark.parametrize("first", ["the earlier worker's", "the trainer's"])
-async def test_what_an_earlier_worker_has_published_takes_no_newer_ones_place(parts, first):
+async def test_republishing_does_not_replace_a_newer_part(parts, first):
     parts.gang.go.set()
     await parts.publisher.publish(*parts.sent("old", 1))
     parts.gang.go.clear()

@@ -47,7 +47,7 @@ def test_pointers_are_small_files_at_the_top(tmp_path):
     assert sorted(text.split()) == ["best", "step"]
 
 
-def test_freeing_removes_what_was_seen_and_nothing_else(tmp_path):
+def test_evict_removes_only_the_files_that_were_scanned(tmp_path):
     for name in ("a/w", "a/deep/v", "b/w"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"1")
@@ -59,7 +59,7 @@ def test_freeing_removes_what_was_seen_and_nothing_else(tmp_path):
 
 
 @pytest.mark.parametrize("change", ["overwritten", "removed", "removed with its directory"])
-def test_what_changed_since_it_was_seen_is_not_touched(tmp_path, change):
+def test_what_changed_since_the_scan_is_not_evicted(tmp_path, change):
     (tmp_path / "a").mkdir()
     for name in ("v", "w"):
         (tmp_path / "a" / name).write_bytes(b"1")

@@ -40,26 +40,26 @@ def zipped(text: str) -> bytes:
 
 
 async def test_files_become_commits_in_order(any_rig):
-    async with any_rig.running() as ferry:
+    async with any_rig.running() as pipeline:
         any_rig.write("epoch-1.pt", b"one")
         await any_rig.committed(1)
         any_rig.write("epoch-2/a.bin", b"a")
         any_rig.write("epoch-2/deep/er/b.bin", b"b")
-        assert (await ferry.flush(5)).durable
-        assert ferry._status.pending == []
+        assert (await pipeline.flush(5)).durable
+        assert pipeline._status.pending == []
     first, second = any_rig.store.commits()
     assert (first.name, first.sequence, first.step) == ("epoch-1", 1, 1)
     assert any_rig.store.bytes_of(second) == {"epoch-2/a.bin": b"a", "epoch-2/deep/er/b.bin": b"b"}
     assert list(any_rig.pins.iterdir()) == []
 
 
-async def test_a_directory_that_is_renamed_in_is_whole(any_rig):
+async def test_a_directory_renamed_into_place_is_complete(any_rig):
     (any_rig.base / "aside").mkdir()
     (any_rig.base / "aside" / "w.bin").write_bytes(ONE)
-    async with any_rig.running() as ferry:
+    async with any_rig.running() as pipeline:
         (any_rig.base / "aside").rename(any_rig.root / "step-5")
         await any_rig.committed(1)
-        assert (await ferry.flush(5)).last.name == "step-5"
+        assert (await pipeline.flush(5)).last.name == "step-5"
 
 
 async def test_an_overwrite_in_place_during_the_upload_is_never_committed_torn(any_rig):
@@ -91,14 +91,14 @@ async def test_an_overwrite_that_keeps_size_and_time_is_noticed_by_the_fingerpri
 @pytest.mark.parametrize("removed", [True, False])
 async def test_what_is_held_survives_removal_and_replacement(any_rig, removed):
     any_rig.store.gated = "last.bin"
-    async with any_rig.running() as ferry:
+    async with any_rig.running() as pipeline:
         path = any_rig.write("last.bin", ONE)
         await any_rig.until(any_rig.store.reached.is_set)
         path.unlink() if removed else any_rig.replace("last.bin", TWO)
         any_rig.store.gated = ""
         any_rig.store.go.set()
         await any_rig.committed(1 if removed else 2)
-        assert (await ferry.flush(5)).durable
+        assert (await pipeline.flush(5)).durable
     contents = [any_rig.store.bytes_of(commit)["last.bin"] for commit in any_rig.store.commits()]
     assert contents == ([ONE] if removed else [ONE, TWO])
 
@@ -106,11 +106,11 @@ async def test_what_is_held_survives_removal_and_replacement(any_rig, removed):
 async def test_a_death_between_data_and_commit_leaves_nothing_to_restore(any_rig):
     any_rig.faults.append(Fault("write", "*/commits/*", error=Death()))
 
-    ferry = any_rig.ferry()
+    pipeline = any_rig.pipeline()
     any_rig.write("epoch-1.bin", ONE)
     with pytest.raises(BaseExceptionGroup) as caught:
-        await ferry.run()
-    ferry._detector._watch.close()
+        await pipeline.run()
+    pipeline._detector._watch.close()
     assert caught.group_contains(Death)
     assert ONE in any_rig.content.objects.values()
     assert await any_rig.restored() is None
@@ -138,23 +138,23 @@ async def test_a_worker_that_is_killed_between_data_and_commit_is_completed_by_t
     assert [data.read_bytes() for data in (any_rig.base / "remote").rglob("epoch-1.bin")] == [ONE]
     assert await reader.sequences() == []
     path.unlink()
-    async with any_rig.running(store) as ferry:
-        assert (await ferry.flush(5)).last.name == "epoch-1"
+    async with any_rig.running(store) as pipeline:
+        assert (await pipeline.flush(5)).last.name == "epoch-1"
     assert await reader.missing_objects(await reader.read(1)) == []
 
 
-async def test_what_was_overwritten_in_place_while_no_worker_ran_is_no_mixture(any_rig):
+async def test_an_overwrite_in_place_while_no_worker_ran_is_not_committed_mixed(any_rig):
     any_rig.faults.append(Fault("write", "*/commits/*", error=Death()))
     any_rig.write("last/a.bin", ONE)
     any_rig.write("last/b.bin", ONE)
-    ferry = any_rig.ferry()
+    pipeline = any_rig.pipeline()
     with pytest.raises(BaseExceptionGroup):
-        await ferry.run()
-    ferry._detector._watch.close()
+        await pipeline.run()
+    pipeline._detector._watch.close()
     any_rig.write("last/a.bin", TWO)  # the trainer is half-way through its next one
     any_rig.store.gated = "last/"
-    async with any_rig.running() as ferry:
-        assert ferry._queue.versions() == []
+    async with any_rig.running() as pipeline:
+        assert pipeline._queue.versions() == []
         any_rig.store.gated = ""
         any_rig.write("last/b.bin", TWO)
         (commit,) = await any_rig.committed(1)
@@ -165,9 +165,9 @@ async def test_a_lost_answer_to_the_commit_makes_one_commit(any_rig):
     lost = Unavailable.of("the connection was reset")
     any_rig.faults.append(Fault("write", "*/commits/*", times=1, error=lost, after=True))
     any_rig.faults.append(Fault("write", "*/commits/*", times=7, error=lost))
-    async with any_rig.running() as ferry:
+    async with any_rig.running() as pipeline:
         any_rig.write("epoch-1.bin", ONE)
-        answer = await ferry.flush(5)
+        answer = await pipeline.flush(5)
     assert (answer.durable, answer.last.sequence) == (True, 1)
     assert len(any_rig.store.commits()) == 1
 
@@ -178,31 +178,31 @@ async def test_old_checkpoints_are_not_committed_again_after_newer_ones(any_rig)
             any_rig.write(f"epoch-{step}.bin", b"%d" % step)
             await any_rig.committed(step)
     shutil.rmtree(any_rig.control)  # another pod over the same directory
-    async with any_rig.running() as ferry:
-        await any_rig.until(lambda: len(ferry._status.durable) == 3)
+    async with any_rig.running() as pipeline:
+        await any_rig.until(lambda: len(pipeline._status.durable) == 3)
     await any_rig.committed(3)
     assert (await any_rig.restored())[0] == "epoch-3"
 
 
 async def test_a_checkpoint_that_is_being_removed_is_not_committed_again(any_rig):
-    async with any_rig.running() as ferry:
+    async with any_rig.running() as pipeline:
         for name in "abc":
             any_rig.write(f"epoch-1/{name}.bin", name.encode())
         await any_rig.committed(1)
         (any_rig.root / "epoch-1" / "a.bin").unlink()
-        assert (await ferry.flush(5)).durable
+        assert (await pipeline.flush(5)).durable
         any_rig.write("epoch-2.bin", b"next")
-        await any_rig.until(lambda: ferry._status.durable[-1].name == "epoch-2")
+        await any_rig.until(lambda: pipeline._status.durable[-1].name == "epoch-2")
     assert [commit.name for commit in any_rig.store.commits()] == ["epoch-1", "epoch-2"]
 
 
 async def test_a_pointer_is_committed_with_the_checkpoint_that_it_names(any_rig):
-    async with any_rig.running() as ferry:
+    async with any_rig.running() as pipeline:
         for step in (1, 2):
             any_rig.write(f"global_step{step}/states.bin", b"%d" % step)
             any_rig.write("latest", f"global_step{step}".encode())
-            await any_rig.until(lambda step=step: len(ferry._status.durable) == step)
-        assert (await ferry.flush(5)).durable
+            await any_rig.until(lambda step=step: len(pipeline._status.durable) == step)
+        assert (await pipeline.flush(5)).durable
     await any_rig.committed(2)
     assert await any_rig.restored() == (
         "global_step2",
@@ -214,14 +214,14 @@ async def test_a_pointer_that_moves_on_during_the_upload_is_committed_as_it_was(
     any_rig.store.gated = "epoch-1.bin"
     any_rig.write("epoch-1.bin", ONE)
     any_rig.write("latest", b"epoch-1")
-    async with any_rig.running() as ferry:
+    async with any_rig.running() as pipeline:
         await any_rig.until(any_rig.store.reached.is_set)
         any_rig.write("epoch-2.bin", TWO)
         any_rig.write("latest", b"epoch-2")
         any_rig.store.gated = ""
         any_rig.store.go.set()
-        assert (await ferry.flush(5)).durable
-        last = (await ferry.flush(5, final=True)).last
+        assert (await pipeline.flush(5)).durable
+        last = (await pipeline.flush(5, final=True)).last
     assert last.name == "epoch-2"
     found = [any_rig.store.bytes_of(commit) for commit in any_rig.store.commits()]
     assert found[0] == {"epoch-1.bin": ONE, "latest": b"epoch-1"}
@@ -240,13 +240,13 @@ async def test_a_pointer_that_moves_on_while_no_worker_runs_is_committed_as_it_w
     path.unlink()
     any_rig.write("latest", b"epoch-2")
     any_rig.write("epoch-2.bin", TWO)
-    async with any_rig.running() as ferry:
-        assert (await ferry.flush(5)).durable
+    async with any_rig.running() as pipeline:
+        assert (await pipeline.flush(5)).durable
     first = any_rig.store.commits()[0]
     assert any_rig.store.bytes_of(first) == {"epoch-1.bin": ONE, "latest": b"epoch-1"}
 
 
-async def test_a_pointer_that_moves_on_while_it_is_pinned_delays_nothing(rig, monkeypatch):
+async def test_a_pointer_that_moves_while_it_is_linked_delays_nothing(rig, monkeypatch):
     rig.settings = msgspec.structs.replace(rig.settings, quiet_seconds_no_close=60.0)
     link, moved = os.link, []
 
@@ -272,7 +272,7 @@ async def test_a_pointer_that_moves_on_while_it_is_pinned_delays_nothing(rig, mo
 
 async def test_checkpoints_that_come_faster_than_they_settle_each_have_their_pointer(rig):
     rig.settings = msgspec.structs.replace(rig.settings, quiet_seconds=0.5, quiet_seconds_no_close=60.0)
-    async with rig.running() as ferry:
+    async with rig.running() as pipeline:
         for number in range(1, 6):
             rig.write(f"epoch-{number}.bin", b"%d" % number * 5000)
             pointer = rig.write("latest", b"epoch-%d" % number)
@@ -280,7 +280,7 @@ async def test_checkpoints_that_come_faster_than_they_settle_each_have_their_poi
             await rig.until(
                 lambda name=name, seen=seen: any(
                     found.identity.mtime_ns == seen
-                    for found in ferry._detector._pointers.pointers.get(name, {}).values()
+                    for found in pipeline._detector._pointers.pointers.get(name, {}).values()
                 )
             )
         await rig.until(lambda: len(rig.store.commits()) == 5)
@@ -299,27 +299,27 @@ async def test_on_a_full_volume_a_pointer_is_held_by_its_link(rig, monkeypatch):
     monkeypatch.setattr(Path, "write_bytes", full)
     rig.write("epoch-1.bin", ONE)
     rig.write("latest", b"epoch-1")
-    async with rig.running() as ferry:
-        assert (await ferry.flush(5, final=True)).durable
+    async with rig.running() as pipeline:
+        assert (await pipeline.flush(5, final=True)).durable
     assert rig.store.bytes_of(rig.store.commits()[0]) == {"epoch-1.bin": ONE, "latest": b"epoch-1"}
 
 
 async def test_restored_files_are_not_uploaded_again(any_rig):
     any_rig.write("epoch-1.bin", ONE)
-    ferry = any_rig.ferry()
-    ferry.mark_restored(["epoch-1.bin"], None)
-    ferry._detector._watch.close()
-    async with any_rig.running() as ferry:
-        assert (await ferry.flush(5)).durable
+    pipeline = any_rig.pipeline()
+    pipeline.mark_restored(["epoch-1.bin"], None)
+    pipeline._detector._watch.close()
+    async with any_rig.running() as pipeline:
+        assert (await pipeline.flush(5)).durable
         any_rig.write("epoch-2.bin", TWO)
         await any_rig.committed(1)
     assert any_rig.store.commits()[0].name == "epoch-2"
 
 
 async def test_a_flush_answers_while_the_trainer_keeps_overwriting(any_rig):
-    async with any_rig.running() as ferry:
+    async with any_rig.running() as pipeline:
         any_rig.replace("last.bin", b"0")
-        flush = asyncio.create_task(ferry.flush(5))
+        flush = asyncio.create_task(pipeline.flush(5))
         number = 0
         while not flush.done():
             number += 1
@@ -331,58 +331,58 @@ async def test_a_flush_answers_while_the_trainer_keeps_overwriting(any_rig):
 
 
 async def test_a_torn_archive_at_the_end_is_hopeless_at_once(any_rig):
-    async with any_rig.running() as ferry:
+    async with any_rig.running() as pipeline:
         any_rig.write("epoch-1.pt", zipped("one"))
         await any_rig.committed(1)
         any_rig.write("epoch-2.pt", zipped("two")[:-5])
         async with asyncio.timeout(2):
-            answer = await ferry.flush(8, final=True)
+            answer = await pipeline.flush(8, final=True)
     assert (answer.durable, answer.hopeless, answer.pending) == (False, True, ("epoch-2",))
     assert "zip directory" in answer.problems[0].measured
     assert answer.last.name == "epoch-1"
 
 
-async def test_an_unfinished_file_in_a_checkpoint_is_told_and_not_passed_over_in_silence(any_rig):
-    async with any_rig.running() as ferry:
+async def test_an_unfinished_file_in_a_checkpoint_is_reported(any_rig):
+    async with any_rig.running() as pipeline:
         any_rig.write("epoch-1/model.bin", ONE)
         any_rig.write("epoch-1/optimizer.tmp", TWO)
-        answer = await ferry.flush(8, final=True)
+        answer = await pipeline.flush(8, final=True)
     assert (answer.durable, answer.hopeless) == (False, True)
     assert "optimizer.tmp" in answer.problems[0].measured
 
 
 async def test_a_store_that_comes_back_gets_everything(any_rig):
     any_rig.faults.append(Fault("write", times=8, error=Unavailable.of("no route")))
-    async with any_rig.running() as ferry:
+    async with any_rig.running() as pipeline:
         any_rig.write("epoch-1.bin", ONE)
-        await any_rig.until(lambda: ferry._status.problems)
-        assert not ferry._tracker._durability({"epoch-1"}, ferry._now()).hopeless
-        assert (await ferry.flush(5)).durable
-        assert ferry._status.problems == []
+        await any_rig.until(lambda: pipeline._status.problems)
+        assert not pipeline._tracker._durability({"epoch-1"}, pipeline._now()).hopeless
+        assert (await pipeline.flush(5)).durable
+        assert pipeline._status.problems == []
 
 
 async def test_a_refusal_is_hopeless_for_all_that_wait_behind_it(any_rig):
     any_rig.faults.append(Fault("write", times=1000, error=AccessDenied.of("the key may not write")))
-    async with any_rig.running() as ferry:
+    async with any_rig.running() as pipeline:
         any_rig.write("epoch-1.bin", ONE)
         any_rig.write("epoch-2.bin", TWO)
         async with asyncio.timeout(2):
-            answer = await ferry.flush(8, final=True)
+            answer = await pipeline.flush(8, final=True)
     assert (answer.durable, answer.hopeless) == (False, True)
     assert answer.pending == ("epoch-1", "epoch-2")
     assert "may not write" in answer.problems[0].what
 
 
-async def test_nothing_is_called_durable_before_it_was_looked_at(rig):
-    ferry = rig.ferry()
+async def test_nothing_is_called_durable_before_a_scan(rig):
+    pipeline = rig.pipeline()
     rig.write("epoch-1.bin", ONE)
-    answer = await ferry.flush(0.01)  # nobody looks
+    answer = await pipeline.flush(0.01)  # nobody looks
     assert not answer.durable
     assert not answer.hopeless
-    ferry._detector._watch.close()
+    pipeline._detector._watch.close()
 
 
-async def test_a_look_under_way_does_not_make_what_waits_look_durable(rig, monkeypatch):
+async def test_a_running_scan_does_not_make_a_waiting_checkpoint_look_durable(rig, monkeypatch):
     looking, go = threading.Event(), threading.Event()
     go.set()
 
@@ -393,19 +393,19 @@ async def test_a_look_under_way_does_not_make_what_waits_look_durable(rig, monke
 
     monkeypatch.setitem(format_checks.FORMAT_CHECKS, ".torn", slow)
     rig.store.gated = "epoch-1"
-    async with rig.running() as ferry:
+    async with rig.running() as pipeline:
         rig.write("epoch-1.bin", ONE)
         await rig.until(rig.store.reached.is_set)
         rig.write("epoch-2.torn", TWO)
-        await rig.until(lambda: "epoch-2" in ferry._detector.not_ready and looking.is_set())
-        flush = asyncio.create_task(ferry.flush(0.3))
-        await rig.until(lambda: ferry._tracker.finished_scan >= 1)
+        await rig.until(lambda: "epoch-2" in pipeline._detector.not_ready and looking.is_set())
+        flush = asyncio.create_task(pipeline.flush(0.3))
+        await rig.until(lambda: pipeline._tracker.finished_scan >= 1)
         go.clear()
         looking.clear()
-        ferry._detector.wake()
+        pipeline._detector.wake()
         await rig.until(looking.is_set)
         rig.store.go.set()  # the upload ends while the look is under way
-        await rig.until(lambda: ferry._status.durable)
+        await rig.until(lambda: pipeline._status.durable)
         go.set()
         answer = await flush
     assert not answer.durable
@@ -425,10 +425,10 @@ async def test_a_checkpoint_that_cannot_be_held_stops_no_other(rig, monkeypatch)
 
     monkeypatch.setattr(os, "link", refuse)
     monkeypatch.setattr(shutil, "copyfile", forbidden)
-    async with rig.running() as ferry:
+    async with rig.running() as pipeline:
         rig.write("epoch-1.bin", ONE)
         rig.write("epoch-2.bin", TWO)
-        answer = await ferry.flush(8, final=True)
+        answer = await pipeline.flush(8, final=True)
     assert (answer.hopeless, answer.pending) == (True, ("epoch-1",))
     assert "Permission denied" in answer.problems[0].measured
     assert [commit.name for commit in rig.store.commits()] == ["epoch-2"]
@@ -439,62 +439,64 @@ async def test_without_hard_links_a_copy_is_committed_once(rig, monkeypatch):
         raise OSError(18, "Invalid cross-device link")
 
     monkeypatch.setattr(os, "link", refuse)
-    async with rig.running() as ferry:
+    async with rig.running() as pipeline:
         rig.write("epoch-1.bin", ONE)
         await rig.committed(1)
-        assert (await ferry.flush(5)).durable
-        assert (await ferry.flush(5)).durable
-        assert len(ferry._status.durable) == 1
+        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(5)).durable
+        assert len(pipeline._status.durable) == 1
 
 
 async def test_under_pressure_only_older_durable_checkpoints_are_freed(any_rig):
     any_rig.settings = msgspec.structs.replace(any_rig.settings, eviction_threshold=0.0)
     any_rig.write("foreign.txt.tmp", b"foreign")
-    async with any_rig.running() as ferry:
+    async with any_rig.running() as pipeline:
         for number in (1, 2, 3):
             any_rig.replace("last.bin", b"%d" % number * 5000)
             any_rig.write(f"epoch-{number}.bin", b"e%d" % number * 5000)
-            await any_rig.until(lambda n=2 * number: len(ferry._status.durable) >= n)
+            await any_rig.until(lambda n=2 * number: len(pipeline._status.durable) >= n)
         any_rig.faults.append(Fault("write", times=1000, error=Unavailable.of("no route")))
         any_rig.write("epoch-4.bin", b"e4" * 5000)
-        await any_rig.until(lambda: ferry._status.problems)
+        await any_rig.until(lambda: pipeline._status.problems)
     lying = {path.name for path in any_rig.root.iterdir()}
     newest = any_rig.store.commits()[-1].files[0].name
     assert lying == {newest, "epoch-4.bin", "foreign.txt.tmp"}
 
 
-async def test_a_full_volume_is_told_once_and_in_the_status(rig, monkeypatch):
+async def test_a_full_volume_is_logged_once_and_shown_in_the_status(rig, monkeypatch):
     usage = SimpleNamespace(used=100, free=0, total=100)
     monkeypatch.setattr(shutil, "disk_usage", lambda root: usage)
     rig.settings = msgspec.structs.replace(rig.settings, full_threshold=0.99)
     with capture_logs() as logs:
-        async with rig.running() as ferry:
+        async with rig.running() as pipeline:
             rig.write("step-1.bin", b"one")
             await rig.committed(1)
-            assert [problem.what for problem in ferry._status.problems] == ["the checkpoint volume is full"]
+            assert [problem.what for problem in pipeline._status.problems] == [
+                "the checkpoint volume is full"
+            ]
             usage.used, usage.free = 50, 50
             rig.write("step-2.bin", b"two")
             await rig.committed(2)
-            await rig.until(lambda: ferry._status.problems == [])
+            await rig.until(lambda: pipeline._status.problems == [])
     assert [one["log_level"] for one in logs if "is full" in one["event"]] == ["warning"]
 
 
 async def test_a_name_that_is_written_again_is_as_new_as_its_last_version(rig):
     rig.settings = msgspec.structs.replace(rig.settings, eviction_threshold=0.0)
-    async with rig.running() as ferry:
+    async with rig.running() as pipeline:
         for done, name in enumerate(("last", "epoch-1", "last"), start=1):
             rig.replace(f"{name}.bin", b"%d" % done * 5000)
-            await rig.until(lambda n=done: len(ferry._status.durable) == n)
+            await rig.until(lambda n=done: len(pipeline._status.durable) == n)
     assert [path.name for path in rig.root.iterdir()] == ["last.bin"]
 
 
 async def test_what_a_pointer_names_stays(rig):
     rig.settings = msgspec.structs.replace(rig.settings, eviction_threshold=0.0)
     rig.write("best.txt", b"use epoch-1 for the paper")
-    async with rig.running() as ferry:
+    async with rig.running() as pipeline:
         for number in (1, 2, 3):
             rig.write(f"epoch-{number}.bin", b"%d" % number * 5000)
-            await rig.until(lambda n=number: any(d.name == f"epoch-{n}" for d in ferry._status.durable))
+            await rig.until(lambda n=number: any(d.name == f"epoch-{n}" for d in pipeline._status.durable))
     lying = {path.name for path in rig.root.iterdir()}
     assert "epoch-1.bin" in lying
     assert "epoch-2.bin" not in lying

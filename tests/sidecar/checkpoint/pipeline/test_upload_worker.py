@@ -19,25 +19,25 @@ def steps(rig):
     return [commit.step for commit in rig.store.commits()]
 
 
-async def held(rig, ferry, count):
-    """Wait until so many are pinned; the store takes none of them yet."""
-    await rig.until(lambda: len(ferry._queue.versions()) == count)
+async def held(rig, pipeline, count):
+    """Wait until so many are held; the store takes none of them yet."""
+    await rig.until(lambda: len(pipeline._queue.versions()) == count)
 
 
-async def backlog(rig, ferry, count):
+async def backlog(rig, pipeline, count):
     """Write `count` checkpoints, of which the first stays in the middle of its upload."""
     for step in range(1, count + 1):
         rig.write(f"step-{step}.bin", b"%d" % step * BIG)
-        await held(rig, ferry, step)
+        await held(rig, pipeline, step)
     await rig.until(rig.store.reached.is_set)
 
 
-async def test_the_newest_goes_first_and_the_numbers_tell_the_age(rig):
+async def test_the_newest_is_sent_first_and_sequences_show_ages(rig):
     rig.store.gated = "step-1.bin"
     order = []
-    async with rig.running() as ferry:
-        await backlog(rig, ferry, 4)
-        flush = asyncio.create_task(ferry.flush(8, ending=True))
+    async with rig.running() as pipeline:
+        await backlog(rig, pipeline, 4)
+        flush = asyncio.create_task(pipeline.flush(8, ending=True))
         for count in range(1, 4):
             await rig.committed(count)
             order.append(min(set(steps(rig)) - set(order)))
@@ -50,22 +50,22 @@ async def test_the_newest_goes_first_and_the_numbers_tell_the_age(rig):
 
 async def test_what_was_overtaken_is_not_sent_again(rig):
     rig.store.gated = "step-1.bin"
-    async with rig.running() as ferry:
-        await backlog(rig, ferry, 2)
-        flush = asyncio.create_task(ferry.flush(8, ending=True))
+    async with rig.running() as pipeline:
+        await backlog(rig, pipeline, 2)
+        flush = asyncio.create_task(pipeline.flush(8, ending=True))
         await rig.committed(1)
         rig.store.go.set()
         assert (await flush).durable
-        sent = ferry._dependencies.counters.sent
+        sent = pipeline._dependencies.counters.sent
     in_flight = rig.settings.parts_in_flight * rig.settings.part_bytes
     assert sent <= 2 * BIG + in_flight
 
 
 async def test_a_worker_that_is_killed_between_two_of_a_drain_keeps_the_order(rig):
     rig.store.gated = "step-1.bin"
-    async with rig.running() as ferry:
-        await backlog(rig, ferry, 3)
-        flush = asyncio.create_task(ferry.flush(8, ending=True))
+    async with rig.running() as pipeline:
+        await backlog(rig, pipeline, 3)
+        flush = asyncio.create_task(pipeline.flush(8, ending=True))
         await rig.committed(1)
         rig.faults.append(Fault("*", "*", error=Unavailable.of("killed"), times=1000))
         flush.cancel()
@@ -74,36 +74,36 @@ async def test_a_worker_that_is_killed_between_two_of_a_drain_keeps_the_order(ri
     rig.faults.clear()
     rig.store.gated = ""
     rig.store.go.set()
-    async with rig.running() as ferry:
-        assert (await ferry.flush(8, final=True)).durable
+    async with rig.running() as pipeline:
+        assert (await pipeline.flush(8, final=True)).durable
     assert steps(rig) == [1, 2, 3]
 
 
-async def test_without_room_an_older_one_is_left_out_and_that_is_said(rig):
-    async with rig.running() as ferry:
+async def test_without_a_free_sequence_an_older_version_is_abandoned_and_logged(rig):
+    async with rig.running() as pipeline:
         rig.write("step-1.bin", b"1" * 100)
         await rig.committed(1)
         # As if the record of the room had been lost: number 1 is taken by a newer one.
-        ferry._dependencies.journal.checkpoints.sequences = {99: 1}
+        pipeline._dependencies.journal.checkpoints.sequences = {99: 1}
         with capture_logs() as logs:
             rig.write("step-2.bin", b"2" * 100)
-            assert (await ferry.flush(8)).durable
+            assert (await pipeline.flush(8)).durable
     assert steps(rig) == [1]
     assert any(line["event"] == "abandoned" and line["name"] == "step-2" for line in logs)
 
 
 @pytest.mark.parametrize("ending", [True, False])
-async def test_a_trainer_that_writes_on_while_its_pod_ends_is_heard(any_rig, ending):
-    async with any_rig.running() as ferry:
+async def test_checkpoints_written_while_the_pod_is_ending_are_uploaded(any_rig, ending):
+    async with any_rig.running() as pipeline:
         any_rig.write("step-1.bin", b"1" * BIG)
-        assert (await ferry.flush(8, ending=ending)).durable
+        assert (await pipeline.flush(8, ending=ending)).durable
         any_rig.write("step-2.bin", b"2" * BIG)
-        assert (await ferry.flush(8, ending=ending, final=True)).durable
+        assert (await pipeline.flush(8, ending=ending, final=True)).durable
     assert steps(any_rig) == [1, 2]
 
 
-async def test_a_fenced_agent_commits_nothing_more_and_says_who_does(rig):
-    async with rig.running() as ferry:
+async def test_a_fenced_agent_commits_nothing_more_and_names_its_successor(rig):
+    async with rig.running() as pipeline:
         rig.write("step-1.bin", b"1" * 100)
         await rig.committed(1)
         other = rig.committer("two")
@@ -111,9 +111,9 @@ async def test_a_fenced_agent_commits_nothing_more_and_says_who_does(rig):
         files = tuple(msgspec.structs.replace(file, name="x") for file in standing.files)
         await other.commit("step-5", "step-5-x", files)
         rig.write("step-2.bin", b"2" * 100)
-        answer = await ferry.flush(8)
+        answer = await pipeline.flush(8)
         assert not answer.durable
         assert answer.hopeless
         assert "two" in str(answer.problems[0])
-        assert ferry._status.fenced
+        assert pipeline._status.fenced
     assert [commit.agent_id for commit in rig.store.commits()] == ["one", "two"]

@@ -40,7 +40,7 @@ def volume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Volume:
     return found
 
 
-def test_with_room_nothing_goes(volume: Volume) -> None:
+def test_without_pressure_nothing_is_evicted(volume: Volume) -> None:
     volume.save("1.pt", "2.pt")
     assert VolumePressure(volume.looks, SETTINGS, 1).evict_if_needed(volume.looks.present, ["1", "2"]) is None
     assert volume.names() == ["1.pt", "2.pt"]
@@ -60,7 +60,7 @@ def test_durable_ones_go_before_the_next_does_not_fit(volume: Volume) -> None:
     ("total", "what"),
     [(4 * SIZE + SIZE // 2, "the next checkpoint may not fit"), (4 * SIZE, "the checkpoint volume is full")],
 )
-def test_what_is_not_durable_stays_and_that_is_said_once(volume: Volume, total: int, what: str) -> None:
+def test_what_is_not_durable_stays_and_is_reported_once(volume: Volume, total: int, what: str) -> None:
     volume.save("1.pt", "2.pt", "3.pt", "4.pt")
     volume.total = total
     room = VolumePressure(volume.looks, SETTINGS, 1)

@@ -164,13 +164,13 @@ async def test_a_failure_of_the_store_costs_only_the_parts_in_flight_too(rig, wi
 
 @pytest.mark.parametrize("call", ["send", "complete"])
 @pytest.mark.parametrize("at", [0, 3])
-async def test_an_upload_that_the_store_has_forgotten_is_begun_anew(rig, pin, call, at):
+async def test_an_upload_that_the_store_has_forgotten_starts_over(rig, pin, call, at):
     held = pin()
     rig.faults.append(Fault(call, "*/s/a*", forget=True, skip=at if call == "send" else 0))
     assert rig.store.bytes_of(await rig.uploader().upload(held)) == contents(held)
 
 
-async def test_an_upload_that_was_forgotten_while_no_worker_ran_is_begun_anew(rig, wire, pin):
+async def test_an_upload_forgotten_while_no_worker_ran_starts_over(rig, wire, pin):
     held = pin()
     kill_at(wire, 20)
     assert await killed(rig.uploader().upload(held))
@@ -179,14 +179,14 @@ async def test_an_upload_that_was_forgotten_while_no_worker_ran_is_begun_anew(ri
     assert rig.store.bytes_of(await rig.uploader().upload(held)) == contents(held)
 
 
-async def test_a_store_that_forgets_every_upload_is_told(rig, pin):
+async def test_a_store_that_forgets_every_upload_fails_the_attempt(rig, pin):
     held = pin()
     rig.faults.append(Fault("complete", "*/s/a", times=99, forget=True))
     with pytest.raises(NotFound, match="no longer knows"):
         await rig.uploader().upload(held)
 
 
-async def test_a_bucket_that_is_gone_is_not_begun_anew(rig, pin):
+async def test_an_upload_to_a_missing_bucket_does_not_start_over(rig, pin):
     held = pin({"s/a": 2 * PART})
     rig.faults.append(Fault("send", times=99, error=BucketNotFound.of("no bucket")))
     with pytest.raises(BucketNotFound):
@@ -205,7 +205,7 @@ async def test_an_object_that_has_gone_since_it_was_sent_is_sent_again(rig, pin)
     assert rig.store.bytes_of(await uploader.upload(held)) == contents(held)
 
 
-async def test_a_journal_of_another_pin_of_that_number_is_given_up(rig, wire, pin):
+async def test_a_journal_of_another_hold_with_the_same_number_is_aborted(rig, wire, pin):
     held = pin()
     kill_at(wire, 20)
     assert await killed(rig.uploader().upload(held))
@@ -219,7 +219,7 @@ async def test_a_journal_of_another_pin_of_that_number_is_given_up(rig, wire, pi
 
 
 @pytest.mark.parametrize("deaf", [False, True])
-async def test_what_nobody_holds_any_more_is_given_up_at_the_start(rig, wire, pin, deaf):
+async def test_uploads_without_a_hold_are_aborted_at_the_start(rig, wire, pin, deaf):
     held = pin()
     kill_at(wire, 20)
     assert await killed(rig.uploader().upload(held))

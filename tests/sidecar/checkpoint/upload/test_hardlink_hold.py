@@ -54,7 +54,7 @@ def test_what_is_held_outlives_its_originals(root, holds, monkeypatch, links):
 
 
 @pytest.mark.parametrize("change", ["overwritten", "removed", "replaced by a link", "a directory is a file"])
-def test_a_change_before_it_is_held_is_told_and_leaves_nothing(root, holds, change):
+def test_a_change_before_it_is_held_raises_and_leaves_nothing(root, holds, change):
     candidate = step(root)
     path = root / "step" / "w.bin"
     if change == "overwritten":
@@ -99,7 +99,7 @@ def test_the_next_worker_adopts_what_is_held_oldest_first(root, holds, monkeypat
     assert later._next == 3
 
 
-def test_a_pin_adds_no_byte_to_a_volume_that_may_be_full(root, tmp_path):
+def test_a_hold_adds_no_byte_to_a_full_volume(root, tmp_path):
     holds = HardlinkHolds(tmp_path / "pins", tmp_path / "control" / "pins")
     held = holds.link(step(root), root, 5.0)
     theirs = {path.stat().st_ino for path in root.rglob("*") if path.is_file()}
@@ -116,7 +116,7 @@ def test_notes_that_a_kill_left_are_removed(root, holds):
     assert not held.note.exists()
 
 
-def test_what_a_kill_left_half_made_is_removed_and_foreign_files_are_not(root, holds):
+def test_partial_holds_are_removed_and_foreign_files_are_not(root, holds):
     (holds.directory / "7.partial" / "files").mkdir(parents=True)
     (holds.directory / "8.aside" / "files").mkdir(parents=True)  # of an earlier version
     (holds.directory / "lost+found").mkdir()
@@ -124,20 +124,20 @@ def test_what_a_kill_left_half_made_is_removed_and_foreign_files_are_not(root, h
     assert [path.name for path in holds.directory.iterdir()] == ["lost+found"]
 
 
-def test_what_was_overwritten_in_place_meanwhile_is_let_go(root, holds):
+def test_a_hold_that_was_overwritten_in_place_is_released(root, holds):
     holds.link(step(root), root, 5.0)
     (root / "step" / "w.bin").write_bytes(b"torn")
     assert HardlinkHolds(holds.directory).adopt() == []
     assert list(holds.directory.iterdir()) == []
 
 
-def test_a_pin_without_its_note_is_let_go(root, holds):
+def test_a_hold_without_a_readable_note_is_released(root, holds):
     held = holds.link(step(root), root, 5.0)
     held.note.write_bytes(b"{")
     assert HardlinkHolds(holds.directory).adopt() == []
 
 
-def test_identities_tell_versions_apart(tmp_path):
+def test_identities_distinguish_versions(tmp_path):
     path = tmp_path / "w"
     path.write_bytes(b"1")
     before = FileIdentity.of(path.stat())

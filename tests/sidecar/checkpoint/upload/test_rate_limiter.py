@@ -42,7 +42,7 @@ def test_no_window_sees_more_than_the_rate_and_one_transfer(takes, rate):
             assert moved <= rate * (turns[last][0] - begin) + largest + 1e-6 * (1 + moved)
 
 
-async def test_one_transfer_goes_at_once_and_the_next_when_it_is_paid_for(clock):
+async def test_one_transfer_starts_at_once_and_the_next_when_it_is_paid_for(clock):
     throttle = RateLimiter(100, clock, clock.sleep)
     await throttle.take(1000)
     assert clock.now == 1000.0
@@ -52,7 +52,7 @@ async def test_one_transfer_goes_at_once_and_the_next_when_it_is_paid_for(clock)
     assert clock.now == 1010.5
 
 
-async def test_a_transfer_that_is_given_up_before_its_turn_costs_the_others_nothing():
+async def test_a_cancelled_wait_costs_the_others_nothing():
     throttle = RateLimiter(1000, time.monotonic)
     await throttle.take(50)
     given_up = [asyncio.create_task(throttle.take(1 << 30)) for _ in range(3)]

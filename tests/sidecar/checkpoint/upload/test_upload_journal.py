@@ -51,7 +51,7 @@ def held_files(*held):
 
 @reusing
 @given(st.data())
-def test_of_a_journal_that_was_torn_anywhere_all_that_is_whole_counts(journals, tmp_path, data):
+def test_all_complete_lines_of_a_torn_journal_count(journals, tmp_path, data):
     journal = journals.create(3, PLAN)
     path = tmp_path / "uploads/3.jsonl"
     states, ends = [state(journals.load(3))], [path.stat().st_size]
@@ -75,7 +75,7 @@ def test_of_a_journal_that_was_torn_anywhere_all_that_is_whole_counts(journals, 
     assert path.read_bytes() == text
 
 
-def test_a_damaged_line_ends_what_is_believed(journals, tmp_path):
+def test_nothing_after_a_damaged_line_counts(journals, tmp_path):
     journal = journals.create(3, PLAN)
     for event in EVENTS[:2]:
         journal.record(event)
@@ -87,7 +87,7 @@ def test_a_damaged_line_ends_what_is_believed(journals, tmp_path):
     assert state(journals.load(3)) == before
 
 
-def test_what_is_missing_is_what_the_upload_that_counts_does_not_have(journals):
+def test_missing_parts_are_those_of_the_newest_upload(journals):
     journal = journals.create(3, PLAN)
     assert journal.missing_parts(FILES[0]) == [1, 2, 3]
     for event in EVENTS[:4]:
@@ -97,7 +97,7 @@ def test_what_is_missing_is_what_the_upload_that_counts_does_not_have(journals):
     assert (journal.missing_parts(FILES[0]), journal.uploads) == ([1, 2, 3], {})
 
 
-def test_a_file_that_is_begun_again_is_not_done(journals):
+def test_a_file_whose_upload_starts_over_is_not_sent(journals):
     journal = journals.create(3, PLAN)
     for event in (FileSent("a"), UploadStarted("a", "again")):
         journal.record(event)
@@ -114,7 +114,7 @@ def test_a_file_that_is_begun_again_is_not_done(journals):
         ((("a", IDENTITY), ("b", IDENTITY), ("c", IDENTITY)), False),
     ],
 )
-def test_a_plan_fits_the_pin_that_it_was_made_for(held, fits):
+def test_a_plan_matches_only_its_own_hold(held, fits):
     assert PLAN.matches(held_files(*held)) is fits
     assert not UploadPlan("s-1", FILES, format=99).matches(held_files(*held))
 
@@ -144,7 +144,7 @@ def test_a_journal_that_cannot_be_read_is_none(journals, tmp_path):
         assert journals.numbers() == []
 
 
-def test_journals_are_known_by_the_numbers_of_their_pins(journals, tmp_path):
+def test_journals_are_found_by_the_numbers_of_their_holds(journals, tmp_path):
     assert journals.numbers() == []
     for number in (10, 9):
         journals.create(number, PLAN)
@@ -154,7 +154,7 @@ def test_journals_are_known_by_the_numbers_of_their_pins(journals, tmp_path):
     assert (journals.numbers(), journals.load(9)) == ([10], None)
 
 
-def test_a_new_plan_replaces_what_lay_there(journals):
+def test_a_new_plan_replaces_an_earlier_journal(journals):
     journals.create(3, PLAN).record(EVENTS[0])
     journals.create(3, UploadPlan("s-2", FILES))
     assert (journals.load(3).plan.folder, journals.load(3).uploads) == ("s-2", {})

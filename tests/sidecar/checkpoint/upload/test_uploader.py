@@ -39,7 +39,7 @@ def sent(rig, start=0):
     return [name.removeprefix("run/") for call, name in calls if call in ("write", "send")]
 
 
-async def test_every_kind_of_file_arrives_whole(rig, way, pin):
+async def test_every_kind_of_file_is_uploaded(rig, way, pin):
     contents = {"s/empty": b"", "s/small": b"1", "s/part": b"2" * 1024, "s/large": os.urandom(5000)}
     for name, data in contents.items():
         rig.write(name, data)
@@ -53,7 +53,7 @@ async def test_every_kind_of_file_arrives_whole(rig, way, pin):
     assert sorted(sent(rig)) == sorted(whole + (numbered if way == "parts" else large))
 
 
-async def test_what_one_part_holds_goes_as_one_part_from_a_size_on(rig, uploader, pin, monkeypatch):
+async def test_from_a_size_on_one_part_is_a_multipart_upload(rig, uploader, pin, monkeypatch):
     monkeypatch.setattr(sending, "MULTIPART_MIN_BYTES", 100)
     rig.write("s/a", b"1" * 99)
     rig.write("s/b", b"1" * 100)
@@ -61,16 +61,16 @@ async def test_what_one_part_holds_goes_as_one_part_from_a_size_on(rig, uploader
     assert sorted(sent(rig)) == [f"{commit.checkpoint}/s/a", f"{commit.checkpoint}/s/b#1"]
 
 
-async def test_sending_says_what_it_did_and_commits_nothing(rig, uploader, pin):
+async def test_send_reports_its_bytes_and_commits_nothing(rig, uploader, pin):
     rig.write("s/a", b"1" * 3000)
     rig.write("s/b", b"2")
     result = await uploader.send(pin("s"))
-    assert (result.sent, result.referenced, result.earlier) == (3001, 0, None)
+    assert (result.sent, result.referenced, result.existing) == (3001, 0, None)
     assert [file.name for file in result.files] == ["s/a", "s/b"]
     assert rig.store.commits() == []
 
 
-async def test_data_goes_before_the_commit_and_the_hint_after_it(rig, uploader, pin):
+async def test_data_is_written_before_the_commit_and_the_hint_after_it(rig, uploader, pin):
     rig.write("s/w", b"1")
     commit = await uploader.upload(pin("s"))
     written = [name for call, name in rig.content.calls if call == "write" and "/writers/" not in name]
@@ -101,11 +101,11 @@ async def test_the_same_content_is_sent_and_committed_once(rig, uploader, pin):
     calls = len(rig.content.calls)
     assert await uploader.upload(pin("s")) == first
     again = await rig.uploader("two").send(pin("s"))
-    assert (again.earlier, again.sent, again.referenced) == (first, 0, 2000)
+    assert (again.existing, again.sent, again.referenced) == (first, 0, 2000)
     assert {call for call, _ in rig.content.calls[calls:]} <= {"children", "read", "stat"}
 
 
-async def test_content_whose_objects_have_gone_is_sent_anew(rig, uploader, pin):
+async def test_content_whose_objects_are_gone_is_sent_again(rig, uploader, pin):
     rig.write("s/w", b"1")
     first = await uploader.upload(pin("s"))
     del rig.content.objects[f"base/run/{first.checkpoint}/s/w"]
@@ -159,7 +159,7 @@ async def test_what_has_not_changed_is_referenced(rig, uploader, pin):
 
 
 @pytest.mark.parametrize("damage", ["gone", "other size"])
-async def test_a_reference_is_relied_on_only_while_its_object_stands(rig, uploader, pin, damage):
+async def test_an_object_is_referenced_only_while_it_exists(rig, uploader, pin, damage):
     rig.store.check = lambda before: None  # here it is the test that breaks a commit
     rig.write("e-1/frozen", b"f" * 3000)
     first = await uploader.upload(pin("e-1"))

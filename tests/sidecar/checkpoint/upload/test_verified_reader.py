@@ -56,7 +56,7 @@ def test_every_byte_is_in_exactly_one_part(size, wished, least):
 
 @reusing
 @given(st.integers(0, 3001), st.integers(1, 3100))
-def test_fingerprints_are_of_the_whole_and_of_each_part(tmp_path, size, part_bytes):
+def test_fingerprints_cover_the_file_and_each_part(tmp_path, size, part_bytes):
     path = tmp_path / "w"
     data = os.urandom(size)
     path.write_bytes(data)
@@ -82,7 +82,7 @@ def test_no_part_of_another_content_is_ever_given_out(tmp_path, at, same_time):
     assert b"".join(given_out) == b"1" * (at // 1000 * 1000 if same_time else 0)
 
 
-def test_a_part_that_is_what_it_was_is_given_out_only_of_what_was_held(tmp_path):
+def test_a_part_is_returned_only_from_the_file_that_was_held(tmp_path):
     path = tmp_path / "w"
     path.write_bytes(b"1" * 3000)
     one = reading(path)
@@ -116,7 +116,7 @@ def test_a_file_that_became_shorter_has_changed(tmp_path, size):
         list(one.body(fingerprint))
 
 
-def test_a_file_that_went_has_changed(tmp_path):
+def test_a_removed_file_has_changed(tmp_path):
     path = tmp_path / "w"
     path.write_bytes(b"1")
     one = reading(path)
