@@ -47,8 +47,8 @@ NEVER_PRESSED = 2.0
 class StrictStore(MemoryStore):
     """A memory store that checks the promise at every write.
 
-    Every commit in it lists objects that are there and are what it says, and none of these ever changes. A
-    write in chunks or in parts to a name that `gated` is set for stops after the first until `go` is set.
+    Every commit in it lists objects that exist and are what it says, and none of these ever changes. If
+    `gated` is part of a name, a write in chunks or parts stops after the first one until `go` is set.
     """
 
     def __init__(self, content: Content) -> None:
@@ -73,7 +73,7 @@ class StrictStore(MemoryStore):
         yield from chunks
 
     def commits(self) -> list[Commit]:
-        """All commits as they lie there, oldest first."""
+        """All commits, oldest first."""
         keys = sorted(key for key in self.content.objects if "/commits/" in key)
         return [decode_commit(self.content.objects[key], key) for key in keys]
 
@@ -83,7 +83,7 @@ class StrictStore(MemoryStore):
         return {file.name: self.content.objects[f"{start}/{file.object}"] for file in commit.files}
 
     def check(self, before: dict[str, bytes]) -> None:
-        """That all commits hold, and that what they list is what it was."""
+        """Check that all commits are complete, and that what they list has not changed."""
         for commit in self.commits():
             for file in commit.files:
                 key = f"base/{commit.lineage}/{file.object}"
@@ -127,7 +127,7 @@ class Shipper(Uploader):
 
 
 class Rig:
-    """One pod's checkpoints; `running` is one life of its worker, which ends as a kill would."""
+    """One pod's checkpoints; `running` is one life of its worker, which ends as if killed."""
 
     def __init__(self, base: Path, *, polling: bool) -> None:
         self.base, self.polling = base, polling
@@ -151,7 +151,7 @@ class Rig:
 
     @property
     def faults(self) -> list[Fault]:
-        """What will go wrong in the store."""
+        """The faults that the store will have."""
         return self.content.faults
 
     def committer(self, writer: str = "one", store: MemoryStore | None = None) -> Committer:
@@ -160,7 +160,7 @@ class Rig:
         return Committer(reader, AgentIdentity(writer), lambda: datetime.now(UTC))
 
     def uploader(self, writer: str = "one", store: MemoryStore | None = None, **options: Any) -> Shipper:
-        """An uploader of its own, as a worker that starts again has one."""
+        """An uploader of its own, as a restarted worker has."""
         journals = UploadJournals(self.control / "uploads")
         return Shipper(self.committer(writer, store), journals, self.settings, **options)
 
@@ -183,7 +183,7 @@ class Rig:
 
     @asynccontextmanager
     async def running(self, store: Any = None) -> AsyncIterator[CheckpointPipeline]:
-        """A pipeline at work, cancelled at the end; what it raised by itself is raised here."""
+        """A running pipeline, cancelled at the end; its own errors are raised here."""
         pipeline = self.pipeline(store)
         task = asyncio.create_task(pipeline.run())
         try:
@@ -203,7 +203,7 @@ class Rig:
                 await asyncio.sleep(0.002)
 
     async def committed(self, count: int) -> list[Commit]:
-        """The commits once there are so many; it is an error where there are more."""
+        """The commits once there are `count`; more are an error."""
         await self.until(lambda: len(self.store.commits()) >= count)
         assert len(self.store.commits()) == count
         return self.store.commits()
@@ -216,12 +216,12 @@ class Rig:
         return path
 
     def replace(self, name: str, data: bytes) -> Path:
-        """A trainer's file, written aside and renamed in."""
-        aside = self.write(f".{name}", data)
-        return aside.replace(self.root / name)
+        """A trainer's file, written to a temporary file and renamed into place."""
+        temporary = self.write(f".{name}", data)
+        return temporary.replace(self.root / name)
 
     async def restored(self) -> tuple[str, dict[str, bytes]] | None:
-        """What `restore: auto` would bring to an empty directory: the name, and the files' contents."""
+        """What `restore: auto` would download to an empty directory: the name and the files' contents."""
         target = self.base / f"target-{len(list(self.base.iterdir()))}"
         target.mkdir()
         found = await restore(

@@ -1,4 +1,4 @@
-"""A worker that starts again after the gate has opened: what it may say before, or unless, it is back."""
+"""A worker that restarts after the gate has opened: what it may report before it is back, or if it is not."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def config(tmp_path: Path) -> Callable[[], AgentConfig]:
 
 @pytest.fixture
 def running() -> Running:
-    """An agent at work; leaving the block cancels it without a drain, as a kill would."""
+    """A running agent; leaving the block cancels it without a drain, as if killed."""
 
     @asynccontextmanager
     async def run(config: AgentConfig) -> AsyncIterator[Agent]:
@@ -70,14 +70,14 @@ def running() -> Running:
 
 
 async def settled(agent: Agent) -> AgentPhase:
-    """The stage once the gate is open or refused."""
+    """The phase once the gate is open or refused."""
     final = {AgentPhase.OPEN, AgentPhase.REFUSED}
     assert await agent.state.wait_for(lambda: agent.state.status.stage in final, 20)
     return agent.state.status.stage
 
 
 def failing(error: FerryError, times: int) -> Callable[..., Any]:
-    """`CheckpointJob.start`, which fails so often first."""
+    """`CheckpointJob.start`, which first fails `times` times."""
     begin, left = CheckpointJob.start, [error] * times
 
     async def start(work: CheckpointJob, durations: Any) -> CheckpointPipeline:

@@ -46,8 +46,8 @@ async def test_a_clock_that_was_set_back_while_no_worker_ran_calls_nothing_durab
         assert not (await pipeline.flush(0.5, final=True)).durable
 
 
-async def left_out(rig, name, *, newest):
-    """A directory with an old file, and a newest commit of somebody else's that is younger."""
+async def with_older_file(rig, name, *, newest):
+    """A directory with an old file, and a newer commit of another agent."""
     old = rig.write(name, b"old" * 100)
     await rig.until(lambda: datetime.now(UTC).timestamp() > old.stat().st_mtime + 0.01)
     await rig.committer("zero").commit(newest, f"{newest}-x", ())
@@ -58,19 +58,19 @@ async def left_out(rig, name, *, newest):
 
 
 async def test_an_ignored_checkpoint_stays_ignored_for_the_next_worker(rig):
-    await left_out(rig, "epoch-1.bin", newest="epoch-2")
+    await with_older_file(rig, "epoch-1.bin", newest="epoch-2")
     async with rig.running() as pipeline:
         assert (await pipeline.flush(5, final=True)).durable
     assert steps(rig) == [2], "a killed worker must not put an old checkpoint after the newest"
 
 
 async def test_another_version_of_the_newest_is_not_ignored(rig):
-    pipeline = await left_out(rig, "last.bin", newest="last")
+    pipeline = await with_older_file(rig, "last.bin", newest="last")
     assert "last" not in pipeline._registry.settled()
 
 
 async def test_what_is_newer_than_the_newest_committed_files_is_not_ignored(rig):
-    """It waited in line behind the newest commit when its agent was killed."""
+    """It was queued behind the newest commit when its agent was killed."""
     rig.write("step-5.bin", b"5" * 100)
     await asyncio.sleep(0.02)
     best = rig.write("best.bin", b"best")
@@ -193,7 +193,7 @@ async def test_content_that_comes_back_is_the_newest_again_for_the_next_worker(r
 
 
 async def test_an_upload_avoids_a_removal_that_began_before_its_check(rig):
-    """The same content is written once more while somebody removes the commit that had it."""
+    """The same content is written again while the commit that had it is being removed."""
     async with rig.running() as pipeline:
         for step in (1, 2):
             rig.replace(f"step-{step}.bin", b"%d" % step * BIG)

@@ -1,8 +1,8 @@
 """Random schedules of several pods that write one lineage, down to the order of single requests.
 
 Trainers train in step: a pod that is killed ends the attempt for all, and the next one begins where the
-newest commit lies when they start. What the agents do may be cut off, repeated, or go on in a pod that is
-thought dead.
+newest commit is when they start. What the agents do may be interrupted or repeated, or continue in a pod that
+is thought dead.
 """
 
 import asyncio
@@ -140,7 +140,7 @@ class Pod:
         return kind not in self.tasks or self.tasks[kind].done()
 
     def act(self):
-        """Begin something, where nothing is under way."""
+        """Start a task unless one is running."""
         if not self.announced:
             self.run("main", self.start)
         elif self.unsent and self.world.random.random() < 0.7:
@@ -172,7 +172,7 @@ class Pod:
 
 
 class World:
-    """All pods, and what must hold of what they leave."""
+    """All pods, and what must hold for their commits."""
 
     def __init__(self, random, size):
         self.random, self.size = random, size

@@ -15,11 +15,11 @@ COUNT = 3
 
 
 class Death(BaseException):
-    """Ends a worker as a kill does."""
+    """Ends a worker as if killed."""
 
 
 async def life(rig, dead, *, first):
-    """Write what is not written yet, and drain; the answer, None where it was killed before."""
+    """Write what is not written yet, and drain; returns the answer, or None if killed before."""
     async with rig.running() as pipeline:
         if first:
             rig.store.gated = "step-1.bin"
@@ -38,7 +38,7 @@ async def life(rig, dead, *, first):
 
 
 def forget_all(rig):
-    """Begin anew: another lineage, as it were."""
+    """Start over, as in another lineage."""
     rig.content.objects.clear()
     rig.content.uploads.clear()
     rig.content.calls.clear()
@@ -51,7 +51,7 @@ def forget_all(rig):
 
 
 async def killed_at(rig, request, *, after):
-    """A life that ends at that request, and one that goes on; False where there is no such request."""
+    """A life that ends at that request, and one that continues; returns False if there is no such request."""
     forget_all(rig)
     rig.faults.append(Fault(skip=request, error=Death(), after=after))
     rig.faults.append(Fault(skip=request, times=10**6, error=Death()))

@@ -1,8 +1,8 @@
 """Random trainers, stores and deaths: the promise holds at every moment.
 
-A seed draws a schedule of steps: the trainer writes (in place, aside, several files, slowly), removes and
-thins out; the store fails, loses answers, goes away; the worker dies and starts again. The rig's store checks
-at every write that each commit is whole and unchanged. Here it is checked besides that each is a version that
+A seed draws a schedule of steps: the trainer writes (in place, by rename, several files, slowly), removes and
+thins out; the store fails, loses answers, is unreachable; the worker dies and restarts. The rig's store checks
+at every write that each commit is complete and unchanged. This test also checks that each is a version that
 the trainer completed, and that the newest one never goes back.
 """
 
@@ -22,11 +22,11 @@ CHUNK = 1500
 
 
 class Death(BaseException):
-    """Ends a worker as a kill does."""
+    """Ends a worker as if killed."""
 
 
 class Trainer:
-    """Writes versions, each a number that its every file tells; remembers those that it completed."""
+    """Writes versions, each a number in its every file; remembers those that it completed."""
 
     def __init__(self, rig, random):
         self.rig, self.random = rig, random
@@ -83,7 +83,7 @@ class Trainer:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def tick(self):
-        """Let the file system's clock go on, so that no two versions are of one time."""
+        """Let the file system's clock advance, so that no two versions have the same time."""
         probe = self.rig.base / "probe"
         probe.write_bytes(b"")
         before = probe.stat().st_mtime_ns

@@ -1,4 +1,4 @@
-"""A worker that sends a checkpoint's data and then waits for ever before its commit: a test kills it there.
+"""A worker that sends a checkpoint's data and then waits before its commit until a test kills it.
 
 Run it as a module with `DIRECTORY inotify|polling`; the rig's directories are below DIRECTORY.
 """

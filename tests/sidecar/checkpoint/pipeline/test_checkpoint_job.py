@@ -20,7 +20,7 @@ from podferry.storage.memory.store import CONTENTS, Fault
 
 @pytest.fixture
 def work(any_rig, monkeypatch):
-    """A worker's part for checkpoints over the rig's directories and store; keywords replace the spec's."""
+    """A checkpoint job over the rig's directories and store; keywords replace the spec's."""
     monkeypatch.setitem(CONTENTS, "rig", any_rig.content)
 
     def make(**changes):
@@ -34,7 +34,7 @@ def work(any_rig, monkeypatch):
 
 
 async def life(work, rig, *names):
-    """Plan, restore, and pipeline until all that the trainer writes is durable; what it resumed from."""
+    """Plan, restore, and run until all that the trainer writes is durable; returns what it resumed from."""
     await work.restore(await work.plan())
     pipeline = await work.start(Durations())
     task = asyncio.create_task(pipeline.run())

@@ -42,7 +42,7 @@ def gang(rig, rank, writer):
 
 @asynccontextmanager
 async def rank_zero(rig):
-    """The pipeline of rank 0 at work; another rank is in the test's hands."""
+    """The running pipeline of rank 0; the test plays another rank."""
     rig.settings = msgspec.structs.replace(rig.settings, join_poll_seconds=0.02)
     alone = rig.pipeline()
     own = gang(rig, 0, "one")
@@ -92,7 +92,7 @@ async def test_an_abandoned_part_is_not_called_durable(rig):
 
 
 class SlowGang:
-    """Takes parts, each when it is told to, in the order in which they were begun."""
+    """Publishes parts in their order, each once `go` is set."""
 
     def __init__(self):
         self.published, self.go, self._lock = [], asyncio.Event(), asyncio.Lock()

@@ -1,4 +1,4 @@
-"""The promise: a checkpoint is committed and whole, or does not exist. The store of the rig checks it."""
+"""The promise: a checkpoint is committed and complete, or does not exist. The rig's store checks it."""
 
 import asyncio
 import io
@@ -29,7 +29,7 @@ ONE, TWO = b"1" * 5000, b"2" * 5000
 
 
 class Death(BaseException):
-    """Ends a worker as a kill does: nothing may catch it."""
+    """Ends a worker as if killed: nothing may catch it."""
 
 
 def zipped(text: str) -> bytes:

@@ -1,4 +1,4 @@
-"""The end of a pod: the newest checkpoint goes first, and the numbers still tell the age."""
+"""The end of a pod: the newest checkpoint is sent first, and sequences still show ages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def steps(rig):
 
 
 async def held(rig, pipeline, count):
-    """Wait until so many are held; the store takes none of them yet."""
+    """Wait until `count` versions are held; the store receives none of them yet."""
     await rig.until(lambda: len(pipeline._queue.versions()) == count)
 
 

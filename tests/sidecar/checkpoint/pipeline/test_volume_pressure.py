@@ -14,7 +14,7 @@ SETTINGS = CheckpointSettings(eviction_threshold=0.8, full_threshold=0.99)
 
 
 class Volume:
-    """A directory of checkpoints on a volume of a size of its own."""
+    """A directory of checkpoints on a simulated volume."""
 
     def __init__(self, root: Path, total: int) -> None:
         self.root, self.total = root, total

@@ -1,4 +1,4 @@
-"""Uploads that are broken off at any moment, over files that change at any moment."""
+"""Uploads that are interrupted at any moment, of files that change at any moment."""
 
 import os
 import random
@@ -98,7 +98,7 @@ def kill_at(wire, moment):
 
 
 async def killed(work):
-    """Run to a death; whether it came."""
+    """Run until killed; returns whether it was."""
     try:
         await work
     except (Killed, BaseExceptionGroup):

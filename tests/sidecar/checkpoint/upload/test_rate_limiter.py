@@ -10,7 +10,7 @@ from podferry.sidecar.state.upload_counters import UploadCounters
 
 
 class Clock:
-    """Seconds that pass only while somebody sleeps, or when told."""
+    """A clock that advances only while a task sleeps, or by `now`."""
 
     def __init__(self):
         self.now = 1000.0

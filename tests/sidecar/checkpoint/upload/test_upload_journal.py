@@ -41,7 +41,7 @@ def journals(tmp_path):
 
 
 def state(journal):
-    """All that a restarted worker goes by."""
+    """All that a restarted worker uses."""
     return journal.uploads, journal.sent, [journal.receipts(name) for name in "ab"]
 
 
