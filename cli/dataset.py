@@ -134,13 +134,13 @@ def freeze(uri: str, target: str | None, output: str, **options: Any) -> int:
 
 
 @command.command("get", context_settings={"ignore_unknown_options": True}, add_help_option=False)
-@click.argument("words", nargs=-1, type=click.UNPROCESSED)
-def get(words: tuple[str, ...]) -> int:
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def get(arguments: tuple[str, ...]) -> int:
     """Download a dataset into a directory."""
     # `podferry` runs this verb without click; this function only adds it to the help.
     from podferry.cli.dataset_get import main  # noqa: PLC0415
 
-    return main(list(words))
+    return main(list(arguments))
 
 
 async def _write(uri: Uri, data: bytes, config: StoreConfig) -> None:

@@ -44,10 +44,10 @@ def command(filename: str | None, annotations: tuple[str, ...], output: str, **o
     Reads Pods, Jobs, CronJobs and any other object with a pod template from a file, or only annotations. Does
     not read the cluster's policy; the output says where a policy decides.
     """
-    found = _pods(filename, _parse_pairs(annotations, "--annotation"))
+    pods = _pods(filename, _parse_pairs(annotations, "--annotation"))
     declared = _parse_pairs(options.pop("declared"), "--declare")
     namespace, listing = options.pop("namespace"), options.pop("listing")
-    explanations = [explain(pod, declared, namespace) for pod in found]
+    explanations = [explain(pod, declared, namespace) for pod in pods]
     if listing:
         explanations = [_with_listing(explanation, options) for explanation in explanations]
     several = len(explanations) > 1
@@ -73,11 +73,11 @@ def _pods(filename: str | None, annotations: Mapping[str, str]) -> list[FoundPod
         if not added:
             raise click.UsageError("Give a file with -f, or annotations with --annotation KEY=VALUE.")
         return [bare_pod(added)]
-    found = read_pods(*_read(filename))
-    for pod in found:
-        metadata = pod.pod["metadata"]
+    pods = read_pods(*_read(filename))
+    for found in pods:
+        metadata = found.pod["metadata"]
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **added}
-    return found
+    return pods
 
 
 def _read(filename: str) -> tuple[str, str]:

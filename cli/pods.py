@@ -83,12 +83,12 @@ def read_pods(text: str, source: str) -> list[FoundPod]:
         # PyYAML raises ValueError for a date that does not exist.
         measured = " ".join(str(error).split())
         raise InvalidSpec.of(f"{source} cannot be read as YAML", measured, "Correct it") from error
-    found = [pod for document in documents for pod in _pods(document, source)]
-    if not found:
+    pods = [pod for document in documents for pod in _pods(document, source)]
+    if not pods:
         kinds = ", ".join(_kind(document) for document in documents) or "no document"
         remedy = "Give a Pod, or an object with a pod template; else use --annotation"
         raise InvalidSpec.of(f"{source} holds no pod", kinds, remedy)
-    return found
+    return pods
 
 
 def bare_pod(annotations: Mapping[str, str]) -> FoundPod:
@@ -139,11 +139,11 @@ def _read_pod(top: Any, path: NodePath, node: Any, source: str, *, several: bool
 
 def _make_annotations_text(metadata: _MetadataFields) -> list[Problem]:
     """Convert annotations to text; Kubernetes refuses others, which YAML makes of `true` and `2`."""
-    given = metadata.annotations or {}
-    metadata.annotations = {name: _scalar(value) for name, value in given.items()}
+    annotations = metadata.annotations or {}
+    metadata.annotations = {name: _scalar(value) for name, value in annotations.items()}
     return [
         Problem(f"{name}: the value is no text", _scalar(value) or "null", f'Quote it: "{_scalar(value)}"')
-        for name, value in given.items()
+        for name, value in annotations.items()
         if not isinstance(value, str)
     ]
 

@@ -139,9 +139,9 @@ class Verification:
         """See `verify`."""
         heads = await self._read_heads()
         problems: list[Problem] = [] if heads else [await self._no_lineage()]
-        found = await asyncio.gather(*map(self._problems_of, heads))
-        problems += (problem for problems_of_head in found for problem in problems_of_head)
-        self._print(heads, found)
+        by_head = await asyncio.gather(*map(self._problems_of, heads))
+        problems += (problem for found in by_head for problem in found)
+        self._print(heads, by_head)
         Unsafe.raise_any(problems)
         return [
             VerifiedLineage(head.lineage, str(head.store.uri_of(head.commit.checkpoint)), head.commit)
@@ -212,9 +212,9 @@ class Verification:
         remedy = f"Check the destination; if the training came from KFP's cache: {REMEDY}"
         return Problem(what, measured, remedy)
 
-    def _print(self, heads: Iterable[LineageHead], found: Iterable[list[Problem]]) -> None:
+    def _print(self, heads: Iterable[LineageHead], by_head: Iterable[list[Problem]]) -> None:
         columns = ("lineage", "newest checkpoint", "step", "commit", "files", "size", "verdict")
-        rows = [_row(head, len(problems)) for head, problems in zip(heads, found, strict=True)]
+        rows = [_row(head, len(problems)) for head, problems in zip(heads, by_head, strict=True)]
         checks = "names, sizes and checksums" if self._request.full else "names and sizes"
         print_table(f"{self._store.uri}: {checks}", columns, rows)
 

@@ -141,7 +141,7 @@ def test_restore_downloads_the_newest(podferry, destination, tmp_path):
     assert again.code == 0
 
 
-def test_restore_never_overwrites_what_differs(podferry, destination, tmp_path):
+def test_restore_never_overwrites_a_different_file(podferry, destination, tmp_path):
     (tmp_path / "step-100.pt").write_bytes(b"mine")
     said = podferry("checkpoints", "restore", destination.uri, FIT, "step-100.pt", "--to", tmp_path)
     assert said.code == 1
@@ -168,7 +168,7 @@ def test_files_of_an_earlier_checkpoint_are_reported(podferry, destination):
     assert f"step-100.pt is stored at {destination.uri}/{FIT}/{first['checkpoint']}/step-100.pt" in said.err
 
 
-def test_verify_reads_what_several_commits_list_once(podferry, destination):
+def test_verify_reads_a_file_of_several_commits_once(podferry, destination):
     first = json.loads(podferry("checkpoints", "show", destination.uri, FIT, "step-100", "-o", "json").out)
     document = {**first, "sequence": 3, "checkpoint": "step-300-0123456789ab", "name": "step-300"}
     destination.write(f"{FIT}/{commit_name(3)}", encode_commit(msgspec.convert(document, Commit)))

@@ -85,7 +85,7 @@ def test_it_is_refused_before_a_byte_moves(podferry, digits, tmp_path, monkeypat
         (["s4://b/d", "x"], 1, "no engine opens s4://"),
     ],
 )
-def test_bad_input_is_a_sentence(podferry, digits, tmp_path, monkeypatch, words, code, said):
+def test_bad_input_is_an_error_message(podferry, digits, tmp_path, monkeypatch, words, code, said):
     monkeypatch.chdir(tmp_path)
     answer = podferry("dataset", "get", *words)
     assert (answer.code, answer.out) == (code, "")

@@ -92,7 +92,7 @@ def test_only_list_lists(podferry, digits):
     assert (gone.code, "Did you mean memory://digits/v1?" in gone.err) == (1, True)
 
 
-def test_list_counts_what_is_selected_of_each_dataset(podferry, digits):
+def test_list_counts_the_selected_files_of_each_dataset(podferry, digits):
     settings = [
         f"dataset={digits}",
         "include=*.png",

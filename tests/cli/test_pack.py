@@ -39,7 +39,7 @@ def test_pack_and_verify_as_json(podferry, digits, packed):
     assert verified == {"files": 4, "shards": 1, "problems": []}
 
 
-def test_verify_names_what_is_damaged(podferry, digits, packed):
+def test_verify_names_damaged_files(podferry, digits, packed):
     podferry("dataset", "pack", digits, packed)
     key = "v1/shard-00000.tar"
     data = bytearray(CONTENTS["packed"].objects[key])

@@ -1,4 +1,4 @@
-"""`gpu_train`: what lands in the platform specification, and what a compiler already refuses."""
+"""`gpu_train`: the platform specification, and the errors found at compile time."""
 
 # KFP reads annotations as values: no `from __future__ import annotations` here.
 from collections.abc import Callable, Iterator

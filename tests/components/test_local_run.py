@@ -1,4 +1,4 @@
-"""Whole pipelines under KFP's local runner: dataset → cache → train → verify, from a folder to a folder."""
+"""Complete pipelines under KFP's local runner: dataset → cache → train → verify, from a folder to a folder."""
 
 # KFP reads annotations as values: no `from __future__ import annotations` here.
 import shutil

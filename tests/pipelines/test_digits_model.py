@@ -49,7 +49,7 @@ def test_a_checkpoint_holds_all_that_training_needs(images, tmp_path):
     assert same(loaded, half)
 
 
-def test_resumed_training_ends_where_training_that_was_not_interrupted_does(images, tmp_path):
+def test_resumed_training_ends_with_the_weights_of_uninterrupted_training(images, tmp_path):
     uninterrupted, _ = train(new_model(3), images, 4)
     half, _ = train(new_model(3), images, 2)
     save_model(tmp_path / "half.npz", half)

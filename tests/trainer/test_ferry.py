@@ -1,4 +1,4 @@
-"""`with ferry(...)`: an agent of its own, an injected one, and what leaving the block promises."""
+"""`with ferry(...)`: its own agent, an injected one, and durability at the end of the block."""
 
 from __future__ import annotations
 
