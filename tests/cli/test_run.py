@@ -184,7 +184,7 @@ def test_a_directory_that_cannot_be_made_is_named(command: list[str], tmp_path: 
 
 
 def test_a_signal_ends_the_wait_at_the_end(command: list[str], tmp_path: Path) -> None:
-    """The destination disappears while training runs: the checkpoint that is not durable is reported at once."""
+    """The destination disappears while training runs: reports at once what is not durable."""
     ready = tmp_path / "ready"
     spoiling = (
         "import os, pathlib, shutil\n"

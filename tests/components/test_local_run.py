@@ -1,4 +1,4 @@
-"""Complete pipelines under KFP's local runner: dataset → cache → train → verify, from a folder to a folder."""
+"""Complete pipelines under KFP's local runner: dataset → cache → train → verify, between folders."""
 
 # KFP reads annotations as values: no `from __future__ import annotations` here.
 import shutil
