@@ -8,7 +8,7 @@ same bytes uploaded again may get another digest; equal digests mean equal data.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from operator import attrgetter
 from typing import Annotated
@@ -25,7 +25,7 @@ SUFFIX = ".podferry.json"
 ENTRIES_PER_BATCH = 256
 """Lines encoded at a time: takes a third of the time of one by one, and little memory."""
 MAX_NAMES_SHOWN = 3
-"""Names that a message shows for each kind of change."""
+"""In a message."""
 
 
 class Entry(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
@@ -83,7 +83,9 @@ class Differences(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         kinds = {"changed": self.changed, "added": self.added, "removed": self.removed}
-        return "; ".join(f"{len(names):,} {kind}: {_some(names)}" for kind, names in kinds.items() if names)
+        return "; ".join(
+            f"{len(names):,} {kind}: {first_names(names)}" for kind, names in kinds.items() if names
+        )
 
 
 def differences(before: Iterable[Entry], after: Iterable[Entry]) -> Differences:
@@ -99,7 +101,8 @@ def differences(before: Iterable[Entry], after: Iterable[Entry]) -> Differences:
     return Differences(tuple(sorted(changed)), tuple(sorted(added)), tuple(sorted(old)))
 
 
-def _some(names: tuple[str, ...]) -> str:
+def first_names(names: Sequence[str]) -> str:
+    """The first names for a message, then an ellipsis if there are more."""
     shown = ", ".join(map(printable, names[:MAX_NAMES_SHOWN]))
     return f"{shown}, …" if len(names) > MAX_NAMES_SHOWN else shown
 

@@ -13,7 +13,7 @@ from itertools import accumulate
 import msgspec
 
 from podferry.contract.errors import Changed, Refused
-from podferry.contract.manifest import Entry, Manifest
+from podferry.contract.manifest import Entry, Manifest, first_names
 from podferry.contract.pack import (
     INDEX,
     UNFINISHED_DIR,
@@ -131,8 +131,7 @@ class PackBuilder:
             remedy = "Run the command that started it again, empty it, or choose another place"
             raise Refused.of(what, measured, remedy)
         if others:
-            shown = ", ".join(others[:3]) + (", …" if len(others) > 3 else "")
-            measured = f"{len(others):,} object{'s' * (len(others) != 1)}: {shown}"
+            measured = f"{len(others):,} object{'s' * (len(others) != 1)}: {first_names(others)}"
             raise Refused.of(f"{self._target.uri} contains other objects", measured, "Choose an empty place")
         if started is None:
             await self._target.write(STARTED, msgspec.json.encode(self._started))

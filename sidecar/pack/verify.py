@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from podferry.contract.errors import Problem
+from podferry.contract.manifest import first_names
 from podferry.contract.pack import PackShard
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.fetch.range_reader import RangeReader
@@ -16,8 +17,6 @@ from podferry.storage.store import Store
 
 PREFETCH_DEPTH = 4
 CONCURRENT_SHARDS = 2
-MAX_NAMES_SHOWN = 3
-"""Files of one shard that a problem names."""
 
 
 async def verify_pack(pack: Pack, store: Store, settings: PrefetchSettings) -> list[Problem]:
@@ -54,7 +53,10 @@ def _shard_problem(shard: PackShard, hasher: ShardHasher) -> Problem | None:
         return None
     digests = zip(shard.members, hasher.member_digests, strict=True)
     names = [file.name for file, digest in digests if file.xxh128 != digest]
-    shown = ", ".join(map(repr, names[:MAX_NAMES_SHOWN])) + (", …" if len(names) > MAX_NAMES_SHOWN else "")
-    files = f"{len(names):,} of {len(shard.members):,} files differ: {shown}" if names else "no file differs"
+    measured = f"{len(names):,} of {len(shard.members):,} files differ: {first_names(names)}"
     remedy = "Pack the dataset again, into another place"
-    return Problem(f"the shard {shard.name} does not match the pack's index", files, remedy)
+    return Problem(
+        f"the shard {shard.name} does not match the pack's index",
+        measured if names else "no file differs",
+        remedy,
+    )

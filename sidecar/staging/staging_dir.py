@@ -14,7 +14,7 @@ from typing import TextIO
 
 from podferry.contract.errors import Corrupt, Refused
 from podferry.contract.file_names import case_clashes
-from podferry.contract.manifest import Manifest
+from podferry.contract.manifest import Manifest, first_names
 from podferry.sidecar.staging.file_ops import NOT_A_FILE, PARTIAL_DIR, list_files, remove_empty_parents
 from podferry.sidecar.staging.ownership import OwnershipRecord, boot_id, read_ownership, write_ownership
 from podferry.sidecar.staging.stage_writer import FILE_MODE, PID_SEPARATOR, StageWriter
@@ -132,9 +132,8 @@ class StagingDir(StageWriter):
             name for name, size in present.items() if name not in owned and not (same and size != NOT_A_FILE)
         ]
         if foreign:
-            shown = ", ".join(sorted(foreign)[:3]) + (", …" if len(foreign) > 3 else "")
             what = f"the stage {self.root} holds files of another run"
-            measured = f"{len(foreign):,} file{'s' * (len(foreign) != 1)}: {shown}"
+            measured = f"{len(foreign):,} file{'s' * (len(foreign) != 1)}: {first_names(sorted(foreign))}"
             raise Refused.of(what, measured, "Empty it, or choose another dataset path")
         wanted = {entry.name: entry.size for entry in manifest.entries} if same else {}
         kept = frozenset(name for name, size in present.items() if wanted.get(name) == size)

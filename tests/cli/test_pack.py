@@ -47,7 +47,7 @@ def test_verify_names_damaged_files(podferry, digits, packed):
     CONTENTS["packed"].objects[key] = bytes(data)
     said = podferry("dataset", "verify", packed)
     assert said.code == 1
-    assert "shard-00000.tar does not match the pack's index (1 of 4 files differ: 'labels.csv')" in said.err
+    assert "shard-00000.tar does not match the pack's index (1 of 4 files differ: labels.csv)" in said.err
     del CONTENTS["packed"].objects[f"v1/{INDEX}"]
     said = podferry("dataset", "verify", packed)
     assert (said.code, "is not a pack, or is unfinished" in said.err) == (1, True)
