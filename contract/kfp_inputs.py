@@ -102,9 +102,9 @@ class KfpInputs(msgspec.Struct, frozen=True):
     def digest(self) -> str:
         """The hash of the inputs: 12 hexadecimal digits of SHA-256 over canonical JSON.
 
-        Two runs with the same parameter values have the same hash, given or default.
-        Artifacts count by reference, digest or imported URI; one with none of these counts by its name alone,
-        since its URI would make every run a different training run.
+        Equal parameter values, given or default, have the same hash. Artifacts count by reference, digest or
+        imported URI; one with none of these counts by its name alone, since its URI would make every run a
+        different training run.
         """
         artifacts = {name: [one.identity for one in found] for name, found in self.artifacts.items()}
         text = _canonical({"parameters": self.parameters, "artifacts": artifacts})

@@ -97,16 +97,16 @@ def inject(pod: Json, namespace: Namespace, policy: Policy) -> Decision:
 def _injected(pod: Json, injection: ResolvedInjection, policy: Policy) -> Decision:
     draft, container = Draft(pod), containers_of(pod)[injection.trainer_index]
     grace, grace_warnings = grace_of(pod, injection.spec, policy)
-    shared = not has_shm(container)
-    for volume in volumes(injection.spec, injection.memory, shared=shared):
+    with_shm = not has_shm(container)
+    for volume in volumes(injection.spec, injection.memory, with_shm=with_shm):
         draft.append(("spec", "volumes"), volume)
     _add_containers(draft, injection, policy, grace)
-    _extend_trainer(draft, injection, policy, shared=shared)
+    _extend_trainer(draft, injection, policy, with_shm=with_shm)
     memory_warnings = raise_memory(draft, injection.trainer_index, injection.memory, policy)
     if grace != current_grace(pod):
         draft.set(("spec", "terminationGracePeriodSeconds"), grace)
     _stamp(draft, INJECTED, policy, encode_spec(injection.spec).decode())
-    shm = shm_warnings(container, injection.memory.shm_volume) if shared else _shm_ignored(pod)
+    shm = shm_warnings(container, injection.memory.shm_volume) if with_shm else _shm_ignored(pod)
     warnings = (
         *injection.reasons,
         *mode_warnings(pod, container, injection.spec),
@@ -126,13 +126,13 @@ def _add_containers(draft: Draft, injection: ResolvedInjection, policy: Policy, 
     draft.append(path, gate(injection, policy))
 
 
-def _extend_trainer(draft: Draft, injection: ResolvedInjection, policy: Policy, *, shared: bool) -> None:
+def _extend_trainer(draft: Draft, injection: ResolvedInjection, policy: Policy, *, with_shm: bool) -> None:
     path: Path = ("spec", "containers", injection.trainer_index)
     names = {one["name"] for one in containers_of(draft.document)[injection.trainer_index].get("env") or []}
     for variable in trainer_environment(injection.spec, policy):
         if variable["name"] not in names:
             draft.append((*path, "env"), variable)
-    for mount in trainer_mounts(injection.spec, shared=shared):
+    for mount in trainer_mounts(injection.spec, with_shm=with_shm):
         draft.append((*path, "volumeMounts"), mount)
 
 

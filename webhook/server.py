@@ -125,7 +125,9 @@ class Webhook:
 
     async def readyz(self, _: web.Request) -> web.Response:
         """Respond with 503 during shutdown."""
-        return web.Response(status=503, text="ending") if self.shutting_down else web.Response(text="ok")
+        return (
+            web.Response(status=503, text="shutting down") if self.shutting_down else web.Response(text="ok")
+        )
 
 
 async def serve(webhook: Webhook, host: str, port: int, context: ssl.SSLContext) -> web.AppRunner:

@@ -61,13 +61,13 @@ def _named(volume: str, dataset: DatasetSpec) -> str:
     return f"{volume}-{dataset.name}" if dataset.name else volume
 
 
-def volumes(spec: FerrySpec, memory: MemorySum, *, shared: bool) -> Iterator[dict[str, Any]]:
+def volumes(spec: FerrySpec, memory: MemorySum, *, with_shm: bool) -> Iterator[dict[str, Any]]:
     """The volumes that the pod gets.
 
     Args:
         spec: The pod's spec.
         memory: Sizes of the volumes.
-        shared: Whether to add a volume for the trainer's `/dev/shm`.
+        with_shm: Whether to add a volume for the trainer's `/dev/shm`.
     """
     yield _memory(CONTROL_VOLUME, CONTROL_BYTES)
     for dataset, volume in zip(spec.datasets, memory.data, strict=True):
@@ -77,7 +77,7 @@ def volumes(spec: FerrySpec, memory: MemorySum, *, shared: bool) -> Iterator[dic
         yield _memory(CHECKPOINT_VOLUME, memory.checkpoint_volume)
     if spec.outputs:
         yield _memory(OUTPUT_VOLUME, memory.output_volume)
-    if shared:
+    if with_shm:
         yield _memory(SHM_VOLUME, memory.shm_volume)
     for name, _, secret_name in _secrets(spec):
         # Optional: the agent reports a missing one. A required one would leave the pod in Init forever.
@@ -101,9 +101,9 @@ def sidecar_mounts(spec: FerrySpec) -> Iterator[dict[str, Any]]:
         yield {**_mount(name, path), "readOnly": True}
 
 
-def trainer_mounts(spec: FerrySpec, *, shared: bool) -> Iterator[dict[str, Any]]:
+def trainer_mounts(spec: FerrySpec, *, with_shm: bool) -> Iterator[dict[str, Any]]:
     """Mounts of the trainer: datasets read-only, the visible part of checkpoints, outputs."""
-    if shared:
+    if with_shm:
         yield _mount(SHM_VOLUME, SHM)
     for dataset in spec.datasets:
         yield {**_mount(_named(DATASET_VOLUME, dataset), dataset.path), "readOnly": True}
