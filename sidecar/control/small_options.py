@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from podferry.contract.api import AGENT_VARIABLE
-from podferry.sidecar.control.termination_message import TERMINATION_LOG
 
 NO_AGENT = f"no agent: neither --agent nor {AGENT_VARIABLE} is set"
 
@@ -34,7 +33,7 @@ OPTIONS = {
 }
 """Metavariable and help, by the option's or positional's name."""
 PARSING: Mapping[str, Mapping[str, Any]] = {
-    "--termination-log": {"type": Path, "default": TERMINATION_LOG},
+    "--termination-log": {"type": Path},
     "--include": {"action": "append", "default": []},
     "--exclude": {"action": "append", "default": []},
     "--secret-dir": {"type": Path},

@@ -13,7 +13,7 @@ from podferry.contract.api import EXIT_NEVER, Gate
 from podferry.contract.errors import Unavailable
 from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.control.small_options import NO_AGENT, add_options
-from podferry.sidecar.control.termination_message import leave_message
+from podferry.sidecar.control.termination_message import TERMINATION_LOG, leave_message
 
 REPORT_SECONDS = 10.0
 """Seconds between two lines of progress."""
@@ -22,7 +22,9 @@ REPORT_SECONDS = 10.0
 def main(arguments: list[str]) -> int:
     """Wait for the gate; 0 once it is open, `EXIT_NEVER` if retrying cannot help, 1 if it may."""
     parser = argparse.ArgumentParser(prog="podferry wait", description="Wait until the agent opens the gate.")
-    options = add_options(parser, "--agent", "--termination-log", "--refused").parse_args(arguments)
+    add_options(parser, "--agent", "--termination-log", "--refused")
+    parser.set_defaults(termination_log=TERMINATION_LOG)
+    options = parser.parse_args(arguments)
     if options.refused is not None:
         return _fail(f"podferry: {options.refused}", options.termination_log, EXIT_NEVER)
     if not options.agent:
