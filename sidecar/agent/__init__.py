@@ -1,4 +1,1 @@
-"""The worker process, from its start to the end of its drain, and the supervisor that restarts it.
-
-The jobs are put together here. What a job does belongs to its own package.
-"""
+"""The worker process, which runs the jobs from start to drain, and the supervisor that restarts it."""

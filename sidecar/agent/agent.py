@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -193,18 +193,17 @@ class Agent:
         if self.state.gate().open:
             await self._deadline.begin()
             self.state.transition(AgentPhase.DRAINING)
-            answers = await asyncio.gather(*self._drains())
+            drains = []
+            if self._pipeline is not None:
+                drains.append(self._drain_pipeline(self._pipeline))
+            if self._jobs.outputs is not None:
+                drains.append(self._jobs.outputs.finish(time.monotonic() + self._deadline.left()))
+            answers = await asyncio.gather(*drains)
             self._drained = True
             await self._deadline.conclude(merge(answers))
         elif not started:
             await self._deadline.conclude(self._not_started())
         self.state.transition(AgentPhase.ENDED)
-
-    def _drains(self) -> Iterator[Coroutine[Any, Any, Durability]]:
-        if self._pipeline is not None:
-            yield self._drain_pipeline(self._pipeline)
-        if self._jobs.outputs is not None:
-            yield self._jobs.outputs.finish(time.monotonic() + self._deadline.left())
 
     async def _drain_pipeline(self, pipeline: CheckpointPipeline) -> Durability:
         while True:

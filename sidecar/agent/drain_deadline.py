@@ -24,10 +24,7 @@ class DrainDeadline:
     2. `left` while draining.
     3. `conclude`.
 
-    Args:
-        journal: Stores the clock.
-        grace: Seconds that the drain may take.
-        monotonic: The machine's clock.
+    The journal stores the clock; `grace` is in seconds.
 
     Attributes:
         handover: Writes the notes at the destination; None without checkpoints.
@@ -56,14 +53,12 @@ class DrainDeadline:
         if self.handover is not None:
             await self.handover.write_note(DrainPhase.DRAINING, self._grace)
 
-    def _out_of_time(self) -> Problem:
-        remedy = "Raise podferry.io/grace, or the policy's bound on it"
-        return Problem("the grace period was used up", f"{self._grace:.0f} s", remedy)
-
     async def conclude(self, answer: Durability) -> None:
         """Report what is not durable: in the log, to Kubernetes, and in a note at the destination."""
-        problems = answer.problems if answer.problems or answer.durable else (self._out_of_time(),)
+        problems = answer.problems
         if not answer.durable:
+            remedy = "Raise podferry.io/grace, or the policy's bound on it"
+            problems = problems or (Problem("the grace period was used up", f"{self._grace:.0f} s", remedy),)
             reasons = [str(problem) for problem in problems]
             log.error("not durable at the end", checkpoints=answer.pending, reasons=reasons)
             names = ", ".join(answer.pending) or "the contents of the checkpoint directory"

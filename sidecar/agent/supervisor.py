@@ -58,17 +58,15 @@ class Supervisor:
         while True:
             started_at = time.monotonic()
             code = self._run_worker()
-            if code == USAGE_ERROR or self._finished(code):
-                return USAGE_ERROR if code == USAGE_ERROR else 0
+            if code == USAGE_ERROR:
+                return code
+            self._drains += self._ending
+            if self._ending and (code == 0 or self._drains >= MAX_DRAIN_RESTARTS):
+                return 0
             if time.monotonic() - started_at > HEALTHY_SECONDS or self._ending:
                 pause = MIN_PAUSE_SECONDS
             self._pause(code, pause)
             pause = min(pause * 2, MAX_PAUSE_SECONDS)
-
-    def _finished(self, code: int) -> bool:
-        """Whether nothing is left to do after a worker has exited with `code`."""
-        self._drains += self._ending
-        return self._ending and (code == 0 or self._drains >= MAX_DRAIN_RESTARTS)
 
     def _run_worker(self) -> int:
         """Run one worker; pass the end on to it. Its exit code."""

@@ -31,13 +31,10 @@ def _set_at_end(end: asyncio.Event, parent: int) -> None:
 async def run_agent(
     config: AgentConfig, listener: socket.socket, parent: int = 0, *, ending: bool = False
 ) -> None:
-    """Run until the end is signalled, then drain. An unexpected error is raised: the supervisor restarts.
+    """Run until the end is signalled, or `ending` already, then drain.
 
-    Args:
-        config: What to do.
-        listener: The API's socket.
-        parent: A pipe that closes when the supervisor is gone.
-        ending: The pod is ending already: drain at once.
+    An unexpected error is raised, and the supervisor restarts the worker. `listener` is the API's socket;
+    `parent` is a pipe that closes when the supervisor is gone.
     """
     end = asyncio.Event()
     if ending:

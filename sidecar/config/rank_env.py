@@ -40,6 +40,6 @@ def resolve_shard(text: str, environ: Mapping[str, str], world: str | None = Non
         *(f"{rank} and {count}" for rank, count in RANK_AND_COUNT),
         f"{COMPLETION_INDEX} with a world",
     ]
-    measured = f"looked for {', '.join(variables)}"
     remedy = "Use a launcher that sets them, or write the shard: 0/4"
-    raise InvalidSpec.of("shard is auto, but nothing says which shard this is", measured, remedy)
+    what = "shard is auto, but nothing says which shard this is"
+    raise InvalidSpec.of(what, f"looked for {', '.join(variables)}", remedy)

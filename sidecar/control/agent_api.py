@@ -31,6 +31,7 @@ Mark = Callable[[str], Awaitable[Marked]]
 """Marks a checkpoint, by its name or step, as complete."""
 
 
+@dataclass(slots=True)
 class AgentApi:
     """State and callbacks of the API.
 
@@ -41,11 +42,11 @@ class AgentApi:
         flush, mark: Set once there is something to flush and to mark.
     """
 
-    def __init__(self, state: AgentState, durations: Durations) -> None:
-        self.state, self.durations = state, durations
-        self.refresh: Callable[[], object] = lambda: None
-        self.flush: Flush | None = None
-        self.mark: Mark | None = None
+    state: AgentState
+    durations: Durations
+    refresh: Callable[[], object] = lambda: None
+    flush: Flush | None = None
+    mark: Mark | None = None
 
 
 def merge(answers: Sequence[Durability]) -> Durability:

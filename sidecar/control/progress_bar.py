@@ -23,10 +23,10 @@ PHASE_ROW = "/"
 @contextmanager
 def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
     """Yield a callback for bytes done and their total; the bar disappears at the end."""
-    if not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
     with _progress() as progress:
+        if progress is None:
+            yield lambda done, total: None
+            return
         task = progress.add_task(description, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
@@ -34,9 +34,6 @@ def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
 @contextmanager
 def prefetch_bars() -> Iterator[PrefetchBars]:
     """Show the prefetch, one bar per dataset; the bars disappear at the end."""
-    if not sys.stderr.isatty():
-        yield PrefetchBars(None)
-        return
     with _progress() as progress:
         yield PrefetchBars(progress)
 
@@ -69,23 +66,21 @@ class PrefetchBars:
             self._progress.update(self._tasks[row], **fields)
 
 
-def _progress() -> Progress:
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    if not sys.stderr.isatty():
+        yield None
+        return
     # Imported here: only a terminal needs it.
+    from rich import progress as bars  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
-    from rich.progress import (  # noqa: PLC0415
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
-    )
 
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(compact=True),
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(),
+        bars.DownloadColumn(),
+        bars.TransferSpeedColumn(),
+        bars.TimeRemainingColumn(compact=True),
     )
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    with bars.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        yield progress

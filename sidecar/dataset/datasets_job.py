@@ -85,11 +85,7 @@ class PlannedDatasets(NamedTuple):
     datasets: Sequence[PlannedDataset]
 
     async def fetch(self) -> None:
-        """Fill the staging directories, one at a time: each may use all bytes in flight, and fills the link.
-
-        Raises:
-            Changed, NotFound, Corrupt, TemporaryError, Refused: See `Fetcher.run`.
-        """
+        """Fill the staging directories in turn: each fetch fills the link and may use all bytes in flight."""
         for dataset in self.datasets:
             await dataset.fetch()
             status = dataset.job.status

@@ -48,11 +48,9 @@ class SizedPlan(msgspec.Struct, frozen=True):
 
 
 def fit_problems(plans: Sequence[SizedPlan], *, in_pod: bool) -> list[Problem]:
-    """Why the datasets do not fit: each exceeded limit with its numbers.
+    """Why the datasets of one agent do not fit: each exceeded limit with its numbers.
 
-    Args:
-        plans: All datasets of one agent.
-        in_pod: Remedies name annotations, not command-line options.
+    Remedies name annotations if `in_pod`, otherwise command-line options.
     """
     problems: list[Problem] = []
     for group in _by_file_system(plans):
@@ -63,13 +61,7 @@ def fit_problems(plans: Sequence[SizedPlan], *, in_pod: bool) -> list[Problem]:
 
 
 def surely_fits(volume: DatasetVolume, capacity: Capacity, buffer_bytes: int) -> bool:
-    """Whether any dataset that the volume can hold fits, whatever its listing says.
-
-    Args:
-        volume: The requested size.
-        capacity: The free space.
-        buffer_bytes: Bytes in flight.
-    """
+    """Whether any dataset of up to the volume's requested size fits, with `buffer_bytes` in flight."""
     limits = (capacity.memory_bytes, capacity.node_bytes)
     memory = volume.bytes + volume.files + 2 * buffer_bytes  # twice, as in `_memory_problems`
     return volume.bytes <= capacity.volume_bytes and all(one is None or memory <= one for one in limits)
@@ -165,7 +157,8 @@ def _alternatives(group: Sequence[SizedPlan], in_pod: bool) -> str:
     in_memory = any(one.capacity.in_memory for one in group)
     choices = [f"set {_keys(group, PREFIX + 'medium')} to disk or auto"] if in_pod and in_memory else []
     choices.append(f"stage a part with {_subset(in_pod)}")
-    if any(_wasteful(one) for one in group):
+    sizes = {one.name: sum(entry.size for entry in one.plan.files) for one in group}
+    if any(_charged(one.plan.files, one) > WASTEFUL_RATIO * sizes[one.name] for one in group):
         choices.append(f"pack the small files with `{PACK_COMMAND}`")
     return "or " + ", or ".join(choices)
 
@@ -180,10 +173,6 @@ def _keys(group: Sequence[SizedPlan], key: str) -> str:
 
 def _key(key: str, name: str) -> str:
     return f"{key}.{name}" if name else key
-
-
-def _wasteful(one: SizedPlan) -> bool:
-    return _charged(one.plan.files, one) > WASTEFUL_RATIO * sum(entry.size for entry in one.plan.files)
 
 
 def _allocated(entries: Iterable[Entry], one: SizedPlan) -> int:

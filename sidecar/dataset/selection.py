@@ -68,16 +68,7 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 def select_manifest(manifest: Manifest, uri: Uri, selection: Selection) -> Manifest:
-    """The manifest of the selected files, with a digest of its own.
-
-    Args:
-        manifest: What was frozen.
-        uri: For messages.
-        selection: The globs.
-
-    Raises:
-        EmptyDataset: None is selected.
-    """
+    """The manifest of the selected files, with a digest of its own; see `Selection.apply`."""
     if selection == Selection():
         return manifest
     return freeze(manifest.uri, selection.apply(uri, manifest.entries))
@@ -108,14 +99,7 @@ async def open_selected(
     unpack: Unpack = Unpack.NEVER,
     on_entry: OnEntry = ignore_entry,
 ) -> SelectedDataset:
-    """Open and list a dataset, and select from it.
-
-    Args:
-        uri: Its location.
-        selection: The globs.
-        config: How to reach the store.
-        unpack: Whether a pack's members are selected instead of its objects.
-        on_entry: See `open_listing`.
+    """Open and list a dataset, and select from it: of a pack its members, unless `unpack` is NEVER.
 
     Raises:
         EmptyDataset: It does not exist, or no file is selected.

@@ -106,12 +106,7 @@ def local_directories(spec: FerrySpec, base: Path) -> Directories:
 def launch(
     settings: Mapping[str, object], command: Sequence[str], options: LaunchOptions = LaunchOptions()
 ) -> LocalAgent:
-    """Start an agent for a command on this machine.
-
-    Args:
-        settings: See `local_spec`.
-        command: What runs: names the lineage unless the settings do.
-        options: How to start the agent.
+    """Start an agent for a command on this machine; for settings and command see `local_spec`.
 
     Raises:
         InvalidSpec: Everything that is wrong with the settings.

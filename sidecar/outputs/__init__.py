@@ -1,4 +1,1 @@
-"""Upload the outputs directory at intervals and at the end.
-
-Outputs have no commit: each file is independent.
-"""
+"""Uploads the outputs directory at intervals and at the end, each file by itself, without a commit."""

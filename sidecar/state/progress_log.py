@@ -17,12 +17,7 @@ LOG_SECONDS = 5.0
 
 
 class ProgressLog:
-    """Keeps one dataset's status current.
-
-    Args:
-        status: What to update.
-        directory: The staging directory.
-        now: A clock, seconds.
+    """Keeps the status of one dataset current while its staging directory is filled.
 
     Attributes:
         counters: What the prefetch increments.
@@ -76,7 +71,7 @@ class ProgressLog:
 
     @asynccontextmanager
     async def reporting(self, *, log_progress: bool = True) -> AsyncIterator[None]:
-        """Update the status during a prefetch; at its end, to the totals.
+        """Update the status during a prefetch; at its end, the rate is the average.
 
         Args:
             log_progress: Also log a line every few seconds.
@@ -89,15 +84,10 @@ class ProgressLog:
         finally:
             if task is not None:
                 task.cancel()
-            self._finish()
-
-    def _finish(self) -> None:
-        """From now on, the rate is the average of the prefetch."""
-        self.refresh()
-        self.pause()
-        self._status.seconds = self._active_seconds
-        self._status.rate = self.counters.bytes / self._active_seconds if self._active_seconds else 0.0
-        self._status.eta = None
+            self.refresh()
+            self.pause()
+            self._status.seconds = seconds = self._active_seconds
+            self._status.rate, self._status.eta = self.counters.bytes / seconds if seconds else 0.0, None
 
     async def _log(self) -> None:
         await asyncio.sleep(LOG_SECONDS)
