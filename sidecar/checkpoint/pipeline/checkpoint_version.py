@@ -1,18 +1,17 @@
 """One version of a checkpoint and its states. An earlier and a later save under one name are two versions.
 
-    from        to          moved when
+    from        to          when
     detected    held        its files are linked
     held        sending     the upload worker takes it
     held        replaced    a newer version of its name is held
     sending     sent        its objects are all at the destination
     sending     held        the upload failed or was overtaken: it is retried
     sending     changed     its files changed in place
-    sending     superseded  a newer commit leaves no number for it
     sent        committed   its commit exists
     sent        published   it is a rank's part: the other ranks know it and it waits for theirs
     sent        held        the commit failed: it is retried
     sent        changed     the published part was removed meanwhile
-    sent        superseded  a newer commit leaves no number for it
+    sent        superseded  a newer commit leaves no sequence for it
     published   committed   all ranks' parts are committed together
     published   replaced    a newer version of its name is published
     published   changed     what was sent is removed: it must be detected again
@@ -20,7 +19,8 @@
 
 A version begins as detected, or where an earlier start or the journal left it: held, published, committed,
 restored (training resumed from it) or ignored (older than the newest commit when the agent started).
-`VersionRegistry` alone moves versions; the upload queue, the upload worker and the gang publisher ask it to.
+Only `VersionRegistry` moves versions: for the pipeline (to held and replaced), the upload queue (to sending and
+back to held), the upload worker (from sending and sent) and the gang publisher (from published).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from podferry.sidecar.state.journal import PublishedPart
 
 
 class VersionState(Enum):
-    """Where a version is on its way; the value is its name in messages."""
+    """The state of a version; the value is its name in messages."""
 
     DETECTED = "detected"
     HELD = "held"
@@ -54,7 +54,7 @@ _S = VersionState
 TRANSITIONS: Mapping[VersionState, frozenset[VersionState]] = {
     _S.DETECTED: frozenset({_S.HELD}),
     _S.HELD: frozenset({_S.SENDING, _S.REPLACED}),
-    _S.SENDING: frozenset({_S.SENT, _S.HELD, _S.CHANGED, _S.SUPERSEDED}),
+    _S.SENDING: frozenset({_S.SENT, _S.HELD, _S.CHANGED}),
     _S.SENT: frozenset({_S.COMMITTED, _S.PUBLISHED, _S.HELD, _S.CHANGED, _S.SUPERSEDED}),
     _S.PUBLISHED: frozenset({_S.COMMITTED, _S.REPLACED, _S.CHANGED, _S.SUPERSEDED}),
 } | dict.fromkeys(

@@ -1,9 +1,9 @@
 """Random trainers, stores and deaths: the promise holds at every moment.
 
-A seed draws a schedule of steps: the trainer writes (in place, by rename, several files, slowly), removes and
-thins out; the store fails, loses answers, is unreachable; the worker dies and restarts. The rig's store checks
-at every write that each commit is complete and unchanged. This test also checks that each is a version that
-the trainer completed, and that the newest one never goes back.
+A seed draws a schedule of steps: the trainer writes (in place, renamed, several files, slowly), removes and
+thins out; the store fails, loses answers, is unreachable; the worker dies and restarts. At every write the
+rig's store checks that each commit is complete and unchanged. This test also checks that each is a version
+that the trainer completed, and that the newest one never goes back.
 """
 
 from __future__ import annotations

@@ -144,7 +144,8 @@ class Walk:
     def give_up(self) -> None:
         version = self.any_of(VersionState.SENDING, VersionState.SENT, VersionState.PUBLISHED)
         if version is not None:
-            to = self.draw.draw(st.sampled_from([VersionState.CHANGED, VersionState.SUPERSEDED]))
+            ends = {VersionState.CHANGED, VersionState.SUPERSEDED} & TRANSITIONS[version.state]
+            to = self.draw.draw(st.sampled_from(sorted(ends, key=lambda state: state.value)))
             self.registry.abandon(version, to)
             assert version.failure is None
 
