@@ -31,7 +31,9 @@ STDIN = "-"
 @click.option(
     "--annotation", "annotations", multiple=True, metavar="KEY=VALUE", help="Set it on each pod. Repeatable."
 )
-@click.option("--declare", "declared", multiple=True, metavar="NAME=URI", help="A dataset of the policy.")
+@click.option(
+    "--declare", "declared", multiple=True, metavar="NAME=URI", help="Dataset of the policy. Repeatable."
+)
 @click.option("--namespace", "-n", help="Namespace of pods that set none.")
 @click.option(
     "--list", "listing", is_flag=True, help="List the datasets for their real sizes; needs network."
