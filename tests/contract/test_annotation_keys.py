@@ -3,7 +3,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.contract.annotation_keys import ALL_KEYS, KEYS, STAMPS, known_keys, split_key
-from podferry.contract.annotation_values import parse_path
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.spec import Completion, Medium, Shard, Unpack
 
@@ -143,13 +142,3 @@ def test_the_table_is_complete() -> None:
         assert "\n" not in key.help
         assert not key.help.endswith(".")
         assert key.default
-
-
-@given(st.text(alphabet="/.ab", max_size=10))
-def test_an_accepted_path_is_normalised(text: str) -> None:
-    try:
-        path = parse_path(text)
-    except InvalidSpec:
-        return
-    assert path == text
-    assert not {"", ".", ".."} & set(path[1:].split("/"))

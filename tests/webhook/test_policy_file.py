@@ -1,0 +1,31 @@
+from pathlib import Path
+
+import pytest
+
+from podferry.contract.errors import InvalidSpec
+from podferry.webhook.policy import Policy
+from podferry.webhook.policy_file import PolicyFile
+
+SHORT = "apiVersion: podferry.io/v1alpha1\nkind: InjectionPolicy\nimage: podferry:1\n"
+
+
+def test_an_invalid_file_keeps_the_last_valid_policy(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(SHORT)
+    file = PolicyFile(path)
+    assert not file.refresh()
+    path.write_text(SHORT + "agentPort: 80\n")
+    assert not file.refresh()
+    assert file.policy == Policy(image="podferry:1")
+    assert file.problems == ("agentPort: not an unprivileged port (80). Write 1024 to 65535.",)
+    path.unlink()
+    assert not file.refresh()
+    assert "cannot be read" in file.problems[0]
+    path.write_text(SHORT + "agentPort: 9000\n")
+    assert file.refresh()
+    assert (file.policy.agent_port, file.problems) == (9000, ())
+
+
+def test_a_missing_file_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSpec, match="cannot be read"):
+        PolicyFile(tmp_path / "absent.yaml")
