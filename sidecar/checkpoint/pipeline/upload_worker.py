@@ -27,7 +27,10 @@ REPORT_SECONDS = 1.0
 
 
 class UploadWorker:
-    """Empties the queue; `publisher` is None if one pod writes all, `retry_seconds` follow a failure."""
+    """Empties the queue; retries a failed version after `retry_seconds`.
+
+    `publisher` is None if one pod writes all of a checkpoint.
+    """
 
     def __init__(
         self,

@@ -68,7 +68,7 @@ class VersionRegistry:
         return [version for version in self._versions if version.state in states]
 
     def settled(self) -> dict[str, Candidate]:
-        """The newest version of each name that the next scan can ignore."""
+        """The newest version of each name that needs no new upload if a scan finds it again."""
         return {version.name: version.candidate for version in self.in_state(*SETTLED)}
 
     def durable(self) -> dict[str, Candidate]:
@@ -186,9 +186,7 @@ class VersionRegistry:
         """
         by_name, settled = {candidate.name: candidate for candidate in present}, self.settled()
         made = newest.created.timestamp()
-        if (
-            newest.name in by_name
-        ):  # it was sent after it was written, and what was written meanwhile is newer
+        if newest.name in by_name:  # what was written between its own write and its commit is newer
             made = min(made, by_name[newest.name].changed_ns / 1e9)
         for name, candidate in by_name.items():
             later = name == newest.name or (step_of(name) or 0) > (newest.step or 0)
