@@ -20,7 +20,7 @@ from podferry.sidecar.agent.worker import run_agent
 from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.config.directories import Directories
 from podferry.sidecar.config.tuning import Tuning
-from podferry.sidecar.fetch.worker_prefork import prefork
+from podferry.sidecar.fetch.workers.processes import prefork
 from podferry.sidecar.runtime.log_setup import LEVELS, configure_logs
 
 DIRECTORY = click.Path(path_type=Path, file_okay=False)

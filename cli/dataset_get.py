@@ -24,7 +24,7 @@ from podferry.sidecar.control.progress_bar import PrefetchBars, prefetch_bars
 from podferry.sidecar.control.small_options import add_options
 from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
 from podferry.sidecar.dataset.fit_check import fit_problems
-from podferry.sidecar.fetch.worker_prefork import prefork, release_idle
+from podferry.sidecar.fetch.workers.processes import prefork, release_idle
 from podferry.sidecar.launch.local_spec import local_spec
 from podferry.sidecar.runtime.concurrency import retry
 

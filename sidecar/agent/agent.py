@@ -19,7 +19,7 @@ from podferry.sidecar.agent.drain_deadline import DrainDeadline
 from podferry.sidecar.agent.jobs import Jobs
 from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.control.agent_api import AgentApi, FlushRequest, merge
-from podferry.sidecar.fetch.worker_prefork import release_idle
+from podferry.sidecar.fetch.workers.processes import release_idle
 from podferry.sidecar.runtime.concurrency import gather_all, merge_errors
 from podferry.sidecar.state.agent_state import AgentState
 from podferry.sidecar.state.durations import Durations

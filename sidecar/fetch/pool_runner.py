@@ -6,8 +6,8 @@ from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.fetch.job_queue import JobQueue
 from podferry.sidecar.fetch.plan import FetchPlan
 from podferry.sidecar.fetch.sinks import ChunkSink
-from podferry.sidecar.fetch.worker_handle import WorkerHandle
-from podferry.sidecar.fetch.worker_prefork import MAX_WORKERS, cores
+from podferry.sidecar.fetch.workers.handle import WorkerHandle
+from podferry.sidecar.fetch.workers.processes import MAX_WORKERS, cores
 from podferry.sidecar.runtime.concurrency import gather_all
 from podferry.sidecar.state.transfer_counters import TransferCounters
 from podferry.storage.http.connection import BUFFER_BYTES

@@ -17,12 +17,13 @@ from aiohttp import web
 from podferry.contract.errors import Corrupt, Refused
 from podferry.contract.manifest import Entry, freeze
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.fetch import pool_runner, worker_handle, worker_prefork
+from podferry.sidecar.fetch import pool_runner
 from podferry.sidecar.fetch.fetcher import Fetcher
 from podferry.sidecar.fetch.plan import plan_fetch
 from podferry.sidecar.fetch.source import FetchSource
-from podferry.sidecar.fetch.worker_main import RemoteJobs
-from podferry.sidecar.fetch.worker_protocol import JobBatch, JobMessage, StartMessage
+from podferry.sidecar.fetch.workers import handle, processes
+from podferry.sidecar.fetch.workers.main import RemoteJobs
+from podferry.sidecar.fetch.workers.protocol import JobBatch, JobMessage, StartMessage
 from podferry.sidecar.staging.file_ops import PARTIAL_DIR
 from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.state.transfer_counters import TransferCounters
@@ -251,13 +252,13 @@ async def test_a_later_start_resumes_within_large_files(stage, port, objects):
 
 async def test_if_a_worker_dies_its_jobs_fall_back(stage, port, objects, monkeypatch):
     monkeypatch.setattr(pool_runner, "WORKER_SECONDS", 1e-9)
-    started, acquire = [], worker_prefork.acquire
+    started, acquire = [], processes.acquire
 
     def watched():
         started.append(acquire())
         return started[-1]
 
-    monkeypatch.setattr(worker_prefork, "acquire", watched)
+    monkeypatch.setattr(processes, "acquire", watched)
     killed = False
 
     async def gate(name, start):
@@ -293,16 +294,16 @@ async def test_a_full_volume_is_reported_from_any_process(stage, port, objects, 
 async def test_if_a_worker_with_a_full_queue_dies_its_jobs_fall_back(stage, port, monkeypatch):
     """No report frees its queue then: its jobs fall back."""
     monkeypatch.setattr(pool_runner, "WORKER_SECONDS", 1e-9)
-    monkeypatch.setattr(worker_handle, "MAX_PENDING_JOBS", 4)
+    monkeypatch.setattr(handle, "MAX_PENDING_JOBS", 4)
 
     def acquire():
         ours, theirs = socket.socketpair()
         with theirs:
             words = [sys.executable, "-c", "import time; time.sleep(1)"]
             process = subprocess.Popen(words, pass_fds=(theirs.fileno(),))
-        return worker_prefork.WorkerProcess(process.pid, ours, process)
+        return processes.WorkerProcess(process.pid, ours, process)
 
-    monkeypatch.setattr(worker_prefork, "acquire", acquire)
+    monkeypatch.setattr(processes, "acquire", acquire)
     rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=2))
     await asyncio.wait_for(rig.prefetch().run(), 60)
     assert rig.held() == FILES
@@ -314,7 +315,7 @@ async def test_if_no_worker_can_be_started_one_process_is_enough(stage, port, mo
     def acquire():
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    monkeypatch.setattr(worker_prefork, "acquire", acquire)
+    monkeypatch.setattr(processes, "acquire", acquire)
     rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=2))
     await rig.prefetch().run()
     assert rig.held() == FILES

@@ -23,7 +23,7 @@ from contextlib import suppress
 import msgspec
 import uvloop
 
-from podferry.sidecar.fetch.worker_main import main
+from podferry.sidecar.fetch.workers.main import main
 
 MAX_WORKERS = 2
 """A spawned worker takes 30 MiB, measured, which the memory calculation includes next to agent and
@@ -139,7 +139,7 @@ def _spawn() -> WorkerProcess:
     ours, theirs = socket.socketpair()
     with theirs:
         number = theirs.fileno()
-        command = [sys.executable, "-m", "podferry.sidecar.fetch.worker_main", str(number)]
+        command = [sys.executable, "-m", "podferry.sidecar.fetch.workers.main", str(number)]
         process = subprocess.Popen(command, pass_fds=(number,), stdin=subprocess.DEVNULL)
     return WorkerProcess(process.pid, ours, process)
 

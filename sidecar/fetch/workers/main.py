@@ -1,7 +1,7 @@
 """A worker process of a prefetch: runs batches of jobs with a connection pool, on a core of its own.
 
-`python -m podferry.sidecar.fetch.worker_main FD`, with a socket to the agent. It has no credentials: requests
-arrive signed. It ends with the agent.
+`python -m podferry.sidecar.fetch.workers.main FD`, with a socket to the agent. It has no credentials:
+requests arrive signed. It ends with the agent.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from podferry.contract.manifest import Entry
 from podferry.sidecar.fetch.partial_file import WrittenRange
 from podferry.sidecar.fetch.sinks import ChunkSink, ObjectJob, RangeJob
-from podferry.sidecar.fetch.worker_protocol import (
+from podferry.sidecar.fetch.workers.protocol import (
     JobBatch,
     JobMessage,
     JobResult,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from podferry.sidecar.fetch import worker_prefork
+from podferry.sidecar.fetch.workers import processes
 
-ROOT = Path(__file__).parents[3]
-PROGRAM = "tests.sidecar.fetch.prefork_program"
+ROOT = Path(__file__).parents[4]
+PROGRAM = "tests.sidecar.fetch.workers.prefork_program"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers are spawned")
 
 
@@ -54,20 +54,20 @@ def test_an_interrupt_is_reported_by_the_parent_alone():
 
 
 def test_a_program_with_threads_does_not_fork(monkeypatch):
-    monkeypatch.setattr(worker_prefork.threading, "active_count", lambda: 2)
-    worker_prefork.prefork()
-    assert worker_prefork._idle == []
+    monkeypatch.setattr(processes.threading, "active_count", lambda: 2)
+    processes.prefork()
+    assert processes._idle == []
 
 
 def test_if_no_process_can_be_forked_there_are_no_workers(monkeypatch):
     def fork():
         raise BlockingIOError("no more processes")
 
-    monkeypatch.setattr(worker_prefork.os, "fork", fork)
-    monkeypatch.setattr(worker_prefork.threading, "active_count", lambda: 1)
-    monkeypatch.setattr(worker_prefork, "cores", lambda: 2)
-    worker_prefork.prefork()
-    assert worker_prefork._idle == []
+    monkeypatch.setattr(processes.os, "fork", fork)
+    monkeypatch.setattr(processes.threading, "active_count", lambda: 1)
+    monkeypatch.setattr(processes, "cores", lambda: 2)
+    processes.prefork()
+    assert processes._idle == []
 
 
 @linux

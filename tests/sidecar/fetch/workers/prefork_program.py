@@ -1,4 +1,4 @@
-"""A program that forks worker processes, for `test_worker_prefork`: a test runner must not fork.
+"""A program that forks worker processes, for `test_processes`: a test runner must not fork.
 
 `fetch DIRECTORY` fills a stage there with two workers and checks it. `exit` prints their PIDs and
 exits without ending them, `abandon DIRECTORY` does so while one of them fetches. `interrupt` sends itself
@@ -16,10 +16,11 @@ from aiohttp import web
 
 from podferry.contract.manifest import Entry, freeze
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.fetch import pool_runner, worker_prefork
+from podferry.sidecar.fetch import pool_runner
 from podferry.sidecar.fetch.fetcher import Fetcher
 from podferry.sidecar.fetch.plan import plan_fetch
 from podferry.sidecar.fetch.source import FetchSource
+from podferry.sidecar.fetch.workers import processes
 from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.storage.http.concurrency import INITIAL_CONNECTIONS
 from tests.support.unsigned_requests import UnsignedRequestBuilder
@@ -29,7 +30,7 @@ FILES = {f"d/{number}": bytes([number % 251]) * (number + 1) for number in range
 
 
 def idle_workers():
-    return [process.pid for process in worker_prefork._idle]
+    return [process.pid for process in processes._idle]
 
 
 async def answer(request):
@@ -48,7 +49,7 @@ async def serve(handler):
 async def fetch(folder):
     runner = await serve(answer)
     await prefetch(folder, runner.addresses[0][1])
-    await worker_prefork.release_idle()
+    await processes.release_idle()
     await runner.cleanup()
 
 
@@ -99,8 +100,8 @@ async def abandon(folder):
 
 def main(command, *folders):
     pool_runner.WORKER_SECONDS = 1e-9
-    worker_prefork.cores = lambda: 3
-    worker_prefork.prefork()
+    processes.cores = lambda: 3
+    processes.prefork()
     workers = idle_workers()
     if command == "fetch":
         folder = Path(folders[0])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from types import NoneType
 
-from podferry.sidecar.fetch import worker_prefork
 from podferry.sidecar.fetch.job_queue import BATCH_BYTES, BATCH_JOBS, JobQueue
 from podferry.sidecar.fetch.sinks import ChunkSink, Job, ObjectJob, RangeJob
-from podferry.sidecar.fetch.worker_protocol import (
+from podferry.sidecar.fetch.workers import processes
+from podferry.sidecar.fetch.workers.protocol import (
     JobBatch,
     JobMessage,
     JobResult,
@@ -54,7 +54,7 @@ class WorkerHandle:
             OSError: Bytes could not be written.
         """
         try:
-            process = worker_prefork.acquire()
+            process = processes.acquire()
         except OSError:  # no more processes: this one does the work
             return
         reader, writer = await asyncio.open_connection(sock=process.connection)
