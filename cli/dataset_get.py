@@ -107,7 +107,7 @@ async def _download(job: DatasetJob) -> None:
 
 
 async def _show_progress(job: DatasetJob, bars: PrefetchBars) -> None:
-    status = Status(stage=AgentPhase.PREFETCHING, datasets=[job.status])
+    status = Status(phase=AgentPhase.PREFETCHING, datasets=[job.status])
     while True:
         job.progress.refresh()
         bars.show(status)

@@ -178,7 +178,7 @@ class Status(msgspec.Struct):
     """The agent's status.
 
     Attributes:
-        stage: Its phase.
+        phase: Its phase; `stage` in JSON.
         datasets: The unnamed one first, then by name.
         checkpoints, outputs: None if the pod has none.
         problems: Why it refused.
@@ -187,7 +187,7 @@ class Status(msgspec.Struct):
         started_at: Unix time in seconds.
     """
 
-    stage: AgentPhase = AgentPhase.PLANNING
+    phase: AgentPhase = msgspec.field(default=AgentPhase.PLANNING, name="stage")
     datasets: list[DatasetStatus] = []
     checkpoints: CheckpointStatus | None = None
     outputs: OutputStatus | None = None

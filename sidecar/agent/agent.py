@@ -178,7 +178,7 @@ class Agent:
         """After a restart during training, wait until this worker has resumed; whether it has."""
         if self._journal.agent.gate is None:
             return True
-        await self.state.wait_for(lambda: self.state.status.stage in STARTED_PHASES, seconds)
+        await self.state.wait_for(lambda: self.state.status.phase in STARTED_PHASES, seconds)
         return self.state.gate().open
 
     def _not_started(self) -> Durability:

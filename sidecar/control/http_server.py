@@ -66,7 +66,7 @@ class ApiServer:
         """Whether training may start; waits until that is decided."""
 
         def decided() -> bool:
-            return self._state.gate().open or self._state.status.stage in FINAL_PHASES
+            return self._state.gate().open or self._state.status.phase in FINAL_PHASES
 
         await self._state.wait_for(decided, _wait_seconds(request))
         self._api.refresh()

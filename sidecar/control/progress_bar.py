@@ -53,7 +53,7 @@ class PrefetchBars:
     def show(self, status: Status) -> None:
         """Update the bars."""
         listed = [one for one in status.datasets if one.files]
-        self._update(PHASE_ROW, description=status.stage.value, visible=not listed)
+        self._update(PHASE_ROW, description=status.phase.value, visible=not listed)
         for one in listed:
             files = f"{one.files_done:,} of {one.files:,} files"
             description = f"{one.name}: {files}" if one.name else files

@@ -26,7 +26,7 @@ class AgentState:
 
     def transition(self, phase: AgentPhase) -> None:
         """Enter a phase."""
-        self.status.stage = phase
+        self.status.phase = phase
         self.notify()
 
     def fail(self, error: FerryError) -> None:
@@ -42,9 +42,9 @@ class AgentState:
 
     def gate(self) -> Gate:
         """The current gate."""
-        if self.status.stage is AgentPhase.REFUSED:
+        if self.status.phase is AgentPhase.REFUSED:
             return Gate(open=False, problems=self.status.problems, retryable=self.status.retryable)
-        return self._opened or Gate(open=False, summary=f"{self.status.stage}: {self._progress()}")
+        return self._opened or Gate(open=False, summary=f"{self.status.phase}: {self._progress()}")
 
     def _progress(self) -> str:
         listed = [dataset for dataset in self.status.datasets if dataset.files]

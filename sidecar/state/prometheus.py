@@ -55,7 +55,7 @@ class StatusCollector(Collector):
         status = self._status
         phases = GAUGE("podferry_stage", "Current phase of the agent", labels=["stage"])
         for phase in AgentPhase:
-            phases.add_metric([phase.value], float(phase is status.stage))
+            phases.add_metric([phase.value], float(phase is status.phase))
         yield phases
         yield COUNTER("podferry_worker_starts", "Starts of the worker process", status.starts)
         if status.datasets:

@@ -88,8 +88,8 @@ def running() -> Running:
 async def settled(agent: Agent) -> AgentPhase:
     """The phase once the gate is open or refused."""
     final = {AgentPhase.OPEN, AgentPhase.REFUSED}
-    assert await agent.state.wait_for(lambda: agent.state.status.stage in final, 20)
-    return agent.state.status.stage
+    assert await agent.state.wait_for(lambda: agent.state.status.phase in final, 20)
+    return agent.state.status.phase
 
 
 async def flush(agent: Agent) -> None:
@@ -182,7 +182,7 @@ async def test_drain_makes_the_last_checkpoint_durable(
         (tmp_path / "checkpoints" / "last.bin").write_bytes(b"last")
         await agent.drain()
         assert commits(tmp_path) == ["000000000001.json"]
-        assert agent.state.status.stage is AgentPhase.ENDED
+        assert agent.state.status.phase is AgentPhase.ENDED
 
 
 async def test_a_drain_reports_what_is_not_durable_even_after_the_grace_period(
@@ -203,7 +203,7 @@ async def test_a_drain_reports_what_is_not_durable_even_after_the_grace_period(
 async def test_drain_before_the_gate_ends_at_once(config: Callable[..., AgentConfig]) -> None:
     agent = Agent(config())
     await agent.drain()
-    assert agent.state.status.stage is AgentPhase.ENDED
+    assert agent.state.status.phase is AgentPhase.ENDED
 
 
 def bringing(spec: FerrySpec, reference: str) -> FerrySpec:

@@ -72,8 +72,8 @@ def running() -> Running:
 async def settled(agent: Agent) -> AgentPhase:
     """The phase once the gate is open or refused."""
     final = {AgentPhase.OPEN, AgentPhase.REFUSED}
-    assert await agent.state.wait_for(lambda: agent.state.status.stage in final, 20)
-    return agent.state.status.stage
+    assert await agent.state.wait_for(lambda: agent.state.status.phase in final, 20)
+    return agent.state.status.phase
 
 
 def failing(error: FerryError, times: int) -> Callable[..., Any]:
