@@ -69,18 +69,12 @@ def expand(text: str, variables: Variables) -> str:
     """
     found = list(TOKEN.finditer(text))
     InvalidSpec.raise_any(problem for match in found if (problem := _problem(match, variables)))
-    return TOKEN.sub(lambda match: _replacement(match, variables), text)
+    return TOKEN.sub(lambda m: "$(" if m["name"] is None else variables.get(m["name"]) or "", text)
 
 
 def escape_variables(text: str) -> str:
     """The text whose expansion is `text`."""
     return text.replace("$(", "$$(")
-
-
-def _replacement(match: re.Match[str], variables: Variables) -> str:
-    if match["name"] is None:
-        return "$("
-    return variables.get(match["name"]) or ""
 
 
 def _problem(match: re.Match[str], variables: Variables) -> Problem | None:

@@ -154,9 +154,8 @@ def _outputs_shared(pod: Json, injection: ResolvedInjection) -> tuple[str, ...]:
     key, world = f"{PREFIX}outputs", injection.spec.world
     if injection.spec.outputs is None or world == 1 or "$(rank)" in annotations_of(pod).get(key, ""):
         return ()
-    return (
-        f"{key} is one location for {world} pods: files of the same name overwrite each other; add $(rank)",
-    )
+    what = f"{key} is one location for {world} pods"
+    return (f"{what}: files of the same name overwrite each other; add $(rank)",)
 
 
 def _refused(pod: Json, problems: Sequence[Problem], policy: Policy) -> Decision:
