@@ -14,8 +14,8 @@ from harness import Finding
 from serving import MIB
 from training import write
 
-from podferry.contract.agent_notes import NOTES, decode_note
-from podferry.contract.commit import COMMITS, decode_commit
+from podferry.contract.destination.agent_notes import NOTES, decode_note
+from podferry.contract.destination.commit import COMMITS, decode_commit
 
 WORDS = "not durable at the end"
 """What the agent's log says before the names."""

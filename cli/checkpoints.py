@@ -27,7 +27,7 @@ from podferry.cli.output import (
     print_problems,
     print_table,
 )
-from podferry.contract.commit import Commit
+from podferry.contract.destination.commit import Commit
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore

@@ -13,11 +13,11 @@ import click
 from podferry.cli.lineage_args import select_lineages
 from podferry.cli.options import access_options, output_option, parse_location, store_config_of
 from podferry.cli.output import print_json, print_note, print_problems, print_table
-from podferry.contract.commit import PRIVATE
+from podferry.contract.destination.commit import PRIVATE
+from podferry.contract.destination.tombstones import RemovalPlan, listed_objects
 from podferry.contract.errors import InvalidSpec, NotFound, PermanentError, Problem
 from podferry.contract.quantity import format_bytes
 from podferry.contract.suggest import did_you_mean
-from podferry.contract.tombstones import RemovalPlan, listed_objects
 from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollector

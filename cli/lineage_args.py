@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from podferry.cli.options import store_at
-from podferry.contract.commit import Commit
+from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import FerryError, InvalidSpec, NotFound, PermanentError, Problem
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri

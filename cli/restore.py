@@ -15,7 +15,7 @@ import msgspec
 from podferry.cli.lineage_args import has_rank_files, read_history, select_lineages
 from podferry.cli.options import access_options, output_option, parse_location, store_config_of
 from podferry.cli.output import print_json, print_note
-from podferry.contract.commit import Commit
+from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Problem, Refused
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri

@@ -12,7 +12,7 @@ import click
 from podferry.cli.lineage_args import LineageHistory, format_step, read_history, select_lineages
 from podferry.cli.options import access_options, output_option, parse_location, store_config_of
 from podferry.cli.output import print_json, print_problems, print_table
-from podferry.contract.commit import Commit, CommittedFile
+from podferry.contract.destination.commit import Commit, CommittedFile
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 
 from demo.failure import DemoError
-from podferry.contract.commit import Commit
+from podferry.contract.destination.commit import Commit
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from demo.attempt import Attempt
-from podferry.contract.commit import Commit
+from podferry.contract.destination.commit import Commit
 
 LEAST_ACCURACY = 0.85
 DURABLE_BEFORE = 3

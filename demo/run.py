@@ -15,7 +15,7 @@ from demo.images import Picture, pictures, put
 from demo.ledger import Ledger
 from demo.results import DURABLE_BEFORE, Plan, Story
 from demo.screen import Bar, Screen
-from podferry.contract.commit import Commit
+from podferry.contract.destination.commit import Commit
 from podferry.contract.quantity import format_bytes
 from podferry.pipelines.digits_events import Left, Opened, Trained
 from tests.support.object_store import BUCKET, environment, object_store

@@ -89,7 +89,7 @@ def _an_older_one() -> None:
 
 
 def _removes_the_last() -> None:
-    from podferry.contract.commit import commit_name  # noqa: PLC0415 - in the worker alone
+    from podferry.contract.destination.commit import commit_name  # noqa: PLC0415 - in the worker alone
     from podferry.sidecar.checkpoint.commit.committer import Committer  # noqa: PLC0415 - in the worker alone
 
     create = Committer.commit

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from podferry.components.log_tables import print_table
 from podferry.components.store_access import step_store_config
-from podferry.contract.commit import Commit
+from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Corrupt, FormatTooNew, NotFound, PermanentError, Problem
 from podferry.contract.kfp_inputs import read_kfp_inputs
 from podferry.contract.lineage import lineage_problem

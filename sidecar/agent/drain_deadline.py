@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import structlog
 
-from podferry.contract.agent_notes import DrainPhase
 from podferry.contract.api import Durability
+from podferry.contract.destination.agent_notes import DrainPhase
 from podferry.contract.errors import Problem
 from podferry.sidecar.checkpoint.commit.handover import Handover
 from podferry.sidecar.control.termination_message import leave_message

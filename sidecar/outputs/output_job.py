@@ -16,8 +16,8 @@ import msgspec
 import structlog
 
 from podferry.contract.api import Durability
+from podferry.contract.destination.output_record import FORMAT, OutputRecord, record_name
 from podferry.contract.errors import FerryError, Problem, Refused
-from podferry.contract.output_record import FORMAT, OutputRecord, record_name
 from podferry.contract.spec import PREFIX, OutputSpec
 from podferry.contract.status import OutputStatus
 from podferry.contract.versioned_json import encode_document

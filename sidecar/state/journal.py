@@ -13,7 +13,7 @@ import msgspec
 from msgspec import field
 
 from podferry.contract.api import Gate
-from podferry.contract.commit import CommittedFile
+from podferry.contract.destination.commit import CommittedFile
 from podferry.contract.status import DurableCheckpoint, RestoredStatus
 from podferry.contract.versioned_json import decode_document
 from podferry.sidecar.runtime.atomic_file import replace_file

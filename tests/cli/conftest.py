@@ -14,7 +14,7 @@ import pytest
 import xxhash
 
 from podferry.cli.main import main
-from podferry.contract.commit import (
+from podferry.contract.destination.commit import (
     FORMAT,
     Commit,
     CommittedFile,

@@ -7,7 +7,7 @@ import pytest
 import stamina
 import xxhash
 
-from podferry.contract.commit import Commit, CommittedFile, commit_name, encode_commit
+from podferry.contract.destination.commit import Commit, CommittedFile, commit_name, encode_commit
 from podferry.contract.errors import Unavailable
 from podferry.storage.memory.store import CONTENTS, Fault
 

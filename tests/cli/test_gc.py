@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from podferry.contract.agent_notes import FORMAT, AgentNote, DrainPhase, note_name
-from podferry.contract.commit import COMMITS, commit_name
-from podferry.contract.tombstones import Tombstone, tombstone_name
+from podferry.contract.destination.agent_notes import FORMAT, AgentNote, DrainPhase, note_name
+from podferry.contract.destination.commit import COMMITS, commit_name
+from podferry.contract.destination.tombstones import Tombstone, tombstone_name
 from podferry.contract.versioned_json import encode_document
 from podferry.storage.memory.store import CONTENTS
 

@@ -13,7 +13,7 @@ import pytest
 from xxhash import xxh3_128_hexdigest
 
 from podferry.components import store_access
-from podferry.contract.commit import FORMAT, Commit, CommittedFile, commit_name, encode_commit
+from podferry.contract.destination.commit import FORMAT, Commit, CommittedFile, commit_name, encode_commit
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
 

@@ -11,7 +11,7 @@ import pytest
 
 from podferry.components.verify_checkpoint.component import verify_checkpoint
 from podferry.components.verify_checkpoint.runner import Unsafe, VerifyRequest, run_names, verify
-from podferry.contract.commit import Commit, commit_name
+from podferry.contract.destination.commit import Commit, commit_name
 
 Train = Callable[..., Commit]
 

@@ -23,7 +23,7 @@ load_demo()
 from demo.attempt import Attempt, Killed  # noqa: E402 - loaded above
 from demo.flow import StepBegan, StepEnded  # noqa: E402
 from demo.results import Plan, Story  # noqa: E402
-from podferry.contract.commit import Commit, CommittedFile  # noqa: E402
+from podferry.contract.destination.commit import Commit, CommittedFile  # noqa: E402
 from podferry.pipelines.digits_events import Began, Left, Opened, Saved, Trained  # noqa: E402
 
 LINEAGE = "local.kfp.train"

@@ -13,7 +13,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from podferry.contract.commit import COMMITS, Commit, decode_commit
+from podferry.contract.destination.commit import COMMITS, Commit, decode_commit
 from tests.cluster.cluster import Cluster
 from tests.cluster.process import run
 from tests.support.server_binaries import installed

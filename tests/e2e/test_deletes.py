@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from podferry.contract.commit import Commit
+from podferry.contract.destination.commit import Commit
 from podferry.webhook.pod_json import SIDECAR
 from tests.e2e.figures import ROOT, Figures
 from tests.e2e.manifests import TRAINER, Object, container, pod

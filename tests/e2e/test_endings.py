@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from podferry.contract.agent_notes import NOTES, AgentNote, DrainPhase, decode_note
-from podferry.contract.commit import Commit
+from podferry.contract.destination.agent_notes import NOTES, AgentNote, DrainPhase, decode_note
+from podferry.contract.destination.commit import Commit
 from podferry.webhook.pod_json import SIDECAR
 from tests.cluster.node import Node
 from tests.e2e.door import door

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from podferry.contract.commit import Commit
+from podferry.contract.destination.commit import Commit
 from podferry.webhook.pod_json import GATE, SIDECAR
 from tests.e2e.door import door
 from tests.e2e.manifests import TRAINER, Object, container, job, pod

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from podferry.contract.commit import Commit
+from podferry.contract.destination.commit import Commit
 from podferry.webhook.pod_json import SIDECAR
 from tests.cluster.layout import GPUS
 from tests.e2e.door import door

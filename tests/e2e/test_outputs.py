@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from podferry.contract.output_record import OutputRecord, decode_record, record_name
+from podferry.contract.destination.output_record import OutputRecord, decode_record, record_name
 from podferry.webhook.pod_json import SIDECAR
 from tests.e2e.manifests import TRAINER, Object, container, job, pod
 from tests.e2e.outcome import Outcome

@@ -13,7 +13,7 @@ from typing import Any
 
 import xxhash
 
-from podferry.contract.commit import Commit, decode_commit
+from podferry.contract.destination.commit import Commit, decode_commit
 from podferry.contract.status import CheckpointStatus, Status
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity

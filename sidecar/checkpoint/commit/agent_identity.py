@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from podferry.contract.commit import PRIVATE
+from podferry.contract.destination.commit import PRIVATE
 from podferry.contract.errors import Corrupt
 
 AGENTS_PREFIX = f"{PRIVATE}/writers"

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 import structlog
 
-from podferry.contract.commit import Commit
+from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Corrupt, NotFound, Superseded
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 

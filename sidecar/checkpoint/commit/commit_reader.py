@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import structlog
 
-from podferry.contract.commit import COMMITS, Commit, commit_name, decode_commit, sequence_of
+from podferry.contract.destination.commit import COMMITS, Commit, commit_name, decode_commit, sequence_of
 from podferry.contract.errors import Corrupt, NotFound, Problem
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.storage.store import Store

@@ -29,7 +29,7 @@ from datetime import datetime
 import msgspec
 import structlog
 
-from podferry.contract.commit import (
+from podferry.contract.destination.commit import (
     FORMAT,
     LATEST,
     Commit,

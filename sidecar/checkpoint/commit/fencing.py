@@ -7,9 +7,9 @@ from datetime import datetime
 
 import structlog
 
-from podferry.contract.commit import Commit, CommittedFile
+from podferry.contract.destination.commit import Commit, CommittedFile
+from podferry.contract.destination.rank_parts import FORMAT, GangMember, decode_member
 from podferry.contract.errors import Fenced
-from podferry.contract.rank_parts import FORMAT, GangMember, decode_member
 from podferry.contract.versioned_json import encode_checksummed
 from podferry.sidecar.checkpoint.commit.agent_identity import AGENTS_PREFIX, AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_log import CommitLog, observed_sequence

@@ -4,7 +4,7 @@ Others may use the lineage at the same time: a pod that drains while the next on
 person who runs `podferry checkpoints gc`. No store deletes conditionally, so a removal has several steps. Any
 step may be the last one (the collector is killed) or happen late (it stalls):
 
-    1. plan, and write the plan to a tombstone (`contract/tombstones.py`)
+    1. plan, and write the plan to a tombstone (`contract/destination/tombstones.py`)
     2. plan again: what is still listed and still due is settled, in the tombstone too
     3. delete the commits, all of them before any data
     4. read the parts of ranks, then the commits; delete the settled data that neither refers to
@@ -35,10 +35,9 @@ from collections.abc import Awaitable, Callable, Collection
 
 import structlog
 
-from podferry.contract.commit import Commit, commit_name
-from podferry.contract.errors import NotFound, Unavailable
-from podferry.contract.rank_parts import PARTS, decode_part
-from podferry.contract.tombstones import (
+from podferry.contract.destination.commit import Commit, commit_name
+from podferry.contract.destination.rank_parts import PARTS, decode_part
+from podferry.contract.destination.tombstones import (
     FORMAT,
     RemovalPlan,
     Tombstone,
@@ -46,6 +45,7 @@ from podferry.contract.tombstones import (
     plan_removal,
     tombstone_name,
 )
+from podferry.contract.errors import NotFound, Unavailable
 from podferry.contract.versioned_json import encode_document
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.tombstones import read_tombstones

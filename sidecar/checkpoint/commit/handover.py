@@ -13,7 +13,14 @@ from datetime import datetime
 import msgspec
 import structlog
 
-from podferry.contract.agent_notes import FORMAT, NOTES, AgentNote, DrainPhase, decode_note, note_name
+from podferry.contract.destination.agent_notes import (
+    FORMAT,
+    NOTES,
+    AgentNote,
+    DrainPhase,
+    decode_note,
+    note_name,
+)
 from podferry.contract.errors import FerryError, Problem
 from podferry.contract.versioned_json import encode_document
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity

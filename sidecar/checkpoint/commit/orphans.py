@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from podferry.contract.agent_notes import DrainPhase, decode_note, note_name
-from podferry.contract.commit import COMMITS, LATEST, PRIVATE
+from podferry.contract.destination.agent_notes import DrainPhase, decode_note, note_name
+from podferry.contract.destination.commit import COMMITS, LATEST, PRIVATE
+from podferry.contract.destination.rank_parts import PARTS, RANKS, member_of
+from podferry.contract.destination.tombstones import RemovalPlan
 from podferry.contract.errors import Problem, Refused
-from podferry.contract.rank_parts import PARTS, RANKS, member_of
-from podferry.contract.tombstones import RemovalPlan
 from podferry.sidecar.checkpoint.commit.agent_identity import AGENTS_PREFIX, ANNOUNCEMENT, decode_announcement
 from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollector
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore

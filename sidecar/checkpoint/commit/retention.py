@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import structlog
 
-from podferry.contract.commit import Commit
+from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import FerryError
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollector

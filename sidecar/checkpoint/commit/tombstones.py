@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podferry.contract.tombstones import TOMBSTONES, Tombstone, decode_tombstone
+from podferry.contract.destination.tombstones import TOMBSTONES, Tombstone, decode_tombstone
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 
 

@@ -9,7 +9,7 @@ from itertools import islice
 
 import xxhash
 
-from podferry.contract.commit import CommittedFile
+from podferry.contract.destination.commit import CommittedFile
 from podferry.contract.errors import Changed, Corrupt, NotFound, Problem
 from podferry.contract.manifest import Entry
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore

@@ -21,7 +21,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
 
-from podferry.contract.commit import HASH_DIGITS
+from podferry.contract.destination.commit import HASH_DIGITS
 from podferry.contract.file_names import name_problem
 from podferry.sidecar.checkpoint.detect.change_tracker import TrackedFile
 from podferry.sidecar.checkpoint.detect.framework_rules import IGNORED_NAMES, TOP_LEVEL_ONLY, UNFINISHED_NAMES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from podferry.contract.commit import step_of
+from podferry.contract.destination.commit import step_of
 from podferry.contract.errors import Problem
 from podferry.contract.suggest import did_you_mean
 from podferry.sidecar.checkpoint.detect.candidate import Candidate, candidate_name

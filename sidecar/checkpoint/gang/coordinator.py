@@ -3,7 +3,7 @@
 A rank writes its `RankPart` when its files are uploaded. The rank that then finds the parts of all ranks
 commits them. Parts of two attempts must never be joined: after a restart, the trainers write the same steps
 again, with other bytes. No file says which attempt wrote it, so the *epoch* does, the set of all lives of all
-ranks (`contract/rank_parts.py`):
+ranks (`contract/destination/rank_parts.py`):
 
 * A life writes its name before its gate opens, so before its trainer writes anything.
 * A part has the epoch that its agent had seen before the files were last changed. An epoch older than the
@@ -35,9 +35,9 @@ from datetime import UTC, datetime
 
 import structlog
 
-from podferry.contract.commit import Commit, CommittedFile, step_of
+from podferry.contract.destination.commit import Commit, CommittedFile, step_of
+from podferry.contract.destination.rank_parts import FORMAT, RankPart, epoch_of, series_and_position
 from podferry.contract.errors import Problem, Refused
-from podferry.contract.rank_parts import FORMAT, RankPart, epoch_of, series_and_position
 from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.gang.join_rules import (
     contains,

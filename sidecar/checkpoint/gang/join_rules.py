@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from podferry.contract.commit import Commit, CommittedFile, step_of
+from podferry.contract.destination.commit import Commit, CommittedFile, step_of
+from podferry.contract.destination.rank_parts import RankPart, series_and_position
 from podferry.contract.errors import Problem
-from podferry.contract.rank_parts import RankPart, series_and_position
 
 
 def no_step_problem(name: str) -> Problem | None:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import structlog
 
-from podferry.contract.commit import Commit
+from podferry.contract.destination.commit import Commit
+from podferry.contract.destination.rank_parts import RankPart, epoch_of, joined_files, joined_folder
 from podferry.contract.errors import FerryError, Superseded
-from podferry.contract.rank_parts import RankPart, epoch_of, joined_files, joined_folder
 from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.gang.join_rules import contains, newer
 from podferry.sidecar.checkpoint.gang.membership import Membership

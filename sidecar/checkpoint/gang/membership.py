@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 import msgspec
 import structlog
 
-from podferry.contract.errors import Corrupt, Fenced, NotFound
-from podferry.contract.rank_parts import (
+from podferry.contract.destination.rank_parts import (
     FORMAT,
     RANKS,
     GangMember,
@@ -20,6 +19,7 @@ from podferry.contract.rank_parts import (
     member_name,
     member_of,
 )
+from podferry.contract.errors import Corrupt, Fenced, NotFound
 from podferry.contract.versioned_json import encode_checksummed
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_log import CommitLog

@@ -7,9 +7,15 @@ import asyncio
 import msgspec
 import structlog
 
-from podferry.contract.commit import Commit
+from podferry.contract.destination.commit import Commit
+from podferry.contract.destination.rank_parts import (
+    PARTS,
+    RankPart,
+    decode_part,
+    part_name,
+    series_and_position,
+)
 from podferry.contract.errors import Changed, Corrupt
-from podferry.contract.rank_parts import PARTS, RankPart, decode_part, part_name, series_and_position
 from podferry.contract.versioned_json import encode_checksummed
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 

@@ -6,7 +6,7 @@ import asyncio
 
 import structlog
 
-from podferry.contract.commit import Commit
+from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Changed, Fenced, FerryError, Superseded
 from podferry.sidecar.checkpoint.commit.retention import Retention
 from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator

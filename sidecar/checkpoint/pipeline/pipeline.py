@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 import structlog
 
 from podferry.contract.api import Durability, Marked
-from podferry.contract.commit import Commit
+from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Changed, Problem, Refused
 from podferry.contract.status import CheckpointStatus, RestoredStatus
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints

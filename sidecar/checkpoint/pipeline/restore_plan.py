@@ -7,7 +7,7 @@ from pathlib import Path
 
 import structlog
 
-from podferry.contract.commit import Commit
+from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Refused
 from podferry.contract.quantity import format_bytes
 from podferry.contract.status import RestoredStatus

@@ -10,7 +10,7 @@ import asyncio
 
 import structlog
 
-from podferry.contract.commit import Commit
+from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Changed, FerryError, Superseded
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion, VersionState
 from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 
 import structlog
 
-from podferry.contract.commit import Commit, step_of
+from podferry.contract.destination.commit import Commit, step_of
 from podferry.contract.errors import FerryError
 from podferry.contract.status import CheckpointStatus, DurableCheckpoint, RestoredStatus
 from podferry.sidecar.checkpoint.detect.candidate import Candidate

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from podferry.contract.commit import Commit, CommittedFile
+from podferry.contract.destination.commit import Commit, CommittedFile
 from podferry.contract.errors import Changed, Corrupt, FerryError, Refused, TemporaryError
 from podferry.contract.manifest import Entry
 from podferry.contract.tmpfs_cost import allocated_bytes

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import structlog
 
-from podferry.contract.commit import Commit
+from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Changed, Corrupt, FerryError, NotFound
 from podferry.contract.status import RestoredStatus
 from podferry.contract.suggest import did_you_mean

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from podferry.contract.commit import CommittedFile
+from podferry.contract.destination.commit import CommittedFile
 from podferry.contract.errors import Refused
 from podferry.contract.manifest import Entry, freeze
 from podferry.contract.uri import Uri

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import structlog
 
-from podferry.contract.commit import Commit, CommittedFile
+from podferry.contract.destination.commit import Commit, CommittedFile
 from podferry.contract.errors import PermanentError, Unavailable
 from podferry.sidecar.checkpoint.commit.committer import Committer
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from podferry.contract.commit import Commit, CommittedFile, checkpoint_folder
+from podferry.contract.destination.commit import Commit, CommittedFile, checkpoint_folder
 from podferry.contract.errors import Changed, FerryError
 from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.commit.tombstones import names_being_removed

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from podferry.contract.agent_notes import NOTES, decode_note
-from podferry.contract.commit import commit_name
+from podferry.contract.destination.agent_notes import NOTES, decode_note
+from podferry.contract.destination.commit import commit_name
 from podferry.contract.errors import Unavailable
 from podferry.contract.spec import CheckpointSpec, Completion, DatasetSpec, FerrySpec
 from podferry.contract.status import AgentPhase

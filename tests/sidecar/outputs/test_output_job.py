@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podferry.contract.api import Durability
+from podferry.contract.destination.output_record import OutputRecord, decode_record
 from podferry.contract.errors import AccessDenied, InvalidSpec, Problem, Refused, Unavailable
-from podferry.contract.output_record import OutputRecord, decode_record
 from podferry.contract.spec import FerrySpec, OutputSpec
 from podferry.contract.status import DurableCheckpoint, Status
 from podferry.sidecar.config.agent_config import AgentConfig

@@ -16,9 +16,9 @@ import stamina
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from podferry.contract.commit import CommittedFile, decode_commit
+from podferry.contract.destination.commit import CommittedFile, decode_commit
+from podferry.contract.destination.rank_parts import decode_part
 from podferry.contract.errors import AlreadyExists, FerryError, NotFound, Unavailable
-from podferry.contract.rank_parts import decode_part
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader

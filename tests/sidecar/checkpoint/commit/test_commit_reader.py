@@ -2,7 +2,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from podferry.contract.commit import CommittedFile
+from podferry.contract.destination.commit import CommittedFile
 from podferry.contract.errors import Corrupt, FormatTooNew, Unavailable
 from podferry.sidecar.checkpoint.commit.commit_reader import (
     READ_ATTEMPTS,

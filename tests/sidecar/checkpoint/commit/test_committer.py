@@ -6,7 +6,7 @@ import pytest
 import xxhash
 from structlog.testing import capture_logs
 
-from podferry.contract.commit import CommittedFile, decode_commit, encode_commit
+from podferry.contract.destination.commit import CommittedFile, decode_commit, encode_commit
 from podferry.contract.errors import AccessDenied, Fenced, NotFound, Superseded, Unavailable
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader

@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from podferry.contract.commit import FORMAT, Commit
+from podferry.contract.destination.commit import FORMAT, Commit
 from podferry.sidecar.checkpoint.commit.fencing import fenced_by
 
 WHEN = datetime(2026, 1, 1, tzinfo=UTC)

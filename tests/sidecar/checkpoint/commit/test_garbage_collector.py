@@ -13,7 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from podferry.contract.commit import FORMAT, Commit, CommittedFile, commit_name, decode_commit, encode_commit
+from podferry.contract.destination.commit import (
+    FORMAT,
+    Commit,
+    CommittedFile,
+    commit_name,
+    decode_commit,
+    encode_commit,
+)
+from podferry.contract.destination.rank_parts import RankPart
+from podferry.contract.destination.tombstones import Tombstone, tombstone_name
 from podferry.contract.errors import (
     AccessDenied,
     AlreadyExists,
@@ -22,8 +31,6 @@ from podferry.contract.errors import (
     NotFound,
     Unavailable,
 )
-from podferry.contract.rank_parts import RankPart
-from podferry.contract.tombstones import Tombstone, tombstone_name
 from podferry.contract.uri import parse_uri
 from podferry.contract.versioned_json import encode_checksummed, encode_document
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader

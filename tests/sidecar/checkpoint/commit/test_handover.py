@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from structlog.testing import capture_logs
 
-from podferry.contract.agent_notes import DrainPhase, decode_note
+from podferry.contract.destination.agent_notes import DrainPhase, decode_note
 from podferry.contract.errors import Problem, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit import handover as module

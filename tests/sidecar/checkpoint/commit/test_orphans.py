@@ -3,9 +3,9 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from podferry.contract.agent_notes import FORMAT as NOTE_FORMAT
-from podferry.contract.agent_notes import AgentNote, DrainPhase, note_name
-from podferry.contract.commit import FORMAT, Commit, CommittedFile, commit_name, encode_commit
+from podferry.contract.destination.agent_notes import FORMAT as NOTE_FORMAT
+from podferry.contract.destination.agent_notes import AgentNote, DrainPhase, note_name
+from podferry.contract.destination.commit import FORMAT, Commit, CommittedFile, commit_name, encode_commit
 from podferry.contract.errors import Corrupt, Refused
 from podferry.contract.uri import parse_uri
 from podferry.contract.versioned_json import encode_document

@@ -5,7 +5,7 @@ import pytest
 import stamina
 import xxhash
 
-from podferry.contract.commit import CommittedFile
+from podferry.contract.destination.commit import CommittedFile
 from podferry.contract.errors import Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore

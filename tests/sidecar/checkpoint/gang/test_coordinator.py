@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from podferry.contract.commit import CommittedFile, decode_commit
+from podferry.contract.destination.commit import CommittedFile, decode_commit
 from podferry.contract.errors import Changed, Fenced, Refused, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity

@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from podferry.contract.rank_parts import GangMember, MembershipView
+from podferry.contract.destination.rank_parts import GangMember, MembershipView
 from podferry.sidecar.checkpoint.gang.membership import epoch_at, takes_over
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podferry.contract.commit import Commit
+from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Unavailable
 from podferry.contract.status import CheckpointStatus
 from podferry.sidecar.checkpoint.detect.candidate import Candidate

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from podferry.contract.commit import Commit, CommittedFile
+from podferry.contract.destination.commit import Commit, CommittedFile
 from podferry.contract.status import CheckpointStatus, Status
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader

@@ -12,7 +12,7 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.commit import FORMAT, Commit, CommittedFile, commit_name, encode_commit
+from podferry.contract.destination.commit import FORMAT, Commit, CommittedFile, commit_name, encode_commit
 from podferry.contract.errors import Changed, Corrupt, NotFound, Refused, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore

@@ -5,7 +5,7 @@ import pytest
 import xxhash
 from structlog.testing import capture_logs
 
-from podferry.contract.commit import CommittedFile, commit_name, encode_commit
+from podferry.contract.destination.commit import CommittedFile, commit_name, encode_commit
 from podferry.contract.errors import Changed, FormatTooNew, NotFound, Refused, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader

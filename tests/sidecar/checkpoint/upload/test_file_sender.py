@@ -7,7 +7,7 @@ import msgspec
 import pytest
 import xxhash
 
-from podferry.contract.commit import checkpoint_folder
+from podferry.contract.destination.commit import checkpoint_folder
 from podferry.contract.errors import BucketNotFound, Changed, NotFound, Unavailable
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.upload import verified_reader as module

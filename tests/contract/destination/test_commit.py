@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.commit import (
+from podferry.contract.destination.commit import (
     COMMITS,
     Commit,
     CommittedFile,
@@ -20,7 +20,7 @@ from podferry.contract.commit import (
 )
 from podferry.contract.errors import Corrupt, FormatTooNew
 
-GOLDEN = Path(__file__).parent / "golden" / "commit-v1.json"
+GOLDEN = Path(__file__).parents[1] / "golden" / "commit-v1.json"
 FOLDER = "epoch-3-step-1200-0123456789ab"
 COMMIT = Commit(
     format=1,

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podferry.contract.destination.output_record import OutputRecord, decode_record, record_name
 from podferry.contract.errors import Corrupt, FormatTooNew, Problem
-from podferry.contract.output_record import OutputRecord, decode_record, record_name
 from podferry.contract.versioned_json import encode_document
 
-GOLDEN = Path(__file__).parent / "golden" / "outputs-v1.json"
+GOLDEN = Path(__file__).parents[1] / "golden" / "outputs-v1.json"
 RECORD = OutputRecord(
     format=1,
     lineage="team.job.digits",

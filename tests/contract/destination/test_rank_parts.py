@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.commit import CommittedFile
-from podferry.contract.errors import Corrupt, FormatTooNew
-from podferry.contract.rank_parts import (
+from podferry.contract.destination.commit import CommittedFile
+from podferry.contract.destination.rank_parts import (
     GangMember,
     MembershipView,
     RankPart,
@@ -22,9 +21,10 @@ from podferry.contract.rank_parts import (
     part_name,
     series_and_position,
 )
+from podferry.contract.errors import Corrupt, FormatTooNew
 from podferry.contract.versioned_json import encode_checksummed
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 GOLDEN_NAMES = {GangMember: "member", RankPart: "part"}
 NOW = datetime(2026, 3, 1, 12, 30, 5, 250_000, UTC)
 FOLDER = "step-100-0123456789ab"

@@ -18,7 +18,7 @@ from itertools import groupby
 
 import msgspec
 
-from podferry.contract.commit import NUMBER, PRIVATE, CommittedFile, checkpoint_folder
+from podferry.contract.destination.commit import NUMBER, PRIVATE, CommittedFile, checkpoint_folder
 from podferry.contract.errors import Corrupt
 from podferry.contract.file_names import clashes, name_problem
 from podferry.contract.versioned_json import decode_checksummed, document_decoder

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from podferry.contract.commit import PRIVATE, Commit
+from podferry.contract.destination.commit import PRIVATE, Commit
 from podferry.contract.versioned_json import document_decoder
 
 FORMAT = 1

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.commit import FORMAT, Commit, CommittedFile
-from podferry.contract.errors import Corrupt, FormatTooNew
-from podferry.contract.tombstones import (
+from podferry.contract.destination.commit import FORMAT, Commit, CommittedFile
+from podferry.contract.destination.tombstones import (
     RemovalPlan,
     Tombstone,
     decode_tombstone,
@@ -14,6 +13,7 @@ from podferry.contract.tombstones import (
     plan_removal,
     tombstone_name,
 )
+from podferry.contract.errors import Corrupt, FormatTooNew
 from podferry.contract.versioned_json import encode_document
 
 WHEN = datetime(2026, 1, 1, tzinfo=UTC)
