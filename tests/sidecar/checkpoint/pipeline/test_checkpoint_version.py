@@ -175,6 +175,64 @@ def test_the_journal_has_what_the_versions_say_after_any_moves(
         walk.step()
 
 
+@pytest.fixture
+def registry(tmp_path: Path) -> VersionRegistry:
+    status = CheckpointStatus("memory://b", "/seen", "run")
+    return VersionRegistry(Journal(tmp_path), status, [], Durations(), lambda: None)
+
+
+def held_version(registry: VersionRegistry, number: int) -> CheckpointVersion:
+    (version,) = registry.detect([candidate(number)], registry.unpinned())
+    registry.hold(version, hold(version.candidate, number))
+    return version
+
+
+def send(registry: VersionRegistry, version: CheckpointVersion) -> None:
+    registry.move(version, VersionState.SENDING)
+    registry.move(version, VersionState.SENT)
+
+
+def test_a_newer_version_takes_over_the_failure_of_the_one_that_it_replaces(
+    registry: VersionRegistry,
+) -> None:
+    older = held_version(registry, 1)
+    older.failure = Unavailable.of("no route")
+    newer = held_version(registry, 2)
+    assert older.state is VersionState.REPLACED
+    assert (older.failure, newer.failure) == (None, registry.failure("last"))
+    assert newer.failure is not None
+    send(registry, newer)
+    registry.commit(newer, commit(newer, 1, "me"))
+    assert registry.failure("last") is None
+
+
+def test_an_older_version_that_is_committed_later_does_not_hide_the_newer(
+    registry: VersionRegistry, tmp_path: Path
+) -> None:
+    older = held_version(registry, 1)
+    registry.move(older, VersionState.SENDING)
+    newer = held_version(registry, 2)
+    registry.move(older, VersionState.HELD)  # overtaken: the pod is ending
+    for version, sequence in ((newer, 2), (older, 1)):
+        send(registry, version)
+        registry.commit(version, commit(version, sequence, "me"))
+    assert registry.settled() == registry.durable() == {"last": newer.candidate}
+    record = Journal(tmp_path).checkpoints
+    assert (record.settled["last"], [done.sequence for done in record.durable]) == (
+        newer.candidate.files,
+        [1, 2],
+    )
+
+
+def test_a_version_that_changed_is_unpinned_until_a_scan_has_decided(registry: VersionRegistry) -> None:
+    version = held_version(registry, 1)
+    registry.move(version, VersionState.SENDING)
+    registry.abandon(version, VersionState.CHANGED)
+    assert (registry.unpinned(), registry.settled()) == ([version], {})
+    registry.detect([], registry.unpinned())
+    assert registry.unpinned() == []
+
+
 def writes(tree: ast.AST) -> Iterator[ast.expr]:
     """Expressions that a module assigns to, deletes, or calls a mutating method of."""
     for node in ast.walk(tree):
