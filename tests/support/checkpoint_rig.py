@@ -131,7 +131,7 @@ class Rig:
 
     def __init__(self, base: Path, *, polling: bool) -> None:
         self.base, self.polling = base, polling
-        self.root, self.pins, self.control = base / "files", base / "pins", base / "control"
+        self.root, self.holds, self.control = base / "files", base / "pins", base / "control"
         self.root.mkdir(exist_ok=True)
         self.content = Content()
         self.store = StrictStore(self.content)
@@ -171,7 +171,7 @@ class Rig:
         journal.agent.agent_id = "one"
         dependencies = Dependencies(
             Detector(self.root, open_watch(self.root, self.settings, polling=self.polling), self.settings),
-            HardlinkHolds(self.pins, after=journal.checkpoints.last_hold),
+            HardlinkHolds(self.holds, after=journal.checkpoints.last_hold),
             self.uploader(store=store, counters=counters),
             committer,
             journal,

@@ -45,7 +45,7 @@ def forget_all(rig):
     rig.faults.clear()
     rig.store.reached.clear()
     rig.store.go.clear()
-    for folder in (rig.root, rig.pins, rig.control, rig.pins.with_name("pins-notes")):
+    for folder in (rig.root, rig.holds, rig.control, rig.holds.with_name("pins-notes")):
         shutil.rmtree(folder, ignore_errors=True)
     rig.root.mkdir()
 

@@ -25,7 +25,7 @@ def work(any_rig, monkeypatch):
 
     def make(**changes):
         spec = msgspec.structs.replace(CheckpointSpec("memory://rig/base", "/seen"), **changes)
-        directories = Directories(any_rig.control, checkpoints=any_rig.root, holds=any_rig.pins)
+        directories = Directories(any_rig.control, checkpoints=any_rig.root, holds=any_rig.holds)
         tuning = Tuning(checkpoint=any_rig.settings, polling=any_rig.polling)
         config = AgentConfig(FerrySpec(checkpoints=spec, lineage="run"), directories, tuning=tuning)
         return CheckpointJob(spec, config, Journal(any_rig.control), AgentState(Status()))

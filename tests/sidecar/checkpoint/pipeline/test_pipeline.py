@@ -50,7 +50,7 @@ async def test_files_become_commits_in_order(any_rig):
     first, second = any_rig.store.commits()
     assert (first.name, first.sequence, first.step) == ("epoch-1", 1, 1)
     assert any_rig.store.bytes_of(second) == {"epoch-2/a.bin": b"a", "epoch-2/deep/er/b.bin": b"b"}
-    assert list(any_rig.pins.iterdir()) == []
+    assert list(any_rig.holds.iterdir()) == []
 
 
 async def test_a_directory_renamed_into_place_is_complete(any_rig):
@@ -114,7 +114,7 @@ async def test_a_death_between_data_and_commit_leaves_nothing_to_restore(any_rig
     assert caught.group_contains(Death)
     assert ONE in any_rig.content.objects.values()
     assert await any_rig.restored() is None
-    shutil.rmtree(any_rig.root)  # the trainer has rotated it away: only the pin holds it
+    shutil.rmtree(any_rig.root)  # the trainer has rotated it away: only the hold has it
     any_rig.root.mkdir()
     async with any_rig.running():
         await any_rig.committed(1)
@@ -262,7 +262,7 @@ async def test_a_pointer_that_moves_while_it_is_linked_delays_nothing(rig, monke
         rig.write("latest", b"epoch-1")
         await rig.until(lambda: moved)
         rig.write("epoch-2.bin", TWO)
-        await rig.until(lambda: len(rig.store.commits()) == 2 and not list(rig.pins.iterdir()))
+        await rig.until(lambda: len(rig.store.commits()) == 2 and not list(rig.holds.iterdir()))
     found = [rig.store.bytes_of(commit) for commit in rig.store.commits()]
     assert found == [
         {"epoch-1.bin": ONE, "latest": b"epoch-1"},
@@ -292,7 +292,7 @@ async def test_on_a_full_volume_a_pointer_is_held_by_its_link(rig, monkeypatch):
     write_bytes = Path.write_bytes
 
     def full(path, data):
-        if rig.pins in path.parents:
+        if rig.holds in path.parents:
             raise OSError(28, "No space left on device")
         return write_bytes(path, data)
 

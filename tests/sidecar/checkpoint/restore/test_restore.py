@@ -31,13 +31,13 @@ def target(tmp_path):
 @pytest.fixture
 async def rig(rig, monkeypatch):
     """A rig with three commits: epoch-1, epoch-2 (a directory of two files), last."""
-    uploader, pins = rig.uploader(), HardlinkHolds(rig.pins)
+    uploader, holds = rig.uploader(), HardlinkHolds(rig.holds)
     rig.write("epoch-1.bin", b"1" * 3000)
     rig.write("epoch-2/a.bin", b"2" * 3000)
     rig.write("epoch-2/deep/b.bin", b"")
     rig.write("last.bin", b"3" * 3000)
     for name in ("epoch-1", "epoch-2", "last"):
-        await uploader.upload(pins.link(scan_checkpoints(rig.root)[1][name], rig.root, 1.0))
+        await uploader.upload(holds.link(scan_checkpoints(rig.root)[1][name], rig.root, 1.0))
     monkeypatch.setitem(CONTENTS, "rig", rig.content)
     return rig
 
@@ -322,8 +322,8 @@ async def test_an_empty_file_that_is_missing_or_has_grown_is_damage(rig, run_res
 
 
 async def test_of_several_versions_of_a_name_the_newest_is_first(rig):
-    uploader, pins = rig.uploader(), HardlinkHolds(rig.pins)
+    uploader, holds = rig.uploader(), HardlinkHolds(rig.holds)
     rig.write("last.bin", b"4" * 3000)
-    await uploader.upload(pins.link(scan_checkpoints(rig.root)[1]["last"], rig.root, 1.0))
+    await uploader.upload(holds.link(scan_checkpoints(rig.root)[1]["last"], rig.root, 1.0))
     source = RestoreSource(CommitReader(LineageStore(rig.store, "run")), name="last")
     assert [commit.sequence for commit in await source.commits()] == [4, 3]

@@ -72,13 +72,13 @@ def wire(rig):
 
 
 @pytest.fixture
-def pin(rig):
-    def pin(sizes=SIZES):
+def link(rig):
+    def link(sizes=SIZES):
         for name, size in sizes.items():
             rig.write(name, os.urandom(size))
-        return HardlinkHolds(rig.pins).link(scan_checkpoints(rig.root)[1]["s"], rig.root, 1.0)
+        return HardlinkHolds(rig.holds).link(scan_checkpoints(rig.root)[1]["s"], rig.root, 1.0)
 
-    return pin
+    return link
 
 
 def journals(rig):
@@ -107,15 +107,15 @@ async def killed(work):
 
 
 @pytest.mark.parametrize("seed", range(60))
-async def test_a_worker_that_was_killed_sends_only_the_parts_in_flight_again(rig, wire, pin, seed):
+async def test_a_worker_that_was_killed_sends_only_the_parts_in_flight_again(rig, wire, link, seed):
     chance = random.Random(seed)  # noqa: S311 - draws faults, no secrets
-    held = pin()
+    held = link()
     expected = contents(held)
     kills = 0
     for _ in range(chance.randint(1, 3)):
         kill_at(wire, chance.randint(1, 40))
         kills += await killed(rig.uploader().upload(held))
-        (held,) = HardlinkHolds(rig.pins).adopt()
+        (held,) = HardlinkHolds(rig.holds).adopt()
     wire.moment = lambda count: None
     uploader = rig.uploader()
     await uploader.sweep([held])
@@ -126,8 +126,8 @@ async def test_a_worker_that_was_killed_sends_only_the_parts_in_flight_again(rig
     assert journals(rig) == []
 
 
-async def test_without_a_journal_all_would_be_sent_again(rig, wire, pin):
-    held = pin()
+async def test_without_a_journal_all_would_be_sent_again(rig, wire, link):
+    held = link()
     kill_at(wire, 40)
     assert await killed(rig.uploader().upload(held))
     (rig.control / "uploads/1.jsonl").unlink()
@@ -137,9 +137,9 @@ async def test_without_a_journal_all_would_be_sent_again(rig, wire, pin):
 
 
 @pytest.mark.parametrize("seed", range(30))
-async def test_a_journal_that_was_torn_costs_only_what_it_lacks(rig, wire, pin, seed):
+async def test_a_journal_that_was_torn_costs_only_what_it_lacks(rig, wire, link, seed):
     chance = random.Random(seed)  # noqa: S311 - draws faults, no secrets
-    held = pin()
+    held = link()
     expected = contents(held)
     kill_at(wire, chance.randint(5, 60))
     await killed(rig.uploader().upload(held))
@@ -151,8 +151,8 @@ async def test_a_journal_that_was_torn_costs_only_what_it_lacks(rig, wire, pin, 
     assert rig.store.bytes_of(await rig.uploader().upload(held)) == expected
 
 
-async def test_a_failure_of_the_store_costs_only_the_parts_in_flight_too(rig, wire, pin):
-    held = pin({"s/a": 9 * PART})
+async def test_a_failure_of_the_store_costs_only_the_parts_in_flight_too(rig, wire, link):
+    held = link({"s/a": 9 * PART})
     uploader = rig.uploader()
     rig.faults.append(Fault("send", "*#7", times=3, error=Unavailable.of("no route")))
     with pytest.raises(Unavailable):
@@ -164,14 +164,14 @@ async def test_a_failure_of_the_store_costs_only_the_parts_in_flight_too(rig, wi
 
 @pytest.mark.parametrize("call", ["send", "complete"])
 @pytest.mark.parametrize("at", [0, 3])
-async def test_an_upload_that_the_store_has_forgotten_starts_over(rig, pin, call, at):
-    held = pin()
+async def test_an_upload_that_the_store_has_forgotten_starts_over(rig, link, call, at):
+    held = link()
     rig.faults.append(Fault(call, "*/s/a*", forget=True, skip=at if call == "send" else 0))
     assert rig.store.bytes_of(await rig.uploader().upload(held)) == contents(held)
 
 
-async def test_an_upload_forgotten_while_no_worker_ran_starts_over(rig, wire, pin):
-    held = pin()
+async def test_an_upload_forgotten_while_no_worker_ran_starts_over(rig, wire, link):
+    held = link()
     kill_at(wire, 20)
     assert await killed(rig.uploader().upload(held))
     rig.content.uploads.clear()
@@ -179,23 +179,23 @@ async def test_an_upload_forgotten_while_no_worker_ran_starts_over(rig, wire, pi
     assert rig.store.bytes_of(await rig.uploader().upload(held)) == contents(held)
 
 
-async def test_a_store_that_forgets_every_upload_fails_the_attempt(rig, pin):
-    held = pin()
+async def test_a_store_that_forgets_every_upload_fails_the_attempt(rig, link):
+    held = link()
     rig.faults.append(Fault("complete", "*/s/a", times=99, forget=True))
     with pytest.raises(NotFound, match="no longer knows"):
         await rig.uploader().upload(held)
 
 
-async def test_an_upload_to_a_missing_bucket_does_not_start_over(rig, pin):
-    held = pin({"s/a": 2 * PART})
+async def test_an_upload_to_a_missing_bucket_does_not_start_over(rig, link):
+    held = link({"s/a": 2 * PART})
     rig.faults.append(Fault("send", times=99, error=BucketNotFound.of("no bucket")))
     with pytest.raises(BucketNotFound):
         await rig.uploader().upload(held)
     assert [call for call, _ in rig.content.calls].count("begin") == 1
 
 
-async def test_an_object_that_has_gone_since_it_was_sent_is_sent_again(rig, pin):
-    held = pin({"s/a": 2 * PART, "s/b": 1, "s/c": 5})
+async def test_an_object_that_has_gone_since_it_was_sent_is_sent_again(rig, link):
+    held = link({"s/a": 2 * PART, "s/b": 1, "s/c": 5})
     uploader = rig.uploader()
     result = await uploader.send(held)
     for name in ("s/a", "s/b"):
@@ -205,13 +205,13 @@ async def test_an_object_that_has_gone_since_it_was_sent_is_sent_again(rig, pin)
     assert rig.store.bytes_of(await uploader.upload(held)) == contents(held)
 
 
-async def test_a_journal_of_another_hold_with_the_same_number_is_aborted(rig, wire, pin):
-    held = pin()
+async def test_a_journal_of_another_hold_with_the_same_number_is_aborted(rig, wire, link):
+    held = link()
     kill_at(wire, 20)
     assert await killed(rig.uploader().upload(held))
     assert rig.content.uploads
     held.release()
-    other = pin()
+    other = link()
     assert other.number == held.number
     wire.moment = lambda count: None
     assert rig.store.bytes_of(await rig.uploader().upload(other)) == contents(other)
@@ -219,8 +219,8 @@ async def test_a_journal_of_another_hold_with_the_same_number_is_aborted(rig, wi
 
 
 @pytest.mark.parametrize("deaf", [False, True])
-async def test_uploads_without_a_hold_are_aborted_at_the_start(rig, wire, pin, deaf):
-    held = pin()
+async def test_uploads_without_a_hold_are_aborted_at_the_start(rig, wire, link, deaf):
+    held = link()
     kill_at(wire, 20)
     assert await killed(rig.uploader().upload(held))
     wire.moment = lambda count: None
@@ -246,9 +246,9 @@ def overwrite(path, chance, *, pretend):
 
 
 @pytest.mark.parametrize("seed", range(30))
-async def test_an_overwrite_while_no_worker_ran_is_never_mixed_with_what_was_sent(rig, wire, pin, seed):
+async def test_an_overwrite_while_no_worker_ran_is_never_mixed_with_what_was_sent(rig, wire, link, seed):
     chance = random.Random(seed)  # noqa: S311 - draws faults, no secrets
-    held = pin({"s/a": 6 * PART, "s/b": 900})
+    held = link({"s/a": 6 * PART, "s/b": 900})
     old = contents(held)
     kill_at(wire, chance.randint(5, 25))
     await killed(rig.uploader().upload(held))
@@ -292,7 +292,7 @@ def promise(held, files):
 @pytest.mark.parametrize("pretend", [False, True])
 @pytest.mark.parametrize("chunked", [False, True])
 async def test_an_overwrite_at_any_moment_never_makes_an_object_of_other_bytes(
-    rig, wire, pin, monkeypatch, pretend, chunked
+    rig, wire, link, monkeypatch, pretend, chunked
 ):
     rig.settings = msgspec.structs.replace(rig.settings, threads=1)
     if chunked:
@@ -300,7 +300,7 @@ async def test_an_overwrite_at_any_moment_never_makes_an_object_of_other_bytes(
     seen = set()
     for moment in range(1, 200):
         chance = random.Random(moment)  # noqa: S311 - draws faults, no secrets
-        held = pin({"s/a": 3 * PART + 5, "s/b": 900})
+        held = link({"s/a": 3 * PART + 5, "s/b": 900})
         old, wire.moments = contents(held), 0
         victim = held.directory / chance.choice(["s/a", "s/b"])
         with monkeypatch.context() as patched:

@@ -20,8 +20,8 @@ def uploader(rig):
 
 
 @pytest.fixture
-def pin(rig):
-    holds = HardlinkHolds(rig.pins)
+def link(rig):
+    holds = HardlinkHolds(rig.holds)
     return lambda name: holds.link(scan_checkpoints(rig.root)[1][name], rig.root, 1.0)
 
 
@@ -39,11 +39,11 @@ def sent(rig, start=0):
     return [name.removeprefix("run/") for call, name in calls if call in ("write", "send")]
 
 
-async def test_every_kind_of_file_is_uploaded(rig, way, pin):
+async def test_every_kind_of_file_is_uploaded(rig, way, link):
     contents = {"s/empty": b"", "s/small": b"1", "s/part": b"2" * 1024, "s/large": os.urandom(5000)}
     for name, data in contents.items():
         rig.write(name, data)
-    commit = await rig.uploader().upload(pin("s"))
+    commit = await rig.uploader().upload(link("s"))
     assert rig.store.bytes_of(commit) == contents
     assert [file.name for file in commit.files] == sorted(contents)
     assert commit.checkpoint.startswith("s-")
@@ -53,37 +53,37 @@ async def test_every_kind_of_file_is_uploaded(rig, way, pin):
     assert sorted(sent(rig)) == sorted(whole + (numbered if way == "parts" else large))
 
 
-async def test_from_a_size_on_one_part_is_a_multipart_upload(rig, uploader, pin, monkeypatch):
+async def test_from_a_size_on_one_part_is_a_multipart_upload(rig, uploader, link, monkeypatch):
     monkeypatch.setattr(sending, "MULTIPART_MIN_BYTES", 100)
     rig.write("s/a", b"1" * 99)
     rig.write("s/b", b"1" * 100)
-    commit = await uploader.upload(pin("s"))
+    commit = await uploader.upload(link("s"))
     assert sorted(sent(rig)) == [f"{commit.checkpoint}/s/a", f"{commit.checkpoint}/s/b#1"]
 
 
-async def test_send_reports_its_bytes_and_commits_nothing(rig, uploader, pin):
+async def test_send_reports_its_bytes_and_commits_nothing(rig, uploader, link):
     rig.write("s/a", b"1" * 3000)
     rig.write("s/b", b"2")
-    result = await uploader.send(pin("s"))
+    result = await uploader.send(link("s"))
     assert (result.sent, result.referenced, result.existing) == (3001, 0, None)
     assert [file.name for file in result.files] == ["s/a", "s/b"]
     assert rig.store.commits() == []
 
 
-async def test_data_is_written_before_the_commit_and_the_hint_after_it(rig, uploader, pin):
+async def test_data_is_written_before_the_commit_and_the_hint_after_it(rig, uploader, link):
     rig.write("s/w", b"1")
-    commit = await uploader.upload(pin("s"))
+    commit = await uploader.upload(link("s"))
     written = [name for call, name in rig.content.calls if call == "write" and "/writers/" not in name]
     private = "run/.podferry"
     data = f"run/{commit.checkpoint}/s/w"
     assert written == [data, f"{private}/commits/000000000001.json", f"{private}/latest.json"]
 
 
-async def test_a_change_between_two_files_commits_neither_version(rig, way, pin):
+async def test_a_change_between_two_files_commits_neither_version(rig, way, link):
     rig.settings = msgspec.structs.replace(rig.settings, parts_in_flight=1)
     rig.write("s/a", b"1" * 3000)
     rig.write("s/b", b"1" * 3000)
-    held = pin("s")
+    held = link("s")
     rig.store.gated = "s/a"
     upload = asyncio.create_task(rig.uploader().upload(held))
     await rig.until(rig.store.reached.is_set)
@@ -95,61 +95,61 @@ async def test_a_change_between_two_files_commits_neither_version(rig, way, pin)
     assert not any("s/b" in key for key in rig.content.objects)
 
 
-async def test_the_same_content_is_sent_and_committed_once(rig, uploader, pin):
+async def test_the_same_content_is_sent_and_committed_once(rig, uploader, link):
     rig.write("s/w", b"1" * 2000)
-    first = await uploader.upload(pin("s"))
+    first = await uploader.upload(link("s"))
     calls = len(rig.content.calls)
-    assert await uploader.upload(pin("s")) == first
-    again = await rig.uploader("two").send(pin("s"))
+    assert await uploader.upload(link("s")) == first
+    again = await rig.uploader("two").send(link("s"))
     assert (again.existing, again.sent, again.referenced) == (first, 0, 2000)
     assert {call for call, _ in rig.content.calls[calls:]} <= {"children", "read", "stat"}
 
 
-async def test_content_whose_objects_are_gone_is_sent_again(rig, uploader, pin):
+async def test_content_whose_objects_are_gone_is_sent_again(rig, uploader, link):
     rig.write("s/w", b"1")
-    first = await uploader.upload(pin("s"))
+    first = await uploader.upload(link("s"))
     del rig.content.objects[f"base/run/{first.checkpoint}/s/w"]
-    second = await uploader.upload(pin("s"))
+    second = await uploader.upload(link("s"))
     assert second.checkpoint == first.checkpoint
     assert rig.store.bytes_of(second) == {"s/w": b"1"}
 
 
-async def test_a_temporary_failure_is_tried_again(rig, way, pin):
+async def test_a_temporary_failure_is_tried_again(rig, way, link):
     rig.write("s/small", b"1")
     rig.write("s/w", b"1" * 3000)
     for call in ("write", "begin", "send", "complete"):
         for after in (False, True):
             rig.faults.append(Fault(call, "*/s/*", error=Unavailable.of("no route"), after=after))
-    commit = await rig.uploader().upload(pin("s"))
+    commit = await rig.uploader().upload(link("s"))
     assert rig.store.bytes_of(commit) == {"s/small": b"1", "s/w": b"1" * 3000}
 
 
-async def test_a_part_that_is_damaged_on_the_way_is_sent_again(rig, uploader, pin):
+async def test_a_part_that_is_damaged_on_the_way_is_sent_again(rig, uploader, link):
     rig.write("s/w", b"1" * 3000)
     rig.faults.append(Fault("send", "*/s/w#2", times=2, corrupt=5))
-    assert rig.store.bytes_of(await uploader.upload(pin("s"))) == {"s/w": b"1" * 3000}
+    assert rig.store.bytes_of(await uploader.upload(link("s"))) == {"s/w": b"1" * 3000}
 
 
-async def test_a_store_that_stays_away_commits_nothing(rig, uploader, pin):
+async def test_a_store_that_stays_away_commits_nothing(rig, uploader, link):
     rig.write("s/w", b"1")
     rig.faults.append(Fault("write", times=3, error=Unavailable.of("no route")))
     with pytest.raises(Unavailable):
-        await uploader.upload(pin("s"))
+        await uploader.upload(link("s"))
     assert rig.store.commits() == []
-    assert (await uploader.upload(pin("s"))).sequence == 1
+    assert (await uploader.upload(link("s"))).sequence == 1
 
 
-async def test_what_has_not_changed_is_referenced(rig, uploader, pin):
+async def test_what_has_not_changed_is_referenced(rig, uploader, link):
     rig.write("e-1/frozen", b"f" * 3000)
     rig.write("e-1/head", b"1" * 3000)
-    first = await uploader.upload(pin("e-1"))
+    first = await uploader.upload(link("e-1"))
     counters = UploadCounters()
     # A new worker finds the newest commit at the destination, its own process knows it from before.
     for number, one in ((2, uploader), (3, rig.uploader(counters=counters))):
         rig.write(f"e-{number}/frozen", b"f" * 3000)
         rig.write(f"e-{number}/head", b"%d" % number * 3000)
         calls = len(rig.content.calls)
-        commit = await one.upload(pin(f"e-{number}"))
+        commit = await one.upload(link(f"e-{number}"))
         assert {file.name: file.object for file in commit.files} == {
             f"e-{number}/frozen": f"{first.checkpoint}/e-1/frozen",
             f"e-{number}/head": f"{commit.checkpoint}/e-{number}/head",
@@ -159,15 +159,15 @@ async def test_what_has_not_changed_is_referenced(rig, uploader, pin):
 
 
 @pytest.mark.parametrize("damage", ["gone", "other size"])
-async def test_an_object_is_referenced_only_while_it_exists(rig, uploader, pin, damage):
+async def test_an_object_is_referenced_only_while_it_exists(rig, uploader, link, damage):
     rig.store.check = lambda before: None  # here it is the test that breaks a commit
     rig.write("e-1/frozen", b"f" * 3000)
-    first = await uploader.upload(pin("e-1"))
+    first = await uploader.upload(link("e-1"))
     key = f"base/run/{first.checkpoint}/e-1/frozen"
     rig.write("e-2/frozen", b"f" * 3000)
     rig.write("e-2/head", b"2" * 3000)
     rig.store.gated = "e-2/head"  # it goes while the rest is sent
-    upload = asyncio.create_task(uploader.send(pin("e-2")))
+    upload = asyncio.create_task(uploader.send(link("e-2")))
     await rig.until(rig.store.reached.is_set)
     del rig.content.objects[key]
     if damage == "other size":
@@ -183,38 +183,38 @@ async def test_an_object_is_referenced_only_while_it_exists(rig, uploader, pin, 
 
 
 @pytest.mark.parametrize("error", [AccessDenied.of("not yours"), FormatTooNew.of("later")])
-async def test_commits_that_cannot_be_read_are_not_referenced(rig, uploader, pin, error):
+async def test_commits_that_cannot_be_read_are_not_referenced(rig, uploader, link, error):
     rig.write("e-1", b"f" * 3000)
-    await uploader.upload(pin("e-1"))
+    await uploader.upload(link("e-1"))
     rig.write("e-2", b"f" * 3000)
     rig.faults.append(Fault("read", "*/commits/*", error=error, times=9))
-    result = await rig.uploader("two").send(pin("e-2"))
+    result = await rig.uploader("two").send(link("e-2"))
     assert (result.sent, result.referenced) == (3000, 0)
 
 
-async def test_a_cap_makes_parts_small_and_spreads_them(rig, pin, monkeypatch):
+async def test_a_cap_makes_parts_small_and_spreads_them(rig, link, monkeypatch):
     rig.settings = msgspec.structs.replace(rig.settings, part_bytes=4 * MIB, parts_in_flight=4)
     rig.write("s/w", b"1" * (5 * MIB))
     taken = []
     uploader = rig.uploader(limit=2 * MIB)
     monkeypatch.setattr(uploader._sender._rate_limiter, "reserve", lambda count: taken.append(count) or 0.0)
-    await uploader.send(pin("s"))
+    await uploader.send(link("s"))
     assert taken == [2 * MIB, 2 * MIB, MIB]
 
 
 @pytest.mark.parametrize("way", ["parts", "chunks"], indirect=True)
-async def test_every_byte_waits_for_its_turn(rig, way, pin, monkeypatch):
+async def test_every_byte_waits_for_its_turn(rig, way, link, monkeypatch):
     rig.write("s/small", b"1" * 10)
     rig.write("s/w", b"1" * 3000)
     taken = []
     uploader = rig.uploader(limit=2 * MIB)
     monkeypatch.setattr(uploader._sender._rate_limiter, "reserve", lambda count: taken.append(count) or 0.0)
     rig.faults.append(Fault("write", "*/small", error=Unavailable.of("no route"), after=True))
-    await uploader.send(pin("s"))
+    await uploader.send(link("s"))
     assert sorted(taken) == [10, 10, 3000 - 2048, 1024, 1024], "what is sent again takes a turn again"
 
 
-async def test_no_more_bytes_are_in_flight_than_there_is_memory_for(rig, pin):
+async def test_no_more_bytes_are_in_flight_than_there_is_memory_for(rig, link):
     rig.settings = msgspec.structs.replace(rig.settings, parts_in_flight=3)
     for number in range(12):
         rig.write(f"s/{number}", os.urandom(700))
@@ -234,7 +234,7 @@ async def test_no_more_bytes_are_in_flight_than_there_is_memory_for(rig, pin):
 
     rig.store.multipart.send = lambda *a: counted(a[:3:2], len(a[3]), real_send(*a))
     rig.store.write = lambda name, body, *a: counted(name, len(body), real_write(name, body, *a))
-    upload = asyncio.create_task(rig.uploader().send(pin("s")))
+    upload = asyncio.create_task(rig.uploader().send(link("s")))
     await rig.until(lambda: sum(flying.values()) >= 1400)
     gate.set()
     await upload
