@@ -77,7 +77,7 @@ class DurabilityTracker:
         self._detector.wake()
         if not await self._state.wait_for(lambda: self.finished_scan >= scan, seconds):
             # What is in the directory is unknown, so nothing can be called durable.
-            unknown = Problem("the checkpoint directory has not been looked at yet", f"after {seconds:g} s")
+            unknown = Problem("the checkpoint directory has not been scanned yet", f"after {seconds:g} s")
             return Durability(durable=False, pending=tuple(self._status.pending), problems=(unknown,))
         targets = set(self._status.pending)
         left = max(deadline - time.monotonic(), 0.0)

@@ -75,7 +75,7 @@ class GangPublisher:
                 try:
                     await self._submit(version.name, version.part)
                 except Changed as error:
-                    log.warning("what was sent has been removed: it is scanned again", reason=str(error))
+                    log.warning("a published part has been removed: scanning again", reason=str(error))
                     self._registry.abandon(version, VersionState.CHANGED)
         return True
 

@@ -16,7 +16,7 @@ from podferry.sidecar.config.tuning import CheckpointSettings
 
 log = structlog.get_logger(__name__)
 
-REMEDY = "Raise podferry.io/checkpoint-size, or save less often: durable checkpoints alone are freed"
+REMEDY = "Raise podferry.io/checkpoint-size, or save less often: only durable checkpoints are evicted"
 
 
 class VolumePressure:
