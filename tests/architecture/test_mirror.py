@@ -1,0 +1,141 @@
+"""The tests of `sidecar/` and `storage/` mirror the code: a module's path leads to its tests, and back."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+import pytest
+
+from tests.support.package_graph import ROOT
+
+MIRRORED = ("sidecar", "storage")
+
+TESTED_ELSEWHERE = {
+    "sidecar/agent/jobs.py": "tests/sidecar/agent/test_agent.py",
+    "sidecar/agent/worker.py": "tests/sidecar/agent/test_agent.py",
+    "sidecar/archive/decompress.py": "tests/sidecar/archive/test_rules.py",
+    "sidecar/archive/member_writer.py": "tests/sidecar/archive/test_unpacker.py",
+    "sidecar/archive/records.py": "tests/sidecar/archive/test_unpacker.py",
+    "sidecar/archive/tar.py": "tests/sidecar/archive/test_rules.py",
+    "sidecar/archive/zip.py": "tests/sidecar/archive/test_unpacker.py",
+    "sidecar/checkpoint/commit/agent_identity.py": "tests/sidecar/checkpoint/commit/test_committer.py",
+    "sidecar/checkpoint/commit/commit_log.py": "tests/sidecar/checkpoint/commit/test_commit_reader.py",
+    "sidecar/checkpoint/commit/retention.py": "tests/sidecar/checkpoint/commit/test_garbage_collector.py",
+    "sidecar/checkpoint/commit/tombstones.py": "tests/sidecar/checkpoint/commit/test_garbage_collector.py",
+    "sidecar/checkpoint/detect/completion_marks.py": "tests/sidecar/checkpoint/detect/test_candidate.py",
+    "sidecar/checkpoint/detect/missing_files.py": "tests/sidecar/checkpoint/detect/test_candidate.py",
+    "sidecar/checkpoint/detect/pointer_tracker.py": "tests/sidecar/checkpoint/detect/test_candidate.py",
+    "sidecar/checkpoint/gang/join_rules.py": "tests/sidecar/checkpoint/gang/test_coordinator.py",
+    "sidecar/checkpoint/gang/joiner.py": "tests/sidecar/checkpoint/gang/test_coordinator.py",
+    "sidecar/checkpoint/gang/part_registry.py": "tests/sidecar/checkpoint/gang/test_coordinator.py",
+    "sidecar/checkpoint/pipeline/dependencies.py": "tests/sidecar/checkpoint/pipeline/test_checkpoint_job.py",
+    "sidecar/checkpoint/pipeline/durability_tracker.py": "tests/sidecar/checkpoint/pipeline/test_pipeline.py",
+    "sidecar/checkpoint/pipeline/restore_plan.py": "tests/sidecar/checkpoint/pipeline/test_checkpoint_job.py",
+    "sidecar/checkpoint/pipeline/version_registry.py": "tests/sidecar/checkpoint/pipeline/test_pipeline.py",
+    "sidecar/checkpoint/restore/verified_staging.py": "tests/sidecar/checkpoint/restore/test_downloader.py",
+    "sidecar/checkpoint/upload/dedup.py": "tests/sidecar/checkpoint/upload/test_file_sender.py",
+    "sidecar/config/agent_config.py": "tests/sidecar/agent/test_agent.py",
+    "sidecar/config/directories.py": "tests/sidecar/agent/test_agent.py",
+    "sidecar/config/rank_env.py": "tests/sidecar/launch/test_local_spec.py",
+    "sidecar/config/tuning.py": "tests/docs/test_writers_page.py",
+    "sidecar/control/agent_api.py": "tests/sidecar/control/test_http_server.py",
+    "sidecar/control/done_command.py": "tests/sidecar/control/test_http_server.py",
+    "sidecar/control/http_client.py": "tests/sidecar/control/test_http_server.py",
+    "sidecar/control/prestop_command.py": "tests/sidecar/control/test_http_server.py",
+    "sidecar/control/small_options.py": "tests/sidecar/control/test_http_server.py",
+    "sidecar/control/termination_message.py": "tests/sidecar/control/test_http_server.py",
+    "sidecar/dataset/selection.py": "tests/sidecar/pack/test_extractor.py",
+    "sidecar/fetch/byte_stream.py": "tests/sidecar/fetch/test_stream_feeder.py",
+    "sidecar/fetch/file_assembler.py": "tests/sidecar/fetch/test_fallback_client.py",
+    "sidecar/fetch/job_queue.py": "tests/sidecar/fetch/test_fallback_client.py",
+    "sidecar/fetch/multirange_file.py": "tests/sidecar/fetch/test_fallback_client.py",
+    "sidecar/fetch/range_reader.py": "tests/sidecar/archive/test_unpacker.py",
+    "sidecar/fetch/sinks.py": "tests/sidecar/fetch/test_fallback_client.py",
+    "sidecar/fetch/source.py": "tests/sidecar/fetch/test_fetcher.py",
+    "sidecar/fetch/workers/handle.py": "tests/sidecar/fetch/test_pool_fetch.py",
+    "sidecar/fetch/workers/main.py": "tests/sidecar/fetch/test_pool_fetch.py",
+    "sidecar/fetch/workers/protocol.py": "tests/sidecar/fetch/test_pool_fetch.py",
+    "sidecar/launch/local_agent.py": "tests/sidecar/outputs/test_output_job.py",
+    "sidecar/outputs/sync.py": "tests/sidecar/outputs/test_output_job.py",
+    "sidecar/pack/notes.py": "tests/sidecar/pack/test_builder.py",
+    "sidecar/pack/verify.py": "tests/sidecar/pack/test_builder.py",
+    "sidecar/runtime/concurrency.py": "tests/sidecar/runtime/test_atomic_file.py",
+    "sidecar/runtime/file_identity.py": "tests/sidecar/checkpoint/detect/test_candidate.py",
+    "sidecar/runtime/monotonic_clock.py": "tests/sidecar/runtime/test_atomic_file.py",
+    "sidecar/staging/file_ops.py": "tests/sidecar/staging/test_staging_dir.py",
+    "sidecar/staging/ownership.py": "tests/sidecar/staging/test_stage_writer.py",
+    "sidecar/state/agent_state.py": "tests/sidecar/checkpoint/pipeline/test_checkpoint_job.py",
+    "sidecar/state/durations.py": "tests/docs/test_metrics_page.py",
+    "sidecar/state/prometheus.py": "tests/docs/test_metrics_page.py",
+    "sidecar/state/upload_counters.py": "tests/sidecar/checkpoint/upload/test_rate_limiter.py",
+    "storage/azure/endpoint.py": "tests/storage/azure/test_get_builder.py",
+    "storage/checksum/crc64xz.py": "tests/storage/checksum/test_checksums.py",
+    "storage/credentials/ambient.py": "tests/storage/credentials/test_sources.py",
+    "storage/credentials/endpoints.py": "tests/storage/credentials/test_sources.py",
+    "storage/credentials/refresh.py": "tests/storage/credentials/test_sources.py",
+    "storage/errors/filesystem.py": "tests/storage/errors/test_translate.py",
+    "storage/errors/kinds.py": "tests/storage/errors/test_translate.py",
+    "storage/errors/vendor_fields.py": "tests/storage/errors/test_translate.py",
+    "storage/fsspec/get_builder.py": "tests/storage/http/test_get_builder.py",
+    "storage/fsspec/install_hints.py": "tests/storage/test_factory.py",
+    "storage/fsspec/options.py": "tests/storage/fsspec/test_store.py",
+    "storage/fsspec/reads.py": "tests/storage/fsspec/test_store.py",
+    "storage/fsspec/writes.py": "tests/storage/fsspec/test_store.py",
+    "storage/http/dialer.py": "tests/storage/http/test_pool.py",
+    "storage/http/thread_time.py": "tests/storage/http/test_concurrency.py",
+    "storage/limits.py": "tests/storage/fsspec/test_store.py",
+    "storage/listing/suggestions.py": "tests/storage/listing/test_by_directory.py",
+    "storage/local/files.py": "tests/storage/local/test_multipart.py",
+    "storage/memory/faults.py": "tests/sidecar/archive/test_unpacker.py",
+    "storage/memory/multipart.py": "tests/storage/memory/test_store.py",
+    "storage/object_names.py": "tests/storage/listing/test_by_directory.py",
+    "storage/obstore/bucket.py": "tests/storage/obstore/test_store.py",
+    "storage/obstore/client.py": "tests/storage/obstore/test_store.py",
+    "storage/obstore/writes.py": "tests/storage/obstore/test_store.py",
+    "storage/s3/client.py": "tests/storage/s3/test_get_builder.py",
+    "storage/s3/credentials.py": "tests/storage/s3/test_get_builder.py",
+    "storage/s3/endpoint.py": "tests/storage/s3/test_get_builder.py",
+    "storage/store.py": "tests/storage/azure/test_get_builder.py",
+    "storage/uri_schemes.py": "tests/storage/test_factory.py",
+    "storage/write_body.py": "tests/storage/obstore/test_store.py",
+}
+"""Modules of values or protocols, or started as processes, and the tests that run them."""
+
+SUITES = {
+    "tests/sidecar/fetch/test_pool_fetch.py",
+    "tests/storage/test_hostile.py",
+    "tests/storage/test_store_contract.py",
+}
+"""Tests of several modules; more of them are in `SCENARIOS`."""
+
+SCENARIOS = "tests/sidecar/scenarios/"
+
+
+def files(folder: str, pattern: str) -> list[str]:
+    return sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob(pattern))
+
+
+def mirror_of(module: str) -> str:
+    path = PurePosixPath("tests", module)
+    return str(path.with_name(f"test_{path.name}"))
+
+
+def modules(folder: str) -> list[str]:
+    return [module for module in files(folder, "*.py") if not module.endswith("__init__.py")]
+
+
+@pytest.mark.parametrize("folder", MIRRORED)
+def test_every_module_has_its_tests_at_the_mirrored_path(folder: str) -> None:
+    untested = [module for module in modules(folder) if not (ROOT / mirror_of(module)).exists()]
+    assert untested == sorted(module for module in TESTED_ELSEWHERE if module.startswith(f"{folder}/"))
+
+
+@pytest.mark.parametrize("folder", MIRRORED)
+def test_every_test_file_names_a_module(folder: str) -> None:
+    mirrors = set(map(mirror_of, modules(folder)))
+    found = files(f"tests/{folder}", "test_*.py")
+    assert [test for test in found if test not in mirrors | SUITES and not test.startswith(SCENARIOS)] == []
+
+
+def test_the_tests_named_here_exist() -> None:
+    assert [test for test in SUITES.union(TESTED_ELSEWHERE.values()) if not (ROOT / test).exists()] == []
