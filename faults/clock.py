@@ -6,6 +6,7 @@ import datetime
 import sys
 import time
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,12 @@ class _Jumping:
 def jump_with(file: str) -> None:
     """Let the agent's clocks in this process follow a file. Monotonic clocks do not jump.
 
-    Before the agent is imported `time.time` is replaced, since defaults of arguments keep it; afterwards
-    `datetime` is, in its modules alone, since others ask for its type.
+    Signatures keep the real time, since a store rejects all requests whose time is wrong: then nothing could
+    become durable. Before the agent is imported `time.time` is replaced, since defaults of arguments keep it;
+    afterwards `datetime` is, in its modules alone, since others ask for its type.
     """
     path, real = Path(file), time.time
+    import_module("podferry.storage.s3.sigv4")  # the signer's default clock is now the real one
     time.time = lambda: real() + offset(path)
 
     load_agent()

@@ -13,7 +13,11 @@ from faults.clock import jump_with
 
 jump_with(sys.argv[1])
 import podferry.sidecar.checkpoint.pipeline.checkpoint_job as asks
-print(time.time(), asks.datetime.now(UTC).timestamp(), time.monotonic(), datetime.now(UTC).timestamp())
+from podferry.storage.s3.sigv4 import S3Credentials, SigV4Signer
+signed = SigV4Signer(S3Credentials("key", "secret", None), "region", "host").sign("GET", "/")
+signed_at = datetime.strptime(signed["x-amz-date"], "%Y%m%dT%H%M%S%z").timestamp()
+dated = asks.datetime.now(UTC).timestamp()
+print(signed_at, time.time(), dated, time.monotonic(), datetime.now(UTC).timestamp())
 """
 
 
@@ -30,7 +34,8 @@ def test_the_agents_clocks_jump_and_no_others(tmp_path):
     (tmp_path / "clock").write_text("-86400")
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "clock")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=50, check=True)
-    told, dated, monotonic, others = map(float, done.stdout.split())
+    signed, told, dated, monotonic, others = map(float, done.stdout.split())
+    assert abs(signed - time.time()) < 3600  # a store rejects requests that are signed with a wrong time
     assert abs(told - (time.time() - 86400)) < 3600
     assert abs(dated - told) < 3600
     assert abs(others - told - 86400) < 3600
