@@ -93,7 +93,7 @@ def _forgotten(cluster: Cluster) -> bool:
 
 def _not_asked(cluster: Cluster) -> bool:
     """What the policy says, which is still in force."""
-    return "podferry was not asked" in _tried(cluster)
+    return "webhook was not called" in _tried(cluster)
 
 
 def injects(cluster: Cluster) -> bool:
