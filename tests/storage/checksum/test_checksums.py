@@ -1,11 +1,9 @@
-import sys
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podferry.storage.checksum import crc64xz
 from podferry.storage.checksum.checksums import (
     CRC_KINDS,
     DIGEST_BYTES,
@@ -74,29 +72,6 @@ def test_long_ranges_combine_like_their_halves(kind, first, second, half):
     once = combine_crcs(kind, first, 0, 2 * half)
     assert combine_crcs(kind, combine_crcs(kind, first, 0, half), 0, half) == once
     assert combine_crcs(kind, first, second, 2 * half) == once ^ second
-
-
-@pytest.mark.parametrize("kind", CRC_KINDS)
-def test_buffers_of_all_kinds_and_sizes(kind, monkeypatch):
-    monkeypatch.setattr(crc64xz, "COPY_BYTES", 7)
-    data = bytes(range(256)) * 3
-    sums = {
-        crc(kind, data),
-        crc(kind, bytearray(data)),
-        crc(kind, memoryview(data)),
-        crc(kind, memoryview(bytearray(data))),
-    }
-    assert len(sums) == 1
-
-
-def test_a_python_without_lzma_cannot_compute_crc64xz(monkeypatch):
-    crc64xz.crc64xz.cache_clear()
-    monkeypatch.setitem(sys.modules, "_lzma", None)
-    try:
-        assert not is_computable(ChecksumKind.CRC64XZ)
-        assert is_computable(ChecksumKind.CRC64NVME)
-    finally:
-        crc64xz.crc64xz.cache_clear()
 
 
 def test_a_checksum_prints_its_kind():

@@ -3,14 +3,7 @@ import os
 
 import pytest
 
-from podferry.contract.errors import (
-    AccessDenied,
-    BucketNotFound,
-    Changed,
-    InvalidSpec,
-    NotFound,
-    Unavailable,
-)
+from podferry.contract.errors import AccessDenied, BucketNotFound, Changed, InvalidSpec, NotFound, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.storage.local.store import LocalStore
 from podferry.storage.object_names import is_temporary, temporary_name
@@ -54,13 +47,6 @@ async def test_temporary_files_are_not_listed_and_not_removed(store, root):
     await store.write("d/c", b"x", WriteMode.CREATE)
     assert foreign.exists()
     assert sorted(file.name for file in (root / "d").iterdir() if not is_temporary(file.name)) == ["a", "c"]
-
-
-def test_temporary_names_are_next_to_their_target():
-    assert temporary_name("a/b/c").startswith("a/b/.podferry-")
-    assert is_temporary(temporary_name("a/b/c"))
-    assert is_temporary(temporary_name("c"))
-    assert not is_temporary("a/.podferry/commits/1.json")
 
 
 async def test_a_failed_write_leaves_no_file(store, root):

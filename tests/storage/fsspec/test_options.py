@@ -1,0 +1,48 @@
+import pytest
+
+from podferry.contract.errors import InvalidSpec
+from podferry.contract.uri import parse_uri
+from podferry.storage.fsspec.options import options_for
+from podferry.storage.limits import LIMITS
+from podferry.storage.store import StoreConfig
+
+
+def test_a_password_in_a_uri_is_refused_and_not_printed():
+    with pytest.raises(InvalidSpec, match="FSSPEC_SFTP_PASSWORD") as caught:
+        options_for(parse_uri("sftp://user:hunter2@host/x"), StoreConfig(), LIMITS)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_any_option_of_a_file_system_can_be_set():
+    config = StoreConfig(credentials={"FSSPEC_SFTP_USERNAME": "u", "FSSPEC_SFTP_PORT": "2222", "OTHER": "x"})
+    settings = options_for(parse_uri("sftp://host/x"), config, LIMITS)
+    assert (settings.options["username"], settings.options["port"]) == ("u", 2222)
+    assert settings.location.credentials == ("FSSPEC_SFTP_PORT", "FSSPEC_SFTP_USERNAME")
+
+
+def test_options_do_not_print_values():
+    config = StoreConfig(credentials={"AWS_ACCESS_KEY_ID": "kkkk", "AWS_SECRET_ACCESS_KEY": "ssss"})
+    printed = repr(options_for(parse_uri("s3://b?engine=fsspec"), config, LIMITS))
+    assert "kkkk" not in printed
+    assert "ssss" not in printed
+
+
+@pytest.mark.parametrize(
+    ("held", "token"),
+    [
+        ({}, "google_default"),
+        ({"GOOGLE_SKIP_SIGNATURE": "true"}, "anon"),
+        ({"GOOGLE_APPLICATION_CREDENTIALS": "/key.json"}, "/key.json"),
+        ({"GOOGLE_APPLICATION_CREDENTIALS": '{"type": "x"}'}, {"type": "x"}),
+    ],
+)
+def test_google_credentials(held, token):
+    settings = options_for(parse_uri("gs://b/x"), StoreConfig(credentials=held), LIMITS)
+    assert settings.options["token"] == token
+
+
+def test_a_malformed_google_key_is_refused_and_not_printed():
+    config = StoreConfig(credentials={"GOOGLE_APPLICATION_CREDENTIALS": '{"private": "hunter2"'})
+    with pytest.raises(InvalidSpec) as caught:
+        options_for(parse_uri("gs://b/x"), config, LIMITS)
+    assert "hunter2" not in str(caught.value)

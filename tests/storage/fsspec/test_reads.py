@@ -1,0 +1,114 @@
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from podferry.contract.errors import Corrupt, NotFound, Unavailable
+from podferry.contract.uri import parse_uri
+from podferry.storage.factory import open_store
+from podferry.storage.store import StoreConfig
+
+
+class Inclusive(MemoryFileSystem):
+    """Takes the end of a range as inclusive, as ossfs does."""
+
+    protocol = "inclusive"
+    store: ClassVar = {}
+    pseudo_dirs: ClassVar = [""]
+
+    def cat_file(self, path, start=None, end=None, **kwargs):
+        return super().cat_file(path, start, None if end is None else end + 1)
+
+
+class CompleteFile(MemoryFileSystem):
+    """Returns the complete file for a range, as sshfs does."""
+
+    protocol = "complete"
+    store: ClassVar = {}
+    pseudo_dirs: ClassVar = [""]
+
+    def cat_file(self, path, start=None, end=None, **kwargs):
+        return super().cat_file(path)
+
+
+class Short(MemoryFileSystem):
+    """Returns less than requested."""
+
+    protocol = "short"
+    store: ClassVar = {}
+    pseudo_dirs: ClassVar = [""]
+
+    def cat_file(self, path, start=None, end=None, **kwargs):
+        return super().cat_file(path, start, end)[:1]
+
+
+@pytest.fixture(autouse=True)
+def registered():
+    for kind in (Inclusive, CompleteFile, Short):
+        fsspec.register_implementation(kind.protocol, kind, clobber=True)
+
+
+@pytest.mark.parametrize("scheme", ["inclusive", "complete"])
+@pytest.mark.parametrize(("start", "length"), [(0, 3), (2, 5), (9, 1), (0, 10), (4, 0), (0, 9)])
+async def test_ranges_are_exact_however_the_file_system_treats_their_end(scheme, start, length):
+    store = open_store(parse_uri(f"{scheme}://x/y"))
+    await store.write("a", b"0123456789")
+    assert bytes(await store.read("a", start, length)) == b"0123456789"[start : start + length]
+    with pytest.raises(Corrupt):
+        await store.read("a", start, 11)
+
+
+async def test_a_short_response_is_temporary():
+    store = open_store(parse_uri("short://x/y"))
+    await store.write("a", b"0123456789")
+    with pytest.raises(Unavailable, match="1 bytes came; requested 5"):
+        await store.read("a", 0, 5)
+
+
+@pytest.fixture
+def web(tmp_path):
+    """Files behind the standard library's HTTP server, which lists directories and ignores ranges."""
+    handler = partial(QuietHandler, directory=str(tmp_path))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield f"127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+async def test_files_behind_a_web_server(web, tmp_path):
+    (tmp_path / "set" / "deep").mkdir(parents=True)
+    for name in ("a", "deep/odd #?%20 ü", "deep/b"):
+        (tmp_path / "set" / name).write_bytes(b"0123456789")
+    store = open_store(parse_uri(f"http://{web}/set"))
+    listed = sorted([entry async for entry in store.entries()])
+    assert [(entry.name, entry.size) for entry in listed] == [
+        ("a", 10),
+        ("deep/b", 10),
+        ("deep/odd #?%20 ü", 10),
+    ]
+    assert await store.children() == ["a", "deep/"]
+    assert bytes(await store.read("deep/odd #?%20 ü", 3, 4)) == b"3456"
+    with pytest.raises(NotFound):
+        await store.read("none")
+    await store.close()
+
+
+async def test_a_call_after_close_opens_no_file_system():
+    store = open_store(parse_uri("memory://b/x?engine=fsspec"), StoreConfig())
+    await store.children()
+    reads = store._reads
+    await store.close()
+    with pytest.raises(InterruptedError, match="closed"):
+        reads.path("a")
