@@ -99,9 +99,10 @@ class StageWriter:
         self._directories.add(directory)
 
     def remove_partials(self, prefix: str = "") -> None:
-        """Remove all partial files, or those with a prefix."""
+        """Remove the partial files with a prefix; or all of them, as far as that is possible."""
         if not prefix:
             shutil.rmtree(self.partial_dir, ignore_errors=True)
+            return
         for path in self.partial_dir.glob(f"{prefix}*"):
             path.unlink()
 

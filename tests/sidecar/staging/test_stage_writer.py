@@ -60,3 +60,17 @@ def test_two_processes_never_write_the_same_partial_file(claim, monkeypatch):
     assert old != new
     claim()
     assert not old.exists(), "what a killed one left is removed"
+
+
+def test_partial_files_that_cannot_be_removed_are_no_failure_of_a_complete_stage(claim, monkeypatch):
+    stage = claim()
+    (stage.partial_dir / "other").mkdir()
+    (stage.partial_dir / "other" / "file").write_bytes(b"1")
+
+    def refuse(*args, **options):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "unlink", refuse)
+    stage.remove_partials()
+    monkeypatch.undo()
+    assert (stage.partial_dir / "other" / "file").exists()
