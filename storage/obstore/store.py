@@ -63,7 +63,8 @@ class ObstoreStore:
         """
         key = self._bucket.key(prefix)
         empty: dict[str, list[Entry]] = {}  # by directory
-        async with self._bucket.call(prefix):
+        await self._bucket.prepare()
+        try:  # not `call`: when the loop ends, asyncio closes its generator and this one in any order
             async for page in obstore.list(self._bucket.store, key or None, chunk_size=PAGE_OBJECTS):
                 self._bucket.exists = True
                 for item in page:
@@ -72,6 +73,8 @@ class ObstoreStore:
                         yield entry
                     elif item["path"] != key:
                         empty.setdefault(entry.name.rpartition("/")[0], []).append(entry)
+        except OBSTORE_ERRORS as error:
+            raise await self._bucket.translated(error, prefix) from error
         for directory, candidates in sorted(empty.items()):
             objects, _ = await self.list_directory(directory)
             names = {entry.name for entry in objects}

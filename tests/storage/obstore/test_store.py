@@ -2,6 +2,7 @@ import asyncio
 import time
 
 import msgspec
+import obstore
 import pytest
 from aiohttp import web
 
@@ -94,6 +95,25 @@ async def test_listings_are_paged(fresh_s3, config):
     assert len(await store.children("p")) == 1203
     await store.delete(f"p/{i:04}" for i in range(1203))
     assert await listed(store) == []
+
+
+def test_a_listing_that_is_open_when_the_loop_ends_is_closed_without_an_error(monkeypatch):
+    async def pages():
+        yield [{"path": "d/empty", "size": 0, "e_tag": "x"}, {"path": "d/file", "size": 1, "e_tag": "x"}]
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(obstore, "list", lambda *args, **options: pages())
+    config = StoreConfig(endpoint="http://127.0.0.1:1", credentials=KEYS)
+    listings = [open_store(parse_uri("s3://bucket/d"), config).entries() for _ in range(20)]
+
+    async def first_entries():
+        return [(await anext(listing)).name for listing in listings]
+
+    errors = []
+    with asyncio.Runner() as runner:
+        runner.get_loop().set_exception_handler(lambda loop, context: errors.append(context))
+        assert runner.run(first_entries()) == ["file"] * 20
+    assert errors == []
 
 
 async def test_keys_that_cannot_be_file_names_are_reported(store, s3):
