@@ -13,8 +13,8 @@ import uvloop
 
 from podferry.cli.named_options import split_dataset_name
 from podferry.cli.supervise import DEFAULT_PORT
-from podferry.contract.api import SPEC_VARIABLE
 from podferry.contract.errors import FerryError
+from podferry.contract.http_api import SPEC_VARIABLE
 from podferry.contract.spec_json import decode_spec
 from podferry.sidecar.agent.worker import run_agent
 from podferry.sidecar.config.agent_config import AgentConfig

@@ -11,10 +11,10 @@ import msgspec
 
 from podferry.cli.options import parse_dataset, parse_local_path, store_config_of
 from podferry.cli.output import count_of, print_note
+from podferry.contract.dataset_reference import Reference, reference_to
 from podferry.contract.errors import Changed, Problem
 from podferry.contract.manifest import Manifest, decode_manifest
 from podferry.contract.quantity import format_bytes
-from podferry.contract.reference import Reference, reference_to
 from podferry.contract.spec import Shard, Unpack
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.dataset.selection import Selection, open_selected, select_manifest, shard_manifest

@@ -20,13 +20,13 @@ from podferry.contract.quantity import format_bytes
 from podferry.contract.status import AgentPhase, DatasetStatus, Status
 from podferry.sidecar.config.directories import ensure_dir, sibling_dir
 from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.control.command_options import add_options
 from podferry.sidecar.control.progress_bar import PrefetchBars, prefetch_bars
-from podferry.sidecar.control.small_options import add_options
 from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
 from podferry.sidecar.dataset.fit_check import fit_problems
 from podferry.sidecar.fetch.workers.processes import prefork, release_idle
 from podferry.sidecar.launch.local_spec import local_spec
-from podferry.sidecar.runtime.concurrency import retry
+from podferry.sidecar.runtime.retry import retry
 
 PROGRAM = "podferry dataset get"
 DESCRIPTION = """Download a dataset into DIRECTORY, completely, or not at all if it does not fit.

@@ -14,11 +14,11 @@ from podferry.contract.cross_validation import gang_problems
 from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.lineage import lineage_of
-from podferry.contract.memory import NONE_LISTED, Row, memory_sum
+from podferry.contract.memory_sum import NONE_LISTED, Row, memory_sum
 from podferry.contract.pod_owner import kfp_inputs_of, pod_owner_of, variables_of
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX, Access, FerrySpec, Medium
-from podferry.contract.substitution import SOURCES, Variables, expand
+from podferry.contract.variable_substitution import SOURCES, Variables, expand
 
 ACCESS_DEFAULTS = {
     "secret": "the pod's own identity",

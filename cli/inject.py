@@ -10,7 +10,7 @@ import yaml
 
 from podferry.contract.errors import InvalidSpec
 from podferry.webhook.inject import inject
-from podferry.webhook.patch import apply
+from podferry.webhook.json_patch import apply
 from podferry.webhook.policy import Policy
 from podferry.webhook.policy_yaml import read_policy
 from podferry.webhook.resolve import Namespace

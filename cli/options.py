@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import click
 
 from podferry.contract.annotation_values import parse_endpoint, parse_region, parse_shard
+from podferry.contract.dataset_reference import Reference, parse_reference
 from podferry.contract.errors import InvalidSpec
-from podferry.contract.reference import Reference, parse_reference
 from podferry.contract.selection import parse_globs
 from podferry.contract.spec import Access
 from podferry.contract.uri import Uri, escape, parse_uri

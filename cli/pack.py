@@ -17,10 +17,10 @@ from podferry.cli.options import (
 )
 from podferry.cli.output import count_of, print_json, print_note, print_problems
 from podferry.cli.size_histogram import recommended_size
+from podferry.contract.dataset_reference import reference_to
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.manifest import Manifest
 from podferry.contract.quantity import format_bytes, parse_bytes, quantity_at_least
-from podferry.contract.reference import reference_to
 from podferry.contract.spec import PREFIX
 from podferry.contract.uri import Uri
 from podferry.sidecar.config.tuning import PrefetchSettings

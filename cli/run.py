@@ -18,8 +18,8 @@ import click
 
 from podferry.cli.named_options import CREATED, DATASET_OPTIONS, dataset_options, group_by_dataset
 from podferry.cli.output import print_problems
-from podferry.contract.api import AGENT_VARIABLE, EXIT_NEVER, EXIT_NOT_DURABLE, Durability
 from podferry.contract.errors import PermanentError, Problem
+from podferry.contract.http_api import AGENT_VARIABLE, EXIT_NEVER, EXIT_NOT_DURABLE, Durability
 from podferry.contract.suggest import did_you_mean
 from podferry.sidecar.control.progress_bar import prefetch_bars
 from podferry.sidecar.launch.local_agent import LaunchOptions, LocalAgent, launch

@@ -17,7 +17,7 @@ from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
-from podferry.sidecar.checkpoint.commit.verify import ContentVerifier
+from podferry.sidecar.checkpoint.commit.content_verifier import ContentVerifier
 from podferry.sidecar.control.progress_bar import progress_bar
 from podferry.storage.store import StoreConfig
 

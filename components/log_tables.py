@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from podferry.contract.memory import Row
+from podferry.contract.memory_sum import Row
 from podferry.contract.quantity import format_bytes
 
 WIDTH = 120

@@ -1,6 +1,6 @@
 """Reads a pod's annotations into its ferry spec, and reports all problems at once.
 
-Each value under `podferry.io/` is expanded (`podferry.contract.substitution`) and parsed
+Each value under `podferry.io/` is expanded (`podferry.contract.variable_substitution`) and parsed
 by its key's parser (`podferry.contract.annotation_keys`); then settings are checked against each other
 (`podferry.contract.cross_validation`). `dataset.NAME`, and keys that end with `.NAME`, configure a dataset
 of that name.
@@ -17,8 +17,8 @@ import msgspec
 
 from podferry.contract.annotation_keys import KEYS, NAME, STAMPS, known_keys, split_key
 from podferry.contract.cross_validation import SpecSection, access_of, cross_field_problems, sections_of
+from podferry.contract.dataset_reference import Reference, parse_reference
 from podferry.contract.errors import InvalidSpec, Problem
-from podferry.contract.reference import Reference, parse_reference
 from podferry.contract.spec import (
     MAX_DATASET_NAME_LENGTH,
     PREFIX,
@@ -28,8 +28,8 @@ from podferry.contract.spec import (
     FerrySpec,
     OutputSpec,
 )
-from podferry.contract.substitution import Variables, expand
 from podferry.contract.suggest import did_you_mean
+from podferry.contract.variable_substitution import Variables, expand
 
 SECTION_PREFIX = re.compile("(dataset|checkpoint|output)s?-")
 NONE_DECLARED: Mapping[str, str] = MappingProxyType({})

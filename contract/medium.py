@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from podferry.contract.memory import Footprint, dataset_volume_of, memory_sum, unknown_size_problems
+from podferry.contract.memory_sum import Footprint, dataset_volume_of, memory_sum, unknown_size_problems
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX, FerrySpec, Medium
 

@@ -13,7 +13,7 @@ import msgspec
 
 from podferry.contract.kfp_inputs import KfpInputs, read_kfp_inputs
 from podferry.contract.spec import PREFIX
-from podferry.contract.substitution import Variables
+from podferry.contract.variable_substitution import Variables
 
 KFP = "kfp"
 JOBSET = "jobset.sigs.k8s.io/"

@@ -11,8 +11,8 @@ from typing import Annotated
 
 import msgspec
 
-from podferry.contract.api import DATASET_VARIABLE
-from podferry.contract.reference import Reference, parse_reference
+from podferry.contract.dataset_reference import Reference, parse_reference
+from podferry.contract.http_api import DATASET_VARIABLE
 from podferry.contract.uri import Uri, parse_uri
 
 FORMAT = 2

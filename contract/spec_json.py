@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from podferry.contract.api import SPEC_VARIABLE
 from podferry.contract.errors import Corrupt, InvalidSpec, Problem
 from podferry.contract.file_names import duplicates
+from podferry.contract.http_api import SPEC_VARIABLE
 from podferry.contract.spec import FORMAT, CheckpointSpec, DatasetSpec, FerrySpec, OutputSpec
 from podferry.contract.versioned_json import decode_document
 

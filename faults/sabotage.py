@@ -105,7 +105,7 @@ def _removes_the_last() -> None:
 
 
 def _says_so_at_once() -> None:
-    from podferry.contract.api import Durability  # noqa: PLC0415 - in the worker alone
+    from podferry.contract.http_api import Durability  # noqa: PLC0415 - in the worker alone
     from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointPipeline  # noqa: PLC0415 - in the worker alone
 
     async def flush(self: CheckpointPipeline, *_: Any, **__: Any) -> Durability:

@@ -7,10 +7,10 @@ import importlib
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import ENGINES, Uri
 from podferry.storage import uri_schemes
-from podferry.storage.limits import LIMITS, Limits
 from podferry.storage.local.store import LocalStore
 from podferry.storage.memory.store import MemoryStore
 from podferry.storage.store import Store, StoreConfig
+from podferry.storage.timeouts_and_limits import LIMITS, Limits
 
 
 def open_store(uri: Uri, config: StoreConfig = StoreConfig(), limits: Limits = LIMITS) -> Store:  # noqa: B008

@@ -12,7 +12,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from podferry.contract.api import (
+from podferry.contract.errors import InvalidSpec, PermanentError, Problem, TemporaryError
+from podferry.contract.http_api import (
     AGENT_VARIABLE,
     CHECKPOINTS_VARIABLE,
     DATASET_VARIABLE,
@@ -21,7 +22,6 @@ from podferry.contract.api import (
     Durability,
     Gate,
 )
-from podferry.contract.errors import InvalidSpec, PermanentError, Problem, TemporaryError
 from podferry.contract.status import DurableCheckpoint, Status
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.control.http_client import AgentClient

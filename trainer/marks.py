@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from podferry.contract.api import AGENT_VARIABLE
 from podferry.contract.errors import NotFound, Refused
+from podferry.contract.http_api import AGENT_VARIABLE
 from podferry.sidecar.control.http_client import AgentClient
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from podferry.contract.api import AGENT_VARIABLE, SPEC_VARIABLE
 from podferry.contract.errors import Problem
+from podferry.contract.http_api import AGENT_VARIABLE, SPEC_VARIABLE
 from podferry.contract.spec import FerrySpec
 from podferry.contract.spec_json import encode_spec
-from podferry.webhook.memory import gate_resources, sidecar_resources
+from podferry.webhook.container_memory import gate_resources, sidecar_resources
 from podferry.webhook.pod_json import GATE, SIDECAR, escape_dollars
 from podferry.webhook.policy import Policy
 from podferry.webhook.resolve import ResolvedInjection

@@ -18,9 +18,9 @@ from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.pod_owner import pod_owner_of
 from podferry.contract.spec import PREFIX
 from podferry.contract.spec_json import encode_spec
+from podferry.webhook.container_memory import qos_warnings, raise_memory, shm_warnings
 from podferry.webhook.containers import gate, refusing_gate, sidecar
-from podferry.webhook.memory import qos_warnings, raise_memory, shm_warnings
-from podferry.webhook.patch import Draft, Path
+from podferry.webhook.json_patch import Draft, Path
 from podferry.webhook.pod_json import (
     GATE,
     Json,

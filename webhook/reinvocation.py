@@ -10,7 +10,7 @@ from podferry.contract.annotation_keys import STAMPS
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.spec import PREFIX, FerrySpec
 from podferry.contract.spec_json import encode_spec
-from podferry.webhook.patch import Draft
+from podferry.webhook.json_patch import Draft
 from podferry.webhook.pod_json import (
     GATE,
     SIDECAR,

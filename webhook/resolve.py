@@ -12,11 +12,11 @@ from podferry.contract.cross_validation import gang_problems
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.lineage import lineage_of
 from podferry.contract.medium import ResolvedMedium, resolve_medium
-from podferry.contract.memory import MemorySum, memory_sum
+from podferry.contract.memory_sum import MemorySum, memory_sum
 from podferry.contract.pod_owner import KFP, PodOwner, kfp_inputs_of, pod_owner_of, variables_of
 from podferry.contract.spec import DatasetSpec, FerrySpec, Unpack
+from podferry.webhook.container_memory import disk_limited, memory_problems, shm_bytes
 from podferry.webhook.guardrails import guardrail_problems
-from podferry.webhook.memory import disk_limited, memory_problems, shm_bytes
 from podferry.webhook.pod_json import Json, annotations_of, containers_of, labels_of, spec_of
 from podferry.webhook.policy import Policy
 from podferry.webhook.security_context import RunAs, run_as_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from podferry.contract.errors import Problem
-from podferry.contract.memory import MIB, MemorySum
+from podferry.contract.memory_sum import MIB, MemorySum
 from podferry.contract.spec import PREFIX, SHM, DatasetSpec, FerrySpec, Medium
 from podferry.webhook.pod_json import VOLUME_PREFIX, Json, mounts_of, volumes_of
 

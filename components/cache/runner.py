@@ -9,15 +9,15 @@ from podferry.components.dataset.runner import list_frozen, volume_problems
 from podferry.components.log_tables import print_line, print_memory
 from podferry.components.store_access import step_store_config
 from podferry.contract.annotations import read_annotations
+from podferry.contract.dataset_reference import reference_to
 from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import InvalidSpec, Problem, Refused
 from podferry.contract.manifest import Manifest
-from podferry.contract.memory import MemorySum, Row, memory_sum
+from podferry.contract.memory_sum import MemorySum, Row, memory_sum
 from podferry.contract.quantity import format_bytes, parse_bytes, quantity_at_least
-from podferry.contract.reference import reference_to
 from podferry.contract.spec import PREFIX, FerrySpec, Shard
-from podferry.contract.substitution import escape_variables
 from podferry.contract.tmpfs_cost import charged_bytes
+from podferry.contract.variable_substitution import escape_variables
 from podferry.sidecar.dataset.selection import Selection, shard_manifest
 
 DESTINATION = "memory://plan/checkpoints"

@@ -10,13 +10,13 @@ import msgspec
 
 from podferry.components.log_tables import print_line, print_memory
 from podferry.components.store_access import step_store_config
+from podferry.contract.dataset_reference import parse_reference, reference_to
 from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import Problem
 from podferry.contract.kfp_inputs import REFERENCE_KEY
 from podferry.contract.manifest import Manifest
-from podferry.contract.memory import memory_sum
+from podferry.contract.memory_sum import memory_sum
 from podferry.contract.quantity import format_bytes, parse_bytes, quantity_at_least
-from podferry.contract.reference import parse_reference, reference_to
 from podferry.contract.selection import parse_globs
 from podferry.contract.spec import DatasetSpec, FerrySpec, Unpack
 from podferry.sidecar.config.tuning import PrefetchSettings

@@ -16,8 +16,8 @@ from podferry.contract.annotation_keys import known_keys
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.quantity import parse_bytes
 from podferry.contract.spec import PREFIX
-from podferry.contract.substitution import INPUT_PREFIX, TOKEN
 from podferry.contract.suggest import did_you_mean
+from podferry.contract.variable_substitution import INPUT_PREFIX, TOKEN
 
 KFP_MEMORY = re.compile(r"\d+([EPTGMK]i?)?")
 """The quantities that KFP's `set_memory_limit` accepts."""

@@ -11,7 +11,7 @@ from podferry.contract.annotation_values import SUBDOMAIN
 from podferry.contract.annotations import read_annotations
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.spec import PREFIX
-from podferry.contract.substitution import INPUT_PREFIX, TOKEN, Variables
+from podferry.contract.variable_substitution import INPUT_PREFIX, TOKEN, Variables
 
 MAX_SIZE = "7Ei"
 SAMPLES: Mapping[str, str] = MappingProxyType(

@@ -17,8 +17,8 @@ from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.agent_identity import ANNOUNCEMENT, decode_announcement
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.sidecar.checkpoint.commit.content_verifier import ContentVerifier
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
-from podferry.sidecar.checkpoint.commit.verify import ContentVerifier
 from podferry.storage.factory import open_store
 from podferry.storage.store import Store, StoreConfig
 

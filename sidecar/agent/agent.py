@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import stamina
 import structlog
 
-from podferry.contract.api import MAX_WAIT_SECONDS, Durability, Gate
 from podferry.contract.errors import FerryError, Problem, TemporaryError
+from podferry.contract.http_api import MAX_WAIT_SECONDS, Durability, Gate
 from podferry.contract.status import AgentPhase, Status
 from podferry.sidecar.agent.drain_deadline import DrainDeadline
 from podferry.sidecar.agent.jobs import Jobs

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import structlog
 
-from podferry.contract.api import Durability
 from podferry.contract.destination.agent_notes import DrainPhase
 from podferry.contract.errors import Problem
+from podferry.contract.http_api import Durability
 from podferry.sidecar.checkpoint.commit.handover import Handover
 from podferry.sidecar.control.termination_message import leave_message
 from podferry.sidecar.state.journal import Journal

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podferry.contract.api import CHECKPOINTS_VARIABLE, OUTPUTS_VARIABLE, RESTORED_VARIABLE
+from podferry.contract.http_api import CHECKPOINTS_VARIABLE, OUTPUTS_VARIABLE, RESTORED_VARIABLE
 from podferry.sidecar.config.agent_config import AgentConfig
-from podferry.sidecar.dataset.datasets_job import DatasetsJob
+from podferry.sidecar.dataset.all_datasets_job import DatasetsJob
 from podferry.sidecar.state.agent_state import AgentState
 from podferry.sidecar.state.journal import Journal
 

@@ -7,7 +7,7 @@ import io
 import sys
 from typing import IO, Protocol, cast
 
-from podferry.sidecar.archive.rules import ArchiveKind
+from podferry.sidecar.archive.unpack_rules import ArchiveKind
 from podferry.sidecar.fetch.byte_stream import MAX_READ_BYTES
 
 if sys.version_info >= (3, 14):

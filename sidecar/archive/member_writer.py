@@ -12,7 +12,7 @@ from pathlib import Path
 from podferry.contract.errors import Corrupt, FerryError, Problem
 from podferry.contract.manifest import Entry
 from podferry.sidecar.archive.decompress import ZstdError
-from podferry.sidecar.archive.rules import Archive, SpaceBudget, member_problem
+from podferry.sidecar.archive.unpack_rules import Archive, SpaceBudget, member_problem
 from podferry.sidecar.staging.staging_dir import StagingDir
 
 COPY_BYTES = 1 << 18

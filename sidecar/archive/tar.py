@@ -11,7 +11,7 @@ import tarfile
 from podferry.contract.errors import Refused
 from podferry.sidecar.archive.decompress import ForwardOnlyReader, Readable, decompress
 from podferry.sidecar.archive.member_writer import COPY_BYTES, MemberWriter, corrupt, library_errors
-from podferry.sidecar.archive.rules import MAX_NAMES_SHOWN
+from podferry.sidecar.archive.unpack_rules import MAX_NAMES_SHOWN
 
 PROBLEM_SCAN_BYTES = 64 << 20
 """Read after the first problem, to report others as well."""

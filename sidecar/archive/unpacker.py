@@ -17,9 +17,15 @@ from podferry.contract.errors import Problem, Refused
 from podferry.contract.manifest import Entry
 from podferry.contract.quantity import format_bytes
 from podferry.sidecar.archive.member_writer import MemberWriter
-from podferry.sidecar.archive.records import UnpackRecords
-from podferry.sidecar.archive.rules import MAX_NAMES_SHOWN, Archive, ArchiveKind, NameRegistry, SpaceBudget
 from podferry.sidecar.archive.tar import unpack_tar
+from podferry.sidecar.archive.unpack_records import UnpackRecords
+from podferry.sidecar.archive.unpack_rules import (
+    MAX_NAMES_SHOWN,
+    Archive,
+    ArchiveKind,
+    NameRegistry,
+    SpaceBudget,
+)
 from podferry.sidecar.archive.zip import MAX_DIRECTORY_BYTES, NeedEarlierBytesError, ZipTail, ZipUnpacker
 from podferry.sidecar.fetch.range_reader import FetchContext, RangeReader
 from podferry.sidecar.fetch.stream_feeder import feed

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from podferry.contract.errors import Refused
 from podferry.sidecar.archive.decompress import ForwardOnlyReader, Readable
 from podferry.sidecar.archive.member_writer import COPY_BYTES, MemberWriter, corrupt, library_errors
-from podferry.sidecar.archive.rules import MAX_NAMES_SHOWN, Archive
+from podferry.sidecar.archive.unpack_rules import MAX_NAMES_SHOWN, Archive
 from podferry.sidecar.fetch.byte_stream import ByteStream
 
 MAX_DIRECTORY_BYTES = 64 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from podferry.contract.api import Durability, Marked
+from podferry.contract.http_api import Durability, Marked
 from podferry.sidecar.state.agent_state import AgentState
 from podferry.sidecar.state.durations import Durations
 

@@ -10,7 +10,8 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from podferry.contract.api import (
+from podferry.contract.errors import Unavailable
+from podferry.contract.http_api import (
     DONE_PATH,
     DURABLE_PATH,
     GATE_PATH,
@@ -20,7 +21,6 @@ from podferry.contract.api import (
     Gate,
     Marked,
 )
-from podferry.contract.errors import Unavailable
 from podferry.contract.status import Status
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""Serves the agent's API over HTTP. Contract: `podferry.contract.api`."""
+"""Serves the agent's API over HTTP. Contract: `podferry.contract.http_api`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import msgspec
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from podferry.contract.api import (
+from podferry.contract.errors import Problem
+from podferry.contract.http_api import (
     DONE_PATH,
     DURABLE_PATH,
     GATE_PATH,
@@ -18,7 +19,6 @@ from podferry.contract.api import (
     Durability,
     Marked,
 )
-from podferry.contract.errors import Problem
 from podferry.contract.status import AgentPhase
 from podferry.sidecar.control.agent_api import AgentApi, FlushRequest
 from podferry.sidecar.state.prometheus import exposition

@@ -12,8 +12,8 @@ import argparse
 import sys
 
 from podferry.contract.errors import Unavailable
+from podferry.sidecar.control.command_options import NO_AGENT, add_options
 from podferry.sidecar.control.http_client import AgentClient
-from podferry.sidecar.control.small_options import NO_AGENT, add_options
 
 
 def main(arguments: list[str]) -> int:

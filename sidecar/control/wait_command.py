@@ -9,10 +9,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from podferry.contract.api import EXIT_NEVER, Gate
 from podferry.contract.errors import Unavailable
+from podferry.contract.http_api import EXIT_NEVER, Gate
+from podferry.sidecar.control.command_options import NO_AGENT, add_options
 from podferry.sidecar.control.http_client import AgentClient
-from podferry.sidecar.control.small_options import NO_AGENT, add_options
 from podferry.sidecar.control.termination_message import TERMINATION_LOG, leave_message
 
 REPORT_SECONDS = 10.0

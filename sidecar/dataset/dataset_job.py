@@ -8,7 +8,7 @@ from pathlib import Path
 
 from podferry.contract.dataset_volume import unknown_size
 from podferry.contract.errors import Changed, Corrupt, NotFound, Refused
-from podferry.contract.memory import dataset_volume_of
+from podferry.contract.memory_sum import dataset_volume_of
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import DatasetSpec, Medium, Unpack
 from podferry.contract.status import DatasetStatus

@@ -14,8 +14,8 @@ import msgspec
 from podferry.contract.errors import TemporaryError
 from podferry.contract.manifest import Entry, Manifest
 from podferry.contract.spec import Unpack
-from podferry.sidecar.archive.records import UnpackRecords, replace_with_members
-from podferry.sidecar.archive.rules import Archive, SpaceBudget, archives_of
+from podferry.sidecar.archive.unpack_records import UnpackRecords, replace_with_members
+from podferry.sidecar.archive.unpack_rules import Archive, SpaceBudget, archives_of
 from podferry.sidecar.fetch.plan import FetchPlan, plan_fetch
 from podferry.sidecar.fetch.range_reader import FetchContext
 from podferry.sidecar.pack.reader import Pack

@@ -8,7 +8,7 @@ from podferry.contract.errors import Corrupt
 from podferry.contract.manifest import Entry
 from podferry.sidecar.fetch.range_checksums import mismatch
 from podferry.sidecar.fetch.sinks import Job, ObjectJob
-from podferry.sidecar.runtime.concurrency import retry
+from podferry.sidecar.runtime.retry import retry
 from podferry.sidecar.state.transfer_counters import TransferCounters
 from podferry.storage.checksum.checksums import Checksum, checksum_of, matches
 from podferry.storage.store import Store

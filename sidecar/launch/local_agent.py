@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from podferry.contract.api import SPEC_VARIABLE
 from podferry.contract.errors import InvalidSpec
+from podferry.contract.http_api import SPEC_VARIABLE
 from podferry.contract.spec import FerrySpec
 from podferry.contract.spec_json import encode_spec
 from podferry.sidecar.config.directories import Directories, ensure_dir, sibling_dir

@@ -11,7 +11,7 @@ from podferry.contract.annotations import read_annotations
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.lineage import local_lineage
 from podferry.contract.spec import PREFIX, FerrySpec
-from podferry.contract.substitution import escape_variables
+from podferry.contract.variable_substitution import escape_variables
 from podferry.sidecar.config.rank_env import resolve_shard
 
 PATH_KEYS = {"dataset": "dataset-path", "checkpoints": "checkpoint-path", "outputs": "output-path"}

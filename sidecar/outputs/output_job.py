@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from podferry.contract.api import Durability
 from podferry.contract.destination.output_record import FORMAT, OutputRecord, record_name
 from podferry.contract.errors import FerryError, Problem, Refused
+from podferry.contract.http_api import Durability
 from podferry.contract.spec import PREFIX, OutputSpec
 from podferry.contract.status import OutputStatus
 from podferry.contract.versioned_json import encode_document
@@ -27,8 +27,8 @@ from podferry.sidecar.outputs.scan import CLOCK_TICK_NS, sample_names
 from podferry.sidecar.outputs.sync import OutputSync, SyncRound
 from podferry.sidecar.state.agent_state import AgentState
 from podferry.storage.factory import open_store
-from podferry.storage.limits import LIMITS
 from podferry.storage.store import Store
+from podferry.storage.timeouts_and_limits import LIMITS
 
 log = structlog.get_logger(__name__)
 

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from podferry.contract.errors import Changed, FerryError, Problem, TemporaryError
 from podferry.sidecar.outputs.scan import CHUNK_BYTES, OutputScan, StableReader, sample_names, scan_outputs
-from podferry.sidecar.runtime.concurrency import for_each_limited, retry
+from podferry.sidecar.runtime.concurrency import for_each_limited
 from podferry.sidecar.runtime.file_identity import FileIdentity
+from podferry.sidecar.runtime.retry import retry
 from podferry.storage.store import Store
 
 CONCURRENT_FILES = 4

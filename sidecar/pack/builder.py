@@ -33,7 +33,8 @@ from podferry.sidecar.fetch.stream_feeder import feed
 from podferry.sidecar.pack.notes import STARTED, PackStarted, ShardDone, read_note, shard_note
 from podferry.sidecar.pack.shard_hasher import ShardHasher
 from podferry.sidecar.pack.shard_layout import TAR_END, ShardItem, ShardPlan, batches, plan_shards
-from podferry.sidecar.runtime.concurrency import for_each_limited, gather_all, retry
+from podferry.sidecar.runtime.concurrency import for_each_limited, gather_all
+from podferry.sidecar.runtime.retry import retry
 from podferry.storage.listing.dataset import Dataset
 from podferry.storage.store import Store
 

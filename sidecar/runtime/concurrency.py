@@ -1,4 +1,4 @@
-"""Runs coroutines concurrently, and retries them."""
+"""Runs coroutines concurrently."""
 
 from __future__ import annotations
 
@@ -22,28 +22,6 @@ async def gather_all(work: Iterable[Coroutine[object, object, None]]) -> None:
     else:
         return
     raise first  # outside of the handler: it keeps its own cause, such as a vendor's exception
-
-
-async def retry(attempts: int, operation: Callable[[], Coroutine[object, object, T]]) -> T:
-    """Await `operation()`, up to `attempts` times with growing pauses while it raises `TemporaryError`.
-
-    stamina costs as much as a small file: only an operation that has failed once pays for it.
-    """
-    try:
-        return await operation()
-    except TemporaryError as error:
-        failure: TemporaryError | None = error
-    import stamina  # noqa: PLC0415 - most requests succeed, and what starts often must start quickly
-
-    async for attempt in stamina.retry_context(on=TemporaryError, attempts=attempts, timeout=None):
-        with attempt:
-            if failure is not None:
-                try:
-                    raise failure
-                finally:
-                    failure = None  # its traceback holds the data of the first attempt
-            return await operation()
-    raise AssertionError("unreachable: the last attempt returns or raises")
 
 
 async def for_each_limited(

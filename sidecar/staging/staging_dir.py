@@ -16,7 +16,12 @@ from podferry.contract.errors import Corrupt, Refused
 from podferry.contract.file_names import case_clashes
 from podferry.contract.manifest import Manifest, first_names
 from podferry.sidecar.staging.file_ops import NOT_A_FILE, PARTIAL_DIR, list_files, remove_empty_parents
-from podferry.sidecar.staging.ownership import OwnershipRecord, boot_id, read_ownership, write_ownership
+from podferry.sidecar.staging.ownership_record import (
+    OwnershipRecord,
+    boot_id,
+    read_ownership,
+    write_ownership,
+)
 from podferry.sidecar.staging.stage_writer import FILE_MODE, PID_SEPARATOR, StageWriter
 
 OVERLAP_PREFIX = "ahead-"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from podferry.contract.api import Gate
 from podferry.contract.errors import FerryError, TemporaryError
+from podferry.contract.http_api import Gate
 from podferry.contract.quantity import format_bytes
 from podferry.contract.status import AgentPhase, Status
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 from msgspec import field
 
-from podferry.contract.api import Gate
 from podferry.contract.destination.commit import CommittedFile
+from podferry.contract.http_api import Gate
 from podferry.contract.status import DurableCheckpoint, RestoredStatus
 from podferry.contract.versioned_json import decode_document
 from podferry.sidecar.runtime.atomic_file import replace_file

@@ -18,9 +18,9 @@ from podferry.contract.uri import Uri
 from podferry.storage.credentials.endpoints import S3_VENDORS, checked_endpoint
 from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, variable_names
 from podferry.storage.errors.translate import StoreLocation, store_error
-from podferry.storage.limits import Limits
 from podferry.storage.s3.endpoint import s3_endpoint
 from podferry.storage.store import StoreConfig
+from podferry.storage.timeouts_and_limits import Limits
 
 S3_SCHEMES = ("s3", "s3a")
 GOOGLE_SCHEMES = ("gs", "gcs")

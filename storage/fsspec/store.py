@@ -19,14 +19,14 @@ import fsspec.asyn
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import store_error, translating
-from podferry.storage.fsspec.get_builder import get_builder_for
+from podferry.storage.fsspec.get_requests import get_builder_for
 from podferry.storage.fsspec.options import options_for
 from podferry.storage.fsspec.reads import FsspecReads
 from podferry.storage.fsspec.writes import FsspecWrites
-from podferry.storage.limits import LIMITS, Limits
 from podferry.storage.object_names import checked_name
 from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.store import Body, StoreConfig, WriteMode
+from podferry.storage.timeouts_and_limits import LIMITS, Limits
 from podferry.storage.write_body import BodySource
 
 T = TypeVar("T")

@@ -12,8 +12,8 @@ from podferry.contract.errors import FerryError
 from podferry.storage.errors.translate import store_error
 from podferry.storage.fsspec.options import EXCLUSIVE_CREATE_SCHEMES, OBJECT_STORE_SCHEMES
 from podferry.storage.fsspec.reads import FsspecReads
-from podferry.storage.limits import Limits
 from podferry.storage.object_names import temporary_name
+from podferry.storage.timeouts_and_limits import Limits
 from podferry.storage.write_body import BodySource, as_bytes
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from itertools import cycle
 from typing import Any
 
-from podferry.storage.limits import LIMITS
 from podferry.storage.request_builder import Origin
+from podferry.storage.timeouts_and_limits import LIMITS
 
 REDIAL_SECONDS = 0.5
 """How long a connection that could not be opened still counts as pending."""

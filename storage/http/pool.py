@@ -16,7 +16,7 @@ from podferry.storage.http.concurrency import ConcurrencyController, Sample
 from podferry.storage.http.connection import Connection, GetJob, PoolCounters, body_bytes
 from podferry.storage.http.dialer import Dialer
 from podferry.storage.http.response_head import UnexpectedResponse
-from podferry.storage.http.thread_time import busy_seconds
+from podferry.storage.http.thread_cpu_time import busy_seconds
 from podferry.storage.request_builder import Origin
 
 SAMPLE_SECONDS = 0.03

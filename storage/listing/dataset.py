@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager, suppress
 
 import msgspec
 
+from podferry.contract.dataset_reference import Reference
 from podferry.contract.errors import Changed, Corrupt, EmptyDataset, NotFound
 from podferry.contract.manifest import Entry, Manifest, decode_manifest, differences, freeze, is_manifest_name
 from podferry.contract.quantity import format_bytes
-from podferry.contract.reference import Reference
 from podferry.contract.uri import Uri, parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.listing.by_directory import OnEntry, ignore_entry, list_entries

@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 from podferry.contract.errors import Corrupt
 from podferry.storage.checksum.checksums import ObjectChecksum, crc64, object_checksum
 from podferry.storage.errors.translate import StoreLocation, translate
-from podferry.storage.limits import MIB
 from podferry.storage.local.files import make_parents, read_exactly, remove_file, sync_directory, write_at
 from podferry.storage.multipart import (
     UploadedPart,
@@ -28,6 +27,7 @@ from podferry.storage.multipart import (
     unknown_upload,
 )
 from podferry.storage.object_names import checked_name, temporary_name
+from podferry.storage.timeouts_and_limits import MIB
 
 T = TypeVar("T")
 UPLOAD_ID = re.compile(r"([0-9a-f]{16})-([1-9][0-9]{0,15})")

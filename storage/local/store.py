@@ -22,7 +22,6 @@ from podferry.contract.errors import NotFound
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import StoreLocation, check_listed, too_short, translate, translating
-from podferry.storage.limits import LIMITS, Limits
 from podferry.storage.local.files import (
     check_root_directory,
     make_parents,
@@ -34,6 +33,7 @@ from podferry.storage.local.files import (
 from podferry.storage.local.multipart import LocalMultipart
 from podferry.storage.object_names import checked_name, is_temporary, join, temporary_name
 from podferry.storage.store import Body, WriteMode
+from podferry.storage.timeouts_and_limits import LIMITS, Limits
 from podferry.storage.write_body import BodySource
 
 T = TypeVar("T")

@@ -13,11 +13,11 @@ from collections.abc import AsyncIterator, Iterable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import StoreLocation, check_listed, store_error, too_short
-from podferry.storage.limits import LIMITS, MIB
 from podferry.storage.memory.faults import Content, Fault
 from podferry.storage.memory.multipart import MemoryMultipart
 from podferry.storage.object_names import checked_name, join
 from podferry.storage.store import Body, WriteMode
+from podferry.storage.timeouts_and_limits import LIMITS, MIB
 from podferry.storage.write_body import BodySource
 
 __all__ = ["CONTENTS", "Content", "Fault", "MemoryStore"]

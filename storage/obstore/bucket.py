@@ -18,10 +18,10 @@ from podferry.storage.azure.endpoint import AZURE_SCHEMES
 from podferry.storage.errors.kinds import error_kind
 from podferry.storage.errors.translate import store_error, translate
 from podferry.storage.errors.vendor_fields import vendor_fields_of
-from podferry.storage.limits import Limits
 from podferry.storage.object_names import join
 from podferry.storage.obstore.client import obstore_client
 from podferry.storage.store import StoreConfig
+from podferry.storage.timeouts_and_limits import Limits
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta

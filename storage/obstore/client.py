@@ -18,9 +18,9 @@ from podferry.storage.credentials.ambient import AMBIENT_VARIABLES
 from podferry.storage.credentials.refresh import REFRESH_SECONDS
 from podferry.storage.credentials.sources import AwsSource
 from podferry.storage.errors.translate import StoreLocation
-from podferry.storage.limits import Limits
 from podferry.storage.s3.endpoint import S3Access, s3_access
 from podferry.storage.store import StoreConfig
+from podferry.storage.timeouts_and_limits import Limits
 
 if TYPE_CHECKING:
     from obstore.store import AzureConfig, ClientConfig, RetryConfig, S3Config, S3Credential

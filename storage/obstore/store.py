@@ -14,7 +14,6 @@ from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.azure.endpoint import AZURE_SCHEMES, azure_access
 from podferry.storage.errors.translate import check_listed, too_short
-from podferry.storage.limits import LIMITS, Limits
 from podferry.storage.multipart import MultipartStore
 from podferry.storage.object_names import checked_name
 from podferry.storage.obstore.bucket import OBSTORE_ERRORS, ObstoreBucket, is_unanswered
@@ -22,6 +21,7 @@ from podferry.storage.obstore.writes import ObstoreWrites
 from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.s3.endpoint import s3_access
 from podferry.storage.store import Body, StoreConfig, WriteMode
+from podferry.storage.timeouts_and_limits import LIMITS, Limits
 
 PAGE_OBJECTS = 1000
 """Objects of one listing request: S3's limit."""
@@ -51,7 +51,7 @@ class ObstoreStore:
         """See `Store.request_builder`. Its module is loaded here, as not every store is read so."""
         azure = self.uri.scheme in AZURE_SCHEMES
         access = azure_access(self.uri, self._config) if azure else s3_access(self.uri, self._config)
-        module = importlib.import_module(f"podferry.storage.{'azure' if azure else 's3'}.get_builder")
+        module = importlib.import_module(f"podferry.storage.{'azure' if azure else 's3'}.get_requests")
         builder: RequestBuilder | None = module.get_builder_for(access)
         return builder
 

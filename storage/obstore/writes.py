@@ -14,10 +14,10 @@ import obstore
 
 from podferry.contract.errors import FerryError, NotFound
 from podferry.storage.errors.translate import store_error
-from podferry.storage.limits import Limits
 from podferry.storage.object_names import checked_name
 from podferry.storage.obstore.bucket import OBSTORE_ERRORS, ObstoreBucket, is_unanswered
 from podferry.storage.store import Body
+from podferry.storage.timeouts_and_limits import Limits
 from podferry.storage.write_body import BodySource, as_bytes
 
 MAX_DELETED_NAMES = 1000

@@ -18,11 +18,11 @@ from yarl import URL
 from podferry.contract.errors import FerryError, TemporaryError
 from podferry.storage.errors.translate import translate
 from podferry.storage.errors.vendor_fields import CODE_PATTERN
-from podferry.storage.limits import KIB, Limits
 from podferry.storage.object_names import join
 from podferry.storage.s3.credentials import S3CredentialsProvider
 from podferry.storage.s3.endpoint import S3Access
 from podferry.storage.s3.sigv4 import UNSIGNED_PAYLOAD, SigV4Signer, canonical_query
+from podferry.storage.timeouts_and_limits import KIB, Limits
 
 Buffer = bytes | memoryview
 SLICE_BYTES = 256 * KIB

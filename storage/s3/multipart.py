@@ -25,7 +25,6 @@ from podferry.contract.errors import (
 )
 from podferry.contract.uri import Uri
 from podferry.storage.checksum.checksums import ObjectChecksum, crc64, object_checksum
-from podferry.storage.limits import MIB, Limits
 from podferry.storage.multipart import (
     UploadedPart,
     check_part,
@@ -38,6 +37,7 @@ from podferry.storage.s3.client import S3Client, S3Request, S3Response, error_re
 from podferry.storage.s3.credentials import S3CredentialsProvider, credentials_provider
 from podferry.storage.s3.endpoint import S3Access, s3_access
 from podferry.storage.store import StoreConfig
+from podferry.storage.timeouts_and_limits import MIB, Limits
 
 CHECKSUM_HEADER = "x-amz-checksum-crc64nvme"
 ALGORITHM_HEADERS = {"x-amz-checksum-algorithm": "CRC64NVME", "x-amz-checksum-type": "FULL_OBJECT"}

@@ -3,8 +3,8 @@ import os
 
 import pytest
 
+from podferry.contract.dataset_reference import parse_reference
 from podferry.contract.manifest import decode_manifest
-from podferry.contract.reference import parse_reference
 from podferry.storage.memory.store import CONTENTS
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from podferry.cli.main import INTERRUPTED, main
 from podferry.cli.verbs import VERBS
-from podferry.contract.api import EXIT_NEVER
+from podferry.contract.http_api import EXIT_NEVER
 
 COMMAND = [sys.executable, "-m", "podferry.cli.main"]
 HEAVY = ("asyncio", "aiohttp", "click", "rich", "obstore", "fsspec", "structlog", "uvloop", "yaml")
@@ -45,7 +45,7 @@ def test_an_agent_loads_what_its_data_needs_and_no_more():
     command = [sys.executable, "-X", "importtime", "-m", "podferry.cli.main", "agent", "--worker", "--help"]
     stderr = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     loaded = {line.rpartition("|")[2].strip() for line in stderr.splitlines()}
-    assert "podferry.sidecar.dataset.datasets_job" in loaded
+    assert "podferry.sidecar.dataset.all_datasets_job" in loaded
     assert (
         not {
             "rich.console",

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
+from podferry.contract.dataset_reference import parse_reference
 from podferry.contract.pack import INDEX
-from podferry.contract.reference import parse_reference
 from podferry.storage.memory.store import CONTENTS, Content
 
 

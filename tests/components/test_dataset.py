@@ -10,8 +10,8 @@ from kfp import dsl
 
 from podferry.components.dataset.component import dataset
 from podferry.components.dataset.runner import freeze_dataset
+from podferry.contract.dataset_reference import parse_reference
 from podferry.contract.errors import Changed, CredentialsMissing, EmptyDataset, InvalidSpec
-from podferry.contract.reference import parse_reference
 
 
 def test_freezes_and_sizes(digits: Path) -> None:

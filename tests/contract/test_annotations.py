@@ -19,7 +19,7 @@ from podferry.contract.annotations import read_annotations, settings_of
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.spec import FerrySpec
 from podferry.contract.spec_json import decode_spec, encode_spec
-from podferry.contract.substitution import Variables
+from podferry.contract.variable_substitution import Variables
 
 CASES_DIR = Path(__file__).parent / "annotation_cases"
 CASES = sorted(path.stem for path in CASES_DIR.glob("*.yaml"))

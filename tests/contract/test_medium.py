@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.contract.medium import resolve_medium
-from podferry.contract.memory import MIB, memory_sum
+from podferry.contract.memory_sum import MIB, memory_sum
 from podferry.contract.spec import DatasetSpec, FerrySpec, Medium
 
 GIB = 1024**3

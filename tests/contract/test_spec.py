@@ -1,6 +1,6 @@
 import pytest
 
-from podferry.contract.reference import parse_reference
+from podferry.contract.dataset_reference import parse_reference
 from podferry.contract.spec import CheckpointSpec, DatasetSpec, default_path
 from podferry.contract.uri import Uri
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from podferry.contract.annotation_keys import KEYS
-from podferry.contract.substitution import SOURCES
+from podferry.contract.variable_substitution import SOURCES
 
 PAGE = Path(__file__).parents[2] / "docs" / "annotations.md"
 

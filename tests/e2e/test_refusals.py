@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from podferry.contract.api import EXIT_NEVER
+from podferry.contract.http_api import EXIT_NEVER
 from podferry.webhook.pod_json import GATE, SIDECAR
 from tests.e2e.bucket import CREDENTIALS
 from tests.e2e.door import door

@@ -7,8 +7,8 @@ from podferry.contract.errors import AccessDenied, BucketNotFound, FerryError, N
 from podferry.contract.uri import Uri
 from podferry.storage.checksum.checksums import object_checksum
 from podferry.storage.factory import open_store
-from podferry.storage.limits import Limits
 from podferry.storage.store import StoreConfig
+from podferry.storage.timeouts_and_limits import Limits
 from tests.support.multipart_contract import *  # noqa: F403
 
 KEYS = {"AWS_ACCESS_KEY_ID": "key-of-tests", "AWS_SECRET_ACCESS_KEY": "secret-of-tests"}

@@ -9,8 +9,8 @@ import pytest
 from podferry.contract.errors import AccessDenied, AlreadyExists, BucketNotFound, NotFound, Unavailable
 from podferry.contract.uri import Uri
 from podferry.storage.factory import open_store
-from podferry.storage.limits import Limits
 from podferry.storage.store import StoreConfig, WriteMode
+from podferry.storage.timeouts_and_limits import Limits
 from tests.support.real_servers import AZURITE_ACCOUNT, AZURITE_KEY
 from tests.support.store_contract import *  # noqa: F403
 

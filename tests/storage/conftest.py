@@ -5,8 +5,8 @@ import os
 import pytest
 
 from podferry.contract.uri import parse_uri
-from podferry.storage.limits import Limits
 from podferry.storage.store import StoreConfig
+from podferry.storage.timeouts_and_limits import Limits
 
 pytest.register_assert_rewrite(
     "tests.support.store_contract",

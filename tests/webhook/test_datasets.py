@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from podferry.contract.spec import MAX_DATASET_NAME_LENGTH, PREFIX
 from podferry.webhook.inject import InjectionOutcome, inject
-from podferry.webhook.patch import apply
+from podferry.webhook.json_patch import apply
 from podferry.webhook.policy import Bounds, Policy
 from podferry.webhook.resolve import Namespace
 

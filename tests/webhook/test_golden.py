@@ -17,7 +17,7 @@ import yaml
 
 from podferry.contract.spec import PREFIX
 from podferry.webhook.inject import Decision, InjectionOutcome, inject
-from podferry.webhook.patch import apply
+from podferry.webhook.json_patch import apply
 from podferry.webhook.policy import Policy
 from podferry.webhook.policy_yaml import read_policy
 from podferry.webhook.resolve import Namespace

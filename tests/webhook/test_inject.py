@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from podferry.contract.spec_json import decode_spec
 from podferry.webhook.inject import InjectionOutcome, inject
-from podferry.webhook.patch import apply
+from podferry.webhook.json_patch import apply
 from podferry.webhook.pod_json import escape_dollars
 from podferry.webhook.policy import Policy
 from podferry.webhook.resolve import Namespace

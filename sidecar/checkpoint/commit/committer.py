@@ -43,7 +43,7 @@ from podferry.sidecar.checkpoint.commit.agent_identity import ANNOUNCEMENT, Agen
 from podferry.sidecar.checkpoint.commit.commit_log import CommitLog, number_under
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.fencing import FencedLog
-from podferry.sidecar.runtime.concurrency import retry
+from podferry.sidecar.runtime.retry import retry
 from podferry.storage.store import Body, WriteMode
 
 log = structlog.get_logger(__name__)

@@ -48,7 +48,7 @@ from podferry.contract.destination.tombstones import (
 from podferry.contract.errors import NotFound, Unavailable
 from podferry.contract.versioned_json import encode_document
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
-from podferry.sidecar.checkpoint.commit.tombstones import read_tombstones
+from podferry.sidecar.checkpoint.commit.tombstone_reader import read_tombstones
 from podferry.sidecar.runtime.concurrency import for_each_limited
 
 log = structlog.get_logger(__name__)

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from podferry.contract.api import Marked
 from podferry.contract.errors import Problem
+from podferry.contract.http_api import Marked
 from podferry.contract.spec import Completion
 from podferry.sidecar.checkpoint.detect.candidate import (
     Candidate,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 
-from podferry.contract.api import Durability
 from podferry.contract.errors import Fenced, FerryError, PermanentError, Problem
+from podferry.contract.http_api import Durability
 from podferry.contract.status import CheckpointStatus
 from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion, VersionState

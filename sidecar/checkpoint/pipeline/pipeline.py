@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
-from podferry.contract.api import Durability, Marked
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Changed, Problem, Refused
+from podferry.contract.http_api import Durability, Marked
 from podferry.contract.status import CheckpointStatus, RestoredStatus
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.gang.join_rules import no_step_problem

@@ -28,7 +28,8 @@ from podferry.sidecar.checkpoint.upload.upload_journal import (
 from podferry.sidecar.checkpoint.upload.verified_reader import Fingerprint, VerifiedReader
 from podferry.sidecar.config.tuning import CheckpointSettings
 from podferry.sidecar.runtime.byte_semaphore import ByteSemaphore
-from podferry.sidecar.runtime.concurrency import for_each_limited, retry
+from podferry.sidecar.runtime.concurrency import for_each_limited
+from podferry.sidecar.runtime.retry import retry
 from podferry.sidecar.state.upload_counters import UploadCounters
 from podferry.storage.multipart import MultipartStore, UploadedPart
 

@@ -16,7 +16,7 @@ import structlog
 from podferry.contract.destination.commit import Commit, CommittedFile, checkpoint_folder
 from podferry.contract.errors import Changed, FerryError
 from podferry.sidecar.checkpoint.commit.committer import Committer
-from podferry.sidecar.checkpoint.commit.tombstones import names_being_removed
+from podferry.sidecar.checkpoint.commit.tombstone_reader import names_being_removed
 from podferry.sidecar.checkpoint.upload.dedup import DedupIndex
 from podferry.sidecar.checkpoint.upload.file_sender import FileSender, FileUpload
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint

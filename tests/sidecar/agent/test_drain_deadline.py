@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from podferry.contract.api import Durability
 from podferry.contract.errors import Problem
+from podferry.contract.http_api import Durability
 from podferry.sidecar.agent import drain_deadline as module
 from podferry.sidecar.agent.drain_deadline import DrainDeadline
 from podferry.sidecar.state.journal import Journal

@@ -20,8 +20,8 @@ from podferry.contract.spec import Unpack as Mode
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.archive import zip as unzip
 from podferry.sidecar.archive.member_writer import COPY_BYTES
-from podferry.sidecar.archive.records import UnpackRecords, replace_with_members
-from podferry.sidecar.archive.rules import ArchiveKind, SpaceBudget, archives_of
+from podferry.sidecar.archive.unpack_records import UnpackRecords, replace_with_members
+from podferry.sidecar.archive.unpack_rules import ArchiveKind, SpaceBudget, archives_of
 from podferry.sidecar.archive.unpacker import ArchiveUnpacker
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.fetch.byte_stream import MAX_READ_BYTES

@@ -12,8 +12,8 @@ from urllib.request import urlopen
 import msgspec
 import pytest
 
-from podferry.contract.api import METRICS_PATH, Durability, Gate, Marked
 from podferry.contract.errors import InvalidSpec, Problem, Refused, Unavailable
+from podferry.contract.http_api import METRICS_PATH, Durability, Gate, Marked
 from podferry.contract.status import AgentPhase, CheckpointStatus, DatasetStatus, DurableCheckpoint, Status
 from podferry.sidecar.control import http_client, prestop_command
 from podferry.sidecar.control.agent_api import AgentApi, FlushRequest

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from podferry.contract.api import Gate
 from podferry.contract.errors import Problem, Unavailable
+from podferry.contract.http_api import Gate
 from podferry.sidecar.control import wait_command
 from podferry.sidecar.control.http_client import AgentClient
 

@@ -4,8 +4,8 @@ import stat
 import msgspec
 import pytest
 
+from podferry.contract.dataset_reference import reference_to
 from podferry.contract.errors import Changed, EmptyDataset, Refused, Unavailable
-from podferry.contract.reference import reference_to
 from podferry.contract.spec import DatasetSpec, Shard
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings

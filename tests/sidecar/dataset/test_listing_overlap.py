@@ -9,9 +9,9 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from podferry.contract.dataset_reference import Reference, reference_to
 from podferry.contract.errors import Changed, Corrupt, Refused, Unavailable
 from podferry.contract.manifest import Entry
-from podferry.contract.reference import Reference, reference_to
 from podferry.contract.spec import DatasetSpec, Shard, Unpack
 from podferry.contract.tmpfs_cost import KERNEL_BYTES_PER_FILE
 from podferry.contract.uri import parse_uri

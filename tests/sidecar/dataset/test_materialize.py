@@ -13,8 +13,8 @@ import time
 
 import pytest
 
+from podferry.contract.dataset_reference import reference_to
 from podferry.contract.errors import EmptyDataset
-from podferry.contract.reference import reference_to
 from podferry.contract.spec import DatasetSpec, Shard, Unpack
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings

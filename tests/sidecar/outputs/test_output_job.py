@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from podferry.contract.api import Durability
 from podferry.contract.destination.output_record import OutputRecord, decode_record
 from podferry.contract.errors import AccessDenied, InvalidSpec, Problem, Refused, Unavailable
+from podferry.contract.http_api import Durability
 from podferry.contract.spec import FerrySpec, OutputSpec
 from podferry.contract.status import DurableCheckpoint, Status
 from podferry.sidecar.config.agent_config import AgentConfig

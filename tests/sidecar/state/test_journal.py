@@ -1,8 +1,8 @@
 import msgspec
 import pytest
 
-from podferry.contract.api import Gate
 from podferry.contract.errors import Corrupt, FormatTooNew
+from podferry.contract.http_api import Gate
 from podferry.contract.status import DurableCheckpoint, RestoredStatus
 from podferry.sidecar.runtime.file_identity import FileIdentity
 from podferry.sidecar.state.journal import AgentRecord, CheckpointRecord, Journal

@@ -3,8 +3,8 @@ import pytest
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import parse_uri
 from podferry.storage.fsspec.options import options_for
-from podferry.storage.limits import LIMITS
 from podferry.storage.store import StoreConfig
+from podferry.storage.timeouts_and_limits import LIMITS
 
 
 def test_a_password_in_a_uri_is_refused_and_not_printed():

@@ -1,6 +1,7 @@
 import msgspec
 import pytest
 
+from podferry.contract.dataset_reference import Reference, parse_reference, reference_to
 from podferry.contract.errors import (
     AccessDenied,
     BucketNotFound,
@@ -11,7 +12,6 @@ from podferry.contract.errors import (
     NotFound,
 )
 from podferry.contract.manifest import Entry, encode_manifest, freeze
-from podferry.contract.reference import Reference, parse_reference, reference_to
 from podferry.contract.uri import parse_uri
 from podferry.storage.listing.dataset import (
     changed_since,

@@ -37,7 +37,7 @@ from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.garbage_collector import MAX_LISTINGS, GarbageCollector
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.commit.retention import Retention
-from podferry.sidecar.checkpoint.commit.tombstones import names_being_removed, read_tombstones
+from podferry.sidecar.checkpoint.commit.tombstone_reader import names_being_removed, read_tombstones
 from podferry.storage.memory.store import Content, Fault, MemoryStore
 from podferry.storage.store import WriteMode
 

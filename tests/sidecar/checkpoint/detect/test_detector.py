@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from podferry.contract.api import Marked
+from podferry.contract.http_api import Marked
 from podferry.contract.spec import Completion
 from podferry.sidecar.checkpoint.detect.detector import IDLE_SECONDS, Detector, scan_checkpoints
 from podferry.sidecar.checkpoint.detect.pointer_files import POINTER_BYTES

@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from podferry.contract.errors import AccessDenied, Changed, FormatTooNew, Unavailable
-from podferry.contract.memory import Footprint
+from podferry.contract.memory_sum import Footprint
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.upload import file_sender as sending
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds

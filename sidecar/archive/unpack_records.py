@@ -18,7 +18,7 @@ import xxhash
 from podferry.contract.errors import Corrupt, FormatTooNew
 from podferry.contract.manifest import Entry, Manifest
 from podferry.contract.versioned_json import decode_document
-from podferry.sidecar.archive.rules import Archive
+from podferry.sidecar.archive.unpack_rules import Archive
 from podferry.sidecar.runtime.atomic_file import replace_file
 
 FORMAT = 1

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.contract.errors import InvalidSpec
-from podferry.contract.substitution import SOURCES, Variables, escape_variables, expand
+from podferry.contract.variable_substitution import SOURCES, Variables, escape_variables, expand
 
 POD = Variables(
     "team", "digits", "pipe", "train", 3, 8, {"lr": "0.1", "data": "s3://b/$(rank)"}, "0123456789ab"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.webhook.patch import Draft, apply, find, pointer
+from podferry.webhook.json_patch import Draft, apply, find, pointer
 
 NAMES = st.sampled_from(["a", "b", "a/b", "c~d", "", "0"])
 LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["x", "y"])

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from podferry.contract.errors import Problem
-from podferry.contract.memory import MIB, MemorySum
+from podferry.contract.memory_sum import MIB, MemorySum
 from podferry.contract.quantity import format_bytes, parse_bytes, parse_quantity
 from podferry.contract.spec import PREFIX
-from podferry.webhook.patch import Draft, Path, find
+from podferry.webhook.json_patch import Draft, Path, find
 from podferry.webhook.pod_json import Json, containers_of, init_containers_of, spec_of
 from podferry.webhook.policy import Policy
 from podferry.webhook.volumes import quantity

@@ -10,11 +10,11 @@ from podferry.contract.errors import CredentialsMissing, FerryError
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.factory import open_store
-from podferry.storage.fsspec.get_builder import get_builder_for
+from podferry.storage.fsspec.get_requests import get_builder_for
 from podferry.storage.fsspec.options import options_for
-from podferry.storage.limits import LIMITS
 from podferry.storage.request_builder import Origin
 from podferry.storage.store import StoreConfig
+from podferry.storage.timeouts_and_limits import LIMITS
 from tests.support.request_builder_contract import *  # noqa: F403
 
 ENTRY = Entry("a b+%/ü", 10, '"t"')

@@ -8,8 +8,8 @@ import xxhash
 from podferry.contract.destination.commit import CommittedFile
 from podferry.contract.errors import Unavailable
 from podferry.contract.uri import parse_uri
+from podferry.sidecar.checkpoint.commit.content_verifier import ContentVerifier
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
-from podferry.sidecar.checkpoint.commit.verify import ContentVerifier
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.storage.memory.store import Content, Fault, MemoryStore
 

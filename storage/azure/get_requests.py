@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from podferry.contract.manifest import Entry
 from podferry.storage.azure.endpoint import AzureAccess
-from podferry.storage.http.get_builder import PlainGetBuilder, PlainRequest
+from podferry.storage.http.get_requests import PlainGetBuilder, PlainRequest
 from podferry.storage.object_names import join
 from podferry.storage.request_builder import (
     USER_AGENT_LINE,

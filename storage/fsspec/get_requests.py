@@ -16,11 +16,11 @@ from podferry.contract.uri import Uri
 from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.errors.translate import translating
 from podferry.storage.fsspec.options import GOOGLE_SCHEMES, HTTP_SCHEMES, S3_SCHEMES, FsspecOptions
-from podferry.storage.http.get_builder import PlainGetBuilder, PlainRequest
+from podferry.storage.http.get_requests import PlainGetBuilder, PlainRequest
 from podferry.storage.object_names import join
 from podferry.storage.request_builder import RequestBuilder, request_address
 from podferry.storage.s3.endpoint import s3_access
-from podferry.storage.s3.get_builder import get_builder_for as s3_get_builder
+from podferry.storage.s3.get_requests import get_builder_for as s3_get_builder
 from podferry.storage.store import StoreConfig
 
 SIGNED_URL_SECONDS = 3600

@@ -7,7 +7,7 @@ import pytest
 from podferry.contract.errors import Refused
 from podferry.contract.manifest import Entry
 from podferry.contract.spec import Unpack
-from podferry.sidecar.archive.rules import (
+from podferry.sidecar.archive.unpack_rules import (
     Archive,
     ArchiveKind,
     NameRegistry,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from podferry.contract.api import AGENT_VARIABLE
+from podferry.contract.http_api import AGENT_VARIABLE
 
 NO_AGENT = f"no agent: neither --agent nor {AGENT_VARIABLE} is set"
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podferry.contract.dataset_reference import Reference, parse_reference, reference_to
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.manifest import Entry, freeze
-from podferry.contract.reference import Reference, parse_reference, reference_to
 from podferry.contract.uri import Uri, parse_uri
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import InvalidSpec
-from podferry.contract.memory import MIB, Footprint, MemorySum, dataset_volume_of, memory_sum
+from podferry.contract.memory_sum import MIB, Footprint, MemorySum, dataset_volume_of, memory_sum
 from podferry.contract.spec import (
     CheckpointSpec,
     DatasetSpec,

@@ -12,10 +12,10 @@ from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.factory import open_store
 from podferry.storage.request_builder import Origin
-from podferry.storage.s3 import get_builder as module
+from podferry.storage.s3 import get_requests as module
 from podferry.storage.s3.credentials import S3CredentialsProvider
 from podferry.storage.s3.endpoint import s3_access
-from podferry.storage.s3.get_builder import get_builder_for
+from podferry.storage.s3.get_requests import get_builder_for
 from podferry.storage.s3.sigv4 import S3Credentials
 from podferry.storage.store import StoreConfig
 from tests.support.request_builder_contract import *  # noqa: F403

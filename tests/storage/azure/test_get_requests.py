@@ -11,7 +11,7 @@ from podferry.contract.errors import FerryError
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.azure.endpoint import azure_access
-from podferry.storage.azure.get_builder import get_builder_for
+from podferry.storage.azure.get_requests import get_builder_for
 from podferry.storage.factory import open_store
 from podferry.storage.request_builder import Origin
 from podferry.storage.store import StoreConfig
@@ -62,7 +62,7 @@ async def test_signatures_are_those_of_obstore(spy, monkeypatch, quick, name, ta
     asked = next(request for request in seen if request.method == "GET" and "restype" not in request.query)
     seen.clear()
     now = parsedate_to_datetime(asked.headers["Date"]).timestamp()
-    monkeypatch.setattr("podferry.storage.azure.get_builder.time.time", lambda: now)
+    monkeypatch.setattr("podferry.storage.azure.get_requests.time.time", lambda: now)
     first, sent = lines_of(store.request_builder.build(Entry(name, 10, tag), start, length))
     assert first == f"GET {asked.raw_path} HTTP/1.1"
     for field in ("Authorization", "Date", "Range", "If-Match", "x-ms-version"):

@@ -15,7 +15,7 @@ from podferry.contract.manifest import Entry
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.runtime.byte_semaphore import ByteSemaphore
-from podferry.sidecar.runtime.concurrency import retry
+from podferry.sidecar.runtime.retry import retry
 
 SETTINGS = PrefetchSettings()
 PREFETCH_DEPTH = SETTINGS.buffer_bytes // SETTINGS.range_bytes
