@@ -1,4 +1,4 @@
-"""The site for the session, a namespace for a test; a failed test shows what kubectl would."""
+"""The site for the session, a namespace for a test; a failed test shows the output of kubectl."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.e2e.figures import Figures
+from tests.e2e.namespace import Namespace
 from tests.e2e.site import RESTRICTED, Site, site_of
-from tests.e2e.space import Space
 
 HERE = Path(__file__).parent
 
@@ -31,14 +31,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 @pytest.fixture
-def space(site: Site) -> Iterator[Space]:
+def namespace(site: Site) -> Iterator[Namespace]:
     """A fresh namespace."""
     with site.namespace() as made:
         yield made
 
 
 @pytest.fixture
-def restricted(site: Site) -> Iterator[Space]:
+def restricted(site: Site) -> Iterator[Namespace]:
     """A fresh namespace that enforces restricted Pod Security."""
     with site.namespace(RESTRICTED) as made:
         yield made
@@ -66,8 +66,8 @@ def pytest_runtest_makereport(
     fixtures: dict[str, object] = getattr(item, "funcargs", {})
     for site in (one for one in fixtures.values() if isinstance(one, Site)):
         if report.failed:
-            for space in site.open:
-                site.gather(space)
+            for namespace in site.namespaces:
+                site.gather(namespace)
             report.sections.append(("pods", "\n".join(site.evidence)))
         site.evidence.clear()
     return report

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.cluster.cluster import Cluster, documents
 from tests.cluster.process import ClusterError, wait_until
-from tests.e2e.manifests import container, pod, wishes
+from tests.e2e.manifests import container, pod, podferry_annotations
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -23,18 +23,18 @@ REGISTRATIONS = (
     ("validatingadmissionpolicybinding", "podferry-injected"),
     ("validatingadmissionpolicy", "podferry-injected"),
 )
-PROBE = wishes(checkpoints="s3://e2e/probe", checkpoint_size="1Mi")
+PROBE = podferry_annotations(checkpoints="s3://e2e/probe", checkpoint_size="1Mi")
 
 
 def build(cluster: Cluster) -> None:
-    """Have the images in the cluster: podferry's own, and the base, which trainers use."""
+    """Build and load the images: podferry's own, and the base image, which trainers use."""
     cluster.load_base_image()
     cluster.build_image(IMAGE, ROOT / "Dockerfile.sidecar", ROOT)
 
 
 @contextlib.contextmanager
 def installed(cluster: Cluster, overlay: Path = OVERLAY) -> Iterator[None]:
-    """podferry's manifests in the cluster for the block's time; they stay where they were there before."""
+    """podferry's manifests in the cluster for the duration of the block; they stay if they existed before."""
     before = cluster.find("-n", NAMESPACE, WEBHOOK)
     try:
         cluster.kubectl("apply", "-k", str(overlay))
@@ -50,7 +50,7 @@ def installed(cluster: Cluster, overlay: Path = OVERLAY) -> Iterator[None]:
 def await_webhook(cluster: Cluster) -> None:
     """Wait until all replicas of the webhook are ready, and the API server reaches them."""
     cluster.kubectl("-n", NAMESPACE, "rollout", "status", WEBHOOK, "--timeout=120s", timeout=130)
-    wait_until("the webhook to be asked", lambda: injects(cluster), 60, interval=0.5)
+    wait_until("the webhook to be called", lambda: injects(cluster), 60, interval=0.5)
 
 
 @contextlib.contextmanager
@@ -71,9 +71,9 @@ def webhook_down(cluster: Cluster) -> Iterator[None]:
 def not_registered(
     cluster: Cluster, registrations: Sequence[tuple[str, str]] = REGISTRATIONS
 ) -> Iterator[None]:
-    """The API server does not ask the webhook in the block; nor the admission policy, unless it is kept."""
+    """Unregister the webhook for the block; the admission policy too, if `registrations` includes it."""
     kept = [cluster.get(*one) for one in registrations]
-    forgotten = _forgotten if registrations == REGISTRATIONS else _not_asked
+    forgotten = _forgotten if registrations == REGISTRATIONS else _not_called
     for one in registrations:
         cluster.kubectl("delete", *one)
     try:
@@ -91,8 +91,8 @@ def _forgotten(cluster: Cluster) -> bool:
     return said.startswith("{") and "initContainers" not in json.loads(said)["spec"]
 
 
-def _not_asked(cluster: Cluster) -> bool:
-    """What the policy says, which is still in force."""
+def _not_called(cluster: Cluster) -> bool:
+    """Whether the admission policy, which is still in force, refuses the pod."""
     return "webhook was not called" in _tried(cluster)
 
 
@@ -104,7 +104,7 @@ def injects(cluster: Cluster) -> bool:
 
 def _tried(cluster: Cluster) -> str:
     """What a pod that opts in would become, in JSON, or why it would be refused."""
-    opted_in = pod("asked", container(command=["true"]), annotations=PROBE)
+    opted_in = pod("probe", container(command=["true"]), annotations=PROBE)
     words = ("create", "--dry-run=server", "-o", "json", "-f", "-")
     try:
         return cluster.kubectl(*words, stdin=json.dumps(opted_in))

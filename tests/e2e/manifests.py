@@ -1,4 +1,4 @@
-"""Pods and Jobs as plain JSON, small, with what a test wants to say about them."""
+"""Pods and Jobs as plain JSON, as small as a test needs them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def pod(
     Args:
         name: Its name.
         containers: At least one, see `container`.
-        annotations: With their prefix; see `Space.wishes`.
+        annotations: With their prefix; see `Namespace.store_annotations`.
         labels: Its labels.
         spec: Members of its spec: `securityContext`, `initContainers`, `volumes`, `restartPolicy`, …
     """
@@ -92,6 +92,6 @@ def job(
     }
 
 
-def wishes(**values: str | int) -> dict[str, str]:
-    """Annotations: `wishes(dataset="s3://…", checkpoint_size="8Mi")`."""
+def podferry_annotations(**values: str | int) -> dict[str, str]:
+    """Annotations: `podferry_annotations(dataset="s3://…", checkpoint_size="8Mi")`."""
     return {PREFIX + name.replace("_", "-"): str(value) for name, value in values.items()}

@@ -1,4 +1,4 @@
-"""What a pod costs, seen from outside: control groups, processes, the API server's answers."""
+"""What a pod costs, measured from outside: control groups, processes, the API server's answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.process import ClusterError
 from tests.e2e.bucket import free_port
 from tests.e2e.manifests import Object
-from tests.e2e.space import Space
+from tests.e2e.namespace import Namespace
 
 PROCESSES = """
 import json, pathlib
@@ -53,10 +53,10 @@ class Charged:
 
 
 def charged(pod: Mapping[str, Any], container: str = "") -> Charged:
-    """What the kernel charges to a pod, or to one of its containers. The cluster has to be on this machine.
+    """What the kernel charges to a pod, or to one of its containers. The cluster must run on this machine.
 
     Raises:
-        ClusterError: There is no such control group.
+        ClusterError: The control group was not found.
     """
     uid = pod["metadata"]["uid"]
     names = {uid, uid.replace("-", "_")}
@@ -93,32 +93,38 @@ def processes(cluster: Cluster, namespace: str, pod: str, container: str) -> lis
     return [one for one in found if PROCESSES[:20] not in one["command"]]
 
 
-def agent_status(space: Space, pod: str) -> Any:
-    """What the agent of a pod tells."""
-    return json.loads(space.exec(pod, "podferry", "python3", "-c", STATUS))
+def agent_status(namespace: Namespace, pod: str) -> Any:
+    """The status of a pod's agent."""
+    return json.loads(namespace.exec(pod, "podferry", "python3", "-c", STATUS))
 
 
-def creation_times(space: Space, cases: Mapping[str, Object], count: int = 40) -> dict[str, dict[str, float]]:
+def creation_times(
+    namespace: Namespace, cases: Mapping[str, Object], count: int = 40
+) -> dict[str, dict[str, float]]:
     """How long the API server takes to create pods, in milliseconds: median and 95th percentile.
 
     One connection, one request at a time, the cases in turn; pods are named by number.
     """
-    port = free_port(space.cluster)
-    proxy = [*space.cluster.backend.kubectl[len(space.cluster.backend.inside) :], "proxy", f"--port={port}"]
-    with space.cluster.run_in_network([*proxy, "--address=0.0.0.0", "--accept-hosts=.*"], port=port):
-        with space.cluster.network():
-            connection = http.client.HTTPConnection(space.cluster.host_address, port, timeout=30)
+    port = free_port(namespace.cluster)
+    proxy = [
+        *namespace.cluster.backend.kubectl[len(namespace.cluster.backend.inside) :],
+        "proxy",
+        f"--port={port}",
+    ]
+    with namespace.cluster.run_in_network([*proxy, "--address=0.0.0.0", "--accept-hosts=.*"], port=port):
+        with namespace.cluster.network():
+            connection = http.client.HTTPConnection(namespace.cluster.host_address, port, timeout=30)
             connection.connect()
         times: dict[str, list[float]] = {name: [] for name in cases}
         with contextlib.closing(connection):
-            for number, (name, thing) in itertools.product(range(count), cases.items()):
-                metadata = {**thing["metadata"], "name": f"{thing['metadata']['name']}-{number}"}
-                times[name].append(_create(connection, space.name, {**thing, "metadata": metadata}))
+            for number, (name, manifest) in itertools.product(range(count), cases.items()):
+                metadata = {**manifest["metadata"], "name": f"{manifest['metadata']['name']}-{number}"}
+                times[name].append(_create(connection, namespace.name, {**manifest, "metadata": metadata}))
     return {name: _summary(found[5:]) for name, found in times.items()}  # the first ones open connections
 
 
-def _create(connection: http.client.HTTPConnection, namespace: str, thing: Object) -> float:
-    body = json.dumps(thing)
+def _create(connection: http.client.HTTPConnection, namespace: str, manifest: Object) -> float:
+    body = json.dumps(manifest)
     started = time.monotonic()
     path = f"/api/v1/namespaces/{namespace}/pods"
     connection.request("POST", path, body, {"Content-Type": "application/json"})

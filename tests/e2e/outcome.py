@@ -1,4 +1,4 @@
-"""What became of a pod or a Job, as values."""
+"""The outcome of a pod or a Job, as values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ContainerOutcome:
 
     Attributes:
         name: Its name.
-        state: `waiting`, `running` or `terminated`, as the kubelet says it.
+        state: `waiting`, `running` or `terminated`, as the kubelet reports it.
         restarts: How often it was started again.
         log: What it has written, of its last start.
     """
@@ -28,7 +28,7 @@ class ContainerOutcome:
 
     @property
     def exit_code(self) -> int | None:
-        """None where it has not ended."""
+        """Its exit code, or None if it still runs."""
         code = self.state.get("terminated", {}).get("exitCode")
         return None if code is None else int(code)
 
@@ -48,7 +48,7 @@ class ContainerOutcome:
 
     @property
     def seconds(self) -> float:
-        """From its start to its end, in the whole seconds that the kubelet tells."""
+        """From its start to its end, rounded to seconds by the kubelet."""
         ended = self.state["terminated"]
         return (moment(ended["finishedAt"]) - moment(ended["startedAt"])).total_seconds()
 
@@ -104,7 +104,7 @@ class Outcome:
 
     Attributes:
         phase: `Succeeded` or `Failed`; for a Job the same of `Complete` or `Failed`.
-        reason, message: Why, where it failed.
+        reason, message: Why it failed.
         pods: In the order in which they were made.
     """
 
@@ -137,10 +137,10 @@ def moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def ending(thing: Mapping[str, Any]) -> tuple[str, str, str] | None:
-    """How a pod or Job has ended: phase, reason, message; None while it has not."""
-    status = thing.get("status", {})
-    if thing["kind"] == "Pod":
+def ending(manifest: Mapping[str, Any]) -> tuple[str, str, str] | None:
+    """How a pod or Job has ended: phase, reason, message; or None if it still runs."""
+    status = manifest.get("status", {})
+    if manifest["kind"] == "Pod":
         if status.get("phase") not in {"Succeeded", "Failed"}:
             return None
         return status["phase"], status.get("reason", ""), status.get("message", "")

@@ -1,7 +1,7 @@
 """A TCP proxy that holds chosen HTTP requests back and slows all bytes down: `proxy.py HOST PORT RULES`.
 
 It listens at HOST on a port of its own, prints it, and forwards to HOST:PORT. RULES is a file that it reads
-again and again: {"hold": ["PUT /bucket/*"], "rate": 4000000}, globs on request lines and bytes a second.
+repeatedly: {"hold": ["PUT /bucket/*"], "rate": 4000000}, globs on request lines and bytes a second.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 CHUNK = 64 * 1024
-GLANCE = 0.05
-"""Seconds between two looks at the rules while something is held."""
+POLL_SECONDS = 0.05
+"""Seconds between two reads of the rules while a request is held."""
 
 
 class Proxy:
     def __init__(self, host: str, port: int, rules: Path) -> None:
         self._host, self._port, self._rules = host, port, rules
-        self._road = asyncio.Lock()
+        self._byte_lock = asyncio.Lock()
 
     def rules(self) -> Any:
         return json.loads(self._rules.read_text())
@@ -43,26 +43,26 @@ class Proxy:
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
             while data := await reader.read(CHUNK):
-                await self._held(data)
-                await self._crawled(len(data))
+                await self._wait_while_held(data)
+                await self._throttle(len(data))
                 writer.write(data)
                 await writer.drain()
         writer.close()
 
-    async def _held(self, data: bytes) -> None:
+    async def _wait_while_held(self, data: bytes) -> None:
         """Wait while the request that begins here is held. Clients send a head in one piece."""
-        line, told = data.partition(b"\r\n")[0].decode(errors="replace"), False
+        line, reported = data.partition(b"\r\n")[0].decode(errors="replace"), False
         while any(fnmatchcase(line, glob) for glob in self.rules()["hold"]):
-            if not told:
+            if not reported:
                 print("held", line, flush=True)
-            told = True
-            await asyncio.sleep(GLANCE)
+            reported = True
+            await asyncio.sleep(POLL_SECONDS)
 
-    async def _crawled(self, count: int) -> None:
+    async def _throttle(self, count: int) -> None:
         """Let bytes of all connections pass one after the other."""
         rate = self.rules()["rate"]
         if rate:
-            async with self._road:
+            async with self._byte_lock:
                 await asyncio.sleep(count / rate)
 
 

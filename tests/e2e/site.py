@@ -1,4 +1,4 @@
-"""`Site`: what end-to-end tests hold: a cluster with podferry installed, and an object store."""
+"""`Site`: a cluster with podferry installed, and an object store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.process import ClusterError
 from tests.e2e import install
 from tests.e2e.bucket import CREDENTIALS, Bucket, serving
-from tests.e2e.space import Space, create_namespace
+from tests.e2e.namespace import Namespace, create_namespace
 
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 """Label of a namespace that enforces restricted Pod Security."""
@@ -24,42 +24,42 @@ class Site:
     Attributes:
         cluster: Where podferry is installed.
         bucket: Reached by pods and by the test; see `Bucket` for its objects and commits.
-        evidence: What was seen of pods when tests failed; see `namespace`.
-        open: The namespaces that are there now.
+        evidence: Descriptions of pods from when tests failed; see `namespace`.
+        namespaces: The existing namespaces of tests.
     """
 
     def __init__(self, cluster: Cluster, bucket: Bucket) -> None:
         self.cluster = cluster
         self.bucket = bucket
         self.evidence: list[str] = []
-        self.open: list[Space] = []
+        self.namespaces: list[Namespace] = []
         self._numbers = itertools.count(1)
 
     @contextlib.contextmanager
-    def namespace(self, labels: Mapping[str, str] | None = None) -> Iterator[Space]:
+    def namespace(self, labels: Mapping[str, str] | None = None) -> Iterator[Namespace]:
         """A fresh namespace with the store's Secret; removed at the end.
 
-        Where the block raises, what `kubectl describe` and the logs say goes to `evidence` first.
+        If the block raises, the output of `kubectl describe` and the logs go to `evidence` first.
         """
-        space = Space(self.cluster, self.bucket, f"e2e-{os.getpid()}-{next(self._numbers)}")
+        namespace = Namespace(self.cluster, self.bucket, f"e2e-{os.getpid()}-{next(self._numbers)}")
         try:
-            create_namespace(space, CREDENTIALS, labels or {})
-            self.open.append(space)
-            yield space
+            create_namespace(namespace, CREDENTIALS, labels or {})
+            self.namespaces.append(namespace)
+            yield namespace
         except BaseException:
-            self.gather(space)
+            self.gather(namespace)
             raise
         finally:
-            if space in self.open:
-                self.open.remove(space)
-            self.cluster.kubectl("delete", "namespace", space.name, "--wait=false", "--ignore-not-found")
+            if namespace in self.namespaces:
+                self.namespaces.remove(namespace)
+            self.cluster.kubectl("delete", "namespace", namespace.name, "--wait=false", "--ignore-not-found")
 
-    def gather(self, space: Space) -> None:
-        """Note what can be seen of a namespace's pods now."""
+    def gather(self, namespace: Namespace) -> None:
+        """Add the current description of a namespace's pods to `evidence`."""
         try:
-            self.evidence.append(space.describe())
+            self.evidence.append(namespace.describe())
         except ClusterError as error:  # the cluster itself may be what broke
-            self.evidence.append(f"nothing can be seen of {space.name}: {error}")
+            self.evidence.append(f"cannot describe {namespace.name}: {error}")
 
     def upload_dataset(self, name: str, files: Mapping[str, bytes]) -> str:
         """Write a dataset; its URI."""
@@ -75,10 +75,10 @@ class Site:
 
 @contextlib.contextmanager
 def site_of(cluster: Cluster, folder: Path) -> Iterator[Site]:
-    """The site, for the block's time; what was there before stays.
+    """The site for the duration of the block; what existed before stays.
 
     Args:
-        cluster: Started where it does not run, and ended then.
+        cluster: Started if it does not run, and then stopped at the end.
         folder: For the bucket's objects.
     """
     before = runs(cluster)

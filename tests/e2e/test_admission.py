@@ -1,4 +1,4 @@
-"""What becomes of pods that podferry does not concern, and of those that it cannot serve."""
+"""Pods that podferry leaves alone, and pods that it refuses."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import pytest
 
 from tests.cluster.process import ClusterError
 from tests.e2e import install
-from tests.e2e.manifests import Object, container, job, pod, wishes
+from tests.e2e.manifests import Object, container, job, pod, podferry_annotations
+from tests.e2e.namespace import Namespace
 from tests.e2e.site import Site
-from tests.e2e.space import Space
 
-MISSPELLED = wishes(datset="s3://e2e/datasets/digits", checkpoints="gs//results", checkpoint_size="lots")
+MISSPELLED = podferry_annotations(
+    datset="s3://e2e/datasets/digits", checkpoints="gs//results", checkpoint_size="lots"
+)
 REASONS = ("podferry.io/datset", "podferry.io/checkpoints", "podferry.io/checkpoint-size")
 EXIT_NEVER = 78
 MADE_BY_THE_SERVER = ("uid", "creationTimestamp", "resourceVersion", "managedFields")
@@ -34,73 +36,77 @@ def plain(name: str = "plain") -> Object:
     )
 
 
-def created(space: Space, thing: Object) -> dict[str, Any]:
+def created(namespace: Namespace, manifest: Object) -> dict[str, Any]:
     """What a pod became in the API server, without what differs from one creation to the next."""
     made: dict[str, Any] = json.loads(
-        space.kubectl("create", "-o", "json", "-f", "-", stdin=json.dumps(thing))
+        namespace.kubectl("create", "-o", "json", "-f", "-", stdin=json.dumps(manifest))
     )
-    space.delete(thing, "--now")
+    namespace.delete(manifest, "--now")
     for name in MADE_BY_THE_SERVER:
         made["metadata"].pop(name, None)
     return made
 
 
-def test_a_pod_without_wishes_is_what_it_would_be_without_podferry(site: Site, space: Space) -> None:
+def test_a_pod_without_annotations_is_unchanged(site: Site, namespace: Namespace) -> None:
     """Nothing but uid and times differs."""
-    opted_out = pod("out", container(command=["true"]), annotations=wishes(inject="false", dataset="x"))
-    with_podferry = [created(space, one) for one in (plain(), opted_out)]
+    opted_out = pod(
+        "out", container(command=["true"]), annotations=podferry_annotations(inject="false", dataset="x")
+    )
+    with_podferry = [created(namespace, one) for one in (plain(), opted_out)]
     with install.not_registered(site.cluster):
-        without = [created(space, one) for one in (plain(), opted_out)]
+        without = [created(namespace, one) for one in (plain(), opted_out)]
     assert with_podferry == without
 
 
-def test_without_its_webhook_only_pods_that_opt_in_are_refused(site: Site, space: Space) -> None:
-    """Others are created; a Job's pod comes, with its sidecar, once the webhook is back."""
-    waiting = job("later", container(command=["true"]), annotations=space.training())
+def test_without_its_webhook_only_pods_that_opt_in_are_refused(site: Site, namespace: Namespace) -> None:
+    """Others are created; a Job's pod is created, with its sidecar, once the webhook is back."""
+    waiting = job("later", container(command=["true"]), annotations=namespace.training_annotations())
     with install.webhook_down(site.cluster):
-        space.start(plain())
-        refused = space.create(pod("wishes", container(command=["true"]), annotations=space.training()))
+        namespace.start(plain())
+        refused = namespace.create(
+            pod("opted-in", container(command=["true"]), annotations=namespace.training_annotations())
+        )
         assert refused.code == 1
         assert 'failed calling webhook "pods.podferry.io"' in refused.errors
         assert 'no endpoints available for service "podferry-webhook"' in refused.errors
-        space.start(waiting)
-        space.until("the Job to tell", lambda: _failed_create(space, "later"), 30)
-        assert space.pods(waiting) == []
-    made = space.pod(waiting, timeout=60)
+        namespace.start(waiting)
+        namespace.until("an event of the Job", lambda: _failed_create(namespace, "later"), 30)
+        assert namespace.pods(waiting) == []
+    made = namespace.pod(waiting, timeout=60)
     assert made.object["metadata"]["annotations"]["podferry.io/status"] == "injected"
 
 
-def _failed_create(space: Space, name: str) -> str | None:
-    found = [one["message"] for one in space.events(name) if one["reason"] == "FailedCreate"]
+def _failed_create(namespace: Namespace, name: str) -> str | None:
+    found = [one["message"] for one in namespace.events(name) if one["reason"] == "FailedCreate"]
     return next((text for text in found if "pods.podferry.io" in text), None)
 
 
-def test_a_bare_pod_with_wrong_wishes_is_denied_with_all_reasons(space: Space) -> None:
-    answer = space.create(pod("wrong", container(command=["true"]), annotations=MISSPELLED))
+def test_a_bare_pod_with_invalid_annotations_is_denied_with_all_reasons(namespace: Namespace) -> None:
+    answer = namespace.create(pod("wrong", container(command=["true"]), annotations=MISSPELLED))
     assert answer.code == 1
     assert [reason for reason in REASONS if reason not in answer.errors] == []
     with pytest.raises(ClusterError, match="NotFound"):
-        space.get("pod", "wrong")
+        namespace.get("pod", "wrong")
 
 
-def test_a_job_with_wrong_wishes_is_denied_with_all_reasons(space: Space) -> None:
-    answer = space.create(job("wrong", container(command=["true"]), annotations=MISSPELLED))
+def test_a_job_with_invalid_annotations_is_denied_with_all_reasons(namespace: Namespace) -> None:
+    answer = namespace.create(job("wrong", container(command=["true"]), annotations=MISSPELLED))
     assert answer.code == 1
     assert [reason for reason in REASONS if reason not in answer.errors] == []
 
 
-def test_the_pod_of_a_controller_with_wrong_wishes_fails_visibly(space: Space) -> None:
-    """A Job that a CronJob makes is not validated: its pod gets a gate that tells, and Kubernetes stops."""
+def test_a_controllers_pod_with_invalid_annotations_fails_visibly(namespace: Namespace) -> None:
+    """A Job that a CronJob makes is not validated: its pod's gate reports why, and the Job fails."""
     # Without `containerName`, which has to be one of the template's own.
     stop = {"operator": "In", "values": [EXIT_NEVER]}
     rules = {"podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": stop}]}}
     template = job("nightly", container(command=["true"]), annotations=MISSPELLED, backoff=3, job_spec=rules)
     schedule = {"schedule": "0 0 1 1 *", "suspend": True, "jobTemplate": {"spec": template["spec"]}}
-    space.start(
+    namespace.start(
         {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly"}, "spec": schedule}
     )
-    space.kubectl("create", "job", "nightly", "--from=cronjob/nightly")
-    outcome = space.outcome(template)
+    namespace.kubectl("create", "job", "nightly", "--from=cronjob/nightly")
+    outcome = namespace.outcome(template)
     assert (outcome.phase, outcome.reason) == ("Failed", "PodFailurePolicy")
     assert len(outcome.pods) == 1
     gate = outcome["podferry-gate"]

@@ -1,4 +1,4 @@
-"""Archives and packs in a real pod: the trainer finds files, and a bad archive ends in sentences."""
+"""Archives and packs in a real pod: the trainer finds files; invalid archives are refused."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 from podferry.webhook.pod_json import GATE
 from tests.e2e.manifests import TRAINER, Object, container, pod
+from tests.e2e.namespace import Namespace
 from tests.e2e.outcome import Outcome
 from tests.e2e.site import Site
-from tests.e2e.space import Space
 
 FILES = {
     f"{number % 3}/{number:03}.jpg": hashlib.shake_256(bytes([number])).digest(9_000) for number in range(150)
@@ -52,27 +52,42 @@ def tar_gz(files: Mapping[str, bytes], link: str = "") -> bytes:
     return gzip.compress(made.getvalue())
 
 
-def test_an_archive_is_unpacked_where_it_lies(site: Site, space: Space) -> None:
+def test_an_archive_is_unpacked_into_its_directory(site: Site, namespace: Namespace) -> None:
     data = site.upload_dataset("archived", {"deep/train.tar.gz": tar_gz(FILES), "labels.csv": b"1"})
-    wishes = space.training(data, checkpoints="", unpack="always")
-    seen = found(space.run(looking("archived", wishes)))
+    annotations = namespace.training_annotations(data, checkpoints="", unpack="always")
+    seen = found(namespace.run(looking("archived", annotations)))
     assert seen.pop("labels.csv") == hashlib.sha256(b"1").hexdigest()
     assert seen == {f"deep/{name}": digest for name, digest in DIGESTS.items()}
 
 
-def test_a_pack_is_unpacked_by_default_and_a_selection_means_its_files(site: Site, space: Space) -> None:
+def test_a_pack_is_unpacked_by_default_and_selections_apply_to_its_files(
+    site: Site, namespace: Namespace
+) -> None:
     source = site.upload_dataset("to-pack", FILES)
     target = site.bucket.uri("datasets/packed")
     made = site.bucket.podferry_json("dataset", "pack", source, target)
     assert (made["files"], made["shards"]) == (len(FILES), 1)
     assert site.bucket.podferry_json("dataset", "verify", target)["problems"] == []
-    assert found(space.run(looking("whole", space.training(made["reference"], checkpoints="")))) == DIGESTS
-    some = found(space.run(looking("some", space.training(target, checkpoints="", include="1/*.jpg"))))
+    assert (
+        found(
+            namespace.run(
+                looking("complete", namespace.training_annotations(made["reference"], checkpoints=""))
+            )
+        )
+        == DIGESTS
+    )
+    some = found(
+        namespace.run(
+            looking("some", namespace.training_annotations(target, checkpoints="", include="1/*.jpg"))
+        )
+    )
     assert some == {name: digest for name, digest in DIGESTS.items() if name.startswith("1/")}
 
 
-def test_an_archive_that_holds_a_link_ends_in_sentences(site: Site, space: Space) -> None:
+def test_an_archive_with_a_link_is_refused_with_a_reason(site: Site, namespace: Namespace) -> None:
     data = site.upload_dataset("linked", {"train.tar.gz": tar_gz(FILES, link="0/passwd")})
-    outcome = space.run(looking("linked", space.training(data, checkpoints="", unpack="always")))
+    outcome = namespace.run(
+        looking("linked", namespace.training_annotations(data, checkpoints="", unpack="always"))
+    )
     assert not outcome.succeeded
     assert "the archive train.tar.gz holds a symbolic link ('0/passwd')" in outcome[GATE].log

@@ -1,7 +1,7 @@
-"""Twenty deletes: an unmodified trainer loses its pod in the middle of a save, again and again.
+"""Twenty deletes: an unmodified trainer loses its pod in the middle of a save, repeatedly.
 
-The test stands in for a controller: it makes the next pod of the same lineage at once, while the one before
-still ends, as a Job does.
+The test acts as the controller: like a Job, it creates the next pod of the same lineage while the previous
+one is still terminating.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from podferry.contract.destination.commit import Commit
 from podferry.webhook.pod_json import SIDECAR
 from tests.e2e.figures import ROOT, Figures
 from tests.e2e.manifests import TRAINER, Object, container, pod
+from tests.e2e.namespace import Answer, Namespace
 from tests.e2e.site import Site
-from tests.e2e.space import Answer, Space
 
 DELETES = 20
 MISSES = 3
@@ -30,7 +30,7 @@ SAVES_EACH = 1
 GRACE = 20
 WAITS = "waiting for a previous agent to drain"
 PICTURE = ROOT / "build" / "e2e" / "twenty-deletes.png"
-TITLE = f"{DELETES} pods deleted in the middle of a save, the test standing in for a controller"
+TITLE = f"{DELETES} pods deleted in the middle of a save, the test acting as the controller"
 TRAINING = """
 import json, math, os, pathlib, random, time
 folder = pathlib.Path("/dev/shm/checkpoints")
@@ -70,7 +70,7 @@ for step in range(state["step"] + 1, STEPS + 1):
         save(step, weights)
 say(done=True)
 """
-"""Plain Python that knows nothing of podferry: least squares by gradient descent, saved in place, slowly."""
+"""Plain Python that does not use podferry: least squares by gradient descent, saved in place, slowly."""
 
 
 LAUNCHER = """
@@ -83,14 +83,14 @@ sys.exit(trainer.wait() % 256)
 
 
 class Life(NamedTuple):
-    """What one pod has said.
+    """One pod, by its logs.
 
     Attributes:
-        resumed: The step that its trainer began after.
+        resumed: The step that its trainer resumed from.
         losses: By step.
         saved: The steps whose saves it finished.
-        torn: The step whose save was cut off, None where none was.
-        waited: Whether its agent waited for the one before it to drain.
+        torn: The step whose save was cut off, or None.
+        waited: Whether its agent waited for the previous one to drain.
     """
 
     resumed: int
@@ -100,17 +100,17 @@ class Life(NamedTuple):
     waited: bool
 
 
-class Story(NamedTuple):
+class Result(NamedTuple):
     """All pods, and the commits after each of them."""
 
     lives: list[Life]
     commits: list[Commit]
 
 
-def trainer(space: Space, number: int, steps: int) -> Object:
-    wishes = space.training(lineage="twenty", checkpoint_size="8Mi", grace=GRACE)
+def trainer(namespace: Namespace, number: int, steps: int) -> Object:
+    annotations = namespace.training_annotations(lineage="twenty", checkpoint_size="8Mi", grace=GRACE)
     command = ["python3", "-u", "-c", LAUNCHER, TRAINING.replace("STEPS", str(steps))]
-    return pod(f"twenty-{number}", container(command=command), annotations=wishes)
+    return pod(f"twenty-{number}", container(command=command), annotations=annotations)
 
 
 def facts(log: str) -> list[dict[str, Any]]:
@@ -118,7 +118,7 @@ def facts(log: str) -> list[dict[str, Any]]:
 
 
 def life(log: str, agent: str) -> Life:
-    """What a trainer's log and its agent's tell, to their last lines."""
+    """The life of a pod by the logs of its trainer and its agent."""
     said = facts(log)
     saved = [one["saved"] for one in said if "saved" in one]
     torn = [one["saving"] for one in said if "saving" in one and one["saving"] not in saved]
@@ -126,92 +126,96 @@ def life(log: str, agent: str) -> Life:
     return Life(said[0]["resumed"], losses, saved, torn[-1] if torn else None, WAITS in agent)
 
 
-def in_the_middle(space: Space, thing: Object) -> None:
+def in_the_middle(namespace: Namespace, manifest: Object) -> None:
     """Wait until the trainer has saved some and is saving another."""
 
     def saving() -> bool:
-        said = facts(space.log(thing["metadata"]["name"], TRAINER))
+        said = facts(namespace.log(manifest["metadata"]["name"], TRAINER))
         return sum("saved" in one for one in said) >= SAVES_EACH and "saving" in said[-1]
 
-    space.until("a save to be under way", saving, timeout=90)
+    namespace.until("a save to be under way", saving, timeout=90)
 
 
 @pytest.fixture(scope="module")
-def story(site: Site) -> Iterator[Story]:
-    with site.namespace() as space, ThreadPoolExecutor() as pool:
+def result(site: Site) -> Iterator[Result]:
+    with site.namespace() as namespace, ThreadPoolExecutor() as pool:
 
-        def follow(thing: Object, name: str) -> Future[Answer]:
-            return pool.submit(space.ask, "logs", "-f", thing["metadata"]["name"], "-c", name, timeout=180)
+        def follow(manifest: Object, name: str) -> Future[Answer]:
+            return pool.submit(
+                namespace.ask, "logs", "-f", manifest["metadata"]["name"], "-c", name, timeout=180
+            )
 
         lives: list[Life] = []
         steps = 10 * (
             DELETES * SAVES_EACH + MISSES * (SAVES_EACH + 1) + 1
         )  # none but the last ends by itself
-        thing = trainer(space, 0, steps)
-        space.start(thing)
+        manifest = trainer(namespace, 0, steps)
+        namespace.start(manifest)
         while sum(one.torn is not None for one in lives) < DELETES and len(lives) < DELETES + MISSES:
-            in_the_middle(space, thing)
-            logs = [follow(thing, name) for name in (TRAINER, SIDECAR)]
-            space.kubectl("delete", "pod", thing["metadata"]["name"], "--wait=false")
-            thing = trainer(space, len(lives) + 1, steps)
-            space.start(thing)
+            in_the_middle(namespace, manifest)
+            logs = [follow(manifest, name) for name in (TRAINER, SIDECAR)]
+            namespace.kubectl("delete", "pod", manifest["metadata"]["name"], "--wait=false")
+            manifest = trainer(namespace, len(lives) + 1, steps)
+            namespace.start(manifest)
             lives.append(life(*(log.result().output for log in logs)))
-        outcome = space.outcome(thing, timeout=150)
+        outcome = namespace.outcome(manifest, timeout=150)
         assert outcome.succeeded, outcome
         lives.append(life(outcome[TRAINER].log, outcome[SIDECAR].log))
-        yield Story(lives, space.bucket.commits("twenty"))
+        yield Result(lives, namespace.bucket.commits("twenty"))
 
 
-def test_each_pod_resumes_from_the_newest_durable_step(story: Story) -> None:
-    writers = list(dict.fromkeys(commit.agent_id for commit in story.commits))
-    assert len(writers) == len(story.lives), "each pod has made something durable"
-    assert [life.resumed for life in story.lives[1:]] == [
-        max(commit.step or 0 for commit in story.commits if commit.agent_id in writers[: number + 1])
-        for number in range(len(story.lives) - 1)
+def test_each_pod_resumes_from_the_newest_durable_step(result: Result) -> None:
+    writers = list(dict.fromkeys(commit.agent_id for commit in result.commits))
+    assert len(writers) == len(result.lives), "each pod has made something durable"
+    assert [life.resumed for life in result.lives[1:]] == [
+        max(commit.step or 0 for commit in result.commits if commit.agent_id in writers[: number + 1])
+        for number in range(len(result.lives) - 1)
     ], "what a pod that ended has made durable is what the next one begins with"
 
 
-def test_twenty_saves_were_cut_off_and_none_of_these_was_committed(story: Story) -> None:
+def test_twenty_saves_were_cut_off_and_none_of_these_was_committed(result: Result) -> None:
     """The next pod saves that step again, from the same weights."""
-    assert sum(one.torn is not None for one in story.lives) == DELETES
-    for one, after in itertools.pairwise(story.lives):
+    assert sum(one.torn is not None for one in result.lives) == DELETES
+    for one, after in itertools.pairwise(result.lives):
         assert one.torn is None or after.resumed < one.torn
 
 
-def test_the_loss_goes_on_where_it_was(story: Story, figures: Figures) -> None:
+def test_the_loss_curve_continues(result: Result, figures: Figures) -> None:
     curve: dict[int, float] = {}
-    for one in story.lives:
+    for one in result.lives:
         for step, loss in one.losses.items():
             assert curve.setdefault(step, loss) == loss, f"step {step} was computed from other weights"
     assert sorted(curve) == list(range(1, max(curve) + 1)), "no step is missing"
-    draw(story, PICTURE)
-    figures.record(TITLE, {"picture": str(PICTURE.relative_to(ROOT)), **summary(story)})
+    draw(result, PICTURE)
+    figures.record(TITLE, {"picture": str(PICTURE.relative_to(ROOT)), **summary(result)})
 
 
-def test_nothing_whole_was_lost(story: Story) -> None:
+def test_no_complete_checkpoint_was_lost(result: Result) -> None:
     """At most the checkpoint in flight: what was saved when the pod was deleted is durable."""
-    steps = [commit.step for commit in story.commits]
-    assert steps == [step for one in story.lives for step in one.saved]
+    steps = [commit.step for commit in result.commits]
+    assert steps == [step for one in result.lives for step in one.saved]
 
 
-def summary(story: Story) -> dict[str, Any]:
+def summary(result: Result) -> dict[str, Any]:
     """What the picture shows, in numbers."""
-    torn = [one.torn - story.lives[number + 1].resumed for number, one in enumerate(story.lives) if one.torn]
+    torn = [
+        one.torn - result.lives[number + 1].resumed for number, one in enumerate(result.lives) if one.torn
+    ]
     return {
-        "steps": max(step for one in story.lives for step in one.losses),
-        "commits": len(story.commits),
-        "pods_that_waited_for_the_one_before": sum(one.waited for one in story.lives),
+        "steps": max(step for one in result.lives for step in one.losses),
+        "commits": len(result.commits),
+        "pods_that_waited_for_the_one_before": sum(one.waited for one in result.lives),
         "most_steps_from_the_save_cut_off_back_to_the_resume": max(torn),
     }
 
 
-def draw(story: Story, path: Path) -> None:
+def draw(result: Result, path: Path) -> None:
     """The loss over steps, a colour for each pod."""
     from matplotlib import pyplot  # noqa: PLC0415 - where these tests are only collected, it is not installed
 
     pyplot.switch_backend("agg")
     figure, axes = pyplot.subplots(figsize=(10, 5))
-    for number, one in enumerate(story.lives):
+    for number, one in enumerate(result.lives):
         axes.semilogy(list(one.losses), list(one.losses.values()), color=f"C{number % 10}")
         if number:
             axes.axvline(one.resumed, color="lightgrey", linewidth=0.8, zorder=0)

@@ -1,6 +1,7 @@
-"""A pod whose end is too short: its newest checkpoint goes first, the rest is named, the next pod waits.
+"""A pod whose grace period is too short: the newest checkpoint is uploaded first, the rest is named, the
+next pod waits.
 
-And a pod that its node evicts.
+Also a pod that its node evicts.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from podferry.contract.destination.agent_notes import NOTES, AgentNote, DrainPha
 from podferry.contract.destination.commit import Commit
 from podferry.webhook.pod_json import SIDECAR
 from tests.cluster.node import Node
-from tests.e2e.door import door
 from tests.e2e.manifests import TRAINER, Object, container, pod
+from tests.e2e.namespace import Namespace
 from tests.e2e.outcome import Outcome, PodOutcome
 from tests.e2e.site import Site
-from tests.e2e.space import Space
+from tests.e2e.store_proxy import store_proxy
 from tests.e2e.trainers import COMMON
 
 MIB = 1 << 20
@@ -32,7 +33,7 @@ WAITS = "waiting for a previous agent to drain"
 SIZE = 9 * MIB
 SAVES = 3
 LOOKED_AT = "e2e.podferry.io/looked-at"
-"""A finalizer: a deleted pod stays until it is taken away."""
+"""A finalizer: a deleted pod stays until this is removed."""
 DIES_AT_ONCE = "signal.signal(signal.SIGTERM, lambda *_: os._exit(143))"
 BACKLOG = f"""{COMMON}
 {DIES_AT_ONCE}
@@ -61,15 +62,15 @@ PRESSURE = {
 """A kubelet's settings under which nearly all memory must be free; it takes 100% for no threshold."""
 
 
-class Ended(NamedTuple):
-    """How a story has ended.
+class Result(NamedTuple):
+    """The result of a scenario.
 
     Attributes:
-        pod: With all that its sidecar wrote.
+        pod: The pod at its end.
         log: The sidecar's, to its last line.
         commits: Of its lineage, and their bytes by name.
         notes: What agents left about their end.
-        next: What became of a pod that was made while this one drained.
+        next: The outcome of a pod that was created while this one drained.
     """
 
     pod: PodOutcome
@@ -80,78 +81,82 @@ class Ended(NamedTuple):
     next: Outcome | None = None
 
 
-def ended(space: Space, thing: Object, log: str) -> Ended:
-    lineage = thing["metadata"]["name"]
-    commits, notes = space.bucket.commits(lineage), notes_of(space, lineage)
-    one = space.get("pod", lineage)
-    return Ended(PodOutcome(one, {}), log, commits, [space.bucket.committed(each) for each in commits], notes)
+def collect_result(namespace: Namespace, manifest: Object, log: str) -> Result:
+    lineage = manifest["metadata"]["name"]
+    commits, notes = namespace.bucket.commits(lineage), notes_of(namespace, lineage)
+    one = namespace.get("pod", lineage)
+    return Result(
+        PodOutcome(one, {}), log, commits, [namespace.bucket.committed(each) for each in commits], notes
+    )
 
 
-def notes_of(space: Space, lineage: str) -> list[AgentNote]:
-    keys = space.bucket.objects(f"checkpoints/{lineage}/{NOTES}/")
-    return [decode_note(space.bucket.read(key), key) for key in keys]
+def notes_of(namespace: Namespace, lineage: str) -> list[AgentNote]:
+    keys = namespace.bucket.objects(f"checkpoints/{lineage}/{NOTES}/")
+    return [decode_note(namespace.bucket.read(key), key) for key in keys]
 
 
 def events(log: str) -> list[dict[str, Any]]:
-    """What an agent wrote, line by line."""
+    """The entries of an agent's log."""
     return [json.loads(line) for line in log.splitlines() if line.startswith("{")]
 
 
 @contextlib.contextmanager
-def kept(space: Space, thing: Object) -> Iterator[None]:
+def kept(namespace: Namespace, manifest: Object) -> Iterator[None]:
     """Start a pod that stays after its deletion until the block ends."""
-    space.start({**thing, "metadata": {**thing["metadata"], "finalizers": [LOOKED_AT]}})
+    namespace.start({**manifest, "metadata": {**manifest["metadata"], "finalizers": [LOOKED_AT]}})
     try:
         yield
     finally:
         patch = '{"metadata": {"finalizers": null}}'
-        space.kubectl("patch", "pod", thing["metadata"]["name"], "--type=merge", "-p", patch)
+        namespace.kubectl("patch", "pod", manifest["metadata"]["name"], "--type=merge", "-p", patch)
 
 
 @pytest.fixture(scope="module")
-def deleted(site: Site) -> Iterator[Ended]:
-    """A pod is deleted when its trainer has just written more than can go out in its grace."""
+def deleted(site: Site) -> Iterator[Result]:
+    """A pod is deleted when its trainer has just written more than its grace period can upload."""
     name = "short"
-    with site.namespace() as space, ThreadPoolExecutor(1) as pool:
-        wishes = space.training(lineage=name, checkpoint_size="10Mi", grace=GRACE, upload_limit="1Mi")
+    with site.namespace() as namespace, ThreadPoolExecutor(1) as pool:
+        annotations = namespace.training_annotations(
+            lineage=name, checkpoint_size="10Mi", grace=GRACE, upload_limit="1Mi"
+        )
         trainer = container(script=BACKLOG)
-        thing = pod(name, trainer, annotations=wishes, terminationGracePeriodSeconds=GRACE)
-        later = pod("next", container(script=FINDS), annotations=wishes)
-        with kept(space, thing):
-            space.until_logged(thing, TRAINER, "done", timeout=90)
-            log = pool.submit(space.ask, "logs", "-f", name, "-c", SIDECAR, timeout=120)
-            space.kubectl("delete", "pod", name, "--wait=false")
-            space.start(later)
-            space.until_container(thing, SIDECAR, "terminated")
-            story = ended(space, thing, log.result().output)
-        yield story._replace(next=space.outcome(later))
+        manifest = pod(name, trainer, annotations=annotations, terminationGracePeriodSeconds=GRACE)
+        later = pod("next", container(script=FINDS), annotations=annotations)
+        with kept(namespace, manifest):
+            namespace.until_logged(manifest, TRAINER, "done", timeout=90)
+            log = pool.submit(namespace.ask, "logs", "-f", name, "-c", SIDECAR, timeout=120)
+            namespace.kubectl("delete", "pod", name, "--wait=false")
+            namespace.start(later)
+            namespace.until_container(manifest, SIDECAR, "terminated")
+            result = collect_result(namespace, manifest, log.result().output)
+        yield result._replace(next=namespace.outcome(later))
 
 
-def test_the_newest_checkpoint_goes_first(deleted: Ended) -> None:
+def test_the_newest_checkpoint_is_uploaded_first(deleted: Result) -> None:
     assert [one.step for one in deleted.commits] == [SAVES], deleted.log
     assert deleted.files == [{f"step-{SAVES}.bin": b"%d" % SAVES * SIZE}]
 
 
-def test_what_could_not_go_is_named_in_the_log(deleted: Ended) -> None:
+def test_the_log_names_what_could_not_be_uploaded(deleted: Result) -> None:
     [said] = [one for one in events(deleted.log) if one["event"] == "not durable at the end"]
     assert said["level"] == "error"
     assert said["checkpoints"] == ["step-1", "step-2"]
     assert any("podferry.io/grace" in reason for reason in said["reasons"])
 
 
-def test_kubernetes_is_told_what_could_not_go(deleted: Ended) -> None:
+def test_the_termination_message_names_what_could_not_be_uploaded(deleted: Result) -> None:
     sidecar = deleted.pod[SIDECAR]
     assert sidecar.exit_code == 0
     assert sidecar.message.splitlines()[0] == "podferry: not durable at the end: step-1, step-2"
 
 
-def test_a_note_at_the_destination_names_what_could_not_go(deleted: Ended) -> None:
+def test_a_note_at_the_destination_names_what_could_not_be_uploaded(deleted: Result) -> None:
     [note] = deleted.notes
     assert (note.phase, note.pending) == (DrainPhase.ENDED, ("step-1", "step-2"))
     assert note.agent_id == deleted.commits[0].agent_id
 
 
-def test_a_pod_that_is_made_meanwhile_waits_and_resumes_from_the_newest(deleted: Ended) -> None:
+def test_a_pod_created_meanwhile_waits_and_resumes_from_the_newest(deleted: Result) -> None:
     assert deleted.next is not None
     assert deleted.next.succeeded, deleted.next
     log = events(deleted.next[SIDECAR].log)
@@ -166,35 +171,35 @@ def test_a_pod_that_is_made_meanwhile_waits_and_resumes_from_the_newest(deleted:
 
 
 @pytest.fixture(scope="module")
-def evicted(site: Site) -> Iterator[Ended]:
-    """A pod is evicted while none of its checkpoints has gone out."""
+def evicted(site: Site) -> Iterator[Result]:
+    """A pod is evicted before any of its checkpoints is uploaded."""
     name, node = "evicted", site.cluster.backend
     if not isinstance(node, Node):
         pytest.skip("the kubelet of this cluster is not the harness's to set")
     with (
-        site.namespace() as space,
-        door(site.cluster, site.bucket, "PUT /e2e/checkpoints/*step-*") as closed,
+        site.namespace() as namespace,
+        store_proxy(site.cluster, site.bucket, "PUT /e2e/checkpoints/*step-*") as proxy,
         ThreadPoolExecutor(1) as pool,
     ):
-        wishes = space.training(lineage=name) | {ENDPOINT: closed.endpoint}
-        thing = pod(name, container(script=HOGS), annotations=wishes)
-        space.start(thing)
-        space.until_logged(thing, TRAINER, "done", timeout=90)
-        closed.until_held("step-1")
-        log = pool.submit(space.ask, "logs", "-f", name, "-c", SIDECAR, timeout=120)
+        annotations = namespace.training_annotations(lineage=name) | {ENDPOINT: proxy.endpoint}
+        manifest = pod(name, container(script=HOGS), annotations=annotations)
+        namespace.start(manifest)
+        namespace.until_logged(manifest, TRAINER, "done", timeout=90)
+        proxy.until_held("step-1")
+        log = pool.submit(namespace.ask, "logs", "-f", name, "-c", SIDECAR, timeout=120)
         with node.kubelet(PRESSURE):
-            space.until("the drain to begin", lambda: notes_of(space, name), 60)
-            closed.open()
-            outcome = space.outcome(thing)
+            namespace.until("the drain to begin", lambda: notes_of(namespace, name), 60)
+            proxy.release()
+            outcome = namespace.outcome(manifest)
         assert outcome.reason == "Evicted", outcome
-        yield ended(space, thing, log.result().output)
+        yield collect_result(namespace, manifest, log.result().output)
 
 
-def test_a_pod_that_is_evicted_leaves_its_checkpoints(evicted: Ended) -> None:
+def test_a_pod_that_is_evicted_leaves_its_checkpoints(evicted: Result) -> None:
     assert [one.step for one in evicted.commits] == [1, 2], evicted.log
     assert evicted.files == [{f"step-{step}.bin": b"%d" % step * MIB} for step in (1, 2)]
     assert [(note.phase, note.pending) for note in evicted.notes] == [(DrainPhase.ENDED, ())]
 
 
-def test_it_was_memory_that_the_node_lacked(evicted: Ended) -> None:
+def test_the_pod_was_evicted_for_memory(evicted: Result) -> None:
     assert "low on resource: memory" in evicted.pod.object["status"]["message"]

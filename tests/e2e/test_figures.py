@@ -13,9 +13,9 @@ from tests.e2e import install
 from tests.e2e.figures import Figures
 from tests.e2e.manifests import TRAINER, Object, container, job, pod
 from tests.e2e.measuring import agent_status, charged, creation_times, processes
+from tests.e2e.namespace import Namespace
 from tests.e2e.outcome import Outcome, PodOutcome, moment
 from tests.e2e.site import Site
-from tests.e2e.space import Space
 
 MIB = 1 << 20
 FILES, FILE = 16, 16 * MIB
@@ -46,48 +46,56 @@ while not pathlib.Path("/tmp/go").exists() and time.monotonic() < deadline:
 """
 
 
-def test_admission_is_quick_and_free_for_others(site: Site, space: Space, figures: Figures) -> None:
+def test_admission_is_fast_and_costs_other_pods_nothing(
+    site: Site, namespace: Namespace, figures: Figures
+) -> None:
     """The time of the API server's create, with podferry registered and without."""
     nowhere = {"nodeSelector": {"example.com/nowhere": "true"}}  # created, never run
 
     def cases(prefix: str) -> dict[str, Object]:
         one = container(command=["true"])
         return {
-            f"{prefix}, opted in": pod("in", one, annotations=space.training("s3://e2e/x"), **nowhere),
+            f"{prefix}, opted in": pod(
+                "in", one, annotations=namespace.training_annotations("s3://e2e/x"), **nowhere
+            ),
             f"{prefix}, not opted in": pod("not", one, **nowhere),
         }
 
-    times = creation_times(space, cases("registered"))
+    times = creation_times(namespace, cases("registered"))
     with site.namespace() as other, install.not_registered(site.cluster):
         times |= creation_times(other, cases("not registered"))
     figures.record("API create, one at a time", times)
     assert times["registered, opted in"]["p95_ms"] < 1000
 
 
-def test_memory_is_what_the_sum_says(site: Site, space: Space, figures: Figures, tmp_path: Path) -> None:
-    """A pod that has fetched, restored and written, and is looked at while it runs."""
+def test_memory_matches_the_computed_sum(
+    site: Site, namespace: Namespace, figures: Figures, tmp_path: Path
+) -> None:
+    """A pod that has fetched, restored and written is measured while it runs."""
     files = {f"{number:02}.bin": bytes([number]) * FILE for number in range(FILES)}
     data = site.upload_dataset("figures", files)
     sizes: Any = {"checkpoint_size": CHECKPOINT, "shm_size": "64Mi"}
     seed = job(
-        "figures", container(script=f"{WRITE}\nwrite('epoch-1.bin')"), annotations=space.training(**sizes)
+        "figures",
+        container(script=f"{WRITE}\nwrite('epoch-1.bin')"),
+        annotations=namespace.training_annotations(**sizes),
     )
-    assert (first := space.run(seed)).succeeded, first
-    space.delete(seed)
+    assert (first := namespace.run(seed)).succeeded, first
+    namespace.delete(seed)
 
-    wishes = space.training(data, dataset_size="288Mi", **sizes)
+    annotations = namespace.training_annotations(data, dataset_size="288Mi", **sizes)
     limited = container(script=TRAIN, resources={"limits": {"memory": "64Mi"}})
-    training = job("figures", limited, annotations=wishes)
-    space.start(training)
-    space.until_logged(training, "podferry", "checkpoint durable")
-    running = space.pod(training)
-    status = agent_status(space, running.name)
+    training = job("figures", limited, annotations=annotations)
+    namespace.start(training)
+    namespace.until_logged(training, "podferry", "checkpoint durable")
+    running = namespace.pod(training)
+    status = agent_status(namespace, running.name)
     assert status["checkpoints"]["restored"]["name"] == "epoch-1"
     compared = _compared(running.object)
-    limits = _limits(site, space, running, training, tmp_path)
-    resident = processes(site.cluster, space.name, running.name, "podferry")
-    space.exec(running.name, TRAINER, "touch", "/tmp/go")
-    outcome = space.outcome(training)
+    limits = _limits(site, namespace, running, training, tmp_path)
+    resident = processes(site.cluster, namespace.name, running.name, "podferry")
+    namespace.exec(running.name, TRAINER, "touch", "/tmp/go")
+    outcome = namespace.outcome(training)
     assert outcome.succeeded, outcome
 
     figures.record("memory charged against computed, MiB", compared)
@@ -99,7 +107,7 @@ def test_memory_is_what_the_sum_says(site: Site, space: Space, figures: Figures,
 
 
 def _compared(one: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What files in memory volumes are charged, in whole pages, by who wrote them."""
+    """What files in memory volumes cost, in full pages, by their writer."""
     dataset, checkpoint = allocated_bytes([FILE] * FILES), allocated_bytes([CHECKPOINT])
     rows = {
         "sidecar: dataset and restored checkpoint": ("podferry", dataset + checkpoint),
@@ -113,7 +121,7 @@ def _compared(one: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _limits(
-    site: Site, space: Space, running: PodOutcome, training: Object, folder: Path
+    site: Site, namespace: Namespace, running: PodOutcome, training: Object, folder: Path
 ) -> list[dict[str, Any]]:
     """The most that was charged to whom, cached files of the image among it, against the sum's limits."""
     explained = _explained(site, training, folder)
@@ -156,8 +164,8 @@ def _speeds(status: Any, outcome: Outcome) -> dict[str, Any]:
         "restore_MB_per_s": round(restored["bytes"] / restored["seconds"] / 1e6),
         "trainer_reads_MB_per_s": round(float(read.split()[1])),
         "agent_start_to_gate_open_s": round(waited, 2),
-        "gate_container_whole_s": outcome["podferry-gate"].seconds,
-        "pod_created_to_trainer_started_whole_s": (started - made).total_seconds(),
+        "gate_container_s_rounded": outcome["podferry-gate"].seconds,
+        "pod_created_to_trainer_started_s_rounded": (started - made).total_seconds(),
     }
 
 

@@ -1,7 +1,7 @@
 """Several pods write a checkpoint together: an Indexed Job, one pod of which is killed in the middle.
 
-The gang is imitated: its pods do not talk to each other. The test stands in for what they would hear: that
-all are there, and that one was lost, whereupon the others fail as well.
+The gang is imitated: its pods do not communicate. The test reports to them what they would notice: that
+all are running, and that one was lost, whereupon the others fail as well.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import pytest
 from podferry.contract.destination.commit import Commit
 from podferry.webhook.pod_json import SIDECAR
 from tests.e2e.manifests import TRAINER, Object, container, job
+from tests.e2e.namespace import Namespace
 from tests.e2e.outcome import Outcome, PodOutcome
 from tests.e2e.site import Site
-from tests.e2e.space import Space
-from tests.e2e.trainers import COMMON, let
+from tests.e2e.trainers import COMMON, release_trainer
 
 WORLD = 3
 SAVES = 14
@@ -54,18 +54,18 @@ for step in range(first, {SAVES} + 1):
 """
 
 
-class Story(NamedTuple):
-    """What became of the Job."""
+class Result(NamedTuple):
+    """The result of the Job."""
 
     outcome: Outcome
     commits: list[Commit]
     files: list[dict[tuple[str, int | None], bytes]]
 
 
-def contents(space: Space, commit: Commit) -> dict[tuple[str, int | None], bytes]:
+def contents(namespace: Namespace, commit: Commit) -> dict[tuple[str, int | None], bytes]:
     """A commit's files by name and rank."""
     place = f"checkpoints/{commit.lineage}"
-    return {(file.name, file.rank): space.bucket.read(f"{place}/{file.object}") for file in commit.files}
+    return {(file.name, file.rank): namespace.bucket.read(f"{place}/{file.object}") for file in commit.files}
 
 
 def rank_of(pod: PodOutcome) -> int:
@@ -76,66 +76,66 @@ def said(log: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.splitlines()]
 
 
-def wrote(space: Space, pod: PodOutcome) -> int:
-    """The last step that a rank has saved, 0 while there is none."""
-    return max((one["wrote"] for one in said(space.log(pod.name, TRAINER)) if "wrote" in one), default=0)
+def wrote(namespace: Namespace, pod: PodOutcome) -> int:
+    """The last step that a rank has saved, or 0."""
+    return max((one["wrote"] for one in said(namespace.log(pod.name, TRAINER)) if "wrote" in one), default=0)
 
 
-def all_together(space: Space, thing: Object) -> dict[int, PodOutcome]:
-    """Wait until a pod of each rank is ready to train, and let them go."""
+def all_together(namespace: Namespace, manifest: Object) -> dict[int, PodOutcome]:
+    """Wait until a pod of each rank is ready to train, and release them."""
 
     def ready() -> dict[int, PodOutcome] | None:
-        pods = [PodOutcome(one, {}) for one in space.pods(thing)]
+        pods = [PodOutcome(one, {}) for one in namespace.pods(manifest)]
         alive = [one for one in pods if "deletionTimestamp" not in one.object["metadata"]]
         training = [one for one in alive if TRAINER in one.containers and "running" in one[TRAINER].state]
         ranks = {rank_of(one): one for one in training}
         return ranks if len(ranks) == WORLD else None
 
-    ranks = space.until("all ranks to be there", ready, timeout=120)
+    ranks = namespace.until("all ranks to be there", ready, timeout=120)
     for one in ranks.values():
-        let(space, one.name, "go")
+        release_trainer(namespace, one.name, "go")
     return ranks
 
 
-def lose_one(space: Space, ranks: dict[int, PodOutcome]) -> None:
+def lose_one(namespace: Namespace, ranks: dict[int, PodOutcome]) -> None:
     """Delete the pod of one rank; the others save once more without it before they fail."""
-    last = wrote(space, ranks[KILLED])
-    space.kubectl("delete", "pod", ranks.pop(KILLED).name, "--wait=false")
+    last = wrote(namespace, ranks[KILLED])
+    namespace.kubectl("delete", "pod", ranks.pop(KILLED).name, "--wait=false")
     for one in ranks.values():
-        until_saved(space, one, last + 2)
-        let(space, one.name, "lost")
+        until_saved(namespace, one, last + 2)
+        release_trainer(namespace, one.name, "lost")
 
 
-def until_saved(space: Space, pod: PodOutcome, step: int) -> None:
-    space.until(f"{pod.name} to save step {step}", lambda: wrote(space, pod) >= step)
+def until_saved(namespace: Namespace, pod: PodOutcome, step: int) -> None:
+    namespace.until(f"{pod.name} to save step {step}", lambda: wrote(namespace, pod) >= step)
 
 
 @pytest.fixture(scope="module")
-def story(site: Site) -> Iterator[Story]:
-    with site.namespace() as space:
-        thing = job(
+def result(site: Site) -> Iterator[Result]:
+    with site.namespace() as namespace:
+        manifest = job(
             "gang",
             container(script=RANK),
-            annotations=space.training(world=WORLD, checkpoint_size="4Mi", grace=GRACE),
+            annotations=namespace.training_annotations(world=WORLD, checkpoint_size="4Mi", grace=GRACE),
             backoff=6,
             job_spec={"completions": WORLD, "parallelism": WORLD, "completionMode": "Indexed"},
             terminationGracePeriodSeconds=GRACE,
         )
-        space.start(thing)
-        lineage = space.lineage("gang")
-        ranks = all_together(space, thing)
-        space.until("a commit of all ranks", lambda: space.bucket.commits(lineage), timeout=90)
-        lose_one(space, ranks)
-        all_together(space, thing)
-        outcome = space.outcome(thing, timeout=150)
+        namespace.start(manifest)
+        lineage = namespace.lineage("gang")
+        ranks = all_together(namespace, manifest)
+        namespace.until("a commit of all ranks", lambda: namespace.bucket.commits(lineage), timeout=90)
+        lose_one(namespace, ranks)
+        all_together(namespace, manifest)
+        outcome = namespace.outcome(manifest, timeout=150)
         assert outcome.succeeded, outcome
-        commits = space.bucket.commits(lineage)
-        yield Story(outcome, commits, [contents(space, one) for one in commits])
+        commits = namespace.bucket.commits(lineage)
+        yield Result(outcome, commits, [contents(namespace, one) for one in commits])
 
 
-def test_every_commit_holds_all_parts_of_one_step(story: Story) -> None:
-    assert story.commits, story.outcome
-    for commit, files in zip(story.commits, story.files, strict=True):
+def test_every_commit_holds_all_parts_of_one_step(result: Result) -> None:
+    assert result.commits, result.outcome
+    for commit, files in zip(result.commits, result.files, strict=True):
         folder = f"step-{commit.step}"
         shared = [(f"{folder}/config.json", None)]
         own = [(f"{folder}/rank-{rank}.json", None) for rank in range(WORLD)]
@@ -147,26 +147,26 @@ def test_every_commit_holds_all_parts_of_one_step(story: Story) -> None:
             assert json.loads(files[f"{folder}/state.json", rank]) == {"of": rank}
 
 
-def test_steps_are_committed_in_order_up_to_the_last(story: Story) -> None:
-    steps = [commit.step for commit in story.commits]
+def test_steps_are_committed_in_order_up_to_the_last(result: Result) -> None:
+    steps = [commit.step for commit in result.commits]
     assert steps == sorted(steps, key=lambda step: step or 0)
     assert len(set(steps)) == len(steps)
     assert steps[-1] == SAVES, "the gang finds together again after one of it was killed"
 
 
-def test_all_ranks_resume_from_one_commit_with_all_ranks_files(story: Story) -> None:
-    newest = {rank_of(one): said(one[TRAINER].log) for one in story.outcome.pods}
+def test_all_ranks_resume_from_one_commit_with_all_ranks_files(result: Result) -> None:
+    newest = {rank_of(one): said(one[TRAINER].log) for one in result.outcome.pods}
     assert sorted(newest) == list(range(WORLD))
     [resumed] = {log[1]["resumed"] for log in newest.values()}
-    assert resumed in {commit.step for commit in story.commits}
+    assert resumed in {commit.step for commit in result.commits}
     folder = f"step-{resumed}"
     ranks = [f"{folder}/rank-{rank}.json" for rank in range(WORLD)]
     for log in newest.values():
         assert log[0]["files"] == sorted([f"{folder}/config.json", *ranks, f"{folder}/state.json"])
 
 
-def test_what_could_not_be_joined_is_named_with_the_rank_that_it_lacked(story: Story) -> None:
-    logs = "\n".join(one[SIDECAR].log for one in story.outcome.pods)
+def test_what_could_not_be_joined_is_named_with_the_rank_that_it_lacked(result: Result) -> None:
+    logs = "\n".join(one[SIDECAR].log for one in result.outcome.pods)
     assert re.search(rf"step-\d+ waits for rank {KILLED} of {WORLD}|lacked rank {KILLED} of {WORLD}", logs), (
         logs
     )

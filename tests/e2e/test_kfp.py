@@ -1,4 +1,4 @@
-"""The pods that KFP really makes, with podferry's annotations: they train on what their inputs resolve to.
+"""Recorded KFP pods, with podferry's annotations: they train on what their inputs resolve to.
 
 Each recorded pod is created as it is, but for what only a KFP installation has: images are the local one,
 Argo's own containers do nothing, and the launcher's executable gives way to a trainer's. Its arguments stay.
@@ -20,11 +20,11 @@ from podferry.contract.lineage import lineage_of
 from podferry.contract.pod_owner import pod_owner_of
 from podferry.webhook.pod_json import GATE, SIDECAR
 from tests.cluster.layout import BASE_IMAGE
-from tests.e2e.manifests import Object, wishes
+from tests.e2e.manifests import Object, podferry_annotations
+from tests.e2e.namespace import STORE_SECRET, Namespace
 from tests.e2e.outcome import Outcome
+from tests.e2e.scenarios import Scenarios, start_scenarios
 from tests.e2e.site import Site
-from tests.e2e.space import STORE_SECRET, Space
-from tests.e2e.stories import Told, told
 
 FURNITURE = (
     {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "pipeline-runner"}},
@@ -42,9 +42,9 @@ IMAGE_USER = 65532
 CHECKPOINT = b"weights" * 1000
 TRAINER = """
 import json, os, pathlib, sys
-told = os.environ["PODFERRY_DATASET"], os.environ["PODFERRY_CHECKPOINTS"]
-assert told == ("/dev/shm/dataset", "/dev/shm/checkpoints")
-dataset, checkpoints = map(pathlib.Path, told)
+paths = os.environ["PODFERRY_DATASET"], os.environ["PODFERRY_CHECKPOINTS"]
+assert paths == ("/dev/shm/dataset", "/dev/shm/checkpoints")
+dataset, checkpoints = map(pathlib.Path, paths)
 found = {str(path.relative_to(dataset)): path.read_text() for path in dataset.rglob("*") if path.is_file()}
 restored = {path.name: path.stat().st_size for path in checkpoints.iterdir()}
 print(json.dumps({"dataset": found, "restored": restored, "arguments": sys.argv[1:]}))
@@ -110,24 +110,24 @@ def runnable(pod: Object, annotations: dict[str, str]) -> Object:
     return pod
 
 
-def ran(name: str, space: Space, *, again: bool = False) -> Outcome:
+def ran(name: str, namespace: Namespace, *, again: bool = False) -> Outcome:
     step = STEPS[name]
-    annotations = wishes(
+    annotations = podferry_annotations(
         dataset=step.dataset,
         dataset_size="8Mi",
         checkpoints=step.destination[0],
         checkpoint_size="1Mi",
-        endpoint=space.bucket.endpoint,
+        endpoint=namespace.bucket.endpoint,
         secret=STORE_SECRET,
     )
     pod = runnable(recorded(name), annotations)
     if again:  # a retry is a new pod with a new name
         pod["metadata"]["name"] += "-again"
-    return space.run(pod, timeout=120)
+    return namespace.run(pod, timeout=120)
 
 
 @pytest.fixture(scope="module")
-def outcomes(site: Site) -> Iterator[Told[Outcome]]:
+def outcomes(site: Site) -> Iterator[Scenarios[Outcome]]:
     client: Any = site.bucket._client
     with site.cluster.network():
         client.create_bucket(Bucket="real")
@@ -135,12 +135,14 @@ def outcomes(site: Site) -> Iterator[Told[Outcome]]:
             bucket, key = step.resolved
             one_object = key.endswith(".bin")
             client.put_object(Bucket=bucket, Key=key if one_object else f"{key}/x.bin", Body=name.encode())
-    with told(site, {name: partial(ran, name) for name in STEPS}, *FURNITURE) as found:
+    with start_scenarios(site, {name: partial(ran, name) for name in STEPS}, *FURNITURE) as found:
         yield found
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_a_recorded_step_trains_on_what_its_inputs_resolve_to(outcomes: Told[Outcome], name: str) -> None:
+def test_a_recorded_step_trains_on_what_its_inputs_resolve_to(
+    outcomes: Scenarios[Outcome], name: str
+) -> None:
     outcome, step = outcomes[name], STEPS[name]
     assert outcome.succeeded, outcome
     assert {
@@ -154,21 +156,21 @@ def test_a_recorded_step_trains_on_what_its_inputs_resolve_to(outcomes: Told[Out
     assert [
         given for given, meant in zip(seen["arguments"], expected, strict=True) if "$(KFP_" not in meant
     ] == [meant for meant in expected if "$(KFP_" not in meant]
-    assert_durable(outcomes.space, recorded(name), step)
+    assert_durable(outcomes.namespace, recorded(name), step)
 
 
-def assert_durable(space: Space, pod: Object, step: Step) -> None:
-    lineage = lineage_of(pod_owner_of(pod, space.name))
-    assert re.fullmatch(rf"{space.name}\.kfp\.{re.escape(step.task)}\.[0-9a-f]{{12}}", lineage)
-    (commit,) = space.bucket.commits(lineage, step.destination[1])
-    assert space.bucket.committed(commit, step.destination[1]) == {"model-7.bin": CHECKPOINT}
+def assert_durable(namespace: Namespace, pod: Object, step: Step) -> None:
+    lineage = lineage_of(pod_owner_of(pod, namespace.name))
+    assert re.fullmatch(rf"{namespace.name}\.kfp\.{re.escape(step.task)}\.[0-9a-f]{{12}}", lineage)
+    (commit,) = namespace.bucket.commits(lineage, step.destination[1])
+    assert namespace.bucket.committed(commit, step.destination[1]) == {"model-7.bin": CHECKPOINT}
     assert commit.run == pod["metadata"]["labels"]["pipeline/runid"]
 
 
 def test_a_retried_step_is_a_new_pod_that_finds_its_checkpoint(
-    outcomes: Told[Outcome],
+    outcomes: Scenarios[Outcome],
 ) -> None:
     assert json.loads(outcomes["executor-retry"]["main"].log)["restored"] == {}
-    outcome = ran("executor-retry", outcomes.space, again=True)
+    outcome = ran("executor-retry", outcomes.namespace, again=True)
     assert json.loads(outcome["main"].log)["restored"] == {"model-7.bin": len(CHECKPOINT)}
     assert "resuming from model-7 (commit 1)" in outcome[GATE].log

@@ -1,4 +1,4 @@
-"""Whoever dies, the last checkpoint is durable: the trainer, the pod, or the agent's worker at any stage."""
+"""The last checkpoint becomes durable if the trainer, the pod or the worker is killed, in any phase."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import pytest
 
 from podferry.contract.destination.commit import Commit
 from podferry.webhook.pod_json import GATE, SIDECAR
-from tests.e2e.door import door
 from tests.e2e.manifests import TRAINER, Object, container, job, pod
+from tests.e2e.namespace import Namespace
 from tests.e2e.outcome import Outcome
+from tests.e2e.scenarios import Scenario, Scenarios, start_scenarios
 from tests.e2e.site import Site
-from tests.e2e.space import Space
-from tests.e2e.stories import Story, Told, told
-from tests.e2e.trainers import COMMON, assert_unharmed, let
+from tests.e2e.store_proxy import store_proxy
+from tests.e2e.trainers import COMMON, assert_unharmed, release_trainer
 
 MIB = 1 << 20
 ENDPOINT = "podferry.io/endpoint"
 GRACE = 15
-"""Seconds that a deleted pod has; a deaf trainer takes them all."""
+"""Seconds that a deleted pod has; a trainer that ignores SIGTERM uses them all."""
 FILES = {f"{letter}.bin": letter.encode() * (MIB // 4) for letter in "abcdef"}
 SEEN = {name: [len(data), data[:1].decode()] for name, data in FILES.items()}
 
@@ -51,8 +51,8 @@ for step in (1, 2, 3):
 say(done=True)
 time.sleep(120)
 """
-DIES_AT_ONCE = "signal.signal(signal.SIGTERM, lambda *_: os._exit(143))"
-HEARS_NOTHING = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+EXITS_AT_ONCE = "signal.signal(signal.SIGTERM, lambda *_: os._exit(143))"
+IGNORES_SIGTERM = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
 FAILS_ONCE = f"""{COMMON}
 if not (checkpoints / "step-1.bin").exists():
     write(1, {MIB})
@@ -67,34 +67,34 @@ for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
     if b"--worker" in path.read_bytes().split(b"\\0"):
         os.kill(int(path.parent.name), signal.SIGKILL)
 """
-"""Tells the agent's status and kills its worker; runs in the sidecar."""
+"""Prints the agent's status and kills its worker; runs in the sidecar."""
 
 
-class Ended(NamedTuple):
-    """How a story has ended.
+class Result(NamedTuple):
+    """The result of a scenario.
 
     Attributes:
         outcome: Of its pod or Job.
         commits: Of its lineage, and their bytes by name.
-        stage: The agent's when its worker was killed, where one was.
+        phase: The agent's phase when its worker was killed; empty if it was not.
     """
 
     outcome: Outcome
     commits: list[Commit]
     files: list[dict[str, bytes]]
-    stage: str = ""
+    phase: str = ""
 
 
 class Kill(NamedTuple):
     """When a worker is killed.
 
     Attributes:
-        stage: What the agent must say then.
+        phase: The phase that the agent must report then.
         held: The request that is held until it is dead.
         before: Whether the trainer writes its checkpoint before that.
     """
 
-    stage: str
+    phase: str
     held: str
     before: bool = False
 
@@ -108,155 +108,161 @@ KILLS = {
 }
 
 
-def ended(space: Space, thing: Object, lineage: str, stage: str = "", timeout: float = 120) -> Ended:
-    outcome = space.outcome(thing, timeout)
-    commits = space.bucket.commits(lineage)
-    return Ended(outcome, commits, [space.bucket.committed(one) for one in commits], stage)
+def collect_result(
+    namespace: Namespace, manifest: Object, lineage: str, phase: str = "", timeout: float = 120
+) -> Result:
+    outcome = namespace.outcome(manifest, timeout)
+    commits = namespace.bucket.commits(lineage)
+    return Result(outcome, commits, [namespace.bucket.committed(one) for one in commits], phase)
 
 
-def kill(space: Space, name: str) -> str:
-    """Kill the agent's worker; the stage that it was in."""
-    stage: str = json.loads(space.exec(name, SIDECAR, "python3", "-c", KILL))["stage"]
-    return stage
+def kill(namespace: Namespace, name: str) -> str:
+    """Kill the agent's worker; return the phase that it was in."""
+    phase: str = json.loads(namespace.exec(name, SIDECAR, "python3", "-c", KILL))["stage"]
+    return phase
 
 
-def worker_killed(name: str, space: Space) -> Ended:
+def worker_killed(name: str, namespace: Namespace) -> Result:
     what = KILLS[name]
     if name == "restoring":
-        space.run(writer("earlier", "restoring", space), 120)
-    with door(space.cluster, space.bucket, *([what.held] if what.held else [])) as closed:
-        wishes = space.training(space.bucket.uri("datasets/kills"), lineage=name)
-        wishes |= {ENDPOINT: closed.endpoint}
-        thing = pod(name, container(script=UNDER_KILLS), annotations=wishes)
-        space.start(thing)
+        namespace.run(writer("earlier", "restoring", namespace), 120)
+    with store_proxy(namespace.cluster, namespace.bucket, *([what.held] if what.held else [])) as proxy:
+        annotations = namespace.training_annotations(namespace.bucket.uri("datasets/kills"), lineage=name)
+        annotations |= {ENDPOINT: proxy.endpoint}
+        manifest = pod(name, container(script=UNDER_KILLS), annotations=annotations)
+        namespace.start(manifest)
         if name in {"open", "uploading"}:
-            space.until_container(thing, TRAINER, timeout=120)
+            namespace.until_container(manifest, TRAINER, timeout=120)
         if what.before:
-            let(space, name, "go")
+            release_trainer(namespace, name, "go")
         if what.held:
-            closed.until_held()
-        stage = kill(space, name)
-        closed.open()
-        space.until_container(thing, TRAINER, timeout=120)
-        let(space, name, "go")
-        space.until_logged(thing, TRAINER, "wrote")
-        let(space, name, "end")
-        return ended(space, thing, name, stage)
+            proxy.until_held()
+        phase = kill(namespace, name)
+        proxy.release()
+        namespace.until_container(manifest, TRAINER, timeout=120)
+        release_trainer(namespace, name, "go")
+        namespace.until_logged(manifest, TRAINER, "wrote")
+        release_trainer(namespace, name, "end")
+        return collect_result(namespace, manifest, name, phase)
 
 
-def writer(name: str, lineage: str, space: Space) -> Object:
+def writer(name: str, lineage: str, namespace: Namespace) -> Object:
     script = f"{COMMON}\nwrite(1, {MIB})"
-    return pod(name, container(script=script), annotations=space.training(lineage=lineage))
+    return pod(name, container(script=script), annotations=namespace.training_annotations(lineage=lineage))
 
 
-def trainer_dies(script: str, name: str, space: Space) -> Ended:
+def trainer_dies(script: str, name: str, namespace: Namespace) -> Result:
     limits = {"limits": {"memory": "64Mi"}}
-    thing = pod(name, container(script=script, resources=limits), annotations=space.training(lineage=name))
-    space.start(thing)
-    return ended(space, thing, name)
+    manifest = pod(
+        name,
+        container(script=script, resources=limits),
+        annotations=namespace.training_annotations(lineage=name),
+    )
+    namespace.start(manifest)
+    return collect_result(namespace, manifest, name)
 
 
-def deleted(handler: str, name: str, space: Space) -> Ended:
-    """A pod is deleted while no checkpoint has gone out; from then on they go at 4 MiB a second."""
-    with door(space.cluster, space.bucket, "PUT /e2e/checkpoints/*step-*") as slow:
-        wishes = space.training(lineage=name, grace=GRACE) | {ENDPOINT: slow.endpoint}
+def deleted(handler: str, name: str, namespace: Namespace) -> Result:
+    """A pod is deleted before any checkpoint is uploaded; from then on they upload at 4 MiB/s."""
+    with store_proxy(namespace.cluster, namespace.bucket, "PUT /e2e/checkpoints/*step-*") as proxy:
+        annotations = namespace.training_annotations(lineage=name, grace=GRACE) | {ENDPOINT: proxy.endpoint}
         trainer = container(script=COMMON + handler + BACKLOG)
-        thing = pod(name, trainer, annotations=wishes, terminationGracePeriodSeconds=GRACE)
-        space.start(thing)
-        space.until_logged(thing, TRAINER, "done", timeout=120)
-        slow.until_held("step-1")
-        assert space.bucket.commits(name) == []
-        outcome = space.pod(thing)
-        space.kubectl("delete", "pod", name, "--wait=false")
-        slow.slow(4 * MIB)
-        space.cluster.wait(f"pod/{name}", "delete", namespace=space.name)
-    commits = space.bucket.commits(name)
-    files = [space.bucket.committed(one) for one in commits]
-    return Ended(Outcome("Deleted", "", "", (outcome,)), commits, files)
+        manifest = pod(name, trainer, annotations=annotations, terminationGracePeriodSeconds=GRACE)
+        namespace.start(manifest)
+        namespace.until_logged(manifest, TRAINER, "done", timeout=120)
+        proxy.until_held("step-1")
+        assert namespace.bucket.commits(name) == []
+        outcome = namespace.pod(manifest)
+        namespace.kubectl("delete", "pod", name, "--wait=false")
+        proxy.throttle(4 * MIB)
+        namespace.cluster.wait(f"pod/{name}", "delete", namespace=namespace.name)
+    commits = namespace.bucket.commits(name)
+    files = [namespace.bucket.committed(one) for one in commits]
+    return Result(Outcome("Deleted", "", "", (outcome,)), commits, files)
 
 
-def job_on_failure(space: Space) -> Ended:
-    thing = job(
+def job_on_failure(namespace: Namespace) -> Result:
+    manifest = job(
         "on-failure",
         container(script=FAILS_ONCE),
-        annotations=space.training(),
+        annotations=namespace.training_annotations(),
         backoff=3,
         restartPolicy="OnFailure",
     )
-    space.start(thing)
-    space.until_logged(thing, TRAINER, "wrote", timeout=120)
-    name = space.pod(thing).name
-    stage = kill(space, name)
-    let(space, name, "go")
-    return ended(space, thing, space.lineage("on-failure"), stage)
+    namespace.start(manifest)
+    namespace.until_logged(manifest, TRAINER, "wrote", timeout=120)
+    name = namespace.pod(manifest).name
+    phase = kill(namespace, name)
+    release_trainer(namespace, name, "go")
+    return collect_result(namespace, manifest, namespace.lineage("on-failure"), phase)
 
 
-STORIES: dict[str, Story[Ended]] = {
+SCENARIOS: dict[str, Scenario[Result]] = {
     **{name: partial(worker_killed, name) for name in KILLS},
     "out-of-memory": partial(trainer_dies, OUT_OF_MEMORY, "out-of-memory"),
     "fails": partial(trainer_dies, FAILS, "fails"),
-    "deleted": partial(deleted, DIES_AT_ONCE, "deleted"),
-    "deleted-deaf": partial(deleted, HEARS_NOTHING, "deleted-deaf"),
+    "deleted": partial(deleted, EXITS_AT_ONCE, "deleted"),
+    "deleted-ignoring": partial(deleted, IGNORES_SIGTERM, "deleted-ignoring"),
     "on-failure": job_on_failure,
 }
 
 
 @pytest.fixture(scope="module")
-def stories(site: Site) -> Iterator[Told[Ended]]:
+def results(site: Site) -> Iterator[Scenarios[Result]]:
     site.upload_dataset("kills", FILES)
-    with told(site, STORIES) as found:
+    with start_scenarios(site, SCENARIOS) as found:
         yield found
 
 
 @pytest.mark.parametrize("name", KILLS)
-def test_the_trainer_never_notices_that_the_worker_was_killed(stories: Told[Ended], name: str) -> None:
-    story = stories[name]
-    outcome = story.outcome
-    assert story.stage == KILLS[name].stage
+def test_the_trainer_never_notices_that_the_worker_was_killed(results: Scenarios[Result], name: str) -> None:
+    result = results[name]
+    outcome = result.outcome
+    assert result.phase == KILLS[name].phase
     assert_unharmed(outcome)
     assert "the worker exited with -9" in outcome[SIDECAR].log
     data, found, *_ = map(json.loads, outcome[TRAINER].log.splitlines())
     assert data == {"data": SEEN}
     restored = ["step-1.bin"] if name == "restoring" else []
     assert found == {"found": restored}
-    assert [one.step for one in story.commits] == [1, 2][-1 - len(restored) :]
-    assert story.files[-1] == {"step-2.bin": b"2" * MIB}
+    assert [one.step for one in result.commits] == [1, 2][-1 - len(restored) :]
+    assert result.files[-1] == {"step-2.bin": b"2" * MIB}
 
 
-def test_a_killed_prefetch_keeps_what_is_whole(stories: Told[Ended]) -> None:
-    gate = stories["prefetching"].outcome[GATE]
+def test_a_killed_prefetch_keeps_complete_files(results: Scenarios[Result]) -> None:
+    gate = results["prefetching"].outcome[GATE]
     assert f"{len(FILES) - 1} of them kept" in gate.log
 
 
-def test_the_checkpoint_of_a_trainer_that_is_oom_killed_is_durable(stories: Told[Ended]) -> None:
-    story = stories["out-of-memory"]
-    assert (story.outcome.phase, story.outcome[TRAINER].reason) == ("Failed", "OOMKilled"), story.outcome
-    assert story.files == [{"step-1.bin": b"1" * MIB}]
-    assert_agent_is_well(story.outcome)
+def test_the_checkpoint_of_a_trainer_that_is_oom_killed_is_durable(results: Scenarios[Result]) -> None:
+    result = results["out-of-memory"]
+    assert (result.outcome.phase, result.outcome[TRAINER].reason) == ("Failed", "OOMKilled"), result.outcome
+    assert result.files == [{"step-1.bin": b"1" * MIB}]
+    assert_agent_is_well(result.outcome)
 
 
-def test_the_checkpoint_of_a_trainer_that_fails_is_durable(stories: Told[Ended]) -> None:
-    story = stories["fails"]
-    assert (story.outcome.phase, story.outcome[TRAINER].exit_code) == ("Failed", 3), story.outcome
-    assert story.files == [{"step-1.bin": b"1" * MIB}]
-    assert_agent_is_well(story.outcome)
+def test_the_checkpoint_of_a_trainer_that_fails_is_durable(results: Scenarios[Result]) -> None:
+    result = results["fails"]
+    assert (result.outcome.phase, result.outcome[TRAINER].exit_code) == ("Failed", 3), result.outcome
+    assert result.files == [{"step-1.bin": b"1" * MIB}]
+    assert_agent_is_well(result.outcome)
 
 
-@pytest.mark.parametrize("name", ["deleted", "deleted-deaf"])
-def test_a_deleted_pod_sends_its_backlog(stories: Told[Ended], name: str) -> None:
-    """Also where the trainer uses up the whole grace, after which the agent has two seconds."""
-    story = stories[name]
-    assert story.files == [{f"step-{step}.bin": b"%d" % step * 4 * MIB} for step in (1, 2, 3)]
-    assert [one.step for one in story.commits] == [1, 2, 3]
+@pytest.mark.parametrize("name", ["deleted", "deleted-ignoring"])
+def test_a_deleted_pod_sends_its_backlog(results: Scenarios[Result], name: str) -> None:
+    """Also if the trainer uses up the entire grace period, after which the agent has two seconds."""
+    result = results[name]
+    assert result.files == [{f"step-{step}.bin": b"%d" % step * 4 * MIB} for step in (1, 2, 3)]
+    assert [one.step for one in result.commits] == [1, 2, 3]
 
 
-def test_a_job_on_failure_survives_its_trainers_and_its_workers_end(stories: Told[Ended]) -> None:
-    story = stories["on-failure"]
-    assert story.outcome.succeeded, story.outcome
-    restarts = {one.name: one.restarts for one in story.outcome.pod.containers.values()}
+def test_a_job_on_failure_survives_its_trainers_and_its_workers_end(results: Scenarios[Result]) -> None:
+    result = results["on-failure"]
+    assert result.outcome.succeeded, result.outcome
+    restarts = {one.name: one.restarts for one in result.outcome.pod.containers.values()}
     assert restarts == {SIDECAR: 0, GATE: 0, TRAINER: 1}
-    assert len(story.outcome.pods) == 1
-    assert [one.step for one in story.commits] == [1, 2]
+    assert len(result.outcome.pods) == 1
+    assert [one.step for one in result.commits] == [1, 2]
 
 
 def assert_agent_is_well(outcome: Outcome) -> None:

@@ -11,13 +11,13 @@ import pytest
 from podferry.contract.destination.commit import Commit
 from podferry.webhook.pod_json import SIDECAR
 from tests.cluster.layout import GPUS
-from tests.e2e.door import door
 from tests.e2e.manifests import TRAINER, Object, container, pod
+from tests.e2e.namespace import Namespace
 from tests.e2e.outcome import Outcome
+from tests.e2e.scenarios import Scenarios, start_scenarios
 from tests.e2e.site import Site
-from tests.e2e.space import Space
-from tests.e2e.stories import Told, told
-from tests.e2e.trainers import COMMON, assert_unharmed, let
+from tests.e2e.store_proxy import store_proxy
+from tests.e2e.trainers import COMMON, assert_unharmed, release_trainer
 
 MIB = 1 << 20
 FILES = {"a.bin": b"a" * MIB, "deep/b.bin": b"b" * MIB}
@@ -81,13 +81,13 @@ say(saved=step)
 USES_GPU = "print('trained')"
 
 
-class Ended(NamedTuple):
-    """How a story has ended.
+class Result(NamedTuple):
+    """The result of a scenario.
 
     Attributes:
         outcome: Of its pod.
         commits: Of its lineage, and their bytes by name.
-        seen: What a container had written on the way.
+        seen: A log of the running pod.
     """
 
     outcome: Outcome
@@ -96,66 +96,68 @@ class Ended(NamedTuple):
     seen: str = ""
 
 
-def ended(space: Space, thing: Object, seen: str = "") -> Ended:
-    outcome = space.outcome(thing, 120)
-    commits = space.bucket.commits(thing["metadata"]["name"])
-    return Ended(outcome, commits, [space.bucket.committed(one) for one in commits], seen)
+def collect_result(namespace: Namespace, manifest: Object, seen: str = "") -> Result:
+    outcome = namespace.outcome(manifest, 120)
+    commits = namespace.bucket.commits(manifest["metadata"]["name"])
+    return Result(outcome, commits, [namespace.bucket.committed(one) for one in commits], seen)
 
 
-def removes(space: Space) -> Ended:
-    """All of `/dev/shm` is removed while the checkpoint is on its way."""
+def removes(namespace: Namespace) -> Result:
+    """All of `/dev/shm` is removed while the checkpoint is uploaded."""
     name = "removes"
-    with door(space.cluster, space.bucket, "PUT /e2e/checkpoints/*step-1*") as closed:
-        wishes = space.training(space.bucket.uri("datasets/memory"), lineage=name)
-        thing = pod(name, container(script=REMOVES), annotations=wishes | {ENDPOINT: closed.endpoint})
-        space.start(thing)
-        closed.until_held("step-1", timeout=90)
-        let(space, name, "go")
-        space.until_logged(thing, TRAINER, "checkpoints")
-        closed.open()
-        let(space, name, "end")
-        return ended(space, thing)
+    with store_proxy(namespace.cluster, namespace.bucket, "PUT /e2e/checkpoints/*step-1*") as proxy:
+        annotations = namespace.training_annotations(namespace.bucket.uri("datasets/memory"), lineage=name)
+        manifest = pod(name, container(script=REMOVES), annotations=annotations | {ENDPOINT: proxy.endpoint})
+        namespace.start(manifest)
+        proxy.until_held("step-1", timeout=90)
+        release_trainer(namespace, name, "go")
+        namespace.until_logged(manifest, TRAINER, "checkpoints")
+        proxy.release()
+        release_trainer(namespace, name, "end")
+        return collect_result(namespace, manifest)
 
 
-def shares(space: Space) -> Ended:
+def shares(namespace: Namespace) -> Result:
     resources = {"limits": {"memory": "1Gi"}}
-    wishes = space.training(space.bucket.uri("datasets/memory"), lineage="shares", shm_size="600Mi")
-    thing = pod("shares", container(script=SHARES, resources=resources), annotations=wishes)
-    space.start(thing)
-    return ended(space, thing)
+    annotations = namespace.training_annotations(
+        namespace.bucket.uri("datasets/memory"), lineage="shares", shm_size="600Mi"
+    )
+    manifest = pod("shares", container(script=SHARES, resources=resources), annotations=annotations)
+    namespace.start(manifest)
+    return collect_result(namespace, manifest)
 
 
-def fills(space: Space) -> Ended:
-    """The store takes nothing while the trainer writes until its volume is full; then it takes all."""
+def fills(namespace: Namespace) -> Result:
+    """The store accepts nothing until the trainer has filled its volume; then it accepts everything."""
     name = "fills"
-    with door(space.cluster, space.bucket, "PUT /e2e/checkpoints/*step-*") as closed:
-        wishes = space.training(lineage=name) | {ENDPOINT: closed.endpoint}
+    with store_proxy(namespace.cluster, namespace.bucket, "PUT /e2e/checkpoints/*step-*") as proxy:
+        annotations = namespace.training_annotations(lineage=name) | {ENDPOINT: proxy.endpoint}
         resources = {"limits": {"memory": "64Mi"}}
-        thing = pod(name, container(script=FILLS, resources=resources), annotations=wishes)
-        space.start(thing)
-        space.until_logged(thing, TRAINER, "full", timeout=90)
-        log = space.until_logged(thing, SIDECAR, "full")
-        closed.open()
-        let(space, name, "go")
-        return ended(space, thing, log)
+        manifest = pod(name, container(script=FILLS, resources=resources), annotations=annotations)
+        namespace.start(manifest)
+        namespace.until_logged(manifest, TRAINER, "full", timeout=90)
+        log = namespace.until_logged(manifest, SIDECAR, "full")
+        proxy.release()
+        release_trainer(namespace, name, "go")
+        return collect_result(namespace, manifest, log)
 
 
-def uses_gpu(space: Space) -> Ended:
+def uses_gpu(namespace: Namespace) -> Result:
     resources = {"limits": {"nvidia.com/gpu": "1", "memory": "64Mi"}}
-    wishes = space.training(space.bucket.uri("datasets/memory"), lineage="gpu")
-    thing = pod("gpu", container(script=USES_GPU, resources=resources), annotations=wishes)
-    space.start(thing)
-    return ended(space, thing)
+    annotations = namespace.training_annotations(namespace.bucket.uri("datasets/memory"), lineage="gpu")
+    manifest = pod("gpu", container(script=USES_GPU, resources=resources), annotations=annotations)
+    namespace.start(manifest)
+    return collect_result(namespace, manifest)
 
 
-STORIES = {"removes": removes, "shares": shares, "fills": fills, "gpu": uses_gpu}
+SCENARIOS = {"removes": removes, "shares": shares, "fills": fills, "gpu": uses_gpu}
 
 
 @pytest.fixture(scope="module")
-def stories(site: Site) -> Iterator[Told[Ended]]:
+def results(site: Site) -> Iterator[Scenarios[Result]]:
     site.upload_dataset("memory", FILES)
     site.cluster.set_gpus(GPUS)
-    with told(site, STORIES) as found:
+    with start_scenarios(site, SCENARIOS) as found:
         yield found
 
 
@@ -165,35 +167,35 @@ def facts(outcome: Outcome) -> dict[str, object]:
     return {name: fact for line in lines for name, fact in line.items()}
 
 
-def test_removing_all_of_dev_shm_reaches_neither_the_dataset_nor_a_pin(stories: Told[Ended]) -> None:
-    story = stories["removes"]
-    assert_unharmed(story.outcome)
-    said = facts(story.outcome)
+def test_removing_all_of_dev_shm_reaches_neither_the_dataset_nor_a_hold(results: Scenarios[Result]) -> None:
+    result = results["removes"]
+    assert_unharmed(result.outcome)
+    said = facts(result.outcome)
     assert said["left"] == {name: len(data) for name, data in FILES.items()}
     assert said["checkpoints"] == []
-    assert story.files == [{"step-1.bin": b"1" * MIB}]
+    assert result.files == [{"step-1.bin": b"1" * MIB}]
 
 
-def test_loader_processes_share_500_mib(stories: Told[Ended]) -> None:
-    story = stories["shares"]
-    assert_unharmed(story.outcome)
-    assert facts(story.outcome) == {"codes": [0] * 4, "shared": 500 * MIB, "last": [1, 2, 3, 4]}
+def test_loader_processes_share_500_mib(results: Scenarios[Result]) -> None:
+    result = results["shares"]
+    assert_unharmed(result.outcome)
+    assert facts(result.outcome) == {"codes": [0] * 4, "shared": 500 * MIB, "last": [1, 2, 3, 4]}
 
 
-def test_a_full_checkpoint_volume_is_told_and_survived(stories: Told[Ended]) -> None:
-    story = stories["fills"]
-    assert_unharmed(story.outcome)
-    said = facts(story.outcome)
+def test_a_full_checkpoint_volume_is_reported_and_survived(results: Scenarios[Result]) -> None:
+    result = results["fills"]
+    assert_unharmed(result.outcome)
+    said = facts(result.outcome)
     assert said["full"] == said["saved"] == 5  # of 5 MiB each, in 24 MiB
-    assert [one.step for one in story.commits] == [1, 2, 3, 4, 5]
-    lines = [json.loads(line) for line in story.seen.splitlines()]
-    (told_it,) = [line for line in lines if line["event"] == "the checkpoint volume is full"]
-    assert told_it["level"] == "warning"
-    assert "podferry.io/checkpoint-size" in told_it["remedy"]
+    assert [one.step for one in result.commits] == [1, 2, 3, 4, 5]
+    lines = [json.loads(line) for line in result.seen.splitlines()]
+    (warning,) = [line for line in lines if line["event"] == "the checkpoint volume is full"]
+    assert warning["level"] == "warning"
+    assert "podferry.io/checkpoint-size" in warning["remedy"]
 
 
-def test_a_pod_that_asks_for_a_gpu_runs(stories: Told[Ended]) -> None:
-    story = stories["gpu"]
-    assert_unharmed(story.outcome)
-    limits = story.outcome.pod.object["spec"]["containers"][0]["resources"]["limits"]
+def test_a_pod_that_asks_for_a_gpu_runs(results: Scenarios[Result]) -> None:
+    result = results["gpu"]
+    assert_unharmed(result.outcome)
+    limits = result.outcome.pod.object["spec"]["containers"][0]["resources"]["limits"]
     assert limits["nvidia.com/gpu"] == "1"

@@ -1,4 +1,4 @@
-"""Outputs go out at intervals and at the end, however training ends."""
+"""Outputs are uploaded at intervals and at the end, however training ends."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 from podferry.contract.destination.output_record import OutputRecord, decode_record, record_name
 from podferry.webhook.pod_json import SIDECAR
 from tests.e2e.manifests import TRAINER, Object, container, job, pod
+from tests.e2e.namespace import Namespace
 from tests.e2e.outcome import Outcome
+from tests.e2e.scenarios import Scenario, Scenarios, start_scenarios
 from tests.e2e.site import Site
-from tests.e2e.space import Space
-from tests.e2e.stories import Story, Told, told
-from tests.e2e.trainers import COMMON, let
+from tests.e2e.trainers import COMMON, release_trainer
 
 EXIT = 3
 TABLE = {"table.csv": b"step,loss\n1,0.7\n", "curves/loss.bin": b"l" * 3_000_000}
@@ -26,7 +26,7 @@ say(outputs=str(outputs))
 (outputs / "curves" / "loss.bin").write_bytes(b"l" * 3_000_000)
 (outputs / "table.csv").write_text("step,loss\\n1,0.7\\n")
 """
-GOES_ON = f"""{WRITES}
+CONTINUES = f"""{WRITES}
 log = open(outputs / "train.log", "w")
 log.write("first\\n")
 log.flush()
@@ -39,7 +39,7 @@ FAILS = f"{WRITES}sys.exit({EXIT})"
 DELETED = f"""
 {WRITES}
 def end(*_):
-    (outputs / "last-words.txt").write_text("told to end")
+    (outputs / "last-words.txt").write_text("terminated")
     os._exit(143)
 
 signal.signal(signal.SIGTERM, end)
@@ -48,11 +48,11 @@ time.sleep(120)
 """
 
 
-class Ended(NamedTuple):
-    """What became of a pod, and what lies at its destination.
+class Result(NamedTuple):
+    """The outcome of a pod, and the objects at its destination.
 
     Attributes:
-        outcome: Of the pod, None where it was deleted.
+        outcome: Of the pod, or None if it was deleted.
         before: The objects while it trained, by name.
         objects: The same at the end.
         record: Of the agent.
@@ -64,95 +64,99 @@ class Ended(NamedTuple):
     record: OutputRecord
 
 
-def found(space: Space, name: str) -> dict[str, bytes]:
-    """The objects of one training's outputs, by the trainer's names; podferry's own left out."""
+def found(namespace: Namespace, name: str) -> dict[str, bytes]:
+    """The objects of one run's outputs, by the trainer's names, without podferry's own."""
     prefix = f"outputs/{name}/"
-    keys = [key for key in space.bucket.objects(prefix) if "/.podferry/" not in key]
-    return {key.removeprefix(prefix): space.bucket.read(key) for key in keys}
+    keys = [key for key in namespace.bucket.objects(prefix) if "/.podferry/" not in key]
+    return {key.removeprefix(prefix): namespace.bucket.read(key) for key in keys}
 
 
-def record(space: Space, name: str) -> OutputRecord:
+def record(namespace: Namespace, name: str) -> OutputRecord:
     key = f"outputs/{name}/{record_name(1, None)}"
-    return decode_record(space.bucket.read(key), key)
+    return decode_record(namespace.bucket.read(key), key)
 
 
-def trainer(space: Space, name: str, script: str, **values: str | int) -> Object:
-    wishes = space.wishes(outputs=space.bucket.uri(f"outputs/{name}"), output_size="8Mi", **values)
-    return pod(name, container(script=script), annotations=wishes)
+def trainer(namespace: Namespace, name: str, script: str, **values: str | int) -> Object:
+    annotations = namespace.store_annotations(
+        outputs=namespace.bucket.uri(f"outputs/{name}"), output_size="8Mi", **values
+    )
+    return pod(name, container(script=script), annotations=annotations)
 
 
-def at_intervals(space: Space) -> Ended:
-    """A trainer that is seen through its outputs while it trains."""
-    thing = trainer(space, "often", GOES_ON, outputs_every="1s")
-    space.start(thing)
-    space.until_container(thing, TRAINER)
-    space.until("the log to be there", lambda: found(space, "often").get("train.log"), 60)
-    space.until("all to be there", lambda: len(found(space, "often")) == len(TABLE) + 1, 60)
-    before = found(space, "often")
-    let(space, "often", "go")
-    outcome = space.outcome(thing)
-    return Ended(outcome, before, found(space, "often"), record(space, "often"))
+def at_intervals(namespace: Namespace) -> Result:
+    """A trainer whose outputs are read while it trains."""
+    manifest = trainer(namespace, "often", CONTINUES, outputs_every="1s")
+    namespace.start(manifest)
+    namespace.until_container(manifest, TRAINER)
+    namespace.until("the log to be there", lambda: found(namespace, "often").get("train.log"), 60)
+    namespace.until("all to be there", lambda: len(found(namespace, "often")) == len(TABLE) + 1, 60)
+    before = found(namespace, "often")
+    release_trainer(namespace, "often", "go")
+    outcome = namespace.outcome(manifest)
+    return Result(outcome, before, found(namespace, "often"), record(namespace, "often"))
 
 
-def fails(space: Space) -> Ended:
-    """In a Job, where the pod's own place is told by a variable."""
-    wishes = space.wishes(outputs=space.bucket.uri("outputs/$(job)"), output_size="8Mi")
-    thing = job("fails", container(script=FAILS), annotations=wishes)
-    outcome = space.run(thing, 120)
-    return Ended(outcome, {}, found(space, "fails"), record(space, "fails"))
+def fails(namespace: Namespace) -> Result:
+    """In a Job; `$(job)` in the URI is its name."""
+    annotations = namespace.store_annotations(
+        outputs=namespace.bucket.uri("outputs/$(job)"), output_size="8Mi"
+    )
+    manifest = job("fails", container(script=FAILS), annotations=annotations)
+    outcome = namespace.run(manifest, 120)
+    return Result(outcome, {}, found(namespace, "fails"), record(namespace, "fails"))
 
 
-def deleted(space: Space) -> Ended:
-    thing = trainer(space, "deleted", DELETED)
-    space.start(thing)
-    space.until_logged(thing, TRAINER, "ready", timeout=90)
-    before = found(space, "deleted")
-    space.delete(thing)
-    return Ended(None, before, found(space, "deleted"), record(space, "deleted"))
+def deleted(namespace: Namespace) -> Result:
+    manifest = trainer(namespace, "deleted", DELETED)
+    namespace.start(manifest)
+    namespace.until_logged(manifest, TRAINER, "ready", timeout=90)
+    before = found(namespace, "deleted")
+    namespace.delete(manifest)
+    return Result(None, before, found(namespace, "deleted"), record(namespace, "deleted"))
 
 
-STORIES: dict[str, Story[Ended]] = {"often": at_intervals, "fails": fails, "deleted": deleted}
+SCENARIOS: dict[str, Scenario[Result]] = {"often": at_intervals, "fails": fails, "deleted": deleted}
 
 
 @pytest.fixture(scope="module")
-def stories(site: Site) -> Iterator[Told[Ended]]:
-    with told(site, STORIES) as ended:
-        yield ended
+def results(site: Site) -> Iterator[Scenarios[Result]]:
+    with start_scenarios(site, SCENARIOS) as found:
+        yield found
 
 
-def test_outputs_are_there_while_training_goes_on(stories: Told[Ended]) -> None:
-    assert stories["often"].before == {**TABLE, "train.log": b"first\n"}
+def test_outputs_are_uploaded_during_training(results: Scenarios[Result]) -> None:
+    assert results["often"].before == {**TABLE, "train.log": b"first\n"}
 
 
-def test_at_the_end_they_are_as_the_trainer_left_them(stories: Told[Ended]) -> None:
+def test_final_outputs_are_as_the_trainer_left_them(results: Scenarios[Result]) -> None:
     """What it has deleted stays at the destination."""
-    story = stories["often"]
-    assert story.outcome is not None
-    assert story.outcome.succeeded, story.outcome
-    assert story.objects == {**TABLE, "train.log": b"first\nlast\n"}
-    assert (story.record.files, story.record.problems) == (2, ())
-    assert story.record.ended_at is not None
+    result = results["often"]
+    assert result.outcome is not None
+    assert result.outcome.succeeded, result.outcome
+    assert result.objects == {**TABLE, "train.log": b"first\nlast\n"}
+    assert (result.record.files, result.record.problems) == (2, ())
+    assert result.record.ended_at is not None
 
 
-def test_a_training_that_fails_leaves_its_outputs(stories: Told[Ended]) -> None:
-    story = stories["fails"]
-    assert story.outcome is not None
-    assert (story.outcome.phase, story.outcome[TRAINER].exit_code) == ("Failed", EXIT), story.outcome
-    assert story.objects == TABLE
-    assert (story.record.files, story.record.bytes) == (2, sum(map(len, TABLE.values())))
-    assert story.record.ended_at is not None
-    sidecar = story.outcome[SIDECAR]
+def test_a_failed_run_leaves_its_outputs(results: Scenarios[Result]) -> None:
+    result = results["fails"]
+    assert result.outcome is not None
+    assert (result.outcome.phase, result.outcome[TRAINER].exit_code) == ("Failed", EXIT), result.outcome
+    assert result.objects == TABLE
+    assert (result.record.files, result.record.bytes) == (2, sum(map(len, TABLE.values())))
+    assert result.record.ended_at is not None
+    sidecar = result.outcome[SIDECAR]
     assert (sidecar.exit_code, sidecar.restarts, sidecar.message) == (0, 0, "")
 
 
-def test_a_deleted_pod_sends_what_its_trainer_writes_last(stories: Told[Ended]) -> None:
-    story = stories["deleted"]
-    assert story.before == {}, "without an interval nothing goes before the end"
-    assert story.objects == {**TABLE, "last-words.txt": b"told to end"}
+def test_a_deleted_pod_sends_what_its_trainer_writes_last(results: Scenarios[Result]) -> None:
+    result = results["deleted"]
+    assert result.before == {}, "without an interval nothing goes before the end"
+    assert result.objects == {**TABLE, "last-words.txt": b"terminated"}
 
 
-def test_the_trainer_is_told_where(stories: Told[Ended]) -> None:
-    story = stories["fails"]
-    assert story.outcome is not None
-    said = json.loads(story.outcome[TRAINER].log.splitlines()[0])
+def test_a_variable_names_the_output_directory(results: Scenarios[Result]) -> None:
+    result = results["fails"]
+    assert result.outcome is not None
+    said = json.loads(result.outcome[TRAINER].log.splitlines()[0])
     assert said == {"outputs": "/dev/shm/outputs"}

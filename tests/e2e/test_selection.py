@@ -1,4 +1,4 @@
-"""Parts of datasets and several of them: what annotations ask for, what the trainer finds, where it lies."""
+"""Parts of datasets and several of them: what the annotations select, what the trainer finds, and where."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 
 from podferry.webhook.pod_json import SIDECAR
 from tests.e2e.manifests import PREFIX, TRAINER, Object, container, job, pod
+from tests.e2e.namespace import Answer, Namespace
 from tests.e2e.outcome import Outcome, PodOutcome
+from tests.e2e.scenarios import Scenarios, start_scenarios
 from tests.e2e.site import Site
-from tests.e2e.space import Answer, Space
-from tests.e2e.stories import Told, told
 from tests.e2e.trainers import COMMON, assert_unharmed
 
 KIB = 1 << 10
@@ -39,11 +39,11 @@ def look(path):
         found[str(one.relative_to(path))] = [oct(one.stat().st_mode & 0o777), len(one.read_bytes())]
     try:
         (path / "mine").touch()
-        told = "written"
+        outcome = "written"
     except OSError as error:
-        told = errno.errorcode[error.errno]
+        outcome = errno.errorcode[error.errno]
     volume = os.statvfs(path)
-    return {{"path": str(path), "files": found, "touch": told, "room": volume.f_blocks * volume.f_frsize}}
+    return {{"path": str(path), "files": found, "touch": outcome, "room": volume.f_blocks * volume.f_frsize}}
 
 for name in os.environ:
     if name.startswith("PODFERRY_DATASET"):
@@ -51,11 +51,11 @@ for name in os.environ:
 """
 
 
-class Ended(NamedTuple):
-    """How a story has ended.
+class Result(NamedTuple):
+    """The result of a scenario.
 
     Attributes:
-        answer: What kubectl said when it began.
+        answer: kubectl's output when it started.
         outcome: Of the pod or the Job.
     """
 
@@ -63,63 +63,73 @@ class Ended(NamedTuple):
     outcome: Outcome
 
 
-def of(name: str, **values: str) -> dict[str, str]:
-    """Annotations of the dataset NAME: `of("val", dataset="s3://…", file_mode="0440")`."""
+def dataset_annotations(name: str, **values: str) -> dict[str, str]:
+    """Annotations of the dataset NAME: `dataset_annotations("val", dataset="s3://…", file_mode="0440")`."""
     return {f"{PREFIX}{key.replace('_', '-')}.{name}": text for key, text in values.items()}
 
 
-def ended(space: Space, thing: Object) -> Ended:
-    answer = space.start(thing)
-    return Ended(answer, space.outcome(thing, 120))
+def collect_result(namespace: Namespace, manifest: Object) -> Result:
+    answer = namespace.start(manifest)
+    return Result(answer, namespace.outcome(manifest, 120))
 
 
-def several(space: Space) -> Ended:
-    """One without a name, of which a part is wished; one on disk; one that lies elsewhere."""
-    wishes = space.wishes(
-        dataset=space.bucket.uri("datasets/train"),
+def several(namespace: Namespace) -> Result:
+    """An unnamed dataset with globs, one on disk, and one at another path."""
+    annotations = namespace.store_annotations(
+        dataset=namespace.bucket.uri("datasets/train"),
         dataset_size="16Mi",
         include="*.jpg *.csv, notes\\,\\ old.txt",
         exclude="draft-*",
     )
-    wishes |= of("val", dataset=space.bucket.uri("datasets/val"), dataset_size="64Mi", medium="disk")
-    wishes |= of("val", file_mode="0440", include="*.bin")
-    wishes |= of("raw-2", dataset=space.bucket.uri("datasets/train"), dataset_size="8Mi")
-    wishes |= of("raw-2", include="raw/", dataset_path="/data/raw", file_mode="0400")
+    annotations |= dataset_annotations(
+        "val", dataset=namespace.bucket.uri("datasets/val"), dataset_size="64Mi", medium="disk"
+    )
+    annotations |= dataset_annotations("val", file_mode="0440", include="*.bin")
+    annotations |= dataset_annotations(
+        "raw-2", dataset=namespace.bucket.uri("datasets/train"), dataset_size="8Mi"
+    )
+    annotations |= dataset_annotations("raw-2", include="raw/", dataset_path="/data/raw", file_mode="0400")
     trainer = container(script=LOOKS)
-    return ended(space, pod("several", trainer, annotations=wishes, securityContext={"runAsUser": USER}))
+    return collect_result(
+        namespace, pod("several", trainer, annotations=annotations, securityContext={"runAsUser": USER})
+    )
 
 
-def automatic(space: Space) -> Ended:
-    """In memory it would be more than the policy allows."""
-    wishes = space.wishes(dataset=space.bucket.uri("datasets/val"), dataset_size="3Gi", medium="auto")
-    return ended(space, pod("automatic", container(script=LOOKS), annotations=wishes))
+def automatic(namespace: Namespace) -> Result:
+    """In memory it would exceed the policy's bound."""
+    annotations = namespace.store_annotations(
+        dataset=namespace.bucket.uri("datasets/val"), dataset_size="3Gi", medium="auto"
+    )
+    return collect_result(namespace, pod("automatic", container(script=LOOKS), annotations=annotations))
 
 
-def parts(space: Space) -> Ended:
+def parts(namespace: Namespace) -> Result:
     """Each pod of an Indexed Job has its part."""
-    wishes = space.wishes(
-        dataset=space.bucket.uri("datasets/train"),
+    annotations = namespace.store_annotations(
+        dataset=namespace.bucket.uri("datasets/train"),
         dataset_size="16Mi",
         shard="$(rank)/$(world)",
         world=WORLD,
     )
     indexed = {"completions": WORLD, "parallelism": WORLD, "completionMode": "Indexed"}
-    return ended(space, job("parts", container(script=LOOKS), annotations=wishes, job_spec=indexed))
+    return collect_result(
+        namespace, job("parts", container(script=LOOKS), annotations=annotations, job_spec=indexed)
+    )
 
 
-STORIES = {"several": several, "automatic": automatic, "parts": parts}
+SCENARIOS = {"several": several, "automatic": automatic, "parts": parts}
 
 
 @pytest.fixture(scope="module")
-def stories(site: Site) -> Iterator[Told[Ended]]:
+def results(site: Site) -> Iterator[Scenarios[Result]]:
     site.upload_dataset("train", TRAIN)
     site.upload_dataset("val", VAL)
-    with told(site, STORIES) as found:
+    with start_scenarios(site, SCENARIOS) as found:
         yield found
 
 
 def seen(one: PodOutcome) -> dict[str, dict[str, Any]]:
-    """What the trainer of a pod said of each dataset, by its variable."""
+    """What the trainer of a pod found in each dataset, by its variable."""
     lines = map(json.loads, one[TRAINER].log.splitlines())
     return {name: fact for line in lines for name, fact in line.items()}
 
@@ -133,7 +143,7 @@ def modes(dataset: Mapping[str, Any]) -> set[str]:
 
 
 def volumes(one: PodOutcome) -> dict[str, Any]:
-    """The emptyDirs of a pod that are ours."""
+    """The emptyDirs of a pod, by name."""
     return {each["name"]: each.get("emptyDir", {}) for each in one.object["spec"]["volumes"]}
 
 
@@ -143,18 +153,18 @@ def requested(one: PodOutcome) -> Mapping[str, str]:
     return requests
 
 
-def test_globs_choose_the_files_of_each_dataset(stories: Told[Ended]) -> None:
-    outcome = stories["several"].outcome
+def test_globs_choose_the_files_of_each_dataset(results: Scenarios[Result]) -> None:
+    outcome = results["several"].outcome
     assert_unharmed(outcome)
     found = seen(outcome.pod)
-    wished = ("labels.csv", "1.jpg", "deep/2.jpg", "deep/3.jpg", "notes, old.txt")
-    assert sizes(found["PODFERRY_DATASET"]) == {name: len(TRAIN[name]) for name in wished}
+    selected = ("labels.csv", "1.jpg", "deep/2.jpg", "deep/3.jpg", "notes, old.txt")
+    assert sizes(found["PODFERRY_DATASET"]) == {name: len(TRAIN[name]) for name in selected}
     assert sizes(found["PODFERRY_DATASET_VAL"]) == {name: len(data) for name, data in VAL.items()}
     assert sizes(found["PODFERRY_DATASET_RAW_2"]) == {"raw/5.bin": MIB}
 
 
-def test_each_dataset_has_its_place_and_its_permissions(stories: Told[Ended]) -> None:
-    found = seen(stories["several"].outcome.pod)
+def test_each_dataset_has_its_path_and_permissions(results: Scenarios[Result]) -> None:
+    found = seen(results["several"].outcome.pod)
     places = {name: (one["path"], *modes(one), one["touch"]) for name, one in found.items()}
     assert places == {
         "PODFERRY_DATASET": ("/dev/shm/dataset", "0o644", "EROFS"),
@@ -163,8 +173,8 @@ def test_each_dataset_has_its_place_and_its_permissions(stories: Told[Ended]) ->
     }
 
 
-def test_a_dataset_on_disk_takes_no_memory(stories: Told[Ended]) -> None:
-    one = stories["several"].outcome.pod
+def test_a_dataset_on_disk_takes_no_memory(results: Scenarios[Result]) -> None:
+    one = results["several"].outcome.pod
     found = volumes(one)
     assert found["podferry-data-val"] == {"sizeLimit": "64Mi"}
     assert found["podferry-data-raw-2"] == {"medium": "Memory", "sizeLimit": "8Mi"}
@@ -174,16 +184,16 @@ def test_a_dataset_on_disk_takes_no_memory(stories: Told[Ended]) -> None:
     assert requested(one)["ephemeral-storage"] == "128Mi"
 
 
-def test_what_the_policy_does_not_allow_in_memory_goes_to_disk(stories: Told[Ended]) -> None:
-    answer, outcome = stories["automatic"]
+def test_what_the_policy_does_not_allow_in_memory_goes_to_disk(results: Scenarios[Result]) -> None:
+    answer, outcome = results["automatic"]
     assert "podferry.io/medium: disk: in memory, the sidecar needs" in answer.errors
     assert_unharmed(outcome)
     assert "medium" not in volumes(outcome.pod)["podferry-data"]
     assert sizes(seen(outcome.pod)["PODFERRY_DATASET"]) == {name: len(data) for name, data in VAL.items()}
 
 
-def test_each_rank_sees_its_part_and_together_they_see_all(stories: Told[Ended]) -> None:
-    outcome = stories["parts"].outcome
+def test_each_rank_sees_its_part_and_together_they_see_all(results: Scenarios[Result]) -> None:
+    outcome = results["parts"].outcome
     assert outcome.succeeded, outcome
     found = [sizes(seen(one)["PODFERRY_DATASET"]) for one in outcome.pods]
     assert len(found) == WORLD

@@ -31,7 +31,7 @@ assert (str(data), str(checkpoints)) == ("/dev/shm/dataset", "/dev/shm/checkpoin
 found = {{str(file.relative_to(data)): hashlib.sha256(file.read_bytes()).hexdigest()
           for file in data.rglob("*") if file.is_file()}}
 assert found == {DIGESTS!r}, found
-print("the data is whole, read by user", os.getuid())
+print("the data is complete, read by user", os.getuid())
 weights = checkpoints / "last" / "weights.bin"
 if not weights.exists():
     assert not list(checkpoints.iterdir())
@@ -54,7 +54,7 @@ IMAGE_OF_1000 = "localhost/trainer-1000:e2e"
 
 @dataclass(frozen=True)
 class Trainer:
-    """As whom a trainer runs.
+    """The user that a trainer runs as.
 
     Attributes:
         user: Its user id.
@@ -95,7 +95,7 @@ def image_of_1000(site: Site, tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture(scope="module")
 def trainings(site: Site, image_of_1000: None) -> Iterator[dict[str, Future[None]]]:
-    """All trainers at once, each in its own namespace."""
+    """All trainers in parallel, each in its own namespace."""
     data = site.upload_dataset("flow", FILES)
     with ThreadPoolExecutor(len(TRAINERS)) as pool:
         yield {name: pool.submit(train_twice, site, one, data) for name, one in TRAINERS.items()}
@@ -110,7 +110,7 @@ def test_a_job_trains_resumes_and_its_checkpoints_are_durable(
 
 def check_run(outcome: Outcome, trainer: Trainer) -> None:
     assert outcome.succeeded, outcome
-    assert f"the data is whole, read by user {trainer.user}" in outcome["trainer"].log
+    assert f"the data is complete, read by user {trainer.user}" in outcome["trainer"].log
     assert {one.name: one.exit_code for one in outcome.pod.containers.values()} == {
         "podferry": 0,
         "podferry-gate": 0,
@@ -121,18 +121,18 @@ def check_run(outcome: Outcome, trainer: Trainer) -> None:
 
 
 def train_twice(site: Site, trainer: Trainer, data: str) -> None:
-    """The data, a private checkpoint that becomes durable, then a Job of the same name that goes on."""
-    with site.namespace(trainer.labels) as room:
-        training, lineage = trainer.job(room.training(data)), room.lineage("digits")
+    """Data, a private checkpoint that becomes durable, then a Job of the same name that resumes from it."""
+    with site.namespace(trainer.labels) as namespace:
+        training, lineage = trainer.job(namespace.training_annotations(data)), namespace.lineage("digits")
 
-        first = room.run(training)
+        first = namespace.run(training)
         check_run(first, trainer)
         assert "training starts from the beginning" in first["podferry-gate"].log
         [commit] = site.bucket.commits(lineage)
         assert site.bucket.committed(commit) == {"last/weights.bin": FIRST}
 
-        room.delete(training)
-        second = room.run(training)
+        namespace.delete(training)
+        second = namespace.run(training)
         check_run(second, trainer)
         assert f"resumed from {FIRST[:14]!r}" in second["trainer"].log
         before, after = site.bucket.commits(lineage)

@@ -1,12 +1,12 @@
-"""Trainers that tests lead through their lives, and what is expected of their pods."""
+"""Scripts for trainers, flags that release them, and what is expected of their pods."""
 
 from __future__ import annotations
 
 from podferry.webhook.pod_json import GATE, SIDECAR
 from tests.cluster.process import ClusterError
 from tests.e2e.manifests import TRAINER
+from tests.e2e.namespace import Namespace
 from tests.e2e.outcome import Outcome
-from tests.e2e.space import Space
 
 COMMON = """
 import json, os, pathlib, signal, subprocess, sys, time
@@ -26,23 +26,24 @@ def wait_for(name):
         time.sleep(0.05)
 
 """
-"""The beginning of a script: `write(step, bytes)` a checkpoint, `wait_for(name)` until `let` lets go on."""
+"""The beginning of a script: `write(step, bytes)` a checkpoint, `wait_for(name)` until `release_trainer`."""
 
 
-def let(space: Space, pod: str, name: str) -> None:
+def release_trainer(namespace: Namespace, pod: str, name: str) -> None:
     """Let a trainer that waits for `name` continue.
 
-    It may end, and its container with it, before `touch` has returned: 137 then says that the file is there.
+    It may end, and its container with it, before `touch` has returned: exit code 137 then means that the
+    file exists.
     """
     try:
-        space.exec(pod, TRAINER, "touch", f"/tmp/{name}")
+        namespace.exec(pod, TRAINER, "touch", f"/tmp/{name}")
     except ClusterError as error:
         if "exit code 137" not in str(error):
             raise
 
 
 def assert_unharmed(outcome: Outcome, *others: str) -> None:
-    """Every container of the pod has ended well, and none was started twice."""
+    """Every container of the pod succeeded, and none was restarted."""
     assert outcome.succeeded, outcome
     found = {one.name: (one.exit_code, one.restarts) for one in outcome.pod.containers.values()}
     assert found == dict.fromkeys((SIDECAR, *others, GATE, TRAINER), (0, 0)), outcome

@@ -1,4 +1,4 @@
-"""What kubectl shows, as the documents show it: with their names, without what differs from run to run."""
+"""Output of kubectl as the documents show it: with their names, without what differs between runs."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def block(name: str, kind: str = "seen", language: str = "text") -> str:
     """The text of a block of the page.
 
     Args:
-        name: What its mark says.
-        kind: `seen` for what kubectl shows, `applied` for what it is given.
-        language: As the block has it.
+        name: The name in its marker.
+        kind: `seen` for what kubectl shows, `applied` for its input.
+        language: The block's language.
     """
     _, mark, rest = PAGE.read_text().partition(BLOCK.format(kind=kind, name=name, language=language))
     assert mark, f"{PAGE} has no block marked {kind}: {name}"
@@ -83,7 +83,7 @@ def as_documented(text: str, names: Mapping[str, str]) -> str:
 
     Args:
         text: What kubectl printed.
-        names: The documents' name for each real one; longer ones first where one holds another.
+        names: The documents' name for each real one; longer ones first if one contains another.
     """
     for real, documented in names.items():
         text = text.replace(real, documented)

@@ -1,4 +1,4 @@
-"""What annotations ask of checkpoints beyond durability: how many stay, and which count as whole."""
+"""Annotations for checkpoints: how many stay at the destination, and which are complete."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from podferry.contract.destination.commit import Commit
 from podferry.webhook.pod_json import SIDECAR
 from tests.e2e import manifests
 from tests.e2e.manifests import TRAINER, Object, container, pod
+from tests.e2e.namespace import Namespace
 from tests.e2e.outcome import Outcome
+from tests.e2e.scenarios import Scenario, Scenarios, start_scenarios
 from tests.e2e.site import Site
-from tests.e2e.space import Space
-from tests.e2e.stories import Story, Told, told
 from tests.e2e.trainers import COMMON
 
 MIB = 1 << 20
@@ -62,8 +62,8 @@ say(metrics=ask("/metrics"))
 """
 
 
-class Ended(NamedTuple):
-    """How a story has ended.
+class Result(NamedTuple):
+    """The result of a scenario.
 
     Attributes:
         outcome: Of its pod.
@@ -83,71 +83,73 @@ def said(outcome: Outcome) -> list[dict[str, Any]]:
     return [json.loads(line) for line in outcome[TRAINER].log.splitlines()]
 
 
-def trainer(space: Space, name: str, lineage: str, script: str, **values: str | int) -> Object:
-    wishes = space.training(lineage=lineage) | manifests.wishes(**values)
-    return pod(name, container(script=script), annotations=wishes)
+def trainer(namespace: Namespace, name: str, lineage: str, script: str, **values: str | int) -> Object:
+    annotations = namespace.training_annotations(lineage=lineage) | manifests.podferry_annotations(**values)
+    return pod(name, container(script=script), annotations=annotations)
 
 
-def ended(space: Space, name: str, script: str, **values: str | int) -> Ended:
-    outcome = space.run(trainer(space, name, name, script, **values), 150)
-    commits = space.bucket.commits(name)
-    return Ended(outcome, commits, [space.bucket.committed(one) for one in commits], said(outcome))
+def collect_result(namespace: Namespace, name: str, script: str, **values: str | int) -> Result:
+    outcome = namespace.run(trainer(namespace, name, name, script, **values), 150)
+    commits = namespace.bucket.commits(name)
+    return Result(outcome, commits, [namespace.bucket.committed(one) for one in commits], said(outcome))
 
 
-def keeps(space: Space) -> Ended:
-    story = ended(space, "kept", SAVES_AGAIN, keep_remote=KEPT)
-    later = space.run(trainer(space, "resumes", "kept", RESUMES, keep_remote=KEPT), 120)
+def keeps(namespace: Namespace) -> Result:
+    result = collect_result(namespace, "kept", SAVES_AGAIN, keep_remote=KEPT)
+    later = namespace.run(trainer(namespace, "resumes", "kept", RESUMES, keep_remote=KEPT), 120)
     assert later.succeeded, later
-    return story._replace(found=said(later)[0]["files"])
+    return result._replace(found=said(later)[0]["files"])
 
 
-def marks(space: Space) -> Ended:
-    return ended(space, "marked", MARKS, complete="marked")
+def marks(namespace: Namespace) -> Result:
+    return collect_result(namespace, "marked", MARKS, complete="marked")
 
 
-STORIES: dict[str, Story[Ended]] = {"kept": keeps, "marked": marks}
+SCENARIOS: dict[str, Scenario[Result]] = {"kept": keeps, "marked": marks}
 
 
 @pytest.fixture(scope="module")
-def stories(site: Site) -> Iterator[Told[Ended]]:
-    with told(site, STORIES) as found:
+def results(site: Site) -> Iterator[Scenarios[Result]]:
+    with start_scenarios(site, SCENARIOS) as found:
         yield found
 
 
-def test_so_many_commits_stay_and_nothing_of_the_others(stories: Told[Ended], site: Site) -> None:
-    story = stories["kept"]
-    assert story.outcome.succeeded, story.outcome
-    assert [one.step for one in story.commits] == [SAVES - 1, SAVES]
-    assert [one.sequence for one in story.commits] == [SAVES - 1, SAVES]
+def test_keep_remote_removes_older_commits_and_their_data(results: Scenarios[Result], site: Site) -> None:
+    result = results["kept"]
+    assert result.outcome.succeeded, result.outcome
+    assert [one.step for one in result.commits] == [SAVES - 1, SAVES]
+    assert [one.sequence for one in result.commits] == [SAVES - 1, SAVES]
     place = "checkpoints/kept/"
     data = {key for key in site.bucket.objects(place) if not key.startswith(f"{place}.podferry/")}
-    assert data == {f"{place}{file.object}" for one in story.commits for file in one.files}
+    assert data == {f"{place}{file.object}" for one in result.commits for file in one.files}
 
 
-def test_the_newest_one_is_whole_and_restores(stories: Told[Ended], site: Site, tmp_path: Path) -> None:
-    story = stories["kept"]
+def test_the_newest_commit_verifies_and_restores(
+    results: Scenarios[Result], site: Site, tmp_path: Path
+) -> None:
+    result = results["kept"]
     place = site.bucket.uri("checkpoints")
     verdicts = site.bucket.podferry_json("checkpoints", "verify", place, "kept", "--deep")
     assert [(one["sequence"], one["state"]) for one in verdicts] == [(SAVES, "whole"), (SAVES - 1, "whole")]
     site.bucket.podferry("checkpoints", "restore", place, "kept", "--to", str(tmp_path / "back"))
     back = {path.name: path.read_bytes() for path in (tmp_path / "back").iterdir()}
     assert back == {f"step-{SAVES}.bin": b"%d" % SAVES * MIB}
-    assert story.found == {f"step-{SAVES}.bin": [MIB, str(SAVES)]}
+    assert result.found == {f"step-{SAVES}.bin": [MIB, str(SAVES)]}
 
 
-def test_what_is_not_marked_is_never_committed(stories: Told[Ended]) -> None:
-    """Neither one that was never marked, nor what a marked one became afterwards; the agent names both."""
-    story = stories["marked"]
-    assert story.outcome.succeeded, story.outcome
-    assert [one.step for one in story.commits] == [2, 3]
-    assert story.files == [{"step-2.bin": b"2" * MIB}, {"step-3.bin": b"3" * MIB}]
-    sidecar = story.outcome[SIDECAR]
+def test_what_is_not_marked_is_never_committed(results: Scenarios[Result]) -> None:
+    """Neither an unmarked one nor later changes of a marked one; the agent names both."""
+    result = results["marked"]
+    assert result.outcome.succeeded, result.outcome
+    assert [one.step for one in result.commits] == [2, 3]
+    assert result.files == [{"step-2.bin": b"2" * MIB}, {"step-3.bin": b"3" * MIB}]
+    sidecar = result.outcome[SIDECAR]
     assert (sidecar.exit_code, sidecar.restarts) == (0, 0)
     assert "not durable at the end: step-1, step-2" in sidecar.message
 
 
-def test_a_mark_is_answered(stories: Told[Ended]) -> None:
-    answers = [one for one in stories["marked"].said if "marked" in one or "unknown" in one]
+def test_a_mark_gets_a_response(results: Scenarios[Result]) -> None:
+    answers = [one for one in results["marked"].said if "marked" in one or "unknown" in one]
     first, unknown, third = answers
     assert first == {"marked": {"checkpoint": "step-2", "problems": []}}
     assert third == {"marked": {"checkpoint": "step-3", "problems": []}}
@@ -157,8 +159,8 @@ def test_a_mark_is_answered(stories: Told[Ended]) -> None:
     assert "step-1, step-2, step-3" in problem["measured"]
 
 
-def test_the_trainer_can_scrape_the_metrics(stories: Told[Ended]) -> None:
-    [text] = [one["metrics"] for one in stories["marked"].said if "metrics" in one]
+def test_the_trainer_can_scrape_the_metrics(results: Scenarios[Result]) -> None:
+    [text] = [one["metrics"] for one in results["marked"].said if "metrics" in one]
     samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
     found = {one.name: one.value for one in samples if not one.labels}
     assert found["podferry_checkpoints_durable_total"] == 2

@@ -1,4 +1,4 @@
-"""A door before the object store: a test holds requests there and slows them down."""
+"""A proxy in front of the object store that holds and slows requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.e2e.bucket import Bucket
 PROXY = Path(__file__).with_name("proxy.py")
 
 
-class Door:
+class StoreProxy:
     """Another endpoint of the store.
 
     Attributes:
@@ -31,14 +31,14 @@ class Door:
         self.endpoint = f"http://{host}:{port}"
 
     def hold(self, *globs: str) -> None:
-        """Hold requests whose line fits (`PUT /e2e/checkpoints/*`), those on their way let go."""
+        """Hold requests whose line matches (`PUT /e2e/checkpoints/*`); release those held before."""
         _write(self._rules, globs, None)
 
-    def slow(self, rate: int) -> None:
-        """Let at most `rate` bytes a second pass, both ways together."""
+    def throttle(self, rate: int) -> None:
+        """Let at most `rate` bytes a second pass, in both directions together."""
         _write(self._rules, (), rate)
 
-    def open(self) -> None:
+    def release(self) -> None:
         """Let everything pass."""
         _write(self._rules, (), None)
 
@@ -52,18 +52,18 @@ class Door:
 
 
 @contextlib.contextmanager
-def door(cluster: Cluster, bucket: Bucket, *held: str) -> Iterator[Door]:
-    """A door for the block's time, closed for some requests from the beginning."""
+def store_proxy(cluster: Cluster, bucket: Bucket, *held: str) -> Iterator[StoreProxy]:
+    """A proxy for the duration of the block; it holds some requests from the beginning."""
     port = urlsplit(bucket.endpoint).port
     with tempfile.TemporaryDirectory() as folder:
         rules = Path(folder, "rules.json")
         _write(rules, held, None)
         command = [sys.executable, str(PROXY), cluster.host_address, str(port), str(rules)]
         with cluster.run_in_network(command) as server:
-            yield Door(cluster.host_address, server, rules)
+            yield StoreProxy(cluster.host_address, server, rules)
 
 
 def _write(rules: Path, held: tuple[str, ...], rate: int | None) -> None:
-    aside = rules.with_suffix(".tmp")
-    aside.write_text(json.dumps({"hold": held, "rate": rate}))
-    aside.replace(rules)
+    temporary = rules.with_suffix(".tmp")
+    temporary.write_text(json.dumps({"hold": held, "rate": rate}))
+    temporary.replace(rules)

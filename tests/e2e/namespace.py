@@ -1,4 +1,4 @@
-"""One namespace of a test: it creates objects there and waits for what becomes of them."""
+"""A test's namespace: creates objects in it and waits for their outcome."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from tests.cluster.cluster import Cluster, documents
 from tests.cluster.process import ClusterError, wait_until
 from tests.e2e.bucket import Bucket
-from tests.e2e.manifests import Object, wishes
+from tests.e2e.manifests import Object, podferry_annotations
 from tests.e2e.outcome import Outcome, PodOutcome, ending
 
 STORE_SECRET = "store"
@@ -34,7 +34,7 @@ class Answer:
     errors: str
 
 
-class Space:
+class Namespace:
     """A namespace with the Secret `STORE_SECRET`, which opens the bucket."""
 
     def __init__(self, cluster: Cluster, bucket: Bucket, name: str) -> None:
@@ -42,20 +42,20 @@ class Space:
         self.bucket = bucket
         self.name = name
 
-    def wishes(self, **values: str | int) -> dict[str, str]:
+    def store_annotations(self, **values: str | int) -> dict[str, str]:
         """Annotations with endpoint and Secret filled in: `dataset_size` is `podferry.io/dataset-size`."""
-        return wishes(endpoint=self.bucket.endpoint, secret=STORE_SECRET, **values)
+        return podferry_annotations(endpoint=self.bucket.endpoint, secret=STORE_SECRET, **values)
 
-    def training(
+    def training_annotations(
         self, dataset: str = "", checkpoints: str = "checkpoints", **values: str | int
     ) -> dict[str, str]:
-        """Annotations of a training that is usual here: a dataset's URI, checkpoints of up to 8 MiB."""
+        """Annotations of a usual training run: the dataset's URI, checkpoints of up to 8 MiB."""
         chosen: dict[str, str | int] = {}
         if dataset:
             chosen |= {"dataset": dataset, "dataset_size": "32Mi"}
         if checkpoints:
             chosen |= {"checkpoints": self.bucket.uri(checkpoints), "checkpoint_size": "8Mi"}
-        return self.wishes(**(chosen | values))
+        return self.store_annotations(**(chosen | values))
 
     def lineage(self, name: str, kind: str = "job") -> str:
         """The lineage of an object in this namespace."""
@@ -65,12 +65,12 @@ class Space:
         """kubectl in this namespace.
 
         Raises:
-            ClusterError: It failed; with its message.
+            ClusterError: The command failed; with its message.
         """
         return self.cluster.kubectl("-n", self.name, *words, stdin=stdin, timeout=timeout)
 
     def ask(self, *words: str, stdin: str | None = None, timeout: float = 60.0) -> Answer:
-        """kubectl in this namespace, also where it fails: code, output and warnings."""
+        """kubectl in this namespace, also if it fails: code, output and warnings."""
         command = [*self.cluster.backend.kubectl, "-n", self.name, *words]
         done = subprocess.run(
             command, input=stdin, capture_output=True, text=True, timeout=timeout, check=False
@@ -85,14 +85,14 @@ class Space:
         """`kubectl create`, which may be refused: look at the code."""
         return self.ask("create", "-f", "-", stdin=documents(objects))
 
-    def run(self, thing: Object, timeout: float = 60.0) -> Outcome:
-        """Create a pod or a Job, wait until it has ended, and tell what became of it.
+    def run(self, manifest: Object, timeout: float = 60.0) -> Outcome:
+        """Create a pod or a Job, wait until it has ended, and return its outcome.
 
         Raises:
             ClusterError: It was refused, or has not ended within `timeout` seconds; with its description.
         """
-        self.start(thing)
-        return self.outcome(thing, timeout)
+        self.start(manifest)
+        return self.outcome(manifest, timeout)
 
     def start(self, *objects: Object) -> Answer:
         """Create objects that must not be refused."""
@@ -101,25 +101,25 @@ class Space:
             raise ClusterError(answer.errors)
         return answer
 
-    def outcome(self, thing: Object, timeout: float = 60.0) -> Outcome:
+    def outcome(self, manifest: Object, timeout: float = 60.0) -> Outcome:
         """Wait until a pod or a Job has ended, and tell what became of it."""
-        kind, name = thing["kind"].lower(), thing["metadata"]["name"]
+        kind, name = manifest["kind"].lower(), manifest["metadata"]["name"]
         phase, reason, message = self.until(
             f"{kind} {name} to end", lambda: ending(self.get(kind, name)), timeout
         )
-        return Outcome(phase, reason, message, tuple(map(self._collect, self.pods(thing))))
+        return Outcome(phase, reason, message, tuple(map(self._collect, self.pods(manifest))))
 
-    def pods(self, thing: Object) -> list[dict[str, Any]]:
+    def pods(self, manifest: Object) -> list[dict[str, Any]]:
         """The pods of a Job, or the pod itself, oldest first."""
-        name = thing["metadata"]["name"]
-        if thing["kind"] == "Pod":
+        name = manifest["metadata"]["name"]
+        if manifest["kind"] == "Pod":
             return [self.get("pod", name)]
         found = self.get("pods", "-l", f"batch.kubernetes.io/job-name={name}")["items"]
         return sorted(found, key=lambda one: str(one["metadata"]["creationTimestamp"]))
 
-    def pod(self, thing: Object, timeout: float = 20.0) -> PodOutcome:
+    def pod(self, manifest: Object, timeout: float = 20.0) -> PodOutcome:
         """The newest pod of a Job, or the pod itself, as it is now."""
-        found = self.until("a pod", lambda: self.pods(thing), timeout)
+        found = self.until("a pod", lambda: self.pods(manifest), timeout)
         return self._collect(found[-1])
 
     def until(self, what: str, probe: Callable[[], T | None], timeout: float = 60.0) -> T:
@@ -130,12 +130,12 @@ class Space:
             raise ClusterError(f"{error}\n{self.describe()}") from error
 
     def until_container(
-        self, thing: Object, container: str, state: str = "running", timeout: float = 60.0
+        self, manifest: Object, container: str, state: str = "running", timeout: float = 60.0
     ) -> PodOutcome:
         """Wait until a container of the newest pod is in a state; the pod then."""
 
         def reached() -> PodOutcome | None:
-            for one in self.pods(thing)[-1:]:
+            for one in self.pods(manifest)[-1:]:
                 known = PodOutcome(one, {}).containers.get(container)
                 if known and state in known.state:
                     return PodOutcome(one, {})
@@ -143,11 +143,11 @@ class Space:
 
         return self.until(f"container {container} to be {state}", reached, timeout)
 
-    def until_logged(self, thing: Object, container: str, text: str, timeout: float = 60.0) -> str:
+    def until_logged(self, manifest: Object, container: str, text: str, timeout: float = 60.0) -> str:
         """Wait until a container of the newest pod has written a text; its log then."""
 
         def logged() -> str | None:
-            for one in self.pods(thing)[-1:]:
+            for one in self.pods(manifest)[-1:]:
                 log = self.log(one["metadata"]["name"], container)
                 if text in log:
                     return log
@@ -156,7 +156,7 @@ class Space:
         return self.until(f"{container} to write {text!r}", logged, timeout)
 
     def log(self, pod: str, container: str) -> str:
-        """What a container has written, empty where it has not been started."""
+        """What a container has written; empty if it has not started."""
         with contextlib.suppress(ClusterError):
             return self.kubectl("logs", pod, "-c", container)
         return ""
@@ -165,9 +165,9 @@ class Space:
         """Run a command in a container; what it printed."""
         return self.kubectl("exec", pod, "-c", container, "--", *command)
 
-    def delete(self, thing: Object, *words: str, timeout: float = 60.0) -> None:
+    def delete(self, manifest: Object, *words: str, timeout: float = 60.0) -> None:
         """Delete an object and wait until it is gone, a Job's pods as well."""
-        kind, name = thing["kind"].lower(), thing["metadata"]["name"]
+        kind, name = manifest["kind"].lower(), manifest["metadata"]["name"]
         self.kubectl("delete", kind, name, "--cascade=foreground", *words, timeout=timeout)
 
     def events(self, name: str) -> list[Mapping[str, Any]]:
@@ -187,8 +187,8 @@ class Space:
         return PodOutcome(one, {each: self.log(name, each) for each in names})
 
 
-def create_namespace(space: Space, credentials: Mapping[str, str], labels: Mapping[str, str]) -> None:
+def create_namespace(namespace: Namespace, credentials: Mapping[str, str], labels: Mapping[str, str]) -> None:
     """Make the namespace and its Secret."""
-    space.cluster.create_namespace(space.name, labels)
+    namespace.cluster.create_namespace(namespace.name, labels)
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": STORE_SECRET}}
-    space.kubectl("create", "-f", "-", stdin=json.dumps({**secret, "stringData": dict(credentials)}))
+    namespace.kubectl("create", "-f", "-", stdin=json.dumps({**secret, "stringData": dict(credentials)}))
