@@ -95,7 +95,7 @@ def get_builder_for(access: S3Access, ca_bundle: str = "") -> S3GetBuilder | Non
         ca_bundle: A file of CA certificates, if the engine has its own.
     """
     address = request_address(access.bucket_url, ca_bundle)
-    credentials = credentials_provider(access)
-    if address is None or credentials is None or not is_printable_ascii(access.region):
+    if address is None or not is_printable_ascii(access.region):
         return None
-    return S3GetBuilder(access, address, credentials)
+    credentials = credentials_provider(access)
+    return None if credentials is None else S3GetBuilder(access, address, credentials)

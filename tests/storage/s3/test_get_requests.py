@@ -192,6 +192,13 @@ async def store(config, fresh_s3, quick):
     await store.close()
 
 
+def test_behind_a_proxy_the_credentials_of_the_process_do_not_matter(monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.setenv("AWS_PROFILE", "unknown")
+    monkeypatch.setenv("HOME", "/nonexistent")
+    assert builder_for(endpoint="http://store.example", credentials={"AWS_REGION": "here"}) is None
+
+
 async def test_both_engines_build_the_same_requests(config, fresh_s3, store):
     other = open_store(msgspec.structs.replace(fresh_s3, options=(("engine", "fsspec"),)), config)
     (first, sent), (first_of_other, sent_by_other) = [
