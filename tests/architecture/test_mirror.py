@@ -70,11 +70,6 @@ TESTED_ELSEWHERE = {
     "sidecar/state/prometheus.py": "tests/docs/test_metrics_page.py",
     "sidecar/state/upload_counters.py": "tests/sidecar/checkpoint/upload/test_rate_limiter.py",
     "storage/credentials/ambient.py": "tests/storage/credentials/test_sources.py",
-    "storage/credentials/refresh.py": "tests/storage/credentials/test_sources.py",
-    "storage/errors/kinds.py": "tests/storage/errors/test_translate.py",
-    "storage/http/dialer.py": "tests/storage/http/test_pool.py",
-    "storage/http/get_requests.py": "tests/storage/fsspec/test_get_requests.py",
-    "storage/http/thread_cpu_time.py": "tests/storage/http/test_concurrency.py",
     "storage/timeouts_and_limits.py": "tests/storage/fsspec/test_store.py",
     "storage/local/files.py": "tests/storage/local/test_multipart.py",
     "storage/obstore/bucket.py": "tests/storage/obstore/test_store.py",
@@ -82,10 +77,8 @@ TESTED_ELSEWHERE = {
     "storage/obstore/writes.py": "tests/storage/obstore/test_store.py",
     "storage/s3/client.py": "tests/storage/s3/test_get_requests.py",
     "storage/s3/credentials.py": "tests/storage/s3/test_get_requests.py",
-    "storage/s3/endpoint.py": "tests/storage/s3/test_get_requests.py",
     "storage/store.py": "tests/storage/azure/test_get_requests.py",
     "storage/uri_schemes.py": "tests/storage/test_factory.py",
-    "storage/write_body.py": "tests/storage/obstore/test_store.py",
 }
 """Modules of values or protocols, or started as processes, and the tests that run them."""
 

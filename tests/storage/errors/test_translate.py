@@ -11,24 +11,13 @@ from podferry.contract.errors import (
     Changed,
     Corrupt,
     CredentialsMissing,
-    FerryError,
     InvalidSpec,
     NotFound,
-    TemporaryError,
     Throttled,
     Unavailable,
 )
 from podferry.contract.uri import parse_uri
-from podferry.storage.errors.kinds import KIND_BY_CODE, KIND_BY_STATUS
-from podferry.storage.errors.translate import (
-    CREDENTIAL_ERRORS,
-    ERRORS,
-    StoreLocation,
-    store_error,
-    translate,
-    translating,
-)
-from podferry.storage.errors.vendor_fields import KIND_BY_CLASS_NAME
+from podferry.storage.errors.translate import StoreLocation, store_error, translate, translating
 
 FTP_PERMANENT, FTP_TEMPORARY = ftplib.error_perm, ftplib.error_temp
 PLACE = StoreLocation(parse_uri("s3://bucket/top"), "http://127.0.0.1:9000", ("AWS_ACCESS_KEY_ID",))
@@ -189,15 +178,6 @@ def test_translated_errors_are_chained():
     with pytest.raises(Unavailable) as caught, translating(PLACE, "a"):
         raise ConnectionResetError("x")
     assert isinstance(caught.value.__cause__, ConnectionResetError)
-
-
-def test_every_kind_has_its_message():
-    kinds = {*KIND_BY_CODE.values(), *KIND_BY_STATUS.values(), *KIND_BY_CLASS_NAME.values()}
-    assert kinds <= {*ERRORS, *CREDENTIAL_ERRORS}
-    for kind in (*ERRORS, *CREDENTIAL_ERRORS):
-        assert isinstance(store_error(kind, PLACE, "a"), FerryError)
-    temporary = {kind for kind in ERRORS if isinstance(store_error(kind, PLACE), TemporaryError)}
-    assert temporary == {"unreachable", "throttled", "full", "damaged"}
 
 
 HTTP = """Generic S3 error: Error performing HEAD http://host/bucket in 3ms - HTTP error

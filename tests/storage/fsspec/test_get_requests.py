@@ -1,66 +1,17 @@
-"""Unsigned requests: to web servers, and to Google Cloud Storage."""
-
-import asyncio
-from pathlib import Path
+"""Requests to web servers and to Google Cloud Storage, or none: then the file system sends them."""
 
 import pytest
-from aiohttp import web
 
 from podferry.contract.errors import CredentialsMissing, FerryError
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
-from podferry.storage.factory import open_store
 from podferry.storage.fsspec.get_requests import get_builder_for
 from podferry.storage.fsspec.options import options_for
 from podferry.storage.request_builder import Origin
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import LIMITS
-from tests.support.request_builder_contract import *  # noqa: F403
 
 ENTRY = Entry("a b+%/ü", 10, '"t"')
-
-
-@pytest.fixture
-async def served(tmp_path):
-    """A web server that knows ranges and ETags, and lists directories."""
-    app = web.Application()
-    app.router.add_static("/", tmp_path, show_index=True)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    yield f"127.0.0.1:{runner.addresses[0][1]}"
-    await runner.cleanup()
-
-
-@pytest.fixture
-async def store(served, fresh):
-    store = open_store(Uri("http", served, fresh))
-    yield store
-    await store.close()
-
-
-@pytest.fixture
-def put(tmp_path, fresh):
-    async def put(name, data):
-        path = tmp_path / fresh / name
-        await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
-        await asyncio.to_thread(path.write_bytes, data)
-
-    return put
-
-
-@pytest.fixture
-def listed(store):
-    return store.stat  # what a listing has for a file on a web server
-
-
-@pytest.fixture
-def remove(tmp_path, fresh):
-    async def remove(names):
-        for name in names:
-            await asyncio.to_thread(Path(tmp_path / fresh / name).unlink)
-
-    return remove
 
 
 def lines_of(head):

@@ -13,14 +13,12 @@ from podferry.contract.errors import (
     Corrupt,
     CredentialsMissing,
     NotFound,
-    Refused,
     Throttled,
     Unavailable,
 )
 from podferry.contract.uri import Uri, parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig, WriteMode
-from podferry.storage.write_body import BodySource
 
 KEYS = {"AWS_ACCESS_KEY_ID": "key-of-tests", "AWS_SECRET_ACCESS_KEY": "secret-of-tests"}
 PART = 5 << 20
@@ -145,16 +143,6 @@ async def test_an_abandoned_upload_leaves_no_parts(store, s3, ending):
     uploads = s3.list_multipart_uploads(Bucket="bucket").get("Uploads", [])
     assert [item for item in uploads if item["Key"].startswith(store.uri.key)] == []
     assert await listed(store) == []
-
-
-async def test_an_object_with_too_many_parts_is_refused():
-    source = BodySource(iter([b"x" * 4] * 4), 4, 12)
-    assert await source.read_small() is None
-    with pytest.raises(Refused, match="larger"):
-        [part async for part in source.stream()]
-    large = BodySource(iter([b"x" * 4] * 3), 4, 12)
-    assert await large.read_small() is None
-    assert [part async for part in large.stream()] == [b"x" * 4] * 3
 
 
 @pytest.mark.parametrize("engine", ["obstore", "fsspec"])
