@@ -77,7 +77,7 @@ TESTED_ELSEWHERE = {
     "storage/obstore/writes.py": "tests/storage/obstore/test_store.py",
     "storage/s3/client.py": "tests/storage/s3/test_get_requests.py",
     "storage/s3/credentials.py": "tests/storage/s3/test_get_requests.py",
-    "storage/store.py": "tests/storage/azure/test_get_requests.py",
+    "storage/store.py": "tests/storage/test_store_contract.py",
     "storage/uri_schemes.py": "tests/storage/test_factory.py",
 }
 """Modules of values or protocols, or started as processes, and the tests that run them."""
