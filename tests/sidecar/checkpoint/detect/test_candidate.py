@@ -6,7 +6,6 @@ from podferry.sidecar.checkpoint.detect.candidate import (
     candidates,
     incomplete_reason,
     is_unfinished,
-    needs_long_quiet,
     ready_at,
 )
 from podferry.sidecar.checkpoint.detect.change_tracker import TrackedFile
@@ -101,75 +100,11 @@ def test_a_pointer_belongs_to_the_checkpoint_that_it_names():
         (of("a", **{"bad\nname": 1}), "control characters"),
         (of("a", **{"w\udcff": 1}), "not UTF-8"),
         (of("n" * 250, w=1), "longer than 255 bytes"),
-        (
-            of("checkpoint-5", **{"optimizer.pt": 1, "model.safetensors": 1}),
-            "trainer_state.json does not yet",
-        ),
-        (of("checkpoint-5", **{"optimizer.pt": 1, "trainer_state.json": 1}), None),
-        (of("checkpoint-5", **{"weights.bin": 1}), None),
-        (of("final", **{"training_args.bin": 1}), None),
-        (of("step", **{"__0_0.distcp": 5}), "step/.metadata does not yet"),
-        (of("step", **{"__0_0.distcp": 5, ".metadata": 4}), ".metadata is older than step/__0_0.distcp"),
-        (of("step", **{"__0_0.distcp": 5, ".metadata": 5}), None),
-        (of("step", **{"__1_0.distcp": 5, "__1.metadata": 6}), None),
-        (of("checkpoint-5", **{"optimizer.bin": 1, "model.safetensors": 1}), None),  # Accelerate's
-        (of("checkpoint-5", **{"optimizer.pt": 2, "trainer_state.json": 1}), "is older than"),
-        (of("e", **{"variables/variables.index": 1}), "e/saved_model.pb does not yet"),
-        (of("e", **{"variables/variables.index": 1, "saved_model.pb": 1}), None),
-        (of("e", **{"variables/variables.index": 2, "saved_model.pb": 1}), "is older than"),
-        (of("e", **{"c.data-00000-of-00001": 1}), "e/c.index does not yet"),
-        (of("e", **{"c.data-00000-of-00001": 1, "c.index": 1}), None),
-        (
-            of("e", **{"c.data-00000-of-00002": 1, "c.index": 1}),
-            "1 of 2 shards e/c.data-*-of-00002 exist",
-        ),
-        (of("e", **{"c_temp/part-00000-of-00001.index": 1}), "e/c.index does not yet"),
-        (of("e", **{"m-00001-of-00002.safetensors": 1}), "1 of 2 shards e/m-*-of-00002.safetensors exist"),
-        (of("e", **{"m-00001-of-00001.safetensors": 1}), None),
     ],
 )
 def test_names_show_that_a_candidate_is_incomplete(candidate, reason):
     found = incomplete_reason(candidate)
     assert found is None if reason is None else reason in found
-
-
-def test_a_gang_part_may_lack_files_that_only_the_coordinator_writes():
-    part, led = of("step", **{"__1_0.distcp": 5}), of("step", **{"__0_0.distcp": 5, "__1_0.distcp": 5})
-    assert "does not yet" in incomplete_reason(part)
-    assert incomplete_reason(part, gang=True) is None
-    assert needs_long_quiet(part, gang=True)
-    assert "does not yet" in incomplete_reason(led, gang=True)
-    stale = of("step", **{"__1_0.distcp": 5, ".metadata": 4})
-    assert "is older than" in incomplete_reason(stale, gang=True)
-    shards = of("step", **{"m-00001-of-00002.safetensors": 5})
-    assert incomplete_reason(shards, gang=True) is None
-
-
-@pytest.mark.parametrize(
-    ("names", "long"),
-    [
-        (["epoch-3.pdparams"], True),
-        (["epoch-3.pdparams", "epoch-3.pdopt"], False),
-        (["m-00001-of-00001.safetensors"], True),
-        (["m-00001-of-00001.safetensors", "m.safetensors.index.json"], False),
-        (["checkpoint-5/config.json"], True),
-        (["checkpoint-5/config.json", "checkpoint-5/trainer_state.json"], False),
-        (["checkpoint-5/trainer_state.json", "checkpoint-5/rng_state_1.pth"], True),
-        (["global_step5/mp_rank_00_model_states.pt", "latest"], True),
-        (["iter_0000005/common.pt"], True),
-        (["iter_0000005/mp_rank_00/model_optim_rng.pt"], True),
-        (["checkpoint-5/optimizer.bin"], True),
-        (["checkpoint-5/optimizer.bin", "checkpoint-5/random_states_0.pkl"], False),
-        (["last.ckpt"], False),
-        (["5/_CHECKPOINT_METADATA", "5/default/d/1"], False),
-        (["weights.bin"], False),
-    ],
-)
-def test_a_framework_that_may_resume_writing_needs_a_long_pause(names, long):
-    files = tuple((name, FileIdentity(1, 1, 1)) for name in names)
-    candidate = Candidate("x", files)
-    assert incomplete_reason(candidate) is None
-    assert needs_long_quiet(candidate) is long
 
 
 def test_a_candidate_that_lost_files_is_a_subset():

@@ -7,37 +7,9 @@ import shutil
 import pytest
 
 from podferry.contract.http_api import Marked
-from podferry.contract.spec import Completion
 from podferry.sidecar.checkpoint.detect.detector import IDLE_SECONDS, Detector, scan_checkpoints
-from podferry.sidecar.checkpoint.detect.pointer_files import POINTER_BYTES
 from podferry.sidecar.checkpoint.detect.watcher import Watch
-from podferry.sidecar.config.tuning import CheckpointSettings
-
-SETTINGS = CheckpointSettings(quiet_seconds=1.0, quiet_seconds_no_close=5.0)
-
-
-class Bench:
-    """A detector with a manual clock."""
-
-    def __init__(self, root, **rule):
-        self.root, self.now, self.settled = root, 100.0, {}
-        self.detector = Detector(root, Watch(SETTINGS.poll_seconds), SETTINGS, lambda: self.now, **rule)
-
-    def write(self, name, data=b"1"):
-        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
-        (self.root / name).write_bytes(data)
-
-    async def scan(self, *closed, after=0.0, final=False, settle=True):
-        self.now += after
-        found = await self.detector.scan(self.settled, set(closed), final=final)
-        if settle:
-            self.settled.update({candidate.name: candidate for candidate in found})
-        return [candidate.name for candidate in found]
-
-
-@pytest.fixture
-def bench(tmp_path):
-    return Bench(tmp_path)
+from tests.support.detector_bench import SETTINGS, Bench
 
 
 async def test_a_closed_file_is_complete_after_the_short_pause(bench):
@@ -188,54 +160,6 @@ async def test_no_checkpoint_overtakes_an_older_one_that_is_not_quiet_yet(bench)
     assert await bench.scan(after=1) == ["newest"]  # the torn one does not block it
 
 
-async def test_each_checkpoint_keeps_the_pointer_that_named_it(bench):
-    for number in range(1, 5):
-        bench.write(f"epoch-{number}.bin")
-        bench.write("latest", b"epoch-%d" % number)
-        os.utime(bench.root / f"epoch-{number}.bin", ns=(0, 2 * number))
-        os.utime(bench.root / "latest", ns=(0, 2 * number + 1))
-        found = await bench.scan(f"epoch-{number}.bin", "latest", after=0.7)
-        assert found == ([f"epoch-{number - 2}"] if number > 2 else [])
-        for name in found:
-            assert bench.detector.pointer_texts(bench.settled[name]) == {"latest": name.encode()}
-    (bench.root / "latest").unlink()
-    assert await bench.scan(after=60) == ["epoch-3", "epoch-4"]
-    assert bench.detector.pointer_texts(bench.settled["epoch-3"]) == {}
-    assert await bench.scan(after=60) == []
-
-
-async def test_a_pointer_without_an_observed_close_is_read_at_the_next_scan(bench):
-    bench.write("a.bin")
-    bench.write("latest", b"a")
-    await bench.scan()
-    assert bench.detector._pointers.pointers == {"a": {}}
-    await bench.scan(after=0.5)
-    assert bench.detector._pointers.pointers["a"]["latest"].text == b"a"
-
-
-async def test_a_pointer_that_changes_during_a_scan_is_not_read(bench, monkeypatch):
-    bench.write("a.bin")
-    bench.write("latest", b"a")
-
-    def and_move(root):
-        found = scan_checkpoints(root)
-        bench.write("latest", b"a is no longer it")
-        return found
-
-    monkeypatch.setattr("podferry.sidecar.checkpoint.detect.detector.scan_checkpoints", and_move)
-    await bench.scan("latest")
-    assert bench.detector._pointers.pointers == {"a": {}}
-
-
-async def test_a_large_file_with_the_name_of_a_pointer_is_data(bench):
-    bench.write("a.bin")
-    bench.write("latest", b"a")
-    await bench.scan()
-    bench.write("latest", b"a" * (POINTER_BYTES + 1))
-    assert await bench.scan(after=60) == ["a"]
-    assert await bench.scan(after=60) == ["latest"]
-
-
 async def test_a_framework_that_may_resume_writing_is_given_the_long_pause(bench):
     bench.write("epoch-1.pdparams", pickle.dumps({"w": 1}))
     await bench.scan("epoch-1.pdparams")
@@ -251,85 +175,6 @@ async def test_the_part_of_a_rank_other_than_the_coordinator_is_complete_when_qu
     await gang.scan("step-1/__1_0.distcp")
     assert await gang.scan(after=4.9) == []
     assert await gang.scan(after=0.1) == ["step-1"]
-
-
-async def test_a_marked_checkpoint_is_complete_at_once(bench):
-    bench.write("a-5/w.bin")
-    await bench.scan()
-    assert await bench.scan() == []
-    assert await bench.detector.mark("a-5") == Marked("a-5")
-    assert await bench.scan() == ["a-5"]
-
-
-async def test_a_mark_applies_to_one_version(bench):
-    bench.write("a-5/w.bin")
-    await bench.detector.mark("5")
-    bench.write("a-5/v.bin")
-    assert await bench.scan() == []
-    (bench.root / "a-5" / "v.bin").unlink()
-    assert await bench.scan() == ["a-5"]
-    shutil.rmtree(bench.root / "a-5")
-    await bench.scan()
-    assert bench.detector.marks == {}
-
-
-async def test_a_pointer_that_moves_on_does_not_clear_the_mark(bench):
-    bench.write("a-5/w.bin")
-    bench.write("latest", b"a-5")
-    await bench.scan("latest")
-    assert await bench.detector.mark("a-5") == Marked("a-5")
-    bench.write("latest", b"a-6")
-    assert "a-5" in await bench.scan()
-
-
-async def test_a_torn_checkpoint_cannot_be_marked(bench):
-    bench.write("a-5/w.json", b"{")
-    marked = await bench.detector.mark("a-5")
-    assert (marked.checkpoint, marked.problems[0].what) == ("a-5", "a-5 is not complete")
-    assert bench.detector.marks == {}
-    bench.write("a-5/w.json", b"{}")
-    bench.write("a-5/w.tmp")
-    assert "unfinished" in str((await bench.detector.mark("a-5")).problems[0])
-
-
-async def test_marking_an_unknown_name_lists_the_known_ones(bench):
-    assert "there is none" in str((await bench.detector.mark("a-5")).problems[0])
-    bench.write("step-5.bin")
-    marked = await bench.detector.mark("stop-5")
-    assert marked.checkpoint is None
-    assert str(marked.problems[0]).endswith("(there are step-5). Did you mean 'step-5'?")
-
-
-async def test_with_completion_marked_only_a_mark_completes_a_checkpoint(tmp_path):
-    bench = Bench(tmp_path, completion=Completion.MARKED)
-    bench.write("a-5.bin")
-    bench.write("b-6.bin")
-    assert await bench.scan(after=60) == []
-    assert await bench.scan(after=60, final=True) == []
-    assert "checkpoint done" in bench.detector.not_ready["a-5"].remedy
-    await bench.detector.mark("b-6.bin")
-    assert await bench.scan() == ["b-6"]  # the unmarked one does not block it
-
-
-async def test_a_marked_checkpoint_that_is_damaged_later_is_not_complete(tmp_path):
-    bench = Bench(tmp_path, completion=Completion.MARKED)
-    bench.write("a.index.json", b"{}")
-    await bench.detector.mark("a.index")
-    data = json.dumps({"weight_map": {"w": "gone.bin"}}).encode()
-    identity = (bench.root / "a.index.json").stat()
-    bench.write("a.index.json", data)
-    bench.detector.marks["a.index"] = scan_checkpoints(bench.root)[1]["a.index"].files
-    assert identity.st_size != len(data)
-    assert await bench.scan() == []
-
-
-async def test_marks_survive_a_worker_restart(tmp_path):
-    bench = Bench(tmp_path, completion=Completion.MARKED)
-    bench.write("a-5.bin")
-    await bench.detector.mark("a-5")
-    again = Bench(tmp_path, completion=Completion.MARKED)
-    again.detector.marks.update(bench.detector.marks)
-    assert await again.scan() == ["a-5"]
 
 
 async def test_write_time_runs_from_the_first_change_to_the_last(bench, monkeypatch):

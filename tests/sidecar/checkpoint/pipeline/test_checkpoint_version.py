@@ -1,56 +1,24 @@
-"""The table of states is what the code enforces, and one module alone writes the checkpoint record."""
+"""The table of states is what the code enforces."""
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
-from datetime import UTC, datetime
-from pathlib import Path
-
-import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.destination.commit import Commit
-from podferry.contract.errors import Unavailable
-from podferry.contract.status import CheckpointStatus
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.pipeline import checkpoint_version
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import (
-    DURABLE,
     TRANSITIONS,
     CheckpointVersion,
     IllegalTransition,
     VersionState,
 )
-from podferry.sidecar.checkpoint.pipeline.version_registry import VersionRegistry
-from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
 from podferry.sidecar.runtime.file_identity import FileIdentity
-from podferry.sidecar.state.durations import Durations
-from podferry.sidecar.state.journal import CheckpointRecord, Journal, PublishedPart
-
-SIDECAR = Path(__file__).parents[4] / "sidecar"
-WRITER = "checkpoint/pipeline/version_registry.py"
-MUTATORS = {"append", "clear", "extend", "insert", "pop", "popitem", "remove", "setdefault", "sort", "update"}
-NAMES = ("last", "step-1")
 
 
 def candidate(number: int, name: str = "last") -> Candidate:
     return Candidate(name, ((f"{name}.pt", FileIdentity(number, 1, number)),))
-
-
-def hold(of: Candidate, number: int) -> HeldCheckpoint:
-    return HeldCheckpoint(of, of.files, Path(f"/pins/{number}/files"), float(number), Path(f"/{number}.json"))
-
-
-def part(of: Candidate, number: int) -> PublishedPart:
-    return PublishedPart(of.files, float(number), float(number), f"folder-{number}", ())
-
-
-def commit(of: CheckpointVersion, sequence: int, writer: str) -> Commit:
-    folder = f"{of.name}-{sequence}"
-    return Commit(1, sequence, "run", folder, of.name, None, datetime.now(UTC), (), writer, 1)
 
 
 def test_the_table_in_the_documentation_is_the_table_in_the_code() -> None:
@@ -82,180 +50,3 @@ def test_a_version_has_no_hold_or_part_before_it_was_held_or_published() -> None
         version.number  # noqa: B018 - the property raises
     with pytest.raises(IllegalTransition, match="not published"):
         version.part  # noqa: B018 - the property raises
-
-
-class Walk:
-    """Random moves of versions by the registry's methods, and what must hold after each."""
-
-    def __init__(self, control: Path, draw: st.DataObject) -> None:
-        self.draw, self.journal, self.control = draw, Journal(control), control
-        self.status = CheckpointStatus("memory://b", "/seen", "run")
-        self.registry = VersionRegistry(self.journal, self.status, [], Durations(), lambda: None)
-        self.count = 0
-        self.sent: list[CheckpointVersion] = []
-        self.newest: dict[str, Candidate] = {}
-
-    def step(self) -> None:
-        moves = [self.save, self.take, self.put_back, self.finish_sending, self.commit, self.publish]
-        self.draw.draw(st.sampled_from([*moves, self.save, self.take, self.finish_sending, self.give_up]))()
-        self.check()
-
-    def any_of(self, *states: VersionState) -> CheckpointVersion | None:
-        found = self.registry.in_state(*states)
-        return self.draw.draw(st.sampled_from(found)) if found else None
-
-    def save(self) -> None:
-        self.count += 1
-        found = candidate(self.count, self.draw.draw(st.sampled_from(NAMES)))
-        (version,) = self.registry.detect([found], self.registry.unpinned())
-        if self.draw.draw(st.booleans()):
-            self.registry.hold(version, hold(found, self.count))
-            assert self.registry.settled()[found.name] == found
-
-    def take(self) -> None:
-        version = self.any_of(VersionState.HELD)
-        if version is not None:
-            self.registry.move(version, VersionState.SENDING)
-
-    def put_back(self) -> None:
-        version = self.any_of(VersionState.SENDING, VersionState.SENT)
-        if version is not None:
-            version.failure = Unavailable.of("no route")
-            self.registry.move(version, VersionState.HELD)
-            assert self.registry.failure(version.name) is not None
-
-    def finish_sending(self) -> None:
-        version = self.any_of(VersionState.SENDING)
-        if version is not None:
-            self.registry.move(version, VersionState.SENT)
-
-    def commit(self) -> None:
-        version = self.any_of(VersionState.SENT, VersionState.PUBLISHED)
-        if version is not None:
-            self.registry.commit(version, commit(version, self.count, self.journal.agent.agent_id))
-            assert version.name in self.registry.durable()
-
-    def publish(self) -> None:
-        version = self.any_of(VersionState.SENT)
-        if version is not None:
-            self.registry.publish(version, part(version.candidate, version.number))
-            assert self.journal.checkpoints.published[version.name] is version.part
-
-    def give_up(self) -> None:
-        version = self.any_of(VersionState.SENDING, VersionState.SENT, VersionState.PUBLISHED)
-        if version is not None:
-            ends = {VersionState.CHANGED, VersionState.SUPERSEDED} & TRANSITIONS[version.state]
-            to = self.draw.draw(st.sampled_from(sorted(ends, key=lambda state: state.value)))
-            self.registry.abandon(version, to)
-            assert version.failure is None
-
-    def check(self) -> None:
-        for states in (DURABLE, {VersionState.PUBLISHED}):
-            names = [version.name for version in self.registry.in_state(*states)]
-            assert len(set(names)) == len(names), "one version of a name is durable, and one published"
-        assert not self.registry.in_state(VersionState.REPLACED)
-        sequences = [done.sequence for done in self.status.durable]
-        assert sequences == sorted(set(sequences))
-        self.registry.prune(NAMES)
-        record = Journal(self.control).checkpoints if self.control.joinpath("journal.json").exists() else None
-        if record is not None:
-            assert msgspec.json.encode(record) == msgspec.json.encode(self.journal.checkpoints)
-            assert record.settled == {name: one.files for name, one in self.registry.durable().items()}
-            published = self.registry.in_state(VersionState.PUBLISHED)
-            assert record.published == {version.name: version.part for version in published}
-
-
-@settings(deadline=None)
-@given(st.data())
-def test_the_journal_has_what_the_versions_say_after_any_moves(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
-    walk = Walk(tmp_path_factory.mktemp("control"), data)
-    for _ in range(data.draw(st.integers(1, 40))):
-        walk.step()
-
-
-@pytest.fixture
-def registry(tmp_path: Path) -> VersionRegistry:
-    status = CheckpointStatus("memory://b", "/seen", "run")
-    return VersionRegistry(Journal(tmp_path), status, [], Durations(), lambda: None)
-
-
-def held_version(registry: VersionRegistry, number: int) -> CheckpointVersion:
-    (version,) = registry.detect([candidate(number)], registry.unpinned())
-    registry.hold(version, hold(version.candidate, number))
-    return version
-
-
-def send(registry: VersionRegistry, version: CheckpointVersion) -> None:
-    registry.move(version, VersionState.SENDING)
-    registry.move(version, VersionState.SENT)
-
-
-def test_a_newer_version_takes_over_the_failure_of_the_one_that_it_replaces(
-    registry: VersionRegistry,
-) -> None:
-    older = held_version(registry, 1)
-    older.failure = Unavailable.of("no route")
-    newer = held_version(registry, 2)
-    assert older.state is VersionState.REPLACED
-    assert (older.failure, newer.failure) == (None, registry.failure("last"))
-    assert newer.failure is not None
-    send(registry, newer)
-    registry.commit(newer, commit(newer, 1, "me"))
-    assert registry.failure("last") is None
-
-
-def test_an_older_version_that_is_committed_later_does_not_hide_the_newer(
-    registry: VersionRegistry, tmp_path: Path
-) -> None:
-    older = held_version(registry, 1)
-    registry.move(older, VersionState.SENDING)
-    newer = held_version(registry, 2)
-    registry.move(older, VersionState.HELD)  # overtaken: the pod is ending
-    for version, sequence in ((newer, 2), (older, 1)):
-        send(registry, version)
-        registry.commit(version, commit(version, sequence, "me"))
-    assert registry.settled() == registry.durable() == {"last": newer.candidate}
-    record = Journal(tmp_path).checkpoints
-    assert (record.settled["last"], [done.sequence for done in record.durable]) == (
-        newer.candidate.files,
-        [1, 2],
-    )
-
-
-def test_a_version_that_changed_is_unpinned_until_a_scan_has_decided(registry: VersionRegistry) -> None:
-    version = held_version(registry, 1)
-    registry.move(version, VersionState.SENDING)
-    registry.abandon(version, VersionState.CHANGED)
-    assert (registry.unpinned(), registry.settled()) == ([version], {})
-    registry.detect([], registry.unpinned())
-    assert registry.unpinned() == []
-
-
-def writes(tree: ast.AST) -> Iterator[ast.expr]:
-    """Expressions that a module assigns to, deletes, or calls a mutating method of."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            yield node
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
-            yield node.func.value
-
-
-def is_of_checkpoint_record(expression: ast.expr) -> bool:
-    """Whether an expression is a field of the checkpoint record, or an item of such a field."""
-    while isinstance(expression, ast.Subscript):
-        expression = expression.value
-    if not isinstance(expression, ast.Attribute) or expression.attr not in CheckpointRecord.__struct_fields__:
-        return False
-    owner = ast.unparse(expression.value)
-    return owner.endswith(("record", "journal.checkpoints"))
-
-
-def test_one_module_alone_writes_the_journals_checkpoint_record() -> None:
-    writers = {
-        path.relative_to(SIDECAR).as_posix()
-        for path in SIDECAR.rglob("*.py")
-        if any(is_of_checkpoint_record(written) for written in writes(ast.parse(path.read_text())))
-    }
-    assert writers == {WRITER}

@@ -1,0 +1,12 @@
+"""Fixtures of the tests in this folder."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.detector_bench import Bench
+
+
+@pytest.fixture
+def bench(tmp_path):
+    return Bench(tmp_path)

@@ -1,0 +1,28 @@
+"""A detector over a directory, with a clock that the test moves."""
+
+from __future__ import annotations
+
+from podferry.sidecar.checkpoint.detect.detector import Detector
+from podferry.sidecar.checkpoint.detect.watcher import Watch
+from podferry.sidecar.config.tuning import CheckpointSettings
+
+SETTINGS = CheckpointSettings(quiet_seconds=1.0, quiet_seconds_no_close=5.0)
+
+
+class Bench:
+    """A detector with a manual clock."""
+
+    def __init__(self, root, **rule):
+        self.root, self.now, self.settled = root, 100.0, {}
+        self.detector = Detector(root, Watch(SETTINGS.poll_seconds), SETTINGS, lambda: self.now, **rule)
+
+    def write(self, name, data=b"1"):
+        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / name).write_bytes(data)
+
+    async def scan(self, *closed, after=0.0, final=False, settle=True):
+        self.now += after
+        found = await self.detector.scan(self.settled, set(closed), final=final)
+        if settle:
+            self.settled.update({candidate.name: candidate for candidate in found})
+        return [candidate.name for candidate in found]
