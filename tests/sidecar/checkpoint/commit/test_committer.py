@@ -1,40 +1,14 @@
 import asyncio
-from datetime import UTC, datetime
 
 import msgspec
 import pytest
-import xxhash
 from structlog.testing import capture_logs
 
-from podferry.contract.destination.commit import CommittedFile, decode_commit, encode_commit
+from podferry.contract.destination.commit import decode_commit, encode_commit
 from podferry.contract.errors import AccessDenied, Fenced, NotFound, Superseded, Unavailable
-from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
-from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
-from podferry.sidecar.checkpoint.commit.committer import Committer
-from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.storage.memory.store import Fault
 from podferry.storage.store import WriteMode
-
-LOST = Unavailable.of("the connection was reset")
-COMMITS = "*/commits/*"
-
-
-async def put(committer, number, content=b"1", **order):
-    """Upload and commit one checkpoint of one file."""
-    folder = f"e{number}-{content.hex()}"
-    await committer.write(f"{folder}/w", content)
-    file = CommittedFile("w", f"{folder}/w", len(content), xxhash.xxh3_128_hexdigest(content))
-    return await committer.commit(f"e{number}", folder, (file,), **order)
-
-
-def ranked(rig, writer, rank):
-    """A committer of a rank."""
-    identity = AgentIdentity(writer, rank=rank)
-    return Committer(CommitReader(LineageStore(rig.store, "run")), identity, lambda: datetime.now(UTC))
-
-
-def numbers(rig):
-    return [(commit.sequence, commit.name) for commit in rig.store.commits()]
+from tests.support.commits import COMMITS, LOST, numbers, put, ranked
 
 
 async def test_numbers_have_no_gaps_and_continue_after_a_restart(rig):
@@ -79,16 +53,6 @@ async def test_a_lost_answer_makes_one_commit(rig, failures):
     assert (await put(committer, 2)).sequence == 2
 
 
-async def test_a_number_without_a_readable_commit_is_left_alone(rig):
-    committer = rig.committer()
-    await put(committer, 1)
-    key = "base/run/.podferry/commits/000000000002.json"
-    rig.store.check = lambda before: None
-    rig.content.objects[key] = b"somebody's note"
-    assert (await put(committer, 2)).sequence == 3
-    assert rig.content.objects[key] == b"somebody's note"
-
-
 async def test_without_atomic_creation_the_commit_is_read_back(rig, monkeypatch):
     monkeypatch.setattr(type(rig.store), "exclusive_create", False)
     first, second = ranked(rig, "one", 0), ranked(rig, "two", 1)
@@ -114,16 +78,6 @@ async def test_a_refusal_is_not_retried(rig):
     assert sum("/commits/" in name for call, name in rig.content.calls if call == "write") == 1
 
 
-async def test_announcing_shows_whether_writes_work(rig):
-    committer = rig.committer("me")
-    rig.faults.append(Fault("write", error=AccessDenied.of("no")))
-    with pytest.raises(AccessDenied):
-        await committer.announce()
-    await committer.announce()
-    note = msgspec.json.decode(rig.content.objects["base/run/.podferry/writer.json"])
-    assert (note["writer"], note["run"]) == ("me", None)
-
-
 async def test_the_same_content_is_found_among_earlier_commits(rig):
     commit = await put(rig.committer(), 1)
     assert await rig.committer("two").find_existing(commit.name, commit.checkpoint) == commit
@@ -140,45 +94,6 @@ async def test_a_commit_whose_data_was_removed_does_not_count(rig):
         await rig.store.read(f"run/{commit.checkpoint}/w")
 
 
-async def test_a_commit_names_its_agent_and_rank(rig):
-    commit = await put(ranked(rig, "one", 3), 1)
-    assert (commit.agent_id, commit.rank, commit.reserved) == ("one", 3, 0)
-
-
-async def test_older_checkpoints_take_the_numbers_reserved_by_the_newest(rig):
-    committer = rig.committer()
-    await put(committer, 1)
-    newest = await put(committer, 4, reserve=2)
-    third = await put(committer, 3, below=newest.sequence)
-    second = await put(committer, 2, below=third.sequence)
-    assert numbers(rig) == [(1, "e1"), (2, "e2"), (3, "e3"), (4, "e4")]
-    assert (newest.reserved, third.reserved, second.reserved) == (2, 1, 0)
-    assert decode_commit(rig.content.objects["base/run/.podferry/latest.json"], "x") == newest
-    with pytest.raises(Superseded, match="newer checkpoint"):
-        await put(committer, 0, below=second.sequence)
-    assert (await put(committer, 5)).sequence == 5
-
-
-async def test_numbers_can_be_reserved_below_the_same_commit_again(rig):
-    committer = rig.committer()
-    newest = await put(committer, 4, reserve=2)
-    assert [(await put(committer, n, below=newest.sequence)).sequence for n in (3, 2)] == [2, 1]
-
-
-async def test_reserved_numbers_are_known_after_a_restart(rig):
-    newest = await put(rig.committer(), 2, reserve=1)
-    assert (await put(rig.committer(), 1, below=newest.sequence)).sequence == 1
-
-
-async def test_no_number_is_free_below_a_commit_that_reserved_none(rig):
-    committer = rig.committer()
-    await put(committer, 1)
-    newest = await put(committer, 3)
-    for number in (newest.sequence, 99):
-        with pytest.raises(Superseded):
-            await put(committer, 2, below=number)
-
-
 @pytest.mark.parametrize("order", [{"reserve": 2}, {"below": 4}])
 async def test_a_lost_answer_makes_one_commit_with_reserved_numbers_too(rig, order):
     committer = rig.committer()
@@ -189,18 +104,6 @@ async def test_a_lost_answer_makes_one_commit_with_reserved_numbers_too(rig, ord
     commit = await put(committer, 3, **order)
     assert [name for _, name in numbers(rig)].count("e3") == 1
     assert commit in rig.store.commits()
-
-
-async def test_a_commit_whose_answer_was_lost_keeps_its_number(rig):
-    committer = rig.committer()
-    await put(committer, 1)
-    rig.faults.append(Fault("write", COMMITS, error=LOST, after=True))
-    rig.faults.append(Fault("write", COMMITS, times=2, error=LOST))
-    with pytest.raises(Unavailable):
-        await put(committer, 2)
-    await put(committer, 3)
-    assert (await put(committer, 2)).sequence == 2
-    assert numbers(rig) == [(1, "e1"), (2, "e2"), (3, "e3")]
 
 
 async def test_the_later_of_two_agents_takes_over_for_good(rig):
@@ -329,16 +232,3 @@ async def test_the_check_before_each_try_can_refuse(rig, monkeypatch):
         await overtake(rig, monkeypatch, one, 1, two, 2, check=check)
     assert checks == [0, 1]
     assert numbers(rig) == [(1, "e2")]
-
-
-async def test_only_new_commits_are_read(rig):
-    for number in range(1, 9):
-        await put(ranked(rig, f"w{number}", number), number)
-    committer = ranked(rig, "late", 0)
-    await put(committer, 9)
-    await put(committer, 10)
-    await put(ranked(rig, "other", 1), 11)
-    rig.content.calls.clear()
-    await put(committer, 12)
-    reads = [name for call, name in rig.content.calls if call == "read"]
-    assert reads == ["run/.podferry/commits/000000000011.json"]

@@ -5,26 +5,21 @@ from __future__ import annotations
 import asyncio
 import os
 from contextvars import ContextVar
-from datetime import UTC, datetime
 
 import pytest
 import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from structlog.testing import capture_logs
 
 from podferry.contract.destination.commit import (
     FORMAT,
     Commit,
     CommittedFile,
     commit_name,
-    decode_commit,
     encode_commit,
 )
 from podferry.contract.destination.rank_parts import RankPart
-from podferry.contract.destination.tombstones import Tombstone, tombstone_name
 from podferry.contract.errors import (
-    AccessDenied,
     AlreadyExists,
     Corrupt,
     FormatTooNew,
@@ -32,81 +27,19 @@ from podferry.contract.errors import (
     Unavailable,
 )
 from podferry.contract.uri import parse_uri
-from podferry.contract.versioned_json import encode_checksummed, encode_document
-from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
-from podferry.sidecar.checkpoint.commit.garbage_collector import MAX_LISTINGS, GarbageCollector
-from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
+from podferry.contract.versioned_json import encode_checksummed
+from podferry.sidecar.checkpoint.commit.garbage_collector import MAX_LISTINGS
 from podferry.sidecar.checkpoint.commit.retention import Retention
-from podferry.sidecar.checkpoint.commit.tombstone_reader import names_being_removed, read_tombstones
+from podferry.sidecar.checkpoint.commit.tombstone_reader import names_being_removed
 from podferry.storage.memory.store import Content, Fault, MemoryStore
 from podferry.storage.store import WriteMode
-
-WHEN = datetime(2026, 1, 1, tzinfo=UTC)
-LOST = Unavailable.of("the connection was reset")
-
-
-class Death(BaseException):
-    """Ends a process as a kill does."""
+from tests.support.lineage_site import KILLS, LOST, WHEN, Death, Lineage
 
 
 def part(*objects):
     """A rank's part that names these objects."""
     files = tuple(CommittedFile(text, text, 1, "0" * 32) for text in objects)
     return encode_checksummed(RankPart(1, "run", "s5", 5, 0, 2, "w", "0-w", "", 4, "s5-00", files, WHEN))
-
-
-class Lineage:
-    """A lineage `run` in a store of its own."""
-
-    def __init__(self, store=None):
-        self.store = store or MemoryStore(parse_uri("memory://remote/base"), Content())
-        self.reader = CommitReader(LineageStore(self.store, "run"))
-        self.objects = self.store.content.objects
-        self.faults = self.store.faults
-        self.abandoned: set[str] = set()
-
-    def put(self, sequence, *objects, name=None):
-        """Write a commit of these objects, and the objects that are missing."""
-        files = []
-        for text in objects:
-            data = self.objects.setdefault(f"base/run/{text}", text.encode())
-            files.append(CommittedFile(text, text, len(data), xxhash.xxh3_128_hexdigest(data)))
-        name = name or f"s{sequence}"
-        made = Commit(FORMAT, sequence, "run", f"{name}-00", name, None, WHEN, tuple(files), "w")
-        self.objects[f"base/run/{commit_name(sequence)}"] = encode_commit(made)
-        return made
-
-    def collector(self):
-        return GarbageCollector(self.reader)
-
-    @property
-    def names(self):
-        return {key.removeprefix("base/run/") for key in self.objects}
-
-    @property
-    def data(self):
-        return {name for name in self.names if not name.startswith(".podferry/")}
-
-    @property
-    def sequences(self):
-        return [int(name[-17:-5]) for name in sorted(self.names) if "/commits/" in name]
-
-    def commits(self):
-        return [decode_commit(data, key) for key, data in self.objects.items() if "/commits/" in key]
-
-    def deleted(self):
-        return [name.removeprefix("run/") for call, name in self.store.content.calls if call == "delete"]
-
-
-@pytest.fixture
-def lineage():
-    """Four commits; the third refers to a file of the first."""
-    made = Lineage()
-    made.put(1, "a/w", "a/frozen")
-    made.put(2, "b/w")
-    made.put(3, "c/w", "a/frozen")
-    made.put(4, "d/w")
-    return made
 
 
 async def test_the_oldest_are_removed_and_referenced_data_stays(lineage):
@@ -217,11 +150,6 @@ async def test_listing_missing_commits_gives_up(lineage):
     assert lineage.sequences == [4]
 
 
-CALLS = [("write", n) for n in range(3)] + [("delete", n) for n in range(10)]
-"""A removal makes at most two writes and nine deletes: the last index of each kind is never reached."""
-KILLS = [(call, skip, after) for call, skip in CALLS for after in (False, True)]
-
-
 @pytest.mark.parametrize(("call", "skip", "after"), KILLS)
 async def test_a_kill_leaves_complete_commits_and_the_next_run_cleans_up(lineage, call, skip, after):
     lineage.faults.append(Fault(call, skip=skip, error=Death(), after=after))
@@ -240,21 +168,6 @@ async def test_a_kill_leaves_complete_commits_and_the_next_run_cleans_up(lineage
     assert (lineage.sequences, lineage.data) == ([5], {"e/w"})
 
 
-@pytest.mark.parametrize("error", [LOST, AccessDenied.of("no")], ids=["temporary", "permanent"])
-@pytest.mark.parametrize(("call", "skip", "after"), KILLS)
-async def test_a_failure_is_logged_and_repaired_after_the_next_commit(lineage, call, skip, after, error):
-    lineage.faults.append(Fault(call, skip=skip, error=error, after=after))
-    retention = Retention(lineage.reader, 1)
-    with capture_logs() as logs:
-        await retention.after_commit(lineage.put(5, "e/w"))
-    struck = sum(done == call for done, _ in lineage.store.content.calls) > skip
-    levels = [log["log_level"] for log in logs if "were not removed" in log["event"]]
-    assert levels == (["warning"] if struck else [])
-    lineage.faults.clear()
-    await retention.after_commit(lineage.put(6, "f/w"))
-    assert (lineage.sequences, lineage.data) == ([6], {"f/w"})
-
-
 async def test_removed_data_may_be_uploaded_again_after_a_lost_answer(lineage):
     lineage.faults.append(Fault("delete", "*/removing/*", error=LOST, after=True))
     collector = lineage.collector()
@@ -264,33 +177,6 @@ async def test_removed_data_may_be_uploaded_again_after_a_lost_answer(lineage):
     lineage.put(5, "e/w")
     await collector.remove(1)
     assert lineage.data == {"a/w", "e/w"}
-
-
-async def test_the_checkpoint_resumed_from_stays(lineage):
-    retention = Retention(lineage.reader, 1, {"s2-00"})
-    with capture_logs() as logs:
-        await retention.after_commit(lineage.put(5, "e/w"))
-    assert (lineage.sequences, lineage.data) == ([2, 5], {"b/w", "e/w"})
-    assert logs[-1]["names"] == ["s1", "s3", "s4"]
-
-
-async def test_only_settled_removals_are_finished(lineage):
-    record = Tombstone(1, "dead", {"x/planned": 1}, {"x/settled": 1, "d/w": 3, "x/gone": 1})
-    lineage.objects[f"base/run/{tombstone_name('dead')}"] = encode_document(record)
-    lineage.objects.update({"base/run/x/planned": b"1", "base/run/x/settled": b"1"})
-    assert await lineage.collector().unfinished() == {"x/settled": 1}
-    assert await lineage.collector().finish() == {"x/settled": 1}
-    assert lineage.data == {"a/w", "a/frozen", "b/w", "c/w", "d/w", "x/planned"}
-    assert await names_being_removed(lineage.reader.store) == {"x/planned", "x/settled", "x/gone", "d/w"}
-
-
-async def test_a_tombstone_deleted_while_it_is_read_is_ignored(lineage):
-    lineage.objects[f"base/run/{tombstone_name('one')}"] = encode_document(Tombstone(1, "one", {}, {}))
-    lineage.faults.append(Fault("read", error=NotFound.of("no")))
-    assert await read_tombstones(lineage.reader.store) == []
-    lineage.objects[f"base/run/{tombstone_name('one')}"] = b"{"
-    with pytest.raises(Corrupt):
-        await names_being_removed(lineage.reader.store)
 
 
 # Concurrent actors: every store call waits for its turn, and a schedule decides whose turn it is.

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import shutil
 
-from podferry.contract.api import Marked
+from podferry.contract.http_api import Marked
 from podferry.contract.spec import Completion
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from tests.support.detector_bench import Bench

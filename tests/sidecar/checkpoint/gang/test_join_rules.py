@@ -20,7 +20,9 @@ FILES = (CommittedFile("w", "own-0/w", 1, "a" * 32), CommittedFile("v", "own-0/v
 
 def part(rank=0, epoch="now", files=FILES, name="step-5", world=2):
     when = datetime(2026, 1, 1, tzinfo=UTC)
-    return RankPart(1, "run", name, 5, rank, world, f"w{rank}", f"{rank}-w{rank}", epoch, 0, "own-0", files, when)
+    return RankPart(
+        1, "run", name, 5, rank, world, f"w{rank}", f"{rank}-w{rank}", epoch, 0, "own-0", files, when
+    )
 
 
 def commit(name="step-5", rank=0, files=FILES):

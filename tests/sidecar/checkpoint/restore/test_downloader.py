@@ -2,78 +2,25 @@ import asyncio
 import os
 import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 import pytest
-import stamina
-import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.destination.commit import FORMAT, Commit, CommittedFile, commit_name, encode_commit
+from podferry.contract.destination.commit import commit_name, encode_commit
 from podferry.contract.errors import Changed, Corrupt, NotFound, Refused, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.restore.downloader import CommitDownloader, bytes_to_restore, for_rank
-from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.storage.local.store import LocalStore
-from podferry.storage.memory.store import Content, Fault, MemoryStore
-
-RANGE = 1000
-SMALL = PrefetchSettings(in_flight=8, range_bytes=RANGE, buffer_bytes=4 * RANGE, attempts=2)
-FILES = {"e/empty": b"", "e/one": b"1", "e/d/many": os.urandom(9 * RANGE + 13), "latest": b"e"}
-COMMIT = Commit(FORMAT, 1, "run", "e-1", "e", None, datetime(2026, 1, 1, tzinfo=UTC), (), "w")
-
-
-@pytest.fixture(autouse=True)
-def no_waiting():
-    with stamina.set_testing(True, attempts=100, cap=True):
-        yield
-
-
-def listed(name, data, rank=None):
-    return CommittedFile(name, f"e-1/{rank or 0}/{name}", len(data), xxhash.xxh3_128_hexdigest(data), rank)
-
-
-@pytest.fixture
-def commit():
-    files = tuple(sorted(listed(name, data) for name, data in FILES.items()))
-    return msgspec.structs.replace(COMMIT, files=files)
-
-
-@pytest.fixture
-def store(commit):
-    made = MemoryStore(parse_uri("memory://downloader/base"), Content())
-    made.content.objects = {f"base/run/{file.object}": FILES[file.name] for file in commit.files}
-    return made
-
-
-@pytest.fixture
-def directories(tmp_path):
-    (tmp_path / "target").mkdir()
-    return tmp_path / "target", tmp_path / "staging"
-
-
-def held(root):
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()
-    }
+from podferry.storage.memory.store import Fault, MemoryStore
+from tests.support.restore_site import COMMIT, FILES, RANGE, SMALL, held, interrupted, listed
 
 
 def reads(store):
     return [name for call, name in store.content.calls if call == "read"]
-
-
-async def interrupted(store, commit, directories):
-    """A call that fails once two files are complete in the staging directory; returns its error."""
-    down = Fault("read", "*latest", times=99, error=Unavailable.of("no route"))
-    store.faults.append(down)
-    one_by_one = msgspec.structs.replace(SMALL, in_flight=1)
-    with pytest.raises(Unavailable):
-        await CommitDownloader(LineageStore(store, "run"), settings=one_by_one).download(commit, *directories)
-    return down
 
 
 def damage(store, name, at):
@@ -173,31 +120,6 @@ async def test_the_next_call_resumes_from_complete_files(store, commit, director
     assert held(directories[0]) == FILES
     assert [name.rpartition("/")[2] for name in reads(store)] == ["latest"]
     assert progress[0] == commit.bytes - 1
-
-
-async def test_staged_files_of_another_commit_are_removed_first(store, commit, directories):
-    await interrupted(store, commit, directories)
-    file = listed("other", b"xyz")
-    store.content.objects[f"base/run/{file.object}"] = b"xyz"
-    other = msgspec.structs.replace(COMMIT, files=(file,))
-    seen = []
-    progress = lambda done, total: seen.append(held(directories[1] / "files"))  # noqa: E731
-    await CommitDownloader(LineageStore(store, "run"), progress, SMALL).download(other, *directories)
-    assert seen[0] == {}
-    assert held(directories[0]) == {"other": b"xyz"}
-
-
-async def test_a_staged_file_with_other_content_is_fetched_again(store, commit, directories):
-    """A later commit lists the same names and sizes, with other content of one of them."""
-    store.faults.remove(await interrupted(store, commit, directories))
-    assert held(directories[1] / "files")["e/one"] == b"1"
-    newer = listed("e/one", b"2")
-    store.content.objects[f"base/run/{newer.object}"] = b"2"
-    files = tuple(newer if file.name == newer.name else file for file in commit.files)
-    await CommitDownloader(LineageStore(store, "run"), settings=SMALL).download(
-        msgspec.structs.replace(COMMIT, files=files), *directories
-    )
-    assert held(directories[0]) == {**FILES, "e/one": b"2"}
 
 
 async def test_a_directory_that_cannot_be_written_is_a_readable_error(
