@@ -56,12 +56,6 @@ TESTED_ELSEWHERE = {
     "sidecar/state/upload_counters.py": "tests/sidecar/checkpoint/upload/test_rate_limiter.py",
     "storage/credentials/ambient.py": "tests/storage/credentials/test_sources.py",
     "storage/timeouts_and_limits.py": "tests/storage/fsspec/test_store.py",
-    "storage/local/files.py": "tests/storage/local/test_multipart.py",
-    "storage/obstore/bucket.py": "tests/storage/obstore/test_store.py",
-    "storage/obstore/client.py": "tests/storage/obstore/test_store.py",
-    "storage/obstore/writes.py": "tests/storage/obstore/test_store.py",
-    "storage/s3/client.py": "tests/storage/s3/test_get_requests.py",
-    "storage/s3/credentials.py": "tests/storage/s3/test_get_requests.py",
     "storage/store.py": "tests/storage/test_store_contract.py",
     "storage/uri_schemes.py": "tests/storage/test_factory.py",
 }

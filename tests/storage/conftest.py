@@ -3,10 +3,12 @@ import itertools
 import os
 
 import pytest
+from aiohttp import web
 
 from podferry.contract.uri import parse_uri
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import Limits
+from tests.support.store_calls import KEYS
 
 pytest.register_assert_rewrite(
     "tests.support.store_contract",
@@ -23,7 +25,6 @@ QUICK = Limits(
     metadata_seconds=1,
     part_bytes=5 << 20,
 )
-KEYS = {"AWS_ACCESS_KEY_ID": "key-of-tests", "AWS_SECRET_ACCESS_KEY": "secret-of-tests"}
 COUNTER = itertools.count()
 
 
@@ -53,6 +54,26 @@ def s3(moto):
     client.create_bucket(Bucket="bucket")
     yield client
     client.close()
+
+
+@pytest.fixture
+async def answering():
+    """Starts servers with a given handler; returns their endpoints."""
+    runners = []
+
+    async def start(handler):
+        app = web.Application(client_max_size=1 << 30)
+        app.router.add_route("*", "/{path:.*}", handler)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        runners.append(runner)
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        return f"http://127.0.0.1:{runner.addresses[0][1]}"
+
+    yield start
+    for runner in runners:
+        await runner.cleanup()
 
 
 @pytest.fixture

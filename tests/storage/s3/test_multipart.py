@@ -1,6 +1,5 @@
 """Multipart uploads against scripted servers, with the various responses of S3 services."""
 
-import asyncio
 import hashlib
 import re
 
@@ -12,125 +11,17 @@ from podferry.contract.errors import (
     AccessDenied,
     BucketNotFound,
     Changed,
-    CredentialsMissing,
     InvalidSpec,
     NotFound,
     Throttled,
     Unavailable,
 )
-from podferry.contract.uri import Uri
 from podferry.storage.checksum.checksums import crc64, object_checksum
-from podferry.storage.factory import open_store
 from podferry.storage.multipart import UploadedPart
-from podferry.storage.s3.credentials import credentials_provider
-from podferry.storage.s3.endpoint import s3_access
 from podferry.storage.s3.multipart import completion_xml, multipart_etag
 from podferry.storage.s3.sigv4 import UNSIGNED_PAYLOAD
-from podferry.storage.store import StoreConfig
-
-KEYS = {"AWS_ACCESS_KEY_ID": "key-of-tests", "AWS_SECRET_ACCESS_KEY": "secret-of-tests"}
-PART = 5 << 20
-STARTED = "<InitiateMultipartUploadResult><UploadId>id&amp;1</UploadId></InitiateMultipartUploadResult>"
-DONE = "<CompleteMultipartUploadResult/>"
-KNOWS = {"x-amz-checksum-algorithm": "CRC64NVME"}
-CHECKSUM = "x-amz-checksum-crc64nvme"
-DATA = b"0123456789"
-RECEIPT = UploadedPart(1, '"781e5e245d69b566979b86e28d23f2c7"', crc64(DATA), len(DATA))
-
-
-def error(status, code):
-    return web.Response(status=status, text=f"<Error><Code>{code}</Code></Error>")
-
-
-def kind_of(request):
-    """The call that a request belongs to."""
-    if "uploads" in request.query:
-        return "begin"
-    names = {"PUT": "send", "POST": "complete", "DELETE": "abort", "HEAD": "stat", "GET": "list"}
-    return names[request.method]
-
-
-def there(size=10, **headers):
-    found = {
-        "Content-Length": str(size),
-        **{name.replace("_", "-"): value for name, value in headers.items()},
-    }
-    return lambda: web.Response(headers=found)
-
-
-class Server:
-    """Responds from a table by call; the last response of a call is repeated."""
-
-    def __init__(self):
-        self.answers = {}
-        self.seen = []
-
-    async def answer(self, request):
-        kind = kind_of(request)
-        body = await request.read()
-        self.seen.append((kind, request, body))
-        planned = self.answers.get(kind) or [lambda: error(404, "NoSuchUpload")]
-        made = (planned.pop(0) if len(planned) > 1 else planned[0])()
-        if made is None:
-            request.transport.abort()
-            return web.Response()
-        return made
-
-    def of(self, kind):
-        return [(request, body) for found, request, body in self.seen if found == kind]
-
-
-@pytest.fixture
-async def served():
-    """Starts servers; returns their endpoints."""
-    runners = []
-
-    async def start(handler):
-        app = web.Application(client_max_size=1 << 30)
-        app.router.add_route("*", "/{path:.*}", handler)
-        runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await runner.setup()
-        runners.append(runner)
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        return f"http://127.0.0.1:{runner.addresses[0][1]}"
-
-    yield start
-    for runner in runners:
-        await runner.cleanup()
-
-
-@pytest.fixture
-async def opened(quick):
-    stores = []
-
-    def opened(endpoint, held=KEYS, reload_credentials=None, **limits):
-        config = StoreConfig(endpoint=endpoint, credentials=dict(held), reload_credentials=reload_credentials)
-        stores.append(
-            open_store(Uri("s3", "bucket", "run"), config, msgspec.structs.replace(quick, **limits))
-        )
-        return stores[-1].multipart
-
-    yield opened
-    for store in stores:
-        await store.close()
-
-
-@pytest.fixture
-def server():
-    server = Server()
-    server.answers = {
-        "begin": [lambda: web.Response(text=STARTED, headers=KNOWS)],
-        "send": [lambda: web.Response(headers={"ETag": RECEIPT.tag})],
-        "complete": [lambda: web.Response(text=DONE)],
-        "abort": [lambda: web.Response(status=204)],
-        "stat": [there()],
-    }
-    return server
-
-
-@pytest.fixture
-async def parts(server, served, opened):
-    return opened(await served(server.answer))
+from tests.support.scripted_s3 import CHECKSUM, DATA, KNOWS, RECEIPT, STARTED, error, kind_of, there
+from tests.support.store_calls import PART
 
 
 async def test_checksums_go_with_every_part_and_no_body_is_signed(server, parts):
@@ -184,8 +75,8 @@ async def test_other_errors_are_not_blamed_on_the_checksum(server, parts):
     assert await parts.begin("a", PART) == "crc64nvme:id&1"
 
 
-async def test_an_upload_keeps_its_verification_over_a_restart(server, parts, served, opened):
-    again = opened(await served(server.answer))
+async def test_an_upload_keeps_its_verification_over_a_restart(server, parts, answering, opened):
+    again = opened(await answering(server.answer))
     await again.send("a", "sha256:id&1", 1, DATA)
     await again.send("a", "crc64nvme:id&1", 1, DATA)
     signed, kept = [request for request, _ in server.of("send")]
@@ -221,9 +112,9 @@ async def test_another_checksum_in_the_response_means_damage(server, parts):
         (301, "PermanentRedirect", InvalidSpec),
     ],
 )
-async def test_error_responses_become_the_error_tree(server, served, opened, status, code, expected):
+async def test_error_responses_become_the_error_tree(server, answering, opened, status, code, expected):
     server.answers = {kind: [lambda: error(status, code)] for kind in ("send", "complete")}
-    parts = opened(await served(server.answer), retries=0)
+    parts = opened(await answering(server.answer), retries=0)
     for call in (
         parts.send("a", "crc64nvme:id", 1, DATA),
         parts.complete("a", "crc64nvme:id", [RECEIPT]),
@@ -233,24 +124,6 @@ async def test_error_responses_become_the_error_tree(server, served, opened, sta
         assert type(caught.value) is expected
         assert "key-of-tests" not in str(caught.value)
         assert "secret-of-tests" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "fails",
-    [
-        lambda: error(503, ""),
-        lambda: error(200, "InternalError"),
-        lambda: error(400, "BadDigest"),
-        lambda: None,
-    ],
-)
-async def test_temporary_errors_are_retried(server, parts, fails):
-    for kind in ("send", "complete", "abort"):
-        server.answers[kind].insert(0, fails)
-    upload = await parts.begin("a", PART)
-    await parts.complete("a", upload, [await parts.send("a", upload, 1, DATA)])
-    await parts.abort("a", upload)
-    assert [len(server.of(kind)) for kind in ("send", "complete", "abort")] == [2, 2, 2]
 
 
 @pytest.mark.parametrize(
@@ -313,7 +186,7 @@ async def test_an_error_hidden_by_a_closed_connection_is_requested(server, parts
     assert type(caught.value) is expected
 
 
-async def test_a_part_damaged_in_transit_is_never_kept(server, served, opened):
+async def test_a_part_damaged_in_transit_is_never_kept(server, answering, opened):
     """A proxy inverts a bit; the server behind it verifies the checksum, as S3 does."""
 
     async def comparing(request):
@@ -321,7 +194,7 @@ async def test_a_part_damaged_in_transit_is_never_kept(server, served, opened):
             return error(400, "BadDigest")
         return await server.answer(request)
 
-    behind = await served(comparing)
+    behind = await answering(comparing)
     damaged = []
 
     async def proxy(request):
@@ -339,7 +212,7 @@ async def test_a_part_damaged_in_transit_is_never_kept(server, served, opened):
                 status=got.status, body=await got.read(), headers={"ETag": RECEIPT.tag, **KNOWS}
             )
 
-    parts = opened(await served(proxy))
+    parts = opened(await answering(proxy))
     upload = await parts.begin("a", PART)
     assert await parts.send("a", upload, 1, DATA) == RECEIPT
     assert damaged
@@ -355,150 +228,6 @@ def b64(checksum):
     )
 
 
-async def test_a_stalled_server_times_out(served, opened):
-    async def silent(request):
-        await asyncio.sleep(30)
-
-    parts = opened(await served(silent), stall_seconds=0.2, retries=0)
-    for call in (parts.begin("a", PART), parts.send("a", "sha256:id", 1, b"x" * PART)):
-        with pytest.raises(Unavailable, match="no response in time"):
-            await call
-
-
-async def test_a_server_that_reads_nothing_times_out(opened):
-    """The connection accepts what fits into its buffers, and no more."""
-    ended = asyncio.Event()
-
-    async def deaf(reader, writer):
-        reader._transport.pause_reading()
-        await ended.wait()
-        writer.close()
-
-    async with await asyncio.start_server(deaf, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
-        parts = opened(f"http://127.0.0.1:{port}", stall_seconds=0.2, retries=0)
-        async with asyncio.timeout(15):
-            with pytest.raises(Unavailable, match="no response in time"):
-                await parts.send("a", "crc64nvme:id", 1, memoryview(bytes(64 << 20)))
-        ended.set()
-
-
-async def test_a_cancelled_part_ends(server, served, opened):
-    reached = asyncio.Event()
-
-    async def silent(request):
-        reached.set()
-        await asyncio.sleep(30)
-
-    parts = opened(await served(silent))
-    task = asyncio.create_task(parts.send("a", "sha256:id", 1, b"x" * PART))
-    await reached.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-
-async def test_a_session_token_is_sent_and_signed(server, served, opened):
-    parts = opened(await served(server.answer), {**KEYS, "AWS_SESSION_TOKEN": "token-of-tests"})
-    await parts.begin("a", PART)
-    ((begin, _),) = server.of("begin")
-    assert begin.headers["x-amz-security-token"] == "token-of-tests"
-    assert "x-amz-security-token" in begin.headers["Authorization"]
-
-
-async def test_credentials_of_the_environment_are_not_mixed_with_a_secrets(
-    server, served, opened, monkeypatch
-):
-    monkeypatch.setenv("AWS_SESSION_TOKEN", "token-of-somebody-else")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key-of-somebody-else")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-of-somebody-else")
-    monkeypatch.setenv("AWS_REGION", "mars-1")
-    await opened(await served(server.answer)).begin("a", PART)
-    ((begin, _),) = server.of("begin")
-    assert "Credential=key-of-tests/" in begin.headers["Authorization"]
-    assert "/us-east-1/s3/" in begin.headers["Authorization"]
-    assert "x-amz-security-token" not in begin.headers
-
-
-async def test_anonymous_requests_are_not_signed(server, served, opened):
-    parts = opened(await served(server.answer), {"AWS_SKIP_SIGNATURE": "true"})
-    upload = await parts.begin("a", PART)
-    await parts.send("a", upload, 1, DATA)
-    assert all("Authorization" not in request.headers for _, request, _ in server.seen)
-
-
-async def test_virtual_hosts_if_configured(server, served, opened):
-    endpoint = (await served(server.answer)).replace("127.0.0.1", "localhost")
-    parts = opened(endpoint, {**KEYS, "AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "true"}, retries=0)
-    assert parts._client._url == endpoint.replace("http://", "http://bucket.")
-    assert opened(endpoint)._client._url == f"{endpoint}/bucket"
-
-
-def access(held):
-    return s3_access(Uri("s3", "bucket"), StoreConfig(endpoint="http://127.0.0.1:1", credentials=held))
-
-
-@pytest.fixture
-def bare(monkeypatch, tmp_path):
-    """An environment without Amazon's variables."""
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.delenv("AWS_EC2_METADATA_DISABLED", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    return monkeypatch
-
-
-async def test_credentials_of_the_container_are_found(server, served, opened, bare):
-    async def give(request):
-        given = {
-            "AccessKeyId": "key-of-the-role",
-            "SecretAccessKey": "s",
-            "Token": "t",
-            "Expiration": "2099-01-01T00:00:00Z",
-        }
-        return web.json_response(given)
-
-    address = f"{await served(give)}/creds"
-    bare.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", address)
-    parts = opened(await served(server.answer), {"AWS_CONTAINER_CREDENTIALS_FULL_URI": address})
-    await parts.begin("a", PART)
-    ((begin, _),) = server.of("begin")
-    assert "Credential=key-of-the-role/" in begin.headers["Authorization"]
-
-
-async def test_credentials_that_their_service_refuses_are_missing(served, opened, bare):
-    async def refuse(request):
-        return web.Response(status=403)
-
-    address = f"{await served(refuse)}/creds"
-    bare.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", address)
-    bare.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    parts = opened("http://127.0.0.1:1", {"AWS_CONTAINER_CREDENTIALS_FULL_URI": address})
-    with pytest.raises(CredentialsMissing, match="AWS_CONTAINER_CREDENTIALS_FULL_URI"):
-        await parts.begin("a", PART)
-
-
-@pytest.mark.parametrize(
-    ("held", "environ", "same"),
-    [
-        (KEYS, {}, True),
-        (KEYS, {"AWS_ACCESS_KEY_ID": "other", "AWS_SECRET_ACCESS_KEY": "other"}, True),
-        ({}, {}, True),
-        ({}, {"AWS_ACCESS_KEY_ID": "other", "AWS_SECRET_ACCESS_KEY": "other"}, False),
-        ({"AWS_METADATA_ENDPOINT": "http://127.0.0.1:1"}, {}, False),
-        (WEB := {"AWS_WEB_IDENTITY_TOKEN_FILE": "/t", "AWS_ROLE_ARN": "r"}, WEB, True),
-        (WEB, {}, False),
-        (WEB, {**WEB, "AWS_ROLE_ARN": "another"}, False),
-        ({**WEB, "AWS_ENDPOINT_URL_STS": "http://127.0.0.1:1"}, WEB, False),
-        ({"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/a"}, WEB, False),
-    ],
-)
-def test_there_is_no_provider_if_awscrt_would_find_other_credentials(bare, held, environ, same):
-    for name, value in environ.items():
-        bare.setenv(name, value)
-    assert (credentials_provider(access(held)) is not None) is same
-
-
 def test_an_object_of_several_parts_has_amazons_etag():
     md5 = [hashlib.md5(data, usedforsecurity=False) for data in (b"a", b"b")]
     receipts = [UploadedPart(i + 1, f'"{item.hexdigest()}"', 0, 1) for i, item in enumerate(md5)]
@@ -511,17 +240,3 @@ def test_an_object_of_several_parts_has_amazons_etag():
 def test_completions_escape_etags():
     body = completion_xml([UploadedPart(1, '"<&>"', 1, 2)], checksums=False)
     assert b"<ETag>&quot;&lt;&amp;&gt;&quot;</ETag><PartNumber>1</PartNumber></Part>" in body
-
-
-async def test_new_keys_sign_the_next_request(server, served, opened):
-    held = dict(KEYS)
-    parts = opened(await served(server.answer), held, lambda: dict(held))
-    await parts.begin("a", PART)
-    held |= {"AWS_ACCESS_KEY_ID": "renewed", "AWS_SESSION_TOKEN": "token-of-tests"}
-    await parts.begin("a", PART)
-    held.clear()  # as while a Secret is recreated: then the first keys remain in use
-    await parts.begin("a", PART)
-    sent = [request.headers for request, _ in server.of("begin")]
-    named = [headers["Authorization"].partition("Credential=")[2].partition("/")[0] for headers in sent]
-    assert named == ["key-of-tests", "renewed", "key-of-tests"]
-    assert [headers.get("x-amz-security-token") for headers in sent] == [None, "token-of-tests", None]

@@ -1,0 +1,45 @@
+import time
+
+import pytest
+
+from podferry.contract.errors import BucketNotFound, CredentialsMissing, NotFound
+from podferry.contract.uri import parse_uri
+from podferry.storage.factory import open_store
+from podferry.storage.store import StoreConfig
+from tests.support.store_calls import all_calls, listed
+
+
+async def test_keys_that_cannot_be_file_names_are_reported(store, s3):
+    s3.put_object(Bucket="bucket", Key=f"{store.uri.key}/a//b", Body=b"x")
+    with pytest.raises(Exception, match="is not a valid file name, and the listing stops there"):
+        await listed(store)
+
+
+@pytest.mark.parametrize("engine", ["obstore", "fsspec"])
+async def test_a_missing_bucket_is_distinguished_from_a_missing_object(engine, config, quick):
+    uri = parse_uri(f"s3://no-such-bucket/some/where?engine={engine}")
+    store = open_store(uri, config, quick)
+    found = await all_calls(store)
+    assert [type(error) for error in found] == [BucketNotFound] * len(found)
+    assert "s3://no-such-bucket/" in str(found[0])
+    assert config.endpoint in str(found[0])
+    await store.close()
+
+
+async def test_a_missing_object_is_not_a_missing_bucket(store):
+    for call in (store.stat("none"), store.read("none")):
+        with pytest.raises(NotFound) as caught:
+            await call
+        assert type(caught.value) is NotFound
+
+
+async def test_an_absent_metadata_service_costs_seconds_and_says_what_is_missing(quick):
+    held = {"AWS_METADATA_ENDPOINT": "http://127.0.0.1:1"}
+    store = open_store(
+        parse_uri("s3://bucket/x"), StoreConfig(endpoint="http://127.0.0.1:1", credentials=held), quick
+    )
+    began = time.monotonic()
+    found = await all_calls(store)
+    assert [type(error) for error in found] == [CredentialsMissing] * len(found)
+    assert "AWS_ACCESS_KEY_ID" in str(found[0])
+    assert time.monotonic() - began < 5
