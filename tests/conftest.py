@@ -1,4 +1,4 @@
-"""What holds for every test: nobody's credentials, no metadata service, logs as they are by default."""
+"""Fixtures of every test: no ambient credentials, no metadata service, default logging."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOREIGN = ("AWS_", "AZURE_", "GOOGLE_", "FSSPEC_", "STORAGE_EMULATOR_HOST")
 
 @pytest.fixture(autouse=True)
 def no_ambient_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test sees the credentials of whoever runs it, and none asks a metadata service."""
+    """Hide the credentials of the user who runs the tests, and disable the metadata service."""
     for name in [name for name in os.environ if name.startswith(FOREIGN)]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -23,6 +23,6 @@ def no_ambient_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def default_logs() -> Iterator[None]:
-    """A verb that ran in this process has sent logs to a stream that its test took away again."""
+    """Undo the logging setup of a command that ran in this process."""
     yield
     structlog.reset_defaults()

@@ -1,4 +1,4 @@
-"""The manifests say what the code says: resources, prefix, ports, commands, policy."""
+"""The manifests match the code: resources, prefix, ports, commands, policy."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_container_uses_options_that_exist(resources: dict[tuple[str, str], 
     assert used <= known
 
 
-def test_the_service_leads_to_the_container(resources: dict[tuple[str, str], Object]) -> None:
+def test_the_service_targets_the_container(resources: dict[tuple[str, str], Object]) -> None:
     template = resources["Deployment", "podferry-webhook"]["spec"]["template"]
     service = resources["Service", "podferry-webhook"]["spec"]
     labels = template["metadata"]["labels"]

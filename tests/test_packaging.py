@@ -1,4 +1,4 @@
-"""What lands in somebody's site-packages."""
+"""What the wheel installs into site-packages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = {"cli", "components", "contract", "pipelines", "sidecar", "storage", "trainer", "webhook"}
+PACKAGES = {"cli", "components", "contract", "pipelines", "sidecar", "storage", "trainer", "webhook"}
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +33,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_wheel_provides_podferry_and_nothing_else(wheel: list[str]) -> None:
     assert {name.split("/")[0].split("-")[0] for name in wheel} == {"podferry"}
     assert "podferry/__init__.py" not in wheel, "podferry is a namespace"
-    rooms = {name.split("/")[1] for name in wheel if name.startswith("podferry/")}
-    assert rooms == ROOMS
+    packages = {name.split("/")[1] for name in wheel if name.startswith("podferry/")}
+    assert packages == PACKAGES
 
 
 @pytest.mark.timeout(180)
-def test_every_room_is_typed_and_whole(wheel: list[str]) -> None:
-    for room in ROOMS:
-        assert f"podferry/{room}/py.typed" in wheel
-        modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / room).rglob("*.py")}
+def test_every_package_is_typed_and_complete(wheel: list[str]) -> None:
+    for package in PACKAGES:
+        assert f"podferry/{package}/py.typed" in wheel
+        modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / package).rglob("*.py")}
         assert {f"podferry/{module}" for module in modules} <= set(wheel)

@@ -20,5 +20,5 @@ def test_the_last_epoch_counts_for_those_that_were_not_measured() -> None:
     assert ends_after([5.0], 3) == 15.0
 
 
-def test_it_ends_where_nobody_waits_any_more() -> None:
+def test_it_ends_when_nothing_waits_any_more() -> None:
     assert break_even([FAR * 2.0, FAR * 2.0 + 1], [1.0, 2.5]) is None

@@ -7,7 +7,7 @@ from harness import LIMIT, Command, Contest, compare, interval
 
 
 def prints(*seconds: str) -> Command:
-    """A program that says what it took."""
+    """A program that prints a duration."""
     return Command([sys.executable, "-c", f"print({seconds[0]})"], prints_seconds=True)
 
 
@@ -21,13 +21,13 @@ def test_a_ratio_is_the_peers_time_over_ours() -> None:
     assert (row.ratio, row.low, row.high, row.limit_s, row.least) == (3.0, 3.0, 3.0, 1.0, 4.0)
 
 
-def test_the_limit_has_a_row_where_something_is_to_be_reached() -> None:
+def test_the_limit_has_a_row_if_there_is_a_goal() -> None:
     contest = Contest("case", prints("2"), {"peer": prints("6")}, prints("1"), least={LIMIT: 0.5})
     rows = compare(contest, 1, quiet, warm_up=False)
     assert [(row.peer, row.ratio, row.least) for row in rows] == [("peer", 3.0, None), (LIMIT, 0.5, 0.5)]
 
 
-def test_what_fails_is_told_with_what_it_said() -> None:
+def test_a_failure_shows_its_output() -> None:
     broken = Command([sys.executable, "-c", "import sys; sys.exit('no such bucket')"])
     with pytest.raises(RuntimeError, match="no such bucket"):
         compare(Contest("case", broken, {}, broken), 1, quiet)

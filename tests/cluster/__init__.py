@@ -19,5 +19,5 @@ process      running, identifying and ending processes
 test_parts      the harness's logic, without a cluster
 test_harness    a real cluster works
 test_lifecycle  it survives being killed, and leaves nothing
-  trials, traces  what these share
+  helpers, traces  what these share
 """

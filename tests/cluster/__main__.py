@@ -13,7 +13,7 @@ from tests.cluster.process import ClusterError
 
 
 def up(cluster: Cluster, _: argparse.Namespace) -> None:
-    """Start it, or find it running."""
+    """Start it, or reuse a running one."""
     cluster.up()
     inside = " ".join(cluster.backend.inside)
     sys.stdout.write(
@@ -25,7 +25,7 @@ def up(cluster: Cluster, _: argparse.Namespace) -> None:
 
 
 def down(cluster: Cluster, _: argparse.Namespace) -> None:
-    """End it and remove its traces."""
+    """Stop it and remove its traces."""
     cluster.down()
 
 
@@ -51,12 +51,12 @@ def load_image(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    whole = argparse.ArgumentParser(
+    root = argparse.ArgumentParser(
         prog="python -m tests.cluster", description="A Kubernetes for end-to-end tests."
     )
-    verbs = whole.add_subparsers(required=True, metavar="COMMAND")
+    verbs = root.add_subparsers(required=True, metavar="COMMAND")
     verbs.add_parser("up", help="start the cluster, or reuse the one that runs").set_defaults(act=up)
-    verbs.add_parser("down", help="end it and all that it left").set_defaults(act=down)
+    verbs.add_parser("down", help="stop it and remove everything that it left").set_defaults(act=down)
     verbs.add_parser("kubectl", help="run kubectl against it, with all that follows", add_help=False)
     verb = verbs.add_parser("build-image", help="build a Dockerfile into it; BASE is the base image")
     verb.add_argument("tag", metavar="TAG", help="localhost/NAME:VERSION")
@@ -67,7 +67,7 @@ def parser() -> argparse.ArgumentParser:
     verb = verbs.add_parser("load-image", help="load a `docker save` archive; without one, the base image")
     verb.add_argument("archive", metavar="TAR", type=Path, nargs="?")
     verb.set_defaults(act=load_image)
-    return whole
+    return root
 
 
 def main(words: list[str]) -> int:

@@ -13,7 +13,7 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}  # the kernel's words, 
 
 
 def owned_by_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """A filter for `TarFile.add`: whoever built it, root owns it."""
+    """A filter for `TarFile.add`: root owns every member."""
     member.uid = member.gid = 0
     member.uname = member.gname = "root"
     member.mode = 0o755

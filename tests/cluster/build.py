@@ -27,12 +27,12 @@ _GO_NEEDED = (1, 24)  # what go.mod asks for
 
 
 def kubernetes(cache: Path) -> Path:
-    """The directory of the binaries, one name a part, with `pause.tar` beside them.
+    """The directory of the binaries, one file per part, and `pause.tar`.
 
     The first call builds them, in minutes; the cache is keyed by the sources and the Go version.
 
     Raises:
-        ClusterError: There is no Go, or the build failed.
+        ClusterError: Go is missing, or the build failed.
     """
     target = cache / f"kubernetes-{source_key()}"
     if target.is_dir():

@@ -1,4 +1,4 @@
-"""`Cluster`: what end-to-end tests hold. It hides which of the three backends is behind it."""
+"""`Cluster`: the cluster of the end-to-end tests, independent of its backend."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from tests.cluster.given import Given
+from tests.cluster.existing import ExistingCluster
 from tests.cluster.image import Recipe
 from tests.cluster.kind import Kind, docker_answers
 from tests.cluster.layout import GPUS, Layout
@@ -48,9 +48,9 @@ class Backend(Protocol):
 
 
 def choose(environment: Mapping[str, str] = os.environ) -> Backend:
-    """The cluster that KUBECONFIG names; else kind, where Docker answers; else a node of our own."""
+    """The cluster that KUBECONFIG names; else kind, if Docker responds; else our own node."""
     if named := environment.get("KUBECONFIG"):
-        return Given(Path(named.partition(os.pathsep)[0]))
+        return ExistingCluster(Path(named.partition(os.pathsep)[0]))
     layout = Layout.of(environment)
     return Kind(layout) if docker_answers() else Node(layout)
 
@@ -64,15 +64,15 @@ class Server:
 
     @property
     def output(self) -> str:
-        """All that it has written, standard output and error together."""
+        """Its output so far, standard output and error together."""
         self._output.seek(0)
         return self._output.read().decode(errors="replace")
 
-    def stop(self, patience: float = 5.0) -> None:
-        """SIGTERM, and SIGKILL after `patience` seconds."""
+    def stop(self, timeout: float = 5.0) -> None:
+        """SIGTERM, and SIGKILL after `timeout` seconds."""
         self.process.terminate()
         try:
-            self.process.wait(patience)
+            self.process.wait(timeout)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -85,14 +85,14 @@ class Cluster:
         self.backend = backend or choose()
 
     def up(self) -> Cluster:
-        """Have it run; a healthy one is reused. Returns itself."""
+        """Start it, or reuse a healthy one. Returns itself."""
         self.backend.up()
-        if not isinstance(self.backend, Given):
+        if not isinstance(self.backend, ExistingCluster):
             self.set_gpus(GPUS)
         return self
 
     def down(self) -> None:
-        """End it, unless it is the user's own."""
+        """Stop it, unless it is the user's own."""
         self.backend.down()
 
     @property
@@ -118,7 +118,7 @@ class Cluster:
         return json.loads(self.kubectl("get", *arguments, "-o", "json"))
 
     def find(self, *arguments: str) -> Any | None:
-        """As `get` for one object, None where it does not exist."""
+        """As `get` for one object, or None if it does not exist."""
         found = self.kubectl("get", *arguments, "--ignore-not-found", "-o", "json")
         return json.loads(found) if found else None
 
@@ -168,7 +168,7 @@ class Cluster:
         self.backend.build_image(Recipe(tag, dockerfile, context, arguments or {}))
 
     def load_base_image(self) -> None:
-        """Have `layout.BASE_IMAGE`, a Python 3.11, in the cluster."""
+        """Load `layout.BASE_IMAGE`, a Python 3.11, into the cluster."""
         self.backend.load_base_image()
 
     def load_image(self, archive: Path) -> None:

@@ -34,7 +34,7 @@ def control_plane(layout: Layout, binaries: Path) -> list[Component]:
             etcd_servers="http://127.0.0.1:2379",
             cert_dir=layout.api_certificate.parent,
             secure_port=API_PORT,
-            bind_address="0.0.0.0",  # of a namespace that nobody else can reach
+            bind_address="0.0.0.0",  # in a namespace that nothing else can reach
             advertise_address=GATEWAY,
             token_auth_file=state / "tokens.csv",
             authorization_mode="Node,RBAC",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.cluster.layout import API_PORT, GATEWAY, NODE, PAUSE_IMAGE, PODS, Layout, on_overlay
-from tests.cluster.process import write_whole
+from tests.cluster.process import write_atomically
 
 CNI_PLUGINS = "/usr/lib/cni"  # where Debian has them
 
@@ -26,19 +26,19 @@ def write_all(layout: Layout) -> None:
     """Write every file of a new cluster, with tokens of its own."""
     tokens = {name: secrets.token_hex(16) for name in USERS}
     for name, token in tokens.items():
-        write_whole(layout.state / f"{name}.kubeconfig", kubeconfig(layout.api_certificate, token))
+        write_atomically(layout.state / f"{name}.kubeconfig", kubeconfig(layout.api_certificate, token))
     (layout.state / "cni").mkdir()
     # No name server runs: pods find Services by environment variables and addresses.
-    write_whole(layout.state / "resolv.conf", "options timeout:1 attempts:1\n")
-    write_whole(layout.state / "tokens.csv", token_file(tokens))
-    write_whole(layout.state / "containerd.toml", containerd(layout))
+    write_atomically(layout.state / "resolv.conf", "options timeout:1 attempts:1\n")
+    write_atomically(layout.state / "tokens.csv", token_file(tokens))
+    write_atomically(layout.state / "containerd.toml", containerd(layout))
     write_kubelet(layout, {})
-    write_whole(layout.state / "cni" / "10-pods.conflist", json.dumps(network(layout), indent=1))
+    write_atomically(layout.state / "cni" / "10-pods.conflist", json.dumps(network(layout), indent=1))
 
 
 def write_kubelet(layout: Layout, settings: Mapping[str, object]) -> None:
     """Write what the kubelet reads when it starts, some settings changed."""
-    write_whole(layout.kubelet_config, json.dumps({**kubelet(layout), **settings}, indent=1))
+    write_atomically(layout.kubelet_config, json.dumps({**kubelet(layout), **settings}, indent=1))
 
 
 def token_file(tokens: Mapping[str, str]) -> str:
@@ -112,7 +112,7 @@ def kubelet(layout: Layout) -> dict[str, object]:
         "podLogsDir": str(layout.state / "pods"),
         "volumePluginDir": str(layout.state / "volume-plugins"),
         "containerRuntimeEndpoint": f"unix://{layout.containerd_socket}",
-        # The API server reaches logs and exec without a certificate: nobody else is in the namespace.
+        # The API server reaches logs and exec without a certificate: nothing else is in the namespace.
         "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
         "authorization": {"mode": "AlwaysAllow"},
         "failSwapOn": False,

@@ -16,7 +16,7 @@ from tests.cluster.archive import docker_archive
 from tests.cluster.layout import BASE_IMAGE, on_overlay
 from tests.cluster.process import CAGE, ClusterError, answers, locked, run, say
 
-# bookworm's Python is 3.11. ca-certificates also gives the host's authorities a place to be mounted.
+# bookworm's Python is 3.11. ca-certificates also gives the mounted authorities of the host a path.
 _SUITE = "bookworm"
 _PACKAGES = ("ca-certificates", "python3", "python3-pip", "python3-venv")
 _UNWANTED = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*")
@@ -108,7 +108,7 @@ def build(cache: Path, recipe: Recipe, archive: Path) -> None:
 
 
 def _buildah(cache: Path, scratch: Path) -> list[str]:
-    # Of a network, buildah makes nothing with this isolation but a directory in /etc, unless told where.
+    # With this isolation, buildah's only use of a network is a directory in /etc, unless configured.
     settings = scratch / "containers.conf"
     settings.write_text(f'[network]\nnetwork_config_dir = "{scratch}/networks"\n')
     environment = ["env", f"TMPDIR={scratch}", f"CONTAINERS_CONF={settings}"]
@@ -118,9 +118,9 @@ def _buildah(cache: Path, scratch: Path) -> list[str]:
 
 
 def _pip_access(scratch: Path) -> list[str]:
-    """Lend the build this machine's way to a package index: pip's configuration and the authorities.
+    """Give the build this machine's access to a package index: pip's configuration and the authorities.
 
-    They are mounted while a RUN runs and are no part of the image, nor does the Dockerfile name them.
+    They are mounted while a RUN runs; they are in neither the image nor the Dockerfile.
     """
     config = scratch / "pip.conf"
     config.write_text(pip_config(run(["python3", "-m", "pip", "config", "list"])))
@@ -133,7 +133,7 @@ def _pip_access(scratch: Path) -> list[str]:
 def pip_config(listed: str) -> str:
     """The pip.conf that gives a build the index and the authorities of `pip config list`'s output.
 
-    Only what says where packages come from: paths of this machine mean nothing in the build. Where a
+    Only settings about the source of packages: paths of this machine mean nothing in the build. If a
     file and the environment differ, the environment, listed as `:env:`, wins as it does in pip.
     """
     lent = ("index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "default-timeout", "retries")
@@ -150,7 +150,7 @@ def pip_config(listed: str) -> str:
 
 @contextmanager
 def _scratch(cache: Path) -> Iterator[Path]:
-    """A directory for one build. What a killed build left is removed first: the lock is ours."""
+    """A directory for one build. Leftovers of a killed build are removed first, under the lock."""
     parent = cache / "scratch"
     if parent.exists():
         shutil.rmtree(parent)

@@ -1,4 +1,4 @@
-"""kind: the backend of `Cluster` where a Docker engine answers."""
+"""kind: the backend of `Cluster` if a Docker engine responds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BASE = "python:3.11-slim-bookworm"
 
 
 def docker_answers() -> bool:
-    """Whether there is a Docker engine, and this user may talk to it."""
+    """Whether this user can use a Docker engine."""
     return bool(shutil.which("docker")) and answers(["docker", "info"])
 
 
@@ -33,7 +33,7 @@ class Kind:
         self.kubeconfig = layout.kubeconfig
 
     def up(self) -> None:
-        """Have a cluster that answers: the one that runs, else a new one."""
+        """Ensure a cluster that responds: reuse the running one, or create a new one."""
         with locked(self._layout.lock):
             if self._works():
                 return

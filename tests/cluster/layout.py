@@ -35,11 +35,11 @@ _SOCKET_LIMIT = 107  # bytes of a Unix socket's path, unix(7)
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a cluster keeps what.
+    """The paths of a cluster.
 
     Attributes:
         name: The cluster's name; its cgroups have it too.
-        cache: What outlives clusters: binaries, images, locks. The state lies in it as well.
+        cache: What outlives clusters: binaries, images, locks; also holds the state.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Layout:
 
     @property
     def containerd_socket(self) -> Path:
-        """Where containerd listens, for the kubelet and `ctr`."""
+        """containerd's socket, for the kubelet and `ctr`."""
         return self.state / "containerd.sock"
 
     @property
@@ -81,7 +81,7 @@ class Layout:
 
     @property
     def kubelet_restarts(self) -> Path:
-        """Exists while a kubelet that ends is to be started again."""
+        """Exists while a kubelet that ends must be restarted."""
         return self.state / "kubelet-restarts"
 
     @property
@@ -96,7 +96,7 @@ class Layout:
 
     @property
     def init_record(self) -> Path:
-        """Which process holds the cluster's namespaces."""
+        """The process that holds the cluster's namespaces."""
         return self.state / "init.json"
 
     @property
@@ -126,7 +126,7 @@ class Layout:
         for path, covered in itertools.product((self.cache, Path(sys.base_prefix)), COVERED):
             if path.is_relative_to(covered):
                 raise ClusterError(
-                    f"{path} lies in {covered}, which the cluster hides from its parts: "
+                    f"{path} is in {covered}, which the cluster hides from its parts: "
                     "set XDG_CACHE_HOME elsewhere, or use a Python from elsewhere"
                 )
 

@@ -22,7 +22,7 @@ from tests.cluster.process import (
     say,
     tail,
     wait_until,
-    write_whole,
+    write_atomically,
 )
 
 _READY = 'jsonpath={.status.conditions[?(@.type=="Ready")].status}'
@@ -38,7 +38,7 @@ class Node:
         self.kubeconfig = layout.kubeconfig
 
     def up(self) -> None:
-        """Have a cluster that works: the one that runs if it is whole, else a new one.
+        """Ensure a working cluster: reuse the running one if it is complete, or start a new one.
 
         Raises:
             ClusterError: It cannot run here, or a part failed. Nothing is left running then.
@@ -53,12 +53,12 @@ class Node:
             self._clear()
             try:
                 self._start(binaries)
-            except BaseException:  # an interrupted start as well: half a cluster helps nobody
+            except BaseException:  # an interrupted start too: half a cluster is useless
                 self._clear()
                 raise
 
     def down(self) -> None:
-        """End the cluster and everything that it left, also of one that was killed half-way."""
+        """Stop the cluster and remove everything that it left, also of one that was killed."""
         if not self._layout.state.exists() and not owned(os.fspath(self._layout.state)):
             return
         _require_root()
@@ -89,7 +89,7 @@ class Node:
 
     @contextlib.contextmanager
     def kubelet(self, settings: Mapping[str, object]) -> Iterator[None]:
-        """The kubelet has other settings in the block: it is started again before and after. Pods live on."""
+        """Other kubelet settings for the block: it is restarted before and after. Pods keep running."""
         self._restart_kubelet(settings)
         try:
             yield
@@ -100,7 +100,7 @@ class Node:
         layout = self._layout
         [kubelet] = [one for one in owned(os.fspath(layout.state)) if one.program == KUBELET]
         configs.write_kubelet(layout, settings)
-        write_whole(layout.kubelet_restarts, "")
+        write_atomically(layout.kubelet_restarts, "")
         kubelet.kill()
         health = [*self.kubectl, "get", "--raw", f"/api/v1/nodes/{NODE}/proxy/healthz"]
         wait_until("the kubelet to answer", lambda: answers(health), 60, interval=0.5)
@@ -154,7 +154,7 @@ class Node:
         wait_until("the parts to start", self._started, 120)
         self._wait_for_node(binaries)
         self.load_image(binaries / "pause.tar")
-        write_whole(layout.complete, os.fspath(binaries))
+        write_atomically(layout.complete, os.fspath(binaries))
 
     def _started(self) -> bool:
         if self._layout.failure.exists():
@@ -181,7 +181,7 @@ class Node:
     def _clear(self) -> None:
         owner = os.fspath(self._layout.state)
         init = ProcessId.load(self._layout.init_record)
-        # The first process first: the kernel ends all that run in its namespace with it.
+        # The first process first: the kernel then ends all others in its namespace.
         for process in [*([init] if init else []), *owned(owner)]:
             process.kill()
         wait_until("the cluster's processes to end", lambda: _none_owned(owner), 20)

@@ -1,4 +1,4 @@
-"""What Debian has to provide: installed where we may, named where we may not."""
+"""Required Debian packages: installed if permitted, otherwise named."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def ensure(needs: Mapping[str, str]) -> None:
 
 
 def missing_packages(needs: Mapping[str, str]) -> list[str]:
-    """The packages of `needs` that are not there, each once."""
+    """The packages of `needs` that are missing, each once."""
     search = f"{os.environ.get('PATH', '')}:{_SYSTEM}"
     return sorted({package for shown_by, package in needs.items() if not _exists(shown_by, search)})
 

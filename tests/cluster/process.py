@@ -1,4 +1,4 @@
-"""Running, identifying and ending processes, so that none is left and no foreign one is ever hit."""
+"""Running, identifying and ending processes, so that none is left and no foreign one is killed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ProcessId:
 
     @classmethod
     def of(cls, pid: int) -> ProcessId | None:
-        """The process that has this number now, None if there is none or only its zombie."""
+        """The process that has this number now, or None if there is none, or a zombie."""
         try:
             stat = Path(f"/proc/{pid}/stat").read_text()
         except (FileNotFoundError, ProcessLookupError):
@@ -60,15 +60,15 @@ class ProcessId:
 
     @classmethod
     def load(cls, path: Path) -> ProcessId | None:
-        """What `save` wrote, None if it did not, or was killed before it had."""
+        """What `save` wrote; None if it has not, or was killed before."""
         try:
             return cls(**json.loads(path.read_text()))
         except FileNotFoundError:
             return None
 
     def save(self, path: Path) -> None:
-        """Write this to `path`, whole or not at all."""
-        write_whole(path, json.dumps(asdict(self)))
+        """Write this to `path` atomically."""
+        write_atomically(path, json.dumps(asdict(self)))
 
     @property
     def alive(self) -> bool:
@@ -77,7 +77,7 @@ class ProcessId:
 
     @property
     def program(self) -> str:
-        """The name of what it runs, empty where it has ended."""
+        """The name of its program; empty if it has ended."""
         try:
             words = Path(f"/proc/{self.pid}/cmdline").read_bytes().split(b"\0")
         except OSError:
@@ -137,7 +137,7 @@ def run(
         environment: Variables in addition to this process's.
 
     Raises:
-        ClusterError: It failed or took too long; with the end of what it said.
+        ClusterError: It failed or took too long; with the end of its output.
     """
     try:
         done = subprocess.run(
@@ -171,7 +171,7 @@ def answers(command: Sequence[str], timeout: float = 10.0) -> bool:
 
 
 def _shown(command: Sequence[str]) -> str:
-    """The command as its reader knows it: without the cage, and not at full length."""
+    """The command for messages: without the cage, shortened."""
     words = tuple(command)
     bare = words[len(CAGE) :] if words[: len(CAGE)] == CAGE else words
     return " ".join(bare[:8])
@@ -183,7 +183,7 @@ def tail(text: str, lines: int = 25) -> str:
 
 
 def wait_until(what: str, probe: Callable[[], T | None], timeout: float, interval: float = 0.1) -> T:
-    """Ask `probe` until it answers with something true.
+    """Call `probe` until it returns something true.
 
     Args:
         what: Completes "gave up waiting for …".
@@ -215,8 +215,8 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def write_whole(path: Path, text: str, mode: int = 0o600) -> None:
-    """Write a file so that nobody ever sees a part of it."""
+def write_atomically(path: Path, text: str, mode: int = 0o600) -> None:
+    """Write a file atomically: readers never see a part of it."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     part.write_text(text)
     part.chmod(mode)
@@ -224,6 +224,6 @@ def write_whole(path: Path, text: str, mode: int = 0o600) -> None:
 
 
 def say(text: str) -> None:
-    """Tell the person who waits what goes on. Standard output is for results."""
+    """Report progress on standard error. Standard output is for results."""
     sys.stderr.write(f"cluster: {text}\n")
     sys.stderr.flush()

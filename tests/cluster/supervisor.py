@@ -1,4 +1,4 @@
-"""The first process of a cluster: it holds the namespaces, starts the parts and outlives none of them.
+"""The first process of a cluster: it holds the namespaces, starts the parts and ends with the first of them.
 
 `launch` makes the namespaces (mounts, network, processes) and starts `run` as the first process in
 them. Since the kernel ends every process of a process namespace with its first, and lets go of mounts
@@ -21,7 +21,7 @@ from pathlib import Path
 from tests.cluster import cgroups
 from tests.cluster.components import KUBELET, Component, control_plane, node_parts
 from tests.cluster.layout import API_PORT, COVERED, GATEWAY, PODS, Layout
-from tests.cluster.process import ClusterError, ProcessId, run, tail, wait_until, write_whole
+from tests.cluster.process import ClusterError, ProcessId, run, tail, wait_until, write_atomically
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,7 +35,7 @@ def command(verb: str, layout: Layout, binaries: Path) -> list[str]:
 
 
 def launch(layout: Layout, binaries: Path) -> None:
-    """Start `run` in new namespaces, write down which process it is, and leave it to itself."""
+    """Start `run` in new namespaces, record its process id, and leave it running."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_NEW_MOUNTS | _NEW_NETWORK | _NEW_PROCESSES):
         raise ClusterError(f"no namespaces of our own: {os.strerror(ctypes.get_errno())}")
@@ -64,9 +64,9 @@ def supervise(layout: Layout, binaries: Path) -> None:
     _make_network()
     run(["openssl", "genrsa", "-out", str(layout.state / "service-accounts.key"), "2048"])
     running = _start(layout, control_plane(layout, binaries))
-    wait_until("the API server", lambda: _no_one_ended(layout, running) and _ready(layout), 90)
+    wait_until("the API server", lambda: _all_running(layout, running) and _ready(layout), 90)
     running |= _start(layout, node_parts(layout, binaries))
-    write_whole(layout.started, "")
+    write_atomically(layout.started, "")
     _reap(layout, binaries, running)
 
 
@@ -109,7 +109,7 @@ def _start(layout: Layout, components: Sequence[Component]) -> dict[int, str]:
     return started
 
 
-def _no_one_ended(layout: Layout, running: dict[int, str]) -> bool:
+def _all_running(layout: Layout, running: dict[int, str]) -> bool:
     for pid, name in running.items():
         if ProcessId.of(pid) is None:
             raise _ended(layout, name, "ended while it was to start")
@@ -123,7 +123,7 @@ def _ready(layout: Layout) -> bool:
             f"https://{GATEWAY}:{API_PORT}/readyz", timeout=2, context=context
         ) as answer:
             return bool(answer.status == 200)
-    except (OSError, urllib.error.URLError):  # no certificate yet, nobody listens, or not ready
+    except (OSError, urllib.error.URLError):  # no certificate yet, no listener, or not ready
         return False
 
 
@@ -149,9 +149,9 @@ def main(verb: str, name: str, cache: str, binaries: str) -> int:
     layout = Layout(name, Path(cache))
     try:
         (launch if verb == "launch" else supervise)(layout, Path(binaries))
-    except Exception as error:  # noqa: BLE001 - nobody else would hear of it
+    except Exception as error:  # noqa: BLE001 - nothing else would report it
         traceback.print_exc()
-        write_whole(layout.failure, str(error) or repr(error))
+        write_atomically(layout.failure, str(error) or repr(error))
         return 1
     return 0
 

@@ -16,11 +16,11 @@ import pytest
 
 from tests.cluster import traces
 from tests.cluster.cluster import Cluster
+from tests.cluster.helpers import command_line, container, init_of, listening, pod, running, service
 from tests.cluster.layout import GPUS, NODE, Layout
 from tests.cluster.node import Node
 from tests.cluster.process import OWNER, ClusterError, ProcessId, owned, run, wait_until
 from tests.cluster.supervisor import ROOT
-from tests.cluster.trials import command_line, container, init_of, listening, pod, running, service
 
 # Fixtures do not count: the first run builds Kubernetes and the base image, in minutes.
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240, func_only=True)]
@@ -230,13 +230,13 @@ def test_a_build_that_is_killed_leaves_nothing_and_does_not_spoil_the_next(
     cluster.build_image("localhost/harness:2", tmp_path / "Dockerfile", tmp_path)
 
 
-def test_waiting_in_vain_describes_the_object(cluster: Cluster) -> None:
+def test_a_timeout_describes_the_object(cluster: Cluster) -> None:
     cluster.apply(pod("absent", container("main", "true") | {"image": "localhost/no-such-image:1"}))
     with pytest.raises(ClusterError, match=r"no-such-image"):
         cluster.wait("pod/absent", "condition=Ready", timeout=2)
 
 
-def test_a_server_ends_with_a_test_run_that_is_killed(cluster: Cluster) -> None:
+def test_a_server_ends_with_a_killed_test_run(cluster: Cluster) -> None:
     program = (
         "from tests.cluster.cluster import Cluster\n"
         "from tests.cluster.layout import Layout\n"
@@ -257,6 +257,6 @@ def _servers() -> list[ProcessId]:
     return [process for process in candidates if process.program == "sleep"]
 
 
-def test_every_process_carries_the_mark(cluster: Cluster) -> None:
+def test_every_process_has_the_owner_variable(cluster: Cluster) -> None:
     environment = Path(f"/proc/{init_of(Layout.of(name='harness')).pid}/environ").read_bytes()
     assert f"{OWNER}={Layout.of(name='harness').state}".encode() in environment.split(b"\0")

@@ -9,11 +9,11 @@ import pytest
 
 from tests.cluster import build, packages, traces
 from tests.cluster.cluster import Cluster
+from tests.cluster.helpers import command_line, container, init_of, pod
 from tests.cluster.image import base
 from tests.cluster.layout import NODE, Layout
 from tests.cluster.node import Node
 from tests.cluster.process import ProcessId, owned, wait_until
-from tests.cluster.trials import command_line, container, init_of, pod
 
 # Fixtures do not count: the first run builds Kubernetes and the base image, in minutes.
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240, func_only=True)]
@@ -87,7 +87,7 @@ def test_a_process_whose_record_was_never_written_is_found(doomed: Layout) -> No
     assert traces.of_cluster(doomed) == []
 
 
-def test_a_foreign_process_that_got_a_recorded_number_is_spared(doomed: Layout) -> None:
+def test_a_foreign_process_with_a_recorded_pid_is_spared(doomed: Layout) -> None:
     stranger = subprocess.Popen(["sleep", "60"])
     try:
         identity = ProcessId.of(stranger.pid)

@@ -14,23 +14,23 @@ import pytest
 from tests.cluster import build, components, configs, packages
 from tests.cluster.archive import docker_archive
 from tests.cluster.cluster import Cluster, choose, documents
-from tests.cluster.given import Given
+from tests.cluster.existing import ExistingCluster
 from tests.cluster.image import Recipe, pip_config
 from tests.cluster.kind import Kind
 from tests.cluster.layout import Layout, on_overlay
 from tests.cluster.node import Node
-from tests.cluster.process import OWNER, ClusterError, ProcessId, owned, run, wait_until, write_whole
+from tests.cluster.process import OWNER, ClusterError, ProcessId, owned, run, wait_until, write_atomically
 
 
 class Tools:
-    """Programs that answer as told, and remember how they were called. Nothing else is on PATH."""
+    """Fake programs with scripted answers that record their calls. Nothing else is on PATH."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._calls = directory / "calls"
 
     def install(self, name: str, *answers: tuple[str, str], status: int = 0) -> None:
-        """Let `name` print an answer if its arguments begin with the words given; else end with `status`."""
+        """Make `name` print an answer if its arguments begin with its words, otherwise exit with `status`."""
         cases = "".join(f"{words!r}*) echo {text!r}; exit 0 ;;\n" for words, text in answers)
         script = f'#!/bin/sh\necho "{name} $*" >> {self._calls}\ncase "$*" in\n{cases}esac\nexit {status}\n'
         program = self._directory / name
@@ -55,19 +55,19 @@ def layout(tmp_path: Path) -> Layout:
     return Layout("trial", tmp_path / "cache")
 
 
-def test_a_kubeconfig_is_used_whatever_else_is_there(tools: Tools) -> None:
+def test_a_kubeconfig_takes_precedence(tools: Tools) -> None:
     tools.install("docker")
     backend = choose({"KUBECONFIG": "/a/config:/b/config"})
-    assert isinstance(backend, Given)
+    assert isinstance(backend, ExistingCluster)
     assert backend.kubeconfig == Path("/a/config")
 
 
-def test_kind_where_a_docker_engine_answers(tools: Tools) -> None:
+def test_kind_is_used_if_docker_responds(tools: Tools) -> None:
     tools.install("docker")
     assert isinstance(choose({}), Kind)
 
 
-def test_a_node_of_our_own_where_docker_is_mute_or_absent(tools: Tools) -> None:
+def test_our_own_node_is_used_without_docker(tools: Tools) -> None:
     assert isinstance(choose({}), Node)
     tools.install("docker", status=1)
     assert isinstance(choose({}), Node)
@@ -80,14 +80,14 @@ def test_kind_creates_a_cluster_and_puts_its_kubeconfig_in_the_state(tools: Tool
     assert tools.calls[-1] == f"kind create cluster {options}"
 
 
-def test_kind_reuses_a_cluster_that_answers(tools: Tools, layout: Layout) -> None:
+def test_kind_reuses_a_cluster_that_responds(tools: Tools, layout: Layout) -> None:
     tools.install("kind", ("get clusters", "trial"))
     tools.install("kubectl", (f"--kubeconfig {layout.kubeconfig} get --raw /readyz", "ok"))
     Kind(layout).up()
     assert not [call for call in tools.calls if "create" in call]
 
 
-def test_kind_replaces_a_cluster_that_is_mute(tools: Tools, layout: Layout) -> None:
+def test_kind_replaces_a_cluster_that_does_not_respond(tools: Tools, layout: Layout) -> None:
     tools.install("kind", ("get clusters", "trial"))
     tools.install("kubectl", status=1)
     Kind(layout).up()
@@ -110,27 +110,27 @@ def test_kind_gives_pods_the_ipv4_gateway(tools: Tools, layout: Layout) -> None:
     assert Kind(layout).host_address == "172.18.0.1"
 
 
-def test_a_given_cluster_that_does_not_answer(tools: Tools) -> None:
+def test_an_existing_cluster_that_does_not_respond_is_reported(tools: Tools) -> None:
     tools.install("kubectl", status=1)
     with pytest.raises(ClusterError, match="KUBECONFIG does not answer"):
-        Cluster(Given(Path("config"))).up()
+        Cluster(ExistingCluster(Path("config"))).up()
 
 
-def test_a_given_cluster_is_not_changed(tools: Tools) -> None:
+def test_an_existing_cluster_is_not_changed(tools: Tools) -> None:
     tools.install("kubectl", ("get --raw /readyz", "ok"))
-    given = Cluster(Given(Path("config")))
-    given.up()
-    given.down()
+    existing = Cluster(ExistingCluster(Path("config")))
+    existing.up()
+    existing.down()
     assert tools.calls == ["kubectl get --raw /readyz"]
     with pytest.raises(ClusterError, match="push the image to a registry"):
-        given.load_image(Path("image.tar"))
+        existing.load_image(Path("image.tar"))
 
 
-def test_a_given_cluster_has_to_be_told_the_host_address(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_existing_cluster_needs_the_host_address(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ClusterError, match="PODFERRY_HOST_ADDRESS"):
-        _ = Given(Path("config")).host_address
+        _ = ExistingCluster(Path("config")).host_address
     monkeypatch.setenv("PODFERRY_HOST_ADDRESS", "192.0.2.7")
-    assert Given(Path("config")).host_address == "192.0.2.7"
+    assert ExistingCluster(Path("config")).host_address == "192.0.2.7"
 
 
 @pytest.mark.parametrize("name", ["", "A", "a/b", "-a", "a-", "a" * 33, ".."])
@@ -142,7 +142,7 @@ def test_names_that_could_not_be_paths_or_cgroups_are_refused(name: str) -> None
         assert Layout.of({}, name).name == "podferry"
 
 
-def test_the_cache_is_where_xdg_says() -> None:
+def test_the_cache_follows_xdg() -> None:
     assert Layout.of({"XDG_CACHE_HOME": "/data/cache"}).cache == Path("/data/cache/podferry")
     assert (
         Layout.of({"PODFERRY_CLUSTER": "two"}).state == Path.home().resolve() / ".cache/podferry/clusters/two"
@@ -150,7 +150,7 @@ def test_the_cache_is_where_xdg_says() -> None:
 
 
 @pytest.mark.parametrize(("cache", "why"), [("/home/" + "x" * 90, "too long"), ("/var/lib/jenkins", "hides")])
-def test_caches_that_could_not_work_are_refused(cache: str, why: str) -> None:
+def test_unusable_cache_paths_are_refused(cache: str, why: str) -> None:
     with pytest.raises(ClusterError, match=why):
         Layout("trial", Path(cache)).check()
 
@@ -171,7 +171,7 @@ def test_down_without_a_cluster_does_nothing(layout: Layout) -> None:
     assert not layout.cache.exists()
 
 
-def test_another_root_is_needed_only_where_something_is_to_be_done(
+def test_root_is_needed_for_up_but_not_for_an_empty_down(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
@@ -198,7 +198,7 @@ def test_missing_packages_are_installed_as_root(tools: Tools, monkeypatch: pytes
     assert tools.calls == ["apt-get update -q", "apt-get install -y -q --no-install-recommends one"]
 
 
-def test_without_go_the_other_ways_are_named(tools: Tools, layout: Layout) -> None:
+def test_without_go_the_alternatives_are_named(tools: Tools, layout: Layout) -> None:
     with pytest.raises(ClusterError, match="neither KUBECONFIG, nor a Docker engine, nor Go"):
         build.kubernetes(layout.cache)
     tools.install("go", ("env GOVERSION", "go1.19.8 linux amd64"))
@@ -206,7 +206,7 @@ def test_without_go_the_other_ways_are_named(tools: Tools, layout: Layout) -> No
         build.kubernetes(layout.cache)
 
 
-def test_a_build_is_found_again_by_sources_and_go_version(tools: Tools, layout: Layout) -> None:
+def test_builds_are_cached_by_sources_and_go_version(tools: Tools, layout: Layout) -> None:
     tools.install("go", ("env GOVERSION", "go1.26.8 linux amd64"))
     key = build.source_key()
     (layout.cache / f"kubernetes-{key}").mkdir(parents=True)
@@ -221,7 +221,7 @@ def test_tags_that_the_kubelet_would_read_differently_are_refused(tag: str, tmp_
         Recipe(tag, tmp_path, tmp_path, {})
 
 
-def test_a_build_is_lent_the_way_to_the_index_and_no_paths() -> None:
+def test_a_build_gets_the_package_index_but_no_paths() -> None:
     listed = """\
 :env:.cert='/home/me/ca.pem'
 :env:.find-links='/opt/wheels'
@@ -239,7 +239,7 @@ install.user='true'
     ]
 
 
-def test_an_image_names_its_layer_by_what_is_in_it(tmp_path: Path) -> None:
+def test_an_images_layer_is_named_by_its_content(tmp_path: Path) -> None:
     rootfs, archive = tmp_path / "rootfs.tar", tmp_path / "image.tar"
     rootfs.write_bytes(b"layer")
     docker_archive(rootfs, archive, "localhost/x:1", {"Cmd": ["sh"]})
@@ -255,7 +255,7 @@ def test_an_image_names_its_layer_by_what_is_in_it(tmp_path: Path) -> None:
     assert len(described["history"]) == len(entry["Layers"])
 
 
-def test_a_process_is_told_from_another_of_the_same_number() -> None:
+def test_a_process_is_distinguished_from_another_with_the_same_pid() -> None:
     with subprocess.Popen(["sleep", "60"]) as process:
         identity = ProcessId.of(process.pid)
         assert identity
@@ -263,7 +263,7 @@ def test_a_process_is_told_from_another_of_the_same_number() -> None:
         earlier.kill()
         assert process.poll() is None
         identity.kill()
-        assert not identity.alive  # though nobody has collected it yet
+        assert not identity.alive  # although it is still a zombie
         assert process.wait() == -9
     identity.kill()
     assert ProcessId.of(process.pid) is None
@@ -279,7 +279,7 @@ def test_a_record_outlives_its_writer(tmp_path: Path) -> None:
     assert loaded.alive
 
 
-def test_processes_are_found_by_their_mark(tmp_path: Path) -> None:
+def test_processes_are_found_by_their_variable(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"], env={**os.environ, OWNER: str(tmp_path)}) as process:
         # The variable is there once the program runs; until then it is this process's copy.
         wait_until("sleep to run", lambda: owned(str(tmp_path)), 10)
@@ -288,7 +288,7 @@ def test_processes_are_found_by_their_mark(tmp_path: Path) -> None:
         process.kill()
 
 
-def test_a_failed_command_shows_its_end() -> None:
+def test_a_failed_command_shows_the_end_of_its_output() -> None:
     with pytest.raises(ClusterError, match=r"exit status 3\n    one\n    two"):
         run(["sh", "-c", "echo one; echo two >&2; exit 3"])
     with pytest.raises(ClusterError, match="sleep 60: not done after 0 s"):
@@ -297,15 +297,15 @@ def test_a_failed_command_shows_its_end() -> None:
         run(["no-such-tool"])
 
 
-def test_waiting_ends() -> None:
+def test_waiting_times_out() -> None:
     answers = iter([None, 0, "", 7])
     assert wait_until("seven", lambda: next(answers), 10, interval=0) == 7
     with pytest.raises(ClusterError, match="gave up waiting for godot after 0 s"):
         wait_until("godot", lambda: None, 0.01, interval=0.001)
 
 
-def test_a_file_is_written_whole_and_private(tmp_path: Path) -> None:
-    write_whole(tmp_path / "token", "secret")
+def test_a_file_is_written_atomically_and_private(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "token", "secret")
     assert [path.name for path in tmp_path.iterdir()] == ["token"]
     assert (tmp_path / "token").stat().st_mode & 0o777 == 0o600
 
@@ -326,7 +326,7 @@ def test_two_kubelets_share_neither_cgroups_nor_logs(layout: Layout) -> None:
         assert one[setting] != two[setting]
 
 
-def test_options_are_spelled_as_the_parts_read_them(layout: Layout) -> None:
+def test_options_are_spelled_as_the_parts_expect(layout: Layout) -> None:
     api_server = components.control_plane(layout, Path("/bin"))[1]
     assert api_server.command[0] == "/bin/kube-apiserver"
     assert {"--enable-aggregator-routing=true", "--secure-port=6443"} <= set(api_server.command)
@@ -336,5 +336,5 @@ def test_objects_and_texts_make_one_stream() -> None:
     assert documents(["kind: Pod", {"kind": "Service"}]) == 'kind: Pod\n---\n{"kind": "Service"}'
 
 
-def test_a_path_that_is_not_there_yet_is_judged_by_its_parent() -> None:
+def test_a_missing_path_is_judged_by_its_parent() -> None:
     assert on_overlay(Path("/proc/none/such")) is False

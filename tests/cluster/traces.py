@@ -1,4 +1,4 @@
-"""What a cluster could leave on its host: tests look before it starts and after it has ended."""
+"""What a cluster could leave on its host: tests compare before its start and after its end."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _SHARED = (
     "/var/log/pods",
 )
 
-# What tells a mount or a device of Kubernetes from those that come and go for other reasons.
+# Distinguishes mounts and devices of Kubernetes from those that change for other reasons.
 _WORDS = ("podferry", "kube", "k8s", "containerd", "cni", "nsfs")
 _DEVICES = ("cni0", "kube-ipvs0", "kube-dummy-if")
 
 
 def of_cluster(layout: Layout) -> list[str]:
-    """What is there of this cluster: processes, control groups, mounts, files."""
+    """What exists of this cluster: processes, control groups, mounts, files."""
     state = str(layout.state)
     processes = [f"process {process.pid}" for process in owned(state)]
     groups = [f"control group {path}" for path in cgroups.directories(layout.cgroup)]
@@ -53,7 +53,7 @@ def of_host() -> set[str]:
 
 
 def network_namespace(pid: int | str) -> int | None:
-    """The inode that names a process's network namespace, None if it has ended meanwhile."""
+    """The inode that names a process's network namespace, or None if it has ended meanwhile."""
     try:
         return Path(f"/proc/{pid}/ns/net").stat().st_ino
     except OSError:

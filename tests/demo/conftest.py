@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def load_demo():
-    """It is no part of the distribution; with the root on the path, `contract` and others would be too."""
+    """It is not in the distribution; the root on the path would also expose `contract` and others."""
     folder = ROOT / "demo"
     found = importlib.util.spec_from_file_location(
         "demo", folder / "__init__.py", submodule_search_locations=[str(folder)]

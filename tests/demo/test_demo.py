@@ -1,4 +1,4 @@
-"""The whole demo, once, with fewer images."""
+"""The complete demo, once, with fewer images."""
 
 import json
 import os
@@ -84,7 +84,7 @@ def first_log(build):
     return (build / "attempt-1.log").read_text()
 
 
-def test_what_training_was_blocked_is_less_than_it_took(demo, report):
+def test_blocked_time_is_the_sum_of_the_saves(demo, report):
     build, _ = demo
     second = (build / "attempt-2.log").read_text()
     written = [
@@ -118,7 +118,7 @@ class Seen(HTMLParser):
         self.tags[tag] = self.tags.get(tag, 0) + 1
 
 
-def test_it_says_step_by_step_what_it_does(demo, report):
+def test_it_prints_each_step(demo, report):
     _, done = demo
     for number in range(1, 6):
         assert re.search(rf"^{number}  ", done.stdout, re.MULTILINE)
@@ -126,12 +126,12 @@ def test_it_says_step_by_step_what_it_does(demo, report):
     assert "Imitated: the object store is moto" in done.stdout
 
 
-def test_nothing_is_left_of_the_stages(demo, report):
-    """The agents of both runs have removed what they made, that of the killed one too."""
+def test_no_staging_directory_is_left(demo, report):
+    """The agents of both runs have removed what they made, also that of the killed one."""
     build, _ = demo
-    stages = [Path(found) for found in re.findall(r'"stage":"([^"]+)"', logs(build))]
-    assert len(set(stages)) == 2
-    assert not any(stage.exists() or stage.parent.exists() for stage in stages)
+    staging = [Path(found) for found in re.findall(r'"stage":"([^"]+)"', logs(build))]
+    assert len(set(staging)) == 2
+    assert not any(path.exists() or path.parent.exists() for path in staging)
 
 
 @pytest.mark.parametrize("words", [["--epochs", "7"], ["--images", "399"]])

@@ -37,7 +37,7 @@ def test_other_lines_are_no_events(line):
     assert parse_line(line) is None
 
 
-def test_attempt_takes_down_what_it_hears(story):
+def test_an_attempt_records_its_events(story):
     first, second = story.attempts
     assert [span.name for span in first.epochs] == ["1", "2", "3", "4", "5"]
     assert first.epochs[-1].ended is None

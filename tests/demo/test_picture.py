@@ -5,7 +5,7 @@ import pytest
 from demo.picture import LANES, LEFT, RIGHT, WIDTH, picture, uploads
 
 
-def test_every_bar_lies_in_its_lane_and_on_the_axis(story):
+def test_every_bar_is_in_its_row_and_on_the_axis(story):
     drawn = picture(story)
     assert [lane.name for lane in drawn.lanes] == list(LANES)
     for bar in drawn.bars:
@@ -37,7 +37,7 @@ def test_time_runs_to_the_right(story):
     assert first.x < first.kill < first.x + first.width <= second.x
 
 
-def test_lines_that_overlap_in_time_lie_in_different_rows(story):
+def test_lines_that_overlap_in_time_are_in_different_rows(story):
     attempt = story.attempts[0]
     durable = {saved.name: saved.at + 25 for saved in attempt.saved}
     lines = uploads(attempt, durable)

@@ -124,7 +124,7 @@ def too_inaccurate(story, make_opened, make_commit):
         (too_inaccurate, "The accuracy is 0.840"),
     ],
 )
-def test_each_broken_promise_is_told(story, make_opened, make_commit, change, sentence):
+def test_each_broken_promise_is_reported(story, make_opened, make_commit, change, sentence):
     changed = change(story, make_opened, make_commit)
     found = report(changed)
     assert any(sentence in event for event in broken_promises(changed, found))

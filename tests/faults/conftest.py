@@ -6,7 +6,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def load(name):
-    """It is no part of the distribution; with the root on the path, `contract` and others would be too."""
+    """It is not in the distribution; the root on the path would also expose `contract` and others."""
     if name in sys.modules:
         return
     folder = ROOT / name

@@ -1,4 +1,4 @@
-"""When an episode may say that a drain had all the time that it needs."""
+"""When an episode counts a drain as undisturbed."""
 
 import threading
 
@@ -45,12 +45,12 @@ def deleted(episode, pod):
     return episode
 
 
-def test_a_pod_that_is_deleted_in_peace_is_calm(episode):
+def test_an_undisturbed_delete_is_calm(episode):
     pod = Pod("launcher", "supervisor", "worker", "trainer")
     assert deleted(episode, pod)._calm(pod)
 
 
-def test_a_worker_that_is_being_started_again_drains_too(episode):
+def test_a_worker_that_is_restarting_drains_too(episode):
     pod = Pod("launcher", "supervisor", "trainer")
     assert deleted(episode, pod)._calm(pod)
 
@@ -60,7 +60,7 @@ def test_without_an_agent_nothing_can_be_drained(episode):
     assert not deleted(episode, pod)._calm(pod)
 
 
-def test_what_goes_wrong_after_the_delete_ends_the_peace(episode):
+def test_a_fault_after_the_delete_ends_the_calm(episode):
     pod = Pod("supervisor")
     deleted(episode, pod)
     episode._rules.hits[Fault("500", save=1)] += 1

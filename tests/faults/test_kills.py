@@ -27,11 +27,11 @@ def part(number, key=OBJECT):
     return request(f"{key}?partNumber={number}&uploadId=u")
 
 
-def transfers(*told):
-    return [Transfer((OBJECT, number), epoch, count) for number, epoch, count in told]
+def transfers(*sent):
+    return [Transfer((OBJECT, number), epoch, count) for number, epoch, count in sent]
 
 
-def test_a_seed_says_all_of_a_life():
+def test_a_seed_determines_a_life():
     assert life(7) == life(7) != life(8)
     assert len(life(7).kills) == KILLS
     assert life(7).kills[0].fresh
@@ -53,22 +53,22 @@ def test_what_is_sent_once_is_not_sent_again():
     assert sent_again(transfers((1, 0, 9), (2, 0, 9), (3, 1, 9))) == {}
 
 
-def test_a_kill_answers_for_what_it_has_cut_off():
-    """The second worker was killed before it came to part 2: that is the first kill's still."""
+def test_what_a_kill_cut_off_is_charged_to_it():
+    """The second worker was killed before it reached part 2, which is still charged to the first kill."""
     found = sent_again(transfers((1, 0, 9), (2, 0, 4), (1, 1, 5), (1, 2, 9), (2, 2, 7), (3, 2, 9)))
     assert found == {1: Again(parts=2, bytes=5 + 7), 2: Again(parts=1, bytes=9)}
 
 
 def test_what_was_read_after_a_kill_is_that_kills():
-    """Its sender was dead by then, and the next worker sends it anew."""
+    """Its sender was dead by then, and the next worker sends it again."""
     assert sent_again(transfers((1, 1, 4), (1, 1, 9))) == {1: Again(parts=1, bytes=9)}
 
 
-def test_what_is_sent_twice_without_a_kill_no_kill_answers_for():
+def test_what_is_sent_twice_without_a_kill_is_charged_to_none():
     assert sent_again(transfers((1, 0, 9), (1, 0, 9))) == {0: Again(parts=1, bytes=9)}
 
 
-def test_small_files_are_counted_apart():
+def test_small_files_are_counted_separately():
     assert sent_again(transfers((0, 0, 3), (0, 1, 4))) == {1: Again(small=4)}
 
 
@@ -115,7 +115,7 @@ def test_what_a_dead_worker_had_on_its_way_is_no_moment(struck):
     assert fired.is_set()
 
 
-def test_where_no_worker_lives_it_strikes_the_next_time(struck):
+def test_without_a_worker_it_strikes_the_next_time(struck):
     fired = struck.counter.arm(Kill(REQUEST, 0.0, fresh=False))
     struck.lives = False
     struck.counter(part(1))
@@ -134,7 +134,7 @@ def test_requests_and_answers_are_counted(struck):
     assert fired.is_set()
 
 
-def test_a_time_after_a_save_is_looked_at(struck):
+def test_a_time_after_a_save_is_a_moment(struck):
     fired = struck.counter.arm(Kill(SAVE, 0.5, fresh=True))
     struck.counter.tick(time.monotonic())
     assert not fired.is_set()

@@ -64,7 +64,7 @@ def world(tmp_path):
 
 @pytest.fixture
 def good(world):
-    """Two commits, found whole."""
+    """Two commits, verified."""
     world.commit(1, "x-1", a=b"one", b=b"uno")
     world.commit(2, "x-2", a=b"two", b=b"due")
     oracle = world.oracle()
@@ -112,14 +112,14 @@ def test_a_document_that_is_no_commit_is_wrong(world):
     assert figures(world.oracle().look()) == ["wrong"]
 
 
-def test_each_is_told_once(world):
+def test_each_problem_is_reported_once(world):
     obstore.put(world.store, world.name(1), b"{")
     oracle = world.oracle()
     assert figures(oracle.look()) == ["wrong"]
     assert oracle.look(reread=True) == []
 
 
-def test_a_save_that_was_finished_and_not_noted_is_what_the_library_says(world):
+def test_an_unrecorded_finished_save_is_judged_by_the_library(world):
     world.note("begin", 3)
     world.commit(1, "x-3", a=b"three")
     world.loaded = 3
@@ -130,28 +130,28 @@ def test_a_save_that_was_finished_and_not_noted_is_what_the_library_says(world):
     assert figures(world.oracle().look()) == ["wrong"]
 
 
-def test_a_commit_that_went_is_lost(world, good):
+def test_a_removed_commit_is_lost(world, good):
     obstore.delete(world.store, world.name(1))
     assert figures(good.look()) == ["lost"]
     assert good.look() == []
 
 
-def test_data_of_a_commit_that_went_is_lost(world, good):
+def test_removed_data_of_a_commit_is_lost(world, good):
     obstore.delete(world.store, f"{LINEAGE}/x-2/a")
     assert figures(good.look(reread=True)) == ["lost"]
 
 
-def test_data_of_a_commit_that_was_overwritten_is_lost(world, good):
+def test_overwritten_data_of_a_commit_is_lost(world, good):
     obstore.put(world.store, f"{LINEAGE}/x-2/a", b"TWO")
     assert figures(good.look(reread=True)) == ["lost"]
 
 
-def test_a_commit_in_the_place_of_another_is_a_loss(world, good):
+def test_a_commit_that_replaces_another_is_a_loss(world, good):
     world.commit(2, "x-1", "b", a=b"one", b=b"uno")
     assert figures(good.look()) == ["lost"]
 
 
-def test_what_is_said_to_be_durable_must_be_committed(world, good):
+def test_what_is_reported_as_durable_must_be_committed(world, good):
     world.note("durable", 2)
     assert good.look() == []
     world.save(3, a=b"three")
@@ -163,7 +163,7 @@ def test_what_is_said_to_be_durable_must_be_committed(world, good):
 
 @pytest.fixture
 def torn(world):
-    """The trainer died in step 4, after the rename: the library finds it whole where it is asked."""
+    """The trainer died in step 4, after the rename: the library's own check accepts it."""
     world.save(3, last=b"three")
     world.note("begin", 4)
     world.note("dies", 4)
@@ -172,7 +172,7 @@ def torn(world):
 
 
 def test_what_a_torn_save_has_replaced_need_not_be_committed(torn):
-    """It died between the rename and the note: there is no step 3 any more that could be made durable."""
+    """It died between the rename and the note: step 3 no longer exists and cannot become durable."""
     torn.commit(1, "last-4", last=b"four")
     oracle = torn.oracle()
     assert oracle.look() == []
@@ -187,7 +187,7 @@ def test_a_torn_save_replaces_nothing_that_it_does_not_hold(torn):
 
 
 def test_a_save_that_was_finished_is_no_excuse(torn):
-    """Both were there one after the other, and both were to become durable."""
+    """Both existed, one after the other, and both had to become durable."""
     torn.note("resumed", 3)
     torn.save(4, last=b"four")
     torn.commit(1, "last-4", last=b"four")
@@ -202,12 +202,12 @@ def test_a_save_that_was_finished_is_no_excuse(torn):
     ("event", "step", "found"),
     [("resumed", 2, []), ("resumed", 1, ["lost"]), ("resumed", None, ["lost"]), ("broken", 2, ["wrong"])],
 )
-def test_the_newest_must_come_back(good, event, step, found):
-    told = {"event": event, "step": step, "restored": "a", "why": None}
-    assert figures(good.resumed(good.newest, told)) == found
+def test_the_newest_must_be_restored(good, event, step, found):
+    logged = {"event": event, "step": step, "restored": "a", "why": None}
+    assert figures(good.resumed(good.newest, logged)) == found
 
 
-def test_what_an_older_pod_commits_meanwhile_may_come_back(world, good):
+def test_what_an_older_pod_commits_meanwhile_may_be_restored(world, good):
     before = good.newest
     world.save(3, a=b"three")
     world.commit(3, "x-3", a=b"three")
@@ -215,5 +215,5 @@ def test_what_an_older_pod_commits_meanwhile_may_come_back(world, good):
     assert good.resumed(before, {"event": "resumed", "step": 3}) == []
 
 
-def test_without_a_commit_training_starts_anew(world):
+def test_without_a_commit_training_starts_from_the_beginning(world):
     assert world.oracle().resumed(None, {"event": "resumed", "step": None}) == []

@@ -9,7 +9,7 @@ WRITERS = [writer.name for writer in KNOWN.values() if writer.weight]
 SEEDS = range(400)
 
 
-def test_a_seed_says_all_of_it():
+def test_a_seed_determines_the_plan():
     assert [plan(seed, WRITERS) for seed in range(50)] == [plan(seed, WRITERS) for seed in range(50)]
 
 
@@ -49,7 +49,7 @@ def test_what_a_seed_does_depends_little_on_the_writers_that_are_there():
         )
 
 
-def test_every_writer_is_taken():
+def test_every_writer_is_used():
     assert {plan(seed, WRITERS).writer for seed in SEEDS} == set(WRITERS)
 
 

@@ -1,4 +1,4 @@
-"""A whole `podferry dataset get` through a proxy that harms it: right to the last byte, or told by name."""
+"""`podferry dataset get` through a faulty proxy: every byte is right, or the error names the object."""
 
 import contextlib
 import io
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.timeout(240)
 
 SMALL = 12
 LARGE = 8 * MIB
-"""The one of them comes in one request, the other in two."""
+"""Small files take one request, large ones two."""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def fetching():
 
 
 def served_by_any_name(patch):
-    """Else moto takes the first part of its own name for a bucket's."""
+    """Otherwise moto treats the first part of its own name as a bucket."""
     patch.setenv("S3_IGNORE_SUBDOMAIN_BUCKETNAME", "true")
     return served("moto")
 
@@ -53,7 +53,7 @@ def asks_for(name):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_goes_wrong_twice_is_survived(fetching, tmp_path, kind):
+def test_two_faults_of_a_kind_are_survived(fetching, tmp_path, kind):
     fault = Fault(kind, pod=1, count=2, part=0.4, seconds=1.0)
     fetched = fetching(tmp_path / "stage", fault, only=is_data)
     assert fetched.fired[kind] >= 1
@@ -61,7 +61,7 @@ def test_what_goes_wrong_twice_is_survived(fetching, tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", ["flipped answer", "truncated answer", "length too short"])
-def test_an_object_that_never_comes_right_is_named(fetching, tmp_path, kind):
+def test_an_object_that_always_fails_is_named(fetching, tmp_path, kind):
     fault = Fault(kind, pod=1, count=10**6, part=0.4)
     fetched = fetching(tmp_path / "stage", fault, only=asks_for("large/0.bin"))
     assert fetched.code == 1
@@ -70,7 +70,7 @@ def test_an_object_that_never_comes_right_is_named(fetching, tmp_path, kind):
     assert not (tmp_path / "stage" / "large" / "0.bin").exists()
 
 
-def test_what_came_before_an_error_is_kept(fetching, tmp_path):
+def test_files_fetched_before_an_error_are_kept(fetching, tmp_path):
     fault = Fault("truncated answer", pod=1, count=10**6, part=0.4)
     assert fetching(tmp_path / "stage", fault, only=asks_for("large/0.bin")).code == 1
     asked = []
@@ -82,18 +82,18 @@ def test_what_came_before_an_error_is_kept(fetching, tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_all_at_once(fetching, tmp_path, seed):
+def test_a_mix_of_faults(fetching, tmp_path, seed):
     fetched = fetching(tmp_path / "stage", *mix(seed))
     assert fetched.flaws == (), fetched.said
 
 
 @pytest.mark.parametrize("seed", range(2, 4))
-def test_all_at_once_while_objects_come(fetching, tmp_path, seed):
+def test_a_mix_of_faults_during_data_requests(fetching, tmp_path, seed):
     fetched = fetching(tmp_path / "stage", *mix(seed), only=is_data)
     assert (fetched.code, fetched.flaws) == (0, ()), fetched.said
 
 
-def test_a_file_that_is_wrong_would_be_seen(fetching, tmp_path):
+def test_a_wrong_file_is_noticed(fetching, tmp_path):
     def lying(words, _):
         stage = tmp_path / "stage"
         stage.mkdir()
@@ -110,11 +110,11 @@ def test_a_file_that_is_wrong_would_be_seen(fetching, tmp_path):
 @pytest.mark.parametrize(
     ("code", "said"), [(1, "podferry: something failed"), (1, "Traceback: set 1"), (None, "")]
 )
-def test_an_error_that_says_nothing_would_be_seen(fetching, tmp_path, code, said):
+def test_an_error_without_a_name_is_noticed(fetching, tmp_path, code, said):
     assert len(fetching(tmp_path / "stage", run=lambda *_: (code, said)).flaws) == 1
 
 
-def test_a_mix_is_its_seeds():
+def test_a_seed_determines_the_mix():
     assert mix(5) == mix(5) != mix(6)
     assert {fault.kind for seed in range(100) for fault in mix(seed)} == set(KINDS)
 
@@ -123,12 +123,12 @@ ANSWER = parse_head(b"HTTP/1.1 200 OK\r\nContent-Length: 40\r\nETag: x\r\n\r\n")
 ASKED = b"GET /b/o HTTP/1.1\r\nHost: h\r\nRange: bytes=0-9\r\nAuthorization: %s\r\n\r\n"
 
 
-def test_lengths_lie():
+def test_wrong_lengths():
     assert (longer(ANSWER).length, shorter(ANSWER).length) == (1040, 20)
     assert longer(ANSWER).fields["etag"] == "x"
 
 
-def test_a_range_is_taken_out_where_its_signature_allows_it():
+def test_a_range_is_removed_if_the_signature_allows_it():
     free = parse_head(ASKED % b"AWS4-HMAC-SHA256 Credential=k, SignedHeaders=host;x-amz-date, Signature=s")
     held = parse_head(ASKED % b"AWS4-HMAC-SHA256 Credential=k, SignedHeaders=host;range, Signature=s")
     assert has_free_range(free)
@@ -161,7 +161,7 @@ class Secret:
         self.current = token
 
 
-def test_credentials_that_expire_in_the_middle_are_read_anew(fetching, tmp_path, monkeypatch):
+def test_credentials_that_expire_in_the_middle_are_read_again(fetching, tmp_path, monkeypatch):
     for place in ("obstore.client", "credentials.refresh"):
         monkeypatch.setattr(f"podferry.storage.{place}.REFRESH_SECONDS", 0.1)
     secret, refused, asked = Secret(tmp_path / "secret", fetching.store.environment), [], []
@@ -188,7 +188,7 @@ def test_credentials_that_expire_in_the_middle_are_read_anew(fetching, tmp_path,
 @pytest.fixture
 def names(tmp_path):
     if not unshared():
-        pytest.skip("this machine lets nobody have a table of hosts of his own")
+        pytest.skip("this machine does not permit a private hosts file")
     (tmp_path / "etc").mkdir()
     with Names(tmp_path / "etc") as made:
         yield made
@@ -204,15 +204,15 @@ def by_name(names, *more):
     return run
 
 
-def test_a_name_that_is_never_found_is_told(fetching, names, tmp_path):
+def test_a_name_that_never_resolves_is_reported(fetching, names, tmp_path):
     fetched = fetching(tmp_path / "stage", run=by_name(names))
     assert names.asked(0)
     assert (fetched.code, fetched.flaws) == (1, ()), fetched.said
     assert HOST in fetched.said
 
 
-def test_a_name_that_is_lost_in_the_middle_is_survived_or_told(fetching, names, tmp_path):
-    """It is lost with the first object, when all connections break, and found again after some look-ups."""
+def test_a_name_that_stops_resolving_is_survived_or_reported(fetching, names, tmp_path):
+    """It stops resolving at the first object, when all connections break, and resolves again later."""
     names.know()
     lost, over = threading.Event(), threading.Event()
 
@@ -226,7 +226,7 @@ def test_a_name_that_is_lost_in_the_middle_is_survived_or_told(fetching, names, 
         if lost.wait(SECONDS):
             for _ in range(3):
                 while not names.asked(0.1) and not over.is_set():
-                    pass  # it may go on over connections that are open still
+                    pass  # it may continue over connections that are still open
             names.know()
 
     finder = threading.Thread(target=find_again)

@@ -93,7 +93,7 @@ def test_without_faults_everything_passes(world):
 
 
 @pytest.mark.parametrize(("kind", "status"), [("500", 500), ("503", 503), ("expired credentials", 403)])
-def test_an_error_reaches_nobody_but_the_client(world, kind, status):
+def test_an_error_reaches_only_the_client(world, kind, status):
     world.arm(kind)
     assert world.ask()[0] == status
     assert not world.held
@@ -105,7 +105,7 @@ def test_a_count_is_kept(world):
     assert [world.ask()[0] for _ in range(3)] == [503, 503, 200]
 
 
-def test_credentials_are_expired_until_they_come_back(world):
+def test_credentials_are_expired_until_they_are_renewed(world):
     world.arm("expired credentials")
     assert [world.ask()[0] for _ in range(3)] == [403] * 3
     world.rules.clear()
@@ -175,7 +175,7 @@ def test_a_list_is_never_flipped(world):
 
 @pytest.mark.parametrize(("part", "status"), [(0.2, 200), (0.8, 503)])
 def test_a_body_is_held_until_its_file_was_overwritten(world, part, status):
-    """It goes on then, or must be sent anew: both read the file once more."""
+    """It continues then, or must be sent again: both read the file again."""
     world.arm("overwrite in place", part=part)
     answers = []
     client = threading.Thread(target=lambda: answers.append(world.ask()[0]))

@@ -1,4 +1,4 @@
-"""The defences that sabotage takes out are found by name: a rename must reach it."""
+"""The defences that sabotage removes are found by name: a rename must reach it."""
 
 import re
 from pathlib import Path

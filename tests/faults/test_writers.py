@@ -29,7 +29,7 @@ def writer(request, tmp_path):
     return made(request.param, tmp_path)
 
 
-def test_what_was_saved_comes_back(writer):
+def test_what_was_saved_is_loaded(writer):
     assert writer.load() is None
     for step in (1, 2):
         writer.save(step, expected(7, step, 1000))
@@ -46,13 +46,13 @@ def test_a_save_names_all_its_files(writer):
 
 
 @pytest.mark.parametrize("name", HERE)
-def test_the_library_is_asked_whether_a_save_is_whole(name, tmp_path):
+def test_the_librarys_check_detects_an_incomplete_save(name, tmp_path):
     writer = made(name, tmp_path)
     writer.save(4, expected(7, 4, 100_000))
     command = [sys.executable, "-m", f"faults.writers.{name}", "--check", str(tmp_path)]
     command += ["--seed", "7", "--count", "100000"]
-    whole = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=50, check=True)
-    assert int(whole.stdout) == 4
+    complete = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=50, check=True)
+    assert int(complete.stdout) == 4
     largest = max(tmp_path.rglob("*.*"), key=lambda path: path.stat().st_size)
     largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
     assert subprocess.run(command, cwd=ROOT, capture_output=True, timeout=50, check=False).returncode

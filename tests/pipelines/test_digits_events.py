@@ -36,6 +36,6 @@ def test_other_text_is_no_event():
     assert read_event(b'{"event": "gate open"}\n') is None
 
 
-def test_an_event_that_is_malformed_is_not_passed_over():
+def test_a_malformed_event_is_an_error():
     with pytest.raises(msgspec.ValidationError):
         read_event(b'{"digits":"began"}\n')

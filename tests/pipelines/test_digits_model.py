@@ -7,7 +7,7 @@ from podferry.pipelines.digits_model import accuracy, load_model, new_model, sav
 
 @pytest.fixture
 def images(tmp_path):
-    """Ten images a digit, each digit with a pixel row or column of its own."""
+    """Ten images per digit, each digit with its own pixel row or column."""
     random = np.random.default_rng(1)
     paths = []
     for digit in range(10):

@@ -27,7 +27,7 @@ DATA = bytes(range(250)) * 40
 
 
 class ImitatedOss:
-    """Serves one object under every name of the bucket, to whom signs."""
+    """Serves one object under every name of the bucket to signed requests."""
 
     def __init__(self):
         self.refused = []

@@ -1,1 +1,1 @@
-"""What suites of several rooms, the demo, the faults and the benchmarks share."""
+"""Helpers shared by the tests of several packages, the demo, the fault injection and the benchmarks."""

@@ -1,7 +1,8 @@
 """Responses of broken servers, as bytes: imported by the tests that fuzz the connection pool.
 
 Wherever only a careless reader would look, the bytes are POISON: a response that is accepted in spite of its
-defect shows in the stage. If the truth is sent in an unusual way, both accepting and refusing it are right.
+defect shows in the staged file. If the right data is sent in an unusual way, both accepting and refusing it
+are right.
 """
 
 from dataclasses import dataclass

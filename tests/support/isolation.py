@@ -1,4 +1,4 @@
-"""An environment that reaches this machine alone."""
+"""An environment that reaches only this machine."""
 
 from __future__ import annotations
 

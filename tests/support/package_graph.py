@@ -14,7 +14,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("contract", "storage", "sidecar", "webhook", "trainer", "components", "cli", "pipelines")
+PACKAGES = ("contract", "storage", "sidecar", "webhook", "trainer", "components", "cli", "pipelines")
 Graph = Mapping[str, frozenset[str]]
 """What each package imports, itself excluded."""
 
@@ -38,8 +38,8 @@ def members(package: str) -> list[str]:
 
 
 def graph(package: str = "") -> Graph:
-    """What the members of a package import of each other; without one, what the rooms do."""
-    names = members(package) if package else list(ROOMS)
+    """What the members of a package import of each other; without one, what the top-level packages do."""
+    names = members(package) if package else list(PACKAGES)
     start = f"{package}." if package else ""
     return {name: frozenset(_needed(f"{start}{name}", names, start) - {name}) for name in names}
 
@@ -56,7 +56,7 @@ def _below(file: Path, start: str) -> Iterator[str]:
 
 
 def layers(found: Graph) -> list[list[str]]:
-    """The members in rows, top first: each stands as low as what it imports allows.
+    """The members in rows, top first: each as low as its imports allow.
 
     Raises:
         graphlib.CycleError: Some import each other.

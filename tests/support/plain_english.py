@@ -12,12 +12,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("contract", "storage", "sidecar", "webhook", "trainer", "components", "cli", "pipelines", "deploy")
+PACKAGES = (
+    "contract",
+    "storage",
+    "sidecar",
+    "webhook",
+    "trainer",
+    "components",
+    "cli",
+    "pipelines",
+    "deploy",
+)
 PAGES = (
     "README.md",
     "ARCHITECTURE.md",
     "docs/*.md",
-    *(f"{room}/**/*.{kind}" for room in ROOMS for kind in ("py", "md")),
+    *(f"{package}/**/*.{kind}" for package in PACKAGES for kind in ("py", "md")),
 )
 BETTER = {
     r"wish(?:es|ed)?": "setting, request, spec",

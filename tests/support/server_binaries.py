@@ -14,13 +14,13 @@ NPM = {"azurite": "azurite@3.35.0"}
 
 
 def cache():
-    """Where servers are kept between runs."""
+    """The cache directory of the servers."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "podferry" / "servers"
 
 
 def installed(name):
-    """The server's program, built where it is not there yet.
+    """The server's program, built if it is missing.
 
     Raises:
         RuntimeError: Its tool is missing or the build fails: a missing server is a failure, never a skip.
@@ -35,7 +35,7 @@ def installed(name):
 
 
 def _build(home, build):
-    """Build into a folder beside `home` and rename it, so that no half server is ever found."""
+    """Build into a folder next to `home` and rename it, so that a partial build is never used."""
     home.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".building-", dir=home.parent))
     try:

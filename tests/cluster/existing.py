@@ -1,4 +1,4 @@
-"""The cluster that `KUBECONFIG` names: used as it is, neither started nor ended."""
+"""The cluster that `KUBECONFIG` names: used as it is, neither started nor stopped."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _HOST_ADDRESS = "PODFERRY_HOST_ADDRESS"
 _REMEDY = "push the image to a registry that it pulls from, or unset KUBECONFIG to get a cluster of our own"
 
 
-class Given:
-    """Somebody's own cluster as the backend of `Cluster`."""
+class ExistingCluster:
+    """The user's own cluster as the backend of `Cluster`."""
 
     owner: Mapping[str, str] = {}
     inside: Sequence[str] = ()
@@ -25,7 +25,7 @@ class Given:
         self.kubeconfig = kubeconfig
 
     def up(self) -> None:
-        """See that it answers."""
+        """Check that it responds."""
         try:
             run([*self.kubectl, "get", "--raw", "/readyz"], timeout=30)
         except ClusterError as error:
@@ -34,7 +34,7 @@ class Given:
             ) from error
 
     def down(self) -> None:
-        """Nothing: it is not ours."""
+        """Do nothing: it is the user's."""
 
     @property
     def kubectl(self) -> Sequence[str]:
