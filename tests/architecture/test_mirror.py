@@ -62,7 +62,6 @@ TESTED_ELSEWHERE = {
 """Modules of values or protocols, or started as processes, and the tests that run them."""
 
 SUITES = {
-    "tests/sidecar/fetch/test_pool_fetch.py",
     "tests/storage/test_hostile.py",
     "tests/storage/test_store_contract.py",
 }

@@ -1,0 +1,24 @@
+"""Fixtures of the tests in this folder."""
+
+from __future__ import annotations
+
+import pytest
+import stamina
+
+from tests.support.archive_site import (
+    Site,
+)
+
+
+@pytest.fixture(autouse=True)
+def no_waiting():
+    with stamina.set_testing(True, attempts=100, cap=True):
+        yield
+
+
+@pytest.fixture
+def site(tmp_path):
+    made = Site(tmp_path)
+    yield made
+    # Nothing may leave the staging directory.
+    assert {path.name for path in tmp_path.iterdir()} <= {"stage", "claims"}
