@@ -40,12 +40,15 @@ async def feed(stream: ByteStream, chunks: Iterable[Chunk], reader: asyncio.Futu
         await asyncio.wait({feeding})
         stream.discard()
         failure = reader.exception()  # retrieved in any case, or asyncio complains
+    if isinstance(failure, StoppedError):
+        raise failure.__cause__ or failure
     if failure is not None:
         raise failure
     return reader.result()
 
 
 async def _feed(stream: ByteStream, chunks: Iterator[Chunk], depth: int) -> None:
+    stopped = StoppedError()
     fetching = deque(asyncio.create_task(chunk) for chunk in islice(chunks, depth))
     try:
         while fetching:
@@ -55,8 +58,10 @@ async def _feed(stream: ByteStream, chunks: Iterator[Chunk], depth: int) -> None
         stream.put(END)
     except FerryError as error:
         stream.put(error)
+    except Exception as error:  # noqa: BLE001 - a bug: in the thread it would look like a malformed archive
+        stopped.__cause__ = error
     finally:
-        stream.put(StoppedError())  # in any case: the thread must not wait forever
+        stream.put(stopped)  # in any case: the thread must not wait forever
         for task in fetching:
             task.cancel()
         for result in await asyncio.gather(*fetching, return_exceptions=True):

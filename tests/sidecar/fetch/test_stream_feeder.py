@@ -60,6 +60,23 @@ async def test_an_error_of_a_chunk_is_raised_in_the_thread():
     assert site.freed == site.fetched
 
 
+async def test_a_bug_in_a_chunk_is_raised_as_it_is():
+    site = Site()
+
+    async def broken(data):
+        raise OSError("not translated")
+
+    def work():
+        try:
+            return site.stream.read()
+        except OSError:
+            return b"the archive is damaged"
+
+    site.chunk = broken
+    with pytest.raises(OSError, match="not translated"):
+        await site.run(work)
+
+
 async def test_a_thread_that_reads_on_is_stopped():
     site = Site()
 
