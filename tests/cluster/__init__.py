@@ -3,8 +3,8 @@
 __main__     the commands
 cluster      `Cluster`, what tests hold; chooses among three backends:
 given          the cluster that `KUBECONFIG` names
-kind           kind, where a Docker engine answers
-node           the same Kubernetes from Go modules, in namespaces of its own, where none does
+kind           kind, if a Docker engine responds
+node           the same Kubernetes from Go modules, in its own namespaces, if none does
   supervisor     the first process in those namespaces; it starts the parts
   components     their command lines
   configs        their configuration files

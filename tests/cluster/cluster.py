@@ -218,7 +218,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def network(self) -> Iterator[None]:
-        """Let this thread make its connections from where the cluster's services can be reached.
+        """Let this thread connect from the cluster's network.
 
         Sockets opened in the block stay in that network; other threads are not affected.
         """

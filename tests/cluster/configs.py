@@ -63,7 +63,7 @@ def kubeconfig(authority: Path, token: str) -> str:
 def containerd(layout: Layout) -> str:
     """containerd's configuration (version 2, which 1.4 to 2.x read)."""
     state = layout.state
-    # runc dies where it may not lower a container's oom_score_adj (no CAP_SYS_RESOURCE), unless
+    # runc dies if it may not lower a container's oom_score_adj (no CAP_SYS_RESOURCE), unless
     # restrict_oom_score_adj is set; elsewhere the option changes nothing.
     return f"""\
 version = 2

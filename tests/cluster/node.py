@@ -29,7 +29,7 @@ _READY = 'jsonpath={.status.conditions[?(@.type=="Ready")].status}'
 
 
 class Node:
-    """The backend of `Cluster` for machines where Go, Debian's packages and root are all there is."""
+    """The backend of `Cluster` for machines with only Go, Debian's packages and root."""
 
     host_address = GATEWAY
 

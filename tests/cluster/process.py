@@ -152,8 +152,8 @@ def run(
             cwd=cwd,
         )
     except subprocess.CalledProcessError as error:
-        said = tail(f"{error.stdout}{error.stderr}")
-        raise ClusterError(f"{_shown(command)}: exit status {error.returncode}\n{said}") from error
+        output = tail(f"{error.stdout}{error.stderr}")
+        raise ClusterError(f"{_shown(command)}: exit status {error.returncode}\n{output}") from error
     except subprocess.TimeoutExpired as error:
         raise ClusterError(f"{_shown(command)}: not done after {timeout:.0f} s") from error
     except FileNotFoundError as error:

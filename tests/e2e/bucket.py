@@ -1,4 +1,4 @@
-"""Objects in the store: what a test puts there and finds there, and podferry's own verbs on them."""
+"""The bucket of the tests: its objects, its commits, and podferry's commands on it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Bucket:
         return self.uri(f"datasets/{name}")
 
     def objects(self, prefix: str = "") -> dict[str, int]:
-        """Sizes by key, of all below a prefix."""
+        """The sizes of all objects below a prefix, by key."""
         with self._cluster.network():
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=NAME, Prefix=prefix)
             return {item["Key"]: item["Size"] for page in pages for item in page.get("Contents", [])}
@@ -82,7 +82,7 @@ class Bucket:
         return {file.name: self.read(f"{place}/{file.object}") for file in commit.files}
 
     def podferry(self, *words: str) -> str:
-        """Run `podferry WORDS --endpoint …` where the store can be reached; what it printed."""
+        """Run `podferry WORDS --endpoint …` in the store's network; return its output."""
         command = [sys.executable, "-m", "podferry.cli.main", *words, "--endpoint", self.endpoint]
         return run([*self._cluster.backend.inside, *command], environment=CREDENTIALS)
 
@@ -93,7 +93,7 @@ class Bucket:
 
 @contextlib.contextmanager
 def serving(cluster: Cluster, folder: Path) -> Iterator[Bucket]:
-    """A bucket for the block's time, its objects below `folder`."""
+    """A bucket for the duration of the block, with its objects below `folder`."""
     (folder / NAME).mkdir(parents=True)
     port = free_port(cluster)
     command = [str(installed("versitygw")), "--port", f"{cluster.host_address}:{port}", "posix", str(folder)]
@@ -103,7 +103,7 @@ def serving(cluster: Cluster, folder: Path) -> Iterator[Bucket]:
 
 
 def free_port(cluster: Cluster) -> int:
-    """A TCP port that nobody listens on where `run_in_network` runs servers."""
+    """A free TCP port in the network of `run_in_network`."""
     with cluster.network(), socket.socket() as listener:
         listener.bind(("0.0.0.0", 0))
         port: int = listener.getsockname()[1]

@@ -12,7 +12,7 @@ BLOCK = "<!-- {kind}: {name} -->\n```{language}\n"
 SECTIONS = ("Annotations", "Status", "Init Containers", "Containers", "Volumes")
 """Of `kubectl describe pod`: the others say nothing about podferry."""
 HEADING = re.compile(r"([A-Z][\w -]*):")
-"""Of a section. The further lines of a message begin where headings do."""
+"""Of a section. The further lines of a message are not indented either."""
 DIFFERING = re.compile(
     r"\s+(Container ID|Image ID|Port|Host Port|Started|Finished|SeccompProfile|Restart Count):.*"
 )
@@ -64,14 +64,14 @@ def described(text: str, sections: Sequence[str] = SECTIONS) -> str:
 
 
 def part(text: str, name: str) -> str:
-    """What `kubectl describe pod` says of the last of its containers, with its name."""
+    """The section of `kubectl describe pod` about its last container."""
     _, mark, rest = text.partition(f"  {name}:\n")
     assert mark, f"no container {name} in\n{text}"
     return mark + rest
 
 
 def columns(text: str) -> str:
-    """A table whose columns are no wider than they have to be for what they hold here."""
+    """A table with columns as narrow as its text permits."""
     rows = [re.split(r" {2,}", line.strip()) for line in text.splitlines()]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)

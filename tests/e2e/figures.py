@@ -17,7 +17,7 @@ class Figures:
         self.sections: dict[str, Any] = {}
 
     def record(self, section: str, values: Any) -> None:
-        """Note what was measured, and write all that is known so far."""
+        """Record measurements, and write all so far."""
         self.sections[section] = values
         FILE.parent.mkdir(parents=True, exist_ok=True)
         FILE.write_text(json.dumps(self.sections, indent=2) + "\n")

@@ -87,8 +87,8 @@ def not_registered(
 
 
 def _forgotten(cluster: Cluster) -> bool:
-    said = _tried(cluster)
-    return said.startswith("{") and "initContainers" not in json.loads(said)["spec"]
+    answer = _tried(cluster)
+    return answer.startswith("{") and "initContainers" not in json.loads(answer)["spec"]
 
 
 def _not_called(cluster: Cluster) -> bool:
@@ -98,12 +98,12 @@ def _not_called(cluster: Cluster) -> bool:
 
 def injects(cluster: Cluster) -> bool:
     """Whether a pod that opts in would be injected now; nothing is created."""
-    said = _tried(cluster)
-    return said.startswith("{") and "initContainers" in json.loads(said)["spec"]
+    answer = _tried(cluster)
+    return answer.startswith("{") and "initContainers" in json.loads(answer)["spec"]
 
 
 def _tried(cluster: Cluster) -> str:
-    """What a pod that opts in would become, in JSON, or why it would be refused."""
+    """The JSON of a pod that opts in, as admitted, or why it would be refused."""
     opted_in = pod("probe", container(command=["true"]), annotations=PROBE)
     words = ("create", "--dry-run=server", "-o", "json", "-f", "-")
     try:

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Answer:
-    """What kubectl said.
+    """The result of a kubectl command.
 
     Attributes:
         code: Its exit code.
@@ -102,7 +102,7 @@ class Namespace:
         return answer
 
     def outcome(self, manifest: Object, timeout: float = 60.0) -> Outcome:
-        """Wait until a pod or a Job has ended, and tell what became of it."""
+        """Wait until a pod or a Job has ended, and return its outcome."""
         kind, name = manifest["kind"].lower(), manifest["metadata"]["name"]
         phase, reason, message = self.until(
             f"{kind} {name} to end", lambda: ending(self.get(kind, name)), timeout
@@ -118,12 +118,12 @@ class Namespace:
         return sorted(found, key=lambda one: str(one["metadata"]["creationTimestamp"]))
 
     def pod(self, manifest: Object, timeout: float = 20.0) -> PodOutcome:
-        """The newest pod of a Job, or the pod itself, as it is now."""
+        """The newest pod of a Job, or the pod itself, in its current state."""
         found = self.until("a pod", lambda: self.pods(manifest), timeout)
         return self._collect(found[-1])
 
     def until(self, what: str, probe: Callable[[], T | None], timeout: float = 60.0) -> T:
-        """Ask until the answer is true; on giving up, all pods of the namespace are described."""
+        """Call `probe` until it returns something true; a timeout describes all pods of the namespace."""
         try:
             return wait_until(what, probe, timeout, interval=0.25)
         except ClusterError as error:
@@ -162,7 +162,7 @@ class Namespace:
         return ""
 
     def exec(self, pod: str, container: str, *command: str) -> str:
-        """Run a command in a container; what it printed."""
+        """Run a command in a container; return its output."""
         return self.kubectl("exec", pod, "-c", container, "--", *command)
 
     def delete(self, manifest: Object, *words: str, timeout: float = 60.0) -> None:
@@ -175,7 +175,7 @@ class Namespace:
         return list(self.get("events", "--field-selector", f"involvedObject.name={name}")["items"])
 
     def describe(self) -> str:
-        """All pods of the namespace with their events, and what their containers have written."""
+        """All pods of the namespace with their events and logs."""
         described = self.ask("describe", "jobs,pods").output
         return "\n".join([described, *(str(self._collect(one)) for one in self.get("pods")["items"])])
 

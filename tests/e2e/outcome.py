@@ -77,7 +77,7 @@ class PodOutcome:
 
     @property
     def containers(self) -> dict[str, ContainerOutcome]:
-        """All that the kubelet knows, init containers first."""
+        """All containers, init containers first."""
         status = self.object["status"]
         every = [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]
         return {
@@ -133,7 +133,7 @@ class Outcome:
 
 
 def moment(text: str) -> datetime:
-    """A time as the API has it."""
+    """A time from the API."""
     return datetime.fromisoformat(text)
 
 

@@ -22,7 +22,7 @@ MADE_BY_THE_SERVER = ("uid", "creationTimestamp", "resourceVersion", "managedFie
 
 
 def plain(name: str = "plain") -> Object:
-    """A pod as people write it, with all that podferry would touch in one that opts in."""
+    """An ordinary pod, with everything that podferry would change if it opted in."""
     one = container(
         command=["true"],
         resources={"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "32Mi"}},
@@ -37,7 +37,7 @@ def plain(name: str = "plain") -> Object:
 
 
 def created(namespace: Namespace, manifest: Object) -> dict[str, Any]:
-    """What a pod became in the API server, without what differs from one creation to the next."""
+    """The created pod, without what differs between creations."""
     made: dict[str, Any] = json.loads(
         namespace.kubectl("create", "-o", "json", "-f", "-", stdin=json.dumps(manifest))
     )

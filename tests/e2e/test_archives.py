@@ -32,7 +32,7 @@ def looking(name: str, annotations: Mapping[str, str]) -> Object:
 
 
 def found(outcome: Outcome) -> dict[str, str]:
-    """What the trainer saw: digests by name."""
+    """The trainer's files: digests by name."""
     assert outcome.succeeded, outcome
     seen: dict[str, str] = json.loads(outcome[TRAINER].log.splitlines()[-1])
     return seen

@@ -68,18 +68,18 @@ class Result(NamedTuple):
     Attributes:
         outcome: Of its pod.
         commits: Of its lineage, and their bytes by name.
-        said: All that the trainer said, in order.
+        printed: What the trainer printed, in order.
         found: What the pod after it found: sizes and first bytes, by name.
     """
 
     outcome: Outcome
     commits: list[Commit]
     files: list[dict[str, bytes]]
-    said: list[dict[str, Any]]
+    printed: list[dict[str, Any]]
     found: Any = None
 
 
-def said(outcome: Outcome) -> list[dict[str, Any]]:
+def log_entries(outcome: Outcome) -> list[dict[str, Any]]:
     return [json.loads(line) for line in outcome[TRAINER].log.splitlines()]
 
 
@@ -91,14 +91,16 @@ def trainer(namespace: Namespace, name: str, lineage: str, script: str, **values
 def collect_result(namespace: Namespace, name: str, script: str, **values: str | int) -> Result:
     outcome = namespace.run(trainer(namespace, name, name, script, **values), 150)
     commits = namespace.bucket.commits(name)
-    return Result(outcome, commits, [namespace.bucket.committed(one) for one in commits], said(outcome))
+    return Result(
+        outcome, commits, [namespace.bucket.committed(one) for one in commits], log_entries(outcome)
+    )
 
 
 def keeps(namespace: Namespace) -> Result:
     result = collect_result(namespace, "kept", SAVES_AGAIN, keep_remote=KEPT)
     later = namespace.run(trainer(namespace, "resumes", "kept", RESUMES, keep_remote=KEPT), 120)
     assert later.succeeded, later
-    return result._replace(found=said(later)[0]["files"])
+    return result._replace(found=log_entries(later)[0]["files"])
 
 
 def marks(namespace: Namespace) -> Result:
@@ -149,7 +151,7 @@ def test_what_is_not_marked_is_never_committed(results: Scenarios[Result]) -> No
 
 
 def test_a_mark_gets_a_response(results: Scenarios[Result]) -> None:
-    answers = [one for one in results["marked"].said if "marked" in one or "unknown" in one]
+    answers = [one for one in results["marked"].printed if "marked" in one or "unknown" in one]
     first, unknown, third = answers
     assert first == {"marked": {"checkpoint": "step-2", "problems": []}}
     assert third == {"marked": {"checkpoint": "step-3", "problems": []}}
@@ -160,7 +162,7 @@ def test_a_mark_gets_a_response(results: Scenarios[Result]) -> None:
 
 
 def test_the_trainer_can_scrape_the_metrics(results: Scenarios[Result]) -> None:
-    [text] = [one["metrics"] for one in results["marked"].said if "metrics" in one]
+    [text] = [one["metrics"] for one in results["marked"].printed if "metrics" in one]
     samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
     found = {one.name: one.value for one in samples if not one.labels}
     assert found["podferry_checkpoints_durable_total"] == 2

@@ -119,19 +119,19 @@ def facts(log: str) -> list[dict[str, Any]]:
 
 def life(log: str, agent: str) -> Life:
     """The life of a pod by the logs of its trainer and its agent."""
-    said = facts(log)
-    saved = [one["saved"] for one in said if "saved" in one]
-    torn = [one["saving"] for one in said if "saving" in one and one["saving"] not in saved]
-    losses = {one["step"]: one["loss"] for one in said if "loss" in one}
-    return Life(said[0]["resumed"], losses, saved, torn[-1] if torn else None, WAITS in agent)
+    entries = facts(log)
+    saved = [one["saved"] for one in entries if "saved" in one]
+    torn = [one["saving"] for one in entries if "saving" in one and one["saving"] not in saved]
+    losses = {one["step"]: one["loss"] for one in entries if "loss" in one}
+    return Life(entries[0]["resumed"], losses, saved, torn[-1] if torn else None, WAITS in agent)
 
 
 def in_the_middle(namespace: Namespace, manifest: Object) -> None:
     """Wait until the trainer has saved some and is saving another."""
 
     def saving() -> bool:
-        said = facts(namespace.log(manifest["metadata"]["name"], TRAINER))
-        return sum("saved" in one for one in said) >= SAVES_EACH and "saving" in said[-1]
+        entries = facts(namespace.log(manifest["metadata"]["name"], TRAINER))
+        return sum("saved" in one for one in entries) >= SAVES_EACH and "saving" in entries[-1]
 
     namespace.until("a save to be under way", saving, timeout=90)
 
@@ -165,10 +165,10 @@ def result(site: Site) -> Iterator[Result]:
 
 
 def test_each_pod_resumes_from_the_newest_durable_step(result: Result) -> None:
-    writers = list(dict.fromkeys(commit.agent_id for commit in result.commits))
-    assert len(writers) == len(result.lives), "each pod has made something durable"
+    agents = list(dict.fromkeys(commit.agent_id for commit in result.commits))
+    assert len(agents) == len(result.lives), "each pod has made something durable"
     assert [life.resumed for life in result.lives[1:]] == [
-        max(commit.step or 0 for commit in result.commits if commit.agent_id in writers[: number + 1])
+        max(commit.step or 0 for commit in result.commits if commit.agent_id in agents[: number + 1])
         for number in range(len(result.lives) - 1)
     ], "what a pod that ended has made durable is what the next one begins with"
 

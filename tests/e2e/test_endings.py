@@ -138,10 +138,10 @@ def test_the_newest_checkpoint_is_uploaded_first(deleted: Result) -> None:
 
 
 def test_the_log_names_what_could_not_be_uploaded(deleted: Result) -> None:
-    [said] = [one for one in events(deleted.log) if one["event"] == "not durable at the end"]
-    assert said["level"] == "error"
-    assert said["checkpoints"] == ["step-1", "step-2"]
-    assert any("podferry.io/grace" in reason for reason in said["reasons"])
+    [entry] = [one for one in events(deleted.log) if one["event"] == "not durable at the end"]
+    assert entry["level"] == "error"
+    assert entry["checkpoints"] == ["step-1", "step-2"]
+    assert any("podferry.io/grace" in reason for reason in entry["reasons"])
 
 
 def test_the_termination_message_names_what_could_not_be_uploaded(deleted: Result) -> None:

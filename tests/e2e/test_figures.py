@@ -1,4 +1,4 @@
-"""What podferry costs: measured, compared with the memory sum, and written down."""
+"""What podferry costs: measured, compared with the memory sum, and recorded."""
 
 from __future__ import annotations
 

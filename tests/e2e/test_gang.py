@@ -72,13 +72,15 @@ def rank_of(pod: PodOutcome) -> int:
     return int(pod.object["metadata"]["annotations"][INDEX])
 
 
-def said(log: str) -> list[dict[str, Any]]:
+def log_entries(log: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.splitlines()]
 
 
 def wrote(namespace: Namespace, pod: PodOutcome) -> int:
     """The last step that a rank has saved, or 0."""
-    return max((one["wrote"] for one in said(namespace.log(pod.name, TRAINER)) if "wrote" in one), default=0)
+    return max(
+        (one["wrote"] for one in log_entries(namespace.log(pod.name, TRAINER)) if "wrote" in one), default=0
+    )
 
 
 def all_together(namespace: Namespace, manifest: Object) -> dict[int, PodOutcome]:
@@ -155,7 +157,7 @@ def test_steps_are_committed_in_order_up_to_the_last(result: Result) -> None:
 
 
 def test_all_ranks_resume_from_one_commit_with_all_ranks_files(result: Result) -> None:
-    newest = {rank_of(one): said(one[TRAINER].log) for one in result.outcome.pods}
+    newest = {rank_of(one): log_entries(one[TRAINER].log) for one in result.outcome.pods}
     assert sorted(newest) == list(range(WORLD))
     [resumed] = {log[1]["resumed"] for log in newest.values()}
     assert resumed in {commit.step for commit in result.commits}

@@ -1,7 +1,7 @@
 """Recorded KFP pods, with podferry's annotations: they train on what their inputs resolve to.
 
-Each recorded pod is created as it is, but for what only a KFP installation has: images are the local one,
-Argo's own containers do nothing, and the launcher's executable gives way to a trainer's. Its arguments stay.
+Each recorded pod is created as it is, except for what needs a KFP installation: images are the local one,
+Argo's own containers do nothing, and a trainer replaces the launcher's executable. Its arguments stay.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FURNITURE = (
         "stringData": {"accesskey": "a", "secretkey": "s"},
     },
 )
-"""What every namespace of KFP has."""
+"""Objects in every namespace of KFP."""
 RECORDED = Path(__file__).parents[1] / "data" / "kfp-pods"
 IMAGE_USER = 65532
 """Of KFP's and Argo's own images, which say it themselves."""
@@ -53,7 +53,7 @@ print(json.dumps({"dataset": found, "restored": restored, "arguments": sys.argv[
 
 
 class Step(NamedTuple):
-    """What one recorded pod asks for.
+    """The settings of one recorded pod.
 
     Attributes:
         dataset: Its annotation.

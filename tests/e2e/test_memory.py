@@ -162,7 +162,7 @@ def results(site: Site) -> Iterator[Scenarios[Result]]:
 
 
 def facts(outcome: Outcome) -> dict[str, object]:
-    """All that a trainer said."""
+    """All facts that a trainer printed."""
     lines = map(json.loads, outcome[TRAINER].log.splitlines())
     return {name: fact for line in lines for name, fact in line.items()}
 
@@ -170,9 +170,9 @@ def facts(outcome: Outcome) -> dict[str, object]:
 def test_removing_all_of_dev_shm_reaches_neither_the_dataset_nor_a_hold(results: Scenarios[Result]) -> None:
     result = results["removes"]
     assert_unharmed(result.outcome)
-    said = facts(result.outcome)
-    assert said["left"] == {name: len(data) for name, data in FILES.items()}
-    assert said["checkpoints"] == []
+    printed = facts(result.outcome)
+    assert printed["left"] == {name: len(data) for name, data in FILES.items()}
+    assert printed["checkpoints"] == []
     assert result.files == [{"step-1.bin": b"1" * MIB}]
 
 
@@ -185,8 +185,8 @@ def test_loader_processes_share_500_mib(results: Scenarios[Result]) -> None:
 def test_a_full_checkpoint_volume_is_reported_and_survived(results: Scenarios[Result]) -> None:
     result = results["fills"]
     assert_unharmed(result.outcome)
-    said = facts(result.outcome)
-    assert said["full"] == said["saved"] == 5  # of 5 MiB each, in 24 MiB
+    printed = facts(result.outcome)
+    assert printed["full"] == printed["saved"] == 5  # of 5 MiB each, in 24 MiB
     assert [one.step for one in result.commits] == [1, 2, 3, 4, 5]
     lines = [json.loads(line) for line in result.seen.splitlines()]
     (warning,) = [line for line in lines if line["event"] == "the checkpoint volume is full"]

@@ -158,5 +158,5 @@ def test_a_deleted_pod_sends_what_its_trainer_writes_last(results: Scenarios[Res
 def test_a_variable_names_the_output_directory(results: Scenarios[Result]) -> None:
     result = results["fails"]
     assert result.outcome is not None
-    said = json.loads(result.outcome[TRAINER].log.splitlines()[0])
-    assert said == {"outputs": "/dev/shm/outputs"}
+    printed = json.loads(result.outcome[TRAINER].log.splitlines()[0])
+    assert printed == {"outputs": "/dev/shm/outputs"}

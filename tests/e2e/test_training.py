@@ -1,4 +1,4 @@
-"""An annotated Job trains: its data is there, its checkpoint becomes durable, a second run resumes."""
+"""An annotated Job trains: its data is complete, its checkpoint becomes durable, a second run resumes."""
 
 from __future__ import annotations
 
