@@ -363,17 +363,6 @@ async def test_an_agent_that_fails_repeatedly_refuses_instead_of_hanging(
         assert agent.state.gate().retryable
 
 
-def test_a_spec_without_its_directories_is_refused(tmp_path: Path) -> None:
-    spec = FerrySpec(
-        (DatasetSpec("file:///x"), DatasetSpec("file:///y", name="y")),
-        checkpoints=CheckpointSpec("file:///y"),
-    )
-    with pytest.raises(Exception, match="--dataset-dir is missing") as caught:
-        AgentConfig(spec, Directories(tmp_path))
-    assert "--dataset-dir y= is missing" in str(caught.value)
-    assert "the spec's lineage is missing" in str(caught.value)
-
-
 async def test_a_restarted_worker_reports_nothing_as_durable_before_its_first_scan(
     config: Callable[..., AgentConfig], running: Running, tmp_path: Path
 ) -> None:

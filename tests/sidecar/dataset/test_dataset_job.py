@@ -1,4 +1,3 @@
-import itertools
 import stat
 
 import msgspec
@@ -6,55 +5,11 @@ import pytest
 
 from podferry.contract.dataset_reference import reference_to
 from podferry.contract.errors import Changed, EmptyDataset, Refused, Unavailable
-from podferry.contract.spec import DatasetSpec, Shard
-from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
 from podferry.storage.listing.dataset import list_dataset
-from podferry.storage.memory.store import CONTENTS, Content, Fault, MemoryStore
-
-COUNTER = itertools.count()
-FILES = {"d/a/1": b"one", "d/a/2": b"two", "d/b": b""}
-
-
-@pytest.fixture
-def content():
-    name = f"dataset-{next(COUNTER)}"
-    made = CONTENTS[name] = Content()
-    made.objects.update(FILES)
-    made.uri = parse_uri(f"memory://{name}/d")
-    yield made
-    del CONTENTS[name]
-
-
-@pytest.fixture
-def job(content, tmp_path):
-    """Successive jobs on one staging directory, as after restarts; each ends the previous one."""
-    (tmp_path / "stage").mkdir()
-    made = []
-
-    def making(reference=None, **settings):
-        if made:
-            made[-1].staging.close()
-        spec = DatasetSpec(str(reference or content.uri), str(tmp_path / "stage"), **settings)
-        placement = DatasetPlacement(tmp_path / "stage", tmp_path / "claim")
-        made.append(DatasetJob(spec, placement, PrefetchSettings()))
-        return made[-1]
-
-    yield making
-    if made:
-        made[-1].staging.close()
-
-
-async def fetch(job):
-    await (await job.plan()).fetch()
-    return job.status
-
-
-def held(root):
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()
-    }
+from podferry.storage.memory.store import Fault, MemoryStore
+from tests.support.dataset_site import fetch, held
 
 
 async def test_a_dataset_is_planned_and_fetched(job, tmp_path):
@@ -106,52 +61,6 @@ async def test_a_plan_can_be_repeated_once_the_store_answers(job, content):
         await retried.plan()
     await fetch(retried)
     assert retried.status.files_done == 3
-
-
-async def test_a_selection_is_fetched_and_has_its_own_digest(job, content, tmp_path):
-    full = reference_to(await list_dataset(MemoryStore(content.uri)))
-    status = await fetch(job(include=("a/",), exclude=("2",)))
-    assert held(tmp_path / "stage") == {"a/1": b"one"}
-    assert (status.files, status.bytes) == (1, 3)
-    assert status.digest != full.digest
-    frozen = msgspec.structs.replace(full, digest=status.digest)
-    await job(frozen, include=("a/",), exclude=("2",)).plan()
-    with pytest.raises(Changed):
-        await job(full, include=("a/",)).plan()
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"include": ("*.jgp",)}, "none of 4 files matches *.jgp). The nearest names are c.jpg"),
-        ({"include": ("a/",), "exclude": ("1", "2")}, "2 files to include, all of them excluded by 1 2"),
-        ({"exclude": ("**",)}, "4 files to include, all of them excluded by **"),
-    ],
-)
-async def test_an_empty_selection_is_reported_with_numbers(job, content, settings, message, tmp_path):
-    content.objects["d/c.jpg"] = b"x"
-    with pytest.raises(EmptyDataset) as caught:
-        await job(**settings).plan()
-    assert message in str(caught.value)
-    assert not (tmp_path / "claim").exists()
-
-
-async def test_shards_are_parts_of_one_selection(job, content, tmp_path):
-    content.objects.update({f"d/more/{number}": b"x" * number for number in range(20)})
-    parts, digests = [], set()
-    for rank in range(3):
-        digests.add((await fetch(job(shard=Shard(rank, 3)))).digest)
-        parts.append(held(tmp_path / "stage"))
-    assert [sum(part.keys() & other.keys() == set() for other in parts) for part in parts] == [2, 2, 2]
-    expected = {name.removeprefix("d/"): data for name, data in content.objects.items()}
-    assert parts[0] | parts[1] | parts[2] == expected
-    assert len(digests) == 1, "every rank reports the same dataset"
-
-
-async def test_a_pod_with_an_empty_shard_is_refused(job, tmp_path):
-    with pytest.raises(Refused, match=r"holds no file \(3 files, part 7 of 8"):
-        await job(shard=Shard(7, 8)).plan()
-    assert not (tmp_path / "claim").exists()
 
 
 async def test_files_have_the_requested_mode(job, tmp_path):

@@ -1,90 +1,20 @@
 import asyncio
-import gc
 import os
 import time
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from podferry.contract.destination.output_record import OutputRecord, decode_record
 from podferry.contract.errors import AccessDenied, InvalidSpec, Problem, Refused, Unavailable
 from podferry.contract.http_api import Durability
 from podferry.contract.spec import FerrySpec, OutputSpec
-from podferry.contract.status import DurableCheckpoint, Status
 from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.config.directories import Directories
-from podferry.sidecar.control.agent_api import merge
-from podferry.sidecar.launch.local_agent import local_directories
-from podferry.sidecar.launch.local_spec import local_spec
 from podferry.sidecar.outputs import output_job
 from podferry.sidecar.outputs import scan as scan_module
-from podferry.sidecar.outputs.output_job import OutputJob
-from podferry.sidecar.state.agent_state import AgentState
-from podferry.storage.memory.store import CONTENTS, Content, Fault
-
-LONG = 30.0
-RECORD = ".podferry/outputs.json"
-DURABLE = Durability(durable=True)
-
-
-class Site:
-    """A directory of outputs, its destination, and jobs for them."""
-
-    def __init__(self, base: Path) -> None:
-        self.base, self.root, self.bucket = base, base / "outputs", f"outputs-{base.name}"
-        self.root.mkdir()
-        self.content = CONTENTS.setdefault(self.bucket, Content())
-        self.state = AgentState(Status())
-
-    def job(self, every: int | None = None, world: int = 1, rank: int | None = None) -> OutputJob:
-        """One life of a worker."""
-        spec = OutputSpec(f"memory://{self.bucket}/runs", str(self.root), every=every)
-        ferry_spec = FerrySpec(outputs=spec, lineage="team.job.digits", world=world, rank=rank)
-        config = AgentConfig(
-            ferry_spec, Directories(self.base / "control", outputs=self.root), run_id="run-1"
-        )
-        return OutputJob(spec, self.root, config, self.state, "team.job.digits", "w" * 32)
-
-    def write(self, name: str, data: bytes, *, age: float = 3600.0) -> Path:
-        """Write a file as a trainer, last changed `age` seconds ago."""
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-        os.utime(path, (time.time() - age,) * 2)
-        return path
-
-    def uploaded(self) -> dict[str, bytes]:
-        """The destination's files, without the record."""
-        found = {key.removeprefix("runs/"): data for key, data in self.content.objects.items()}
-        return {name: data for name, data in found.items() if not name.startswith(".podferry/")}
-
-    def record(self, name: str = RECORD) -> OutputRecord:
-        return decode_record(self.content.objects[f"runs/{name}"], name)
-
-    def writes(self) -> list[str]:
-        """Names of the files that were sent, in order."""
-        return [name for call, name in self.content.calls if call == "write" and not name.startswith(".podf")]
-
-
-@pytest.fixture
-def site(tmp_path, quick_retries, monkeypatch):
-    monkeypatch.setattr(output_job, "ROUND_PAUSE_SECONDS", 0.001)
-    made = Site(tmp_path)
-    yield made
-    del CONTENTS[made.bucket]
-
-
-def end() -> float:
-    return time.monotonic() + LONG
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(LONG):
-        while not condition():  # noqa: ASYNC110 - of files and threads, which set no event
-            await asyncio.sleep(0.001)
+from podferry.storage.memory.store import CONTENTS, Fault
+from tests.support.output_site import DURABLE, LONG, RECORD, Site, end, until
 
 
 async def test_every_file_is_uploaded_under_its_own_name(site):
@@ -126,29 +56,6 @@ async def test_each_pod_of_a_gang_writes_its_own_record(site):
     for rank in (0, 1):
         await site.job(world=2, rank=rank).finish(end())
     assert [site.record(f".podferry/outputs-{rank}.json").rank for rank in (0, 1)] == [0, 1]
-
-
-async def test_only_what_changed_is_sent_again_and_nothing_is_deleted(site):
-    site.write("kept", b"1")
-    changed, removed = site.write("changed", b"2"), site.write("removed", b"3")
-    job = site.job()
-    await job.flush(LONG)
-    first = len(site.writes())
-    assert first == 3
-    changed.write_bytes(b"22")
-    removed.unlink()
-    await job.flush(LONG)
-    assert site.writes()[first:] == ["changed"]
-    assert site.uploaded() == {"kept": b"1", "changed": b"22", "removed": b"3"}
-    assert site.state.status.outputs.files == 2
-
-
-async def test_a_file_that_may_have_changed_within_a_tick_is_sent_once_more(site):
-    site.write("fresh", b"1", age=-60)
-    job = site.job()
-    await job.flush(LONG)
-    await job.flush(LONG)
-    assert site.writes() == ["fresh", "fresh"]
 
 
 async def test_the_last_version_is_sent_once(site):
@@ -197,13 +104,6 @@ async def test_plan_finds_problems_before_training(site):
         await site.job().plan()
 
 
-async def test_a_temporary_failure_is_retried(site):
-    site.write("log", b"1")
-    site.content.faults.append(Fault("write", "log", error=Unavailable.of("503"), times=2))
-    assert await site.job().finish(end()) == DURABLE
-    assert site.uploaded() == {"log": b"1"}
-
-
 async def test_finish_waits_for_an_unavailable_store(site):
     for name in "ab":
         site.write(name, name.encode())
@@ -227,43 +127,6 @@ async def test_a_permanent_failure_is_reported_and_other_files_are_sent(site):
     assert job.incomplete
 
 
-async def test_a_failure_keeps_no_bytes(site):
-    """Thousands of files may fail: their bytes must be freed without a run of the garbage collector."""
-    site.write("a", b"1")
-    site.content.faults.append(Fault("write", "a", error=AccessDenied.of("the store refuses"), times=99))
-    job = site.job()
-    await job.flush(LONG)
-    kept = job._sync.last.failed["a"]
-    assert not any(isinstance(one, BaseException) for one in gc.get_referents(*gc.get_referents(kept), kept))
-
-
-async def test_a_write_whose_answer_is_lost_is_sent_again(site):
-    site.write("a", b"1")
-    site.content.faults.append(Fault("write", "a", error=Unavailable.of("reset"), after=True))
-    assert await site.job().finish(end()) == DURABLE
-    assert site.writes() == ["a", "a"]
-
-
-async def test_files_that_vanish_are_no_failure(site):
-    gate = asyncio.Event()
-    names = [f"{number}" for number in range(20)]
-    for name in names:
-        site.write(name, b"1")
-    site.content.faults.append(Fault("write", "[0-9]*", wait=gate, times=4))
-    task = asyncio.create_task(site.job().finish(end()))
-    await until(lambda: len(site.writes()) == 4)
-    for name in set(names) - set(site.writes()):
-        (site.root / name).unlink()
-    gate.set()
-    assert await task == DURABLE
-    assert len(site.uploaded()) == site.state.status.outputs.files == 4
-
-
-async def test_a_directory_that_vanishes_is_empty(site):
-    site.root.rmdir()
-    assert await site.job().finish(end()) == DURABLE
-
-
 async def test_a_growing_log_is_sent_as_a_prefix_and_then_completely(site, monkeypatch):
     monkeypatch.setattr(scan_module, "CHUNK_BYTES", 4)
     log = site.write("log", b"line 1\nline 2\n")
@@ -280,25 +143,6 @@ async def test_a_growing_log_is_sent_as_a_prefix_and_then_completely(site, monke
     assert site.uploaded()["log"].startswith(b"line 1\nline 2\n")
     await job.finish(end())
     assert site.uploaded()["log"] == b"line 1\nline 2\nline 3\n"
-
-
-async def test_a_file_that_is_replaced_repeatedly_is_sent_once_it_is_stable(site, monkeypatch):
-    """Only the fourth read finds the scanned file."""
-    path = site.write("best.json", b"0")
-    opened, real = [], scan_module.os.open
-
-    def opening(name, flags):
-        opened.append(name)
-        if len(opened) < 4:
-            other = path.with_name("other")
-            other.write_bytes(str(len(opened)).encode())
-            other.replace(path)
-        return real(name, flags)
-
-    monkeypatch.setattr(scan_module.os, "open", opening)
-    assert await site.job().finish(end()) == DURABLE
-    assert len(opened) == 4
-    assert site.uploaded() == {"best.json": b"3"}
 
 
 async def test_files_not_uploaded_at_the_deadline_are_named(site):
@@ -374,58 +218,12 @@ async def test_ignored_files_are_reported_but_are_no_failure(site):
     assert site.record().problems == tuple(site.state.status.outputs.problems)
 
 
-async def test_small_files_are_sent_first(site, monkeypatch):
-    monkeypatch.setattr("podferry.sidecar.outputs.sync.CONCURRENT_FILES", 1)
-    for size in (5, 1, 3):
-        site.write(f"{size}", b"x" * size)
-    await site.job().finish(end())
-    assert site.writes() == ["1", "3", "5"]
-
-
-async def test_large_files_are_sent_one_at_a_time(site, monkeypatch):
-    monkeypatch.setattr("podferry.sidecar.outputs.sync.CHUNK_BYTES", 1)
-    gate = asyncio.Event()
-    for name in ("large-1", "large-2", "s"):
-        site.write(name, name.encode() if name != "s" else b"s")
-    site.content.faults.append(Fault("write", "large-*", wait=gate, times=2))
-    task = asyncio.create_task(site.job().finish(end()))
-    await until(lambda: len(site.writes()) == 2)
-    for _ in range(10):
-        await asyncio.sleep(0)
-    assert sorted(site.writes()) == ["large-1", "s"]
-    gate.set()
-    assert await task == DURABLE
-
-
 def test_a_config_without_a_directory_is_refused(tmp_path):
     spec = FerrySpec(outputs=OutputSpec("memory://x/y"), lineage="x")
     with pytest.raises(InvalidSpec, match="--output-dir is missing"):
         AgentConfig(spec, Directories(tmp_path))
     with pytest.raises(InvalidSpec, match="lineage is missing"):
         AgentConfig(FerrySpec(outputs=spec.outputs), Directories(tmp_path, outputs=tmp_path))
-
-
-def test_merged_answers():
-    last = DurableCheckpoint("epoch-1", 1, 1, 9, 1.0, 2.0)
-    waiting = Durability(False, ("epoch-2",), (Problem("x"),), last=last)
-    hopeless = Durability(False, ("outputs (1 file)",), (Problem("y"),), hopeless=True)
-    assert merge([Durability(True, last=last), DURABLE]) == Durability(True, last=last)
-    assert merge([DURABLE, hopeless]) == hopeless
-    both = Durability(False, ("epoch-2", "outputs (1 file)"), (Problem("x"), Problem("y")), last=last)
-    assert merge([waiting, hopeless]) == both
-    assert merge([]) == DURABLE
-
-
-def test_a_local_run_has_outputs_in_memory_or_in_the_given_directory(tmp_path):
-    settings_ = {"outputs": str(tmp_path / "out"), "outputs_every": "60s"}
-    spec = local_spec(settings_, ["python", "t.py"], tmp_path)
-    assert (spec.outputs.uri, spec.outputs.every) == (f"file://{tmp_path}/out", 60)
-    assert spec.lineage.startswith("local.t.")
-    directories = local_directories(spec, tmp_path)
-    assert directories.outputs == tmp_path / "outputs"
-    assert directories.outputs.is_dir()
-    own = local_spec({"outputs": "s3://b/o", "output_path": str(tmp_path / "runs")}, ["t.py"], tmp_path)
-    assert local_directories(own, tmp_path).outputs == tmp_path / "runs"
 
 
 def test_summary(site):

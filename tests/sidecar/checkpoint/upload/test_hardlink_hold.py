@@ -6,7 +6,7 @@ import pytest
 from podferry.contract.errors import Changed, Refused
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds
-from podferry.sidecar.runtime.file_identity import FileIdentity, scan
+from podferry.sidecar.runtime.file_identity import scan
 
 
 @pytest.fixture
@@ -135,11 +135,3 @@ def test_a_hold_without_a_readable_note_is_released(root, holds):
     held = holds.link(step(root), root, 5.0)
     held.note.write_bytes(b"{")
     assert HardlinkHolds(holds.directory).adopt() == []
-
-
-def test_identities_distinguish_versions(tmp_path):
-    path = tmp_path / "w"
-    path.write_bytes(b"1")
-    before = FileIdentity.of(path.stat())
-    os.utime(path, ns=(0, 1))
-    assert FileIdentity.of(path.stat()) != before

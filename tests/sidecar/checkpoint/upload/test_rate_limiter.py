@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podferry.sidecar.checkpoint.upload.rate_limiter import RateLimiter
-from podferry.sidecar.state.upload_counters import UploadCounters
 
 
 class Clock:
@@ -76,17 +75,3 @@ async def test_without_a_rate_nothing_waits(clock):
     for _ in range(3):
         await throttle.take(1 << 40)
     assert clock.now == 1000.0
-
-
-def test_the_rate_is_that_of_the_last_upload(clock):
-    meter = UploadCounters(clock=clock)
-    meter.begin()
-    meter.add(100)
-    assert (meter.sent, meter.rate) == (100, 0.0)
-    clock.now += 2
-    meter.add(100)
-    assert (meter.sent, meter.rate) == (200, 100.0)
-    meter.begin()
-    clock.now += 1
-    meter.add(5)
-    assert (meter.sent, meter.rate) == (205, 5.0)
