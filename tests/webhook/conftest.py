@@ -11,9 +11,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from podferry.contract.annotations import read_annotations
 from podferry.contract.errors import NotFound
-from podferry.contract.spec import PREFIX
+from podferry.contract.spec import PREFIX, FerrySpec
+from podferry.webhook.inject import inject
+from podferry.webhook.json_patch import apply
 from podferry.webhook.policy import Policy
+from podferry.webhook.resolve import Namespace
+from podferry.webhook.rotation import Rotation
 from tests.support.memory_cluster import MemoryCluster
 
 RECORDED = Path(__file__).parents[1] / "data" / "kfp-pods"
@@ -145,3 +150,35 @@ def memory_cluster() -> MemoryCluster:
 @pytest.fixture
 def api(memory_cluster: MemoryCluster, account: Path) -> ApiServer:
     return ApiServer(memory_cluster, account)
+
+
+@pytest.fixture
+def cluster() -> MemoryCluster:
+    """A cluster without namespaces."""
+    return MemoryCluster("podferry-webhook", "podferry")
+
+
+@pytest.fixture
+def rotation(cluster: MemoryCluster) -> Rotation:
+    """The certificates of one replica, which waits for nothing."""
+    return Rotation(cluster, "podferry-webhook", "podferry", ["localhost"], settle=0.0)
+
+
+@pytest.fixture
+def injected(annotated_pod: Callable[..., Pod], policy: Policy) -> Pod:
+    """The annotated pod after a first pass."""
+    pod = annotated_pod()
+    return apply(pod, inject(pod, Namespace("team"), policy).patch)
+
+
+@pytest.fixture
+def spec() -> Callable[..., FerrySpec]:
+    """The spec of annotations with these settings (`_` for `-`)."""
+
+    def read(**settings: str) -> FerrySpec:
+        named = {PREFIX + name.replace("_", "-"): text for name, text in settings.items()}
+        found = read_annotations(named)
+        assert found is not None
+        return found
+
+    return read

@@ -4,14 +4,11 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.spec_json import decode_spec
 from podferry.webhook.inject import InjectionOutcome, inject
 from podferry.webhook.json_patch import apply
-from podferry.webhook.pod_json import escape_dollars
 from podferry.webhook.policy import Policy
 from podferry.webhook.resolve import Namespace
 
@@ -19,12 +16,6 @@ Pod = dict[str, Any]
 TEAM = Namespace("team")
 POLICY = Policy(image="registry.example.com/podferry:1")
 REFERENCE = f"s3://datasets/digits#sha256={'a1' * 32}&bytes=104857600&files=1797"
-
-
-@pytest.fixture
-def injected(annotated_pod: Callable[..., Pod]) -> Pod:
-    pod = annotated_pod()
-    return apply(pod, inject(pod, TEAM, POLICY).patch)
 
 
 def test_the_sidecar_is_first_and_the_gate_last(annotated_pod: Callable[..., Pod]) -> None:
@@ -37,69 +28,6 @@ def test_the_sidecar_is_first_and_the_gate_last(annotated_pod: Callable[..., Pod
         "two",
         "podferry-gate",
     ]
-
-
-def test_a_lost_restart_policy_is_put_back(injected: Pod) -> None:
-    del injected["spec"]["initContainers"][0]["restartPolicy"]
-    decision = inject(injected, TEAM, POLICY)
-    assert decision.outcome is InjectionOutcome.INJECTED
-    assert decision.patch == (
-        {"op": "add", "path": "/spec/initContainers/0/restartPolicy", "value": "Always"},
-    )
-
-
-def test_a_proxy_that_comes_between_two_passes_is_left_alone(injected: Pod) -> None:
-    injected["spec"]["containers"].append({"name": "istio-proxy"})
-    injected["spec"]["initContainers"].insert(0, {"name": "istio-init"})
-    decision = inject(injected, TEAM, POLICY)
-    assert (decision.outcome, decision.patch) == (InjectionOutcome.INJECTED, ())
-
-
-@pytest.mark.parametrize("name", ["podferry", "podferry-gate"])
-def test_a_missing_container_is_reported(injected: Pod, controlled: Callable[[Pod], Pod], name: str) -> None:
-    containers = injected["spec"]["initContainers"]
-    injected["spec"]["initContainers"] = [one for one in containers if one["name"] != name]
-    assert inject(injected, TEAM, POLICY).outcome is InjectionOutcome.DENIED
-    decision = inject(controlled(injected), TEAM, POLICY)
-    # The name of the gate is taken where it is still there.
-    assert decision.outcome is (InjectionOutcome.DENIED if name == "podferry" else InjectionOutcome.REFUSED)
-    assert "has only part of" in str(decision.problems[0])
-
-
-def test_a_copy_with_other_annotations_is_reported(injected: Pod) -> None:
-    injected["metadata"]["annotations"]["podferry.io/keep-local"] = "3"
-    decision = inject(injected, TEAM, POLICY)
-    assert decision.outcome is InjectionOutcome.DENIED
-    assert "for other annotations" in str(decision.problems[0])
-
-
-def test_a_copy_of_a_refused_pod_with_corrected_annotations(
-    annotated_pod: Callable[..., Pod], controlled: Callable[[Pod], Pod]
-) -> None:
-    pod = controlled(annotated_pod(dataset="s3://datasets/digits"))
-    refused = apply(pod, inject(pod, TEAM, POLICY).patch)
-    assert inject(refused, TEAM, POLICY) == type(inject(refused, TEAM, POLICY))(InjectionOutcome.REFUSED)
-    del refused["metadata"]["ownerReferences"]
-    refused["metadata"]["annotations"]["podferry.io/dataset-size"] = "1Gi"
-    decision = inject(refused, TEAM, POLICY)
-    assert decision.outcome is InjectionOutcome.DENIED
-    assert "Remove podferry's containers" in str(decision.problems[0])
-
-
-def test_the_namespace_is_the_requests(annotated_pod: Callable[..., Pod]) -> None:
-    pod = annotated_pod(checkpoints="s3://c/$(namespace)", checkpoint_size="1Mi")
-    del pod["metadata"]["namespace"]
-    made = apply(pod, inject(pod, Namespace("other"), POLICY).patch)
-    spec = decode_spec(made["metadata"]["annotations"]["podferry.io/spec"].encode())
-    assert spec.checkpoints
-    assert spec.checkpoints.uri == "s3://c/other"
-    assert spec.lineage == "other.pod.digits"
-
-
-def test_the_agent_gets_the_spec_that_the_stamp_shows(injected: Pod) -> None:
-    stamp = injected["metadata"]["annotations"]["podferry.io/spec"]
-    env = {one["name"]: one["value"] for one in injected["spec"]["initContainers"][0]["env"]}
-    assert env["PODFERRY_SPEC"] == escape_dollars(stamp)
 
 
 JUNK = st.recursive(

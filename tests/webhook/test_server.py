@@ -5,7 +5,6 @@ import base64
 import json
 import ssl
 from collections.abc import AsyncIterator, Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
@@ -13,10 +12,9 @@ import jsonpatch
 import pytest
 
 from podferry.contract.errors import Unavailable
-from podferry.webhook.certificates import Certificates, renew_if_needed
 from podferry.webhook.kube import Cluster
 from podferry.webhook.policy import Policy
-from podferry.webhook.rotation import CONFIGURATIONS, Rotation, load
+from podferry.webhook.rotation import CONFIGURATIONS, Rotation
 from podferry.webhook.server import (
     LABEL_CACHE_SECONDS,
     ClusterNamespaces,
@@ -30,16 +28,6 @@ from tests.support.memory_cluster import MemoryCluster
 Pod = dict[str, Any]
 NAMES = ["localhost"]
 SECRET, CONFIGURATION = "podferry-webhook", "podferry"
-
-
-@pytest.fixture
-def cluster() -> MemoryCluster:
-    return MemoryCluster(SECRET, CONFIGURATION)
-
-
-@pytest.fixture
-def rotation(cluster: MemoryCluster) -> Rotation:
-    return Rotation(cluster, SECRET, CONFIGURATION, NAMES, settle=0.0)
 
 
 @pytest.fixture
@@ -234,77 +222,6 @@ async def test_labels_are_cached(cluster: MemoryCluster) -> None:
 
 async def test_outside_a_cluster_nothing_is_known() -> None:
     assert (await UnknownNamespaces().find("team")).labels == {}
-
-
-async def test_two_replicas_share_one_secret(cluster: MemoryCluster) -> None:
-    replicas = [Rotation(cluster, SECRET, CONFIGURATION, NAMES, settle=0.0) for _ in range(2)]
-    await asyncio.gather(*(replica.refresh() for replica in replicas))
-    version = cluster.secrets[SECRET]["metadata"]["resourceVersion"]
-    for replica in replicas:
-        await replica.refresh()
-    assert cluster.secrets[SECRET]["metadata"]["resourceVersion"] == version == "2"
-
-
-async def test_a_conflict_is_read_again(cluster: MemoryCluster) -> None:
-    """Another replica writes between this one's read and write."""
-    other = Rotation(cluster, SECRET, CONFIGURATION, NAMES, settle=0.0)
-    secret, raced = cluster.secret, False
-
-    async def read_then_race(name: str) -> Pod:
-        nonlocal raced
-        found = await secret(name)
-        if not raced:
-            raced = True
-            await other.refresh()
-        return found
-
-    cluster.secret = read_then_race  # type: ignore[method-assign]
-    await Rotation(cluster, SECRET, CONFIGURATION, NAMES, settle=0.0).refresh()
-    assert cluster.secrets[SECRET]["metadata"]["resourceVersion"] == "2"
-
-
-async def test_a_removed_bundle_is_restored(cluster: MemoryCluster, rotation: Rotation) -> None:
-    await rotation.refresh()
-    before = dict(cluster.bundles)
-    cluster.bundles = dict.fromkeys(before, "")
-    await rotation.refresh()
-    assert cluster.bundles == before
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while True:
-            if is_so():
-                return
-            await asyncio.sleep(0.001)
-
-
-async def test_a_round_that_fails_is_followed_by_others(cluster: MemoryCluster, rotation: Rotation) -> None:
-    await rotation.refresh()
-    cluster.failure = Unavailable.of("no answer")
-    cluster.bundles = dict.fromkeys(cluster.bundles, "")
-    keeping = asyncio.create_task(rotation.run(seconds=0.001))
-    before = cluster.calls
-    await until(lambda: cluster.calls >= before + 3)
-    cluster.failure = None
-    await until(lambda: all(cluster.bundles.values()))
-    keeping.cancel()
-
-
-async def test_a_secret_that_keeps_changing(cluster: MemoryCluster, rotation: Rotation) -> None:
-    async def conflict(secret: Any) -> bool:
-        return False
-
-    cluster.replace_secret = conflict  # type: ignore[method-assign]
-    with pytest.raises(Unavailable, match="keeps changing"):
-        await rotation.refresh()
-
-
-def test_loading_leaves_nothing_behind(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    material: Certificates = renew_if_needed(None, NAMES, datetime.now(UTC))
-    load(ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), material)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_both_are_clusters(cluster: MemoryCluster) -> None:

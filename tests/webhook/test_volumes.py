@@ -1,16 +1,19 @@
-"""Any number of datasets in one pod: what must hold between volumes, mounts, flags and variables."""
+"""Volumes and mounts: for any number of datasets in one pod, and next to the user's own mounts."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.spec import MAX_DATASET_NAME_LENGTH, PREFIX
+from podferry.contract.spec import MAX_DATASET_NAME_LENGTH, PREFIX, FerrySpec
 from podferry.webhook.inject import InjectionOutcome, inject
 from podferry.webhook.json_patch import apply
 from podferry.webhook.policy import Bounds, Policy
 from podferry.webhook.resolve import Namespace
+from podferry.webhook.volumes import has_shm, mount_problems, quantity
 
 LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 POLICY = Policy(image="registry.example.com/podferry:1", bounds=Bounds(sidecar_memory=16 * 1024**3))
@@ -75,3 +78,41 @@ def test_every_dataset_has_its_own_resources(
     storage = f"{sum(on_disk) + 64}Mi" if on_disk else None
     assert sidecar["resources"]["requests"].get("ephemeral-storage") == storage
     assert sidecar["resources"]["limits"].get("ephemeral-storage") == (storage if limited else None)
+
+
+@pytest.mark.parametrize(
+    ("mount", "expected"),
+    [
+        ({"mountPath": "/data"}, ""),
+        ({"mountPath": "/data/set-2"}, ""),
+        ({"mountPath": "/data/set/"}, "on or below podferry's directory"),
+        ({"mountPath": "/data/set/deep"}, "on or below podferry's directory"),
+        ({"mountPath": "/data", "readOnly": True}, "cannot create its mount point"),
+        ({"mountPath": "/data", "name": "claim"}, "cannot create its mount point"),
+        ({"mountPath": "/data", "subPath": "x"}, "where nested mounts stay empty"),
+        ({"mountPath": "/data/set", "name": "podferry-data"}, ""),
+    ],
+)
+def test_mounts_that_podferrys_cannot_be_combined_with(
+    spec: Callable[..., FerrySpec], mount: dict[str, Any], expected: str
+) -> None:
+    volumes = [{"name": "own", "emptyDir": {}}, {"name": "claim", "persistentVolumeClaim": {}}]
+    container = {"name": "train", "volumeMounts": [{"name": "own", **mount}]}
+    pod = {"spec": {"containers": [container], "volumes": volumes}}
+    wanted = spec(dataset="s3://d/x", dataset_size="1Gi", dataset_path="/data/set")
+    problems = [str(problem) for problem in mount_problems(pod, container, wanted)]
+    assert len(problems) == bool(expected)
+    assert all(expected in problem and "podferry.io/dataset-path" in problem for problem in problems)
+
+
+def test_shm_is_found_at_its_path_only() -> None:
+    for path, expected in (("/dev/shm", True), ("/dev/shm/", True), ("/dev", False), ("/dev/shm/x", False)):
+        assert has_shm({"volumeMounts": [{"name": "own", "mountPath": path}]}) is expected
+    assert not has_shm({"volumeMounts": None})
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(1 << 30, "1024Mi"), (3 << 20, "3Mi"), ((1 << 20) + 1, "1048577")]
+)
+def test_quantities_are_exact(count: int, text: str) -> None:
+    assert quantity(count) == text
