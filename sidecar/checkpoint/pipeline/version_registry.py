@@ -80,8 +80,9 @@ class VersionRegistry:
         return self.in_state(*UNPINNED)
 
     def failure(self, name: str) -> FerryError | None:
-        """The error of a checkpoint's last attempt, or None."""
-        return next((one.failure for one in self._versions if one.name == name and one.failure), None)
+        """The error of the newest version of a checkpoint that has failed, or None."""
+        newest_first = reversed(self._versions)
+        return next((one.failure for one in newest_first if one.name == name and one.failure), None)
 
     def detect(
         self, found: Iterable[Candidate], before: Collection[CheckpointVersion]
@@ -229,5 +230,8 @@ class VersionRegistry:
         ignored, published = self.in_state(VersionState.IGNORED), self.in_state(VersionState.PUBLISHED)
         self._record.ignored = {version.name: version.candidate.files for version in ignored}
         self._record.settled = {name: candidate.files for name, candidate in self.durable().items()}
-        self._record.published = {version.name: version.part for version in published}
+        parts = {version.name: version.part for version in published}
+        # In the order of publication: a restarted worker publishes them again in this order.
+        names = dict.fromkeys([*self._record.published, *parts])
+        self._record.published = {name: parts[name] for name in names if name in parts}
         self._journal.save()

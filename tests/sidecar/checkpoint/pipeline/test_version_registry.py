@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podferry.contract.destination.commit import Commit
-from podferry.contract.errors import Unavailable
+from podferry.contract.errors import Refused, Unavailable
 from podferry.contract.status import CheckpointStatus
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import (
@@ -232,3 +232,42 @@ def test_one_module_alone_writes_the_journals_checkpoint_record() -> None:
         if any(is_of_checkpoint_record(written) for written in writes(ast.parse(path.read_text())))
     }
     assert writers == {WRITER}
+
+
+def queued(registry: VersionRegistry, number: int, name: str) -> CheckpointVersion:
+    """A version that waits for its upload."""
+    found = candidate(number, name)
+    (version,) = registry.detect([found], registry.unpinned())
+    registry.hold(version, hold(found, number))
+    return version
+
+
+def test_the_failure_of_a_checkpoint_is_that_of_its_newest_version(tmp_path: Path) -> None:
+    status = CheckpointStatus("memory://b", "/seen", "run")
+    registry = VersionRegistry(Journal(tmp_path), status, [], Durations(), lambda: None)
+    older = queued(registry, 1, "last")
+    registry.move(older, VersionState.SENDING)
+    newer = queued(registry, 2, "last")
+    older.failure = Unavailable.of("no route")
+    registry.move(older, VersionState.HELD)
+    assert registry.failure("last") is older.failure
+    newer.failure = Refused.of("not readable")
+    assert registry.failure("last") is newer.failure
+
+
+def test_a_restarted_worker_finds_parts_in_the_order_in_which_they_were_published(tmp_path: Path) -> None:
+    status = CheckpointStatus("memory://b", "/seen", "run")
+    registry = VersionRegistry(Journal(tmp_path), status, [], Durations(), lambda: None)
+
+    def publish(version: CheckpointVersion) -> None:
+        registry.move(version, VersionState.SENDING)
+        registry.move(version, VersionState.SENT)
+        registry.publish(version, part(version.candidate, version.number))
+
+    older = queued(registry, 1, "step-5")
+    publish(queued(registry, 2, "step-3"))
+    publish(older)
+    publish(queued(registry, 3, "step-3"))
+    restarted = VersionRegistry(Journal(tmp_path), status, [], Durations(), lambda: None)
+    found = [(version.name, version.part.folder) for version in restarted.in_state(VersionState.PUBLISHED)]
+    assert found == [("step-3", "folder-3"), ("step-5", "folder-1")]
