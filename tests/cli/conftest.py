@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import pytest
 import xxhash
 
@@ -98,6 +99,20 @@ class Destination:
             self.write(f"{lineage}/{file.object}", files[file.name])
         self.write(f"{lineage}/{commit_name(sequence)}", encode_commit(commit))
         return commit
+
+    def commit_gang(self, *ranks: int) -> None:
+        """Commit a checkpoint in which each rank has its own `state.bin`."""
+        commit = self.commit(
+            "team.job.gang", {"s/all.bin": b"shared"}, datetime.now(UTC) - timedelta(hours=3), "s-9"
+        )
+        files = [*commit.files]
+        for rank in ranks:
+            data, place = b"of %d" % rank, f"{commit.checkpoint}/{rank}/state.bin"
+            self.write(f"team.job.gang/{place}", data)
+            digest = xxhash.xxh3_128_hexdigest(data)
+            files.append(CommittedFile("s/state.bin", place, len(data), digest, rank))
+        ranked = msgspec.structs.replace(commit, files=tuple(files), world=len(ranks))
+        self.write(f"team.job.gang/{commit_name(1)}", encode_commit(ranked))
 
     def write(self, name: str, data: bytes) -> None:
         asyncio.run(open_store(self.uri).write(name, data))

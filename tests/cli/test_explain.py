@@ -1,12 +1,10 @@
 import io
-import json
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).parent
 PODS = sorted(path.stem for path in (HERE / "pods").glob("*.yaml"))
-RECORDED = sorted((HERE.parent / "data" / "kfp-pods").glob("*.json"))
 EXECUTOR = HERE.parent / "data" / "kfp-pods" / "executor-fstring-annotated.json"
 
 
@@ -26,58 +24,12 @@ def test_every_golden_output_belongs_to_a_test():
     ] == []
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_recorded_kfp_pods_are_read(podferry, path):
-    assert RECORDED
-    said = podferry("explain", "-f", path)
-    assert (said.code, said.err) == (0, "")
-    assert "podferry leaves it alone" in said.out or "annotation" in said.out
-
-
 def test_a_kfp_step_golden(podferry, golden):
     words = ["dataset=$(inputs.uri)", "dataset-size=1Gi", "checkpoints=s3://ck", "checkpoint-size=1Mi"]
     given = [word for one in words for word in ("--annotation", one)]
     said = podferry("explain", "-f", EXECUTOR, *given)
     assert (said.code, said.err) == (0, "")
     golden("explain-kfp-step", said.out)
-
-
-def test_annotations_alone(podferry):
-    words = ("--annotation", "dataset=s3://b/d", "--annotation", "podferry.io/dataset-size=1Gi")
-    said = podferry("explain", *words, "-o", "json")
-    [shown] = json.loads(said.out)
-    assert (said.code, shown["spec"]["datasets"][0]["size"], shown["problems"]) == (0, 1 << 30, [])
-    assert shown["memory"][-1]["what"] == "pod, added"
-    assert {value["key"]: value["source"] for value in shown["values"]}["dataset-path"] == "default"
-
-
-def test_an_unknown_size_is_a_note(podferry):
-    said = podferry("explain", "--annotation", "dataset=s3://b/d")
-    assert said.code == 0
-    assert "note: no memory sum: the size of the dataset is unknown" in said.out
-
-
-def test_a_jobset_of_several_jobs_needs_the_world_for_a_rank(podferry, tmp_path):
-    text = (
-        (HERE / "pods" / "several.yaml")
-        .read_text()
-        .replace("- name: workers", "- name: workers\n    replicas: 2")
-    )
-    (tmp_path / "pod.yaml").write_text(text)
-    said = podferry("explain", "-f", tmp_path / "pod.yaml")
-    assert (said.code, said.err.count("\n")) == (1, 1)
-    assert "a JobSet of several Jobs also needs podferry.io/world" in said.err
-    (tmp_path / "pod.yaml").write_text(
-        text.replace("dataset-size: 4Gi", 'dataset-size: 4Gi, podferry.io/world: "8"')
-    )
-    assert podferry("explain", "-f", tmp_path / "pod.yaml").code == 0
-
-
-def test_declared_datasets(podferry):
-    words = ("--annotation", "dataset=digits", "--declare", "digits=s3://d/digits#bytes=5&files=1")
-    said = podferry("explain", *words)
-    assert said.code == 0
-    assert "s3://d/digits#bytes=5&files=1" in said.out
 
 
 def test_only_list_lists(podferry, digits):
@@ -120,28 +72,6 @@ def test_standard_input(podferry, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
     said = podferry("explain", "-f", "-")
     assert (said.code, 'Quote it: "true"' in said.err) == (1, True)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (b"a: [1\nb: }", "cannot be read as YAML"),
-        (b"\xff\xfe\x00", "is not text"),
-        (b"", "holds no pod (no document)"),
-        (b"kind: ConfigMap", "holds no pod (ConfigMap)"),
-        (b"[" * 1_000, "cannot be read as YAML"),
-        (b"d: 2001-99-99", "cannot be read as YAML"),
-        (b"a: &a [*a]\nspec: {containers: 3}", "is malformed"),
-        (b"spec: {containers: []}\nmetadata: {ownerReferences: [{}]}", "is malformed"),
-        (b"- 1\n- {metadata: 3, spec: {containers: []}}", "is malformed"),
-    ],
-)
-def test_input_without_a_pod_is_an_error_message(podferry, tmp_path, text, said):
-    (tmp_path / "pod.yaml").write_bytes(text)
-    answer = podferry("explain", "-f", tmp_path / "pod.yaml")
-    assert answer.code == 1
-    assert said in answer.err
-    assert "Traceback" not in answer.err
 
 
 @pytest.mark.parametrize(

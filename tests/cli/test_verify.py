@@ -1,0 +1,57 @@
+import json
+import re
+
+import msgspec
+
+from podferry.contract.destination.commit import Commit, commit_name, encode_commit
+from podferry.storage.memory.store import CONTENTS
+
+FIT = "team.job.fit"
+
+
+def test_verify_golden(podferry, destination, golden):
+    for words in ([], ["--deep"]):
+        said = podferry("checkpoints", "verify", destination.uri, *words)
+        assert (said.code, said.err) == (0, "")
+        golden("checkpoints-verify", said.out)
+
+
+def test_damage_is_found_by_size_and_by_content(podferry, destination):
+    name = re.search(r"step-200-\w+", podferry("checkpoints", "ls", destination.uri, FIT).out)
+    assert name
+    data = f"{FIT}/{name[0]}/step-200.pt"
+    destination.write(data, b"B" * 3000)
+    assert podferry("checkpoints", "verify", destination.uri).code == 0
+    said = podferry("checkpoints", "verify", destination.uri, FIT, "--deep")
+    assert said.code == 1
+    assert re.search(r"team.job.fit, commit 2: step-200.pt is damaged \(xxh128 ", said.err)
+    destination.write(data, b"b")
+    assert "has the wrong size" in podferry("checkpoints", "verify", destination.uri).err
+    destination.delete(data)
+    assert "is missing" in podferry("checkpoints", "verify", destination.uri).err
+
+
+def test_all_problems_come_at_once_and_old_ones_do_not_fail(podferry, destination):
+    destination.write(f"{FIT}/{commit_name(1)}", b"{")
+    said = podferry("checkpoints", "verify", destination.uri)
+    assert (said.code, said.err.count("\n")) == (0, 1)
+    assert "not readable" in said.out
+    tune = json.loads(podferry("checkpoints", "show", destination.uri, "team.job.tune", "-o", "json").out)
+    for file in tune["files"]:
+        destination.delete(f"team.job.tune/{file['object']}")
+    said = podferry("checkpoints", "verify", destination.uri)
+    assert (said.code, said.err.count("\n")) == (1, 3)
+
+
+def test_verify_reads_a_file_of_several_commits_once(podferry, destination):
+    first = json.loads(podferry("checkpoints", "show", destination.uri, FIT, "step-100", "-o", "json").out)
+    document = {**first, "sequence": 3, "checkpoint": "step-300-0123456789ab", "name": "step-300"}
+    destination.write(f"{FIT}/{commit_name(3)}", encode_commit(msgspec.convert(document, Commit)))
+    data = f"{FIT}/{first['files'][0]['object']}"
+    destination.write(data, b"A" * 3000)
+    calls = CONTENTS[destination.uri.bucket].calls
+    calls.clear()
+    said = podferry("checkpoints", "verify", destination.uri, FIT, "--deep")
+    assert said.code == 1
+    assert re.findall(r"commit (\d): step-100.pt is damaged", said.err) == ["3", "1"]
+    assert calls.count(("read", data)) == 1
