@@ -51,7 +51,7 @@ class Scale:
 
 
 def growing(scale: Scale, site: Site, folder: Path) -> list[Finding]:
-    """Ten times as many files of the same size: objects a second, and the memory of all processes."""
+    """Ten times as many files of the same size: objects per second, and the memory of all processes."""
     few, tiny = (scale.sets[name] for name in ("few", "tiny"))
     both = {data.name: fetching(site, data.name, OURS, folder) for data in (few, tiny)}
     rates: dict[str, list[float]] = {data.name: [] for data in (few, tiny)}
@@ -63,10 +63,10 @@ def growing(scale: Scale, site: Site, folder: Path) -> list[Finding]:
     ratios = [many / less for many, less in zip(rates["tiny"], rates["few"], strict=True)]
     low, high = interval(ratios)
     found = (
-        f"{median(rates['tiny']):,.0f} a second, {median(rates['few']):,.0f} for {few.title}: "
+        f"{median(rates['tiny']):,.0f} per second, {median(rates['few']):,.0f} for {few.title}: "
         f"{median(ratios):.2f} ({low:.2f} to {high:.2f}), {len(ratios)} pairs"
     )
-    what = f"{tiny.title}: objects a second of the whole command"
+    what = f"{tiny.title}: objects per second of the entire command"
     rated = Finding(what, found, f"at least {RATE} of its own rate", median(ratios) >= RATE)
     return [rated, _growth(both[few.name], both[tiny.name], few, tiny)]
 
@@ -105,7 +105,7 @@ def charging(scale: Scale, site: Site, folder: Path) -> list[Finding]:
 
 @contextmanager
 def stated(sets: Sequence[Data], folder: Path) -> Iterator[Site]:
-    """Versitygw with objects that were uploaded with checksums of the whole.
+    """Versitygw with objects that were uploaded with checksums of the entire object.
 
     Raises:
         RuntimeError: It does not state them.
@@ -151,7 +151,7 @@ def _verifying(site: Site, data: Data, folder: Path) -> Contest:
 
 
 def warm(scale: Scale, site: Site, folder: Path) -> list[Finding]:
-    """An agent that finds its stage whole: how soon its gate opens, and what it holds when it is idle."""
+    """An agent whose staging directory is complete: time until its gate opens, and its idle memory."""
     data, stage = scale.sets["small"], folder / "stage"
     uri = f"s3://{BUCKET}/{data.name}"
     with staged(uri, stage, site.endpoint) as agent:
@@ -169,13 +169,13 @@ def warm(scale: Scale, site: Site, folder: Path) -> list[Finding]:
     shown = " + ".join(f"{one / MIB:.0f}" for one in held)
     return [
         Finding(
-            f"the gate, {data.title} being whole: `podferry wait` from its start to its end",
+            f"the gate, {data.title} complete: `podferry wait` from start to exit",
             _starts(gates),
             f"less than {GATE * 1000:.0f} ms",
             median(gates) < GATE,
         ),
         Finding(
-            f"{data.title} whole from before: from the start of the agent to the open gate",
+            f"{data.title} already complete: from the start of the agent to the open gate",
             _starts(seconds),
             f"less than {GATE * 1000:.0f} ms",
             median(seconds) < GATE,
@@ -190,7 +190,7 @@ def warm(scale: Scale, site: Site, folder: Path) -> list[Finding]:
 
 
 def _waited(agent: LocalAgent) -> float:
-    """Seconds of a gate that finds everything whole."""
+    """Seconds of a gate that finds everything complete."""
     started = time.perf_counter()
     subprocess.run([OURS_PROGRAM, "wait", "--agent", agent.url], check=True, stderr=subprocess.DEVNULL)
     return time.perf_counter() - started

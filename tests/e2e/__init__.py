@@ -1,4 +1,4 @@
-"""The whole flow on a real Kubernetes: `make e2e`.
+"""The complete flow on a real Kubernetes: `make e2e`.
 
 conftest           fixtures: `site` for the session, `namespace` for a test; what a failed test shows
 site               `Site`: cluster, installed podferry, object store

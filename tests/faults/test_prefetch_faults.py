@@ -104,7 +104,7 @@ def test_a_wrong_file_is_noticed(fetching, tmp_path):
     flaws = fetching(tmp_path / "stage", run=lying).flaws
     assert "empty is not what was stored" in flaws
     assert "stranger was never stored" in flaws
-    assert "d0/0000.bin is missing, and nobody said so" in flaws
+    assert "d0/0000.bin is missing, and no error names it" in flaws
 
 
 @pytest.mark.parametrize(
