@@ -189,7 +189,8 @@ class Fetching:
         if code is None:
             return [*flaws, f"it did not end in {SECONDS:g} s"]
         if code == 0:
-            flaws += [f"{name} is missing, and no error names it" for name in self.files.keys() - found.keys()]
+            missing = self.files.keys() - found.keys()
+            flaws += [f"{name} is missing, and no error names it" for name in missing]
             flaws += [f"{name} was never stored" for name in found.keys() - self.files.keys()]
         elif not self._named(said):
             flaws.append(f"an error that names neither an object nor the dataset: {said[-500:]!r}")

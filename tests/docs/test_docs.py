@@ -1,4 +1,4 @@
-"""The commands of the documents run, in order, one directory a page; links lead somewhere."""
+"""The commands of the documents run, in order, one directory per page; links have targets."""
 
 from __future__ import annotations
 
