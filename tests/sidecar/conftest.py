@@ -16,6 +16,7 @@ from podferry.sidecar.control.http_server import serve
 from podferry.sidecar.state.agent_state import AgentState
 from podferry.sidecar.state.durations import Durations
 from tests.support.checkpoint_rig import Rig
+from tests.support.manual_clock import Clock
 
 
 @pytest.fixture
@@ -46,3 +47,9 @@ async def served() -> AsyncIterator[tuple[AgentApi, AgentState, AgentClient]]:
     runner = await serve(api, listener)
     yield api, state, AgentClient(f"http://127.0.0.1:{listener.getsockname()[1]}")
     await runner.cleanup()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock that only a test moves."""
+    return Clock()

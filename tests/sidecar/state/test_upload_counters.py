@@ -1,26 +1,6 @@
 from __future__ import annotations
 
-import pytest
-
 from podferry.sidecar.state.upload_counters import UploadCounters
-
-
-class Clock:
-    """A clock that advances only while a task sleeps, or by `now`."""
-
-    def __init__(self):
-        self.now = 1000.0
-
-    def __call__(self):
-        return self.now
-
-    async def sleep(self, seconds):
-        self.now += seconds
-
-
-@pytest.fixture
-def clock():
-    return Clock()
 
 
 def test_the_rate_is_that_of_the_last_upload(clock):

@@ -1,29 +1,11 @@
 import asyncio
 import time
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podferry.sidecar.checkpoint.upload.rate_limiter import RateLimiter
-
-
-class Clock:
-    """A clock that advances only while a task sleeps, or by `now`."""
-
-    def __init__(self):
-        self.now = 1000.0
-
-    def __call__(self):
-        return self.now
-
-    async def sleep(self, seconds):
-        self.now += seconds
-
-
-@pytest.fixture
-def clock():
-    return Clock()
+from tests.support.manual_clock import Clock
 
 
 @settings(deadline=None)
