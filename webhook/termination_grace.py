@@ -14,7 +14,7 @@ DEFAULT_GRACE_SECONDS = 30
 TRAINER_SHUTDOWN_SECONDS = 15
 """Time for the trainer to end, before the agent gets SIGTERM."""
 PENDING_CHECKPOINTS = 2
-"""Checkpoints that may not be uploaded yet: as many as the memory sum has space for besides those kept."""
+"""Checkpoints that may still be waiting for upload: those that the memory sum adds to the kept ones."""
 MARGIN_SECONDS = 5
 """Time between the agent's own deadline and the kubelet's, to report its end."""
 
