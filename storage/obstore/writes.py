@@ -43,7 +43,7 @@ class ObstoreWrites:
 
     async def _put(self, name: str, small: bytes | None, source: BodySource) -> None:
         store, key = self._bucket.store, self._bucket.key(name)
-        async with self._bucket.call(name):
+        try:
             if small is not None:
                 await obstore.put_async(store, key, small, use_multipart=False)
             else:
@@ -51,6 +51,11 @@ class ObstoreWrites:
                 await obstore.put_async(
                     store, key, source.stream(), chunk_size=size, max_concurrency=concurrency
                 )
+        except OBSTORE_ERRORS as error:
+            if source.failure is not None:
+                raise  # `finish` replaces it: nothing is wrong with the bucket
+            raise await self._bucket.translated(error, name) from error
+        self._bucket.exists = True
 
     async def create(self, name: str, body: Body) -> None:
         """Write an object that must not exist yet, in one request."""

@@ -36,6 +36,24 @@ async def test_an_abandoned_upload_leaves_no_parts(store, s3, ending):
     assert await listed(store) == []
 
 
+async def test_a_body_that_fails_sends_no_request_about_the_bucket(answering, quick):
+    methods = []
+
+    async def accept(request):
+        methods.append(request.method)
+        return web.Response(status=201)
+
+    def body():
+        yield b"x" * quick.part_bytes
+        raise FileNotFoundError("the file to upload")
+
+    credentials = {"AZURE_STORAGE_ACCOUNT_NAME": "account", "AZURE_STORAGE_ACCOUNT_KEY": "c2VjcmV0"}
+    config = StoreConfig(endpoint=await answering(accept), credentials=credentials)
+    with pytest.raises(FileNotFoundError, match="the file to upload"):
+        await open_store(parse_uri("az://container/x"), config, quick).write("a", body())
+    assert "GET" not in methods
+
+
 @pytest.mark.parametrize(("size", "expected"), [(None, Unavailable), (5, Unavailable), (6, AlreadyExists)])
 async def test_a_create_whose_connection_breaks_exists_only_if_certain(answering, quick, size, expected):
     async def breaking(request):
