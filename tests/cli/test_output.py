@@ -1,3 +1,9 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from podferry.cli import output
+from podferry.cli.output import align_columns, count_of, format_age, print_pairs, print_table
 from podferry.storage.memory.store import CONTENTS
 
 
@@ -10,3 +16,41 @@ def test_a_terminal_folds_and_never_cuts(podferry, digits, monkeypatch):
     assert "…" not in out
     assert max(map(len, out.splitlines())) <= 60
     assert name in "".join(line[10:].strip() for line in out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-5, "0 s"),
+        (0, "0 s"),
+        (119, "119 s"),
+        (120, "2 min"),
+        (7199, "119 min"),
+        (7200, "2 h"),
+        (172_799, "47 h"),
+        (172_800, "2 d"),
+        (864_000, "10 d"),
+    ],
+)
+def test_an_age_has_one_unit_from_two_of_it_on(monkeypatch, seconds, text):
+    created = datetime(2026, 3, 1, tzinfo=UTC)
+    monkeypatch.setattr(output.time, "time", lambda: created.timestamp() + seconds)
+    assert format_age(created) == text
+
+
+def test_columns_are_aligned_without_trailing_spaces(capsys):
+    print_table(["name", "size", "x"], [["a", "12", ""], ["long", "3", "y"]], right=["size"])
+    assert capsys.readouterr().out.splitlines() == ["NAME  SIZE  X", "a       12", "long     3  y"]
+    assert align_columns([["a", "b"]], [False, True]) == ["a  b"]
+
+
+def test_names_of_pairs_are_aligned(capsys):
+    print_pairs([("a", "1"), ("long", ""), ("b", "2")])
+    assert capsys.readouterr().out.splitlines() == ["a     1", "long", "b     2"]
+    print_pairs([])
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 files"), (1, "1 file"), (1797, "1,797 files")])
+def test_a_number_has_its_noun(number, text):
+    assert count_of(number, "file") == text
