@@ -1,4 +1,4 @@
-"""The tests of `sidecar/` and `storage/` mirror the code: a module's path leads to its tests, and back."""
+"""The tests mirror the code: a module's path leads to its tests, and back."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import pytest
 
 from tests.support.package_graph import ROOT
 
-MIRRORED = ("sidecar", "storage")
+MIRRORED = ("cli", "contract", "sidecar", "storage", "webhook")
 
 TESTED_ELSEWHERE = {
+    "contract/http_api.py": "tests/sidecar/control/test_http_server.py",
     "sidecar/agent/worker.py": "tests/sidecar/agent/test_supervisor.py",
     "sidecar/checkpoint/pipeline/dependencies.py": "tests/sidecar/checkpoint/pipeline/test_pipeline.py",
     "sidecar/config/tuning.py": "tests/docs/test_writers_page.py",
@@ -25,6 +26,7 @@ TESTED_ELSEWHERE = {
 SUITES = {
     "tests/storage/test_hostile.py",
     "tests/storage/test_store_contract.py",
+    "tests/webhook/test_golden.py",
 }
 """Tests of several modules; more of them are in `SCENARIOS`."""
 

@@ -3,7 +3,6 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-
 RECORDED = sorted((HERE.parent / "data" / "kfp-pods").glob("*.json"))
 
 

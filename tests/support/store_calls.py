@@ -5,7 +5,6 @@ import asyncio
 from podferry.storage.store import WriteMode
 
 KEYS = {"AWS_ACCESS_KEY_ID": "key-of-tests", "AWS_SECRET_ACCESS_KEY": "secret-of-tests"}
-
 PART = 5 << 20
 
 

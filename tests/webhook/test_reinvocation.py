@@ -9,9 +9,7 @@ from podferry.webhook.policy import Policy
 from podferry.webhook.resolve import Namespace
 
 Pod = dict[str, Any]
-
 TEAM = Namespace("team")
-
 POLICY = Policy(image="registry.example.com/podferry:1")
 
 

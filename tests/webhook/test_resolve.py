@@ -12,7 +12,6 @@ from podferry.webhook.policy import AllowedLocations, Defaults, Policy
 from podferry.webhook.resolve import KFP_RUN, Namespace, ResolvedInjection, opted_in, resolve_injection
 
 Pod = dict[str, Any]
-
 POLICY = Policy(image="registry.example.com/podferry:1")
 
 

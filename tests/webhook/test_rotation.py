@@ -12,9 +12,7 @@ from podferry.webhook.rotation import Rotation, load
 from tests.support.memory_cluster import MemoryCluster
 
 Pod = dict[str, Any]
-
 NAMES = ["localhost"]
-
 SECRET, CONFIGURATION = "podferry-webhook", "podferry"
 
 
