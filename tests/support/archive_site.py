@@ -29,11 +29,7 @@ from podferry.storage.memory.store import MemoryStore
 from tests.support.zstd import zstd
 
 SETTINGS = PrefetchSettings(range_bytes=1000, buffer_bytes=2500, attempts=2)
-
-
 TREE = {"a/b.jpg": os.urandom(2000), "a/c": b"", "d": b"1", "e/f/g.bin": os.urandom(COPY_BYTES + 3)}
-
-
 ENDINGS = [kind.value for kind in ArchiveKind]
 
 
@@ -141,6 +137,4 @@ def overlapping():
 
 
 SMALL_TAR = tar_of([("a", b"1" * 600), ("b", b"2" * 600)])
-
-
 SMALL_ZIP = zip_of([("a", b"1" * 600), ("b", b"2" * 600)], zipfile.ZIP_STORED)

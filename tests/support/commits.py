@@ -14,8 +14,6 @@ from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 
 LOST = Unavailable.of("the connection was reset")
-
-
 COMMITS = "*/commits/*"
 
 

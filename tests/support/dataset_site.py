@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 
 COUNTER = itertools.count()
-
-
 FILES = {"d/a/1": b"one", "d/a/2": b"two", "d/b": b""}
 
 

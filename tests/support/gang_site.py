@@ -13,8 +13,6 @@ from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
 
 LOST = Unavailable.of("the connection was reset")
-
-
 BEFORE = 500.0
 """A time before any agent has seen an epoch."""
 

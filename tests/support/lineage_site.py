@@ -14,9 +14,7 @@ from podferry.contract.destination.commit import (
     decode_commit,
     encode_commit,
 )
-from podferry.contract.errors import (
-    Unavailable,
-)
+from podferry.contract.errors import Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollector
@@ -24,8 +22,6 @@ from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.storage.memory.store import Content, MemoryStore
 
 WHEN = datetime(2026, 1, 1, tzinfo=UTC)
-
-
 LOST = Unavailable.of("the connection was reset")
 
 

@@ -18,11 +18,7 @@ from podferry.storage.checksum.checksums import ChecksumKind, checksum_of
 from tests.support.unsigned_requests import UnsignedRequestBuilder
 
 RANGE = 64 * 1024
-
-
 SETTINGS = PrefetchSettings(in_flight=4, range_bytes=RANGE, buffer_bytes=1 << 20, attempts=2, processes=1)
-
-
 FILES = {
     "empty": b"",
     "d/one": b"1",

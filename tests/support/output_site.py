@@ -19,11 +19,7 @@ from podferry.sidecar.state.agent_state import AgentState
 from podferry.storage.memory.store import CONTENTS, Content
 
 LONG = 30.0
-
-
 RECORD = ".podferry/outputs.json"
-
-
 DURABLE = Durability(durable=True)
 
 

@@ -17,14 +17,8 @@ from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.storage.memory.store import Fault
 
 RANGE = 1000
-
-
 SMALL = PrefetchSettings(in_flight=8, range_bytes=RANGE, buffer_bytes=4 * RANGE, attempts=2)
-
-
 FILES = {"e/empty": b"", "e/one": b"1", "e/d/many": os.urandom(9 * RANGE + 13), "latest": b"e"}
-
-
 COMMIT = Commit(FORMAT, 1, "run", "e-1", "e", None, datetime(2026, 1, 1, tzinfo=UTC), (), "w")
 
 

@@ -1,13 +1,11 @@
-"""Fixtures of the tests in this folder."""
+"""A dataset of archives, without pauses between retries."""
 
 from __future__ import annotations
 
 import pytest
 import stamina
 
-from tests.support.archive_site import (
-    Site,
-)
+from tests.support.archive_site import Site
 
 
 @pytest.fixture(autouse=True)

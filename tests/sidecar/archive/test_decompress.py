@@ -7,9 +7,7 @@ import pytest
 
 from podferry.sidecar.archive.decompress import ForwardOnlyReader, MalformedError
 from podferry.sidecar.fetch.byte_stream import MAX_READ_BYTES
-from tests.support.archive_site import (
-    SMALL_TAR,
-)
+from tests.support.archive_site import SMALL_TAR
 
 
 @pytest.mark.parametrize("pieces", [[SMALL_TAR[:700], SMALL_TAR[700:]], [SMALL_TAR, bytes(9000)]])

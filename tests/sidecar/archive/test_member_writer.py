@@ -13,11 +13,7 @@ from podferry.sidecar.archive.unpack_rules import Archive, ArchiveKind, SpaceBud
 from podferry.sidecar.staging.file_ops import PARTIAL_DIR
 from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.staging.volume_capacity import Capacity
-from tests.support.archive_site import (
-    refused,
-    tar_of,
-    zip_of,
-)
+from tests.support.archive_site import refused, tar_of, zip_of
 from tests.support.zstd import zstd
 
 LARGE = Capacity(volume_bytes=1 << 40)

@@ -5,11 +5,7 @@ import tarfile
 
 from podferry.contract.errors import Corrupt
 from podferry.sidecar.fetch.byte_stream import MAX_READ_BYTES
-from tests.support.archive_site import (
-    refused,
-    special,
-    tar_of,
-)
+from tests.support.archive_site import refused, special, tar_of
 
 
 async def test_a_tar_of_the_current_directory_is_unpacked(site):

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
 from podferry.contract.spec import Unpack as Mode
-from tests.support.archive_site import (
-    TREE,
-    tar_of,
-    zip_of,
-)
+from tests.support.archive_site import TREE, tar_of, zip_of
 
 
 async def test_unpacked_members_are_kept_by_the_next_start(site):

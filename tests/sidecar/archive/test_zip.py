@@ -7,11 +7,7 @@ import pytest
 from podferry.contract.errors import Corrupt
 from podferry.sidecar.archive import zip as unzip
 from podferry.sidecar.config.tuning import PrefetchSettings
-from tests.support.archive_site import (
-    overlapping,
-    refused,
-    zip_of,
-)
+from tests.support.archive_site import overlapping, refused, zip_of
 
 
 def zip_member(mode):

@@ -1,4 +1,4 @@
-"""Fixtures of the tests in this folder."""
+"""A dataset in memory, and jobs that fetch it."""
 
 from __future__ import annotations
 

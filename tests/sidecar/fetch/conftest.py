@@ -1,4 +1,4 @@
-"""Fixtures of the tests in this folder."""
+"""An HTTP server of objects, and a staging directory."""
 
 from __future__ import annotations
 

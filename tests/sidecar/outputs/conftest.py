@@ -1,4 +1,4 @@
-"""Fixtures of the tests in this folder."""
+"""A directory of outputs and its destination."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from podferry.sidecar.runtime.retry import retry
 
 
 def failing(times, error):
-    """An operation that fails so often and then returns how often it was called."""
+    """An operation that fails `times` times and then returns how often it was called."""
     calls = []
 
     async def operation():
@@ -31,9 +31,9 @@ async def test_the_last_failure_is_raised():
     failure = Unavailable.of("no route")
     operation, calls = failing(99, failure)
     with pytest.raises(Unavailable) as caught:
-        await retry(3, operation)
+        await retry(2, operation)
     assert caught.value is failure
-    assert len(calls) == 3, "attempts include the first"
+    assert len(calls) == 2, "attempts include the first"
 
 
 @pytest.mark.usefixtures("quick_retries")

@@ -1,4 +1,4 @@
-"""Fixtures of the tests in this folder."""
+"""A lineage of four commits."""
 
 from __future__ import annotations
 

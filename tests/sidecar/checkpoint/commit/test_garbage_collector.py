@@ -11,21 +11,9 @@ import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podferry.contract.destination.commit import (
-    FORMAT,
-    Commit,
-    CommittedFile,
-    commit_name,
-    encode_commit,
-)
+from podferry.contract.destination.commit import FORMAT, Commit, CommittedFile, commit_name, encode_commit
 from podferry.contract.destination.rank_parts import RankPart
-from podferry.contract.errors import (
-    AlreadyExists,
-    Corrupt,
-    FormatTooNew,
-    NotFound,
-    Unavailable,
-)
+from podferry.contract.errors import AlreadyExists, Corrupt, FormatTooNew, NotFound, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.contract.versioned_json import encode_checksummed
 from podferry.sidecar.checkpoint.commit.garbage_collector import MAX_LISTINGS

@@ -3,9 +3,7 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from podferry.contract.errors import (
-    AccessDenied,
-)
+from podferry.contract.errors import AccessDenied
 from podferry.sidecar.checkpoint.commit.retention import Retention
 from podferry.storage.memory.store import Fault
 from tests.support.lineage_site import KILLS, LOST

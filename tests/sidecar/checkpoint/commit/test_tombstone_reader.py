@@ -3,10 +3,7 @@ from __future__ import annotations
 import pytest
 
 from podferry.contract.destination.tombstones import Tombstone, tombstone_name
-from podferry.contract.errors import (
-    Corrupt,
-    NotFound,
-)
+from podferry.contract.errors import Corrupt, NotFound
 from podferry.contract.versioned_json import encode_document
 from podferry.sidecar.checkpoint.commit.tombstone_reader import names_being_removed, read_tombstones
 from podferry.storage.memory.store import Fault

@@ -1,4 +1,4 @@
-"""Fixtures of the tests in this folder."""
+"""A detector whose clock a test moves."""
 
 from __future__ import annotations
 

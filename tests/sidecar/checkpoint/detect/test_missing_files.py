@@ -2,11 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from podferry.sidecar.checkpoint.detect.candidate import (
-    Candidate,
-    incomplete_reason,
-    needs_long_quiet,
-)
+from podferry.sidecar.checkpoint.detect.candidate import Candidate, incomplete_reason, needs_long_quiet
 from podferry.sidecar.checkpoint.detect.missing_files import confirmed_files, missing_files
 from podferry.sidecar.runtime.file_identity import FileIdentity
 

@@ -1,4 +1,4 @@
-"""Fixtures of the tests in this folder."""
+"""A lineage that several ranks write to."""
 
 from __future__ import annotations
 

@@ -1,13 +1,4 @@
-from tests.support.gang_site import (
-    BEFORE,
-    commits,
-    join,
-    joined_gang,
-    parts,
-    publish,
-    quiet,
-    steps,
-)
+from tests.support.gang_site import BEFORE, commits, join, joined_gang, parts, publish, quiet, steps
 
 
 async def test_a_step_is_committed_once_all_parts_exist(site):

@@ -9,11 +9,7 @@ from podferry.contract.destination.commit import Commit, CommittedFile
 from podferry.contract.destination.rank_parts import RankPart
 from podferry.contract.errors import Refused
 from podferry.sidecar.checkpoint.gang.join_rules import contains, missing_ranks, newer, superset_of
-from tests.support.gang_site import (
-    file,
-    joined_gang,
-    parts,
-)
+from tests.support.gang_site import file, joined_gang, parts
 
 FILES = (CommittedFile("w", "own-0/w", 1, "a" * 32), CommittedFile("v", "own-0/v", 2, "b" * 32))
 
@@ -68,8 +64,14 @@ def test_a_part_of_another_epoch_or_world_does_not_count():
 
 @pytest.mark.parametrize(
     ("name", "base", "expected"),
-    [("step-5", 1, "step-7"), ("step-8", 1, None), ("best-5", 1, None), ("step-5", 3, None)],
+    [
+        ("step-5", 1, "step-7"),
+        ("step-7", 1, "step-7"),
+        ("step-8", 1, None),
+        ("best-5", 1, None),
+        ("step-5", 3, None),
+    ],
 )
-def test_only_a_later_commit_of_the_same_series_is_newer(name, base, expected):
+def test_newer_is_a_later_commit_of_the_same_series(name, base, expected):
     found = newer({1: commit("step-9"), 2: commit("last"), 3: commit("step-7")}, name, base)
     assert (found and found.name) == expected

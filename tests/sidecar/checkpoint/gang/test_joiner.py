@@ -6,16 +6,7 @@ import pytest
 
 from podferry.contract.errors import Unavailable
 from podferry.storage.memory.store import Fault
-from tests.support.gang_site import (
-    LOST,
-    commits,
-    committer,
-    file,
-    join,
-    joined_gang,
-    publish,
-    steps,
-)
+from tests.support.gang_site import LOST, commits, committer, file, join, joined_gang, publish, steps
 
 
 async def test_ranks_that_commit_at_once_make_one_commit(site):

@@ -5,11 +5,7 @@ import pytest
 from podferry.contract.destination.rank_parts import GangMember, MembershipView
 from podferry.contract.errors import Fenced
 from podferry.sidecar.checkpoint.gang.membership import epoch_at, takes_over
-from tests.support.gang_site import (
-    join,
-    joined_gang,
-    publish,
-)
+from tests.support.gang_site import join, joined_gang, publish
 
 
 @pytest.mark.parametrize(

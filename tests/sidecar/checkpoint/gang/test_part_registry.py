@@ -4,12 +4,7 @@ import msgspec
 import pytest
 
 from podferry.contract.errors import Changed
-from tests.support.gang_site import (
-    commits,
-    file,
-    joined_gang,
-    publish,
-)
+from tests.support.gang_site import commits, file, joined_gang, publish
 
 
 async def test_a_part_that_an_older_agent_has_replaced_is_written_again(site):

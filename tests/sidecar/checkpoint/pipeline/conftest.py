@@ -1,4 +1,4 @@
-"""Fixtures of the tests in this folder."""
+"""A checkpoint job over the rig's directories."""
 
 from __future__ import annotations
 

@@ -29,14 +29,8 @@ from podferry.sidecar.state.durations import Durations
 from podferry.sidecar.state.journal import CheckpointRecord, Journal, PublishedPart
 
 SIDECAR = Path(__file__).parents[4] / "sidecar"
-
-
 WRITER = "checkpoint/pipeline/version_registry.py"
-
-
 MUTATORS = {"append", "clear", "extend", "insert", "pop", "popitem", "remove", "setdefault", "sort", "update"}
-
-
 NAMES = ("last", "step-1")
 
 

@@ -1,4 +1,4 @@
-"""Fixtures of the tests in this folder."""
+"""A commit at its destination, and directories to restore it to."""
 
 from __future__ import annotations
 

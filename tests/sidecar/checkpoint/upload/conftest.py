@@ -1,4 +1,4 @@
-"""Fixtures of the tests in this folder."""
+"""An uploader of the rig, and holds of its checkpoints."""
 
 from __future__ import annotations
 
