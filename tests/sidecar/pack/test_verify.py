@@ -2,10 +2,15 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import pytest
 
 from podferry.contract.errors import NotFound
+from podferry.sidecar.pack.reader import open_pack
+from podferry.sidecar.pack.verify import verify_pack
+from podferry.storage.listing.dataset import list_dataset
 from podferry.storage.memory.faults import Fault
+from tests.support.pack_site import SETTINGS
 
 
 async def test_an_intact_pack_has_no_problem_and_is_read_completely(site):
@@ -31,7 +36,10 @@ async def test_damaged_shards_are_reported_by_name_whichever_is_read_first(site)
         site.target.objects[f"d/{shard.name}"] = bytes(shard.bytes)
     later = asyncio.Event()
     site.target.faults.append(Fault("read", first.name, wait=later))
-    verifying = asyncio.create_task(site.problems())
+    store = site.opened(site.target, "target")
+    pack = await open_pack(store, await list_dataset(store))
+    settings = msgspec.structs.replace(SETTINGS, buffer_bytes=1 << 20)  # the first may hold much of it
+    verifying = asyncio.create_task(verify_pack(pack, store, settings))
     async with asyncio.timeout(10):
         while third.name not in site.reads():  # noqa: ASYNC110 - the store has no event for it
             await asyncio.sleep(0)
