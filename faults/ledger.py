@@ -53,10 +53,9 @@ class Ledger:
     path: Path
 
     def events(self) -> list[dict[str, Any]]:
-        """All lines; a kill leaves whole ones."""
-        return (
-            [json.loads(line) for line in self.path.read_bytes().splitlines()] if self.path.exists() else []
-        )
+        """All complete lines; the last one may be half written, across a page boundary."""
+        data = self.path.read_bytes() if self.path.exists() else b""
+        return [json.loads(line) for line in data.splitlines(keepends=True) if line.endswith(b"\n")]
 
     def count(self, event: str) -> int:
         """How many of a kind there are."""
