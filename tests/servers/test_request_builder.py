@@ -65,7 +65,7 @@ async def test_a_wrong_key_is_refused(request, server, wrong, fresh):
 async def test_a_shared_access_signature_is_taken(request):
     store = opened(request, "azurite", "plain")  # obstore's signature of an odd name is refused
     await store.write("a", b"0123")
-    signed = obstore.sign(store._store, "GET", "plain/a", timedelta(minutes=5))
+    signed = obstore.sign(store._bucket.store, "GET", "plain/a", timedelta(minutes=5))
     key = {"AZURE_STORAGE_ACCOUNT_KEY": "", "AZURE_STORAGE_SAS_TOKEN": signed.partition("?")[2]}
     client = Client(opened(request, "azurite", "plain", **key).request_builder)
     status, plain, _, body = await client.get(await store.stat("a"), 1, 2)
