@@ -45,11 +45,8 @@ def _default_engine(uri: Uri) -> str:
 def _obstore(uri: Uri, config: StoreConfig, limits: Limits) -> Store:
     if uri.scheme not in uri_schemes.OBSTORE_SCHEMES:
         known = ", ".join(uri_schemes.OBSTORE_SCHEMES)
-        raise InvalidSpec.of(
-            f"the engine obstore does not open {uri.scheme}://",
-            str(uri),
-            f"Leave ?engine={ENGINES[0]} out; it opens {known}",
-        )
+        remedy = f"Leave ?engine={ENGINES[0]} out; it opens {known}"
+        raise InvalidSpec.of(f"the engine obstore does not open {uri.scheme}://", str(uri), remedy)
     engine = importlib.import_module("podferry.storage.obstore.store")
     store: Store = engine.ObstoreStore(uri, config, limits)
     return store

@@ -31,9 +31,7 @@ def join(*parts: str) -> str:
 def temporary_name(name: str, token: str = "") -> str:
     """A name in the same directory, for writing and then renaming to `name`; listings skip it.
 
-    Args:
-        name: The final name.
-        token: 16 hexadecimal digits that make it unique; random by default.
+    `token` is 16 hexadecimal digits that make it unique; random by default.
     """
     parent, _, _ = name.rpartition("/")
     return join(parent, f".podferry-{token or secrets.token_hex(8)}.tmp")

@@ -81,10 +81,8 @@ class RequestBuilder(Protocol):
 class Address(msgspec.Struct, frozen=True):
     """A URL, split as requests need it.
 
-    Attributes:
-        origin: Where to connect.
-        host: Value of the `Host` header: with the port unless it is the default.
-        path: Encoded as it is sent, without a trailing slash.
+    `host` is the value of the `Host` header: with the port unless it is the default. `path` is encoded as it
+    is sent, without a trailing slash.
     """
 
     origin: Origin
@@ -93,12 +91,7 @@ class Address(msgspec.Struct, frozen=True):
 
 
 def request_address(url: str, ca_bundle: str = "") -> Address | None:
-    """Where to send requests below a URL, or None if only the engine can: a proxy, a password, an odd name.
-
-    Args:
-        url: Of the service, or of a bucket.
-        ca_bundle: See `Origin`.
-    """
+    """Where to send requests below a URL; None if only the engine can: a proxy, a password, an odd name."""
     split = urlsplit(url)
     host = split.hostname or ""
     if split.scheme not in DEFAULT_PORTS or "@" in split.netloc or not PLAIN_HOST.fullmatch(host):
@@ -139,9 +132,7 @@ def is_printable_ascii(text: str) -> bool:
 
 def range_line(entry: Entry, start: int, length: int) -> str:
     """The `Range` header line, empty for the complete object."""
-    if not start and length == entry.size:
-        return ""
-    return f"Range: bytes={start}-{start + length - 1}\r\n"
+    return f"Range: bytes={start}-{start + length - 1}\r\n" if start or length != entry.size else ""
 
 
 def if_match_line(tag: str) -> str:

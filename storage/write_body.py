@@ -84,11 +84,9 @@ class BodySource:
         part = next(self._parts, b"")
         self._parts_left -= 1
         if part and self._parts_left < 0:
-            raise Refused.of(
-                "an object is larger than an upload in parts can be",
-                f"more than {self._part_bytes} bytes in each part",
-                "Write it as several files",
-            )
+            measured = f"more than {self._part_bytes} bytes in each part"
+            what = "an object is larger than an upload in parts can be"
+            raise Refused.of(what, measured, "Write it as several files")
         return part
 
     async def read_small(self) -> bytes | None:

@@ -1,4 +1,1 @@
-"""Azure requests of our own: endpoint and GET requests.
-
-Everything else on Azure goes through obstore.
-"""
+"""Azure requests of our own: endpoint and GET requests. Everything else goes through obstore."""

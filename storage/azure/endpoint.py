@@ -19,12 +19,8 @@ AZURE_SCHEMES = ("az", "abfs", "abfss", "azure")
 class AzureAccess(msgspec.Struct, frozen=True):
     """How to reach an Azure store: obstore's client and our own requests are both made from it.
 
-    Attributes:
-        uri: Of the store; the bucket is Azure's container.
-        endpoint: Of the account.
-        account: Its name.
-        options: The credentials by obstore's names; `skip_signature` for anonymous access.
-        location: For errors.
+    The bucket of `uri` is Azure's container. `options` has the credentials by obstore's names, and
+    `skip_signature` for anonymous access.
     """
 
     uri: Uri

@@ -1,4 +1,1 @@
-"""Checksums: compute them, combine CRCs, read them from response headers.
-
-Callers decide what a mismatch means.
-"""
+"""Computes and combines checksums, reads them from response headers; callers decide what a mismatch means."""

@@ -54,12 +54,7 @@ CRC_KINDS = frozenset({ChecksumKind.CRC64NVME, ChecksumKind.CRC32C, ChecksumKind
 
 
 class Checksum(msgspec.Struct, frozen=True):
-    """The checksum of an object.
-
-    Attributes:
-        kind: The algorithm.
-        value: Most significant byte first.
-    """
+    """The checksum of an object; its value has the most significant byte first."""
 
     kind: ChecksumKind
     value: bytes
@@ -79,12 +74,7 @@ class RunningChecksum(Protocol):
 
 
 class ObjectChecksum(msgspec.Struct, frozen=True):
-    """Size and checksum of a multipart object.
-
-    Attributes:
-        size: Bytes.
-        crc64: CRC-64/NVME.
-    """
+    """Size in bytes and CRC-64/NVME of a multipart object."""
 
     size: int
     crc64: int

@@ -1,4 +1,1 @@
-"""Where credentials and endpoints come from, and when they are read again.
-
-Engines turn them into their own options.
-"""
+"""Where credentials and endpoints come from, and when they are read again."""

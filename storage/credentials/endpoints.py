@@ -8,12 +8,7 @@ from podferry.contract.errors import InvalidSpec
 
 
 class S3Vendor(msgspec.Struct, frozen=True):
-    """A vendor's S3 service.
-
-    Attributes:
-        endpoint: URL, with `{region}`.
-        region: The default.
-    """
+    """A vendor's S3 service: the endpoint's URL, with `{region}`, and the default region."""
 
     endpoint: str
     region: str
@@ -33,7 +28,6 @@ def checked_endpoint(endpoint: str) -> str:
         InvalidSpec: It is not an http or https URL.
     """
     if not endpoint.startswith(("http://", "https://")):
-        raise InvalidSpec.of(
-            "an endpoint must be a URL", repr(endpoint), "Write http://HOST:PORT or https://HOST"
-        )
+        remedy = "Write http://HOST:PORT or https://HOST"
+        raise InvalidSpec.of("an endpoint must be a URL", repr(endpoint), remedy)
     return endpoint.rstrip("/")

@@ -16,11 +16,7 @@ REFRESH_SECONDS = 30.0
 
 
 class RefreshedValue(Generic[T]):
-    """A value that is read in a thread.
-
-    Attributes:
-        value: What was read last; None before the first `refresh`.
-    """
+    """A value that is read in a thread; `value` is what was read last, None before the first `refresh`."""
 
     def __init__(self, read: Callable[[], T], lasting: bool = False) -> None:
         self.value: T | None = None

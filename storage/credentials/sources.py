@@ -17,7 +17,6 @@ from podferry.storage.store import StoreConfig
 
 VARIABLE_PREFIXES = ("AWS_", "AZURE_", "GOOGLE_", "FSSPEC_", "OSS_", "STORAGE_EMULATOR_HOST")
 """Of the variables that are read; `FSSPEC_<SCHEME>_<OPTION>` is fsspec's own convention."""
-
 TRUE_VALUES = ("1", "true", "yes", "on")
 
 
@@ -35,8 +34,7 @@ class AwsSource(enum.Enum):
 def config_from_environment(environ: Mapping[str, str]) -> StoreConfig:
     """The credentials of the environment; without a key there, those of Amazon's shared credentials file.
 
-    Endpoints and regions remain among them under their own names, which differ by vendor: each engine looks
-    up its own.
+    Endpoints and regions keep their own names, which differ by vendor: each engine looks up its own.
 
     Args:
         environ: Such as `os.environ`; `HOME` has the shared files.
@@ -109,9 +107,8 @@ def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8").strip("\r\n")
     except UnicodeDecodeError as error:
-        raise InvalidSpec.of(
-            f"the key {file.name} of a Secret is not text", str(file), "Store it as UTF-8"
-        ) from error
+        what = f"the key {file.name} of a Secret is not text"
+        raise InvalidSpec.of(what, str(file), "Store it as UTF-8") from error
 
 
 def _shared_files(environ: Mapping[str, str]) -> dict[str, str]:
@@ -122,11 +119,9 @@ def _shared_files(environ: Mapping[str, str]) -> dict[str, str]:
     section = f"profile {profile}" if profile != "default" else profile
     found = {**_section(config_file, section), **_section(credentials_file, profile)}
     if not found and environ.get("AWS_PROFILE"):
-        raise InvalidSpec.of(
-            f"there is no profile {profile!r}",
-            f"AWS_PROFILE={profile}; read {credentials_file} and {config_file}",
-            "Correct AWS_PROFILE, or add the profile",
-        )
+        measured = f"AWS_PROFILE={profile}; read {credentials_file} and {config_file}"
+        remedy = "Correct AWS_PROFILE, or add the profile"
+        raise InvalidSpec.of(f"there is no profile {profile!r}", measured, remedy)
     known = {
         "aws_access_key_id": "AWS_ACCESS_KEY_ID",
         "aws_secret_access_key": "AWS_SECRET_ACCESS_KEY",
@@ -145,7 +140,6 @@ def _section(file: Path, section: str) -> dict[str, str]:
         return {}
     except (OSError, UnicodeDecodeError, configparser.Error) as error:
         # The parser's message would print the line, which may hold a key.
-        raise InvalidSpec.of(
-            f"the file {file} cannot be read", type(error).__name__, "Correct it, or unset AWS_PROFILE"
-        ) from None
+        remedy = "Correct it, or unset AWS_PROFILE"
+        raise InvalidSpec.of(f"the file {file} cannot be read", type(error).__name__, remedy) from None
     return dict(parser[section]) if parser.has_section(section) else {}

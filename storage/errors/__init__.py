@@ -1,4 +1,1 @@
-"""Vendors' exceptions become the error tree of `podferry.contract.errors`.
-
-No other package knows vendors' error codes and exception types.
-"""
+"""Turns vendors' exceptions into the error tree; no other package knows vendors' error codes and types."""

@@ -61,17 +61,15 @@ def _no_space(path: Path, reason: str) -> FerryError:
     existing = next(above for above in (path, *path.parents) if above.exists())
     total, _, free = shutil.disk_usage(existing)
     measured = f"{format_bytes(free)} free of {format_bytes(total)}; {reason}"
-    return Unavailable.of(
-        f"no space left at {path}", measured, "Free space there, or choose another location"
-    )
+    remedy = "Free space there, or choose another location"
+    return Unavailable.of(f"no space left at {path}", measured, remedy)
 
 
 def not_a_directory(path: Path) -> InvalidSpec:
     """The error if a part of a directory's path is a file; it names that part."""
     file = next((above for above in (path, *path.parents) if above.exists() and not above.is_dir()), path)
-    return InvalidSpec.of(
-        f"{file} is a file, not a directory", remedy="Remove or rename it, or choose another location"
-    )
+    remedy = "Remove or rename it, or choose another location"
+    return InvalidSpec.of(f"{file} is a file, not a directory", remedy=remedy)
 
 
 def not_a_file(path: Path) -> InvalidSpec:

@@ -33,12 +33,9 @@ from podferry.storage.errors.vendor_fields import VendorFields, is_programming_e
 
 
 class StoreLocation(msgspec.Struct, frozen=True):
-    """What an error says about the store.
+    """What an error says about the store; local files have no endpoint.
 
-    Attributes:
-        uri: Of the store.
-        endpoint: Address of the service, empty for local files.
-        credentials: Names of the variables or keys that were read, without their values.
+    `credentials` are names of the variables or keys that were read, without their values.
     """
 
     uri: Uri
@@ -68,9 +65,7 @@ def translate(
     kind = error_kind(fields)
     if location.uri.scheme == "file" and isinstance(error, OSError):
         # If a directory cannot be created, only the exception has the part of the path that failed.
-        path = (
-            error.filename if operation == "created" and error.filename else f"/{(location.uri / name).key}"
-        )
+        path = (error.filename if operation == "created" else "") or f"/{(location.uri / name).key}"
         return filesystem_error(kind, error, Path(path), operation)
     return store_error(kind, location, name, _evidence(fields))
 

@@ -1,4 +1,1 @@
-"""The engine for every scheme that has an fsspec file system and no engine of its own.
-
-S3 and Azure use `obstore` unless a URI selects fsspec.
-"""
+"""The engine for every scheme without an engine of its own; for S3 and Azure only if a URI selects it."""

@@ -38,11 +38,7 @@ def get_builder_for(
 ) -> RequestBuilder | None:
     """The builder for a store, or None if only its file system can send requests.
 
-    Args:
-        uri: Of the store.
-        config: Its credentials and endpoint.
-        options: Of its file system.
-        file_system: Opens it at the first call; may block.
+    `file_system` opens the file system at the first call; it may block.
     """
     if options.customized:
         return None
@@ -71,10 +67,7 @@ def _identity_builder(url: str, path: Callable[[str], str]) -> RequestBuilder | 
 
 
 def _oss(uri: Uri, options: FsspecOptions) -> RequestBuilder | None:
-    """With URLs that oss2 signs, using the keys of ossfs.
-
-    Unlike at S3, the response to a range also has the checksum of the complete object.
-    """
+    """With URLs that oss2 signs, using the keys of ossfs; unlike at S3, ranges have the object's checksum."""
     given = options.options
     key, secret, token = (given.get(name, "") for name in ("key", "secret", "token"))
     try:

@@ -42,11 +42,8 @@ def unknown_scheme(uri: Uri) -> UnknownScheme:
 
 def _one_letter_off(scheme: str, schemes: set[str]) -> str:
     """A remedy for typos in names that are too short for a similarity search: `s4`."""
-    similar = [
-        f"{known!r}"
-        for known in sorted(schemes)
-        if len(known) == len(scheme) and sum(map(ne, known, scheme)) == 1
-    ]
+    same_length = [known for known in sorted(schemes) if len(known) == len(scheme)]
+    similar = [f"{known!r}" for known in same_length if sum(map(ne, known, scheme)) == 1]
     return f"Did you mean {' or '.join(similar)}?" if similar else ""
 
 

@@ -35,13 +35,7 @@ Options = dict[str, Any]
 
 
 class FsspecOptions(msgspec.Struct, frozen=True):
-    """How to open a file system.
-
-    Attributes:
-        options: Keyword arguments of its class.
-        location: For errors.
-        customized: Whether the user has set some of them.
-    """
+    """How to open a file system: its class's keyword arguments, and whether the user has set some of them."""
 
     options: Options
     location: StoreLocation
@@ -61,9 +55,8 @@ def options_for(uri: Uri, config: StoreConfig, limits: Limits) -> FsspecOptions:
     user, at, _ = uri.bucket.rpartition("@")
     if at and ":" in user:
         name = f"FSSPEC_{uri.scheme.upper()}_PASSWORD"
-        raise InvalidSpec.of(
-            "a URI must not have a password", f"that of {uri.scheme}://", f"Set {name} in the Secret"
-        )
+        measured, remedy = f"that of {uri.scheme}://", f"Set {name} in the Secret"
+        raise InvalidSpec.of("a URI must not have a password", measured, remedy)
     options, location = _vendor(uri)(uri, config, limits)
     common: Options = {"skip_instance_cache": True, "use_listings_cache": False}
     custom = _custom(uri.scheme, config.credentials)
@@ -144,9 +137,8 @@ def _google_token(variables: Mapping[str, str]) -> object:
         try:
             return json.loads(key_file)
         except ValueError:  # its message would contain the key
-            raise InvalidSpec.of(
-                "GOOGLE_APPLICATION_CREDENTIALS is neither a path nor JSON", "", "Store the key file as it is"
-            ) from None
+            what = "GOOGLE_APPLICATION_CREDENTIALS is neither a path nor JSON"
+            raise InvalidSpec.of(what, "", "Store the key file as it is") from None
     return key_file or "google_default"
 
 
@@ -178,9 +170,7 @@ def _oss(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreL
 
 def _http(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
     timeout = aiohttp.ClientTimeout(
-        total=limits.request_seconds,
-        sock_connect=limits.connect_seconds,
-        sock_read=limits.stall_seconds,
+        total=limits.request_seconds, sock_connect=limits.connect_seconds, sock_read=limits.stall_seconds
     )
     return {"client_kwargs": {"timeout": timeout}}, _location(uri, config, f"{uri.scheme}://{uri.bucket}")
 

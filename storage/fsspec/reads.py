@@ -26,12 +26,7 @@ TIME_FIELDS = ("mtime", "modified", "LastModified", "last_modified", "last_write
 
 
 class FsspecReads:
-    """Calls block; they raise the file system's errors and our own.
-
-    Attributes:
-        uri: Names are relative to it.
-        location: For errors.
-    """
+    """Calls block; they raise the file system's errors and our own. Names are relative to `uri`."""
 
     def __init__(self, uri: Uri, options: FsspecOptions) -> None:
         self.uri, self.location = uri, options.location
@@ -178,10 +173,7 @@ class FsspecReads:
         return data if len(data) == length else self._corrected(name, data, start, length)
 
     def _corrected(self, name: str, data: bytes, start: int, length: int) -> bytes:
-        """The requested bytes out of a response of another length.
-
-        ossfs takes the end of a range as inclusive, sshfs returns the complete file.
-        """
+        """The requested bytes: ossfs takes a range's end as inclusive, sshfs returns the complete file."""
         size = self.stat(name).size
         if start + length > size:
             raise too_short(self.location, name, start, length, f"{size} bytes")

@@ -47,15 +47,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 class ConcurrencyController:
-    """Adapts the number of connections after each sample.
-
-    Attributes:
-        connections: The target.
-
-    Args:
-        max_connections: What memory and the work allow.
-        initial: Connections to start with.
-    """
+    """Adapts the target `connections` after each sample, up to what memory and the work allow."""
 
     def __init__(self, max_connections: int, initial: int = INITIAL_CONNECTIONS) -> None:
         self._max = max(1, max_connections)

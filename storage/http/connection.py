@@ -103,12 +103,7 @@ class ConnectionOwner(Protocol):
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Runs one job after another.
-
-    Attributes:
-        reads: Number of reads; unchanged between two checks, the connection has stalled.
-        job: The current one.
-    """
+    """Runs one `job` after another. If `reads` is the same at two checks, the connection has stalled."""
 
     def __init__(self, owner: ConnectionOwner, loop: asyncio.AbstractEventLoop) -> None:
         self._owner, self._now, self._call_soon = owner, loop.time, loop.call_soon

@@ -18,13 +18,7 @@ REDIAL_SECONDS = 0.5
 class Dialer:
     """Connects to one origin. Its name is resolved once: a large store answers with several addresses.
 
-    Args:
-        origin: Where to connect to.
-        make_protocol: Called for each connection.
-        on_failure: Called when one could not be opened.
-
-    Attributes:
-        tasks: The connections that are being opened.
+    `tasks` are the connections that are being opened; `on_failure` is called if one could not be.
     """
 
     def __init__(

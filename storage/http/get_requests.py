@@ -33,12 +33,7 @@ class PlainRequest(msgspec.Struct, frozen=True):
 
 
 class PlainGetBuilder:
-    """See `podferry.storage.request_builder.RequestBuilder`.
-
-    Attributes:
-        origin: Where to connect to.
-        checksum_needs_head: See `podferry.storage.request_builder.RequestBuilder`.
-    """
+    """See `podferry.storage.request_builder.RequestBuilder`."""
 
     def __init__(self, plain: PlainRequest) -> None:
         self.origin = plain.address.origin

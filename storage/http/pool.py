@@ -50,13 +50,8 @@ class JobSource(Protocol):
 class ConnectionPool:
     """Runs jobs on the connections of one loop. See `podferry.storage.http.connection.ConnectionOwner`.
 
-    Args:
-        source: The jobs; taken in small batches, as connections become free.
-        max_connections: The limit.
-        counters: Shared with others, or reset by them at any time.
-
-    Attributes:
-        failed_job: The job whose bytes could not be written.
+    It takes jobs in small batches as connections become free. Others may share or reset `counters` at any
+    time. `failed_job` is the one whose bytes could not be written.
     """
 
     def __init__(self, source: JobSource, max_connections: int, counters: PoolCounters) -> None:

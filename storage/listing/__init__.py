@@ -1,4 +1,1 @@
-"""List a dataset: recursive listings, directories in parallel, suggestions if nothing is found.
-
-It uses stores only through their interface.
-"""
+"""Lists a dataset: recursively, directories in parallel, with suggestions if nothing is found."""

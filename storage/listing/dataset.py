@@ -44,12 +44,7 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 class Dataset(msgspec.Struct, frozen=True):
-    """A listed dataset with valid file names.
-
-    Attributes:
-        store: The names are relative to it; close it when done.
-        manifest: Its files.
-    """
+    """A listed dataset with valid file names, relative to its store: close that when done."""
 
     store: Store
     manifest: Manifest
@@ -133,11 +128,9 @@ def _data_uri(uri: Uri, manifest: Manifest) -> Uri:
     data = parse_uri(manifest.uri)
     same_bucket = (data.scheme, data.bucket) == (uri.scheme, uri.bucket)
     if uri.scheme != "file" and data.scheme not in MANIFEST_DATA_SCHEMES and not same_bucket:
-        raise Corrupt.of(
-            f"the manifest {uri} names data that only a local manifest may name",
-            manifest.uri,
-            "Store the manifest next to its data, or copy it to this machine first",
-        )
+        what = f"the manifest {uri} names data that only a local manifest may name"
+        remedy = "Store the manifest next to its data, or copy it to this machine first"
+        raise Corrupt.of(what, manifest.uri, remedy)
     return data
 
 
@@ -169,10 +162,7 @@ async def list_dataset(store: Store) -> Manifest:
 def check_frozen(reference: Reference, manifest: Manifest, before: Manifest | None = None) -> None:
     """Compare a listing with a frozen reference.
 
-    Args:
-        reference: Of the frozen dataset.
-        manifest: What was listed now.
-        before: The manifest that was frozen, if available: then the message names the differences.
+    With `before`, the manifest that was frozen, the message names the differences.
 
     Raises:
         Changed: They differ.
@@ -183,11 +173,8 @@ def check_frozen(reference: Reference, manifest: Manifest, before: Manifest | No
     measured = f"frozen: {_frozen_totals(reference)}; now: {now}"
     if before is not None and before.digest == reference.digest:
         measured = f"{differences(before.entries, manifest.entries)}; {measured}"
-    raise Changed.of(
-        f"the dataset {reference.uri} has changed since it was frozen",
-        measured,
-        "Freeze it again with `podferry dataset freeze`, or restore the objects",
-    )
+    remedy = "Freeze it again with `podferry dataset freeze`, or restore the objects"
+    raise Changed.of(f"the dataset {reference.uri} has changed since it was frozen", measured, remedy)
 
 
 def _frozen_totals(reference: Reference) -> str:
@@ -207,8 +194,5 @@ async def changed_since(manifest: Manifest, config: StoreConfig) -> Changed | No
     found = differences(manifest.entries, listing.entries)
     if not found:
         return None
-    return Changed.of(
-        f"the dataset {manifest.uri} no longer matches its manifest",
-        str(found),
-        "Freeze it again with `podferry dataset freeze --manifest`, or restore the objects",
-    )
+    remedy = "Freeze it again with `podferry dataset freeze --manifest`, or restore the objects"
+    return Changed.of(f"the dataset {manifest.uri} no longer matches its manifest", str(found), remedy)

@@ -1,4 +1,1 @@
-"""The engine for directories: `file://` and plain paths.
-
-`podferry.sidecar.staging` manages the agent's staging directories.
-"""
+"""The engine for directories: `file://` and plain paths."""

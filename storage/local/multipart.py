@@ -132,11 +132,9 @@ def _finish(path: Path, expected: ObjectChecksum, target: Path) -> None:
     with path.open("r+b", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
         if size != expected.size:
-            raise Corrupt.of(
-                f"the parts of {target} do not make up the file",
-                f"{size} bytes on disk; {expected.size} were sent",
-                "Abort this upload and start it again",
-            )
+            what = f"the parts of {target} do not make up the file"
+            measured = f"{size} bytes on disk; {expected.size} were sent"
+            raise Corrupt.of(what, measured, "Abort this upload and start it again")
         os.fsync(file.fileno())
     path.replace(target)
 

@@ -55,13 +55,7 @@ NO_FAULT = Fault(times=0)
 
 
 class PendingUpload(msgspec.Struct):
-    """A multipart upload that is not complete.
-
-    Attributes:
-        key: Of the object.
-        part_bytes: Size of each part except the last.
-        parts: By number.
-    """
+    """A multipart upload that is not complete; each part except the last has `part_bytes`."""
 
     key: str
     part_bytes: int

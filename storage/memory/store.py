@@ -27,13 +27,7 @@ CONTENTS: dict[str, Content] = {}
 
 
 class MemoryStore:
-    """Objects in a dictionary.
-
-    Attributes:
-        uri: Names are relative to it.
-        content: Shared by all stores of the same name, as are its `faults`.
-        multipart: See `Store.multipart`.
-    """
+    """Objects in a dictionary; all stores of the same name share `content` and its `faults`."""
 
     exclusive_create = True
     request_builder = None

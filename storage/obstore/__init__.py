@@ -1,4 +1,1 @@
-"""The engine for S3 and Azure, on obstore.
-
-Requests that obstore has no call for are in `s3` and `azure`.
-"""
+"""The engine for S3 and Azure, on obstore; requests that obstore lacks are in `s3` and `azure`."""

@@ -33,11 +33,7 @@ OBSTORE_ERRORS = (BaseError, FileNotFoundError, ValueError, OSError)
 class ObstoreBucket:
     """A bucket, or the part of it below the URI's key.
 
-    Attributes:
-        uri: Names are relative to it.
-        store: obstore's client.
-        location: For errors.
-        exists: Whether a request has succeeded; then a missing object does not mean a missing bucket.
+    Once a request has succeeded, `exists` is true: then a missing object does not mean a missing bucket.
     """
 
     def __init__(self, uri: Uri, config: StoreConfig, limits: Limits) -> None:

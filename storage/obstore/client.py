@@ -30,13 +30,7 @@ METADATA_ENDPOINT = "http://169.254.169.254"
 
 
 class ObstoreClient(msgspec.Struct, frozen=True):
-    """An obstore client and what goes with it.
-
-    Attributes:
-        store: obstore's client.
-        location: For errors.
-        metadata_endpoint: Of the metadata service that provides the credentials, or empty.
-    """
+    """An obstore client, and the endpoint of the metadata service that provides its credentials, or empty."""
 
     store: S3Store | AzureStore
     location: StoreLocation
@@ -78,13 +72,9 @@ def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> ObstoreClient:
 
 
 class _CredentialProvider:
-    """Configured keys; a provider keeps obstore from combining them with variables of the environment.
+    """Configured keys; a provider keeps obstore from combining them with variables of the environment."""
 
-    Attributes:
-        refresh_threshold: How long before they expire obstore asks again.
-    """
-
-    refresh_threshold = timedelta(0)
+    refresh_threshold = timedelta(0)  # how long before they expire obstore asks again
 
     def __init__(self, access: S3Access) -> None:
         self._access = access

@@ -1,4 +1,1 @@
-"""S3 requests of our own: endpoint, credentials, signatures, GET requests, multipart uploads.
-
-Everything else on S3 goes through obstore.
-"""
+"""S3 requests of our own: those that obstore has no call for, and signed GET requests."""

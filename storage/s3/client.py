@@ -56,24 +56,14 @@ class S3Request(msgspec.Struct, frozen=True):
 
 
 class S3Response(msgspec.Struct, frozen=True):
-    """A successful response.
-
-    Attributes:
-        headers: By case-insensitive name.
-        text: The body.
-    """
+    """A successful response: headers by case-insensitive name, and the body as text."""
 
     headers: Mapping[str, str]
     text: str
 
 
 class S3ResponseError(Exception):
-    """An error response; `podferry.storage.errors.vendor_fields` reads both attributes.
-
-    Attributes:
-        status: Of HTTP; 0 for an error that came with a status of success.
-        error_code: S3's name of the error.
-    """
+    """An error response, read by `vendor_fields`; `status` is 0 if it came with a status of success."""
 
     def __init__(self, status: int, error_code: str) -> None:
         super().__init__(f"{status} {error_code}")

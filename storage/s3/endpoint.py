@@ -30,14 +30,8 @@ def s3_endpoint(uri: Uri, config: StoreConfig) -> tuple[str, str]:
 class S3Access(msgspec.Struct, frozen=True):
     """How to reach an S3 store.
 
-    Attributes:
-        uri: Of the store.
-        endpoint: URL of the service.
-        region: The vendor's name of it.
-        virtual_hosted: Whether the host's name has the bucket.
-        source: Of the credentials.
-        variables: The configured credentials, by their usual names.
-        reload_credentials: Reads them again if they may change, or None.
+    If `virtual_hosted`, the host's name has the bucket. `variables` are the configured credentials by their
+    usual names; `reload_credentials` reads them again if they may change.
     """
 
     uri: Uri

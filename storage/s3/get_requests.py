@@ -57,9 +57,8 @@ class S3GetBuilder:
         if found is None or found == before:
             return
         if not is_printable_ascii(found.access_key_id + (found.session_token or "")):
-            raise CredentialsMissing.of(
-                "a key or token for S3 is not valid in a header", "", "Store it without line breaks"
-            )
+            what = "a key or token for S3 is not valid in a header"
+            raise CredentialsMissing.of(what, "", "Store it without line breaks")
         self._signer = SigV4Signer(found, self._region, self._host)
 
     def build(self, entry: Entry, start: int, length: int, method: str = "GET") -> bytes:
@@ -89,10 +88,7 @@ def get_builder_for(access: S3Access, ca_bundle: str = "") -> S3GetBuilder | Non
     """The builder for a store, or None if only its engine can send requests.
 
     That is the case behind a proxy, and if awscrt would find other credentials than the engine.
-
-    Args:
-        access: How to reach the store.
-        ca_bundle: A file of CA certificates, if the engine has its own.
+    `ca_bundle` is a file of CA certificates, if the engine has its own.
     """
     address = request_address(access.bucket_url, ca_bundle)
     if address is None or not is_printable_ascii(access.region):

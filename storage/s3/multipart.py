@@ -50,13 +50,7 @@ MD5_ETAG = re.compile(r'"([0-9a-f]{32})"')
 
 
 class S3Multipart:
-    """Multipart uploads to one bucket.
-
-    Attributes:
-        min_part_bytes: "Amazon S3 multipart upload limits": 5 MiB.
-        max_part_bytes: The same: 5 GiB.
-        max_parts: The same: 10,000.
-    """
+    """Multipart uploads to one bucket, within "Amazon S3 multipart upload limits"."""
 
     min_part_bytes = 5 * MIB
     max_part_bytes = 5 << 30
@@ -149,12 +143,10 @@ class S3Multipart:
     def _upload_id(self, name: str, response: S3Response) -> str:
         found = UPLOAD_ID.search(response.text)
         if found is None:
-            raise Unavailable.of(
-                f"the store did not start the upload of {self._uri / name}",
-                f"no UploadId in a response of {len(response.text)} characters; "
-                f"{self._client.location.address}",
-                "Check that the endpoint is an S3 service",
-            )
+            what = f"the store did not start the upload of {self._uri / name}"
+            answer = f"no UploadId in a response of {len(response.text)} characters"
+            measured = f"{answer}; {self._client.location.address}"
+            raise Unavailable.of(what, measured, "Check that the endpoint is an S3 service")
         return unescape(found[1])
 
     async def _send_for_upload(self, name: str, upload: str, request: S3Request) -> S3Response:
