@@ -32,14 +32,7 @@ from podferry.contract.annotation_values import (
 )
 from podferry.contract.quantity import parse_bytes, parse_seconds
 from podferry.contract.selection import parse_globs
-from podferry.contract.spec import (
-    CHECKPOINT_PATH,
-    DATASET_NAME,
-    DATASET_PATH,
-    FILE_MODE,
-    OUTPUT_PATH,
-    PREFIX,
-)
+from podferry.contract.spec import CHECKPOINT_PATH, DATASET_NAME, DATASET_PATH, FILE_MODE, OUTPUT_PATH, PREFIX
 
 STAMPS = frozenset({"status", "spec", "policy-hash"})
 """Keys that podferry itself sets on a pod; they are not settings."""
@@ -79,14 +72,9 @@ ACCESS_KEYS = (
 
 def _access(direction: str) -> list[AnnotationKey]:
     """The access keys of one direction, which default to the keys of all directions."""
+    named, own = f"the {direction}", direction == "dataset"
     return [
-        AnnotationKey(
-            f"{direction}-{key.name}",
-            key.parse,
-            f"{key.help} the {direction}",
-            f"`{key.name}`",
-            direction == "dataset",
-        )
+        AnnotationKey(f"{direction}-{key.name}", key.parse, f"{key.help} {named}", f"`{key.name}`", own)
         for key in ACCESS_KEYS
     ]
 
@@ -154,11 +142,7 @@ def split_key(name: str) -> tuple[str, str]:
 
 
 def known_keys(settings: Iterable[str]) -> dict[str, AnnotationKey]:
-    """All keys that a pod with these settings may have: each per-dataset key also with each dataset's name.
-
-    Args:
-        settings: The pod's keys, without the prefix.
-    """
+    """All keys that a pod with these settings may have: per-dataset keys also with each dataset's name."""
     names = sorted({name for _, name in map(split_key, settings) if NAME.fullmatch(name)})
     return {
         full: key

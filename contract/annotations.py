@@ -1,9 +1,8 @@
 """Reads a pod's annotations into its ferry spec, and reports all problems at once.
 
-Each value under `podferry.io/` is expanded (`podferry.contract.variable_substitution`) and parsed
-by its key's parser (`podferry.contract.annotation_keys`); then settings are checked against each other
-(`podferry.contract.cross_validation`). `dataset.NAME`, and keys that end with `.NAME`, configure a dataset
-of that name.
+Each value under `podferry.io/` is expanded (`podferry.contract.variable_substitution`) and parsed by its
+key's parser (`podferry.contract.annotation_keys`); then settings are checked against each other
+(`podferry.contract.cross_validation`). `dataset.NAME` and keys ending with `.NAME` configure that dataset.
 """
 
 from __future__ import annotations
@@ -75,9 +74,8 @@ def _unknown_key(name: str, text: str, known: Iterable[str]) -> Problem:
         remedy = f"Write {PREFIX}{key}: it applies to the pod, not to one dataset"
         return Problem(f"{PREFIX}{name}: the key does not take a dataset's name", repr(text), remedy)
     if "." in name and key in KEYS and not NAME.fullmatch(dataset):
-        remedy = (
-            f"Write {PREFIX}{key}.NAME, where NAME has up to {MAX_DATASET_NAME_LENGTH} of a-z, 0-9 and '-'"
-        )
+        limit = f"up to {MAX_DATASET_NAME_LENGTH} of a-z, 0-9 and '-'"
+        remedy = f"Write {PREFIX}{key}.NAME, where NAME has {limit}"
         return Problem(f"{PREFIX}{name}: {dataset!r} is not a valid dataset name", repr(text), remedy)
     # Compared without the prefix, which would make all of them look alike.
     remedy = did_you_mean(name, known, f"Known: {', '.join(KEYS)}")
@@ -125,9 +123,8 @@ def _declared_reference(name: str, text: str) -> Reference:
         return parse_reference(text)
     except InvalidSpec as error:
         what = f"the policy's dataset {name!r} is not a valid reference"
-        raise InvalidSpec(
-            *(Problem(f"{what}: {one.what}", one.measured, one.remedy) for one in error.problems)
-        ) from error
+        named = (Problem(f"{what}: {one.what}", one.measured, one.remedy) for one in error.problems)
+        raise InvalidSpec(*named) from error
 
 
 def _attributed(name: str, text: str, problem: Problem) -> Problem:
@@ -146,15 +143,13 @@ def _spec(values: Mapping[str, Any]) -> FerrySpec:
             DatasetSpec(reference=str(values[one.key]), name=split_key(one.key)[1], **_fields(one, values))
             for one in datasets
         ),
-        checkpoints=CheckpointSpec(uri=values["checkpoints"], **_fields(checkpoints, values))
-        if checkpoints
-        else None,
+        checkpoints=checkpoints and CheckpointSpec(uri=values["checkpoints"], **_fields(checkpoints, values)),
         lineage=values.get("lineage"),
         world=values.get("world", 1),
         shm_size=values.get("shm-size"),
         grace=values.get("grace"),
         container=values.get("container"),
-        outputs=OutputSpec(uri=values["outputs"], **_fields(outputs, values)) if outputs else None,
+        outputs=outputs and OutputSpec(uri=values["outputs"], **_fields(outputs, values)),
     )
 
 

@@ -81,12 +81,7 @@ def _dataset_section(name: str) -> SpecSection:
 
 
 def cross_field_problems(settings: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[Problem]:
-    """All conflicts between settings.
-
-    Args:
-        settings: The pod's annotations, without the prefix.
-        values: Those that parsed.
-    """
+    """All conflicts between settings; `values` has those that parsed."""
     sections, known = sections_of(settings), known_keys(settings)
     requested = [one for one in sections if one.key in settings]
     # A misspelled key is already reported; that it leaves nothing to do would be noise.
@@ -104,12 +99,7 @@ def cross_field_problems(settings: Mapping[str, str], values: Mapping[str, Any])
 
 
 def gang_problems(spec: FerrySpec, rank: int | None) -> Iterator[Problem]:
-    """Why a pod cannot write its part of a checkpoint that several pods write together.
-
-    Args:
-        spec: The pod's spec.
-        rank: The pod's number in its training run, or None if unknown.
-    """
+    """Why a pod of this rank cannot write its part of a checkpoint that several pods write together."""
     if spec.world == 1 or spec.checkpoints is None:
         return
     if rank is None:
@@ -127,12 +117,7 @@ def gang_problems(spec: FerrySpec, rank: int | None) -> Iterator[Problem]:
 
 
 def access_of(values: Mapping[str, Any], direction: str) -> Access:
-    """How to reach a direction's store: its own keys override the shared ones.
-
-    Args:
-        values: The pod's settings, parsed.
-        direction: `dataset`, `dataset.NAME`, `checkpoints` or `outputs`.
-    """
+    """How to reach the store of a direction or dataset: its own keys override the shared ones."""
     key, dot, name = direction.partition(".")
     fields = Access.__struct_fields__
     return Access(**{one: values.get(f"{key}-{one}{dot}{name}", values.get(one)) for one in fields})
@@ -153,20 +138,16 @@ def _stray_keys(sections: list[SpecSection], settings: Mapping[str, str]) -> Ite
 def _near(name: str, datasets: list[str]) -> list[str]:
     """The same key for those of the requested datasets that `name` may be a misspelling of."""
     key, dataset = split_key(name)
-    return [
-        f"{key}.{one}".rstrip(".")
-        for one in datasets
-        if not (one and dataset) or did_you_mean(dataset, [one])
-    ]
+    near = (one for one in datasets if not (one and dataset) or did_you_mean(dataset, [one]))
+    return [f"{key}.{one}".rstrip(".") for one in near]
 
 
 def _overlapping_paths(requested: list[SpecSection], values: Mapping[str, Any]) -> Iterator[Problem]:
     for one, other in combinations(requested, 2):
         path, other_path = _path(values, one), _path(values, other)
         if _nested(path.split("/"), other_path.split("/")):
-            yield _overlap(
-                one.path_key, other.path_key, f"{path} and {other_path}", "directory", "directories"
-            )
+            measured = f"{path} and {other_path}"
+            yield _overlap(one.path_key, other.path_key, measured, "directory", "directories")
 
 
 def _overlapping_locations(requested: list[SpecSection], values: Mapping[str, Any]) -> Iterator[Problem]:

@@ -12,12 +12,7 @@ from podferry.contract.spec import PREFIX, DatasetSpec, Medium, Unpack
 
 
 class ListedSize(msgspec.Struct, frozen=True):
-    """The size of this pod's part of a dataset, from a listing.
-
-    Attributes:
-        bytes: Sum of the file sizes.
-        files: Number of files.
-    """
+    """The size of this pod's part of a dataset, from a listing."""
 
     bytes: int
     files: int

@@ -20,8 +20,7 @@ PLAIN_NAME = re.compile(r"(?:(?!\.\.?/)[ -.0-~]+/)*(?!\.\.?\Z)[ -.0-~]+")
 def name_problem(name: str) -> Problem | None:
     """Why a relative name must not become a path below a directory, or None if it may.
 
-    Names from stores and documents are untrusted: they must neither leave the directory nor hide what they
-    are.
+    Names from stores and documents are untrusted: they must not leave the directory or hide what they are.
     """
     if len(name) <= MAX_COMPONENT_BYTES and PLAIN_NAME.fullmatch(name):
         return None

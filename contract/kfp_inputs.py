@@ -1,9 +1,8 @@
 """Reads the inputs of a KFP step from its pod's command, before it runs.
 
 Source: pods as KFP 2.17.0 creates them (`tests/data/kfp-pods`). The launcher's flags are in the main
-container's command. `--executor_input` has the values, but f-strings in the pipeline still contain
-`{{$.inputs.parameters['…']}}`, and inputs left at their default are only in `--component_spec`. The launcher
-fills in both at run time; at admission we must do the same.
+container's command. In `--executor_input`, f-strings still contain `{{$.inputs.parameters['…']}}`; defaults
+are only in `--component_spec`. The launcher fills in both at run time; at admission we must do the same.
 """
 
 from __future__ import annotations
@@ -38,8 +37,7 @@ UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 MAX_EXACT_INTEGER = 2**53
 """The largest integer up to which doubles are exact; KFP's numbers are doubles."""
 RUN_FOLDER = re.compile(rf".+-\d{{4}}(-\d\d){{5}}-\d{{6}}|{UUID.pattern}", re.IGNORECASE)
-"""A run's folder in the pipeline root: the pipeline's name and the time under KFP's local runner, the run's
-UUID on a cluster."""
+"""A run's folder in the pipeline root: pipeline and time under KFP's local runner, a UUID on a cluster."""
 HASH_DIGITS = 12
 T = TypeVar("T")
 
@@ -79,8 +77,7 @@ class KfpInputs(msgspec.Struct, frozen=True):
 
     Attributes:
         pipeline: The pipeline's name.
-        run_id: The run's id. KFP's local runner has only the name of the run's folder, which is part of the
-            output paths.
+        run_id: The run's id; under KFP's local runner the run's folder, which is part of the output paths.
         component: The component's name, shared by all its tasks.
         parameters: Values by name, including defaults, with f-strings filled in.
         artifacts: The input artifacts by name; a list input has several.
@@ -103,8 +100,7 @@ class KfpInputs(msgspec.Struct, frozen=True):
         """The hash of the inputs: 12 hexadecimal digits of SHA-256 over canonical JSON.
 
         Equal parameter values, given or default, have the same hash. Artifacts count by reference, digest or
-        imported URI; one with none of these counts by its name alone, since its URI would make every run a
-        different training run.
+        imported URI, else by name alone: their URIs would make every run a different training run.
         """
         artifacts = {name: [one.identity for one in found] for name, found in self.artifacts.items()}
         text = _canonical({"parameters": self.parameters, "artifacts": artifacts})
@@ -180,9 +176,8 @@ def _run_folder(output_file: str) -> str:
 
 def _parameters(given: Mapping[str, Any], declared: Mapping[str, _Parameter]) -> dict[str, Any]:
     defaults = {name: one.default_value for name, one in declared.items()}
-    added = [
-        name for name in given if name.startswith(CHANNEL_PREFIX) or name in COMPILER_INPUTS - declared.keys()
-    ]
+    compiled = COMPILER_INPUTS - declared.keys()
+    added = [name for name in given if name.startswith(CHANNEL_PREFIX) or name in compiled]
     values = {name: _fill(value, given) for name, value in given.items() if name not in added}
     return {name: _plain(value) for name, value in sorted((defaults | values).items()) if value is not None}
 
@@ -227,6 +222,5 @@ def _document(text: str, kind: type[T], flag: str) -> T:
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, UnicodeEncodeError) as error:
-        raise InvalidSpec.of(
-            f"the KFP launcher's {flag} cannot be read", str(error), "Report it with the pod's YAML"
-        ) from error
+        what = f"the KFP launcher's {flag} cannot be read"
+        raise InvalidSpec.of(what, str(error), "Report it with the pod's YAML") from error

@@ -57,10 +57,8 @@ def lineage_problem(text: str) -> Problem | None:
         return Problem("the lineage is too long", measured, remedy)
     if PLAIN.fullmatch(text):
         return None
-    remedy = (
-        f"Write one path segment of a-z, 0-9, '.', '_' and '-', not starting with '.': {_sanitized(text)}"
-    )
-    return Problem("the lineage is not a plain path segment", repr(text), remedy)
+    remedy = "Write one path segment of a-z, 0-9, '.', '_' and '-', not starting with '.'"
+    return Problem("the lineage is not a plain path segment", repr(text), f"{remedy}: {_sanitized(text)}")
 
 
 def _is_step(owner: PodOwner) -> bool:

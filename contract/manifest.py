@@ -145,11 +145,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 
 def decode_manifest(data: bytes, source: str) -> Manifest:
-    """Read a manifest and check it against its own digest.
-
-    Args:
-        data: The document.
-        source: Its origin, for messages.
+    """Read a manifest from `source` and check it against its own digest.
 
     Raises:
         FormatTooNew: Written by a later podferry.

@@ -8,7 +8,7 @@ import msgspec
 
 from podferry.contract.memory_sum import Footprint, dataset_volume_of, memory_sum, unknown_size_problems
 from podferry.contract.quantity import format_bytes
-from podferry.contract.spec import PREFIX, FerrySpec, Medium
+from podferry.contract.spec import PREFIX, DatasetSpec, FerrySpec, Medium
 
 
 class ResolvedMedium(NamedTuple):
@@ -19,14 +19,9 @@ class ResolvedMedium(NamedTuple):
 
 
 def resolve_medium(spec: FerrySpec, bound: int, footprint: Footprint | None = None) -> ResolvedMedium:
-    """Replace every `auto`: all in memory if the sum fits, else the largest on disk until it does.
+    """Replace `auto`: memory if the sidecar fits in `bound` bytes, else the largest on disk until it does.
 
     A spec with an unknown size is returned unchanged: `memory_sum` reports that size.
-
-    Args:
-        spec: The pod's spec.
-        bound: Maximum bytes of the sidecar's memory.
-        footprint: Memory of the agent itself.
     """
     undecided = [dataset for dataset in spec.datasets if dataset.medium is Medium.AUTO]
     if not undecided or any(unknown_size_problems(spec)):
@@ -48,11 +43,8 @@ def resolve_medium(spec: FerrySpec, bound: int, footprint: Footprint | None = No
 
 
 def _with(spec: FerrySpec, on_disk: frozenset[str]) -> FerrySpec:
-    replace = msgspec.structs.replace
-    datasets = tuple(
-        replace(one, medium=Medium.DISK if one.name in on_disk else Medium.MEMORY)
-        if one.medium is Medium.AUTO
-        else one
-        for one in spec.datasets
-    )
-    return replace(spec, datasets=datasets)
+    def resolved(one: DatasetSpec) -> DatasetSpec:
+        medium = Medium.DISK if one.name in on_disk else Medium.MEMORY
+        return msgspec.structs.replace(one, medium=medium) if one.medium is Medium.AUTO else one
+
+    return msgspec.structs.replace(spec, datasets=tuple(map(resolved, spec.datasets)))

@@ -2,9 +2,8 @@
 
 Pages of a memory volume are charged to the container that wrote them, and always to the pod; reading is
 free. So the sidecar's limit covers the dataset and a restored checkpoint, the trainer's what it writes.
-Each volume's sizeLimit is below its writer's limit: a full volume is then a clear error, never an
-out-of-memory kill. A dataset on the node's disk costs no memory except for its files' metadata: the kernel
-can reclaim its pages.
+Each volume's sizeLimit is below its writer's limit: a full volume is a clear error, never an out-of-memory
+kill. A dataset on disk costs only the memory of its files' metadata: the kernel can reclaim its pages.
 """
 
 from __future__ import annotations
@@ -155,12 +154,7 @@ class MemorySum(msgspec.Struct, frozen=True):
 def memory_sum(
     spec: FerrySpec, listed: Mapping[str, ListedSize] = NONE_LISTED, footprint: Footprint | None = None
 ) -> MemorySum:
-    """Compute the memory of a pod with this spec.
-
-    Args:
-        spec: The pod's spec.
-        listed: Sizes from listings, by dataset name; for others, the reference counts.
-        footprint: Memory of the agent itself.
+    """Compute a pod's memory; `listed` has sizes by dataset name, else the reference counts.
 
     Raises:
         InvalidSpec: All sizes that are unknown.
@@ -213,13 +207,7 @@ def unknown_size_problems(
 def dataset_volume_of(
     dataset: DatasetSpec, listed: ListedSize | None = None, footprint: Footprint | None = None
 ) -> DatasetVolume:
-    """The volume of one dataset whose size is known: `unknown_size` yields nothing.
-
-    Args:
-        dataset: Its spec.
-        listed: Size of this pod's part, from a listing.
-        footprint: Memory of the agent itself.
-    """
+    """The volume of one dataset whose size is known: `unknown_size` yields nothing."""
     agent = footprint or Footprint()
     size, count, described = known_size(dataset, listed)
     if count is None:

@@ -8,6 +8,7 @@ the archives' headers nor their order, and can fetch single files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import msgspec
 
@@ -72,9 +73,8 @@ class PackIndex(msgspec.Struct, frozen=True):
     @property
     def entries(self) -> tuple[Entry, ...]:
         """The files as dataset entries, sorted; the tag is the content's checksum."""
-        return tuple(
-            sorted(Entry(file.name, file.size, file.xxh128) for one in self.shards for file in one.members)
-        )
+        files = (file for shard in self.shards for file in shard.members)
+        return tuple(sorted(Entry(file.name, file.size, file.xxh128) for file in files))
 
 
 def encode_index(index: PackIndex) -> bytes:
@@ -83,11 +83,7 @@ def encode_index(index: PackIndex) -> bytes:
 
 
 def decode_index(data: bytes, source: str) -> PackIndex:
-    """Read an index and check its consistency.
-
-    Args:
-        data: The document.
-        source: Its origin, for messages.
+    """Read an index from `source` and check its consistency.
 
     Raises:
         FormatTooNew: Written by a later podferry.
@@ -95,19 +91,12 @@ def decode_index(data: bytes, source: str) -> PackIndex:
             all members that overlap or exceed their shard.
     """
     index = decode_document(data, PackIndex, FORMAT, source)
-    Corrupt.raise_any(
-        [*_invalid_names(index), *(found for one in index.shards for found in _invalid_spans(one))]
-    )
+    Corrupt.raise_any([*_invalid_names(index), *chain.from_iterable(map(_invalid_spans, index.shards))])
     return index
 
 
 def check_shards(index: PackIndex, listed: Sequence[Entry], where: str) -> None:
-    """Compare an index with the objects next to it.
-
-    Args:
-        index: The expected content of the pack.
-        listed: The listing of its root.
-        where: The pack, for messages.
+    """Compare an index with the listing of its pack's root; messages name the pack as `where`.
 
     Raises:
         Changed: All shards that are missing or have another size.
@@ -138,11 +127,8 @@ def _measured(shard: PackShard, sizes: dict[str, int]) -> str:
 
 
 def _invalid_names(index: PackIndex) -> Iterator[Problem]:
-    for names in (
-        [shard.name for shard in index.shards],
-        [file.name for shard in index.shards for file in shard.members],
-    ):
-        names.sort()
+    shards, files = index.shards, (file for shard in index.shards for file in shard.members)
+    for names in (sorted(shard.name for shard in shards), sorted(file.name for file in files)):
         yield from filter(None, map(name_problem, names))
         yield from clashes(names)
         for name in duplicates(names):

@@ -69,11 +69,7 @@ def kfp_inputs_of(pod: Mapping[str, Any]) -> KfpInputs | None:
 
 
 def pod_owner_of(pod: Mapping[str, Any], namespace: str | None = None) -> PodOwner:
-    """Determine a pod's owner.
-
-    Args:
-        pod: Its plain JSON, as the API server sends it to a webhook.
-        namespace: The admission request's; the pod may not have one yet.
+    """Determine a pod's owner; `namespace` is the admission request's, as the pod may not have one yet.
 
     Raises:
         InvalidSpec: It is a KFP executor, but its command cannot be read.
@@ -82,21 +78,14 @@ def pod_owner_of(pod: Mapping[str, Any], namespace: str | None = None) -> PodOwn
     resolved = namespace or metadata.get("namespace") or "default"
     inputs = kfp_inputs_of(pod)
     if inputs is not None:
-        return PodOwner(
-            resolved, KFP, "", inputs.pipeline, _task(metadata, inputs), inputs.digest, inputs.run_id, None
-        )
+        task = _task(metadata, inputs)
+        return PodOwner(resolved, KFP, "", inputs.pipeline, task, inputs.digest, inputs.run_id)
     kind, name = _owner(metadata)
     return PodOwner(resolved, kind, name, rank=_rank(kind, metadata))
 
 
 def variables_of(owner: PodOwner, inputs: KfpInputs | None = None, world: int | None = None) -> Variables:
-    """The variables that a pod's annotations may refer to.
-
-    Args:
-        owner: Its owner.
-        inputs: Its KFP inputs.
-        world: Number of pods of the training run, if known from elsewhere than its annotation.
-    """
+    """The variables of a pod's annotations; `world` if known from elsewhere than its annotation."""
     return Variables(
         namespace=owner.namespace,
         job=None if owner.kind in OWNERLESS else owner.name,

@@ -11,12 +11,8 @@ from decimal import ROUND_CEILING, Decimal
 
 from podferry.contract.errors import InvalidSpec
 
-BINARY_SUFFIXES = {
-    suffix: Decimal(1024) ** power for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)
-}
-DECIMAL_SUFFIXES = {
-    suffix: Decimal(1000) ** power for power, suffix in enumerate(("k", "M", "G", "T", "P", "E"), 1)
-}
+BINARY_SUFFIXES = {f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", 1)}
+DECIMAL_SUFFIXES = {letter: Decimal(1000) ** power for power, letter in enumerate("kMGTPE", 1)}
 FACTORS = {"": Decimal(1), "m": Decimal("0.001"), **BINARY_SUFFIXES, **DECIMAL_SUFFIXES}
 QUANTITY = re.compile(
     r"(?P<number>[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?)(?P<suffix>[KMGTPE]i|[mkMGTPE]?)"
@@ -49,9 +45,8 @@ def parse_bytes(text: str) -> int:
     if value <= 0:
         raise InvalidSpec.of("the size must be above zero", repr(text), "Write a size such as 14Gi")
     if value > MAX_BYTES:
-        raise InvalidSpec.of(
-            "the size exceeds the largest Kubernetes quantity", repr(text), "Write a smaller size"
-        )
+        what = "the size exceeds the largest Kubernetes quantity"
+        raise InvalidSpec.of(what, repr(text), "Write a smaller size")
     return int(value.to_integral_value(ROUND_CEILING))
 
 

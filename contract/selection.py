@@ -60,13 +60,7 @@ def glob_problem(glob: str) -> Problem | None:
 
 
 def select(entries: Iterable[Entry], include: Sequence[str], exclude: Sequence[str]) -> list[Entry]:
-    """The entries that match `include`, or all if it is empty, and do not match `exclude`.
-
-    Args:
-        entries: In any order, which is kept.
-        include: Globs, as `parse_globs` returns them.
-        exclude: The same; overrides `include`.
-    """
+    """The entries, in their order, that match `include`, if any is given, and do not match `exclude`."""
     wanted, unwanted = _any_of(include), _any_of(exclude)
     return [
         entry
@@ -79,8 +73,7 @@ def shard_of(entries: Iterable[Entry], shard: Shard) -> list[Entry]:
     """One pod's shard, sorted by name: independent of the order of `entries`, so that all pods agree.
 
     Files are assigned from the largest down, each to the shard with the fewest bytes, then the fewest files:
-    no two shards differ by more than the largest file. A shard is empty only if there are fewer files than
-    pods.
+    no two shards differ by more than the largest file; one is empty only with fewer files than pods.
     """
     loads = [(0, 0, rank) for rank in range(shard.count)]
     part = []

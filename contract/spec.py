@@ -120,11 +120,7 @@ class DatasetSpec(msgspec.Struct, frozen=True):
 
     @property
     def parsed(self) -> Reference:
-        """The reference as a value.
-
-        Raises:
-            InvalidSpec: Not a reference; never after `decode_spec` or `read_annotations`.
-        """
+        """The reference; raises InvalidSpec, but never after `decode_spec` or `read_annotations`."""
         return parse_reference(self.reference)
 
     @property
@@ -178,11 +174,7 @@ class CheckpointSpec(msgspec.Struct, frozen=True):
 
     @property
     def parsed(self) -> Uri:
-        """The destination as a value.
-
-        Raises:
-            InvalidSpec: Not a URI; never after `decode_spec` or `read_annotations`.
-        """
+        """The destination; raises InvalidSpec, but never after `decode_spec` or `read_annotations`."""
         return parse_uri(self.uri)
 
 
@@ -205,11 +197,7 @@ class OutputSpec(msgspec.Struct, frozen=True):
 
     @property
     def parsed(self) -> Uri:
-        """The destination as a value.
-
-        Raises:
-            InvalidSpec: Not a URI; never after `decode_spec` or `read_annotations`.
-        """
+        """The destination; raises InvalidSpec, but never after `decode_spec` or `read_annotations`."""
         return parse_uri(self.uri)
 
 

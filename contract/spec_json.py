@@ -12,11 +12,7 @@ from podferry.contract.versioned_json import decode_document
 
 
 class FerrySpecV1(msgspec.Struct, frozen=True):
-    """What format 1 has instead of `datasets`.
-
-    Attributes:
-        dataset: Its only dataset.
-    """
+    """What format 1 has instead of `datasets`."""
 
     dataset: DatasetSpec | None = None
 
@@ -27,11 +23,7 @@ def encode_spec(spec: FerrySpec) -> bytes:
 
 
 def decode_spec(data: bytes, source: str = SPEC_VARIABLE) -> FerrySpec:
-    """Read a spec.
-
-    Args:
-        data: The document.
-        source: Its origin, for messages.
+    """Read a spec from `source`.
 
     Raises:
         FormatTooNew: Written by a later podferry.
@@ -44,9 +36,8 @@ def decode_spec(data: bytes, source: str = SPEC_VARIABLE) -> FerrySpec:
     parts = (*spec.datasets, spec.checkpoints, spec.outputs)
     twice = duplicates(sorted(dataset.name for dataset in spec.datasets))
     what = "two datasets of a spec have the same name"
-    Corrupt.raise_any(
-        [*(one for part in parts for one in _unreadable(part)), *(Problem(what, repr(x)) for x in twice)]
-    )
+    unreadable = (problem for part in parts for problem in _unreadable(part))
+    Corrupt.raise_any([*unreadable, *(Problem(what, repr(name)) for name in twice)])
     return spec
 
 

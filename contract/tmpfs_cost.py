@@ -7,8 +7,7 @@ from collections.abc import Iterable
 PAGE_BYTES = 4096
 """Bytes that tmpfs allocates at a time on x86-64 and, in most kernels, on arm64."""
 KERNEL_BYTES_PER_FILE = 1024
-"""Kernel memory of one tmpfs file: inode, dentry, tree. Measured: 100,000 files of 1 KB are charged
-482 MiB, 390.6 in pages and 958 bytes a file."""
+"""Inode, dentry, tree. Measured: 100,000 files of 1 KB are charged 482 MiB: 390.6 in pages, 958 B a file."""
 
 
 def charged_bytes(sizes: Iterable[int], page_bytes: int = PAGE_BYTES) -> int:

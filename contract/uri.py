@@ -36,8 +36,7 @@ class Uri(msgspec.Struct, frozen=True, order=True):
     Attributes:
         scheme: Lower case, without `://`.
         bucket: Bucket, container or `host:port`; empty for local files.
-        key: The key or prefix below it, without a slash at either end; for local files the absolute path
-            without its leading slash.
+        key: The key, prefix or absolute local path, without a slash at either end.
         options: How to access it, sorted: only `engine` is known.
     """
 

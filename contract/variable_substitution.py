@@ -1,8 +1,7 @@
 """Substitutes variables in annotations: `$(namespace)`, `$(rank)`, `$(inputs.NAME)` and others.
 
 `$$(` is a literal `$(`, as in a Kubernetes container's command. Values are inserted unchanged and never
-expanded again. Unlike in Kubernetes, an unknown variable is an error: a path with `$(rnak)` in it does not
-exist.
+expanded again. Unlike in Kubernetes, an unknown variable is an error: no path with `$(rnak)` in it exists.
 """
 
 from __future__ import annotations

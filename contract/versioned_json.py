@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from podferry.contract.errors import Corrupt, FormatTooNew, Problem
+from podferry.contract.errors import Corrupt, FormatTooNew
 
 T = TypeVar("T")
 CHECKSUM_FIELD = re.compile(rb',\n "sha256": "([0-9a-f]{64})"\n}\Z')
@@ -37,17 +37,13 @@ def decode_document(data: bytes, kind: type[T], newest: int, source: str) -> T:
     try:
         version = msgspec.json.decode(data, type=_Versioned).format
         if version > newest:
-            problem = Problem(
-                f"the {name} {source} was written by a later podferry",
-                f"format {version}, this podferry reads up to {newest}",
-                "Upgrade podferry",
-            )
-            raise FormatTooNew(problem)
+            what = f"the {name} {source} was written by a later podferry"
+            measured = f"format {version}, this podferry reads up to {newest}"
+            raise FormatTooNew.of(what, measured, "Upgrade podferry")
         return msgspec.json.decode(data, type=kind)
     except msgspec.MsgspecError as error:
-        raise Corrupt.of(
-            f"{source} is not a valid {name}", str(error), "Restore the document or write it again"
-        ) from error
+        remedy = "Restore the document or write it again"
+        raise Corrupt.of(f"{source} is not a valid {name}", str(error), remedy) from error
 
 
 def document_decoder(kind: type[T], newest: int, *, checksummed: bool = False) -> Callable[[bytes, str], T]:

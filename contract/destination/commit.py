@@ -116,12 +116,7 @@ def step_of(name: str) -> int | None:
 
 
 def checkpoint_folder(name: str, files: Iterable[tuple[str, int, str]]) -> str:
-    """The folder of a checkpoint's data.
-
-    Args:
-        name: The trainer's name for it.
-        files: (name, size, fingerprint of the content) of each of its files, in any order.
-    """
+    """The folder of a checkpoint's data; `files` have (name, size, content fingerprint), in any order."""
     lines = msgspec.json.encode(sorted(files))
     return f"{name}-{hashlib.sha256(lines).hexdigest()[:HASH_DIGITS]}"
 
@@ -132,11 +127,7 @@ def encode_commit(commit: Commit) -> bytes:
 
 
 def decode_commit(data: bytes, source: str) -> Commit:
-    """Read a commit; one with a name that would leave the directory is corrupt.
-
-    Args:
-        data: The document.
-        source: Its origin, for messages.
+    """Read a commit from `source`; one with a name that would leave the directory is corrupt.
 
     Raises:
         FormatTooNew: Written by a later podferry.

@@ -15,6 +15,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import groupby
+from operator import itemgetter
 
 import msgspec
 
@@ -133,14 +134,12 @@ def series_and_position(name: str) -> tuple[str, tuple[int, ...]]:
 def joined_files(parts: Sequence[RankPart]) -> tuple[CommittedFile, ...]:
     """The files of a checkpoint from all its parts, sorted by name.
 
-    If all ranks that have a name wrote the same content, it is one file; else each rank's file is listed,
-    with its rank.
+    A name with equal content from all its ranks is one file; else each rank's file is listed with its rank.
     """
-    held = sorted(
-        ((file.name, part.rank, file) for part in parts for file in part.files), key=lambda x: x[:2]
-    )
+    held = [(file.name, part.rank, file) for part in parts for file in part.files]
+    held.sort(key=itemgetter(0, 1))
     files: list[CommittedFile] = []
-    for _, group in groupby(held, key=lambda item: item[0]):
+    for _, group in groupby(held, key=itemgetter(0)):
         same = [(rank, file) for _, rank, file in group]
         if len({(file.size, file.xxh128) for _, file in same}) == 1:
             files.append(msgspec.structs.replace(same[0][1], rank=None))

@@ -68,8 +68,7 @@ def plan_removal(
 ) -> RemovalPlan:
     """Plan the removal of all but the newest `keep` complete commits.
 
-    Only complete commits count: a damaged one among the newest stays in addition. So the last good commit is
-    never removed.
+    A damaged commit among the newest stays but does not count, so the last good one is never removed.
 
     Args:
         commits: All commits of a lineage; an omitted one would lose its data.
@@ -94,10 +93,7 @@ def plan_removal(
 
 
 def listed_objects(commits: Iterable[Commit]) -> dict[str, int]:
-    """All data objects that commits list: names relative to the lineage, and their bytes.
-
-    Records under `.podferry` never count as data.
-    """
+    """All data objects that commits list, except under `.podferry`: names in the lineage, and their bytes."""
     return {
         file.object: file.size
         for commit in commits
