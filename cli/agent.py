@@ -89,11 +89,7 @@ def command(**options: Any) -> int:
 
 
 def parse_config(options: Mapping[str, Any]) -> AgentConfig:
-    """Turn options and environment into one frozen value.
-
-    Raises:
-        InvalidSpec, Corrupt, FormatTooNew: All errors in them.
-    """
+    """Turn options and environment into one value. Raises `InvalidSpec`, `Corrupt` or `FormatTooNew`."""
     spec = decode_spec(options["spec"].encode(), SPEC_VARIABLE)
     directories = Directories(
         control=options["control_dir"],

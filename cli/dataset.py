@@ -68,9 +68,7 @@ def ls(uri: str, limit: int | None, output: str, **options: Any) -> int:
         files = [{"name": entry.name, "size": entry.size, "tag": entry.tag} for entry in entries]
         print_json({**_identity(listed), "listed": len(files), "entries": files})
     else:
-        print_table(
-            ("size", "name"), [(format_bytes(entry.size), entry.name) for entry in entries], ("size",)
-        )
+        print_table(("size", "name"), [(format_bytes(one.size), one.name) for one in entries], ("size",))
         cut = f"{len(entries):,} of " if len(entries) < manifest.files else ""
         print_note(f"{cut}{_totals(manifest)}")
     return _report_changes(listed)

@@ -51,14 +51,9 @@ def load_dataset(
     shard: Shard | None = None,
     **access: Any,
 ) -> ListedDataset:
-    """List the dataset that an argument names.
+    """List the dataset that `text` names: a URI, a reference, a path, or the path of a manifest.
 
-    Args:
-        text: A URI, a reference, a path, or the path of a manifest.
-        include: Lists of globs, one per option.
-        exclude: Lists of globs, one per option.
-        shard: List only this shard.
-        **access: See `store_config_of`.
+    `include` and `exclude` have one list of globs per option; `access` as in `store_config_of`.
 
     Raises:
         EmptyDataset, Refused, Corrupt, FormatTooNew, InvalidSpec and the store's errors: It cannot be listed.

@@ -47,9 +47,7 @@ FIELDS = {
     "output-path": ("outputs", "path"),
     "output-size": ("outputs", "size"),
     "outputs-every": ("outputs", "every"),
-    **{
-        f"{section}-{field}": (section, field) for section in DIRECTIONS for field in Access.__struct_fields__
-    },
+    **{f"{section}-{name}": (section, name) for section in DIRECTIONS for name in Access.__struct_fields__},
 }
 """The section of the spec that holds a key's value, and the field in it or in its access."""
 
@@ -99,13 +97,7 @@ class Explanation(msgspec.Struct, frozen=True):
 def explain(
     found: FoundPod, declared: Mapping[str, str] = NONE_DECLARED, namespace: str | None = None
 ) -> Explanation:
-    """Explain the annotations of a pod.
-
-    Args:
-        found: The pod.
-        declared: Datasets that the policy declares: references by name.
-        namespace: The pod's namespace, unless the pod itself sets one.
-    """
+    """Explain annotations; `declared` has the policy's datasets, `namespace` applies if the pod sets none."""
     metadata = found.pod["metadata"]
     annotations = metadata.get("annotations") or {}
     try:
@@ -139,13 +131,7 @@ def explain(
 def add_memory(
     explanation: Explanation, spec: FerrySpec, listed: Mapping[str, ListedSize] = NONE_LISTED
 ) -> Explanation:
-    """Add the memory sum; unknown sizes, which a policy may set, become notes.
-
-    Args:
-        explanation: The pod's explanation.
-        spec: The pod's spec.
-        listed: The measured sizes of its datasets by name.
-    """
+    """Add the memory sum, with `listed` sizes; unknown sizes, which a policy may set, become notes."""
     try:
         return msgspec.structs.replace(explanation, memory=memory_sum(spec, listed).rows())
     except InvalidSpec as error:

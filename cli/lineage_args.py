@@ -40,11 +40,7 @@ class SelectedLineages:
         return [CommitReader(LineageStore(self.destination, lineage)) for lineage in self.lineages]
 
     def require_one(self) -> CommitReader:
-        """Return the reader of the only lineage.
-
-        Raises:
-            InvalidSpec: There are several.
-        """
+        """Return the reader of the only lineage. Raises `InvalidSpec` if there are several."""
         if len(self.lineages) > 1:
             raise InvalidSpec.of(
                 "the lineage is not specified",
@@ -54,11 +50,7 @@ class SelectedLineages:
         return self.readers[0]
 
     def checkpoint_argument(self) -> str | None:
-        """Return the argument after the lineage, or None.
-
-        Raises:
-            InvalidSpec: There are several.
-        """
+        """Return the argument after the lineage, or None. Raises `InvalidSpec` if there are several."""
         if len(self.remaining) > 1:
             measured = f"{' '.join(self.remaining)}; {self.readers[0].store.uri} is a lineage itself"
             raise InvalidSpec.of("one checkpoint at a time", measured, "Name one")
@@ -164,12 +156,10 @@ def format_step(commit: Commit | None) -> str:
     return "-" if commit is None or commit.step is None else f"{commit.step:,}"
 
 
-async def _not_found(
-    uri: Uri, arguments: Sequence[str], below: Sequence[str], config: StoreConfig
-) -> NotFound:
-    if arguments and below:
-        remedy = did_you_mean(arguments[0].strip("/"), below, _list_names("There are", below))
-        return NotFound.of(f"there is no lineage {arguments[0]!r}", f"{len(below)} below {uri}", remedy)
+async def _not_found(uri: Uri, words: Sequence[str], below: Sequence[str], config: StoreConfig) -> NotFound:
+    if words and below:
+        remedy = did_you_mean(words[0].strip("/"), below, _list_names("There are", below))
+        return NotFound.of(f"there is no lineage {words[0]!r}", f"{len(below)} below {uri}", remedy)
     nearest = [prefix for prefix in await suggested_prefixes(uri, config) if prefix != str(uri)]
     remedy = f"Did you mean {' or '.join(nearest)}?" if nearest else ""
     return NotFound.of("there is no checkpoint", f"no commit below {uri}", remedy)

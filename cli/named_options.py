@@ -55,22 +55,17 @@ def split_dataset_name(text: str) -> tuple[str, str]:
 
 
 def group_by_dataset(options: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Group the values of repeated options by dataset name.
+    """Group the values of repeated options, `dataset` included and each in the order given, by dataset name.
 
     A path or a glob may contain `=` as well (`year=2024/*`), so the text before it counts as a name only if
     `dataset` defines that name.
-
-    Args:
-        options: The values of each option in the order given, `dataset` included.
 
     Raises:
         InvalidSpec: Datasets with two values for an option that takes one, all of them at once.
     """
     names = {split_dataset_name(text)[0] for text in options["dataset"]}
     grouped = {option: _group_values(texts, names) for option, texts in options.items()}
-    InvalidSpec.raise_any(
-        problem for option, groups in grouped.items() for problem in _duplicates(option, groups)
-    )
+    InvalidSpec.raise_any(one for option, groups in grouped.items() for one in _duplicates(option, groups))
     return {
         option: {
             name: values if option in REPEATABLE_OPTIONS else values[0] for name, values in groups.items()

@@ -82,11 +82,7 @@ output_option = click.option(
 def store_config_of(
     endpoint: str | None = None, region: str | None = None, secret_dir: Path | None = None
 ) -> StoreConfig:
-    """Return the store's configuration from the access options.
-
-    Raises:
-        CredentialsMissing, InvalidSpec: The credentials cannot be read.
-    """
+    """Return the store's configuration. Raises `CredentialsMissing` or `InvalidSpec`."""
     return store_config(Access(endpoint=endpoint, region=region), secret_dir)
 
 
@@ -96,21 +92,13 @@ def parse_local_path(text: str) -> Path | None:
 
 
 def parse_location(text: str) -> Uri:
-    """Parse a URI or a local path, which may be relative.
-
-    Raises:
-        InvalidSpec: It is neither.
-    """
+    """Parse a URI or a local path, which may be relative. Raises `InvalidSpec` for anything else."""
     path = parse_local_path(_require_text(text))
     return parse_uri(text) if path is None else parse_uri(f"file://{escape(str(path))}")
 
 
 def parse_dataset(text: str) -> Reference:
-    """Parse a dataset's reference, a URI, or a local path, which may be relative.
-
-    Raises:
-        InvalidSpec: It is none of them.
-    """
+    """Parse a reference, a URI, or a path, which may be relative. Raises `InvalidSpec` for anything else."""
     path = parse_local_path(_require_text(text))
     # In a path, # is an ordinary character.
     return parse_reference(text) if path is None else Reference(parse_location(text))

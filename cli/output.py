@@ -28,13 +28,7 @@ def print_json(value: object) -> None:
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = ()) -> None:
-    """Print a table.
-
-    Args:
-        headers: Names of the columns.
-        rows: One text per column.
-        right: Names of the columns to align right: numbers.
-    """
+    """Print a table, one text per column in each row; `right` names the columns to align right: numbers."""
     if on_terminal():
         _draw_table(headers, rows, right)
         return

@@ -72,11 +72,7 @@ class _PodFields(msgspec.Struct):
 
 
 def read_pods(text: str, source: str) -> list[FoundPod]:
-    """Find all pods in a text of YAML or JSON documents.
-
-    Raises:
-        InvalidSpec: It is not YAML, or contains no pod.
-    """
+    """Find all pods in YAML or JSON documents. Raises `InvalidSpec` for other text, or if there is no pod."""
     try:
         documents = [document for document in yaml.load_all(text, Loader=LOADER) if document is not None]
     except (yaml.YAMLError, ValueError, RecursionError) as error:

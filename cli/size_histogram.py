@@ -17,13 +17,7 @@ BUCKET_BOUNDS = (4 * KIB, 64 * KIB, KIB**2, 16 * KIB**2, 256 * KIB**2, 4 * KIB**
 
 
 class Bucket(msgspec.Struct, frozen=True):
-    """Files of similar size.
-
-    Attributes:
-        what: The range of sizes in words.
-        files: Number of files.
-        bytes: Sum of their sizes.
-    """
+    """Files of similar size: their range of sizes in words, their number, and the sum of their sizes."""
 
     what: str
     files: int

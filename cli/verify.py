@@ -103,20 +103,11 @@ async def _verify_selected(
 
 
 async def _verify_lineages(
-    readers: Sequence[CommitReader],
-    *,
-    deep: bool,
-    on_progress: Callable[[int, int], None],
+    readers: Sequence[CommitReader], *, deep: bool, on_progress: Callable[[int, int], None]
 ) -> list[CommitVerdict]:
-    """Verify every commit of the lineages, newest first.
+    """Verify every commit of the lineages, newest first; `deep` also reads all bytes, each once, in parallel.
 
-    Args:
-        readers: One per lineage.
-        deep: Also read all bytes, each once, many ranges in parallel.
-        on_progress: Called with (bytes read, bytes in total).
-
-    Raises:
-        AccessDenied, TemporaryError: The store cannot be read.
+    `on_progress` gets (bytes read, bytes in total). Raises `AccessDenied` or `TemporaryError`.
     """
     slots = asyncio.Semaphore(CONCURRENCY)
 

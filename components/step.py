@@ -29,15 +29,10 @@ def step(function: Callable[..., Any]) -> Any:
 
 
 def uncached(task: Any, secret: Any, directory: Path) -> Any:
-    """Exclude a task from KFP's cache, and mount its Secret if one is named.
+    """Exclude a task from KFP's cache, and mount its Secret (a name, a channel, or None for no Secret).
 
     KFP's cache compares only inputs, so a step that reads a store would get the result of an earlier run. A
     component cannot turn the cache off for itself; only a task can.
-
-    Args:
-        task: The step.
-        secret: Name of a Secret in the run's namespace, or a channel; None for the pod's identity.
-        directory: Mount path of the Secret.
     """
     task.set_caching_options(False)
     if secret is not None:

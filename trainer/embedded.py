@@ -19,16 +19,9 @@ FUNCTION_FLAG = "--function_to_execute"
 def agent(
     options: Mapping[str, object], command: Sequence[str], *, polling: bool, run_id: str | None
 ) -> Iterator[AgentClient]:
-    """Run an agent for the block; at the end it drains and exits.
+    """Run an agent for the block; at the end it drains and exits. Raises `InvalidSpec` for invalid options.
 
-    Args:
-        options: Annotations as keywords.
-        command: The process's command line, which determines the default lineage.
-        polling: Scan at intervals, without inotify.
-        run_id: KFP's run id; None to find it in `command`.
-
-    Raises:
-        InvalidSpec: The options are invalid.
+    `command` determines the default lineage, and KFP's run id if `run_id` is None; `polling` avoids inotify.
     """
     if options.get("lineage") is None:
         options = {**options, "lineage": kfp_lineage(command)}

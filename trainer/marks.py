@@ -10,10 +10,7 @@ from podferry.sidecar.control.http_client import AgentClient
 
 
 def checkpoint_done(checkpoint: int | str) -> bool:
-    """Mark a checkpoint as complete: all its files are written and closed.
-
-    Args:
-        checkpoint: Its name or step.
+    """Mark a checkpoint, given by its name or step, as complete: all its files are written and closed.
 
     Returns:
         Whether there is an agent: without podferry the same code continues.
@@ -31,10 +28,6 @@ def checkpoint_done(checkpoint: int | str) -> bool:
 
 
 def mark(client: AgentClient, checkpoint: int | str) -> None:
-    """Mark a checkpoint at an agent.
-
-    Raises:
-        NotFound, Refused, Unavailable: See `checkpoint_done`.
-    """
+    """Mark a checkpoint at an agent; raises the same errors as `checkpoint_done`."""
     answer = client.mark_done(str(checkpoint))
     (NotFound if answer.checkpoint is None else Refused).raise_any(answer.problems)

@@ -40,12 +40,9 @@ class Certificates(msgspec.Struct, frozen=True):
 
 
 def renew_if_needed(current: Certificates | None, names: Sequence[str], now: datetime) -> Certificates:
-    """Certificates that are valid at `now`; the same object if nothing needs renewal.
+    """Certificates for these DNS names that are valid at `now` (with a time zone).
 
-    Args:
-        current: The current ones; None or unreadable to issue all of them.
-        names: DNS names of the leaf.
-        now: With a time zone.
+    The same object if nothing needs renewal; if `current` is None or unreadable, all of them are issued.
     """
     parsed = _read(current) if current else None
     if current is None or parsed is None or _is_due(parsed[0][0], now):

@@ -32,10 +32,7 @@ def sidecar_bytes(memory: MemorySum) -> int:
 def sidecar_resources(memory: MemorySum, policy: Policy, *, limited: bool = False) -> dict[str, Any]:
     """The agent's resources: memory request and limit are the sum; a CPU limit would only slow the prefetch.
 
-    Args:
-        memory: The memory sum.
-        policy: Sets the CPU request.
-        limited: Whether the pod limits its containers' use of the node's disk, see `disk_limited`.
+    `limited`: the pod limits its containers' use of the node's disk, see `disk_limited`.
     """
     size, disk = quantity(sidecar_bytes(memory)), quantity(memory.disk + LOG_BYTES)
     requested = {STORAGE: disk} if memory.disk else {}
@@ -103,13 +100,7 @@ def memory_problems(memory: MemorySum, policy: Policy) -> Iterator[Problem]:
 
 
 def raise_memory(draft: Draft, trainer_index: int, memory: MemorySum, policy: Policy) -> tuple[str, ...]:
-    """Raise the trainer's memory for what it writes to the checkpoint and output volumes; return warnings.
-
-    Args:
-        draft: The pod.
-        trainer_index: Index of the training container.
-        memory: The memory sum.
-        policy: Bounds the increase.
+    """Raise the trainer's memory for what it writes, at most by the policy's bound; return warnings.
 
     Raises:
         InvalidSpec: The pod has an invalid quantity.
@@ -147,9 +138,7 @@ def _is_guaranteed(container: Json) -> bool:
     """Source: Kubernetes, "Pod Quality of Service Classes"; a missing request is its limit."""
     resources = container.get("resources") or {}
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    return all(
-        name in limits and requests.get(name, limits[name]) == limits[name] for name in ("cpu", "memory")
-    )
+    return all(key in limits and requests.get(key, limits[key]) == limits[key] for key in ("cpu", "memory"))
 
 
 def _raise_pod_level(draft: Draft, added: int, policy: Policy) -> tuple[str, ...]:

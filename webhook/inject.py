@@ -74,13 +74,7 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 def inject(pod: Json, namespace: Namespace, policy: Policy) -> Decision:
-    """Decide on a pod that is about to be created.
-
-    Args:
-        pod: Its plain JSON; not modified.
-        namespace: The pod's namespace.
-        policy: The injection policy.
-    """
+    """Decide on a pod that is about to be created; its plain JSON is not modified."""
     if not opted_in(pod):
         return Decision(InjectionOutcome.UNTOUCHED)
     if is_refused(pod):

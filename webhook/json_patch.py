@@ -32,12 +32,7 @@ def find(document: Any, path: Path) -> Any:
 
 
 class Draft:
-    """A document being edited, and the operations so far.
-
-    Attributes:
-        document: The document after the operations.
-        operations: The operations, in order.
-    """
+    """A document being edited: its current state, and the operations so far, in order."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.document: dict[str, Any] = copy.deepcopy(dict(document))

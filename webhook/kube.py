@@ -25,53 +25,35 @@ JSON_PATCH = "application/json-patch+json"
 
 
 class Cluster(Protocol):
-    """The cluster operations of the webhook. `KubeClient` implements them with the API server."""
+    """The cluster operations of the webhook. `KubeClient` implements them with the API server.
+
+    All of them raise `NotFound`, `AccessDenied` or `Unavailable`.
+    """
 
     async def secret(self, name: str) -> dict[str, Any]:
-        """A Secret of the webhook's own namespace.
-
-        Raises:
-            NotFound, AccessDenied, Unavailable: It cannot be read.
-        """
+        """A Secret of the webhook's own namespace."""
 
     async def replace_secret(self, secret: Mapping[str, Any]) -> bool:
-        """Replace a Secret; False if it has changed since it was read.
-
-        Raises:
-            NotFound, AccessDenied, Unavailable: It cannot be written.
-        """
+        """Replace a Secret; False if it has changed since it was read."""
 
     async def trust(self, kind: str, name: str, bundle: str) -> bool:
-        """Make a webhook configuration trust a CA bundle; False if it already does.
+        """Make a webhook configuration trust a CA bundle (PEM in base64); False if it already does.
 
-        Args:
-            kind: `mutatingwebhookconfigurations` or `validatingwebhookconfigurations`.
-            name: Its name.
-            bundle: PEM in base64.
-
-        Raises:
-            NotFound, AccessDenied, Unavailable: It cannot be changed.
+        `kind` is `mutatingwebhookconfigurations` or `validatingwebhookconfigurations`.
         """
 
     async def namespace_labels(self, name: str) -> dict[str, str]:
-        """A namespace's labels.
-
-        Raises:
-            NotFound, AccessDenied, Unavailable: They cannot be read.
-        """
+        """A namespace's labels."""
 
 
 class KubeClient:
-    """Calls the API server as the pod's service account."""
+    """Calls the API server as the pod's service account.
+
+    The caller closes the session, which trusts the cluster's CA. `url` is `https://host:port`; the directory
+    `account` has the token and the namespace.
+    """
 
     def __init__(self, session: aiohttp.ClientSession, url: str, account: Path = SERVICE_ACCOUNT_DIR) -> None:
-        """Create a client.
-
-        Args:
-            session: Trusts the cluster's CA; closed by the caller.
-            url: `https://host:port` of the API server.
-            account: Directory with the token and the namespace.
-        """
         self._session, self._url, self._account = session, url, account
         self.namespace = (account / "namespace").read_text().strip()
 
@@ -126,11 +108,7 @@ class KubeClient:
 
 
 def in_cluster_url(environ: Mapping[str, str] = os.environ) -> str:
-    """The API server's URL, from the environment that Kubernetes sets in every pod.
-
-    Raises:
-        InvalidSpec: This is not a pod.
-    """
+    """The API server's URL, from every pod's environment. Raises `InvalidSpec` if this is not a pod."""
     host, port = (environ.get(f"KUBERNETES_SERVICE_{name}") for name in ("HOST", "PORT"))
     if not host or not port:
         remedy = "Run it in a cluster, or pass --certificate and --key"

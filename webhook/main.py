@@ -74,11 +74,7 @@ class WebhookConfig:
 
 
 async def run_webhook(config: WebhookConfig) -> None:
-    """Serve until SIGTERM or SIGINT.
-
-    Raises:
-        FerryError: The policy is invalid at the start, or certificates are not available.
-    """
+    """Serve until SIGTERM or SIGINT. Raises `FerryError` without a valid policy or certificates."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

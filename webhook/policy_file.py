@@ -22,11 +22,7 @@ class PolicyFile:
     """
 
     def __init__(self, path: Path) -> None:
-        """Read the file.
-
-        Raises:
-            InvalidSpec: It is invalid.
-        """
+        """Read the file. Raises `InvalidSpec` if it is invalid."""
         self._path = path
         self._text = self._read()
         self.policy: Policy = read_policy(self._text)

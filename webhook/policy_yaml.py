@@ -110,11 +110,7 @@ POLICY_KEYS: Table = {
 
 
 def read_policy(text: str) -> Policy:
-    """Parse a policy.
-
-    Raises:
-        InvalidSpec: Everything that is wrong with it.
-    """
+    """Parse a policy. Raises `InvalidSpec` with everything that is wrong with it."""
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError as error:

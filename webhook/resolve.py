@@ -30,12 +30,7 @@ T = TypeVar("T")
 
 
 class Namespace(msgspec.Struct, frozen=True):
-    """The namespace of a pod.
-
-    Attributes:
-        name: As in the admission request.
-        labels: Its labels, empty if unknown.
-    """
+    """The namespace of a pod: its name as in the admission request, and its labels, empty if unknown."""
 
     name: str
     labels: Mapping[str, str] = {}
@@ -87,11 +82,7 @@ def opted_in(pod: Json) -> bool:
 
 
 def resolve_injection(pod: Json, namespace: Namespace, policy: Policy) -> ResolvedInjection:
-    """Resolve everything needed to inject a pod that has opted in.
-
-    Raises:
-        InvalidSpec: Everything that is wrong with the pod and its annotations under this policy.
-    """
+    """Resolve everything needed to inject a pod that has opted in. Raises `InvalidSpec` with all problems."""
     found = _ProblemCollector()
     owner = found.result_of(pod_owner_of, pod, namespace.name)
     resolved = found.result_of(resolve, pod, owner, policy) if owner else None
@@ -119,11 +110,7 @@ def resolve_injection(pod: Json, namespace: Namespace, policy: Policy) -> Resolv
 
 
 def resolve(pod: Json, owner: PodOwner, policy: Policy) -> ResolvedMedium:
-    """The spec with the policy's defaults, the datasets' media, the lineage and the rank filled in.
-
-    Raises:
-        InvalidSpec: Everything that is wrong with the annotations.
-    """
+    """The spec with defaults, the datasets' media, lineage and rank filled in. Raises `InvalidSpec`."""
     variables = variables_of(owner, kfp_inputs_of(pod))
     spec = read_annotations(annotations_of(pod), variables, policy.datasets)
     assert spec is not None  # noqa: S101 - callers have checked `opted_in`

@@ -58,11 +58,7 @@ class _Review(msgspec.Struct, rename="camel"):
 
 
 def decode_review(body: bytes) -> AdmissionRequest:
-    """The request in a review.
-
-    Raises:
-        InvalidSpec: The body is not an AdmissionReview of version 1.
-    """
+    """The request in a review. Raises `InvalidSpec` if the body is not an AdmissionReview of version 1."""
     try:
         review = msgspec.json.decode(body, type=_Review)
     except msgspec.MsgspecError as error:

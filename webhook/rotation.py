@@ -37,23 +37,15 @@ CONFIGURATIONS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurati
 
 
 class Rotation:
-    """The certificates of one replica.
-
-    Attributes:
-        context: The TLS context to serve with; it always has the current certificate.
-    """
+    """The certificates of one replica; the TLS `context` to serve with always has the current one."""
 
     def __init__(
         self, cluster: Cluster, secret: str, config: str, names: list[str], settle: float = SETTLE_SECONDS
     ) -> None:
         """Set up the rotation; `refresh` loads the first certificate.
 
-        Args:
-            cluster: Access to the Secret and the configurations.
-            secret: Name of the Secret.
-            config: Name of the webhook configurations, mutating and validating.
-            names: DNS names of the Service.
-            settle: Seconds between updating the bundles and serving a leaf of a new CA.
+        `config` names the webhook configurations, `names` are the Service's DNS names. A leaf of a new CA is
+        served `settle` seconds after the bundles are updated.
         """
         self._cluster, self._secret, self._config = cluster, secret, config
         self._names, self._settle = names, settle
@@ -61,11 +53,7 @@ class Rotation:
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
 
     async def refresh(self) -> None:
-        """Run one round. The served context takes a new certificate without interruption.
-
-        Raises:
-            NotFound, AccessDenied, Unavailable: The API server refuses or does not respond.
-        """
+        """Run one round; connections continue. Raises `NotFound`, `AccessDenied` or `Unavailable`."""
         certificates = await self._read_and_renew()
         trusted = await self._trust(certificates)
         if certificates == self._served:

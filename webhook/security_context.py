@@ -27,24 +27,14 @@ REMEDY = "Set runAsUser in the securityContext of the pod or of its training con
 
 
 class RunAs(msgspec.Struct, frozen=True):
-    """User and group of the agent.
-
-    Attributes:
-        user: User id; 0 also if the trainer's is unknown.
-        group: Group id; None for the image's.
-    """
+    """User and group id of the agent; user 0 also if the trainer's is unknown, group None for the image's."""
 
     user: int
     group: int | None = None
 
 
 def run_as_of(pod: Json, container: Json, labels: Mapping[str, str]) -> RunAs:
-    """The trainer's user and group.
-
-    Args:
-        pod: The pod.
-        container: The training container.
-        labels: The labels of the namespace.
+    """The trainer's user and group; `labels` are the namespace's.
 
     Raises:
         InvalidSpec: The user must not be root, but is not specified.

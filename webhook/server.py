@@ -71,19 +71,10 @@ class ClusterNamespaces:
 
 
 class Webhook:
-    """The request handlers.
-
-    Attributes:
-        shutting_down: Whether it reports itself as not ready.
-    """
+    """The request handlers; while `shutting_down`, it reports itself as not ready."""
 
     def __init__(self, policy: Callable[[], Policy], namespaces: Namespaces) -> None:
-        """Set up the handlers.
-
-        Args:
-            policy: Returns the current policy.
-            namespaces: The source of namespace labels.
-        """
+        """Set up the handlers; `policy` returns the current policy."""
         self._policy, self._namespaces = policy, namespaces
         self.shutting_down = False
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from podferry.contract.errors import Problem
-from podferry.contract.http_api import (
-    AGENT_VARIABLE,
-    CHECKPOINTS_VARIABLE,
-    OUTPUTS_VARIABLE,
-)
+from podferry.contract.http_api import AGENT_VARIABLE, CHECKPOINTS_VARIABLE, OUTPUTS_VARIABLE
 from podferry.contract.spec import FerrySpec
 from podferry.webhook.pod_json import Json, escape_dollars
 from podferry.webhook.policy import Policy

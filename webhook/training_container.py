@@ -16,13 +16,7 @@ KFP_MAIN_CONTAINER = "main"
 def training_container_of(pod: Json, requested: str | None, kind: str) -> int:
     """The index of the training container among the pod's containers.
 
-    The one that the user names, else `main` of a KFP step, else kubectl's default container, else the only
-    one.
-
-    Args:
-        pod: The pod.
-        requested: The value of `podferry.io/container`.
-        kind: Kind of the pod's owner.
+    The one `requested` by annotation, else `main` of a KFP step, else kubectl's default, else the only one.
 
     Raises:
         InvalidSpec: There is none of that name, or the choice is ambiguous.

@@ -62,13 +62,7 @@ def _named(volume: str, dataset: DatasetSpec) -> str:
 
 
 def volumes(spec: FerrySpec, memory: MemorySum, *, with_shm: bool) -> Iterator[dict[str, Any]]:
-    """The volumes that the pod gets.
-
-    Args:
-        spec: The pod's spec.
-        memory: Sizes of the volumes.
-        with_shm: Whether to add a volume for the trainer's `/dev/shm`.
-    """
+    """The volumes that the pod gets; `with_shm` adds one for the trainer's `/dev/shm`."""
     yield _memory(CONTROL_VOLUME, CONTROL_BYTES)
     for dataset, volume in zip(spec.datasets, memory.data, strict=True):
         build = _disk if volume.medium is Medium.DISK else _memory

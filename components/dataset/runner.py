@@ -90,13 +90,8 @@ def freeze_dataset(
 ) -> FrozenDataset:
     """List and freeze a dataset, and print how much memory it needs and whether that fits.
 
-    Args:
-        uri: A prefix or an object, or a reference to compare with the store.
-        endpoint: URL of the object store; empty for the vendor's.
-        region: Region of the object store; empty for the vendor's default.
-        volume_size: Memory to reserve for it; empty to compute it.
-        include: Globs of the files to include, separated by commas, spaces or lines; empty for all.
-        exclude: Globs of the files to exclude; empty for none.
+    A reference as `uri` is compared with the store. An empty text means the vendor's default, a computed
+    size, or no globs. Commas, spaces or lines separate globs.
 
     Raises:
         EmptyDataset, Changed, InvalidSpec and the store's errors: It cannot be frozen.
@@ -120,11 +115,7 @@ def freeze_dataset(
 
 
 def parse_selection(include: str, exclude: str) -> Selection:
-    """Parse two lists of globs; empty texts select everything.
-
-    Raises:
-        InvalidSpec: Globs that would not mean what they seem to.
-    """
+    """Parse two lists of globs; empty texts select everything. Raises `InvalidSpec` for misleading globs."""
     return Selection(*(parse_globs(text) if text else () for text in (include, exclude)))
 
 

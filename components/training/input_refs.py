@@ -69,10 +69,7 @@ def inputs_of(task: Any) -> TaskInputs:
 def annotation_text(value: Any, inputs: TaskInputs) -> tuple[str, Problem | None]:
     """Convert a setting's value to the text of an annotation; the second value says why it cannot be one.
 
-    Args:
-        value: A text, a number, a path, a channel, or an f-string with channels in it. `$(…)` in a text is a
-            variable and is kept.
-        inputs: Inputs of the task that gets the annotation.
+    The value may be a number, a path, a channel, or an f-string with channels. `$(…)` in a text is kept.
     """
     text = os.fspath(value) if isinstance(value, os.PathLike) else _text(value)
     if text in inputs.carried:

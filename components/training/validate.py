@@ -63,12 +63,7 @@ UNIQUE_PER_DATASET = frozenset({"dataset", "dataset-path"})
 
 
 def annotation_problems(annotations: Mapping[str, str], inputs: TaskInputs) -> list[Problem]:
-    """Return all errors in a task's annotations that are known at compile time.
-
-    Args:
-        annotations: Annotations with the prefix; values may contain variables.
-        inputs: Inputs of the task.
-    """
+    """Return all errors in a task's annotations that are known at compile time; values may have variables."""
     known = dict.fromkeys(inputs.dynamic, "unknown") | dict(inputs.constants)
     variables = Variables(
         namespace="namespace", pipeline="pipeline", task="task", inputs=known, inputs_hash="0" * 12

@@ -57,13 +57,7 @@ class VerifyRequest:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedLineage:
-    """A lineage whose newest checkpoint is intact.
-
-    Attributes:
-        name: Name of the lineage.
-        uri: Location of the checkpoint's data.
-        commit: The commit of the checkpoint.
-    """
+    """A lineage whose newest checkpoint is intact: its name, the location of the data, and the commit."""
 
     name: str
     uri: str
@@ -97,11 +91,7 @@ class LineageHead:
 
 
 def run_names(*given: str) -> tuple[str, ...]:
-    """Return the names under which this run may have committed.
-
-    Args:
-        given: Its identifiers, if KFP filled them in; the step's own command line has another one.
-    """
+    """Return the names of this run: those that KFP filled in, and the one in the step's own command line."""
     inputs = read_kfp_inputs(sys.argv)
     known = [*given, inputs.run_id if inputs else ""]
     return tuple(dict.fromkeys(name for name in known if name and "{{" not in name))
