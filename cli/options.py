@@ -82,7 +82,7 @@ output_option = click.option(
 def store_config_of(
     endpoint: str | None = None, region: str | None = None, secret_dir: Path | None = None
 ) -> StoreConfig:
-    """Return the store's configuration. Raises `CredentialsMissing` or `InvalidSpec`."""
+    """Return a `StoreConfig`. Raises `CredentialsMissing` or `InvalidSpec` for unreadable credentials."""
     return store_config(Access(endpoint=endpoint, region=region), secret_dir)
 
 

@@ -29,7 +29,7 @@ def step(function: Callable[..., Any]) -> Any:
 
 
 def uncached(task: Any, secret: Any, directory: Path) -> Any:
-    """Exclude a task from KFP's cache, and mount its Secret (a name, a channel, or None for no Secret).
+    """Exclude a task from KFP's cache, and mount its Secret (name or channel; None for the pod's identity).
 
     KFP's cache compares only inputs, so a step that reads a store would get the result of an earlier run. A
     component cannot turn the cache off for itself; only a task can.

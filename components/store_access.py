@@ -13,6 +13,9 @@ SECRET_DIR = Path("/var/run/secrets/podferry.io")
 
 
 def step_store_config(endpoint: str, region: str) -> StoreConfig:
-    """Return a step's store configuration. Raises `CredentialsMissing` if the mounted Secret is empty."""
+    """Return a step's store configuration; an empty text means the vendor's default.
+
+    Raises `CredentialsMissing` if the mounted Secret is empty.
+    """
     access = Access(endpoint=endpoint or None, region=region or None)
     return store_config(access, SECRET_DIR if SECRET_DIR.is_dir() else None)
