@@ -1,5 +1,1 @@
-"""The loop from a detected checkpoint to its commit: link, queue, upload, commit, free space.
-
-The order of the steps and the state of each checkpoint belong here, the steps themselves to the packages
-below.
-"""
+"""The state of each checkpoint and the order of its steps: link, queue, upload, commit, free space."""

@@ -55,15 +55,13 @@ class CheckpointJob:
     def __init__(
         self, spec: CheckpointSpec, config: AgentConfig, journal: Journal, state: AgentState
     ) -> None:
-        directories, lineage = config.directories, config.spec.lineage
+        directories, pod, lineage = config.directories, config.spec, config.spec.lineage
         # The configuration has all three if there are checkpoints.
         assert directories.checkpoints is not None and directories.holds is not None  # noqa: PT018, S101
         assert lineage is not None  # noqa: S101
         self._spec, self._config, self._journal, self._state = spec, config, journal, state
         self._root, self._holds, self._lineage = directories.checkpoints, directories.holds, lineage
-        self._identity = AgentIdentity(
-            journal.agent.agent_id, config.spec.world, config.run_id, config.spec.rank
-        )
+        self._identity = AgentIdentity(journal.agent.agent_id, pod.world, config.run_id, pod.rank)
         self._destination: Destination | None = None
         self._watch: Watch | None = None
         self._restored = Restored(journal.checkpoints.restored)
@@ -81,11 +79,7 @@ class CheckpointJob:
         return self._connect().handover
 
     def _connect(self) -> Destination:
-        """The destination, opened once; nothing is sent yet.
-
-        Raises:
-            CredentialsMissing, UnknownScheme, InvalidSpec: It cannot be opened.
-        """
+        """The destination, opened once, or CredentialsMissing, UnknownScheme, InvalidSpec; sends nothing."""
         if self._destination is None:
             access = store_config(self._spec.access, self._config.checkpoint_secret)
             store = LineageStore(open_store(self._spec.parsed, access), self._lineage)
@@ -103,13 +97,10 @@ class CheckpointJob:
             Refused, NotFound, FormatTooNew and the store's errors: The problem.
         """
         Refused.raise_any(self._problems())
-        destination = self._connect()
-        await destination.committer.announce()
-        reader, partial = destination.committer.reader, self._holds.parent / "restoring"
-        source = await restore_source_of(self._spec.restore, reader, destination.access)
-        plan = RestorePlan(
-            destination.handover, destination.gang, source, self._root, partial, self._identity.rank
-        )
+        opened, partial = self._connect(), self._holds.parent / "restoring"
+        await opened.committer.announce()
+        source = await restore_source_of(self._spec.restore, opened.committer.reader, opened.access)
+        plan = RestorePlan(opened.handover, opened.gang, source, self._root, partial, self._identity.rank)
         await plan.check()
         return plan
 
@@ -123,27 +114,18 @@ class CheckpointJob:
             yield Problem(what, f"world is {self._identity.world}", remedy)
 
     async def restore(self, plan: RestorePlan) -> None:
-        """Download what training resumes from.
-
-        Raises:
-            Refused, NotFound, TemporaryError: See `RestorePlan.run`.
-        """
+        """Download what training resumes from; raises what `RestorePlan.run` raises."""
         self._restored = await plan.run()
 
     async def start(self, durations: Durations) -> CheckpointPipeline:
-        """Build the pipeline that makes new checkpoints durable.
-
-        Raises:
-            FerryError: The destination's.
-        """
+        """Build the pipeline that makes new checkpoints durable; raises the destination's `FerryError`."""
         tuning, counters, destination = self._config.tuning.checkpoint, UploadCounters(), self._connect()
         committer, directories = destination.committer, self._config.directories
         if destination.gang is not None:
             await destination.gang.announce()  # a restarted worker finds its pod's announcement
         # A restarted worker needs no answer here: its pod trains, and the store may be unreachable.
-        newest = None
-        if self._journal.agent.gate is None:
-            newest = await anext(committer.reader.newest_first(), None)
+        before_training = self._journal.agent.gate is None
+        newest = await anext(committer.reader.newest_first(), None) if before_training else None
         # Outside a pod holds outlive the agent, and so must their notes.
         notes = directories.control / "pins" if self._config.in_pod else None
         journals = UploadJournals(directories.control / "uploads")
@@ -167,14 +149,9 @@ class CheckpointJob:
     def _detector(self) -> Detector:
         tuning = self._config.tuning
         self._watch = open_watch(self._root, tuning.checkpoint, polling=tuning.polling)
-        return Detector(
-            self._root,
-            self._watch,
-            tuning.checkpoint,
-            completion=self._spec.complete,
-            # DCP's coordinator is the first rank: it alone has the files that are written last.
-            gang=self._identity.world > 1 and self._identity.rank != 0,
-        )
+        # DCP's coordinator is the first rank: it alone has the files that are written last.
+        gang = self._identity.world > 1 and self._identity.rank != 0
+        return Detector(self._root, self._watch, tuning.checkpoint, completion=self._spec.complete, gang=gang)
 
     def _retention(self, destination: Destination) -> Retention | None:
         keep = self._spec.keep_remote

@@ -76,10 +76,7 @@ class IllegalTransition(RuntimeError):
 class CheckpointVersion:
     """A version of a checkpoint; `failure` is the error of its last attempt, or None.
 
-    Args:
-        candidate: Its files.
-        state: Where it begins.
-        hold, part: Of a version that an earlier worker held, or published.
+    It begins with a `hold` or a `part` if an earlier worker held or published it.
     """
 
     def __init__(

@@ -17,12 +17,7 @@ from podferry.sidecar.state.upload_counters import UploadCounters
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What detects, holds, sends, commits, remembers and counts.
-
-    Attributes:
-        gang: Joins the parts of several ranks; None if one pod writes all.
-        retention: Removes old commits; None if all are kept.
-    """
+    """The components; `gang` is None if one pod writes all, `retention` is None if all commits are kept."""
 
     detector: Detector
     holds: HardlinkHolds

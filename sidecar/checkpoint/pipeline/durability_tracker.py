@@ -51,17 +51,16 @@ class DurabilityTracker:
         sizes = {version.name: version.candidate.bytes for version in self._registry.unpinned()}
         sizes |= {name: present[name].bytes for name in waiting}
         sizes |= {version.name: version.candidate.bytes for version in [*published, *queued]}
-        self._status.pending = sorted(sizes)
-        self._status.pending_bytes = sum(sizes.values())
-        self._status.pending_since = min((one.completed_at for one in [*published, *queued]), default=None)
-        self._status.uploaded_bytes = self._counters.sent
-        self._status.referenced_bytes = self._counters.referenced
-        self._status.upload_rate = self._counters.rate
+        status, counters = self._status, self._counters
+        status.pending, status.pending_bytes = sorted(sizes), sum(sizes.values())
+        status.pending_since = min((one.completed_at for one in [*published, *queued]), default=None)
+        status.uploaded_bytes, status.referenced_bytes = counters.sent, counters.referenced
+        status.upload_rate = counters.rate
         failed = [problem for name in sorted(sizes) for problem in self._failure_problems(name)]
         # A checkpoint that is merely being written has nothing measured: it is no problem before the end.
         incomplete = [problem for problem in waiting.values() if self.final or problem.measured]
         volume = [self.volume_problem] if self.volume_problem else []
-        self._status.problems = [*failed, *incomplete, *self.missing_parts, *volume]
+        status.problems = [*failed, *incomplete, *self.missing_parts, *volume]
         self._state.notify()
 
     def record_failure(self, version: CheckpointVersion, error: FerryError) -> None:

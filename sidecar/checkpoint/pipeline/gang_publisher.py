@@ -33,14 +33,9 @@ class GangPublisher:
         self._lock = asyncio.Lock()
 
     async def publish(self, version: CheckpointVersion, result: UploadResult) -> None:
-        """Show the other ranks what was sent.
-
-        Raises:
-            FerryError: The store's; it is unknown whether they see it.
-        """
-        candidate = version.candidate
-        changed_at = candidate.changed_ns / 1e9
-        part = PublishedPart(candidate.files, version.completed_at, changed_at, result.folder, result.files)
+        """Show the other ranks what was sent; after a `FerryError` it is unknown whether they see it."""
+        files, changed_at = version.candidate.files, version.candidate.changed_ns / 1e9
+        part = PublishedPart(files, version.completed_at, changed_at, result.folder, result.files)
         async with self._lock:
             await self._submit(version.name, part)
             self._registry.publish(version, part)

@@ -18,13 +18,10 @@ log = structlog.get_logger(__name__)
 def evictable(
     durable: Sequence[str], present: Mapping[str, Candidate], keep: int, pointer_text: str
 ) -> list[Candidate]:
-    """Which checkpoints may be evicted, oldest first.
+    """Which of the checkpoints in the directory may be evicted, oldest first.
 
-    Args:
-        durable: Names of those whose present version is durable, oldest first.
-        present: What is in the directory, by name.
-        keep: How many of the newest durable ones stay.
-        pointer_text: The text of the trainer's small files: a checkpoint that it names stays.
+    `durable` names those whose present version is durable, oldest first; the newest `keep` of them stay.
+    A checkpoint that is named in `pointer_text`, the text of the trainer's small files, stays too.
     """
     local = [name for name in durable if name in present]
     old = local[: max(len(local) - max(keep, 1), 0)]
@@ -48,10 +45,9 @@ def pointer_text(root: Path, present: Mapping[str, Candidate]) -> str:
 
 
 def evict(root: Path, candidate: Candidate) -> bool:
-    """Remove a checkpoint's files, and the directories that become empty.
+    """Remove a checkpoint's files and the directories that become empty; returns whether it was removed.
 
-    Returns:
-        Whether it was removed; a checkpoint that has changed stays complete.
+    A checkpoint that has changed stays complete.
     """
     if any(not _unchanged(root / name, seen) for name, seen in candidate.files):
         return False
@@ -63,13 +59,8 @@ def evict(root: Path, candidate: Candidate) -> bool:
     except OSError as error:
         log.warning("a checkpoint cannot be evicted", name=candidate.name, reason=str(error))
         return False
-    directories = {
-        directory
-        for name, _ in candidate.files
-        for directory in (root / name).parents
-        if root in directory.parents
-    }
-    for directory in sorted(directories, key=lambda path: -len(path.parts)):
+    parents = {path for name, _ in candidate.files for path in (root / name).parents if root in path.parents}
+    for directory in sorted(parents, key=lambda path: -len(path.parts)):
         with contextlib.suppress(OSError):  # not empty: it has files of others
             directory.rmdir()
     return True

@@ -1,8 +1,7 @@
 """From the checkpoint directory to the destination: detects, links and queues versions, and has them sent.
 
 Three tasks share the queue. One scans and links, so that what is complete is held before the trainer replaces
-it. The upload worker sends and commits. If several ranks write a checkpoint together, the gang publisher
-finds out when all parts are there.
+it. The upload worker sends and commits. For several ranks, the gang publisher waits for all parts.
 """
 
 from __future__ import annotations
@@ -48,29 +47,21 @@ class CheckpointPipeline:
     ) -> None:
         self._dependencies, self._detector, self._settings = dependencies, dependencies.detector, settings
         self._status, journal = status, dependencies.journal
-        held, record = dependencies.holds.adopt(), journal.checkpoints
+        held, record, durations = dependencies.holds.adopt(), journal.checkpoints, dependencies.durations
         # Versions are ordered by these times: a clock that was set back must not make an old one newer.
         completed = [hold.completed_at for hold in held]
         completed += [done.completed_at for done in record.durable]
         completed += [part.completed_at for part in record.published.values()]
         self._now = now = MonotonicClock(now, max(completed, default=0.0))
         self._detector.marks.update(record.marks)
-        self._registry = VersionRegistry(
-            journal, status, held, dependencies.durations, self._evict_if_needed, now
-        )
-        self._queue = UploadQueue(self._registry, newest_first=journal.agent.newest_first)
-        self._tracker = DurabilityTracker(
-            state, status, self._detector, self._registry, self._queue, dependencies.counters, now
-        )
+        registry = VersionRegistry(journal, status, held, durations, self._evict_if_needed, now)
+        queue = UploadQueue(registry, newest_first=journal.agent.newest_first)
+        counters, gang, retention = dependencies.counters, dependencies.gang, dependencies.retention
+        tracker = DurabilityTracker(state, status, self._detector, registry, queue, counters, now)
+        publisher = GangPublisher(gang, registry, tracker, retention) if gang is not None else None
+        self._registry, self._queue, self._tracker, self._publisher = registry, queue, tracker, publisher
+        self._worker = UploadWorker(dependencies, queue, registry, tracker, publisher, settings.retry_seconds)
         self._volume = VolumePressure(self._detector, settings, keep_local)
-        self._publisher = (
-            GangPublisher(dependencies.gang, self._registry, self._tracker, dependencies.retention)
-            if dependencies.gang is not None
-            else None
-        )
-        self._worker = UploadWorker(
-            dependencies, self._queue, self._registry, self._tracker, self._publisher, settings.retry_seconds
-        )
 
     def mark_restored(self, names: Iterable[str], restored: RestoredStatus | None) -> None:
         """Record the restored files as they are now: they need no upload."""
@@ -89,10 +80,7 @@ class CheckpointPipeline:
     async def flush(self, seconds: float, *, final: bool = False, ending: bool = False) -> Durability:
         """Wait at most `seconds` until all that is in the directory now is durable.
 
-        Args:
-            seconds: The longest wait.
-            final: Nothing is written any more.
-            ending: The pod is ending: the newest goes first from now on.
+        `final`: nothing is written any more. `ending`: the pod is ending, the newest goes first from now on.
         """
         self._tracker.final |= final
         if ending and not self._queue.newest_first:

@@ -30,15 +30,9 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """A restore that is possible.
+    """A possible restore from `source`, which is None for nothing, into the checkpoint directory `root`.
 
-    Attributes:
-        handover: Waits for an earlier agent.
-        gang: Joins the parts of several ranks; None if one pod writes all.
-        source: What to restore from; None for nothing.
-        root: The checkpoint directory.
-        partial: A directory on the same file system for files that are not verified yet.
-        rank: This agent's rank, or None.
+    `partial`, on the same file system, is for files not verified yet. `gang` is None if one pod writes all.
     """
 
     handover: Handover

@@ -12,10 +12,8 @@ from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
 class UploadQueue:
     """A view of the registry's held versions; a hold's number is its age.
 
-    Call order: `take`, then `put_back` or `done`.
-
-    Attributes:
-        newest_first: Whether the newest goes next: a pod that ends has no time for all of them.
+    Call order: `take`, then `put_back` or `done`. If `newest_first`, the newest goes next: a pod that ends
+    has no time for all of them.
     """
 
     def __init__(self, registry: VersionRegistry, *, newest_first: bool = False) -> None:

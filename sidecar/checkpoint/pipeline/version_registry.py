@@ -29,13 +29,8 @@ log = structlog.get_logger(__name__)
 class VersionRegistry:
     """All versions, in the order in which they were found, which is their age.
 
-    Args:
-        journal: Keeps what must outlive this worker.
-        status: Lists what is durable.
-        held: What earlier workers held, oldest first.
-        durations: Counts how long it takes until a checkpoint is durable.
-        on_durable: Called when a version has become durable: it may be evicted.
-        now: The agent's clock, seconds since the epoch.
+    The journal keeps what must outlive this worker; `held` is what earlier workers held, oldest first.
+    `on_durable` is called when a version may be evicted; `now` returns seconds since the epoch.
     """
 
     def __init__(
@@ -87,11 +82,9 @@ class VersionRegistry:
     def detect(
         self, found: Iterable[Candidate], before: Collection[CheckpointVersion]
     ) -> list[CheckpointVersion]:
-        """Record what a scan found complete.
+        """Record what a scan found complete, oldest first.
 
-        Args:
-            found: Oldest first.
-            before: `unpinned` when the scan began: it has decided about them.
+        `before` was `unpinned` when the scan began: it has decided about them.
         """
         detected = [CheckpointVersion(candidate, VersionState.DETECTED) for candidate in found]
         self._versions = [version for version in self._versions if version not in before] + detected
@@ -127,17 +120,11 @@ class VersionRegistry:
         self._save()
 
     def commit(self, version: CheckpointVersion, commit: Commit) -> None:
-        """A version has become durable.
-
-        Args:
-            version: It was sent, or its part is published.
-            commit: The commit that lists it.
-        """
+        """A version that was sent or published has become durable: `commit` lists it."""
         if version.state is VersionState.SENT and commit.agent_id == self._journal.agent.agent_id:
             self._keep_sequence(version, commit.sequence)
         version.move(VersionState.COMMITTED)
-        newest = [one for one in self.in_state(*DURABLE) if one.name == version.name]
-        self._drop(newest[:-1])
+        self._drop([one for one in self.in_state(*DURABLE) if one.name == version.name][:-1])
         now = self._now()
         seconds = max(now - version.completed_at, 0.0)
         done = DurableCheckpoint(
@@ -161,13 +148,7 @@ class VersionRegistry:
     def restore(
         self, present: Iterable[Candidate], names: Iterable[str], restored: RestoredStatus | None
     ) -> None:
-        """Record what was restored, as it is in the directory now: it needs no upload.
-
-        Args:
-            present: The checkpoints in the directory.
-            names: The files that were restored.
-            restored: What training resumes from.
-        """
+        """Record the restored files, `names`, as they are in the directory now: they need no upload."""
         files = set(names)
         found = [one for one in present if files.intersection(dict(one.files))]
         replaced = {candidate.name for candidate in found}
@@ -202,11 +183,7 @@ class VersionRegistry:
         self._journal.save()
 
     def prune(self, names: Collection[str]) -> None:
-        """Drop settled versions that are neither in the directory nor in flight: they would be thousands.
-
-        Args:
-            names: The checkpoints in the directory.
-        """
+        """Drop settled versions neither in the directory (`names`) nor in flight: they would be thousands."""
         final = DURABLE | {VersionState.SUPERSEDED}
         kept = {version.name for version in self._versions if version.state not in final}.union(names)
         self._versions = [one for one in self._versions if one.state not in final or one.name in kept]

@@ -27,14 +27,9 @@ class VolumePressure:
         self._warned = ""
 
     def evict_if_needed(self, durable: Mapping[str, Candidate], order: Sequence[str]) -> Problem | None:
-        """Evict durable checkpoints while the volume is under pressure.
+        """Evict durable checkpoints under pressure; returns the problem if space is still short, or None.
 
-        Args:
-            durable: The durable version of each name.
-            order: Names of all commits, oldest first.
-
-        Returns:
-            The problem if there is still too little space; None if there is enough.
+        `durable` has the durable version of each name, `order` the names of all commits, oldest first.
         """
         if self._is_pressed():
             self._evict(durable, order)
