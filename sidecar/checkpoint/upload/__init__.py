@@ -1,4 +1,1 @@
-"""Hard-link a complete checkpoint, fingerprint it and upload it, also across restarts.
-
-An upload alone makes nothing durable: `commit` does.
-"""
+"""Link, fingerprint and upload a complete checkpoint, also across restarts; `commit` makes it durable."""

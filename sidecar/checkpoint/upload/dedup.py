@@ -38,26 +38,19 @@ class DedupIndex:
         return {(file.size, file.xxh128): file.object for file in files}
 
     async def check_still_referenced(self, folder: str, files: Iterable[CommittedFile]) -> None:
-        """Check, just before a commit, that the newest one still lists what is referenced.
-
-        Args:
-            folder: The folder of the checkpoint's own objects.
-            files: All files of the new commit.
+        """Check, just before a commit, that the newest one still lists what `files` use outside `folder`.
 
         Raises:
             Unavailable: It does not: the next attempt sends what is gone.
         """
         referenced = {file.object for file in files if not file.object.startswith(f"{folder}/")}
         if referenced - set((await self.known()).values()):
-            raise Unavailable.of(
-                "data that a checkpoint references is no longer committed", f"below {folder}"
-            )
+            what = "data that a checkpoint references is no longer committed"
+            raise Unavailable.of(what, f"below {folder}")
 
     async def _update(self) -> None:
         """Read the newest commit: the committer's or, before it has one, the destination's."""
-        newest = self._committer.log.last
-        if not newest:
-            newest = max(await self._reader.sequences(), default=0)
+        newest = self._committer.log.last or max(await self._reader.sequences(), default=0)
         if not newest:
             self._newest = None
         elif self._newest is None or self._newest.sequence != newest:

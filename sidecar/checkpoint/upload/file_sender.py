@@ -45,13 +45,7 @@ COPIES = 2
 
 @dataclass(frozen=True, slots=True)
 class FileUpload:
-    """A file to send.
-
-    Attributes:
-        file: As the first pass read it.
-        reader: Reads it again.
-        journal: Records what the store has received.
-    """
+    """A file to send, as the first pass read it; `journal` records what the store has received."""
 
     file: PlannedFile
     reader: VerifiedReader
@@ -64,17 +58,9 @@ class FileUpload:
 
 
 class FileSender:
-    """Sends files to the destination.
+    """Sends files to the committer's lineage; `multipart` is None if its store has none.
 
-    Args:
-        committer: Writes objects of its lineage.
-        multipart: Of its store; None if that has none.
-        settings: Sizes, threads and attempts.
-        rate_limiter: Bounds the rate.
-        counters: Count what has been received.
-
-    Attributes:
-        threads: Read and digest files: few, since they compete with the trainer for cores.
+    `threads` read and digest files: few, since they compete with the trainer for cores.
     """
 
     def __init__(
@@ -148,15 +134,10 @@ class FileSender:
         if file.name not in journal.uploads:
             upload_id = await retry(attempts, lambda: multipart.begin(name, file.part_bytes))
             journal.record(UploadStarted(file.name, upload_id))
-        await for_each_limited(
-            journal.missing_parts(file),
-            lambda number: self._send_part(upload, multipart, number),
-            self._settings.parts_in_flight,
-        )
-        await retry(
-            attempts,
-            lambda: multipart.complete(name, journal.uploads[file.name], journal.receipts(file.name)),
-        )
+        missing, limit = journal.missing_parts(file), self._settings.parts_in_flight
+        await for_each_limited(missing, lambda number: self._send_part(upload, multipart, number), limit)
+        upload_id, receipts = journal.uploads[file.name], journal.receipts(file.name)
+        await retry(attempts, lambda: multipart.complete(name, upload_id, receipts))
 
     async def _send_part(self, upload: FileUpload, multipart: MultipartStore, number: int) -> None:
         name = self._committer.store.path(upload.target)
@@ -175,8 +156,7 @@ class FileSender:
         """A verified part, as soon as the rate allows."""
         _, length = upload.reader.span(number)
         await self._rate_limiter.take(length)
-        loop = asyncio.get_running_loop()
-        expected = upload.file.parts[number - 1]
+        loop, expected = asyncio.get_running_loop(), upload.file.parts[number - 1]
         return await loop.run_in_executor(self.threads, upload.reader.part, number, expected)
 
     @asynccontextmanager

@@ -35,11 +35,8 @@ NO_TEXTS: Mapping[str, bytes] = MappingProxyType({})
 class HoldNote(msgspec.Struct, frozen=True):
     """What a restarted worker must know of a hold: its files may have been overwritten since.
 
-    Attributes:
-        name: The candidate's.
-        files: The candidate's, as the trainer wrote them.
-        held: The same names with the identities of the held files; copies have other inodes.
-        completed_at: When it was found complete, seconds since the epoch.
+    `files` are as the trainer wrote them; `held` has the identities of the held files: copies have other
+    inodes. It was found complete at `completed_at`, seconds since the epoch.
     """
 
     name: str
@@ -51,14 +48,9 @@ class HoldNote(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class HeldCheckpoint:
-    """A candidate whose files are held.
+    """A candidate whose files are held in `directory`, each under its own name; see `HoldNote`.
 
-    Attributes:
-        candidate: Its names and identities in the checkpoint directory.
-        files: The identities that the held files must keep.
-        directory: Has the held files, each under its own name.
-        completed_at: When it was found complete, seconds since the epoch.
-        note: The path of its note.
+    The candidate has the identities in the checkpoint directory, `files` those that held files must keep.
     """
 
     candidate: Candidate
@@ -89,8 +81,8 @@ class HardlinkHolds:
 
     Args:
         directory: On the checkpoints' file system.
-        notes: Where the notes are, by default next to the directory. It should have space of its own: a full
-            volume must not keep its checkpoints from becoming durable, and thereby evictable.
+        notes: By default next to the directory. It should have space of its own: a full volume must not
+            keep its checkpoints from becoming durable, and thereby evictable.
         after: The highest number known to have been used: numbers show ages.
     """
 
@@ -130,14 +122,10 @@ class HardlinkHolds:
     def link(
         self, candidate: Candidate, root: Path, now: float, texts: Mapping[str, bytes] = NO_TEXTS
     ) -> HeldCheckpoint:
-        """Hold a candidate's files by links.
+        """Hold a candidate's files in `root`, the checkpoint directory; `now` is seconds since the epoch.
 
-        Args:
-            candidate: What to hold.
-            root: The checkpoint directory.
-            now: Seconds since the epoch.
-            texts: Contents of pointer files by name, held as copies: trainers rewrite them for the next
-                checkpoint. Without space for a copy a pointer is linked, too.
+        `texts` are pointer files by name, held as copies: trainers rewrite them for the next checkpoint.
+        Without space for a copy a pointer is linked, too.
 
         Raises:
             Changed: A file is no longer what the candidate says.

@@ -15,12 +15,7 @@ class RateLimiter:
 
     Transfers start in their order, each when all before it are paid for. So in any period no more is sent
     than the rate allows, plus one transfer. (aiolimiter refuses amounts above its capacity and lets small
-    ones overtake large ones.)
-
-    Args:
-        rate: Bytes per second; None for no limit.
-        clock: For tests.
-        sleep: For tests.
+    ones overtake large ones.) `rate` is in bytes per second, None for no limit.
     """
 
     def __init__(

@@ -26,14 +26,9 @@ SUFFIX = ".jsonl"
 
 
 class PlannedFile(msgspec.Struct, frozen=True):
-    """A file to send.
+    """A file to send; each part but the last has `part_bytes`.
 
-    Attributes:
-        name: In the checkpoint.
-        identity: The held file's.
-        part_bytes: Size of each part but the last.
-        xxh128: XXH3-128 of the entire file.
-        parts: XXH3-128 of each part, in order.
+    `xxh128` is the XXH3-128 of the entire file, `parts` are those of its parts, in order.
     """
 
     name: str
@@ -49,12 +44,7 @@ class PlannedFile(msgspec.Struct, frozen=True):
 
 
 class UploadPlan(msgspec.Struct, frozen=True, tag="plan"):
-    """The first line: what to send, as the first pass read it.
-
-    Attributes:
-        folder: The checkpoint's folder, relative to the lineage.
-        files: Sorted by name.
-    """
+    """The first line: the files as the first pass read them, by name, and their folder in the lineage."""
 
     folder: str
     files: tuple[PlannedFile, ...]
@@ -97,16 +87,11 @@ _EVENT: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 class UploadJournal:
     """The progress of one checkpoint's upload.
 
-    Attributes:
-        plan: What to send.
-        uploads: Ids of the multipart uploads that are not complete, by file.
-        sent: Files whose objects exist.
+    `uploads` are the ids of the incomplete multipart uploads, by file; `sent` are files whose objects exist.
     """
 
     def __init__(self, path: Path, plan: UploadPlan) -> None:
-        self._path = path
-        self._writable = True
-        self.plan = plan
+        self._path, self._writable, self.plan = path, True, plan
         self.uploads: dict[str, str] = {}
         self.sent: set[str] = set()
         self._receipts: dict[str, dict[int, UploadedPart]] = {}
@@ -164,8 +149,7 @@ class UploadJournal:
 class UploadJournals:
     """The directory of all upload journals, one per hold whose upload has begun.
 
-    Args:
-        directory: With space of its own, and kept when a worker restarts, such as the control volume.
+    It has space of its own and is kept when a worker restarts, such as the control volume.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -213,11 +197,7 @@ class UploadJournals:
 
 
 def _complete(line: bytes) -> bytes:
-    """The line if it is complete.
-
-    Raises:
-        DecodeError: A kill has torn it.
-    """
+    """The line; raises `DecodeError` if a kill has torn it."""
     if not line.endswith(b"\n"):
         raise msgspec.DecodeError("the line is torn")
     return line

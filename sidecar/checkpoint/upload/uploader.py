@@ -47,8 +47,7 @@ class UploadResult:
     Attributes:
         folder: Of its data, relative to the lineage.
         files: All of them, sorted by name.
-        sent: Bytes that this call sent.
-        referenced: Bytes that the destination had already.
+        sent, referenced: Bytes that this call sent, and that the destination had already.
         existing: The commit that already has this very content; there is nothing to commit then.
     """
 
@@ -60,15 +59,7 @@ class UploadResult:
 
 
 class Uploader:
-    """Uploads held checkpoints, one after the other.
-
-    Args:
-        committer: Of the lineage.
-        journals: Survive a restart of the worker.
-        settings: Sizes, threads and attempts.
-        limit: Bytes per second; None for no limit.
-        counters: Count all that is sent or referenced.
-    """
+    """Uploads held checkpoints, one after the other; `limit` is in bytes per second, None for no limit."""
 
     def __init__(
         self,
@@ -98,10 +89,9 @@ class Uploader:
         journal, existing = await self._prepare(held)
         if existing is not None:
             log.info("already durable", name=existing.name, sequence=existing.sequence)
-            self._counters.referenced += existing.bytes
-            return UploadResult(
-                journal.plan.folder, existing.files, referenced=existing.bytes, existing=existing
-            )
+            folder, count = journal.plan.folder, existing.bytes
+            self._counters.referenced += count
+            return UploadResult(folder, existing.files, referenced=count, existing=existing)
         try:
             return await self._upload(held, journal)
         except Changed:
@@ -147,8 +137,7 @@ class Uploader:
     async def _prepare(self, held: HeldCheckpoint) -> tuple[UploadJournal, Commit | None]:
         """The journal of an earlier attempt or a new one; and the commit of this very content, if any.
 
-        Commits are read first, then tombstones:
-        `podferry.sidecar.checkpoint.commit.garbage_collector` says why.
+        Commits are read before tombstones: `podferry.sidecar.checkpoint.commit.garbage_collector` says why.
         """
         name, found = held.candidate.name, self._journals.load(held.number)
         if found is not None and found.plan.matches(held):
@@ -165,8 +154,8 @@ class Uploader:
         return self._journals.create(held.number, UploadPlan(folder, tuple(files))), existing
 
     async def _is_being_removed(self, folder: str) -> bool:
-        removed = await names_being_removed(self._committer.store)
-        return any(name.startswith(f"{folder}/") for name in removed)
+        prefix, store = f"{folder}/", self._committer.store
+        return any(name.startswith(prefix) for name in await names_being_removed(store))
 
     async def _fingerprint(self, held: HeldCheckpoint) -> list[PlannedFile]:
         """The first pass."""

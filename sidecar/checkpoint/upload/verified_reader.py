@@ -20,12 +20,7 @@ READ_BYTES = 256 * 1024
 
 
 class Fingerprint(msgspec.Struct, frozen=True):
-    """A file's content at the first pass.
-
-    Attributes:
-        xxh128: XXH3-128 of the entire file, 32 hexadecimal digits.
-        parts: The same of each part, in order; an empty file has one part.
-    """
+    """XXH3-128, 32 hexadecimal digits, of a file at the first pass and of each of its parts, in order."""
 
     xxh128: str
     parts: tuple[str, ...]
@@ -33,13 +28,7 @@ class Fingerprint(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class VerifiedReader:
-    """A held file.
-
-    Attributes:
-        path: The held file's.
-        identity: The identity that it must keep.
-        part_bytes: Size of each part but the last.
-    """
+    """A held file, which must keep `identity`; each part but the last has `part_bytes`."""
 
     path: Path
     identity: FileIdentity
