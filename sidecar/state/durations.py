@@ -9,12 +9,7 @@ DURABLE_BUCKETS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600
 
 
 class Durations:
-    """Counts checkpoints by the time that they took.
-
-    Attributes:
-        counts: Checkpoints per bucket; the last is for those above all bounds.
-        total_seconds: The sum of their times.
-    """
+    """Counts checkpoints by the time that they took; the last bucket is for those above all bounds."""
 
     def __init__(self) -> None:
         self.counts = [0] * (len(DURABLE_BUCKETS) + 1)

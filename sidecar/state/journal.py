@@ -25,12 +25,9 @@ FORMAT = 1
 class PublishedPart(msgspec.Struct, frozen=True):
     """A rank's part that is sent and waits for the other ranks' parts.
 
-    Attributes:
-        files: As the trainer wrote them.
-        completed_at: When they were found complete, seconds since the epoch.
-        changed_at: The newest modification time among them, seconds since the epoch.
-        folder: Their folder at the destination, relative to the lineage.
-        sent: The same files, as a commit lists them.
+    `files` are as the trainer wrote them, `sent` as a commit lists them; `folder` is relative to the lineage.
+    They were found complete at `completed_at`, and `changed_at` is the newest modification time among them,
+    both in seconds since the epoch.
     """
 
     files: Files
@@ -89,11 +86,7 @@ class CheckpointRecord(msgspec.Struct):
 
 
 class Journal:
-    """Both records and their file.
-
-    Raises:
-        Corrupt, FormatTooNew: The file is not what this agent wrote.
-    """
+    """Both records and their file; raises Corrupt or FormatTooNew if it is not what this agent wrote."""
 
     def __init__(self, control: Path) -> None:
         control.mkdir(parents=True, exist_ok=True)

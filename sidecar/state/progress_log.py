@@ -17,11 +17,7 @@ LOG_SECONDS = 5.0
 
 
 class ProgressLog:
-    """Keeps the status of one dataset current while its staging directory is filled.
-
-    Attributes:
-        counters: What the prefetch increments.
-    """
+    """Keeps a dataset's status current while it is staged; the prefetch increments `counters`."""
 
     def __init__(
         self, status: DatasetStatus, directory: Path, now: Callable[[], float] = time.monotonic
@@ -73,8 +69,7 @@ class ProgressLog:
     async def reporting(self, *, log_progress: bool = True) -> AsyncIterator[None]:
         """Update the status during a prefetch; at its end, the rate is the average.
 
-        Args:
-            log_progress: Also log a line every few seconds.
+        With `log_progress` it also logs a line every few seconds.
         """
         self.start()
         self.refresh()

@@ -14,11 +14,8 @@ Clock = Callable[[], float]
 class UploadCounters:
     """Bytes that uploads have moved; may be read at any time.
 
-    Attributes:
-        sent: Bytes sent, including those sent again.
-        referenced: Bytes not sent, because an earlier commit has them.
-        rate: Bytes per second of the current or last upload.
-        clock: For tests.
+    `sent` includes bytes sent again; an earlier commit has the `referenced` bytes, which are not sent; `rate`
+    is in bytes per second, of the current or last upload.
     """
 
     sent: int = 0
