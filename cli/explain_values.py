@@ -131,7 +131,7 @@ def explain(
 def add_memory(
     explanation: Explanation, spec: FerrySpec, listed: Mapping[str, ListedSize] = NONE_LISTED
 ) -> Explanation:
-    """Add the memory sum with measured sizes, `listed`; unknown sizes, which a policy may set, become notes."""
+    """Add the memory sum with the `listed` sizes; unknown ones, which a policy may set, become notes."""
     try:
         return msgspec.structs.replace(explanation, memory=memory_sum(spec, listed).rows())
     except InvalidSpec as error:
