@@ -30,11 +30,7 @@ def observed_sequence(commit: Commit) -> int:
 
 
 def number_under(upper: Commit | None, taken: Iterable[int]) -> int:
-    """The highest free number that a newer commit has reserved.
-
-    Raises:
-        Superseded: None is free.
-    """
+    """The highest free number that a newer commit has reserved; raises `Superseded` if none is free."""
     reserved = range(observed_sequence(upper) + 1, upper.sequence) if upper is not None else range(0)
     free = set(reserved).difference(taken)
     if not free:

@@ -60,8 +60,7 @@ class CommitReader:
     async def newest_first(self) -> AsyncIterator[Commit]:
         """The commits, newest first; damaged ones are skipped with a warning.
 
-        Raises:
-            FormatTooNew: A later podferry wrote one: it is newer and must not be skipped.
+        One of a later podferry raises `FormatTooNew`: it is newer and must not be skipped.
         """
         for sequence in reversed(await self.sequences()):
             try:

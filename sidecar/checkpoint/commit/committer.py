@@ -79,8 +79,7 @@ class Committer:
         """The commit that already holds exactly this content, or None: it need not be committed again.
 
         Otherwise an agent that starts over a directory of old checkpoints would commit them after newer ones.
-        If another version of the name was committed since, the trainer has returned to this one, which then
-        is the newest.
+        If another version of the name was committed since, the trainer has returned to this one, now newest.
         """
         if self._folders is None:
             self._folders = {name.rstrip("/") for name in await self.store.children()}
@@ -97,8 +96,7 @@ class Committer:
     async def announce(self) -> None:
         """Announce this agent. Shows before training starts whether the destination accepts writes.
 
-        Raises:
-            AccessDenied, BucketNotFound: It does not.
+        Raises `AccessDenied` or `BucketNotFound` if it does not.
         """
         since = msgspec.to_builtins(self._now())
         announcement = Announcement(self.identity.agent_id, since, self.identity.run)
@@ -122,8 +120,7 @@ class Committer:
             files: All of them, sorted by name.
             reserve: How many numbers to leave free below its own, for older checkpoints uploaded later.
             below: The number of a newer checkpoint that has reserved some: take the highest free one.
-            check: Called before each try to create the commit, after the log was read; raises if it must not
-                be created any more.
+            check: Called before each try to create it, after the log was read; raises to prevent that.
 
         Raises:
             Fenced: Another agent has taken over; from now on nothing is written.

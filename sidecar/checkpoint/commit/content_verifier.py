@@ -78,9 +78,8 @@ class ContentVerifier:
         length = min(self._settings.range_bytes, entry.size - start)
         await self._buffer.acquire(length)
         try:
-            return await retry(
-                self._settings.attempts, lambda: store.read(entry.name, start, length, entry.tag)
-            )
+            attempts = self._settings.attempts
+            return await retry(attempts, lambda: store.read(entry.name, start, length, entry.tag))
         except BaseException:  # a cancellation, too
             self._buffer.release(length)
             raise

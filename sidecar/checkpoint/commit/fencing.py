@@ -35,14 +35,10 @@ def fenced_by(agent_id: str, rank: int | None, commits: Iterable[Commit]) -> Com
     if not own:
         return None
     newest = max(own, key=lambda commit: commit.sequence)
+    reserved = range(observed_sequence(newest) + 1, newest.sequence)
+    others = [commit for commit in same_rank if commit.agent_id != agent_id]
     rivals = [
-        rival
-        for rival in same_rank
-        if rival.agent_id != agent_id
-        and (
-            observed_sequence(rival) >= newest.sequence
-            or observed_sequence(newest) < rival.sequence < newest.sequence
-        )
+        rival for rival in others if observed_sequence(rival) >= newest.sequence or rival.sequence in reserved
     ]
     return max(rivals, key=lambda commit: commit.sequence, default=None)
 

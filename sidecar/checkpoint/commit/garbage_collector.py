@@ -59,11 +59,7 @@ CONCURRENT_READS = 8
 
 
 class GarbageCollector:
-    """Removes data of one lineage. It caches the commits that it has read: they never change.
-
-    Attributes:
-        store: The lineage.
-    """
+    """Removes data of one lineage. It caches the commits that it has read: they never change."""
 
     def __init__(self, reader: CommitReader) -> None:
         self.store, self._reader = reader.store, reader
@@ -79,8 +75,7 @@ class GarbageCollector:
     async def commits(self) -> list[Commit]:
         """All commits that existed when the call began, oldest first.
 
-        Raises:
-            Corrupt, FormatTooNew: One cannot be read, and may list anything.
+        Raises `Corrupt` or `FormatTooNew` if one cannot be read: it may list anything.
         """
         for _ in range(MAX_LISTINGS):
             numbers = await self._reader.sequences()
@@ -88,12 +83,11 @@ class GarbageCollector:
                 unknown = [number for number in numbers if number not in self._known]
                 await for_each_limited(unknown, self._read, CONCURRENT_READS)
             except NotFound:
-                # A commit was removed after the listing; a newer one may have been created since.
-                continue
+                continue  # a commit was removed after the listing; a newer one may have been created since
             self._known = {number: self._known[number] for number in numbers}
             return list(self._known.values())
-        measured = f"after {MAX_LISTINGS} listings"
-        raise Unavailable.of(f"commits of {self.store.lineage} are listed but do not exist", measured)
+        what = f"commits of {self.store.lineage} are listed but do not exist"
+        raise Unavailable.of(what, f"after {MAX_LISTINGS} listings")
 
     async def plan(self, keep: int, protected: Collection[str] = ()) -> RemovalPlan:
         """What `remove` would remove now; raises as `commits` does."""

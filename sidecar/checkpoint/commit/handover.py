@@ -74,10 +74,7 @@ class Handover:
     async def wait(self) -> None:
         """Wait until no other agent of this lineage drains, for each as long as its note allows.
 
-        What an ended agent could not make durable is logged by name.
-
-        Raises:
-            FerryError: The store's; a note that cannot be read is skipped.
+        Logs what an ended agent could not make durable. Skips unreadable notes; raises the store's errors.
         """
         waited = 0.0
         while longest := _longest_drain(notes := await self._notes_of_others()):
@@ -91,9 +88,8 @@ class Handover:
             waited += POLL_SECONDS
         for note in (note for note in notes if note.pending):
             details = {"checkpoints": note.pending, "reasons": [str(problem) for problem in note.problems]}
-            log.info(
-                "a previous agent left checkpoints that are not durable", agent_id=note.agent_id, **details
-            )
+            event = "a previous agent left checkpoints that are not durable"
+            log.info(event, agent_id=note.agent_id, **details)
 
     async def _mark_ended(self, notes: Sequence[AgentNote]) -> None:
         """Mark the agents that still drain as ended, so that no other agent waits for them again."""

@@ -20,11 +20,7 @@ T = TypeVar("T")
 class LineageStore:
     """A store scoped to one lineage: all names, given and returned, are relative to it.
 
-    The calls are those of `Store`, and raise the same errors.
-
-    Attributes:
-        destination: The store that holds all lineages.
-        lineage: The lineage's name.
+    The calls are those of `Store`, and raise the same errors. `destination` holds all lineages.
     """
 
     destination: Store
@@ -50,9 +46,7 @@ class LineageStore:
     async def load(self, name: str, decode: Callable[[bytes, str], T]) -> T:
         """Read and decode a document.
 
-        Args:
-            name: The object's.
-            decode: Called with the bytes and, for messages, the URI; what it raises reaches the caller.
+        `decode` is called with the bytes and, for messages, the URI; what it raises reaches the caller.
         """
         return decode(bytes(await self.read(name)), str(self.uri_of(name)))
 

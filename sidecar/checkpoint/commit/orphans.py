@@ -26,11 +26,9 @@ KEPT = (f"{COMMITS}/", LATEST, ANNOUNCEMENT)
 
 @dataclass(frozen=True, slots=True)
 class Orphans:
-    """Objects that are not needed if no agent uses the lineage.
+    """Objects, by name with their bytes, that are not needed if no agent uses the lineage.
 
-    Attributes:
-        data: Data that no commit lists: names and bytes.
-        records: Parts, announcements, notes, tombstones: names and bytes.
+    `data` is listed by no commit; `records` are parts, announcements, notes and tombstones.
     """
 
     data: dict[str, int] = field(default_factory=dict)

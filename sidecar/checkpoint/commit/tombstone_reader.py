@@ -7,11 +7,7 @@ from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 
 
 async def read_tombstones(store: LineageStore) -> list[Tombstone]:
-    """The tombstones of all removals that are running or were killed.
-
-    Raises:
-        Corrupt, FormatTooNew: One cannot be read.
-    """
+    """The tombstones of all removals that run or were killed; raises `Corrupt` or `FormatTooNew`."""
     names = await store.children(TOMBSTONES)
     found = [await store.find(f"{TOMBSTONES}/{name}", decode_tombstone) for name in names]
     return [tombstone for tombstone in found if tombstone is not None]  # None: it has just finished

@@ -101,11 +101,8 @@ def candidates(
         pointers: The texts of the pointer files among them. Each belongs to the checkpoint that it names; one
             that names a missing checkpoint belongs to none.
     """
-    relevant = [
-        name
-        for name in sorted(files)
-        if name not in IGNORED_NAMES and not _matches(name.partition("/")[0], UNFINISHED_NAMES)
-    ]
+    kept = (name for name in sorted(files) if name not in IGNORED_NAMES)
+    relevant = [name for name in kept if not _matches(name.partition("/")[0], UNFINISHED_NAMES)]
     names = {candidate_name(name) for name in relevant if name not in pointers}
     owners = {pointer: find_checkpoint_name(text, names) for pointer, text in pointers.items()}
     groups: dict[str, list[tuple[str, FileIdentity]]] = {}
@@ -121,19 +118,13 @@ def uncommittable_reason(candidate: Candidate) -> str | None:
     for name, _ in candidate.files:
         if is_unfinished(name):
             return f"{name} is named like an unfinished file"
-        problem = name_problem(f"{candidate.name}-{'0' * HASH_DIGITS}/{name}")
-        if problem is not None:
+        if problem := name_problem(f"{candidate.name}-{'0' * HASH_DIGITS}/{name}"):
             return f"{name!a} cannot be committed: {problem.what}"
     return None
 
 
 def incomplete_reason(candidate: Candidate, *, gang: bool = False) -> str | None:
-    """Why a candidate's names show that it is incomplete, or None.
-
-    Args:
-        candidate: The checkpoint.
-        gang: This pod has only its part of it, and is not the coordinator's.
-    """
+    """Why a candidate's names show that it is incomplete, or None; `gang` as in `missing_files`."""
     missing = (file.reason for file in missing_files(dict(candidate.files), gang=gang) if file.blocking)
     return uncommittable_reason(candidate) or next(missing, None)
 

@@ -40,9 +40,7 @@ class ChangeTracker:
             closed: Names whose close was reported before the scan began.
             now: A monotonic clock, seconds.
         """
-        self.files = {
-            name: self._tracked(name, identity, name in closed, now) for name, identity in found.items()
-        }
+        self.files = {name: self._tracked(name, one, name in closed, now) for name, one in found.items()}
 
     def _tracked(self, name: str, identity: FileIdentity, closed: bool, now: float) -> TrackedFile:
         previous = self.files.get(name)

@@ -24,9 +24,8 @@ def not_found(name_or_step: str, names: Collection[str]) -> Problem:
     """The problem that no checkpoint has this name or step, with those that exist."""
     measured = f"there are {', '.join(sorted(names))}" if names else "there is none"
     remedy = "Mark it after it is written, by its name in the checkpoint directory or by its step"
-    return Problem(
-        f"no checkpoint is called {name_or_step!r}", measured, did_you_mean(name_or_step, names, remedy)
-    )
+    remedy = did_you_mean(name_or_step, names, remedy)
+    return Problem(f"no checkpoint is called {name_or_step!r}", measured, remedy)
 
 
 class CompletionMarks:

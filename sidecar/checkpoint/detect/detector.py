@@ -71,19 +71,13 @@ class Detector:
         completion: Completion = Completion.AUTO,
         gang: bool = False,
     ) -> None:
-        self.root = root
+        self.root, self._watch, self._settings, self._monotonic = root, watch, settings, monotonic
+        self._completion, self._gang = completion, gang
         self.present: dict[str, Candidate] = {}
         self.not_ready: dict[str, Problem] = {}
-        self._watch = watch
-        self._settings = settings
-        self._monotonic = monotonic
-        self._tracker = ChangeTracker()
         self._shrunk_at: dict[str, float] = {}
-        self._pointers = PointerTracker(root)
-        self._times = WriteTimes()
-        self._marks = CompletionMarks()
-        self._completion = completion
-        self._gang = gang
+        self._tracker, self._pointers = ChangeTracker(), PointerTracker(root)
+        self._times, self._marks = WriteTimes(), CompletionMarks()
         self._due_seconds = IDLE_SECONDS
 
     async def wait_for_change(self) -> set[str]:
@@ -139,13 +133,9 @@ class Detector:
         return self._marks.files
 
     async def mark(self, name_or_step: str) -> Marked:
-        """Mark a checkpoint complete in its current version.
+        """Mark the current version of the checkpoint of that name, or of the newest of that step, complete.
 
-        Args:
-            name_or_step: Its name in the directory, or its step, which selects the newest of that step.
-
-        Returns:
-            The marked checkpoint. With problems it was not marked: fix them and mark it again.
+        If the result has problems, it was not marked: fix them and mark it again.
         """
         _, present = await asyncio.to_thread(scan_checkpoints, self.root)
         candidate = resolve(name_or_step, present)

@@ -172,10 +172,8 @@ def missing_shards(root: Path, members: Iterable[str]) -> str | None:
     for name in sorted(names):
         if name.endswith(".index.json"):
             folder = name.rpartition("/")[0]
-            missing = sorted(
-                {f"{folder}/{shard}".lstrip("/") for shard in _listed_shards(root / name)} - names
-            )
-            if missing:
+            listed = {f"{folder}/{shard}".lstrip("/") for shard in _listed_shards(root / name)}
+            if missing := sorted(listed - names):
                 return f"{name} lists {missing[0]}, which is missing"
     return None
 

@@ -43,16 +43,14 @@ class FrameworkRule:
         name: The framework.
         recognised_by: Patterns of its files.
         written_last: Patterns of what it writes last; empty if nothing can be relied on.
-        blocking: The checkpoint is incomplete until `written_last` exists; otherwise until the long pause
-        ends.
+        blocking: Incomplete until `written_last` exists; otherwise until the long pause ends.
         last_is_newest: An overwrite keeps the old `written_last` until the end, so it must not be older than
             the recognised files.
         coordinator_only: Only the coordinator's pod gets `written_last`; other pods do not wait for it.
         numbered_shards: The recognised files are shards whose names carry their number and count.
         sticky: If one checkpoint of a series has `written_last`, the next one must have it too.
         notes: What else decides.
-        detects_torn: Names and formats alone detect a torn checkpoint at every moment. Otherwise the pause
-            protects.
+        detects_torn: Names and formats alone always detect a torn checkpoint. Otherwise the pause protects.
         source: The code that defines the order of writes.
         tested_with: The release that the tests run, or what they imitate.
     """
@@ -235,15 +233,6 @@ FRAMEWORK_RULES: tuple[FrameworkRule, ...] = (
     ),
 )
 """All known frameworks. A checkpoint may match several rules: all of them apply."""
-KNOWN_NAMES = re.compile(
-    "|".join(
-        sorted(
-            {
-                _compile(pattern.rpartition("/")[2]).pattern
-                for rule in FRAMEWORK_RULES
-                for pattern in rule.recognised_by + rule.written_last
-            }
-        )
-    )
-)
+_PATTERNS = {pattern for rule in FRAMEWORK_RULES for pattern in rule.recognised_by + rule.written_last}
+KNOWN_NAMES = re.compile("|".join(sorted({_compile(one.rpartition("/")[2]).pattern for one in _PATTERNS})))
 """Matches the last path component of every name in the table: most files of a large checkpoint match none."""

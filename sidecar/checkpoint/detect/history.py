@@ -1,7 +1,6 @@
 """Plausibility check: compares a checkpoint with earlier ones of its series.
 
-A series is all checkpoints whose names differ only in digits: `step-100` and `step-200`, and the versions of
-`last`.
+A series is all checkpoints whose names differ only in digits: `step-100`, `step-200`; all versions of `last`.
 """
 
 from __future__ import annotations
@@ -51,17 +50,11 @@ def history_of(candidate: Candidate, accepted: Iterable[Candidate], present: Ite
         accepted: Checkpoints accepted as complete, in any order, including earlier versions of this name.
         present: Checkpoints in the directory.
     """
-    series = series_of(candidate.name)
-    earlier = [
-        other
-        for other in accepted
-        if series_of(other.name) == series and other.changed_ns <= candidate.changed_ns
-    ]
+    series, changed_ns = series_of(candidate.name), candidate.changed_ns
+    earlier = [one for one in accepted if series_of(one.name) == series and one.changed_ns <= changed_ns]
     earlier.sort(key=lambda other: other.changed_ns, reverse=True)
-    concurrent = (
-        other for other in present if series_of(other.name) == series and other.name != candidate.name
-    )
-    return History(tuple(earlier), tuple(concurrent))
+    others = (other for other in present if other.name != candidate.name)
+    return History(tuple(earlier), tuple(other for other in others if series_of(other.name) == series))
 
 
 def shrunk_files(candidate: Candidate, history: History) -> Iterator[tuple[str, str]]:

@@ -1,8 +1,7 @@
 """Raw inotify: which files below a directory were closed after writing or moved in.
 
 Libraries hide what podferry needs: closes after writing, new directories, and queue overflows. Events are
-only
-hints: a file may be written before its new directory is watched, a directory that is moved in reports no
+only hints: a file may be written before its new directory is watched, a directory that is moved in reports no
 events for its children, and writes through a memory mapping report none at all. Scans are authoritative.
 Numbers and layout: inotify(7), <sys/inotify.h>.
 """

@@ -36,9 +36,7 @@ def missing_files(files: Mapping[str, FileIdentity], *, gang: bool) -> list[Miss
         files: Its files, by relative name.
         gang: This pod has only its part, and is not the coordinator's.
     """
-    known = {
-        name: identity for name, identity in files.items() if KNOWN_NAMES.fullmatch(name.rpartition("/")[2])
-    }
+    known = {name: file for name, file in files.items() if KNOWN_NAMES.fullmatch(name.rpartition("/")[2])}
     return [missing for rule in FRAMEWORK_RULES for missing in _missing(rule, known, gang=gang)]
 
 
@@ -64,12 +62,9 @@ def confirmed_files(files: Mapping[str, FileIdentity]) -> set[str]:
         if rule.confirms_others:
             for prefix, names in _by_prefix(rule.compiled[1], files).items():
                 newest = max(files[name].mtime_ns for name in names)
-                confirmed |= {
-                    name
-                    for name, identity in files.items()
-                    if (not prefix or name.startswith((f"{prefix}/", f"{prefix}.")))
-                    and identity.mtime_ns <= newest
-                }
+                before = {name for name, identity in files.items() if identity.mtime_ns <= newest}
+                starts = (f"{prefix}/", f"{prefix}.") if prefix else ("",)
+                confirmed |= {name for name in before if name.startswith(starts)}
     return confirmed
 
 

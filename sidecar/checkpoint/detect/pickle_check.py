@@ -56,11 +56,7 @@ def pickle_defect(path: Path) -> str | None:
 
 
 def numbered_pickle_defect(path: Path) -> str | None:
-    """The same for suffixes of many formats: only a protocol header identifies a pickle.
-
-    Raises:
-        Inconclusive, OSError: See `pickle_defect`.
-    """
+    """Like `pickle_defect` for suffixes of many formats: only a protocol header identifies a pickle."""
     with path.open("rb") as file:
         if not _has_protocol_header(file.read(2)):
             raise Inconclusive

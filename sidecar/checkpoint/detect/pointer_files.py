@@ -66,7 +66,7 @@ def find_checkpoint_name(text: str, names: Collection[str]) -> str | None:
     """
     for token in TOKEN.findall(text):
         spellings = (token, Path(token).stem, f"iter_{int(token):07d}" if token.isdecimal() else token)
-        found = next((name for name in spellings if name in names), None)
-        if found is not None:
-            return found
+        for name in spellings:
+            if name in names:
+                return name
     return None

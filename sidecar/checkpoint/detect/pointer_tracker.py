@@ -14,12 +14,7 @@ from podferry.sidecar.runtime.file_identity import FileIdentity
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """A pointer file while it named a checkpoint.
-
-    Attributes:
-        identity: Of the file that was read.
-        text: Its content.
-    """
+    """A pointer file, as it was read while it named a checkpoint."""
 
     identity: FileIdentity
     text: bytes

@@ -1,7 +1,6 @@
 """When to scan the checkpoint directory again, and what was closed in it.
 
-A watch only gives hints: scans look at the files themselves
-(`podferry.sidecar.checkpoint.detect.change_tracker`).
+A watch only gives hints: scans look at the files themselves (`change_tracker.py`).
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ class Watch:
     """Polls: waits between scans, without hints."""
 
     def __init__(self, max_seconds: float) -> None:
-        self._max_seconds = max_seconds
-        self._woken = asyncio.Event()
+        self._max_seconds, self._woken = max_seconds, asyncio.Event()
 
     async def wait(self, seconds: float) -> set[Path]:
         """Files closed since the last call; returns at a hint, or after `seconds` or the scan interval."""

@@ -39,13 +39,7 @@ from podferry.contract.destination.commit import Commit, CommittedFile, step_of
 from podferry.contract.destination.rank_parts import FORMAT, RankPart, epoch_of, series_and_position
 from podferry.contract.errors import Problem, Refused
 from podferry.sidecar.checkpoint.commit.committer import Committer
-from podferry.sidecar.checkpoint.gang.join_rules import (
-    contains,
-    missing_ranks,
-    newer,
-    no_step_problem,
-    superset_of,
-)
+from podferry.sidecar.checkpoint.gang import join_rules
 from podferry.sidecar.checkpoint.gang.joiner import RESTARTED, PartJoiner
 from podferry.sidecar.checkpoint.gang.membership import Membership
 from podferry.sidecar.checkpoint.gang.part_registry import PartRegistry
@@ -84,7 +78,7 @@ class GangCoordinator:
         committed = []
         for name in sorted(await self._parts.names(), key=series_and_position):
             parts = await self._parts.of(name)
-            if not missing_ranks(parts, self._world, epoch):
+            if not join_rules.missing_ranks(parts, self._world, epoch):
                 committed.append(await self._joiner.commit(name, parts, epoch))
         return [commit for commit in committed if commit is not None]
 
@@ -116,8 +110,7 @@ class GangCoordinator:
             Fenced: Another agent has taken over.
             Changed: Data that it refers to was removed: upload it again.
         """
-        problem = no_step_problem(name)
-        if problem is not None:
+        if problem := join_rules.no_step_problem(name):
             raise Refused(problem)
         async with self._lock:
             await self.membership.refresh()
@@ -172,9 +165,8 @@ class GangCoordinator:
     async def _join(self, part: RankPart, epoch: str) -> Commit | None:
         """Commit a part together with those of the other ranks, if all are there."""
         parts = await self._parts.of(part.name)
-        missing = missing_ranks(parts, self._world, epoch)
-        reason = self._obsolete(part, epoch)
-        if reason is not None:
+        missing = join_rules.missing_ranks(parts, self._world, epoch)
+        if reason := self._obsolete(part, epoch):
             self._abandon(part, reason, [rank for rank in missing if rank != self._rank])
             return None
         if parts.get(self._rank) != part:
@@ -185,15 +177,14 @@ class GangCoordinator:
             self._problems[part.name] = Problem(what, f"since {part.created}")
             return None
         commit = await self._joiner.commit(part.name, parts, epoch)
-        return commit if commit is not None and contains(commit, part) else None
+        return commit if commit is not None and join_rules.contains(commit, part) else None
 
     def _newer(self, name: str) -> Commit | None:
-        return newer(self._committer.log.known, name, self.membership.own.base)
+        return join_rules.newer(self._committer.log.known, name, self.membership.own.base)
 
     def _obsolete(self, part: RankPart, epoch: str) -> str | None:
         """Why a part can no longer be committed, or None."""
-        commit = self._newer(part.name)
-        if commit is not None:
+        if commit := self._newer(part.name):
             other_files = ", with other files" if commit.name == part.name else ""
             return f"{commit.name} is already durable{other_files}"
         return None if part.epoch == epoch else RESTARTED
@@ -223,9 +214,8 @@ class GangCoordinator:
         highest, then = self._latest.get(series, (position, changed_at))
         # An older agent of this rank may have replaced the stored part.
         before = filter(None, (await self._parts.read(name, self._rank), self._published.get(name)))
-        rewritten = any(
-            part.member == self.membership.name and not superset_of(part, files) for part in before
-        )
+        of_this_life = (part for part in before if part.member == self.membership.name)
+        rewritten = not all(join_rules.superset_of(part, files) for part in of_this_life)
         if rewritten or (position < highest and changed_at > then):
             self._latest = {series: (position, changed_at)}
             return True

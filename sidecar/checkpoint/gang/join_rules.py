@@ -17,9 +17,8 @@ def no_step_problem(name: str) -> Problem | None:
     if step_of(name) is not None:
         return None
     remedy = "Put the step in the name, as in step-100: it shows which files of the pods belong together"
-    return Problem(
-        "checkpoints that several pods write together need a step in their name", repr(name), remedy
-    )
+    what = "checkpoints that several pods write together need a step in their name"
+    return Problem(what, repr(name), remedy)
 
 
 def superset_of(part: RankPart, files: tuple[CommittedFile, ...]) -> bool:

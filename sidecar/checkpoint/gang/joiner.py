@@ -35,8 +35,7 @@ class PartJoiner:
 
         async def check() -> None:
             await self._committer.log.refresh(base)
-            later = newer(self._committer.log.known, name, base)
-            if later is not None:
+            if later := newer(self._committer.log.known, name, base):
                 raise Superseded.of(f"{name} is not committed", f"{later.name} is already durable")
             if epoch_of(await self._membership.names()) != epoch:
                 raise Superseded.of(f"{name} is not committed", RESTARTED)

@@ -124,10 +124,8 @@ class Membership:
             return epoch
 
     def epoch_at(self, time: float) -> str:
-        """The epoch that this agent had seen at a Unix time.
-
-        A time in the future was written before the clock was set back: the real one is unknown.
-        """
+        """The epoch that this agent had seen at a Unix time."""
+        # A time in the future was written before the clock was set back: the real one is unknown.
         return epoch_at(self.own.views, time) if time <= self._clock() else ""
 
     def _view_time(self) -> float:

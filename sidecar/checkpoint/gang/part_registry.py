@@ -34,8 +34,7 @@ class PartRegistry:
 
     async def of(self, name: str) -> dict[int, RankPart]:
         """The readable parts of a checkpoint, by rank."""
-        children = await self._store.children(f"{PARTS}/{name}")
-        ranks = [child.removesuffix(".json") for child in children]
+        ranks = [child.removesuffix(".json") for child in await self._store.children(f"{PARTS}/{name}")]
         parts = await asyncio.gather(*(self.read(name, int(rank)) for rank in ranks if rank.isdecimal()))
         return {part.rank: part for part in parts if part is not None}
 
@@ -63,8 +62,7 @@ class PartRegistry:
         for name in await self.names():
             other_series, other_position = series_and_position(name)
             if other_series == series and other_position <= position:
-                parts = (await self.of(name)).values()
-                obsolete = [part for part in parts if part.base < commit.sequence]
+                obsolete = [part for part in (await self.of(name)).values() if part.base < commit.sequence]
                 await self._store.delete(part_name(name, part.rank) for part in obsolete)
 
     async def check_references(self, part: RankPart) -> None:

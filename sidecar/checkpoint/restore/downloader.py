@@ -168,11 +168,8 @@ def _is_restored(path: Path, file: CommittedFile) -> bool:
 
 
 def _other_version(path: Path, measured: str) -> Refused:
-    return Refused.of(
-        f"{path} is not the version to restore",
-        measured,
-        "Move it away to resume from the committed one, or set restore to never to keep it",
-    )
+    remedy = "Move it away to resume from the committed one, or set restore to never to keep it"
+    return Refused.of(f"{path} is not the version to restore", measured, remedy)
 
 
 def _move(staged: Path, target: Path, root: Path) -> None:

@@ -152,12 +152,8 @@ async def restore(
         try:
             await _download(downloader, chosen, target, staging)
         except (Changed, Corrupt, NotFound) as error:
-            log.warning(
-                "a committed checkpoint is damaged: trying the one before",
-                name=commit.name,
-                sequence=commit.sequence,
-                reason=str(error),
-            )
+            event, reason = "a committed checkpoint is damaged: trying the one before", str(error)
+            log.warning(event, name=commit.name, sequence=commit.sequence, reason=reason)
             errors.append(error)
             continue
         _warn_of_other_ranks(chosen, rank)
@@ -170,8 +166,7 @@ async def restore(
 async def _download(downloader: CommitDownloader, commit: Commit, target: Path, staging: Path) -> None:
     """Download; retry if an object has changed or arrived damaged, without fetching verified files again.
 
-    Another agent may have uploaded the same bytes again, and a response may be damaged although the object is
-    not.
+    Another agent may have uploaded the same bytes again; a response may be damaged though the object is not.
     """
     for left in reversed(range(DOWNLOAD_ATTEMPTS)):
         try:
@@ -188,9 +183,7 @@ async def _download(downloader: CommitDownloader, commit: Commit, target: Path, 
 def _warn_of_other_ranks(commit: Commit, rank: int | None) -> None:
     others = [file for file in commit.files if file.rank not in {None, rank}]
     if others:
-        log.warning(
-            "restored files of the lowest rank: the checkpoint has none of this rank",
-            rank=rank,
-            ranks=sorted({file.rank for file in others if file.rank is not None}),
-            files=[file.name for file in others[:MAX_NAMES_SHOWN]],
-        )
+        ranks = sorted({file.rank for file in others if file.rank is not None})
+        files = [file.name for file in others[:MAX_NAMES_SHOWN]]
+        event = "restored files of the lowest rank: the checkpoint has none of this rank"
+        log.warning(event, rank=rank, ranks=ranks, files=files)

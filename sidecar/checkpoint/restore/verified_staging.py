@@ -28,8 +28,7 @@ class VerifiedStaging(StagingDir):
     def prepare(self) -> frozenset[str]:
         """Create and claim the directory; returns the names of the files that are already complete.
 
-        Raises:
-            Refused: Another podferry uses it, or it cannot be written.
+        Raises `Refused` if another podferry uses it, or it cannot be written.
         """
         try:
             self.root.mkdir(parents=True, exist_ok=True)
