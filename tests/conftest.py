@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 from collections.abc import Iterator
 
@@ -19,6 +20,12 @@ def no_ambient_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent/credentials")
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent/config")
+
+
+@pytest.fixture(autouse=True)
+def default_print(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Undo what KFP's local runner may leave behind: tasks in parallel indent `print` for the whole process."""
+    monkeypatch.setattr(builtins, "print", builtins.print)
 
 
 @pytest.fixture(autouse=True)
