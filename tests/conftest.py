@@ -24,7 +24,7 @@ def no_ambient_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def default_print(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Undo what KFP's local runner may leave behind: tasks in parallel indent `print` for the whole process."""
+    """Undo what KFP's local runner may leave behind: parallel tasks indent `print` for the whole process."""
     monkeypatch.setattr(builtins, "print", builtins.print)
 
 
