@@ -61,11 +61,7 @@ class ForwardOnlyReader:
         self._header_bytes_left = MAX_READ_BYTES
 
     def read(self, size: int = -1) -> bytes:
-        """`size` bytes, fewer only at the end.
-
-        Raises:
-            MalformedError: More than the headers of one member may take.
-        """
+        """`size` bytes, fewer only at the end; `MalformedError` if a member's headers take too much."""
         if not 0 <= size <= self._header_bytes_left:
             raise MalformedError(f"the headers of a member take more than {MAX_READ_BYTES:,} bytes")
         self._header_bytes_left -= size
@@ -78,11 +74,7 @@ class ForwardOnlyReader:
         return self.position
 
     def seek(self, position: int, whence: int = 0) -> int:
-        """Skip to a later position.
-
-        Raises:
-            MalformedError: The position is earlier.
-        """
+        """Skip to a later position; raises `MalformedError` if it is earlier."""
         if whence or position < self.position:
             raise MalformedError(f"members overlap: from byte {self.position:,} back to {position:,}")
         while self.position < position:

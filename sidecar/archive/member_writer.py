@@ -54,12 +54,7 @@ class MemberWriter:
         return problem is not None
 
     def write(self, name: str, size: int, read: Callable[[int], bytes]) -> None:
-        """Copy one member.
-
-        Raises:
-            Corrupt: It ends early.
-            Refused: The volume is full, or the file cannot be written.
-        """
+        """Copy one member; raises `Corrupt` if it ends early, and `Refused` if it cannot be written."""
         with self._write_errors(name):
             path = self._stage.create_partial(f"{self._prefix}{len(self.members)}")
         offset = 0
@@ -84,11 +79,7 @@ class MemberWriter:
 
 @contextmanager
 def library_errors(archive: Archive) -> Iterator[None]:
-    """Turns the libraries' errors into one that names the archive.
-
-    Raises:
-        Corrupt: The archive is damaged, or of another kind.
-    """
+    """Turns the libraries' errors into `Corrupt`, which names the archive: damaged, or of another kind."""
     try:
         yield
     except FerryError:

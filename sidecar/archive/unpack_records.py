@@ -90,11 +90,7 @@ class UnpackRecords:
         return names
 
     def add(self, archive: Archive, members: Sequence[Entry]) -> None:
-        """Record an archive before its members get their names.
-
-        Raises:
-            OSError: The record cannot be written.
-        """
+        """Record an archive before its members get their names; raises `OSError` if that fails."""
         record = UnpackRecord(archive.entry, tuple(members))
         path = self._directory / f"{xxhash.xxh3_128_hexdigest(archive.name.encode())}.json"
         self._directory.mkdir(parents=True, exist_ok=True)

@@ -38,12 +38,7 @@ class ArchiveKind(StrEnum):
 
 
 class Archive(msgspec.Struct, frozen=True):
-    """An object that is unpacked instead of stored.
-
-    Attributes:
-        entry: The listed object.
-        kind: Its format.
-    """
+    """A listed object that is unpacked instead of stored, and its format."""
 
     entry: Entry
     kind: ArchiveKind
@@ -166,11 +161,7 @@ class SpaceBudget:
         self._lock = threading.Lock()
 
     def reserve(self, archive: Archive, sizes: Sequence[int]) -> None:
-        """Reserve space for members.
-
-        Raises:
-            Refused: There is too little, with the total needed so far.
-        """
+        """Reserve space for members, or raise `Refused` with the total needed so far."""
         with self._lock:
             self._allocated += allocated_bytes(sizes)
             self._charged += charged_bytes(sizes)

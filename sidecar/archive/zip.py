@@ -27,11 +27,7 @@ ENCRYPTED_FLAG = 1
 
 
 class NeedEarlierBytesError(Exception):
-    """The directory starts before the bytes that were fetched.
-
-    Attributes:
-        position: The first byte needed.
-    """
+    """The directory starts before the bytes that were fetched; `position` is the first byte needed."""
 
     def __init__(self, position: int) -> None:
         super().__init__(position)
@@ -58,11 +54,7 @@ class ZipTail(io.RawIOBase):
         return self._stream
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """See `io.RawIOBase`.
-
-        Raises:
-            NeedEarlierBytesError: The tail is too short.
-        """
+        """See `io.RawIOBase`; raises `NeedEarlierBytesError` if the tail is too short."""
         if self._stream is not None:
             return self._stream.read(-1 if size is None else size)
         if self._position < self._start:
@@ -115,11 +107,7 @@ class ZipUnpacker:
         self.start = self.members[0].header_offset if self.members else archive.entry.size
 
     def check(self, writer: MemberWriter) -> None:
-        """Check all members before any of them is written.
-
-        Raises:
-            Refused: Members must not be unpacked, or exceed the space budget.
-        """
+        """Check all members before any is written; `Refused` if one is not allowed or space is short."""
         for member in self.members:
             mode = stat.S_IFMT(member.external_attr >> 16)
             name = member.orig_filename if "\0" in member.orig_filename else member.filename
@@ -128,11 +116,7 @@ class ZipUnpacker:
         writer.budget.reserve(writer.archive, [member.file_size for member in self._files()])
 
     def unpack(self, writer: MemberWriter, source: ByteStream) -> None:
-        """Copy the members from the stream, which starts at `start`.
-
-        Raises:
-            Corrupt: A member does not match the directory.
-        """
+        """Copy the members from the stream at `start`; `Corrupt` if one does not match the directory."""
         with library_errors(writer.archive):
             file = self._tail.follow(source, self.start)
             for member in self._files():

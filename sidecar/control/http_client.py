@@ -10,17 +10,9 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
+from podferry.contract import http_api
 from podferry.contract.errors import Unavailable
-from podferry.contract.http_api import (
-    DONE_PATH,
-    DURABLE_PATH,
-    GATE_PATH,
-    MAX_WAIT_SECONDS,
-    STATUS_PATH,
-    Durability,
-    Gate,
-    Marked,
-)
+from podferry.contract.http_api import Durability, Gate, Marked
 from podferry.contract.status import Status
 
 T = TypeVar("T")
@@ -41,19 +33,17 @@ class AgentClient:
         self._host = urlsplit(url).netloc
 
     def status(self) -> Status:
-        """The agent's status.
+        """The agent's status; raises `Unavailable` if it does not answer."""
+        return self._request("GET", http_api.STATUS_PATH, Status)
 
-        Raises:
-            Unavailable: It does not answer.
-        """
-        return self._request("GET", STATUS_PATH, Status)
-
-    def gate(self, wait: float = MAX_WAIT_SECONDS) -> Gate:
+    def gate(self, wait: float = http_api.MAX_WAIT_SECONDS) -> Gate:
         """The gate once it is open or refused, or after `wait` seconds."""
-        return self._request("GET", f"{GATE_PATH}?wait={wait}", Gate, wait)
+        return self._request("GET", f"{http_api.GATE_PATH}?wait={wait}", Gate, wait)
 
     def wait_for_gate(
-        self, on_progress: Callable[[Gate], None] = lambda gate: None, every: float = MAX_WAIT_SECONDS
+        self,
+        on_progress: Callable[[Gate], None] = lambda gate: None,
+        every: float = http_api.MAX_WAIT_SECONDS,
     ) -> Gate:
         """The gate once it is open or refused; until then, calls `on_progress` every `every` seconds."""
         while not ((gate := self.gate(every)).open or gate.problems):
@@ -78,10 +68,10 @@ class AgentClient:
         """
         deadline = time.monotonic() + timeout
         while True:
-            wait = max(min(deadline - time.monotonic(), MAX_WAIT_SECONDS), 0.0)
+            wait = max(min(deadline - time.monotonic(), http_api.MAX_WAIT_SECONDS), 0.0)
             query = {"wait": f"{wait:.3f}", "final": str(final).lower(), "ending": str(ending).lower()}
             query |= {} if exit_code is None else {"exit": str(exit_code)}
-            answer = self._request("POST", f"{DURABLE_PATH}?{urlencode(query)}", Durability, wait)
+            answer = self._request("POST", f"{http_api.DURABLE_PATH}?{urlencode(query)}", Durability, wait)
             if answer.durable or answer.hopeless or time.monotonic() >= deadline:
                 return answer
 
@@ -94,7 +84,7 @@ class AgentClient:
         Raises:
             Unavailable: The agent does not answer.
         """
-        return self._request("POST", f"{DONE_PATH}?{urlencode({'checkpoint': checkpoint})}", Marked)
+        return self._request("POST", f"{http_api.DONE_PATH}?{urlencode({'checkpoint': checkpoint})}", Marked)
 
     def _request(self, method: str, path: str, kind: type[T], wait: float = 0.0) -> T:
         """Send one request; wait for an agent that is starting or restarting."""

@@ -8,17 +8,9 @@ import msgspec
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from podferry.contract import http_api
 from podferry.contract.errors import Problem
-from podferry.contract.http_api import (
-    DONE_PATH,
-    DURABLE_PATH,
-    GATE_PATH,
-    MAX_WAIT_SECONDS,
-    METRICS_PATH,
-    STATUS_PATH,
-    Durability,
-    Marked,
-)
+from podferry.contract.http_api import Durability, Marked
 from podferry.contract.status import AgentPhase
 from podferry.sidecar.control.agent_api import AgentApi, FlushRequest
 from podferry.sidecar.state.prometheus import exposition
@@ -38,7 +30,7 @@ def _wait_seconds(request: web.Request) -> float:
         seconds = float(request.query.get("wait", "0"))
     except ValueError:
         raise web.HTTPBadRequest(text="wait must be a number of seconds") from None
-    return min(max(seconds, 0.0), MAX_WAIT_SECONDS)
+    return min(max(seconds, 0.0), http_api.MAX_WAIT_SECONDS)
 
 
 def _flush_request(request: web.Request) -> FlushRequest:
@@ -95,11 +87,11 @@ async def serve(api: AgentApi, listener: socket.socket) -> web.AppRunner:
     """Serve on a bound socket; the caller cleans up the runner."""
     server = ApiServer(api)
     app = web.Application()
-    app.router.add_get(STATUS_PATH, server.status)
-    app.router.add_get(GATE_PATH, server.gate)
-    app.router.add_post(DURABLE_PATH, server.durable)
-    app.router.add_post(DONE_PATH, server.done)
-    app.router.add_get(METRICS_PATH, server.metrics)
+    app.router.add_get(http_api.STATUS_PATH, server.status)
+    app.router.add_get(http_api.GATE_PATH, server.gate)
+    app.router.add_post(http_api.DURABLE_PATH, server.durable)
+    app.router.add_post(http_api.DONE_PATH, server.done)
+    app.router.add_get(http_api.METRICS_PATH, server.metrics)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.SockSite(runner, listener).start()

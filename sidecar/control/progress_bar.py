@@ -39,11 +39,7 @@ def prefetch_bars() -> Iterator[PrefetchBars]:
 
 
 class PrefetchBars:
-    """Shows the phase until datasets are listed, then their progress; nothing without a terminal.
-
-    Attributes:
-        poll_seconds: How often to call `show`.
-    """
+    """Shows the phase, then the datasets' progress, on a terminal; call `show` every `poll_seconds`."""
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress

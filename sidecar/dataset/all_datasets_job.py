@@ -49,8 +49,7 @@ class DatasetsJob:
     async def plan(self) -> PlannedDatasets:
         """List, check and size all of them. Transfers no data.
 
-        Raises:
-            PermanentError, TemporaryError: All reasons why they cannot be staged.
+        Raises `PermanentError` or `TemporaryError` with all reasons why they cannot be staged.
         """
         results = await asyncio.gather(*(job.plan() for job in self._jobs), return_exceptions=True)
         planned = [result for result in results if isinstance(result, PlannedDataset)]
@@ -89,10 +88,5 @@ class PlannedDatasets(NamedTuple):
         for dataset in self.datasets:
             await dataset.fetch()
             status = dataset.job.status
-            log.info(
-                "dataset complete",
-                name=status.name,
-                files=status.files,
-                bytes=status.bytes,
-                seconds=round(status.seconds, 3),
-            )
+            counts, seconds = {"files": status.files, "bytes": status.bytes}, round(status.seconds, 3)
+            log.info("dataset complete", name=status.name, **counts, seconds=seconds)

@@ -180,12 +180,7 @@ class DatasetJob:
 
 @dataclass(frozen=True, slots=True)
 class PlannedDataset:
-    """A dataset whose staging directory is claimed.
-
-    Attributes:
-        job: Where the dataset goes.
-        sized: For the fit check of all datasets together.
-    """
+    """A dataset whose staging directory is claimed; `sized` is for the fit check of all datasets together."""
 
     job: DatasetJob
     sized: SizedPlan

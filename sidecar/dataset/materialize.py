@@ -46,11 +46,7 @@ class Materializer:
         self._members: tuple[Entry, ...] = ()
 
     def claim(self) -> frozenset[str]:
-        """Claim the staging directory; the names of the complete files and archives that it already has.
-
-        Raises:
-            Refused: See `StagingDir.claim`.
-        """
+        """Claim as `StagingDir.claim` does; the names of the complete files and archives in place."""
         unpacked = self._records.find_unpacked(self._archives)
         manifest = replace_with_members(self._shard, self._archives, unpacked)
         kept = self._staging.claim(manifest, self._records.member_names)

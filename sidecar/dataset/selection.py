@@ -28,22 +28,13 @@ MIN_SIMILARITY = 0.3
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Globs over relative names, see `podferry.contract.selection`.
-
-    Attributes:
-        include: One of them must match; empty for all files.
-        exclude: None of them may match.
-    """
+    """Globs over relative names: a file matches one of `include`, or this is empty, and none of `exclude`."""
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
 
     def apply(self, uri: Uri, entries: Sequence[Entry]) -> list[Entry]:
-        """The selected entries of a listing.
-
-        Raises:
-            EmptyDataset: None is selected; names the number of files and the nearest names.
-        """
+        """The selected entries; if none, `EmptyDataset` gives the number of files and the nearest names."""
         if not self.include and not self.exclude:
             return list(entries)
         matching = select(entries, self.include, self.exclude)
@@ -131,11 +122,7 @@ async def with_changes_since_frozen(error: FerryError, manifest: Manifest, confi
 
 
 def shard_manifest(manifest: Manifest, shard: Shard | None) -> Manifest:
-    """One pod's shard of a selection, with a digest of its own.
-
-    Raises:
-        Refused: There are fewer files than pods, and this pod's shard is empty.
-    """
+    """One pod's shard, with a digest of its own; `Refused` if it is empty: fewer files than pods."""
     if shard is None:
         return manifest
     entries = shard_of(manifest.entries, shard)

@@ -14,11 +14,7 @@ sparse file. Libraries read these into memory, so a header that claims more is a
 
 
 class ByteStream(io.RawIOBase):
-    """Chunks in order.
-
-    Args:
-        on_used: Called with the length of each chunk that has been read, in the reader's thread.
-    """
+    """Chunks in order; the reader's thread calls `on_used` with the length of each one that it has read."""
 
     def __init__(self, on_used: Callable[[int], object]) -> None:
         super().__init__()

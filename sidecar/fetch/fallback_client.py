@@ -30,11 +30,7 @@ class RetryingReader:
         self._store, self._attempts, self._counters = store, attempts, counters
 
     async def fetch_verified(self, job: Job) -> memoryview:
-        """A job's bytes, fetched again while they do not match their checksum.
-
-        Raises:
-            Corrupt: They never do.
-        """
+        """A job's bytes, fetched again until they match their checksum; raises `Corrupt` if they never do."""
         # What a response with a range has stated is the checksum of the complete object.
         expected = job.checksum if isinstance(job, ObjectJob) else None
         if expected is None:
@@ -49,9 +45,8 @@ class RetryingReader:
     async def fetch(self, entry: Entry, start: int, length: int) -> memoryview:
         """A range of an object.
 
-        Raises:
-            Changed, NotFound, Corrupt: It is no longer what was listed.
-            TemporaryError: The store did not answer, after all attempts.
+        Raises `Changed`, `NotFound` or `Corrupt` if it is no longer what was listed, and `TemporaryError` if
+        the store did not answer, after all attempts.
         """
         sent = 0
 

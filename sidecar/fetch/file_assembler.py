@@ -87,11 +87,7 @@ class FileAssembler:
         return self._ranged.get(span.file)
 
     async def write(self, job: Job, data: memoryview) -> None:
-        """Write the bytes of a job that has fallen back.
-
-        Raises:
-            OSError: ENOSPC if the volume is full.
-        """
+        """Write the bytes of a job that has fallen back; raises `OSError`, ENOSPC if the volume is full."""
         if isinstance(job, RangeJob):
             ranged = self._ranged[job.number]
             await asyncio.to_thread(self._stage.write, ranged.partial.path, data, job.start)

@@ -43,11 +43,7 @@ class RangedFile:
                 self._add_checksum(self._checksums, written)
 
     def add(self, written: WrittenRange) -> bool:
-        """Record a range that has been written; whether the file is complete.
-
-        Raises:
-            OSError: It cannot be recorded.
-        """
+        """Record a written range, or raise `OSError`; whether the file is complete."""
         self.partial.record(written)
         if self._checksums is not None:
             self._add_checksum(self._checksums, written)
@@ -64,11 +60,7 @@ class RangedFile:
         return self.kind == self._checksums.expected.kind and self._checksums.matches()
 
     async def repair(self, fetch: Callable[[int, int], Awaitable[memoryview]]) -> None:
-        """Fetch damaged ranges again, by (start, length), until the checksum matches.
-
-        Raises:
-            Corrupt: It never does.
-        """
+        """Fetch damaged ranges again, by (start, length); raises `Corrupt` if the checksum never matches."""
         checksums = self._checksums
         if checksums is None:
             return

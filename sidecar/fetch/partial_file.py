@@ -65,11 +65,7 @@ class PartialFile:
         return self._count == self.entry.size
 
     def record(self, written: WrittenRange) -> None:
-        """Record a range that has been written, for later starts as well.
-
-        Raises:
-            OSError: ENOSPC if the volume is full.
-        """
+        """Record a written range, for later starts as well; `OSError`: ENOSPC if the volume is full."""
         self._count += written.length if written.start not in self.written else 0
         self.written[written.start] = written
         descriptor = os.open(self._journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)

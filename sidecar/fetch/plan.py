@@ -12,12 +12,7 @@ from podferry.sidecar.config.tuning import PrefetchSettings
 
 
 class FileRange(msgspec.Struct, frozen=True, gc=False):
-    """One request.
-
-    Attributes:
-        file: Index of the file in the plan.
-        start, length: The range of it, bytes.
-    """
+    """One request: bytes `start`, `length` of the file with this index in the plan."""
 
     file: int
     start: int

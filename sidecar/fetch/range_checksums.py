@@ -53,11 +53,7 @@ class RangeChecksums:
         self._ranges[start] = length, crc
 
     def matches(self) -> bool:
-        """Whether the file is complete and has the expected checksum.
-
-        Raises:
-            OSError: The file cannot be read.
-        """
+        """Whether the file is complete and has the expected checksum; `OSError` if it cannot be read."""
         return self._is_complete() and self.compute() == self.expected
 
     def compute(self) -> Checksum:

@@ -55,12 +55,7 @@ class RangeReader:
         self._semaphore.release(length)
 
     async def fetch(self, entry: Entry, start: int, length: int) -> memoryview:
-        """Acquire, and fetch, exactly `length` bytes from `start`; release them after use.
-
-        Raises:
-            Changed, NotFound, Corrupt: It is no longer what was listed.
-            TemporaryError: The store did not answer, after all attempts.
-        """
+        """Acquire and fetch exactly this range; release it after use. Raises as `RetryingReader.fetch`."""
         await self.acquire(length)
         try:
             return await self.fetch_acquired(entry, start, length)

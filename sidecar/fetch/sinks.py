@@ -169,11 +169,7 @@ Job = ObjectJob | RangeJob
 
 
 class HeadJob:
-    """Fetches the checksum of a large object.
-
-    Attributes:
-        checksum: The result, or None if the response states none.
-    """
+    """Fetches the `checksum` of a large object, which stays None if the response states none."""
 
     __slots__ = ("checksum", "entry", "length", "number")
     start = 0

@@ -106,11 +106,7 @@ def local_directories(spec: FerrySpec, base: Path) -> Directories:
 def launch(
     settings: Mapping[str, object], command: Sequence[str], options: LaunchOptions = LaunchOptions()
 ) -> LocalAgent:
-    """Start an agent for a command on this machine; for settings and command see `local_spec`.
-
-    Raises:
-        InvalidSpec: Everything that is wrong with the settings.
-    """
+    """Start an agent for a command on this machine; settings, command and errors as for `local_spec`."""
     base = private_base()
     try:
         spec = local_spec(settings, command, base)

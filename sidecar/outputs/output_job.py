@@ -71,11 +71,7 @@ class OutputJob:
         state.status.outputs = self.status
 
     async def plan(self) -> None:
-        """Check that the directory exists, and write a first record to the destination.
-
-        Raises:
-            Refused and the store's errors: Why uploads would fail.
-        """
+        """Check the directory, and write a first record; `Refused` or the store's error if this fails."""
         if not self._root.is_dir():
             what = f"the output directory {self._root} does not exist"
             raise Refused.of(what, remedy=f"Create it with `mkdir -p {self._root}`, or correct the path")
@@ -118,12 +114,7 @@ class OutputJob:
         return Durability(False, (_label(failed),), self._sync.last.failures(), hopeless=True)
 
     async def finish(self, deadline: float, exit_code: int | None = None) -> Durability:
-        """The last upload, until a deadline, and its record.
-
-        Args:
-            deadline: On the monotonic clock, seconds.
-            exit_code: As in `flush`.
-        """
+        """The last upload and its record, until `deadline` (monotonic seconds); `exit_code` as in `flush`."""
         left = max(deadline - time.monotonic(), 0.0)
         upload_deadline = deadline - min(RECORD_SECONDS, left / 10)
         if self._flush_task is not None:  # started when the pod began to end, while the trainer still wrote

@@ -42,23 +42,14 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class OutputScan:
-    """The contents of the directory.
-
-    Attributes:
-        files: Identities of the files to upload, by name relative to the directory.
-        problems: What is ignored, and why.
-    """
+    """The files to upload, by name relative to the directory, and what is ignored and why."""
 
     files: dict[str, FileIdentity]
     problems: tuple[Problem, ...] = ()
 
 
 def scan_outputs(root: Path) -> OutputScan:
-    """Scan a directory tree; files that disappear meanwhile are left out.
-
-    Raises:
-        PermissionError: The directory itself cannot be read.
-    """
+    """Scan a tree, without files that disappear meanwhile; `PermissionError` if its root is unreadable."""
     files: dict[str, FileIdentity] = {}
     ignored: dict[tuple[str, str], set[str]] = {}
     problems: list[Problem] = []
@@ -103,9 +94,7 @@ class StableReader:
     def body(self) -> Iterator[bytes]:
         """The file at one moment, in chunks; one empty chunk for an empty file.
 
-        Raises:
-            Changed: It changed meanwhile; the last chunk was not released.
-            OSError: It cannot be read, or no longer exists.
+        Raises `Changed` before the last chunk if it changed meanwhile, and `OSError` if it cannot be read.
         """
         held = b""
         with self._open() as file:

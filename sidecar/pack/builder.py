@@ -47,12 +47,7 @@ CONCURRENT_SHARDS = 2
 
 
 class PackResult(msgspec.Struct, frozen=True):
-    """The result of a run.
-
-    Attributes:
-        index: The pack's.
-        kept: Number of shards from earlier runs.
-    """
+    """The index of the pack, and how many of its shards an earlier run wrote."""
 
     index: PackIndex
     kept: int
@@ -194,11 +189,7 @@ class PackBuilder:
 
 
 def check_source(manifest: Manifest, target: Store) -> None:
-    """Check that a dataset can be packed to a target.
-
-    Raises:
-        Refused: It is a pack itself, or contains the target.
-    """
+    """Raise `Refused` if the dataset is a pack itself, or contains the target."""
     if any(entry.name == INDEX or entry.name.startswith(UNFINISHED_DIR + "/") for entry in manifest.entries):
         raise Refused.of(f"{manifest.uri} is a pack itself", INDEX, "Pack the dataset that it was made from")
     if str(target.uri).startswith(manifest.uri.rstrip("/") + "/") or str(target.uri) == manifest.uri:

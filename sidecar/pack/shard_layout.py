@@ -64,12 +64,7 @@ class ShardItem(msgspec.Struct, frozen=True, gc=False):
 
 
 def plan_shards(entries: Iterable[Entry], shard_bytes: int) -> list[ShardPlan]:
-    """Divide files into shards, in order of their names. A file larger than a shard gets its own.
-
-    Args:
-        entries: The files of a manifest.
-        shard_bytes: Maximum size of an archive.
-    """
+    """Divide files into shards of at most `shard_bytes`, by name; a file larger than a shard gets its own."""
     shards: list[ShardPlan] = []
     members: list[Entry] = []
     offsets: list[int] = []
@@ -90,12 +85,7 @@ def _shard(number: int, entries: list[Entry], offsets: list[int], end: int) -> S
 
 
 def batches(shard: ShardPlan, batch_bytes: int) -> Iterator[list[ShardItem]]:
-    """The content of a shard in order, in batches that are fetched in parallel.
-
-    Args:
-        shard: The shard; `TAR_END` follows its content.
-        batch_bytes: Maximum content of a batch.
-    """
+    """A shard's content before `TAR_END`, in batches of at most `batch_bytes`, each fetched in parallel."""
     batch: list[ShardItem] = []
     size = 0
     for entry in shard.entries:

@@ -20,11 +20,7 @@ CONCURRENT_SHARDS = 2
 
 
 async def verify_pack(pack: Pack, store: Store, settings: PrefetchSettings) -> list[Problem]:
-    """The shards that do not match the index; empty for an intact pack.
-
-    Raises:
-        Changed, NotFound, TemporaryError: See `RangeReader.fetch`.
-    """
+    """The shards that do not match the index, if any. Raises as `RangeReader.fetch`."""
     ranges = RangeReader(store, settings)
     found: dict[str, Problem] = {}
 

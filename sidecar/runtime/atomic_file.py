@@ -6,11 +6,7 @@ from pathlib import Path
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write `<stem>.tmp` next to `path`, then rename it. Survives a kill of the process, not of the node.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
+    """Write `<stem>.tmp`, rename it; raises `OSError`. Survives a kill of the process, not of the node."""
     temporary = path.with_suffix(".tmp")
     temporary.write_bytes(data)
     temporary.replace(path)

@@ -50,10 +50,9 @@ def scan(root: Path) -> dict[str, FileIdentity]:
 
 
 def walk(root: Path) -> Iterator[tuple[str, FileIdentity | Ignored]]:
-    """Everything below `root` by its relative name: the identity of a file, or why the entry is not one.
+    """Everything below `root` by relative name: a file's identity, or why the entry is not one.
 
-    Raises:
-        PermissionError: `root` itself is unreadable.
+    Raises `PermissionError` if `root` itself is unreadable.
     """
     return _walk(str(root), "")
 

@@ -7,12 +7,7 @@ from collections.abc import Callable
 
 
 class MonotonicClock:
-    """Seconds since the epoch; strictly increasing even if the machine's clock is set back.
-
-    Args:
-        now: The machine's clock.
-        after: A time that has been used already.
-    """
+    """Seconds since the epoch, after `after`; increasing even if the machine's clock `now` is set back."""
 
     def __init__(self, now: Callable[[], float], after: float = 0.0) -> None:
         self._now, self._last = now, after

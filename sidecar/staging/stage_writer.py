@@ -50,11 +50,7 @@ class StageWriter:
         return path
 
     def write(self, path: Path, data: memoryview, start: int) -> None:
-        """Write all of `data` at an offset of a partial file. Thread-safe.
-
-        Raises:
-            OSError: ENOSPC if the volume is full.
-        """
+        """Write at an offset of a partial file. Thread-safe. `OSError`: ENOSPC if the volume is full."""
         descriptor = os.open(path, os.O_WRONLY)
         try:
             write_all(descriptor, data, start)
@@ -67,11 +63,7 @@ class StageWriter:
         self.rename_in(str(path), entry.name)
 
     def write_small(self, number: int, data: memoryview, entry: Entry) -> None:
-        """`create_partial`, `write` and `publish` in one: half of the system calls, and no `Path`.
-
-        Raises:
-            OSError: As `write`.
-        """
+        """`create_partial`, `write` and `publish` in one: half of the system calls, and no `Path`."""
         path = f"{self._partial_dir}/{self._prefix}{number}"
         descriptor = create_file(path, self.file_mode)
         try:

@@ -48,11 +48,7 @@ class WorkerHandle:
         self._target_connections = 0
 
     async def run(self) -> None:
-        """Run jobs until there are no more; if the worker dies, its jobs fall back to the store's own client.
-
-        Raises:
-            OSError: Bytes could not be written.
-        """
+        """Run all jobs; those of a dead worker fall back. Raises `OSError` if bytes cannot be written."""
         try:
             process = processes.acquire()
         except OSError:  # no more processes: this one does the work

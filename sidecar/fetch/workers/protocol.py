@@ -114,10 +114,6 @@ def write_message(writer: asyncio.StreamWriter, message: msgspec.Struct) -> None
 
 
 async def read_message(reader: asyncio.StreamReader, kind: type[T]) -> T:
-    """Read a frame.
-
-    Raises:
-        asyncio.IncompleteReadError: The other end has closed.
-    """
+    """Read a frame; raises `asyncio.IncompleteReadError` if the other end has closed."""
     size = int.from_bytes(await reader.readexactly(LENGTH_BYTES), "big")
     return msgspec.msgpack.decode(await reader.readexactly(size), type=kind)
