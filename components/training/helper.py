@@ -71,14 +71,8 @@ def gpu_train(  # noqa: PLR0913 - keywords, one per setting
         name = getattr(task, "name", repr(task))
         raise InvalidSpec.of("gpu_train needs a step, not a pipeline or an importer", name, remedy)
     inputs = inputs_of(task)
-    values = {
-        "dataset": dataset,
-        "checkpoints": checkpoints,
-        "shm_size": shm_size,
-        "secret": secret,
-        **settings,
-    }
-    annotations, problems = to_annotations(flatten(values), inputs)
+    named = {"dataset": dataset, "checkpoints": checkpoints, "shm_size": shm_size, "secret": secret}
+    annotations, problems = to_annotations(flatten(named | settings), inputs)
     problems += _resource_problems(accelerator, gpus, memory)
     InvalidSpec.raise_any(problems)
     for key, text in annotations.items():
