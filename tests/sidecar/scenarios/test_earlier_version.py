@@ -29,8 +29,17 @@ from typing import Any
 
 import pytest
 
+from podferry.contract.manifest import Entry, Manifest
 from podferry.contract.spec import CheckpointSpec, DatasetSpec, FerrySpec, OutputSpec
 from podferry.contract.spec_json import encode_spec
+from podferry.contract.uri import parse_uri
+from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.fetch.fetcher import Fetcher
+from podferry.sidecar.fetch.plan import plan_fetch
+from podferry.sidecar.fetch.source import FetchSource
+from podferry.sidecar.staging.ownership_record import boot_id
+from podferry.sidecar.staging.staging_dir import StagingDir
+from podferry.storage.memory.store import Content, MemoryStore
 
 WRITTEN = Path(__file__).parents[2] / "data" / "written-by-0.1.0.tar.gz"
 LINEAGE = "golden.run"
@@ -166,3 +175,56 @@ def test_its_commits_are_listed_verified_and_restored(base: Path) -> None:
     restored = {path.relative_to(base / "back").as_posix() for path in (base / "back").rglob("*.bin")}
     assert restored == {"checkpoint-2/shared.bin", "checkpoint-2/weights.bin"}, "one is in the folder before"
     assert (base / "back" / "checkpoint-2" / "weights.bin").read_bytes() == b"2" * 500
+
+
+STAGED = {"large.bin": bytes(number * 7 % 251 for number in range(10_000)), "small.bin": b"small"}
+MANIFEST = Manifest(
+    "file:///nowhere",
+    "4c6160cb71b68d89548747d067bc1ddf017f00c088be9886953762f180a07db6",
+    10_005,
+    (
+        Entry("large.bin", 10_000, "9862b8-18ea5410e61d95e6-2710"),
+        Entry("small.bin", 5, "9862c4-18ea5410e61ed78d-5"),
+    ),
+)
+"""The dataset of `prefetch/`, with the tags of that time."""
+
+
+class Ranges(MemoryStore):
+    """The dataset's store; notes what is read."""
+
+    def __init__(self) -> None:
+        super().__init__(parse_uri("memory://earlier/d"), Content())
+        self.read_ranges: set[tuple[str, int, int]] = set()
+
+    async def read(
+        self,
+        name: str,
+        start: int = 0,
+        length: int | None = None,
+        tag: str | None = None,
+        size: int | None = None,
+    ) -> memoryview:
+        assert length is not None
+        self.read_ranges.add((name, start, length))
+        return memoryview(STAGED[name][start : start + length])
+
+
+@pytest.mark.parametrize("same_boot", [True, False])
+async def test_its_partial_file_is_continued_unless_the_machine_has_started_again(
+    base: Path, same_boot: bool
+) -> None:
+    ownership, root, store = base / "prefetch" / "claims", base / "prefetch" / "stage", Ranges()
+    record = ownership / "claim"
+    record.write_text(record.read_text().replace("@BOOT@", boot_id() if same_boot else "another"))
+    stage = StagingDir(root, ownership)
+    settings = PrefetchSettings(range_bytes=1000)
+    try:
+        plan = plan_fetch(MANIFEST, stage.claim(MANIFEST), settings)
+        await Fetcher(plan, FetchSource(store), stage, settings).run()
+    finally:
+        stage.close()
+    assert {path.name: path.read_bytes() for path in root.iterdir()} == STAGED
+    missing = range(6000, 10_000, 1000) if same_boot else range(0, 10_000, 1000)
+    expected = {("large.bin", start, 1000) for start in missing} | {("small.bin", 0, 5)}
+    assert store.read_ranges == expected
