@@ -202,7 +202,7 @@ class Ranges(MemoryStore):
         name: str,
         start: int = 0,
         length: int | None = None,
-        tag: str | None = None,
+        tag: str = "",
         size: int | None = None,
     ) -> memoryview:
         assert length is not None
