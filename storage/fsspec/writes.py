@@ -42,9 +42,11 @@ class FsspecWrites:
                 raise self._exists(name) from None
             except OSError:
                 # s3fs turns MinIO's refusal into an unspecific error.
+                size = len(data)
                 with suppress(FerryError, OSError):
-                    if self._reads.stat(name).size != len(data):
-                        raise self._exists(name) from None
+                    size = self._reads.stat(name).size
+                if size != len(data):
+                    raise self._exists(name) from None
                 raise
             return
         if self._reads.file_system.exists(self._reads.path(name)):
