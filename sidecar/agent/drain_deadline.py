@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import structlog
 
 from podferry.contract.destination.agent_notes import DrainPhase
 from podferry.contract.errors import Problem
 from podferry.contract.http_api import Durability
-from podferry.sidecar.checkpoint.commit.handover import Handover
 from podferry.sidecar.control.termination_message import leave_message
 from podferry.sidecar.state.journal import Journal
+
+if TYPE_CHECKING:
+    from podferry.sidecar.checkpoint.commit.handover import Handover
 
 log = structlog.get_logger(__name__)
 

@@ -53,12 +53,12 @@ async def test_a_pod_has_only_the_jobs_of_its_spec(tmp_path: Path) -> None:
 
 LISTING = """
 import sys
-from podferry.sidecar.agent import jobs
+from podferry.sidecar.agent import worker
 print(*(name for name in sys.modules if name.startswith("podferry.sidecar")))
 """
 
 
-async def test_code_that_a_pod_may_not_need_is_not_imported_with_the_module() -> None:
+async def test_code_that_a_pod_may_not_need_is_not_imported_before_its_spec_is_known() -> None:
     command = [sys.executable, "-c", LISTING]
     done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=True)
     packages = {".".join(name.split(".")[:3]) for name in done.stdout.split()}
