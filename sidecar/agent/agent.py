@@ -34,8 +34,8 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 Step = Callable[[], Coroutine[Any, Any, T]]
 
-MAX_RESTARTS = 5
-"""Starts of the worker, some 6 s apart in all, after which an unexpected error counts as permanent."""
+MAX_STARTS = 5
+"""Starts of the worker, within some 6 s in all, after which an unexpected error counts as permanent."""
 
 MIN_FLUSH_SECONDS = 1.0
 """For the trainer's last files if its end used up the grace period: Kubernetes gives at least 2."""
@@ -80,10 +80,10 @@ class Agent:
             await self._run()
         except Exception as error:
             # Any error: a pod that waits in Init for ever is worse than one that fails with a traceback.
-            if self._journal.agent.gate is not None or self._journal.agent.starts < MAX_RESTARTS:
+            if self._journal.agent.gate is not None or self._journal.agent.starts < MAX_STARTS:
                 raise
             log.exception("the agent fails repeatedly")
-            what = f"podferry's agent failed {MAX_RESTARTS} times before the gate opened"
+            what = f"podferry's agent failed {MAX_STARTS} times before the gate opened"
             self.state.fail(
                 TemporaryError.of(what, repr(error), "Look at the log of the sidecar, and report it")
             )

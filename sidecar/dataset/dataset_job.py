@@ -119,7 +119,7 @@ class DatasetJob:
         on_entry = overlap.on_entry if overlap else ignore_entry
         try:
             dataset = await open_selected(spec.parsed.uri, selection, self.access(), spec.unpack, on_entry)
-        except BaseException:
+        except BaseException:  # including a cancellation: no download may outlive its listing
             if overlap is not None:
                 await overlap.finish(seconds=0.0)
             raise

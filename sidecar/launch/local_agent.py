@@ -111,7 +111,7 @@ def launch(
     try:
         spec = local_spec(settings, command, base)
         directories = local_directories(spec, base)
-    except BaseException:
+    except BaseException:  # including Ctrl-C: without an agent, nothing else removes the directory
         shutil.rmtree(base)
         raise
     with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -18,7 +18,7 @@ from podferry.contract.destination.commit import commit_name
 from podferry.contract.errors import Unavailable
 from podferry.contract.spec import CheckpointSpec, Completion, DatasetSpec, FerrySpec
 from podferry.contract.status import AgentPhase
-from podferry.sidecar.agent.agent import MAX_RESTARTS, Agent
+from podferry.sidecar.agent.agent import MAX_STARTS, Agent
 from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.config.directories import Directories
 from podferry.sidecar.config.tuning import CheckpointSettings, Tuning
@@ -352,7 +352,7 @@ async def test_an_agent_that_fails_repeatedly_refuses_instead_of_hanging(
         raise ZeroDivisionError
 
     monkeypatch.setattr(DatasetJob, "plan", broken)
-    for _ in range(MAX_RESTARTS - 1):
+    for _ in range(MAX_STARTS - 1):
         agent = Agent(config())
         with pytest.raises(ZeroDivisionError):
             await agent.run()
