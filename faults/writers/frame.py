@@ -49,7 +49,7 @@ class Writer(ABC):
 
     @abstractmethod
     def load(self) -> tuple[int, Tensors] | None:
-        """Resume as the library's users do: step and tensors; None where there is nothing."""
+        """Resume as the library's users do: step and tensors, or None."""
 
     @abstractmethod
     def forget(self, step: int) -> None:

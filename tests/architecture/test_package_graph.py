@@ -49,9 +49,17 @@ def test_there_is_no_cycle(package: str) -> None:
 def test_imports_inside_functions_and_by_name_count(tmp_path) -> None:
     source = tmp_path / "a.py"
     source.write_text(
+        "import podferry.sidecar.fetch.plan\n"
         "def later():\n"
+        "    from podferry import storage\n"
         "    from podferry.storage.local.store import LocalStore\n"
         "    import_module('podferry.storage.factory')\n"
         "    importlib.import_module(f'podferry.cli.{verb}')\n"
     )
-    assert list(imports(source)) == ["storage.local.store.LocalStore", "storage.factory", "cli."]
+    assert set(imports(source)) == {
+        "sidecar.fetch.plan",
+        "storage",
+        "storage.local.store.LocalStore",
+        "storage.factory",
+        "cli.",
+    }

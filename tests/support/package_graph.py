@@ -1,8 +1,7 @@
 """Which package imports which, read from the source: `python -m tests.support.package_graph` draws it.
 
-A package is a room (`contract`), a sub-package of one (`sidecar.fetch`) or, where a room has modules next to
-its
-sub-packages, such a module (`storage.store`). Imports inside functions count: they are needed to run, too.
+A package is a room (`contract`), a sub-package of one (`sidecar.fetch`) or a module next to a room's
+sub-packages (`storage.store`). Imports inside functions count: they are needed to run, too.
 """
 
 from __future__ import annotations
@@ -23,11 +22,17 @@ def imports(path: Path) -> Iterator[str]:
     """Dotted names below `podferry` that a file imports, also by `import_module`."""
     for node in ast.walk(ast.parse(path.read_text())):
         match node:
-            case ast.ImportFrom(module=str(module), names=names) if module.startswith("podferry."):
-                yield from (f"{module}.{name.name}".removeprefix("podferry.") for name in names)
+            case ast.Import(names=names):
+                yield from _below_podferry(name.name for name in names)
+            case ast.ImportFrom(module=str(module), names=names):
+                yield from _below_podferry(f"{module}.{name.name}" for name in names)
             case ast.Call(func=ast.Name("import_module") | ast.Attribute(attr="import_module"), args=[text]):
                 names = (part.value for part in ast.walk(text) if isinstance(part, ast.Constant))
-                yield from (str(name).removeprefix("podferry.") for name in names)
+                yield from _below_podferry(map(str, names))
+
+
+def _below_podferry(names: Iterable[str]) -> Iterator[str]:
+    return (name.removeprefix("podferry.") for name in names if name.startswith("podferry."))
 
 
 def members(package: str) -> list[str]:
