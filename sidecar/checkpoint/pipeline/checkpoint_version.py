@@ -19,8 +19,8 @@
 
 A version begins as detected, or where an earlier start or the journal left it: held, published, committed,
 restored (training resumed from it) or ignored (older than the newest commit when the agent started).
-Only `VersionRegistry` moves versions: for the pipeline (to held and replaced), the upload queue (to sending
-and back to held), the upload worker (from sending and sent) and the gang publisher (from published).
+Only `VersionRegistry` moves versions: for the pipeline (to held and replaced), the upload queue (to sending),
+the upload worker (from sending and sent) and the gang publisher (from published).
 """
 
 from __future__ import annotations

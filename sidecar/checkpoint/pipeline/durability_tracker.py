@@ -9,7 +9,7 @@ from podferry.contract.errors import Fenced, FerryError, PermanentError, Problem
 from podferry.contract.http_api import Durability
 from podferry.contract.status import CheckpointStatus
 from podferry.sidecar.checkpoint.detect.detector import Detector
-from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion, VersionState
+from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion
 from podferry.sidecar.checkpoint.pipeline.upload_queue import UploadQueue
 from podferry.sidecar.checkpoint.pipeline.version_registry import VersionRegistry
 from podferry.sidecar.state.agent_state import AgentState
@@ -46,7 +46,7 @@ class DurabilityTracker:
 
     def report(self) -> None:
         """Update the status and wake the waiters."""
-        published, queued = self._published(), self._queue.versions()
+        published, queued = self._registry.published(), self._queue.versions()
         present, waiting = self._detector.present, self._detector.not_ready
         sizes = {version.name: version.candidate.bytes for version in self._registry.unpinned()}
         sizes |= {name: present[name].bytes for name in waiting}
@@ -99,14 +99,13 @@ class DurabilityTracker:
     def _refused(self) -> set[str]:
         """What failed for good: the first in the queue with all that wait behind it, and published parts."""
         queued = [version.name for version in self._queue.versions()]
-        refused = {version.name for version in self._published() if self._failed_for_good(version.name)}
+        refused = {
+            version.name for version in self._registry.published() if self._failed_for_good(version.name)
+        }
         return refused.union(queued if queued and self._failed_for_good(queued[0]) else ())
 
     def _failed_for_good(self, name: str) -> bool:
         return isinstance(self._registry.failure(name), PermanentError)
-
-    def _published(self) -> list[CheckpointVersion]:
-        return self._registry.in_state(VersionState.PUBLISHED)
 
     def _durability(self, targets: set[str], started: float) -> Durability:
         left = self._open(targets, started)
@@ -120,7 +119,7 @@ class DurabilityTracker:
 
     def _problems(self, name: str) -> Iterable[Problem]:
         incomplete, failure = self._detector.not_ready.get(name), self._failure_problems(name)
-        if incomplete is None and not failure and any(name == one.name for one in self._published()):
+        if incomplete is None and not failure and any(name == one.name for one in self._registry.published()):
             return self.missing_parts
         return failure or ((incomplete,) if incomplete else ())
 

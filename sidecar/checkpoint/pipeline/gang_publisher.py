@@ -48,16 +48,13 @@ class GangPublisher:
                 republished = republished or await self._republish()
                 await self._commit_complete()
             except Fenced as error:
-                for version in self._published():
+                for version in self._registry.published():
                     self._tracker.record_failure(version, error)
                 self._tracker.report()
                 return
             except FerryError as error:
                 log.warning("the other ranks' parts cannot be read", reason=str(error))
             await asyncio.sleep(poll_seconds)
-
-    def _published(self) -> list[CheckpointVersion]:
-        return self._registry.in_state(VersionState.PUBLISHED)
 
     async def _submit(self, name: str, part: PublishedPart) -> None:
         await self._gang.publish(name, part.folder, part.sent, part.changed_at)
@@ -66,12 +63,12 @@ class GangPublisher:
         """Publish again what an earlier worker has published; done once."""
         # Meanwhile the trainer may have written another version: it must stay the last one.
         async with self._lock:
-            for version in self._published():
+            for version in self._registry.published():
                 try:
                     await self._submit(version.name, version.part)
                 except Changed as error:
                     log.warning("a published part has been removed: scanning again", reason=str(error))
-                    self._registry.abandon(version, VersionState.CHANGED)
+                    self._registry.move(version, VersionState.CHANGED)
         return True
 
     async def _commit_complete(self) -> None:
@@ -85,7 +82,7 @@ class GangPublisher:
 
     def _record_commit(self, commit: Commit) -> None:
         committed = {(file.name, file.size, file.xxh128) for file in commit.files}
-        for version in self._published():
+        for version in self._registry.published():
             # Another version of this name may have been published since.
             sent = {(file.name, file.size, file.xxh128) for file in version.part.sent}
             if version.name == commit.name and sent <= committed:
@@ -93,10 +90,10 @@ class GangPublisher:
 
     def _give_up_superseded(self) -> None:
         """Drop parts that a newer checkpoint has made needless; report one that is lost without them."""
-        for version in self._published():
+        for version in self._registry.published():
             if self._gang.is_abandoned(version.name):
                 lost = self._gang.failure(version.name)
                 if lost is not None:
                     self._tracker.record_failure(version, Superseded(lost))
                 else:
-                    self._registry.abandon(version, VersionState.SUPERSEDED)
+                    self._registry.move(version, VersionState.SUPERSEDED)

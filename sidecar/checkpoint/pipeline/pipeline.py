@@ -137,8 +137,7 @@ class CheckpointPipeline:
             log.info("a queued checkpoint was replaced by a newer version", name=version.name)
             await self._worker.release(older)
         self._status.write_seconds = self._detector.write_seconds(candidate)
-        if self._queue.newest_first:
-            self._worker.let_newest_overtake()
+        self._worker.let_newest_overtake()
 
     def _reject(self, version: CheckpointVersion, problem: Problem) -> None:
         self._detector.not_ready[version.name] = problem

@@ -12,7 +12,7 @@ from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
 class UploadQueue:
     """A view of the registry's held versions; a hold's number is its age.
 
-    Call order: `take`, then `put_back` or `done`. If `newest_first`, the newest goes next: a pod that ends
+    Call order: `take`, then `done`. If `newest_first`, the newest goes next: a pod that ends
     has no time for all of them.
     """
 
@@ -43,18 +43,15 @@ class UploadQueue:
         return self._taken
 
     def done(self) -> None:
-        """What was taken is committed, published or abandoned."""
-        self._taken = None
-
-    def put_back(self, version: CheckpointVersion) -> None:
-        """What was taken must be sent again."""
-        self._registry.move(version, VersionState.HELD)
+        """What was taken is committed, published, given up, or held again to be retried."""
         self._taken = None
 
     def is_overtaken(self) -> bool:
-        """Whether what was taken should let a newer version go first."""
-        newest = max((version.number for version in self._waiting()), default=0)
-        return self.newest_first and self._taken is not None and newest > self._taken.number
+        """Whether what is being sent should let a newer version go first."""
+        taken = self._taken
+        if not self.newest_first or taken is None or taken.state is not VersionState.SENDING:
+            return False
+        return any(version.number > taken.number for version in self._waiting())
 
     def count_older(self, than: CheckpointVersion) -> int:
         """How many waiting versions are older."""

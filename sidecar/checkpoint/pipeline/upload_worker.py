@@ -44,21 +44,19 @@ class UploadWorker:
         self._dependencies, self._publisher = dependencies, publisher
         self._queue, self._registry, self._tracker = queue, registry, tracker
         self._retry_seconds = retry_seconds
-        self._current: tuple[CheckpointVersion, asyncio.Task[bool]] | None = None
+        self._task: asyncio.Task[bool] | None = None
 
     async def run(self) -> None:
         """Send until cancelled."""
         await self._dependencies.uploader.sweep(version.hold for version in self._queue.versions())
         while True:
             version = await self._queue.take()
-            task = asyncio.create_task(self._upload(version))
-            self._current = version, task
-            retry = await self._watch(task)
-            self._current = None
+            self._task = asyncio.create_task(self._upload(version))
+            retry = await self._watch(self._task)
+            self._task = None
             if retry:
-                self._queue.put_back(version)
-            else:
-                self._queue.done()
+                self._registry.move(version, VersionState.HELD)
+            self._queue.done()
             self._tracker.report()
             if retry and version.failure is not None:
                 await asyncio.sleep(self._retry_seconds)
@@ -68,10 +66,8 @@ class UploadWorker:
 
         A commit is not stopped: it is quick, and whether it happened would be unknown.
         """
-        if self._current is not None and self._queue.is_overtaken():
-            version, task = self._current
-            if version.state is VersionState.SENDING:
-                task.cancel()
+        if self._task is not None and self._queue.is_overtaken():
+            self._task.cancel()
 
     async def release(self, version: CheckpointVersion) -> None:
         """Remove a version's links and its upload journal."""
@@ -99,7 +95,7 @@ class UploadWorker:
         except (Changed, Superseded) as error:
             log.info("abandoned", name=version.name, reason=str(error))
             changed = isinstance(error, Changed)
-            self._registry.abandon(version, VersionState.CHANGED if changed else VersionState.SUPERSEDED)
+            self._registry.move(version, VersionState.CHANGED if changed else VersionState.SUPERSEDED)
             await self.release(version)
             self._dependencies.detector.wake()
         except FerryError as error:

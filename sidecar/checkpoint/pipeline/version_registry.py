@@ -74,6 +74,10 @@ class VersionRegistry:
         """Versions that are complete, or were until they changed, and are not held."""
         return self.in_state(*UNPINNED)
 
+    def published(self) -> list[CheckpointVersion]:
+        """Parts of this rank that wait for those of the other ranks."""
+        return self.in_state(VersionState.PUBLISHED)
+
     def failure(self, name: str) -> FerryError | None:
         """The error of the newest version of a checkpoint that has failed, or None."""
         newest_first = reversed(self._versions)
@@ -107,12 +111,15 @@ class VersionRegistry:
         self._drop([version])
 
     def move(self, version: CheckpointVersion, to: VersionState) -> None:
-        """Move a version that is being sent."""
+        """Move a version to a state without data of its own; saves the journal if it was published."""
+        published = version.state is VersionState.PUBLISHED
         version.move(to)
+        if published:
+            self._save()
 
     def publish(self, version: CheckpointVersion, part: PublishedPart) -> None:
         """The other ranks know a version that was sent; an older part of its name gives way."""
-        for older in self.in_state(VersionState.PUBLISHED):
+        for older in self.published():
             if older.name == version.name:
                 older.move(VersionState.REPLACED)
                 self._drop([older])
@@ -137,13 +144,6 @@ class VersionRegistry:
         self._durations.observe(seconds)
         self._save()
         self._on_durable()
-
-    def abandon(self, version: CheckpointVersion, to: VersionState) -> None:
-        """Give up a version that changed or was superseded."""
-        published = version.state is VersionState.PUBLISHED
-        version.move(to)
-        if published:
-            self._save()
 
     def restore(
         self, present: Iterable[Candidate], names: Iterable[str], restored: RestoredStatus | None
@@ -204,10 +204,10 @@ class VersionRegistry:
         self._versions = [version for version in self._versions if version not in gone]
 
     def _save(self) -> None:
-        ignored, published = self.in_state(VersionState.IGNORED), self.in_state(VersionState.PUBLISHED)
+        ignored = self.in_state(VersionState.IGNORED)
         self._record.ignored = {version.name: version.candidate.files for version in ignored}
         self._record.settled = {name: candidate.files for name, candidate in self.durable().items()}
-        parts = {version.name: version.part for version in published}
+        parts = {version.name: version.part for version in self.published()}
         # In the order of publication: a restarted worker publishes them again in this order.
         names = dict.fromkeys([*self._record.published, *parts])
         self._record.published = {name: parts[name] for name in names if name in parts}

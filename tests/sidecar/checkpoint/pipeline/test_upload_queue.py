@@ -7,6 +7,7 @@ import pytest
 
 from podferry.contract.status import CheckpointStatus
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
+from podferry.sidecar.checkpoint.pipeline.checkpoint_version import VersionState
 from podferry.sidecar.checkpoint.pipeline.upload_queue import UploadQueue
 from podferry.sidecar.checkpoint.pipeline.version_registry import VersionRegistry
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
@@ -66,18 +67,21 @@ async def test_a_newer_version_replaces_one_that_waits_but_not_one_that_is_being
     assert add(queue, registry, held(3, "last")) == [2]
     assert numbers(queue) == [1, 3]
     assert dict(registry.settled()["last"].files)["last.pt"].inode == 3
-    queue.put_back(sending)
+    registry.move(sending, VersionState.HELD)
+    queue.done()
     assert numbers(queue) == [1, 3]
     assert sending.number == 1
 
 
 async def test_only_a_newer_one_overtakes_and_only_at_the_end(queue_of: QueueOf) -> None:
-    queue, _ = queue_of([held(1), held(2)])
+    queue, registry = queue_of([held(1), held(2)])
     first = await queue.take()
     assert not queue.is_overtaken()
     queue.newest_first = True
     assert queue.is_overtaken()
-    queue.put_back(first)
+    registry.move(first, VersionState.HELD)
+    assert not queue.is_overtaken()
+    queue.done()
     second = await queue.take()
     assert not queue.is_overtaken()
     assert queue.count_older(second) == 1

@@ -113,7 +113,7 @@ class Walk:
         if version is not None:
             ends = {VersionState.CHANGED, VersionState.SUPERSEDED} & TRANSITIONS[version.state]
             to = self.draw.draw(st.sampled_from(sorted(ends, key=lambda state: state.value)))
-            self.registry.abandon(version, to)
+            self.registry.move(version, to)
             assert version.failure is None
 
     def check(self) -> None:
@@ -194,7 +194,7 @@ def test_an_older_version_that_is_committed_later_does_not_hide_the_newer(
 def test_a_version_that_changed_is_unpinned_until_a_scan_has_decided(registry: VersionRegistry) -> None:
     version = held_version(registry, 1)
     registry.move(version, VersionState.SENDING)
-    registry.abandon(version, VersionState.CHANGED)
+    registry.move(version, VersionState.CHANGED)
     assert (registry.unpinned(), registry.settled()) == ([version], {})
     registry.detect([], registry.unpinned())
     assert registry.unpinned() == []
