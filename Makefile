@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
-ROOMS = contract storage sidecar webhook trainer components cli pipelines
+PACKAGES = contract storage sidecar webhook trainer components cli pipelines
 # A stamp per extra: setup is skipped until the requirements change.
 STAMP = $(VENV)/.installed-
 INSTALLED = build/installed
@@ -30,12 +30,12 @@ test: $(STAMP)test ## run the tests
 
 typing: # type checkers run no import hooks: give them the namespace as links
 	@mkdir -p build/typing/podferry
-	@for room in $(ROOMS); do ln -sfn ../../../$$room build/typing/podferry/$$room; done
+	@for package in $(PACKAGES); do ln -sfn ../../../$$package build/typing/podferry/$$package; done
 
 check: $(STAMP)test $(STAMP)check typing ## check format, lint, types, layers and English
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy $(ROOMS:%=-p podferry.%) -p demo -p faults
+	$(BIN)/mypy $(PACKAGES:%=-p podferry.%) -p demo -p faults
 	PYTHONPATH=build/typing $(BIN)/lint-imports
 	$(BIN)/python -m tests.support.plain_english
 

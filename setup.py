@@ -1,24 +1,24 @@
 """Maps the top-level folders to the namespace package `podferry`.
 
-`podferry` has no `__init__.py` of its own: nothing named `sidecar` or `cli` lands in anybody's
-site-packages, only `podferry.sidecar`, `podferry.cli` and so on.
+`podferry` has no `__init__.py` of its own: site-packages gets no top-level
+`sidecar` or `cli`, only `podferry.sidecar`, `podferry.cli` and so on.
 """
 
 from pathlib import Path
 
 from setuptools import setup
 
-ROOMS = ("contract", "storage", "sidecar", "webhook", "trainer", "components", "cli", "pipelines")
+FOLDERS = ("contract", "storage", "sidecar", "webhook", "trainer", "components", "cli", "pipelines")
 HERE = Path(__file__).parent
 
 
 def packages() -> dict[str, str]:
     """Every package of the distribution and the folder that holds it."""
     found = {}
-    for room in ROOMS:
-        for marker in sorted((HERE / room).rglob("__init__.py")):
-            folder = marker.parent.relative_to(HERE)
-            found["podferry." + ".".join(folder.parts)] = folder.as_posix()
+    for folder in FOLDERS:
+        for marker in sorted((HERE / folder).rglob("__init__.py")):
+            path = marker.parent.relative_to(HERE)
+            found["podferry." + ".".join(path.parts)] = path.as_posix()
     return found
 
 

@@ -33,7 +33,7 @@ NO_MEMORY_SUM = "no memory sum"
 DATASET_FIELDS = ("include", "exclude", "file-mode", "unpack", "shard", "medium")
 CHECKPOINT_FIELDS = ("keep-local", "keep-remote", "restore", "complete", "upload-limit")
 HIDDEN_IF_UNSET = frozenset(DATASET_FIELDS) - {"medium"}
-AUTO_MEDIUM = "is memory where the policy's bound allows it, else disk: ask `podferry inject --policy`"
+AUTO_MEDIUM = "is memory if the policy's bound allows it, else disk: see `podferry inject --policy`"
 FIELDS = {
     "dataset": ("dataset", "reference"),
     "dataset-path": ("dataset", "path"),

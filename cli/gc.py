@@ -193,7 +193,7 @@ def _print_results(results: Sequence[GcResult], request: GcOptions, output: str)
     elif request.delete:
         print_note(f"removed: {total}")
     else:
-        print_note(f"{total} would go; nothing has been changed: add --yes to remove it")
+        print_note(f"{total} would be removed; nothing has been changed: add --yes to remove it")
 
 
 def _row(item: GcItem) -> tuple[str, ...]:

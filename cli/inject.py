@@ -8,6 +8,7 @@ import click
 import msgspec
 import yaml
 
+from podferry.cli.output import print_json
 from podferry.contract.errors import InvalidSpec
 from podferry.webhook.inject import inject
 from podferry.webhook.json_patch import apply
@@ -118,7 +119,11 @@ def _read_documents(file: TextIO) -> list[dict[str, Any]]:
     if "Pod" not in kinds or None in kinds:
         listed = ", ".join(str(kind) for kind in kinds) or "no document"
         remedy = "Give the YAML of a Pod; `podferry explain` reads Jobs and other templates too"
-        what = "the file holds something that is no object" if None in kinds else "the file holds no Pod"
+        what = (
+            "the file contains something that is not an object"
+            if None in kinds
+            else "the file contains no Pod"
+        )
         raise InvalidSpec.of(what, listed, remedy)
     return documents
 
@@ -137,6 +142,6 @@ def _validate(pod: dict[str, Any]) -> None:
 def _print_documents(documents: list[Any], output: str) -> None:
     if output == "patch":
         for document in documents:
-            click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+            print_json(document)
     else:
         click.echo(yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True, width=110), nl=False)

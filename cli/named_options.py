@@ -43,6 +43,11 @@ def dataset_options(verb: Verb) -> Verb:
         ),
         repeated("--shard", metavar="RANK/COUNT", help="Only one shard; auto takes the launcher's rank."),
     )
+    return add_options(verb, options)
+
+
+def add_options(verb: Verb, options: Sequence[Callable[[Verb], Verb]]) -> Verb:
+    """Add options to a verb; its help lists them in this order."""
     for option in reversed(options):
         verb = option(verb)
     return verb

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from podferry.cli.named_options import Verb, add_options
 from podferry.contract.annotation_values import parse_endpoint, parse_region, parse_shard
 from podferry.contract.dataset_reference import Reference, parse_reference
 from podferry.contract.errors import InvalidSpec
@@ -20,8 +21,6 @@ from podferry.sidecar.config.rank_env import resolve_shard
 from podferry.sidecar.config.store_access import store_config
 from podferry.storage.factory import open_store
 from podferry.storage.store import Store, StoreConfig
-
-Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 
 class ParsedParam(click.ParamType[Any]):
@@ -51,7 +50,7 @@ def access_options(verb: Verb) -> Verb:
             "[default: the environment]",
         ),
     )
-    return _with_options(verb, options)
+    return add_options(verb, options)
 
 
 def selection_options(*, shard: bool = True) -> Callable[[Verb], Verb]:
@@ -67,7 +66,7 @@ def selection_options(*, shard: bool = True) -> Callable[[Verb], Verb]:
         shard_param = ParsedParam("RANK/COUNT", lambda text: parse_shard(resolve_shard(text, os.environ)))
         text = "Only one shard, such as 0/4; auto takes the launcher's rank and world size."
         options.append(click.option("--shard", type=shard_param, help=text))
-    return lambda verb: _with_options(verb, options)
+    return lambda verb: add_options(verb, options)
 
 
 output_option = click.option(
@@ -112,12 +111,6 @@ async def store_at(uri: Uri, config: StoreConfig) -> AsyncIterator[Store]:
         yield store
     finally:
         await store.close()
-
-
-def _with_options(verb: Verb, options: Sequence[Callable[[Verb], Verb]]) -> Verb:
-    for option in reversed(options):
-        verb = option(verb)
-    return verb
 
 
 def _require_text(text: str) -> str:

@@ -83,7 +83,7 @@ def read_pods(text: str, source: str) -> list[FoundPod]:
     if not pods:
         kinds = ", ".join(_kind(document) for document in documents) or "no document"
         remedy = "Give a Pod, or an object with a pod template; else use --annotation"
-        raise InvalidSpec.of(f"{source} holds no pod", kinds, remedy)
+        raise InvalidSpec.of(f"{source} contains no pod", kinds, remedy)
     return pods
 
 
@@ -138,7 +138,7 @@ def _make_annotations_text(metadata: _MetadataFields) -> list[Problem]:
     annotations = metadata.annotations or {}
     metadata.annotations = {name: _scalar(value) for name, value in annotations.items()}
     return [
-        Problem(f"{name}: the value is no text", _scalar(value) or "null", f'Quote it: "{_scalar(value)}"')
+        Problem(f"{name}: the value is not text", _scalar(value) or "null", f'Quote it: "{_scalar(value)}"')
         for name, value in annotations.items()
         if not isinstance(value, str)
     ]

@@ -156,7 +156,7 @@ def _train(command: tuple[str, ...], environment: dict[str, str]) -> int:
 
 
 def _terminate_with_parent() -> None:
-    """Ask the kernel for SIGTERM when the parent is killed: nothing would keep the trainer's data for it.
+    """Ask the kernel for SIGTERM when the parent is killed: no one would keep the trainer's data.
 
     Source: prctl(2), PR_SET_PDEATHSIG. On other systems than Linux the trainer continues.
     """

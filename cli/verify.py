@@ -22,7 +22,7 @@ from podferry.sidecar.control.progress_bar import progress_bar
 from podferry.storage.store import StoreConfig
 
 CONCURRENCY = 16
-"""Commits verified in parallel: each has many objects, and few enough commits for any store."""
+"""Commits verified in parallel: few enough for any store, as each checks many objects."""
 
 ContentKey = tuple[str, str, str, int]
 """Lineage, object, checksum, size. Later commits may list files of earlier ones; each is read once."""

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import ssl
 import time
 from collections.abc import Callable
@@ -55,8 +56,8 @@ class ClusterNamespaces:
 
     async def find(self, name: str) -> Namespace:
         """See `Namespaces`."""
-        read_at, namespace = self._cache.get(name, (0.0, Namespace(name)))
-        if name in self._cache and self._clock() - read_at < LABEL_CACHE_SECONDS:
+        read_at, namespace = self._cache.get(name, (-math.inf, Namespace(name)))
+        if self._clock() - read_at < LABEL_CACHE_SECONDS:
             return namespace
         try:
             namespace = Namespace(name, await self._cluster.namespace_labels(name))

@@ -123,7 +123,7 @@ def _validate(annotations: Mapping[str, str], values: Mapping[str, Any], inputs:
     }
     known = replace(inputs, dynamic=(*inputs.dynamic, "refused"))
     if not annotations and not refused:
-        what = "gpu_train is asked for neither a dataset nor a destination"
+        what = "gpu_train has neither a dataset nor a destination"
         remedy = "Give dataset=, checkpoints= or outputs=, or set the GPUs on the task itself"
         return [Problem(what, "", remedy)]
     return annotation_problems({**annotations, **placeholders}, known)
@@ -134,7 +134,7 @@ def _resource_problems(accelerator: Any, gpus: Any, memory: Any) -> list[Problem
     problems = []
     if not isinstance(accelerator, PipelineChannel) and not RESOURCE_NAME.fullmatch(str(accelerator)):
         remedy = "Write its name in the node's allocatable resources, such as nvidia.com/gpu"
-        problems.append(Problem("accelerator: no resource's name", repr(accelerator), remedy))
+        problems.append(Problem("accelerator: not the name of a resource", repr(accelerator), remedy))
     if not isinstance(gpus, PipelineChannel) and not re.fullmatch(r"\d{1,4}", str(gpus)):
         problems.append(Problem("gpus: not an integer of 0 or more", repr(gpus), "Write 0 or more"))
     if memory is not None and not isinstance(memory, PipelineChannel):

@@ -19,7 +19,7 @@ def drawn(package: str) -> Graph:
     return graph("" if package == "podferry" else package)
 
 
-def test_the_rooms_and_every_layered_package_have_a_picture() -> None:
+def test_every_layered_package_has_a_picture() -> None:
     assert set(PICTURES) == {"podferry", "storage", "sidecar", "sidecar.checkpoint"}
 
 

@@ -48,7 +48,7 @@ def test_a_dry_run_reports_what_yes_removes(podferry, destination, objects):
     end(destination)
     preview, done = podferry(*words), podferry(*words, "--yes")
     assert (preview.code, done.code, preview.out) == (0, 0, done.out)
-    assert "would go; nothing has been changed: add --yes" in preview.err
+    assert "would be removed; nothing has been changed: add --yes" in preview.err
     assert re.fullmatch(r"removed: \S+ KiB\n", done.err)
     assert commits(objects) == [f"{FIT}/{commit_name(3)}", f"{TUNE}/{commit_name(1)}"]
     assert podferry("checkpoints", "verify", destination.uri, "--deep").code == 0

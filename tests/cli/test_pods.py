@@ -35,8 +35,8 @@ def test_a_jobset_of_several_jobs_needs_the_world_for_a_rank(podferry, tmp_path)
     [
         (b"a: [1\nb: }", "cannot be read as YAML"),
         (b"\xff\xfe\x00", "is not text"),
-        (b"", "holds no pod (no document)"),
-        (b"kind: ConfigMap", "holds no pod (ConfigMap)"),
+        (b"", "contains no pod (no document)"),
+        (b"kind: ConfigMap", "contains no pod (ConfigMap)"),
         (b"[" * 1_000, "cannot be read as YAML"),
         (b"d: 2001-99-99", "cannot be read as YAML"),
         (b"a: &a [*a]\nspec: {containers: 3}", "is malformed"),

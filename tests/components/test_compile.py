@@ -26,7 +26,7 @@ from podferry.components.verify_checkpoint.component import verify_checkpoint
 from podferry.pipelines.train import pipeline
 
 GOLDEN = Path(__file__).parent / "golden"
-ROOM = Path(__file__).parents[2] / "components"
+COMPONENTS = Path(__file__).parents[2] / "components"
 COMPILED = {
     "dataset": dataset,
     "cache": cache,
@@ -113,7 +113,7 @@ def test_verify_learns_which_run_it_is_and_takes_one_lineage_or_many() -> None:
 
 
 def test_every_component_has_metadata_and_readme() -> None:
-    folders = [path.parent for path in ROOM.glob("*/__init__.py")]
+    folders = [path.parent for path in COMPONENTS.glob("*/__init__.py")]
     assert len(folders) == 4
     for folder in folders:
         metadata = yaml.safe_load((folder / "metadata.yaml").read_text())

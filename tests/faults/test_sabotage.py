@@ -11,8 +11,8 @@ NAMES = re.findall(r'_everywhere\("(\w+)"', (ROOT / "faults/sabotage.py").read_t
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_replaced_function_is_defined_and_used_in_the_sidecar(name: str) -> None:
-    rooms = ("contract", "storage", "sidecar")
-    sources = {path: path.read_text() for room in rooms for path in (ROOT / room).rglob("*.py")}
+    packages = ("contract", "storage", "sidecar")
+    sources = {path: path.read_text() for package in packages for path in (ROOT / package).rglob("*.py")}
     assert any(re.search(rf"^(async )?def {name}\(", text, re.MULTILINE) for text in sources.values())
     assert any(
         re.search(rf"\b{name}\b", text) for path, text in sources.items() if ROOT / "sidecar" in path.parents

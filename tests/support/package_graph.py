@@ -1,6 +1,6 @@
 """Which package imports which, read from the source: `python -m tests.support.package_graph` draws it.
 
-A package is a room (`contract`), a sub-package of one (`sidecar.fetch`) or a module next to a room's
+A member of the graph is a top-level package (`contract`), a sub-package (`sidecar.fetch`) or a module next to
 sub-packages (`storage.store`). Imports inside functions count: they are needed to run, too.
 """
 

@@ -78,7 +78,9 @@ def test_joins_are_recognized(source: str) -> None:
 
 
 def test_no_other_module_joins_a_lineage_to_a_name() -> None:
-    modules = [path for room in ("sidecar", "cli", "components") for path in (ROOT / room).rglob("*.py")]
+    modules = [
+        path for package in ("sidecar", "cli", "components") for path in (ROOT / package).rglob("*.py")
+    ]
     joins = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in modules
