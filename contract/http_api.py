@@ -39,6 +39,8 @@ EXIT_NEVER = 78
 """The gate's exit code for permanent failures, EX_CONFIG of sysexits.h, for use in a podFailurePolicy."""
 EXIT_NOT_DURABLE = 74
 """Exit code of `podferry run` if training succeeded but its last checkpoint is not durable, EX_IOERR."""
+EXIT_DOUBTFUL = 76
+"""Exit code if training succeeded but its last checkpoint is doubtful: uploaded, not proven complete."""
 
 
 class Gate(msgspec.Struct, frozen=True):

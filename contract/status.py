@@ -109,7 +109,10 @@ class RestoredStatus(msgspec.Struct, frozen=True):
 
 
 class DurableCheckpoint(msgspec.Struct, frozen=True):
-    """One checkpoint that this agent made durable. Times are Unix times in seconds."""
+    """One checkpoint that this agent made durable. Times are Unix times in seconds.
+
+    `doubts` says why it may be incomplete; a sure one has none.
+    """
 
     name: str
     sequence: int
@@ -117,6 +120,15 @@ class DurableCheckpoint(msgspec.Struct, frozen=True):
     bytes: int
     completed_at: float
     durable_at: float
+    doubts: tuple[str, ...] = ()
+
+
+class PassedOver(msgspec.Struct, frozen=True):
+    """A newer commit that training did not resume from, and why."""
+
+    name: str
+    sequence: int
+    reason: str
 
 
 class CheckpointStatus(msgspec.Struct):
@@ -137,6 +149,10 @@ class CheckpointStatus(msgspec.Struct):
         fenced: Another agent has taken over this lineage: this one no longer commits.
         problems: The last failure of each pending one, and whether the volume is full.
         restored: The checkpoint that training resumed from, or None.
+        passed_over: Newer commits that it did not resume from, newest first.
+        ignored_names: Names in the directory that are not uploaded, each with the reason.
+        moved_aside: Where torn checkpoints of an earlier run were moved to.
+        open_files: How the agent finds out which files are open for writing, for people.
     """
 
     uri: str
@@ -153,6 +169,10 @@ class CheckpointStatus(msgspec.Struct):
     fenced: bool = False
     problems: list[Problem] = []
     restored: RestoredStatus | None = None
+    passed_over: list[PassedOver] = []
+    ignored_names: dict[str, str] = {}
+    moved_aside: list[str] = []
+    open_files: str = ""
 
 
 class OutputStatus(msgspec.Struct):

@@ -1,4 +1,4 @@
-"""The commit record, which makes a checkpoint exist, and the layout of the destination. Format 1.
+"""The commit record, which makes a checkpoint exist, and the layout of the destination. Format 2.
 
     <lineage>/<checkpoint>/<natural names>            data; never changed once a commit lists it
     <lineage>/.podferry/commits/<sequence>.json       the commit, created conditionally, last
@@ -9,9 +9,13 @@
     <lineage>/.podferry/writer.json                   the agent that started writing here last
     <lineage>/.podferry/writers/<writer>.json         the newest commit when an agent started
     <lineage>/.podferry/removing/<remover>.json       a removal in progress (`tombstones`)
+    <lineage>/.podferry/confirmed/<sequence>.json     a doubtful commit that is complete (`confidence`)
 
 `<checkpoint>` is the checkpoint's name and a hash of its content: each version of `last.pt` is another
 checkpoint, and uploading the same content twice writes the same bytes to the same names.
+
+Only doubtful commits have format 2: podferry 0.1, which reads format 1, would take them for sure ones. Sure
+commits keep format 1, which it reads.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 from datetime import datetime
+from enum import StrEnum
 
 import msgspec
 
@@ -27,7 +32,7 @@ from podferry.contract.errors import Corrupt
 from podferry.contract.file_names import clashes, name_problem
 from podferry.contract.versioned_json import decode_checksummed, encode_checksummed
 
-FORMAT = 1
+FORMAT, DOUBTFUL_FORMAT = 1, 2
 PRIVATE = ".podferry"
 COMMITS = f"{PRIVATE}/commits"
 LATEST = f"{PRIVATE}/latest.json"
@@ -35,6 +40,42 @@ SEQUENCE = re.compile(r"(\d{12})\.json")
 NUMBER = re.compile(r"\d+")
 HASH_DIGITS = 12
 """Hexadecimal digits of the content hash in a checkpoint's folder: 48 bits distinguish its versions."""
+
+
+class Confidence(StrEnum):
+    """Whether something proves that a commit has the entire checkpoint."""
+
+    SURE = "sure"
+    DOUBTFUL = "doubtful"
+
+
+class DoubtKind(StrEnum):
+    """Why a checkpoint may be incomplete."""
+
+    UNPROVEN = "unproven"
+    """Nothing shows that a file, or the set of files, is complete."""
+    FEWER = "fewer"
+    """It has fewer files than the one before."""
+    SMALLER = "smaller"
+    """A file is clearly smaller than in the one before."""
+    MIXED = "mixed"
+    """Only some of the files were replaced that are replaced in every save."""
+    OPEN = "open"
+    """A file was still open for writing."""
+
+
+class Doubt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One reason why a commit may be incomplete.
+
+    Attributes:
+        kind: For programs.
+        reason: For people, with the names and the measured values.
+        rank: The rank whose part it is about; None if one pod wrote all.
+    """
+
+    kind: DoubtKind
+    reason: str
+    rank: int | None = None
 
 
 class CommittedFile(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
@@ -76,6 +117,8 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
         rank: The rank of that agent's pod, or None if unknown.
         reserved: How many numbers directly below its own were free when it was created. Its agent had seen no
             commit there, which distinguishes two agents that commit at the same time.
+        confidence: Whether it is proven complete; None in commits of podferry 0.1 (see `confidence`).
+        doubts: Why it is not, in a doubtful commit.
     """
 
     format: int
@@ -91,6 +134,13 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
     run: str | None = None
     rank: int | None = None
     reserved: int = msgspec.field(default=0, name="room")
+    confidence: Confidence | None = None
+    doubts: tuple[Doubt, ...] = ()
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is proven complete; ask only for commits that `CommitReader` has returned."""
+        return self.confidence is Confidence.SURE
 
     @property
     def bytes(self) -> int:
@@ -133,7 +183,7 @@ def decode_commit(data: bytes, source: str) -> Commit:
         FormatTooNew: Written by a later podferry.
         Corrupt: Not a commit, damaged, or with names that cannot be files.
     """
-    commit = decode_checksummed(data, Commit, FORMAT, source)
+    commit = decode_checksummed(data, Commit, DOUBTFUL_FORMAT, source)
     names = [text for file in commit.files for text in (file.name, file.object)]
     files = sorted({file.name for file in commit.files})
     Corrupt.raise_any([*filter(None, map(name_problem, names)), *clashes(files)])

@@ -90,7 +90,7 @@ def test_a_lineage_without_a_commit_has_leftovers_too(podferry, destination, obj
 
 
 def test_an_unreadable_lineage_does_not_stop_the_others(podferry, destination, objects):
-    destination.write(f"{TUNE}/{commit_name(2)}", b'{"format": 2}')
+    destination.write(f"{TUNE}/{commit_name(2)}", b'{"format": 3}')
     said = podferry("checkpoints", "gc", destination.uri, "--keep", 1, "--yes", "-o", "json")
     assert said.code == 1
     fit, tune = json.loads(said.out)

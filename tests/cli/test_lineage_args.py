@@ -51,7 +51,7 @@ def test_an_empty_destination_suggests_the_nearest(podferry, destination):
 
 
 def test_a_newest_commit_of_a_later_podferry_is_never_skipped(podferry, destination, tmp_path):
-    destination.write(f"{FIT}/{commit_name(3)}", b'{"format": 2}')
+    destination.write(f"{FIT}/{commit_name(3)}", b'{"format": 3}')
     for words in (["ls"], ["show", FIT], ["verify"], ["restore", FIT, "--to", tmp_path / "out"]):
         verb, *rest = words
         said = podferry("checkpoints", verb, destination.uri, *rest)

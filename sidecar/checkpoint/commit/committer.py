@@ -30,10 +30,13 @@ import msgspec
 import structlog
 
 from podferry.contract.destination.commit import (
+    DOUBTFUL_FORMAT,
     FORMAT,
     LATEST,
     Commit,
     CommittedFile,
+    Confidence,
+    Doubt,
     commit_name,
     encode_commit,
     step_of,
@@ -108,6 +111,7 @@ class Committer:
         folder: str,
         files: Files,
         *,
+        doubts: tuple[Doubt, ...] = (),
         reserve: int = 0,
         below: int | None = None,
         check: Callable[[], Awaitable[None]] | None = None,
@@ -118,6 +122,7 @@ class Committer:
             name: The trainer's name for it.
             folder: The name and the hash of its content.
             files: All of them, sorted by name.
+            doubts: Why it may be incomplete; a sure one has none.
             reserve: How many numbers to leave free below its own, for older checkpoints uploaded later.
             below: The number of a newer checkpoint that has reserved some: take the highest free one.
             check: Called before each try to create it, after the log was read; raises to prevent that.
@@ -138,7 +143,8 @@ class Committer:
                 await check()
             if below is not None and below not in self.log.known:
                 await self.log.read(below)
-            commit = await self._create(self._next(name, folder, files, reserve, below))
+            number, reserved = self._next_number(reserve, below)
+            commit = await self._create(self._document(name, folder, files, doubts, number, reserved))
             if commit is not None:
                 break
         self._fenced_log.add(commit)
@@ -148,13 +154,19 @@ class Committer:
             await self._write_latest(commit)
         return commit
 
-    def _next(self, name: str, folder: str, files: Files, reserve: int, below: int | None) -> Commit:
+    def _next_number(self, reserve: int, below: int | None) -> tuple[int, int]:
+        """The number of the next commit, and how many free ones are directly below it."""
         number, lower = self.log.last + 1 + reserve, self.log.last
         if below is not None:
             number = number_under(self.log.known.get(below), self.log.numbers)
             lower = max((taken for taken in self.log.numbers if taken < number), default=0)
+        return number, number - 1 - lower
+
+    def _document(
+        self, name: str, folder: str, files: Files, doubts: tuple[Doubt, ...], number: int, reserved: int
+    ) -> Commit:
         return Commit(
-            format=FORMAT,
+            format=DOUBTFUL_FORMAT if doubts else FORMAT,
             sequence=number,
             lineage=self.store.lineage,
             checkpoint=folder,
@@ -166,7 +178,9 @@ class Committer:
             world=self.identity.world,
             run=self.identity.run,
             rank=self.identity.rank,
-            reserved=number - 1 - lower,
+            reserved=reserved,
+            confidence=Confidence.DOUBTFUL if doubts else Confidence.SURE,
+            doubts=doubts,
         )
 
     async def _create(self, commit: Commit) -> Commit | None:

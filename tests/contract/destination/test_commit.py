@@ -49,8 +49,8 @@ def test_the_first_format_stays_readable() -> None:
 
 def test_a_later_format_is_refused_by_name() -> None:
     data = msgspec.json.decode(GOLDEN.read_bytes())
-    with pytest.raises(FormatTooNew, match="format 2"):
-        decode_commit(msgspec.json.encode({**data, "format": 2}), "golden")
+    with pytest.raises(FormatTooNew, match="format 3"):
+        decode_commit(msgspec.json.encode({**data, "format": 3}), "golden")
 
 
 @pytest.mark.parametrize("field", ["name", "object"])

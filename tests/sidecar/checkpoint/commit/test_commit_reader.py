@@ -69,7 +69,7 @@ async def test_a_copy_of_another_commit_is_corrupt(three, rig):
 
 
 async def test_a_commit_of_a_later_podferry_is_not_skipped(three, rig):
-    rig.content.objects[KEY.format(4)] = b'{"format": 2}'
+    rig.content.objects[KEY.format(4)] = b'{"format": 3}'
     with pytest.raises(FormatTooNew):
         await names(three)
 

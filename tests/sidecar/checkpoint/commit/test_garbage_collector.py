@@ -76,7 +76,7 @@ async def test_data_that_vanishes_between_two_removals_is_noticed(lineage):
 
 
 @pytest.mark.parametrize(
-    ("text", "error"), [(b"{", Corrupt), (b'{"format": 2}', FormatTooNew)], ids=["corrupt", "newer"]
+    ("text", "error"), [(b"{", Corrupt), (b'{"format": 3}', FormatTooNew)], ids=["corrupt", "newer"]
 )
 async def test_a_commit_that_cannot_be_read_may_list_anything(lineage, text, error):
     lineage.objects[f"base/run/{commit_name(2)}"] = text
