@@ -151,7 +151,7 @@ class CheckpointStatus(msgspec.Struct):
         restored: The checkpoint that training resumed from, or None.
         passed_over: Newer commits that it did not resume from, newest first.
         ignored_names: Names in the directory that are not uploaded, each with the reason.
-        moved_aside: Where torn checkpoints of an earlier run were moved to.
+        leftovers: Where torn checkpoints of an earlier run were moved to.
         open_files: How the agent finds out which files are open for writing, for people.
     """
 
@@ -171,7 +171,7 @@ class CheckpointStatus(msgspec.Struct):
     restored: RestoredStatus | None = None
     passed_over: list[PassedOver] = []
     ignored_names: dict[str, str] = {}
-    moved_aside: list[str] = []
+    leftovers: list[str] = []
     open_files: str = ""
 
 

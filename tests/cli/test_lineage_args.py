@@ -56,6 +56,6 @@ def test_a_newest_commit_of_a_later_podferry_is_never_skipped(podferry, destinat
         verb, *rest = words
         said = podferry("checkpoints", verb, destination.uri, *rest)
         assert said.code == 1, words
-        assert "written by a later podferry (format 2" in said.err
+        assert "written by a later podferry (format 3" in said.err
         assert "Upgrade podferry." in said.err
     assert not (tmp_path / "out").exists()

@@ -162,7 +162,7 @@ async def test_a_store_that_does_not_answer_is_no_reason_to_fall_back(rig, run_r
 
 
 async def test_a_later_format_refuses(rig, run_restore):
-    rig.content.objects["base/run/.podferry/commits/000000000004.json"] = b'{"format": 2}'
+    rig.content.objects["base/run/.podferry/commits/000000000004.json"] = b'{"format": 3}'
     with pytest.raises(FormatTooNew):
         await run_restore()
 
