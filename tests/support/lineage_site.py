@@ -7,9 +7,13 @@ from datetime import UTC, datetime
 import xxhash
 
 from podferry.contract.destination.commit import (
+    DOUBTFUL_FORMAT,
     FORMAT,
     Commit,
     CommittedFile,
+    Confidence,
+    Doubt,
+    DoubtKind,
     commit_name,
     decode_commit,
     encode_commit,
@@ -39,14 +43,30 @@ class Lineage:
         self.faults = self.store.faults
         self.abandoned: set[str] = set()
 
-    def put(self, sequence, *objects, name=None):
-        """Write a commit of these objects, and the objects that are missing."""
+    def put(self, sequence, *objects, name=None, doubt="", confidence=Confidence.SURE):
+        """Write a commit of these objects, and the objects that are missing; doubtful if there is a doubt.
+
+        Without a confidence it is one of podferry 0.1.
+        """
         files = []
         for text in objects:
             data = self.objects.setdefault(f"base/run/{text}", text.encode())
             files.append(CommittedFile(text, text, len(data), xxhash.xxh3_128_hexdigest(data)))
         name = name or f"s{sequence}"
-        made = Commit(FORMAT, sequence, "run", f"{name}-00", name, None, WHEN, tuple(files), "w")
+        doubts = (Doubt(DoubtKind.UNPROVEN, doubt),) if doubt else ()
+        made = Commit(
+            DOUBTFUL_FORMAT if doubt else FORMAT,
+            sequence,
+            "run",
+            f"{name}-00",
+            name,
+            None,
+            WHEN,
+            tuple(files),
+            "w",
+            confidence=Confidence.DOUBTFUL if doubt else confidence,
+            doubts=doubts,
+        )
         self.objects[f"base/run/{commit_name(sequence)}"] = encode_commit(made)
         return made
 
