@@ -1,4 +1,6 @@
-"""The interface of all stores: six calls and what is atomic about them; some also take multipart uploads.
+"""The interface of all stores: six calls and what is atomic about them.
+
+Some stores can do more: take multipart uploads, and copy objects themselves.
 
 A store is opened at a URI. Names are relative to it, with `/` between their parts and at neither end. All
 calls may run in parallel. Every call may raise
@@ -22,6 +24,7 @@ from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.multipart import MultipartStore
 from podferry.storage.request_builder import RequestBuilder
+from podferry.storage.server_copy import ServerCopy
 
 NO_CREDENTIALS: Mapping[str, str] = MappingProxyType({})
 
@@ -74,6 +77,10 @@ class Store(Protocol):
     @property
     def multipart(self) -> MultipartStore | None:
         """Multipart uploads that survive a restart, or None if the store has none."""
+
+    @property
+    def server_copy(self) -> ServerCopy | None:
+        """Copies within the store, or None if it has none, or none that are known to be complete."""
 
     @property
     def request_builder(self) -> RequestBuilder | None:

@@ -51,6 +51,11 @@ class CheckpointSettings(msgspec.Struct, frozen=True):
         eviction_threshold: Share of the checkpoint volume above which durable checkpoints are evicted.
         full_threshold: Share above which, after eviction, the volume is reported as full.
         join_poll_seconds: Between two checks for the parts of other ranks.
+        copy_bytes: Unchanged files up to this size are copied at the store, so that a checkpoint's folder is
+            complete by itself; larger ones are referenced, as each copy is stored and billed. Configuration
+            files, tokenizers and small shards are below, the shards of a frozen model above.
+        copy_files: Copied for one checkpoint at most, the smallest first: each costs three requests.
+        copy_seconds: That copies may take for one checkpoint: its durability waits for them.
     """
 
     quiet_seconds: float = 1.0
@@ -65,6 +70,9 @@ class CheckpointSettings(msgspec.Struct, frozen=True):
     eviction_threshold: float = 0.8
     full_threshold: float = 0.99
     join_poll_seconds: float = 2.0
+    copy_bytes: int = 64 * MIB
+    copy_files: int = 1000
+    copy_seconds: float = 10.0
 
 
 class Tuning(msgspec.Struct, frozen=True):

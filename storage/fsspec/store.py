@@ -22,9 +22,11 @@ from podferry.storage.errors.translate import store_error, translating
 from podferry.storage.fsspec.get_requests import get_builder_for
 from podferry.storage.fsspec.options import options_for
 from podferry.storage.fsspec.reads import FsspecReads
+from podferry.storage.fsspec.server_copy import SERVER_COPY_SCHEMES, FsspecServerCopy
 from podferry.storage.fsspec.writes import FsspecWrites
 from podferry.storage.object_names import checked_name
 from podferry.storage.request_builder import RequestBuilder
+from podferry.storage.server_copy import ServerCopy
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
 from podferry.storage.write_body import BodySource
@@ -55,6 +57,8 @@ class FsspecStore:
         parallel = getattr(cls, "async_impl", False) or uri.scheme in THREAD_SAFE_SCHEMES
         self._threads = ThreadPoolExecutor(limits.worker_threads if parallel else 1, "fsspec")
         self._call_seconds = limits.connect_seconds + limits.stall_seconds + limits.retry_seconds
+        copies = FsspecServerCopy(self._call, self._reads, limits.request_seconds)
+        self.server_copy: ServerCopy | None = copies if uri.scheme in SERVER_COPY_SCHEMES else None
 
     @cached_property
     def request_builder(self) -> RequestBuilder | None:

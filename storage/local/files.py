@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from podferry.contract.errors import BucketNotFound, Corrupt
 from podferry.contract.uri import Uri
 from podferry.storage.errors.filesystem import not_a_directory, not_a_file
 from podferry.storage.errors.translate import StoreLocation, translate
+from podferry.storage.object_names import temporary_name
 
 
 def check_root_directory(uri: Uri, directory: Path) -> None:
@@ -40,6 +42,39 @@ def make_parents(location: StoreLocation, name: str, target: Path) -> None:
         raise translate(error, location, name, "created") from error
     if target.is_dir():
         raise not_a_file(target)
+
+
+def publish_file(
+    location: StoreLocation, root: Path, name: str, fill: Callable[[int], None], *, exclusive: bool = False
+) -> None:
+    """Write a file under a temporary name, sync it, and give it its name.
+
+    Args:
+        location: For errors.
+        root: The directory that `name` is relative to.
+        name: Where the file appears.
+        fill: Writes the content to an open file.
+        exclusive: Refuse a name that is taken, instead of replacing the file.
+
+    Raises:
+        FerryError: Translated.
+    """
+    target, temporary = root / name, root / temporary_name(name)
+    make_parents(location, name, target)
+    try:
+        with temporary.open("xb", buffering=0) as file:
+            fill(file.fileno())
+            os.fsync(file.fileno())
+        if exclusive:
+            os.link(temporary, target)
+        else:
+            temporary.replace(target)
+    except OSError as error:
+        # Translated here, so that a full disk is measured before the temporary file is removed.
+        raise translate(error, location, name, "written") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_directory(target.parent)
 
 
 def read_exactly(descriptor: int, view: memoryview, start: int, name: str) -> None:

@@ -21,17 +21,17 @@ from typing import TypeVar
 from podferry.contract.errors import NotFound
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
-from podferry.storage.errors.translate import StoreLocation, check_listed, too_short, translate, translating
+from podferry.storage.errors.translate import StoreLocation, check_listed, too_short, translating
 from podferry.storage.local.files import (
     check_root_directory,
-    make_parents,
+    publish_file,
     read_exactly,
     remove_file,
-    sync_directory,
     write_all,
 )
 from podferry.storage.local.multipart import LocalMultipart
-from podferry.storage.object_names import checked_name, is_temporary, join, temporary_name
+from podferry.storage.local.server_copy import LocalServerCopy
+from podferry.storage.object_names import checked_name, is_temporary, join
 from podferry.storage.store import Body, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
 from podferry.storage.write_body import BodySource
@@ -54,6 +54,7 @@ class LocalStore:
         self._root = ROOT / uri.key
         self._location = StoreLocation(uri)
         self.multipart = LocalMultipart(self._call, self._location, self._root)
+        self.server_copy = LocalServerCopy(self._call, self._location, self._root)
         self._limits = limits
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
@@ -138,23 +139,12 @@ class LocalStore:
         return memoryview(data)
 
     def _write(self, name: str, source: BodySource, mode: WriteMode) -> None:
-        target, temporary = self._path(name), self._root / temporary_name(name)
-        make_parents(self._location, name, target)
-        try:
-            with temporary.open("xb", buffering=0) as file:
-                while part := source.next_part():
-                    write_all(file.fileno(), part)
-                os.fsync(file.fileno())
-            if mode is WriteMode.CREATE:
-                os.link(temporary, target)
-            else:
-                temporary.replace(target)
-        except OSError as error:
-            # Translated here, so that a full disk is measured before the temporary file is removed.
-            raise translate(error, self._location, name, "written") from error
-        finally:
-            temporary.unlink(missing_ok=True)
-        sync_directory(target.parent)
+        def fill(descriptor: int) -> None:
+            while part := source.next_part():
+                write_all(descriptor, part)
+
+        exclusive = mode is WriteMode.CREATE
+        publish_file(self._location, self._root, checked_name(name), fill, exclusive=exclusive)
 
 
 def _tag(status: os.stat_result) -> str:

@@ -12,7 +12,7 @@ class Fault(msgspec.Struct, frozen=True):
     """A fault that calls meet.
 
     Attributes:
-        call: `entries`, `children`, `stat`, `read`, `write` or `delete`, or one of multipart uploads:
+        call: `entries`, `children`, `stat`, `read`, `write`, `delete` or `copy`, or one of multipart uploads:
             `begin`, `send`, `complete`, `abort`; `*` matches any.
         pattern: Names that it strikes (of a listing the prefix, of a part `NAME#NUMBER`), as in `fnmatch`;
             `*` crosses slashes.
@@ -21,7 +21,7 @@ class Fault(msgspec.Struct, frozen=True):
         after: The call takes effect before `error` is raised, as if a response were lost.
         skip: Matching calls that pass before it strikes.
         truncate: A read returns only this many bytes, a listing only this many entries.
-        corrupt: Offset of a byte that is inverted in the result of a read, or in a part.
+        corrupt: Offset of a byte that is inverted in the result of a read, in a part or in a copy.
         forget: The upload is removed before the call, as by a lifecycle rule of the bucket.
         wait: The call continues when this event is set.
     """

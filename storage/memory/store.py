@@ -15,6 +15,7 @@ from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import StoreLocation, check_listed, store_error, too_short
 from podferry.storage.memory.faults import Content, Fault
 from podferry.storage.memory.multipart import MemoryMultipart
+from podferry.storage.memory.server_copy import MemoryServerCopy
 from podferry.storage.object_names import checked_name, join
 from podferry.storage.store import Body, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, MIB
@@ -37,6 +38,7 @@ class MemoryStore:
         self.content = CONTENTS.setdefault(uri.bucket, Content()) if content is None else content
         self.faults = self.content.faults
         self.multipart = MemoryMultipart(uri, self.content)
+        self.server_copy = MemoryServerCopy(uri, self.content)
         self._location = StoreLocation(uri)
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from functools import cached_property
+from typing import Any
 
 import obstore
 
@@ -17,9 +18,11 @@ from podferry.storage.errors.translate import check_listed, too_short
 from podferry.storage.multipart import MultipartStore
 from podferry.storage.object_names import checked_name
 from podferry.storage.obstore.bucket import OBSTORE_ERRORS, ObstoreBucket, is_unanswered
+from podferry.storage.obstore.server_copy import ObstoreServerCopy
 from podferry.storage.obstore.writes import ObstoreWrites
 from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.s3.endpoint import s3_access
+from podferry.storage.server_copy import ServerCopy, StoredObject
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
 
@@ -45,6 +48,20 @@ class ObstoreStore:
         module = importlib.import_module("podferry.storage.s3.multipart")
         multipart: MultipartStore | None = module.s3_multipart(self.uri, self._config, self._limits)
         return multipart
+
+    @cached_property
+    def server_copy(self) -> ServerCopy | None:
+        """See `Store.server_copy`: S3 only."""
+        return None if self.uri.scheme in AZURE_SCHEMES else ObstoreServerCopy(self._bucket, self._describe)
+
+    async def _describe(self, name: str) -> StoredObject:
+        """An object's size and, if requests of our own reach the store, its checksum."""
+        multipart: Any = self.multipart
+        if multipart is None:
+            return StoredObject((await self.stat(name)).size)
+        module = importlib.import_module("podferry.storage.s3.stored_object")
+        found: StoredObject = await module.describe(multipart.client, name)
+        return found
 
     @cached_property
     def request_builder(self) -> RequestBuilder | None:

@@ -50,14 +50,18 @@ MD5_ETAG = re.compile(r'"([0-9a-f]{32})"')
 
 
 class S3Multipart:
-    """Multipart uploads to one bucket, within "Amazon S3 multipart upload limits"."""
+    """Multipart uploads to one bucket, within "Amazon S3 multipart upload limits".
+
+    Attributes:
+        client: Sends the requests.
+    """
 
     min_part_bytes = 5 * MIB
     max_part_bytes = 5 << 30
     max_parts = 10_000
 
     def __init__(self, access: S3Access, credentials: S3CredentialsProvider, limits: Limits) -> None:
-        self._client = S3Client(access, credentials, limits)
+        self.client = S3Client(access, credentials, limits)
         self._uri = access.uri
         self._limits = limits
         self._stores_checksum = True  # until the server shows that it does not
@@ -68,7 +72,7 @@ class S3Multipart:
         if self._stores_checksum:
             request = S3Request("POST", name, {"uploads": ""}, ALGORITHM_HEADERS)
             try:
-                response = await self._client.send(request)
+                response = await self.client.send(request)
             except FerryError as error:
                 if not _may_lack_the_checksum(error):
                     raise
@@ -77,7 +81,7 @@ class S3Multipart:
                 self._stores_checksum = algorithm.upper() == "CRC64NVME"
                 verification = STORED_CRC64 if self._stores_checksum else SIGNED_SHA256
                 return f"{verification}:{self._upload_id(name, response)}"
-        response = await self._client.send(S3Request("POST", name, {"uploads": ""}))
+        response = await self.client.send(S3Request("POST", name, {"uploads": ""}))
         self._stores_checksum = False
         return f"{SIGNED_SHA256}:{self._upload_id(name, response)}"
 
@@ -130,7 +134,7 @@ class S3Multipart:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.close()
+        await self.client.close()
 
     def _parsed(self, name: str, upload: str) -> tuple[str, str]:
         """How the parts of an upload are verified, and the server's identifier of it."""
@@ -145,14 +149,14 @@ class S3Multipart:
         if found is None:
             what = f"the store did not start the upload of {self._uri / name}"
             answer = f"no UploadId in a response of {len(response.text)} characters"
-            measured = f"{answer}; {self._client.location.address}"
+            measured = f"{answer}; {self.client.location.address}"
             raise Unavailable.of(what, measured, "Check that the endpoint is an S3 service")
         return unescape(found[1])
 
     async def _send_for_upload(self, name: str, upload: str, request: S3Request) -> S3Response:
         """The response to a request about an upload, which may no longer exist."""
         try:
-            return await self._client.send(request)
+            return await self.client.send(request)
         except FerryError as error:
             response = error_response(error)
             if response is not None and response.error_code in GONE_CODES:
@@ -184,7 +188,7 @@ class S3Multipart:
         """Whether the object consists of these parts, or None if the store does not say."""
         request = S3Request("HEAD", name, headers={"x-amz-checksum-mode": "ENABLED"})
         try:
-            response = await self._client.send(request)
+            response = await self.client.send(request)
         except NotFound:
             return False
         except PermanentError:

@@ -19,6 +19,7 @@ from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.committer import Committer
+from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollector
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.detect.watcher import open_watch
@@ -34,8 +35,10 @@ from podferry.sidecar.state.durations import Durations
 from podferry.sidecar.state.journal import Journal
 from podferry.sidecar.state.upload_counters import UploadCounters
 from podferry.storage.memory.multipart import MemoryMultipart
+from podferry.storage.memory.server_copy import MemoryServerCopy
 from podferry.storage.memory.store import Content, Fault, MemoryStore
 from podferry.storage.multipart import UploadedPart
+from podferry.storage.server_copy import StoredObject
 from podferry.storage.store import Body, WriteMode
 
 DEADLINE = 10.0
@@ -54,6 +57,7 @@ class StrictStore(MemoryStore):
     def __init__(self, content: Content) -> None:
         super().__init__(parse_uri(BASE), content)
         self.multipart = StrictParts(self)
+        self.server_copy = StrictCopy(self)
         self.gated = ""
         self.reached, self.go = threading.Event(), threading.Event()
 
@@ -113,6 +117,21 @@ class StrictParts(MemoryMultipart):
             self._store.check(before)
 
 
+class StrictCopy(MemoryServerCopy):
+    """Copies within a strict store."""
+
+    def __init__(self, store: StrictStore) -> None:
+        super().__init__(store.uri, store.content)
+        self._store = store
+
+    async def copy(self, source: str, target: str) -> StoredObject:
+        before = dict(self._store.content.objects)
+        try:
+            return await super().copy(source, target)
+        finally:
+            self._store.check(before)
+
+
 class Shipper(Uploader):
     """An uploader that commits what it has sent."""
 
@@ -158,6 +177,10 @@ class Rig:
         """A committer of its own."""
         reader = CommitReader(LineageStore(store or self.store, LINEAGE))
         return Committer(reader, AgentIdentity(writer), lambda: datetime.now(UTC))
+
+    def collector(self) -> GarbageCollector:
+        """A garbage collector of its own."""
+        return GarbageCollector(CommitReader(LineageStore(self.store, LINEAGE)))
 
     def uploader(self, writer: str = "one", store: MemoryStore | None = None, **options: Any) -> Shipper:
         """An uploader of its own, as a restarted worker has."""

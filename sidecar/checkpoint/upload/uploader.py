@@ -18,6 +18,7 @@ from podferry.contract.errors import Changed, FerryError
 from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.commit.tombstone_reader import names_being_removed
 from podferry.sidecar.checkpoint.upload.dedup import DedupIndex
+from podferry.sidecar.checkpoint.upload.file_copier import FileCopier
 from podferry.sidecar.checkpoint.upload.file_sender import FileSender, FileUpload
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
 from podferry.sidecar.checkpoint.upload.rate_limiter import RateLimiter
@@ -75,6 +76,7 @@ class Uploader:
         # Under a limit a part is at most what is sent in a second: others notice bursts.
         self._part_bytes = min(settings.part_bytes, max(limit or settings.part_bytes, MIB))
         self._dedup = DedupIndex(committer)
+        self._copier = FileCopier(committer.store, settings)
         self._sender = FileSender(committer, self._multipart, settings, RateLimiter(limit), self._counters)
         self._threads = settings.threads
 
@@ -178,16 +180,22 @@ class Uploader:
     async def _upload(self, held: HeldCheckpoint, journal: UploadJournal) -> UploadResult:
         plan, sent_before = journal.plan, self._counters.sent
         self._counters.begin()
-        known = await self._dedup.known()
-        objects = {file: known.get((file.size, file.xxh128), plan.target(file.name)) for file in plan.files}
-        references = {file: name for file, name in objects.items() if name != plan.target(file.name)}
-        await self._send_files(held, journal, [file for file in objects if file not in references])
+        committed = await self._dedup.known()
+        known = {file: committed.get((file.size, file.xxh128), plan.target(file.name)) for file in plan.files}
+        references = {file: name for file, name in known.items() if name != plan.target(file.name)}
+        copies = await self._copier.copy(journal, references)
+        for file in copies.made | copies.damaged:
+            del references[file]
+        elsewhere = references.keys() | copies.made
+        await self._send_files(held, journal, [file for file in plan.files if file not in elsewhere])
         # References are checked last: their objects may have been removed meanwhile.
         gone = await self._gone(references)
         await self._send_files(held, journal, gone)
-        objects |= {file: plan.target(file.name) for file in gone}
-        referenced = sum(file.size for file in references) - sum(file.size for file in gone)
+        for file in gone:
+            del references[file]
+        referenced = sum(file.size for file in references.keys() | copies.made)
         self._counters.referenced += referenced
+        objects = {file: references.get(file, plan.target(file.name)) for file in plan.files}
         files = (CommittedFile(file.name, name, file.size, file.xxh128) for file, name in objects.items())
         return UploadResult(plan.folder, tuple(files), self._counters.sent - sent_before, referenced)
 

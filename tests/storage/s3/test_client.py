@@ -100,8 +100,8 @@ async def test_anonymous_requests_are_not_signed(server, answering, opened):
 async def test_virtual_hosts_if_configured(server, answering, opened):
     endpoint = (await answering(server.answer)).replace("127.0.0.1", "localhost")
     parts = opened(endpoint, {**KEYS, "AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "true"}, retries=0)
-    assert parts._client._url == endpoint.replace("http://", "http://bucket.")
-    assert opened(endpoint)._client._url == f"{endpoint}/bucket"
+    assert parts.client._url == endpoint.replace("http://", "http://bucket.")
+    assert opened(endpoint).client._url == f"{endpoint}/bucket"
 
 
 async def test_new_keys_sign_the_next_request(server, answering, opened):

@@ -2,12 +2,18 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import pytest
 
 from podferry.contract.errors import AccessDenied, FormatTooNew
 from podferry.sidecar.state.upload_counters import UploadCounters
 from podferry.storage.memory.store import Fault
 from tests.support.uploads import sent
+
+
+@pytest.fixture(autouse=True)
+def no_copies(rig):
+    rig.settings = msgspec.structs.replace(rig.settings, copy_bytes=0)
 
 
 async def test_what_has_not_changed_is_referenced(rig, uploader, link):
