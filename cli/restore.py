@@ -19,7 +19,8 @@ from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Problem, Refused
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
-from podferry.sidecar.checkpoint.restore.restore import RestoreSource, restore, restored_status
+from podferry.sidecar.checkpoint.restore.choice import RestoreSource
+from podferry.sidecar.checkpoint.restore.restore import restore, restored_status
 from podferry.sidecar.checkpoint.restore.verified_staging import FILES_DIR
 from podferry.sidecar.control.progress_bar import progress_bar
 from podferry.storage.store import StoreConfig
@@ -82,8 +83,8 @@ async def _restore(
         source = RestoreSource(reader, name)
         with _prepared_target(target), progress_bar("restoring") as on_progress:
             restored = await restore(source, target, target / STAGING_DIR, rank, on_progress)
-        assert restored is not None  # noqa: S101 - a required checkpoint that is missing has raised
-        return restored
+        assert restored.commit is not None  # noqa: S101 - a required checkpoint that is missing has raised
+        return restored.commit, restored.seconds
 
 
 @contextmanager

@@ -149,7 +149,8 @@ class CheckpointStatus(msgspec.Struct):
         fenced: Another agent has taken over this lineage: this one no longer commits.
         problems: The last failure of each pending one, and whether the volume is full.
         restored: The checkpoint that training resumed from, or None.
-        passed_over: Newer commits that it did not resume from, newest first.
+        passed_over: Newer commits that it did not resume from, newest first, at most 20.
+        passed_over_count: How many there are.
         ignored_names: Names in the directory that are not uploaded, each with the reason.
         leftovers: Where torn checkpoints of an earlier run were moved to.
         open_files: How the agent finds out which files are open for writing, for people.
@@ -170,6 +171,7 @@ class CheckpointStatus(msgspec.Struct):
     problems: list[Problem] = []
     restored: RestoredStatus | None = None
     passed_over: list[PassedOver] = []
+    passed_over_count: int = 0
     ignored_names: dict[str, str] = {}
     leftovers: list[str] = []
     open_files: str = ""

@@ -6,7 +6,7 @@ Each is applied in the worker's process, before it begins (`patched/sitecustomiz
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -77,15 +77,18 @@ def _no_check_of_what_comes() -> None:
 
 
 def _an_older_one() -> None:
-    from podferry.sidecar.checkpoint.restore.restore import RestoreSource  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.checkpoint.restore.choice import RestoreChoice  # noqa: PLC0415 - in the worker alone
 
-    newest_first = RestoreSource.commits
+    best_first = RestoreChoice.candidates
 
-    @wraps(newest_first)
-    async def commits(self: RestoreSource) -> list[Any]:
-        return (await newest_first(self))[1:]
+    @wraps(best_first)
+    async def candidates(self: RestoreChoice) -> AsyncIterator[Any]:
+        found = best_first(self)
+        await anext(found, None)
+        async for commit in found:
+            yield commit
 
-    RestoreSource.commits = commits  # type: ignore[method-assign]
+    RestoreChoice.candidates = candidates  # type: ignore[method-assign]
 
 
 def _removes_the_last() -> None:

@@ -80,7 +80,8 @@ def with_confidence(
     if commit.confidence is None:
         return _rate_format_1(commit, before, confirmed)
     open_doubts = tuple(doubt for doubt in commit.doubts if (commit.sequence, doubt.rank) not in confirmed)
-    if commit.confidence is Confidence.SURE or not open_doubts or (commit.sequence, None) in confirmed:
+    settled = (commit.doubts and not open_doubts) or (commit.sequence, None) in confirmed
+    if commit.confidence is Confidence.SURE or settled:
         return msgspec.structs.replace(commit, confidence=Confidence.SURE, doubts=())
     return msgspec.structs.replace(commit, doubts=open_doubts)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from podferry.contract.errors import FerryError, PermanentError, Refused, TemporaryError
@@ -13,10 +14,17 @@ T = TypeVar("T")
 
 async def gather_all(work: Iterable[Coroutine[object, object, None]]) -> None:
     """Run all concurrently; the first failure cancels the others and is raised unwrapped."""
+    async with task_group() as group:
+        for coroutine in work:
+            group.create_task(coroutine)
+
+
+@asynccontextmanager
+async def task_group() -> AsyncIterator[asyncio.TaskGroup]:
+    """A task group whose first failure cancels the other tasks and is raised unwrapped."""
     try:
         async with asyncio.TaskGroup() as group:
-            for coroutine in work:
-                group.create_task(coroutine)
+            yield group
     except ExceptionGroup as failures:
         first = failures.exceptions[0]
     else:

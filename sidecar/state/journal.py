@@ -14,7 +14,7 @@ from msgspec import field
 
 from podferry.contract.destination.commit import CommittedFile
 from podferry.contract.http_api import Gate
-from podferry.contract.status import DurableCheckpoint, RestoredStatus
+from podferry.contract.status import DurableCheckpoint, PassedOver, RestoredStatus
 from podferry.contract.versioned_json import decode_document
 from podferry.sidecar.runtime.atomic_file import replace_file
 from podferry.sidecar.runtime.file_identity import Files
@@ -65,6 +65,8 @@ class CheckpointRecord(msgspec.Struct):
         durable: What this agent committed, by sequence.
         ignored: What was there before this agent and is older than the newest commit: never uploaded.
         restored: What training resumed from.
+        passed_over: Newer commits that it did not resume from, the newest of them.
+        passed_over_count: How many there are.
         sequences: The commit's sequence of each hold, by the hold's number: a checkpoint between two of them
             must get a sequence between theirs.
         published: Parts that wait for other ranks' parts, by the checkpoint's name.
@@ -75,6 +77,8 @@ class CheckpointRecord(msgspec.Struct):
     durable: list[DurableCheckpoint] = []
     ignored: dict[str, Files] = field(default_factory=dict, name="left_out")
     restored: RestoredStatus | None = None
+    passed_over: list[PassedOver] = []
+    passed_over_count: int = 0
     sequences: dict[int, int] = field(default_factory=dict, name="placed")
     published: dict[str, PublishedPart] = field(default_factory=dict, name="offered")
     marks: dict[str, Files] = {}

@@ -25,7 +25,8 @@ from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.detect.watcher import open_watch
 from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
 from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointPipeline
-from podferry.sidecar.checkpoint.restore.restore import RestoreSource, restore
+from podferry.sidecar.checkpoint.restore.choice import RestoreSource
+from podferry.sidecar.checkpoint.restore.restore import restore
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds, HeldCheckpoint
 from podferry.sidecar.checkpoint.upload.upload_journal import UploadJournals
 from podferry.sidecar.checkpoint.upload.uploader import Uploader
@@ -252,7 +253,7 @@ class Rig:
             target,
             self.base / "restoring",
         )
-        if found is None:
+        if found.commit is None:
             return None
         files = {str(p.relative_to(target)): p.read_bytes() for p in target.rglob("*") if p.is_file()}
-        return found[0].name, files
+        return found.commit.name, files

@@ -96,6 +96,13 @@ class Committer:
                 return None
         return None
 
+    async def begin(self, newest: int) -> None:
+        """Begin this agent's life after the commit `newest`, 0 if there is none; call it before training.
+
+        Raises `Refused` if the destination does not create objects conditionally.
+        """
+        await self._fenced_log.begin(newest)
+
     async def announce(self) -> None:
         """Announce this agent. Shows before training starts whether the destination accepts writes.
 

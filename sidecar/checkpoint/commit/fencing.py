@@ -13,6 +13,7 @@ from podferry.contract.errors import Fenced
 from podferry.contract.versioned_json import encode_checksummed
 from podferry.sidecar.checkpoint.commit.agent_identity import AGENTS_PREFIX, AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_log import CommitLog, observed_sequence
+from podferry.sidecar.checkpoint.commit.conditional_create import create_checked
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 
 log = structlog.get_logger(__name__)
@@ -116,18 +117,31 @@ class FencedLog:
         self._sequences.setdefault(commit.checkpoint, commit.sequence)
         return observed_sequence(commit)
 
-    async def _first_base(self) -> int:
-        """The newest number when this agent's life began; a record keeps it over restarts of the worker.
+    async def begin(self, newest: int) -> None:
+        """Record the newest number at the beginning of this agent's life; a restarted worker finds it again.
 
-        So an agent finds its own commits without reading older ones.
+        So an agent finds its own commits without reading older ones. Raises as `create_checked` does: a store
+        that cannot create conditionally is refused before training starts.
         """
-        name = f"{AGENTS_PREFIX}/{self._identity.agent_id}.json"
-        member = await self._store.find(name, decode_member)
+        record = encode_checksummed(self._member(newest))
+        created = await create_checked(self._store, self._record_name, record)
+        self._base = newest if created else (await self._store.load(self._record_name, decode_member)).base
+
+    async def _first_base(self) -> int:
+        """The recorded number, for a worker that restarted while its pod trains."""
+        member = await self._store.find(self._record_name, decode_member)
         if member is None:
             await self._log.refresh()
-            member = GangMember(FORMAT, self._identity.agent_id, self._now(), self._log.last)
-            await self._store.write(name, encode_checksummed(member))
+            member = self._member(self._log.last)
+            await self._store.write(self._record_name, encode_checksummed(member))
         return member.base
+
+    @property
+    def _record_name(self) -> str:
+        return f"{AGENTS_PREFIX}/{self._identity.agent_id}.json"
+
+    def _member(self, base: int) -> GangMember:
+        return GangMember(FORMAT, self._identity.agent_id, self._now(), base)
 
     def _fence(self, rival: Commit) -> Fenced:
         run = f" of run {rival.run}" if rival.run else ""

@@ -25,6 +25,7 @@ from podferry.contract.errors import FerryError, Problem
 from podferry.contract.versioned_json import encode_document
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
+from podferry.sidecar.runtime.concurrency import for_each_limited
 
 log = structlog.get_logger(__name__)
 
@@ -32,6 +33,8 @@ POLL_SECONDS = 1.0
 """Seconds between two reads of a draining agent's note."""
 MAX_HANDOVER_SECONDS = 600.0
 """Seconds to wait at most, whatever a note says."""
+CONCURRENT_READS = 16
+"""Notes that are read at a time: one for each earlier agent."""
 
 
 class Handover:
@@ -98,14 +101,18 @@ class Handover:
             await self._store.write(note_name(note.agent_id), encode_document(ended))
 
     async def _notes_of_others(self) -> list[AgentNote]:
-        own, notes = note_name(self._identity.agent_id), []
+        own, notes = note_name(self._identity.agent_id), dict[str, AgentNote]()
         names = [f"{NOTES}/{name}" for name in await self._store.children(NOTES) if not name.endswith("/")]
-        for name in (name for name in names if name != own):
+
+        async def read(name: str) -> None:
             try:
-                notes.append(await self._store.load(name, decode_note))
+                notes[name] = await self._store.load(name, decode_note)
             except FerryError as error:
                 log.warning("skipping a note that cannot be read", reason=str(error))
-        return notes
+
+        others = [name for name in names if name != own]
+        await for_each_limited(others, read, CONCURRENT_READS)
+        return [notes[name] for name in others if name in notes]
 
 
 def _longest_drain(notes: Sequence[AgentNote]) -> float:

@@ -92,7 +92,7 @@ async def active_agents(store: LineageStore) -> list[Problem]:
     if last := await store.find(ANNOUNCEMENT, decode_announcement):
         announced[last.agent_id] = f"since {last.since}"
     for name in await store.children(AGENTS_PREFIX):
-        announced.setdefault(name.removesuffix(".json"), "which has committed")
+        announced.setdefault(name.removesuffix(".json"), "which has started there")
     for name in await store.children(RANKS):
         if member := member_of(name):
             announced.setdefault(member[2], f"rank {member[0]}")

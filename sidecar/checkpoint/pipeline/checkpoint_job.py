@@ -6,11 +6,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
+from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Problem, Refused
 from podferry.contract.spec import CheckpointSpec
 from podferry.contract.status import CheckpointStatus, RestoredStatus
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
+from podferry.sidecar.checkpoint.commit.commit_history import CommitHistory
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.commit.handover import Handover
@@ -22,12 +25,13 @@ from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
 from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
 from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointPipeline
 from podferry.sidecar.checkpoint.pipeline.restore_plan import Restored, RestorePlan
-from podferry.sidecar.checkpoint.restore.restore import restore_source_of
+from podferry.sidecar.checkpoint.restore.choice import restore_source_of
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds
 from podferry.sidecar.checkpoint.upload.upload_journal import UploadJournals
 from podferry.sidecar.checkpoint.upload.uploader import Uploader
 from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.config.store_access import store_config
+from podferry.sidecar.runtime.concurrency import task_group
 from podferry.sidecar.state.agent_state import AgentState
 from podferry.sidecar.state.durations import Durations
 from podferry.sidecar.state.journal import Journal
@@ -64,8 +68,12 @@ class CheckpointJob:
         self._identity = AgentIdentity(journal.agent.agent_id, pod.world, config.run_id, pod.rank)
         self._destination: Destination | None = None
         self._watch: Watch | None = None
-        self._restored = Restored(journal.checkpoints.restored)
+        self._history: CommitHistory | None = None
+        record = journal.checkpoints
+        passed_over = tuple(record.passed_over), record.passed_over_count
+        self._restored = Restored(record.restored, (), *passed_over)
         self._status = CheckpointStatus(uri=spec.uri, path=spec.path, lineage=lineage)
+        self._show_passed_over()
         state.status.checkpoints = self._status
 
     @property
@@ -98,8 +106,19 @@ class CheckpointJob:
         """
         Refused.raise_any(self._problems())
         opened, partial = self._connect(), self._holds.parent / "restoring"
-        await opened.committer.announce()
-        source = await restore_source_of(self._spec.restore, opened.committer.reader, opened.access)
+        own = opened.committer.reader
+        async with task_group() as group:
+            group.create_task(opened.committer.announce())
+            listed = group.create_task(own.history())
+        self._history = listed.result()
+        async with task_group() as group:
+            group.create_task(opened.committer.begin(self._history.newest))
+            checked = group.create_task(self._checked_plan(opened, partial, self._history))
+        return checked.result()
+
+    async def _checked_plan(self, opened: Destination, partial: Path, history: CommitHistory) -> RestorePlan:
+        own = opened.committer.reader
+        source = await restore_source_of(self._spec.restore, own, opened.access, history)
         plan = RestorePlan(opened.handover, opened.gang, source, self._root, partial, self._identity.rank)
         await plan.check()
         return plan
@@ -116,6 +135,11 @@ class CheckpointJob:
     async def restore(self, plan: RestorePlan) -> None:
         """Download what training resumes from; raises what `RestorePlan.run` raises."""
         self._restored = await plan.run()
+        self._show_passed_over()
+
+    def _show_passed_over(self) -> None:
+        self._status.passed_over = list(self._restored.passed_over)
+        self._status.passed_over_count = self._restored.passed_over_count
 
     async def start(self, durations: Durations) -> CheckpointPipeline:
         """Build the pipeline that makes new checkpoints durable; raises the destination's `FerryError`."""
@@ -125,7 +149,7 @@ class CheckpointJob:
             await destination.gang.announce()  # a restarted worker finds its pod's announcement
         # A restarted worker needs no answer here: its pod trains, and the store may be unreachable.
         before_training = self._journal.agent.gate is None
-        newest = await anext(committer.reader.newest_first(), None) if before_training else None
+        newest = await self._newest_commit(committer.reader) if before_training else None
         # Outside a pod holds outlive the agent, and so must their notes.
         notes = directories.control / "pins" if self._config.in_pod else None
         journals = UploadJournals(directories.control / "uploads")
@@ -141,10 +165,15 @@ class CheckpointJob:
             self._retention(destination),
         )
         pipeline = CheckpointPipeline(dependencies, self._state, self._status, tuning, self._spec.keep_local)
-        pipeline.mark_restored(self._restored.names, self._restored.status)
+        pipeline.mark_restored(self._restored)
         if newest is not None:
             pipeline.ignore_older_than(newest)
         return pipeline
+
+    async def _newest_commit(self, reader: CommitReader) -> Commit | None:
+        """The newest commit of either kind, of those that are readable."""
+        history = await reader.history(self._history)
+        return await anext(history.newest_first(), None)
 
     def _detector(self) -> Detector:
         tuning = self._config.tuning
@@ -170,11 +199,7 @@ class CheckpointJob:
 
     def summary(self) -> str:
         """One line for people."""
-        target = self._spec.parsed / self._lineage
-        if self.restored is None:
-            return f"checkpoints: to {target}; training starts from the beginning"
-        found = f"resuming from {self.restored.name} (commit {self.restored.sequence})"
-        return f"checkpoints: to {target}; {found}; set restore to never to start from the beginning"
+        return f"checkpoints: to {self._spec.parsed / self._lineage}; {self._restored.summary()}"
 
 
 def _now() -> datetime:

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import structlog
 
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Changed, Problem, Refused
 from podferry.contract.http_api import Durability, Marked
-from podferry.contract.status import CheckpointStatus, RestoredStatus
+from podferry.contract.status import CheckpointStatus
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.gang.join_rules import no_step_problem
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion
 from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
 from podferry.sidecar.checkpoint.pipeline.durability_tracker import DurabilityTracker
 from podferry.sidecar.checkpoint.pipeline.gang_publisher import GangPublisher
+from podferry.sidecar.checkpoint.pipeline.restore_plan import Restored
 from podferry.sidecar.checkpoint.pipeline.upload_queue import UploadQueue
 from podferry.sidecar.checkpoint.pipeline.upload_worker import UploadWorker
 from podferry.sidecar.checkpoint.pipeline.version_registry import VersionRegistry
@@ -63,9 +64,10 @@ class CheckpointPipeline:
         self._worker = UploadWorker(dependencies, queue, registry, tracker, publisher, settings.retry_seconds)
         self._volume = VolumePressure(self._detector, settings, keep_local)
 
-    def mark_restored(self, names: Iterable[str], restored: RestoredStatus | None) -> None:
-        """Record the restored files as they are now: they need no upload."""
-        self._registry.restore(scan_checkpoints(self._detector.root)[1].values(), names, restored)
+    def mark_restored(self, found: Restored) -> None:
+        """Record the restored files as they are now, which need no upload, and what was passed over."""
+        self._registry.pass_over(found.passed_over, found.passed_over_count)
+        self._registry.restore(scan_checkpoints(self._detector.root)[1].values(), found.names, found.status)
 
     def ignore_older_than(self, newest: Commit) -> None:
         """Ignore what was in the directory before this agent and is older than the newest commit."""

@@ -10,22 +10,46 @@ import structlog
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Refused
 from podferry.contract.quantity import format_bytes
-from podferry.contract.status import RestoredStatus
+from podferry.contract.status import PassedOver, RestoredStatus
 from podferry.sidecar.checkpoint.commit.handover import Handover
 from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
+from podferry.sidecar.checkpoint.restore.choice import RestoreChoice, RestoreSource, describe_passed_over
 from podferry.sidecar.checkpoint.restore.downloader import bytes_to_restore
-from podferry.sidecar.checkpoint.restore.restore import RestoreSource, restore, restored_status
+from podferry.sidecar.checkpoint.restore.restore import RestoreOutcome, restore, restored_status
 from podferry.sidecar.staging.volume_capacity import measure
 
 log = structlog.get_logger(__name__)
 
+NONE_IS_SURE = "no checkpoint there is proven complete and intact"
+WORD = "to resume from a doubtful one, set restore to latest or to its name"
+
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What training resumes from: a checkpoint and, if this worker downloaded it, its files' names."""
+    """What training resumes from, if anything.
+
+    Attributes:
+        status: The checkpoint.
+        names: Its files, if this worker downloaded it.
+        passed_over: Newer commits that it does not resume from, newest first; the newest of them.
+        passed_over_count: How many there are.
+    """
 
     status: RestoredStatus | None = None
     names: tuple[str, ...] = ()
+    passed_over: tuple[PassedOver, ...] = ()
+    passed_over_count: int = 0
+
+    def summary(self) -> str:
+        """One line for people."""
+        passed = describe_passed_over(self.passed_over, self.passed_over_count)
+        if self.status is not None:
+            found = f"resuming from {self.status.name} (commit {self.status.sequence})"
+            more = f"; newer ones were passed over: {passed}" if passed else ""
+            return f"{found}{more}; set restore to never to start from the beginning"
+        if passed:
+            return f"TRAINING STARTS FROM THE BEGINNING: {NONE_IS_SURE}: {passed}; {WORD}"
+        return "training starts from the beginning"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +67,19 @@ class RestorePlan:
     rank: int | None
 
     async def check(self) -> None:
-        """Check that a required checkpoint exists and that the newest one fits.
+        """Check that a required checkpoint exists and that the one to restore fits.
 
         Raises:
             Refused, NotFound, FormatTooNew and the store's errors: It does not.
         """
-        commits = await self.source.commits() if self.source else []
-        if commits:
-            self._check_size(commits[0])
+        if self.source is None:
+            return
+        choice = RestoreChoice(self.source, self.source.known or await self.source.reader.history())
+        best = await anext(choice.candidates(), None)
+        if best is not None:
+            self._check_size(best)
+        elif self.source.required:
+            raise await choice.failure()
 
     def _check_size(self, commit: Commit) -> None:
         free = measure(self.root).volume_bytes
@@ -69,9 +98,27 @@ class RestorePlan:
         if self.gang is not None:
             await self.gang.commit_before_start()
             await self.gang.announce()
-        found = await restore(self.source, self.root, self.partial, self.rank) if self.source else None
-        if found is None:
+        if self.source is None:
             return Restored()
-        commit, seconds = found
-        log.info("restored", name=commit.name, sequence=commit.sequence, bytes=commit.bytes)
-        return Restored(restored_status(commit, seconds), tuple(file.name for file in commit.files))
+        return _restored(await restore(self.source, self.root, self.partial, self.rank))
+
+
+def _restored(outcome: RestoreOutcome) -> Restored:
+    """What training resumes from, and say in the log what it does not."""
+    passed_over, count, commit = outcome.passed_over, outcome.passed_over_count, outcome.commit
+    if commit is None:
+        if passed_over:
+            log.error(
+                "training starts from the beginning", reason=NONE_IS_SURE, remedy=WORD, **_fields(outcome)
+            )
+        return Restored(passed_over=passed_over, passed_over_count=count)
+    if passed_over:
+        log.warning("newer checkpoints were passed over", **_fields(outcome))
+    log.info("restored", name=commit.name, sequence=commit.sequence, bytes=commit.bytes)
+    status, names = restored_status(commit, outcome.seconds), tuple(file.name for file in commit.files)
+    return Restored(status, names, passed_over, count)
+
+
+def _fields(outcome: RestoreOutcome) -> dict[str, object]:
+    reasons = {one.name: one.reason for one in outcome.passed_over}
+    return {"passed_over": reasons, "count": outcome.passed_over_count}

@@ -9,7 +9,7 @@ import structlog
 
 from podferry.contract.destination.commit import Commit, step_of
 from podferry.contract.errors import FerryError
-from podferry.contract.status import CheckpointStatus, DurableCheckpoint, RestoredStatus
+from podferry.contract.status import CheckpointStatus, DurableCheckpoint, PassedOver, RestoredStatus
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import (
     DURABLE,
@@ -158,6 +158,10 @@ class VersionRegistry:
         self._versions[at:at] = [CheckpointVersion(one, VersionState.RESTORED) for one in found]
         self._record.restored = self._status.restored = restored
         self._save()
+
+    def pass_over(self, passed_over: Iterable[PassedOver], count: int) -> None:
+        """Record the newest of the `count` commits that training does not resume from; `restore` saves it."""
+        self._record.passed_over, self._record.passed_over_count = list(passed_over), count
 
     def ignore_older(self, present: Iterable[Candidate], newest: Commit) -> None:
         """Ignore what was in the directory before this agent and is older than the newest commit.

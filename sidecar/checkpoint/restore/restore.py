@@ -12,93 +12,32 @@ import structlog
 
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Changed, Corrupt, FerryError, NotFound
-from podferry.contract.status import RestoredStatus
-from podferry.contract.suggest import did_you_mean
-from podferry.contract.uri import Uri, parse_uri
-from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader, committed_lineages
-from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
+from podferry.contract.status import PassedOver, RestoredStatus
 from podferry.sidecar.checkpoint.detect.pointer_files import is_pointer
+from podferry.sidecar.checkpoint.restore.choice import MAX_NAMES_SHOWN, RestoreChoice, RestoreSource
 from podferry.sidecar.checkpoint.restore.downloader import CommitDownloader, OnProgress, for_rank
-from podferry.storage.factory import open_store
-from podferry.storage.store import StoreConfig
 
 log = structlog.get_logger(__name__)
 
 DOWNLOAD_ATTEMPTS = 3
 """How often a commit's data is downloaded before it counts as damaged."""
-MAX_NAMES_SHOWN = 5
-AUTO, LATEST, NEVER = "auto", "latest", "never"
 
 
 @dataclass(frozen=True, slots=True)
-class RestoreSource:
-    """Where to restore from.
+class RestoreOutcome:
+    """What was restored.
 
     Attributes:
-        reader: The lineage's: this agent's own lineage, or another one.
-        name: The checkpoint to restore, None for the newest.
-        required: Whether it is an error if there is none.
+        commit: With the restored files; None if there is nothing to restore.
+        seconds: Duration of the download.
+        passed_over: Newer commits that were not restored, newest first, at most `choice.MAX_PASSED_OVER`.
+        passed_over_count: How many there are.
     """
 
-    reader: CommitReader
-    name: str | None = None
-    required: bool = True
-
-    async def commits(self) -> list[Commit]:
-        """The commits to try, best first.
-
-        Raises:
-            NotFound: There is none, and one is required.
-            FormatTooNew: The newest was written by a later podferry.
-        """
-        found = [commit async for commit in self.reader.newest_first()]
-        matching = [commit for commit in found if self.name in {None, commit.name, commit.checkpoint}]
-        if matching or not self.required:
-            return matching
-        uri = self.reader.store.uri
-        if not found:
-            measured, remedy = f"no commit below {uri}", await self._suggest_lineage()
-            raise NotFound.of("there is no checkpoint to restore", measured, remedy)
-        names = list(dict.fromkeys(commit.name for commit in found))
-        remedy = did_you_mean(self.name or "", names, f"There are: {', '.join(names[:MAX_NAMES_SHOWN])}")
-        what = f"there is no checkpoint {self.name!r} to restore"
-        raise NotFound.of(what, f"{len(found)} below {uri}", remedy)
-
-    async def _suggest_lineage(self) -> str:
-        lineages = await committed_lineages(self.reader.store.destination)
-        known = f"Lineages there: {', '.join(lineages[:MAX_NAMES_SHOWN])}"
-        otherwise = known if lineages else "Nothing is committed there yet"
-        return did_you_mean(self.reader.store.lineage, lineages, otherwise)
-
-
-async def restore_source_of(setting: str, own: CommitReader, config: StoreConfig) -> RestoreSource | None:
-    """The source that a `restore` annotation names, None for `never`.
-
-    `auto` is the newest checkpoint of the agent's own lineage, if any; `latest` requires one; a name is a
-    checkpoint of the own lineage; a URI is a lineage, or a checkpoint's folder in one (a warm start).
-    """
-    if setting == NEVER:
-        return None
-    if setting in {AUTO, LATEST}:
-        return RestoreSource(own, required=setting == LATEST)
-    if "://" not in setting and not setting.startswith("/"):
-        return RestoreSource(own, name=setting)
-    return await _source_at(parse_uri(setting), config)
-
-
-async def _source_at(uri: Uri, config: StoreConfig) -> RestoreSource:
-    """`…/<lineage>` if there are commits below it, else `…/<lineage>/<checkpoint>`."""
-    lineage = LineageStore(open_store(uri.parent, config), uri.name)
-    source = RestoreSource(CommitReader(lineage))
-    if await source.reader.sequences() or not uri.parent.name:
-        return source
-    above = LineageStore(open_store(uri.parent.parent, config), uri.parent.name)
-    checkpoint = RestoreSource(CommitReader(above), uri.name)
-    if await checkpoint.reader.sequences():
-        await lineage.destination.close()
-        return checkpoint
-    await above.destination.close()
-    return source
+    commit: Commit | None = None
+    seconds: float = 0.0
+    passed_over: tuple[PassedOver, ...] = ()
+    passed_over_count: int = 0
 
 
 def restored_status(commit: Commit, seconds: float) -> RestoredStatus:
@@ -123,10 +62,10 @@ async def restore(
     staging: Path,
     rank: int | None = None,
     on_progress: OnProgress = lambda done, total: None,
-) -> tuple[Commit, float] | None:
-    """Restore the best commit of `source` to the directory `target`; None if there is none.
+) -> RestoreOutcome:
+    """Restore the best commit of `source` to the directory `target`.
 
-    If a commit's data is missing or damaged, the one before it is tried, and that is logged.
+    If a commit's data is missing or damaged, it is passed over, which is logged, and the next one is tried.
 
     Args:
         source: Where to restore from.
@@ -136,17 +75,16 @@ async def restore(
         rank: This pod's number in its training run, None if unknown.
         on_progress: Called with (bytes done, bytes total) of the current commit.
 
-    Returns:
-        The commit with the restored files, and the seconds.
-
     Raises:
         Refused: The directory already holds another version of one of the files, or cannot be written.
         NotFound: A checkpoint was required, and none is complete.
+        FormatTooNew: The one to restore was written by a later podferry.
         TemporaryError: The store did not answer.
     """
     errors: list[FerryError] = []
     downloader = CommitDownloader(source.reader.store, on_progress)
-    for commit in await source.commits():
+    choice = RestoreChoice(source, await source.reader.history(source.known))
+    async for commit in choice.candidates():
         started = time.monotonic()
         chosen = for_rank(commit, rank)
         try:
@@ -155,12 +93,14 @@ async def restore(
             event, reason = "a committed checkpoint is damaged: trying the one before", str(error)
             log.warning(event, name=commit.name, sequence=commit.sequence, reason=reason)
             errors.append(error)
+            choice.pass_over(commit, f"damaged: {error.problems[0].what}")
             continue
         _warn_of_other_ranks(chosen, rank)
-        return chosen, time.monotonic() - started
-    if errors and source.required:
-        raise NotFound(*(problem for error in errors for problem in error.problems))
-    return None
+        seconds = time.monotonic() - started
+        return RestoreOutcome(chosen, seconds, choice.passed_over, choice.passed_over_count)
+    if source.required:
+        raise await choice.failure(errors)
+    return RestoreOutcome(None, 0.0, choice.passed_over, choice.passed_over_count)
 
 
 async def _download(downloader: CommitDownloader, commit: Commit, target: Path, staging: Path) -> None:

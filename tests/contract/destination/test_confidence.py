@@ -28,6 +28,12 @@ def test_a_doubt_stays_until_it_is_confirmed():
     assert not with_confidence(doubtful, [], {(2, None)}).is_sure
 
 
+def test_a_doubtful_commit_without_a_reason_is_not_sure():
+    doubtful = commit(3, ["a"], Confidence.DOUBTFUL)
+    assert not with_confidence(doubtful, [], set()).is_sure
+    assert with_confidence(doubtful, [], {(3, None)}).is_sure
+
+
 def test_each_rank_settles_its_own_doubts():
     doubts = tuple(Doubt(DoubtKind.UNPROVEN, "no end", rank) for rank in (0, 1))
     doubtful = commit(3, ["a"], Confidence.DOUBTFUL, doubts)

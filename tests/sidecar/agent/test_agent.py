@@ -232,7 +232,7 @@ def _closed_destination(spec: FerrySpec, tmp_path: Path, _: Path) -> FerrySpec:
 def _later_commit(spec: FerrySpec, tmp_path: Path, _: Path) -> FerrySpec:
     path = tmp_path / "destination/team.job.digits" / commit_name(7)
     path.parent.mkdir(parents=True)
-    path.write_text('{"format": 2}')
+    path.write_text('{"format": 3}')
     return spec
 
 
@@ -259,7 +259,7 @@ BAD: list[tuple[Spoil, list[str]]] = [
     (_closed_destination, ["/destination is a file, not a directory"]),
     (
         _later_commit,
-        ["written by a later podferry", "format 2, this podferry reads up to 1", "Upgrade podferry"],
+        ["written by a later podferry", "format 3, this podferry reads up to 2", "Upgrade podferry"],
     ),
     (_unknown_scheme, ["no engine opens s4://", "Did you mean 's3'?"]),
     (_other_digest, ["has changed since it was frozen", "frozen: 1 files", "now: 3 files", "freeze"]),

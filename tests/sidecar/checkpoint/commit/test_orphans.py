@@ -93,7 +93,7 @@ async def test_nothing_is_removed_while_an_agent_may_be_active(collector, object
         await remove_orphans(collector, force=False)
     assert [problem.measured for problem in refused.value.problems] == [
         "me, since 2026-01-01T00:00:00Z, has left no note that it ended",
-        "other, which has committed, has left no note that it ended",
+        "other, which has started there, has left no note that it ended",
     ]
     assert objects == before
 

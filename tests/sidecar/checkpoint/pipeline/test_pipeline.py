@@ -16,6 +16,7 @@ from podferry.contract.errors import Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
+from podferry.sidecar.checkpoint.pipeline.restore_plan import Restored
 from podferry.storage.local.store import LocalStore
 from podferry.storage.memory.store import Fault
 
@@ -296,7 +297,7 @@ async def test_on_a_full_volume_a_pointer_is_held_by_its_link(rig, monkeypatch):
 async def test_restored_files_are_not_uploaded_again(any_rig):
     any_rig.write("epoch-1.bin", ONE)
     pipeline = any_rig.pipeline()
-    pipeline.mark_restored(["epoch-1.bin"], None)
+    pipeline.mark_restored(Restored(names=("epoch-1.bin",)))
     pipeline._detector._watch.close()
     async with any_rig.running() as pipeline:
         assert (await pipeline.flush(5)).durable

@@ -1,9 +1,20 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
+from structlog.testing import capture_logs
 
+from podferry.contract.destination.commit import (
+    DOUBTFUL_FORMAT,
+    Confidence,
+    Doubt,
+    DoubtKind,
+    commit_name,
+    encode_commit,
+)
 from podferry.contract.errors import NotFound, Refused
 from podferry.sidecar.checkpoint.pipeline import restore_plan
+from podferry.sidecar.checkpoint.pipeline.restore_plan import Restored
 from podferry.sidecar.staging.volume_capacity import Capacity
 from tests.support.checkpoint_job import life
 
@@ -42,3 +53,70 @@ async def test_only_files_that_are_not_there_yet_need_space(any_rig, work, monke
     (any_rig.root / "epoch-1.bin").unlink()
     with pytest.raises(Refused, match="larger than its volume"):
         await work().plan()
+
+
+def make_doubtful(rig, *sequences):
+    """Replace commits by doubtful ones."""
+    doubt = Doubt(DoubtKind.FEWER, "optimizer.bin is missing")
+    for commit in rig.store.commits():
+        if commit.sequence in sequences:
+            changed = msgspec.structs.replace(
+                commit, format=DOUBTFUL_FORMAT, confidence=Confidence.DOUBTFUL, doubts=(doubt,)
+            )
+            rig.content.objects[f"base/run/{commit_name(commit.sequence)}"] = encode_commit(changed)
+
+
+def empty(rig):
+    """The directories of a new pod."""
+    for path in rig.root.iterdir():
+        path.unlink()
+    (rig.control / "journal.json").unlink()
+
+
+async def two_checkpoints(rig, work):
+    """A pod that made two checkpoints durable, one after the other."""
+    first = work()
+    await life(first, rig, "epoch-1.bin")
+    await life(work(), rig, "epoch-2.bin")
+    empty(rig)
+
+
+async def test_a_doubtful_commit_is_passed_over_and_named(any_rig, work):
+    await two_checkpoints(any_rig, work)
+    make_doubtful(any_rig, 2)
+    made = work()
+    with capture_logs() as logs:
+        await made.restore(await made.plan())
+    reason = "epoch-2 (doubtful: optimizer.bin is missing)"
+    assert f"resuming from epoch-1 (commit 1); newer ones were passed over: {reason}" in made.summary()
+    assert [one.name for one in made._status.passed_over] == ["epoch-2"]
+    assert [line["log_level"] for line in logs if "passed over" in line["event"]] == ["warning"]
+
+
+async def test_if_none_is_sure_training_starts_from_the_beginning_and_says_so(any_rig, work):
+    await two_checkpoints(any_rig, work)
+    make_doubtful(any_rig, 1, 2)
+    made = work()
+    with capture_logs() as logs:
+        await made.restore(await made.plan())
+    assert made.restored is None
+    assert "TRAINING STARTS FROM THE BEGINNING" in made.summary()
+    assert "epoch-2 (doubtful: optimizer.bin is missing), epoch-1 (" in made.summary()
+    assert "set restore to latest or to its name" in made.summary()
+    assert [(one.name, one.sequence) for one in made._status.passed_over] == [("epoch-2", 2), ("epoch-1", 1)]
+    (line,) = [line for line in logs if "from the beginning" in line["event"]]
+    assert (line["log_level"], line["count"]) == ("error", 2)
+
+
+async def test_a_restarted_worker_still_knows_what_was_passed_over(any_rig, work):
+    await two_checkpoints(any_rig, work)
+    make_doubtful(any_rig, 2)
+    first = work()
+    await life(first, any_rig)
+    again = work()
+    assert again._status.passed_over == first._status.passed_over != []
+    assert (again._status.passed_over_count, again.summary()) == (1, first.summary())
+
+
+def test_nothing_passed_over_needs_no_words():
+    assert Restored().summary() == "training starts from the beginning"

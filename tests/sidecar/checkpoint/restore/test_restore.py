@@ -11,12 +11,8 @@ from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
-from podferry.sidecar.checkpoint.restore.restore import (
-    RestoreSource,
-    restore,
-    restore_source_of,
-    restored_status,
-)
+from podferry.sidecar.checkpoint.restore.choice import RestoreSource, restore_source_of
+from podferry.sidecar.checkpoint.restore.restore import RestoreOutcome, restore, restored_status
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds
 from podferry.storage.memory.store import CONTENTS, Fault, MemoryStore
 from podferry.storage.store import StoreConfig
@@ -49,8 +45,8 @@ def run_restore(rig, target, tmp_path):
     async def run_restore(setting="auto", lineage="run"):
         own = CommitReader(LineageStore(MemoryStore(parse_uri("memory://rig/base"), rig.content), lineage))
         source = await restore_source_of(setting, own, StoreConfig())
-        found = await restore(source, target, tmp_path / "staging") if source else None
-        return found[0].name if found else None
+        found = await restore(source, target, tmp_path / "staging") if source else RestoreOutcome()
+        return found.commit.name if found.commit else None
 
     return run_restore
 
@@ -218,7 +214,7 @@ async def test_an_object_that_changes_is_read_again(rig, target, tmp_path, times
     found = await restore(
         RestoreSource(CommitReader(LineageStore(store, "run"))), target, tmp_path / "staging"
     )
-    assert found[0].name == name
+    assert found.commit.name == name
     assert not (tmp_path / "staging").exists()
 
 
@@ -243,7 +239,7 @@ async def with_ranks(rig):
 async def test_a_rank_gets_its_own_files_and_substitutes_are_logged(rig, target, tmp_path, rank, data, said):
     await with_ranks(rig)
     with capture_logs() as logs:
-        commit, seconds = await restore(
+        found = await restore(
             RestoreSource(CommitReader(LineageStore(rig.store, "run"))), target, tmp_path / "staging", rank
         )
     assert (target / "state.bin").read_bytes() == data
@@ -251,14 +247,14 @@ async def test_a_rank_gets_its_own_files_and_substitutes_are_logged(rig, target,
     logged = [log for log in logs if log["log_level"] == "warning"]
     assert [log["rank"] for log in logged] == said
     assert all((log["ranks"], log["files"]) == ([0], ["state.bin"]) for log in logged)
-    assert restored_status(commit, seconds).bytes == 6 + len(data)
+    assert restored_status(found.commit, found.seconds).bytes == 6 + len(data)
 
 
 async def test_a_damaged_file_of_another_rank_does_not_matter(rig, target, tmp_path):
     await with_ranks(rig)
     DAMAGES["missing"](rig.content.objects, "base/run/gang-0/0/state.bin")
     source = RestoreSource(CommitReader(LineageStore(rig.store, "run")))
-    assert (await restore(source, target, tmp_path / "staging", 1))[0].name == "gang"
+    assert (await restore(source, target, tmp_path / "staging", 1)).commit.name == "gang"
 
 
 async def test_without_any_commit_auto_starts_from_scratch(run_restore):
@@ -319,11 +315,3 @@ async def test_an_empty_file_that_is_missing_or_has_grown_is_damage(rig, run_res
     rig.content.objects[key(rig, "epoch-2/deep/b.bin")] = b"x"
     DAMAGES["missing"](rig.content.objects, key(rig, "last.bin"))
     assert await run_restore() == "epoch-1"
-
-
-async def test_of_several_versions_of_a_name_the_newest_is_first(rig):
-    uploader, holds = rig.uploader(), HardlinkHolds(rig.holds)
-    rig.write("last.bin", b"4" * 3000)
-    await uploader.upload(holds.link(scan_checkpoints(rig.root)[1]["last"], rig.root, 1.0))
-    source = RestoreSource(CommitReader(LineageStore(rig.store, "run")), name="last")
-    assert [commit.sequence for commit in await source.commits()] == [4, 3]
