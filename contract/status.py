@@ -139,7 +139,9 @@ class CheckpointStatus(msgspec.Struct):
         path: Where the trainer writes them.
         lineage: The lineage of the run.
         durable: Checkpoints that this agent committed, oldest first.
-        pending: Names that are being written or uploaded.
+        pending: Names that are being written or uploaded, and those set apart.
+        set_apart: Names that were refused for good, oldest first: later ones continue without them. Each is
+            tried again once a minute, and at the end.
         pending_bytes: Their bytes.
         pending_since: When the oldest complete one of them became complete, as Unix time in seconds, or None.
         uploaded_bytes: Bytes sent by this agent, including repeated ones.
@@ -161,6 +163,7 @@ class CheckpointStatus(msgspec.Struct):
     lineage: str
     durable: list[DurableCheckpoint] = []
     pending: list[str] = []
+    set_apart: list[str] = []
     pending_bytes: int = 0
     pending_since: float | None = None
     uploaded_bytes: int = 0

@@ -48,6 +48,8 @@ class CheckpointSettings(msgspec.Struct, frozen=True):
         threads: For reading and hashing: they must not take the trainer's cores.
         attempts: For one request, on top of the engine's own retries.
         retry_seconds: Before a failed checkpoint is retried.
+        set_apart_seconds: Before one that was refused for good is tried again, when no other waits: a person
+            who grants a permission should see it used within a minute or so.
         eviction_threshold: Share of the checkpoint volume above which durable checkpoints are evicted.
         full_threshold: Share above which, after eviction, the volume is reported as full.
         join_poll_seconds: Between two checks for the parts of other ranks.
@@ -67,6 +69,7 @@ class CheckpointSettings(msgspec.Struct, frozen=True):
     threads: int = 2
     attempts: int = 3
     retry_seconds: float = 5.0
+    set_apart_seconds: float = 60.0
     eviction_threshold: float = 0.8
     full_threshold: float = 0.99
     join_poll_seconds: float = 2.0

@@ -69,6 +69,8 @@ class CheckpointRecord(msgspec.Struct):
         passed_over_count: How many there are.
         sequences: The commit's sequence of each hold, by the hold's number: a checkpoint between two of them
             must get a sequence between theirs.
+        unsettled: Numbers of holds whose commit was tried while older ones wait, and it is not known yet
+            whether it exists. No older one may be committed before that is known.
         published: Parts that wait for other ranks' parts, by the checkpoint's name.
         marks: The files of each version that the trainer marked complete, by the checkpoint's name.
     """
@@ -80,6 +82,7 @@ class CheckpointRecord(msgspec.Struct):
     passed_over: list[PassedOver] = []
     passed_over_count: int = 0
     sequences: dict[int, int] = field(default_factory=dict, name="placed")
+    unsettled: list[int] = []
     published: dict[str, PublishedPart] = field(default_factory=dict, name="offered")
     marks: dict[str, Files] = {}
 

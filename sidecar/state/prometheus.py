@@ -107,6 +107,12 @@ def _checkpoints(status: CheckpointStatus, now: float) -> Iterator[Metric]:
     rows: tuple[tuple[Family, str, str, float | None], ...] = (
         (COUNTER, "s_durable", "Checkpoints made durable", len(status.durable)),
         (GAUGE, "_backlog", "Checkpoints not durable yet", len(status.pending)),
+        (
+            GAUGE,
+            "_set_apart",
+            "Checkpoints that the destination refuses for good, one by one",
+            len(status.set_apart),
+        ),
         (GAUGE, "_backlog_bytes", "Bytes of checkpoints not durable yet", status.pending_bytes),
         (GAUGE, "_backlog_age_seconds", "Age of the oldest complete checkpoint that is not durable yet", age),
         (COUNTER, "_sent_bytes", "Bytes uploaded, including retries", status.uploaded_bytes),

@@ -163,6 +163,7 @@ class Rig:
             part_bytes=1024,
             parts_in_flight=2,
             retry_seconds=0.01,
+            set_apart_seconds=0.05,
             eviction_threshold=NEVER_PRESSED,
             full_threshold=NEVER_PRESSED,
         )

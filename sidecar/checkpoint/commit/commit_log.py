@@ -29,14 +29,17 @@ def observed_sequence(commit: Commit) -> int:
     return commit.sequence - 1 - commit.reserved
 
 
-def number_under(upper: Commit | None, taken: Iterable[int]) -> int:
-    """The highest free number that a newer commit has reserved; raises `Superseded` if none is free."""
+def number_under(upper: Commit | None, taken: Iterable[int], between: int = 0) -> int:
+    """The highest free number that a newer commit has reserved, except for `between` others.
+
+    If fewer are free, it is the lowest; raises `Superseded` if none is.
+    """
     reserved = range(observed_sequence(upper) + 1, upper.sequence) if upper is not None else range(0)
     free = set(reserved).difference(taken)
     if not free:
         newer = f"commit {upper.sequence}, {upper.name}" if upper is not None else ""
         raise Superseded.of("a newer checkpoint is committed already, with no number free below it", newer)
-    return max(free)
+    return sorted(free, reverse=True)[: between + 1][-1]
 
 
 class CommitLog:

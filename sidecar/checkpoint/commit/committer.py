@@ -41,7 +41,14 @@ from podferry.contract.destination.commit import (
     encode_commit,
     step_of,
 )
-from podferry.contract.errors import AlreadyExists, FerryError
+from podferry.contract.errors import (
+    AlreadyExists,
+    Corrupt,
+    FerryError,
+    NotFound,
+    PermanentError,
+    Unavailable,
+)
 from podferry.sidecar.checkpoint.commit.agent_identity import ANNOUNCEMENT, AgentIdentity, Announcement
 from podferry.sidecar.checkpoint.commit.commit_log import CommitLog, number_under
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
@@ -121,6 +128,7 @@ class Committer:
         doubts: tuple[Doubt, ...] = (),
         reserve: int = 0,
         below: int | None = None,
+        between: int = 0,
         check: Callable[[], Awaitable[None]] | None = None,
     ) -> Commit:
         """Commit a checkpoint whose files have all been uploaded.
@@ -131,7 +139,9 @@ class Committer:
             files: All of them, sorted by name.
             doubts: Why it may be incomplete; a sure one has none.
             reserve: How many numbers to leave free below its own, for older checkpoints uploaded later.
-            below: The number of a newer checkpoint that has reserved some: take the highest free one.
+            below: The number of a newer checkpoint that has reserved some: take the highest free one, or
+                leave `between` above it to checkpoints that are newer than this one.
+            between: See `below`.
             check: Called before each try to create it, after the log was read; raises to prevent that.
 
         Raises:
@@ -150,7 +160,7 @@ class Committer:
                 await check()
             if below is not None and below not in self.log.known:
                 await self.log.read(below)
-            number, reserved = self._next_number(reserve, below)
+            number, reserved = self._next_number(reserve, below, between)
             commit = await self._create(self._document(name, folder, files, doubts, number, reserved))
             if commit is not None:
                 break
@@ -161,11 +171,11 @@ class Committer:
             await self._write_latest(commit)
         return commit
 
-    def _next_number(self, reserve: int, below: int | None) -> tuple[int, int]:
+    def _next_number(self, reserve: int, below: int | None, between: int) -> tuple[int, int]:
         """The number of the next commit, and how many free ones are directly below it."""
         number, lower = self.log.last + 1 + reserve, self.log.last
         if below is not None:
-            number = number_under(self.log.known.get(below), self.log.numbers)
+            number = number_under(self.log.known.get(below), self.log.numbers, between)
             lower = max((taken for taken in self.log.numbers if taken < number), default=0)
         return number, number - 1 - lower
 
@@ -197,16 +207,40 @@ class Committer:
             await retry(self._attempts, lambda: self.store.write(name, document, WriteMode.CREATE))
         except AlreadyExists:
             pass
+        except PermanentError as refusal:
+            found = await self._read_back(commit.sequence, refusal)
+            if not _is_same(found, commit):
+                raise
+            return found
         else:
             if self.store.destination.exclusive_create:
                 return commit
         # It is ours if an answer was lost, in this try or in an earlier one, which had another `created`.
         found = await self.log.read(commit.sequence)
-        same = found is not None and (found.checkpoint, found.files) == (commit.checkpoint, commit.files)
-        return found if same else None
+        return found if _is_same(found, commit) else None
+
+    async def _read_back(self, number: int, refusal: PermanentError) -> Commit | None:
+        """The commit under a number that could not be created: it exists if an earlier try took effect.
+
+        While that is unknown, no older checkpoint may be committed: it would get a higher number.
+
+        Raises:
+            Unavailable: The store does not say.
+        """
+        try:
+            return await self.reader.read(number)
+        except (NotFound, Corrupt):
+            return None
+        except FerryError:
+            raise Unavailable.of(f"whether commit {number} exists is unknown", str(refusal)) from refusal
 
     async def _write_latest(self, commit: Commit) -> None:
         try:
             await self.store.write(LATEST, encode_commit(commit))
         except FerryError as error:
             log.warning("latest.json was not updated; the commits are authoritative", reason=str(error))
+
+
+def _is_same(found: Commit | None, commit: Commit) -> bool:
+    """Whether a commit was found that has this content: another try had another `created`."""
+    return found is not None and (found.checkpoint, found.files) == (commit.checkpoint, commit.files)

@@ -6,12 +6,16 @@
     held        replaced    a newer version of its name is held
     sending     sent        its objects are all at the destination
     sending     held        the upload failed or was overtaken: it is retried
+    sending     set-apart   the upload was refused for good: others go first
     sending     changed     its files changed in place
     sent        committed   its commit exists
     sent        published   it is a rank's part: the other ranks know it and it waits for theirs
     sent        held        the commit failed: it is retried
+    sent        set-apart   the commit was refused for good: others go first
     sent        changed     the published part was removed meanwhile
     sent        superseded  a newer commit leaves no sequence for it
+    set-apart   sending     its next try: rarely, and at the end
+    set-apart   replaced    a newer version of its name is held
     published   committed   all ranks' parts are committed together
     published   replaced    a newer version of its name is published
     published   changed     what was sent is removed: it must be detected again
@@ -41,6 +45,7 @@ class VersionState(Enum):
     HELD = "held"
     SENDING = "sending"
     SENT = "sent"
+    SET_APART = "set-apart"
     PUBLISHED = "published"
     COMMITTED = "committed"
     RESTORED = "restored"
@@ -54,8 +59,9 @@ _S = VersionState
 TRANSITIONS: Mapping[VersionState, frozenset[VersionState]] = {
     _S.DETECTED: frozenset({_S.HELD}),
     _S.HELD: frozenset({_S.SENDING, _S.REPLACED}),
-    _S.SENDING: frozenset({_S.SENT, _S.HELD, _S.CHANGED}),
-    _S.SENT: frozenset({_S.COMMITTED, _S.PUBLISHED, _S.HELD, _S.CHANGED, _S.SUPERSEDED}),
+    _S.SENDING: frozenset({_S.SENT, _S.HELD, _S.SET_APART, _S.CHANGED}),
+    _S.SENT: frozenset({_S.COMMITTED, _S.PUBLISHED, _S.HELD, _S.SET_APART, _S.CHANGED, _S.SUPERSEDED}),
+    _S.SET_APART: frozenset({_S.SENDING, _S.REPLACED}),
     _S.PUBLISHED: frozenset({_S.COMMITTED, _S.REPLACED, _S.CHANGED, _S.SUPERSEDED}),
 } | dict.fromkeys(
     (_S.COMMITTED, _S.RESTORED, _S.IGNORED, _S.REPLACED, _S.CHANGED, _S.SUPERSEDED), frozenset()
@@ -63,6 +69,8 @@ TRANSITIONS: Mapping[VersionState, frozenset[VersionState]] = {
 """The table above as data; final states lead nowhere."""
 
 DURABLE = frozenset({_S.COMMITTED, _S.RESTORED})
+WAITING = frozenset({_S.HELD, _S.SET_APART})
+"""Linked, and to be sent: a newer version that is committed first leaves a sequence for each of them."""
 UNPINNED = frozenset({_S.DETECTED, _S.CHANGED})
 """Neither linked nor durable: the next scan decides."""
 SETTLED = frozenset(VersionState) - UNPINNED - {_S.REPLACED}

@@ -46,13 +46,15 @@ class DurabilityTracker:
 
     def report(self) -> None:
         """Update the status and wake the waiters."""
-        published, queued = self._registry.published(), self._queue.versions()
+        set_apart = self._queue.set_apart()
+        published, queued = self._registry.published(), [*set_apart, *self._queue.versions()]
         present, waiting = self._detector.present, self._detector.not_ready
         sizes = {version.name: version.candidate.bytes for version in self._registry.unpinned()}
         sizes |= {name: present[name].bytes for name in waiting}
         sizes |= {version.name: version.candidate.bytes for version in [*published, *queued]}
         status, counters = self._status, self._counters
         status.pending, status.pending_bytes = sorted(sizes), sum(sizes.values())
+        status.set_apart = [version.name for version in set_apart]
         status.pending_since = min((one.completed_at for one in [*published, *queued]), default=None)
         status.uploaded_bytes, status.referenced_bytes = counters.sent, counters.referenced
         status.upload_rate = counters.rate
@@ -97,15 +99,13 @@ class DurabilityTracker:
         return bool(names) and names <= incomplete | self._refused()
 
     def _refused(self) -> set[str]:
-        """What failed for good: the first in the queue with all that wait behind it, and published parts."""
-        queued = [version.name for version in self._queue.versions()]
-        refused = {
-            version.name for version in self._registry.published() if self._failed_for_good(version.name)
-        }
-        return refused.union(queued if queued and self._failed_for_good(queued[0]) else ())
-
-    def _failed_for_good(self, name: str) -> bool:
-        return isinstance(self._registry.failure(name), PermanentError)
+        """What failed for good: what is set apart until its next try, published parts; all if fenced."""
+        published, queue = self._registry.published(), self._queue
+        refused = {one.name for one in published if isinstance(one.failure, PermanentError)}
+        refused |= {one.name for one in queue.set_apart() if not queue.is_due(one)}
+        if self._status.fenced:
+            refused.update(one.name for one in [*queue.set_apart(), *queue.versions()])
+        return refused
 
     def _durability(self, targets: set[str], started: float) -> Durability:
         left = self._open(targets, started)

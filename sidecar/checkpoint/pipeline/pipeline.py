@@ -56,7 +56,8 @@ class CheckpointPipeline:
         self._now = now = MonotonicClock(now, max(completed, default=0.0))
         self._detector.marks.update(record.marks)
         registry = VersionRegistry(journal, status, held, durations, self._evict_if_needed, now)
-        queue = UploadQueue(registry, newest_first=journal.agent.newest_first)
+        pace, newest_first = settings.set_apart_seconds, journal.agent.newest_first
+        queue = UploadQueue(registry, newest_first=newest_first, set_apart_seconds=pace)
         counters, gang, retention = dependencies.counters, dependencies.gang, dependencies.retention
         tracker = DurabilityTracker(state, status, self._detector, registry, queue, counters, now)
         publisher = GangPublisher(gang, registry, tracker, retention) if gang is not None else None
@@ -90,6 +91,8 @@ class CheckpointPipeline:
             self._queue.newest_first = journal.agent.newest_first = True
             journal.save()
             self._worker.let_newest_overtake()
+        if final or ending:
+            self._queue.retry_set_apart()
         return await self._tracker.flush(seconds)
 
     async def run(self) -> None:

@@ -1,7 +1,8 @@
 """Makes held versions durable one by one: sends each, then commits it or publishes it to the other ranks.
 
 They are sent in the order in which they were completed, since a commit's sequence is its age. A pod that is
-ending sends its newest first and reserves lower sequences for the older ones.
+ending sends its newest first and reserves lower sequences for the older ones. So does every pod for a version
+that was refused for good: it is set apart, the next ones continue, and it is tried again from time to time.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import asyncio
 import structlog
 
 from podferry.contract.destination.commit import Commit
-from podferry.contract.errors import Changed, FerryError, Superseded
+from podferry.contract.errors import Changed, Fenced, FerryError, PermanentError, Superseded
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion, VersionState
 from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
 from podferry.sidecar.checkpoint.pipeline.durability_tracker import DurabilityTracker
@@ -44,7 +45,7 @@ class UploadWorker:
         self._dependencies, self._publisher = dependencies, publisher
         self._queue, self._registry, self._tracker = queue, registry, tracker
         self._retry_seconds = retry_seconds
-        self._task: asyncio.Task[bool] | None = None
+        self._task: asyncio.Task[VersionState | None] | None = None
 
     async def run(self) -> None:
         """Send until cancelled."""
@@ -52,13 +53,11 @@ class UploadWorker:
         while True:
             version = await self._queue.take()
             self._task = asyncio.create_task(self._upload(version))
-            retry = await self._watch(self._task)
+            back_to = await self._watch(self._task)
             self._task = None
-            if retry:
-                self._registry.move(version, VersionState.HELD)
-            self._queue.done()
+            self._queue.done(back_to)
             self._tracker.report()
-            if retry and version.failure is not None:
+            if back_to is VersionState.HELD and version.failure is not None:
                 await asyncio.sleep(self._retry_seconds)
 
     def let_newest_overtake(self) -> None:
@@ -74,8 +73,8 @@ class UploadWorker:
         await self._dependencies.uploader.forget(version.hold)
         version.hold.release()
 
-    async def _watch(self, task: asyncio.Task[bool]) -> bool:
-        """Wait for an upload; returns whether it must be retried, as an overtaken one must."""
+    async def _watch(self, task: asyncio.Task[VersionState | None]) -> VersionState | None:
+        """Wait for an upload; returns where its version goes back to, None if it is finished."""
         try:
             while not task.done():
                 await asyncio.wait({task}, timeout=REPORT_SECONDS)
@@ -84,10 +83,10 @@ class UploadWorker:
             task.cancel()
             await asyncio.wait({task})
             raise
-        return task.cancelled() or task.result()
+        return VersionState.HELD if task.cancelled() else task.result()
 
-    async def _upload(self, version: CheckpointVersion) -> bool:
-        """Make a version durable; returns whether it must be retried."""
+    async def _upload(self, version: CheckpointVersion) -> VersionState | None:
+        """Make a version durable; returns the state in which it waits for its next try, None if for none."""
         try:
             result = await self._dependencies.uploader.send(version.hold)
             self._registry.move(version, VersionState.SENT)
@@ -99,10 +98,10 @@ class UploadWorker:
             await self.release(version)
             self._dependencies.detector.wake()
         except FerryError as error:
-            log.warning("a checkpoint is not durable yet", name=version.name, reason=str(error))
+            back_to = _state_after(version, error)
             self._tracker.record_failure(version, error)
-            return True
-        return False
+            return back_to
+        return None
 
     async def _deliver(self, version: CheckpointVersion, result: UploadResult) -> None:
         """Commit what was sent, or publish it to the other ranks.
@@ -124,12 +123,28 @@ class UploadWorker:
         await self.release(version)
 
     async def _commit(self, version: CheckpointVersion, result: UploadResult) -> Commit:
-        """Commit above the older versions, which may still wait, and below newer ones that went first."""
+        """Commit in the order of ages: older versions may still wait, newer ones may have gone first."""
+        place = self._registry.begin_commit(version)
         return await self._dependencies.committer.commit(
             version.name,
             result.folder,
             result.files,
-            reserve=self._queue.count_older(version),
-            below=self._registry.next_newer_sequence(version),
+            reserve=place.reserve,
+            below=place.below,
+            between=place.between,
             check=lambda: self._dependencies.uploader.recheck(result),
         )
+
+
+def _state_after(version: CheckpointVersion, error: FerryError) -> VersionState:
+    """Where a version that failed waits: in its place, or set apart if a retry cannot help.
+
+    A fenced agent commits nothing at all, so no other version would be better off.
+    """
+    name, reason = version.name, str(error)
+    if not isinstance(error, PermanentError) or isinstance(error, Fenced):
+        log.warning("a checkpoint is not durable yet", name=name, reason=reason)
+        return VersionState.HELD
+    if version.failure is None or str(version.failure) != reason:  # it may be tried for weeks
+        log.warning("set apart: refused for good, the next checkpoints continue", name=name, reason=reason)
+    return VersionState.SET_APART

@@ -15,9 +15,11 @@ from podferry.sidecar.checkpoint.pipeline.checkpoint_version import (
     DURABLE,
     SETTLED,
     UNPINNED,
+    WAITING,
     CheckpointVersion,
     VersionState,
 )
+from podferry.sidecar.checkpoint.pipeline.sequence_place import SequencePlace, place_of, with_sequence
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
 from podferry.sidecar.runtime.file_identity import Files
 from podferry.sidecar.state.durations import Durations
@@ -97,10 +99,12 @@ class VersionRegistry:
     def hold(self, version: CheckpointVersion, hold: HeldCheckpoint) -> list[CheckpointVersion]:
         """Queue a version whose files are linked; returns the waiting older versions, which it replaces."""
         own = [older for older in self._versions if older.name == version.name and older is not version]
-        replaced = [older for older in own if older.state is VersionState.HELD]
+        replaced = [older for older in own if older.state in WAITING]
         version.failure = next((older.failure for older in replaced if older.failure), None)
         version.move(VersionState.HELD, hold=hold)
         for older in replaced:
+            if older.number in self._record.unsettled:
+                self._record.unsettled = sorted({*self._record.unsettled, version.number})
             older.move(VersionState.REPLACED)
         gone = UNPINNED | {VersionState.REPLACED, VersionState.SUPERSEDED}
         self._drop(older for older in own if older.state in gone)
@@ -113,6 +117,8 @@ class VersionRegistry:
     def move(self, version: CheckpointVersion, to: VersionState) -> None:
         """Move a version to a state without data of its own; saves the journal if it was published."""
         published = version.state is VersionState.PUBLISHED
+        if version.state is VersionState.SENT and to is not VersionState.HELD:
+            self._settle(version)
         version.move(to)
         if published:
             self._save()
@@ -128,8 +134,12 @@ class VersionRegistry:
 
     def commit(self, version: CheckpointVersion, commit: Commit) -> None:
         """A version that was sent or published has become durable: `commit` lists it."""
+        if version.state is VersionState.SENT:
+            self._settle(version)
         if version.state is VersionState.SENT and commit.agent_id == self._journal.agent.agent_id:
-            self._keep_sequence(version, commit.sequence)
+            number, sequences = version.number, self._record.sequences
+            waiting = self._waiting_numbers()
+            self._record.sequences = with_sequence(number, commit.sequence, waiting, sequences)
         version.move(VersionState.COMMITTED)
         self._drop([one for one in self.in_state(*DURABLE) if one.name == version.name][:-1])
         now = self._now()
@@ -192,16 +202,26 @@ class VersionRegistry:
         kept = {version.name for version in self._versions if version.state not in final}.union(names)
         self._versions = [one for one in self._versions if one.state not in final or one.name in kept]
 
-    def next_newer_sequence(self, version: CheckpointVersion) -> int | None:
-        """The lowest sequence of a newer version that was committed first; None if there is none."""
-        newer = (at for number, at in self._record.sequences.items() if number > version.number)
-        return min(newer, default=None)
+    def begin_commit(self, version: CheckpointVersion) -> SequencePlace:
+        """Which sequence the commit of a version gets; while older ones wait, the journal says that it began."""
+        waiting = self._waiting_numbers()
+        if min(waiting, default=version.number) < version.number:
+            self._record.unsettled = sorted({*self._record.unsettled, version.number})
+            self._journal.save()
+        return place_of(version.number, waiting, self._record.sequences)
 
-    def _keep_sequence(self, version: CheckpointVersion, sequence: int) -> None:
-        """Remember a version's sequence while an older one waits."""
-        oldest = min(one.number for one in [*self.in_state(VersionState.HELD), version])
-        kept = {number: at for number, at in self._record.sequences.items() if number > oldest}
-        self._record.sequences = {**kept, version.number: sequence}
+    @property
+    def unsettled(self) -> int:
+        """The highest number of a waiting version that may be committed, or 0: older ones wait for it."""
+        return max({*self._record.unsettled}.intersection(self._waiting_numbers()), default=0)
+
+    def _settle(self, version: CheckpointVersion) -> None:
+        """It is known whether a version's commit exists; what waits no more is forgotten."""
+        waiting = {*self._waiting_numbers()} - {version.number}
+        self._record.unsettled = [number for number in self._record.unsettled if number in waiting]
+
+    def _waiting_numbers(self) -> list[int]:
+        return [version.number for version in self.in_state(*WAITING)]
 
     def _drop(self, versions: Iterable[CheckpointVersion]) -> None:
         gone = set(versions)

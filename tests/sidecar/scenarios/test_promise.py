@@ -17,7 +17,7 @@ import pytest
 from podferry.contract.errors import AccessDenied, Throttled, Unavailable
 from podferry.storage.memory.store import Fault
 
-STEPS, SEEDS = 12, 4
+STEPS, SEEDS = 12, 8
 CHUNK = 1500
 
 
@@ -142,7 +142,6 @@ async def test_every_commit_is_a_completed_version_and_the_newest_never_goes_bac
 
 async def check(rig, trainer):
     commits = rig.store.commits()
-    assert [commit.sequence for commit in commits] == list(range(1, len(commits) + 1))
     folders = [commit.checkpoint for commit in commits]
     assert len(set(folders)) == len(folders)
     numbers = [trainer.completed[tuple(sorted(rig.store.bytes_of(commit).items()))] for commit in commits]

@@ -14,6 +14,7 @@ from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
 from podferry.sidecar.runtime.file_identity import FileIdentity
 from podferry.sidecar.state.durations import Durations
 from podferry.sidecar.state.journal import Journal
+from tests.support.manual_clock import Clock
 
 QueueOf = Callable[..., tuple[UploadQueue, VersionRegistry]]
 
@@ -85,3 +86,27 @@ async def test_only_a_newer_one_overtakes_and_only_at_the_end(queue_of: QueueOf)
     second = await queue.take()
     assert not queue.is_overtaken()
     assert queue.count_older(second) == 1
+
+
+async def test_what_is_set_apart_is_due_after_a_pause_or_on_request_and_only_if_nothing_else_waits(
+    queue_of: QueueOf,
+) -> None:
+    _, registry = queue_of(map(held, (1, 2, 3)))
+    clock = Clock()
+    queue = UploadQueue(registry, set_apart_seconds=60.0, monotonic=clock)
+    first = await queue.take()
+    queue.done(VersionState.SET_APART)
+    assert (queue.set_apart(), queue.is_due(first)) == ([first], False)
+    assert (numbers(queue), queue.count_older(queue.versions()[-1])) == ([2, 3], 1)
+    clock.now += 60.0
+    assert queue.is_due(first)
+    assert (await queue.take()).number == 2
+    queue.done(VersionState.SET_APART)
+    assert (await queue.take()).number == 3
+    queue.done(VersionState.SET_APART)
+    assert await queue.take() is first
+    queue.done(VersionState.SET_APART)
+    assert not any(map(queue.is_due, queue.set_apart()))
+    queue.newest_first = True
+    queue.retry_set_apart()
+    assert (await queue.take()).number == 3

@@ -80,7 +80,7 @@ class Walk:
             assert self.registry.settled()[found.name] == found
 
     def take(self) -> None:
-        version = self.any_of(VersionState.HELD)
+        version = self.any_of(VersionState.HELD, VersionState.SET_APART)
         if version is not None:
             self.registry.move(version, VersionState.SENDING)
 
@@ -88,7 +88,8 @@ class Walk:
         version = self.any_of(VersionState.SENDING, VersionState.SENT)
         if version is not None:
             version.failure = Unavailable.of("no route")
-            self.registry.move(version, VersionState.HELD)
+            to = self.draw.draw(st.sampled_from((VersionState.HELD, VersionState.SET_APART)))
+            self.registry.move(version, to)
             assert self.registry.failure(version.name) is not None
 
     def finish_sending(self) -> None:

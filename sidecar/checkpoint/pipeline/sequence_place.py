@@ -1,0 +1,54 @@
+"""Which sequence the commit of a version gets, so that sequences show the ages of versions. Pure.
+
+Versions are not always committed in the order of their ages: a pod that is ending sends its newest first, and
+one that was refused for good is set apart while the next ones go ahead. Whatever goes ahead leaves a sequence
+free for each older version that still waits. A version takes one of these later, and leaves those above it to
+the waiting ones that are newer than itself. So an older version never gets a higher sequence than a newer one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SequencePlace:
+    """Where a commit goes; see `Committer.commit`."""
+
+    reserve: int = 0
+    below: int | None = None
+    between: int = 0
+
+
+def place_of(number: int, waiting: Collection[int], sequences: Mapping[int, int]) -> SequencePlace:
+    """The place of a version among those that wait and those that are committed.
+
+    Args:
+        number: The version's number, which is its age.
+        waiting: The numbers of versions that are not committed.
+        sequences: Sequences of committed versions, by number: at least the next newer one of each that waits.
+    """
+    newer = _next_newer(number, sequences)
+    if newer is None:
+        older = [one for one in waiting if one < number]
+        return SequencePlace(reserve=sum(_next_newer(one, sequences) is None for one in older))
+    return SequencePlace(below=sequences[newer], between=sum(number < one < newer for one in waiting))
+
+
+def with_sequence(
+    number: int, sequence: int, waiting: Collection[int], sequences: Mapping[int, int]
+) -> dict[int, int]:
+    """`sequences` with that of one more commit, without those that no waiting version needs.
+
+    Needed are the next newer one of each that waits, and the newest: a version may wait for weeks.
+    """
+    if any(known < number and at >= sequence for known, at in sequences.items()):
+        return dict(sequences)  # the trainer returned to what was committed long ago: no room is below that
+    known = {**sequences, number: sequence}
+    needed = {max(known), *(_next_newer(one, known) for one in waiting)}
+    return {one: at for one, at in known.items() if one in needed}
+
+
+def _next_newer(number: int, sequences: Mapping[int, int]) -> int | None:
+    return min((one for one in sequences if one > number), default=None)
