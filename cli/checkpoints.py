@@ -1,4 +1,4 @@
-"""`podferry checkpoints …`: list, inspect, verify, restore and remove checkpoints at a destination."""
+"""`podferry checkpoints …`: list, inspect, verify, confirm, restore and remove checkpoints."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
+import msgspec
 
-from podferry.cli import gc, restore, verify
+from podferry.cli import confirm, gc, restore, verify
+from podferry.cli.confidence import YELLOW, confidence_lines, confidence_of, read_confirmations
+from podferry.cli.folder import describe_folder
 from podferry.cli.lineage_args import (
     LineageHistory,
     SelectedLineages,
     format_step,
     has_rank_files,
+    read_histories,
     read_history,
     select_lineages,
 )
@@ -28,16 +32,21 @@ from podferry.cli.output import (
     print_table,
 )
 from podferry.contract.destination.commit import Commit
+from podferry.contract.destination.confidence import Confirmation
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.runtime.log_setup import configure_logs
 from podferry.storage.store import StoreConfig
 
+COMMIT_COLUMNS = ("sequence", "step", "size", "files", "age", "confidence", "name", "checkpoint")
+LINEAGE_COLUMNS = ("lineage", "commits", "step", "size", "age", "confidence", "newest")
+NUMBERS = ("sequence", "commits", "step", "size", "files", "age")
+
 
 @click.group()
 def command() -> None:
-    """List, inspect, verify, restore and remove checkpoints at a destination.
+    """List, inspect, verify, confirm, restore and remove checkpoints at a destination.
 
     URI is the destination: a path, or the value of the annotation podferry.io/checkpoints. LINEAGE is the
     name of a lineage there; URI/LINEAGE works too. CHECKPOINT is the name of a checkpoint, its folder, or one
@@ -47,6 +56,7 @@ def command() -> None:
     configure_logs("warning")
 
 
+command.add_command(confirm.command)
 command.add_command(gc.command)
 command.add_command(restore.command)
 command.add_command(verify.command)
@@ -69,12 +79,11 @@ def ls(uri: str, lineage: str | None, output: str, **access: Any) -> int:
     if output == "json":
         print_json([_history_json(history, with_commits=one_lineage) for history in histories])
     elif one_lineage:
-        headers = ("sequence", "step", "size", "files", "age", "name", "checkpoint")
         rows = [_commit_row(commit) for commit in histories[0].commits]
-        print_table(headers, rows, right=("sequence", "step", "size", "files", "age"))
+        print_table(COMMIT_COLUMNS, rows, right=NUMBERS, yellow=YELLOW)
     else:
-        columns = ("lineage", "commits", "step", "size", "age", "newest")
-        print_table(columns, [_lineage_row(history) for history in histories], right=columns[1:5])
+        rows = [_lineage_row(history) for history in histories]
+        print_table(LINEAGE_COLUMNS, rows, right=NUMBERS, yellow=YELLOW)
     print_problems([problem for history in histories for problem in history.all_problems])
     return 0 if all(history.newest for history in histories) else 1
 
@@ -86,22 +95,23 @@ def ls(uri: str, lineage: str | None, output: str, **access: Any) -> int:
 @output_option
 @access_options
 def show(uri: str, lineage: str | None, checkpoint: str | None, output: str, **access: Any) -> int:
-    """Show a checkpoint's files and which agent wrote it.
+    """Show a checkpoint's files, which agent wrote it, and whether it is proven complete.
 
     Without CHECKPOINT, shows the newest.
     """
     words = (lineage, checkpoint)
-    commit, store = asyncio.run(_read_commit(parse_location(uri), words, store_config_of(**access)))
+    commit, confirmations, store = asyncio.run(
+        _read_commit(parse_location(uri), words, store_config_of(**access))
+    )
     if output == "json":
-        print_json(commit)
+        print_json({**msgspec.to_builtins(commit), "confirmations": confirmations})
         return 0
-    print_pairs(_describe(commit, store))
+    print_pairs([*_describe(commit, store), *confidence_lines(commit, confirmations)])
     click.echo()
     headers = ("size", "bytes", "xxh128", *(("rank",) if has_rank_files(commit) else ()), "name")
     print_table(headers, list(_file_rows(commit)), right=("size", "bytes", "rank"))
-    for file in commit.files:
-        if not file.object.startswith(f"{commit.checkpoint}/"):
-            print_note(f"{file.name} is stored at {store.uri_of(file.object)}")
+    for line in describe_folder(commit, store.uri, access["endpoint"]):
+        print_note(line)
     return 0
 
 
@@ -110,16 +120,17 @@ async def _read_histories(
 ) -> tuple[SelectedLineages, list[LineageHistory]]:
     async with select_lineages(uri, [lineage or None], config) as selected:
         limit = None if len(selected.lineages) == 1 else 1
-        return selected, [await read_history(reader, limit) for reader in selected.readers]
+        return selected, await read_histories(selected.readers, limit)
 
 
 async def _read_commit(
     uri: Uri, words: Sequence[str | None], config: StoreConfig
-) -> tuple[Commit, LineageStore]:
+) -> tuple[Commit, list[Confirmation], LineageStore]:
     async with select_lineages(uri, words, config) as selected:
         wanted, reader = selected.checkpoint_argument(), selected.require_one()
         history = await read_history(reader, None if wanted else 1)
-        return history.find(wanted), reader.store
+        commit = history.find(wanted)
+        return commit, await read_confirmations(reader, commit), reader.store
 
 
 def _file_rows(commit: Commit) -> Iterator[tuple[str, ...]]:
@@ -129,17 +140,16 @@ def _file_rows(commit: Commit) -> Iterator[tuple[str, ...]]:
 
 
 def _commit_row(commit: Commit) -> tuple[str, ...]:
-    size, files = format_bytes(commit.bytes), f"{len(commit.files):,}"
-    age = format_age(commit.created)
-    return f"{commit.sequence}", format_step(commit), size, files, age, commit.name, commit.checkpoint
+    numbers = f"{commit.sequence}", format_step(commit), format_bytes(commit.bytes), f"{len(commit.files):,}"
+    return *numbers, format_age(commit.created), confidence_of(commit), commit.name, commit.checkpoint
 
 
 def _lineage_row(history: LineageHistory) -> tuple[str, ...]:
     newest, count = history.newest, f"{len(history.sequences):,}"
     if newest is None:
-        return history.lineage, count, "-", "-", "-", "not readable"
-    size = format_bytes(newest.bytes)
-    return history.lineage, count, format_step(newest), size, format_age(newest.created), newest.name
+        return history.lineage, count, "-", "-", "-", "-", "not readable"
+    size, age = format_bytes(newest.bytes), format_age(newest.created)
+    return history.lineage, count, format_step(newest), size, age, confidence_of(newest), newest.name
 
 
 def _history_json(history: LineageHistory, *, with_commits: bool) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,13 +12,20 @@ from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import FerryError, InvalidSpec, NotFound, PermanentError, Problem
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri
+from podferry.sidecar.checkpoint.commit.commit_history import LOOK_BACK
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader, committed_lineages
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
+from podferry.sidecar.checkpoint.restore.choice import LATEST
+from podferry.sidecar.runtime.concurrency import for_each_limited
 from podferry.storage.listing.suggestions import suggested_prefixes
 from podferry.storage.store import Store, StoreConfig
 
 MAX_NAMES_SHOWN = 5
 """Names listed in a message."""
+CONCURRENT_READS = 32
+"""Commits of a lineage that are read at a time."""
+CONCURRENT_LINEAGES = 8
+"""Lineages that are read at a time: a destination may have hundreds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +92,19 @@ class LineageHistory:
         return [problem for number in sorted(self.problems) for problem in self.problems[number]]
 
     def find(self, wanted: str | None) -> Commit:
-        """Return the newest commit with that checkpoint name, folder or file; the newest of all for None.
+        """Return the newest commit with that checkpoint name, folder or file.
+
+        None and `latest` are the newest of all, whether it is sure or doubtful.
 
         Raises:
             NotFound: There is no such checkpoint; the error suggests the nearest name.
             FerryError: The newest commit is not readable.
         """
-        if wanted is None:
+        if wanted in {None, LATEST}:
             if self.newest is None:
                 raise FerryError(*self.problems[self.sequences[-1]])
             return self.newest
-        word = wanted.strip("/")
+        word = (wanted or "").strip("/")
         for commit in self.commits:
             if word in {commit.name, commit.checkpoint, *(file.name for file in commit.files)}:
                 return commit
@@ -134,16 +144,46 @@ async def select_lineages(
 
 
 async def read_history(reader: CommitReader, limit: int | None = None) -> LineageHistory:
-    """Read the commits of a lineage, at most the `limit` newest."""
-    sequences = await reader.sequences()
-    commits: list[Commit] = []
+    """Read the commits of a lineage, at most the `limit` newest, with their effective confidence."""
+    confirmed, sequences = await asyncio.gather(reader.confirmed(), reader.sequences())
+    wanted = sequences[-limit:] if limit else sequences
+    commits, problems = await _read_commits(reader, wanted)
+    older: list[Commit] = []
+    if any(commit.confidence is None for commit in commits):  # rated by the one before in its series
+        older, _ = await _read_commits(reader, sequences[: -len(wanted)][-LOOK_BACK:])
+    everything = [*commits, *older]
+    rated = await asyncio.gather(
+        *(reader.rate(commit, everything[at + 1 :], confirmed) for at, commit in enumerate(commits))
+    )
+    return LineageHistory(reader.store.lineage, tuple(sequences), tuple(rated), problems)
+
+
+async def read_histories(readers: Sequence[CommitReader], limit: int | None = None) -> list[LineageHistory]:
+    """Read the histories of several lineages, in parallel."""
+    histories: dict[str, LineageHistory] = {}
+
+    async def read(reader: CommitReader) -> None:
+        histories[reader.store.lineage] = await read_history(reader, limit)
+
+    await for_each_limited(readers, read, CONCURRENT_LINEAGES)
+    return [histories[reader.store.lineage] for reader in readers]
+
+
+async def _read_commits(
+    reader: CommitReader, numbers: Sequence[int]
+) -> tuple[list[Commit], dict[int, tuple[Problem, ...]]]:
+    """The readable commits, newest first, and why others are not."""
+    commits: dict[int, Commit] = {}
     problems: dict[int, tuple[Problem, ...]] = {}
-    for number in reversed(sequences[-limit:] if limit else sequences):
+
+    async def read(number: int) -> None:
         try:
-            commits.append(await reader.read(number))
+            commits[number] = await reader.read(number)
         except PermanentError as error:
             problems[number] = error.problems
-    return LineageHistory(reader.store.lineage, tuple(sequences), tuple(commits), problems)
+
+    await for_each_limited(numbers, read, CONCURRENT_READS)
+    return [commits[number] for number in sorted(commits, reverse=True)], problems
 
 
 def has_rank_files(commit: Commit) -> bool:

@@ -1,14 +1,16 @@
 """Prints results for people and for programs.
 
 On a terminal, rich draws tables and folds long cells. Elsewhere (a pipe, a file) each row is one line, its
-cells aligned with spaces, and nothing is cut off.
+cells aligned with spaces, and nothing is cut off. Colours are for terminals, and not if NO_COLOR is set
+(https://no-color.org).
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import click
@@ -27,10 +29,22 @@ def print_json(value: object) -> None:
     click.echo(text.decode())
 
 
-def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = ()) -> None:
-    """Print a table, one text per column in each row; `right` names the columns to align right: numbers."""
+def print_table(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Sequence[str] = (),
+    yellow: Collection[str] = (),
+) -> None:
+    """Print a table, one text per column in each row.
+
+    Args:
+        headers: Of the columns.
+        rows: One text for each column.
+        right: Columns to align right: numbers.
+        yellow: Cells with one of these texts are yellow on a terminal.
+    """
     if on_terminal():
-        _draw_table(headers, rows, right)
+        _draw_table(headers, rows, right, yellow)
         return
     titles = [header.upper() for header in headers]
     for line in align_columns([titles, *rows], [header in right for header in headers]):
@@ -66,10 +80,15 @@ def print_note(text: str) -> None:
     click.echo(text, err=True)
 
 
-def print_problems(problems: Sequence[Problem]) -> None:
-    """Print problems to standard error, one per line."""
+def print_problems(problems: Sequence[Problem], colour: str = "red") -> None:
+    """Print problems to standard error, one per line; in yellow those that are only doubts."""
     for problem in problems:
-        click.secho(f"podferry: {problem}", err=True, fg="red")
+        click.echo(styled(f"podferry: {problem}", colour), err=True)
+
+
+def styled(text: str, colour: str) -> str:
+    """The text in a colour; `click.echo` removes the colour where the output is no terminal."""
+    return text if os.environ.get("NO_COLOR") else click.style(text, fg=colour)
 
 
 def format_age(created: datetime) -> str:
@@ -84,7 +103,9 @@ def count_of(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-def _draw_table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str]) -> None:
+def _draw_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str], yellow: Collection[str]
+) -> None:
     # Imported here: only a terminal needs rich.
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
@@ -95,5 +116,5 @@ def _draw_table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Se
         table.add_column(header, justify="right" if header in right else "left", overflow="fold")
     for row in rows:
         # As Text: a name such as `[red]` is not markup.
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(cell, style="yellow" if cell in yellow else "") for cell in row))
     Console().print(table)

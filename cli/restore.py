@@ -14,13 +14,12 @@ import msgspec
 
 from podferry.cli.lineage_args import has_rank_files, read_history, select_lineages
 from podferry.cli.options import access_options, output_option, parse_location, store_config_of
-from podferry.cli.output import print_json, print_note
-from podferry.contract.destination.commit import Commit
+from podferry.cli.output import print_json, print_note, styled
 from podferry.contract.errors import Problem, Refused
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
-from podferry.sidecar.checkpoint.restore.choice import RestoreSource
-from podferry.sidecar.checkpoint.restore.restore import restore, restored_status
+from podferry.sidecar.checkpoint.restore.choice import LATEST, RestoreSource, describe_passed_over
+from podferry.sidecar.checkpoint.restore.restore import RestoreOutcome, restore, restored_status
 from podferry.sidecar.checkpoint.restore.verified_staging import FILES_DIR
 from podferry.sidecar.control.progress_bar import progress_bar
 from podferry.storage.store import StoreConfig
@@ -54,17 +53,22 @@ def command(
 ) -> int:
     """Download a checkpoint and verify every byte.
 
-    Without CHECKPOINT, restores the newest. Existing files with the same content are kept; if one differs,
-    nothing is changed. If the newest checkpoint is damaged, the one before it is restored, with a warning.
-    If the store stops responding, run the same command again to resume.
+    Without CHECKPOINT, restores the newest that is sure and intact, and names those it passed over; `latest`
+    takes a doubtful one as well. Existing files with the same content are kept; if one differs, nothing is
+    changed. If the store stops responding, run the same command again to resume.
     """
     words = (lineage, checkpoint)
     work = _restore(parse_location(uri), words, target.absolute(), rank, store_config_of(**access))
-    commit, seconds = asyncio.run(work)
+    outcome = asyncio.run(work)
+    commit, seconds = outcome.commit, outcome.seconds
+    assert commit is not None  # noqa: S101 - a required checkpoint that is missing has raised
     restored = restored_status(commit, seconds)
     if output == "json":
-        print_json(restored)
+        print_json({**msgspec.to_builtins(restored), "passed_over": outcome.passed_over})
         return 0
+    if outcome.passed_over:
+        passed_over = describe_passed_over(outcome.passed_over, outcome.passed_over_count)
+        click.echo(styled(f"passed over: {passed_over}", "yellow"), err=True)
     click.echo(str(target / restored.path))
     step = "" if commit.step is None else f", step {commit.step:,}"
     print_note(f"restored: {commit.name}{step}, {format_bytes(commit.bytes)} in {seconds:.1f} s")
@@ -75,16 +79,15 @@ def command(
 
 async def _restore(
     uri: Uri, words: Sequence[str | None], target: Path, rank: int | None, config: StoreConfig
-) -> tuple[Commit, float]:
+) -> RestoreOutcome:
     async with select_lineages(uri, words, config) as selected:
         wanted, reader = selected.checkpoint_argument(), selected.require_one()
         # A name means its newest version, as in `show`; no other version replaces it.
-        name = (await read_history(reader)).find(wanted).checkpoint if wanted else None
-        source = RestoreSource(reader, name)
+        named = wanted not in {None, LATEST}
+        name = (await read_history(reader)).find(wanted).checkpoint if named else None
+        source = RestoreSource(reader, name, sure_only=wanted != LATEST)
         with _prepared_target(target), progress_bar("restoring") as on_progress:
-            restored = await restore(source, target, target / STAGING_DIR, rank, on_progress)
-        assert restored.commit is not None  # noqa: S101 - a required checkpoint that is missing has raised
-        return restored.commit, restored.seconds
+            return await restore(source, target, target / STAGING_DIR, rank, on_progress)
 
 
 @contextmanager

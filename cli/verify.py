@@ -1,4 +1,4 @@
-"""`podferry checkpoints verify`: checks that everything the commits list exists."""
+"""`podferry checkpoints verify`: checks that everything the commits list exists, and names doubtful ones."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any
 
 import click
 
-from podferry.cli.lineage_args import LineageHistory, format_step, read_history, select_lineages
+from podferry.cli.confidence import YELLOW, confidence_of, doubt_problem
+from podferry.cli.lineage_args import LineageHistory, format_step, read_histories, select_lineages
 from podferry.cli.options import access_options, output_option, parse_location, store_config_of
 from podferry.cli.output import print_json, print_problems, print_table
 from podferry.contract.destination.commit import Commit, CommittedFile
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.http_api import EXIT_DOUBTFUL
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
@@ -76,30 +78,37 @@ def command(uri: str, lineage: str | None, deep: bool, output: str, **access: An
     """Verify that all committed files exist.
 
     Checks that every file listed in the commits exists and has the right size. Reports all damaged commits.
-    The exit code is 1 if the newest commit of a lineage is damaged.
+    The exit code is 1 if the newest commit of a lineage is damaged; otherwise 76 if it is doubtful: all of
+    its files are there, and nothing proves that they are the entire checkpoint.
     """
-    verdicts = asyncio.run(
+    destination, verdicts = asyncio.run(
         _verify_selected(parse_location(uri), lineage, store_config_of(**access), deep=deep)
     )
     if output == "json":
         print_json([_verdict_json(verdict) for verdict in verdicts])
     else:
-        headers = ("lineage", "sequence", "step", "size", "state", "checkpoint")
+        headers = ("lineage", "sequence", "step", "size", "state", "confidence", "checkpoint")
         rows = [_verdict_row(verdict) for verdict in verdicts]
-        print_table(headers, rows, right=("sequence", "step", "size"))
+        print_table(headers, rows, right=("sequence", "step", "size"), yellow=YELLOW)
     print_problems([problem for verdict in verdicts for problem in verdict.problems])
-    return 1 if any(verdict.newest and verdict.problems for verdict in verdicts) else 0
+    doubtful = [verdict.commit for verdict in verdicts if verdict.newest and verdict.commit is not None]
+    doubts = [doubt_problem(commit, destination) for commit in doubtful if not commit.is_sure]
+    print_problems(doubts, "yellow")
+    if any(verdict.newest and verdict.problems for verdict in verdicts):
+        return 1
+    return EXIT_DOUBTFUL if doubts else 0
 
 
 async def _verify_selected(
     uri: Uri, lineage: str | None, config: StoreConfig, *, deep: bool
-) -> list[CommitVerdict]:
+) -> tuple[Uri, list[CommitVerdict]]:
     async with select_lineages(uri, [lineage or None], config) as selected:
         if selected.remaining:
             measured = f"{selected.readers[0].store.uri} is a lineage itself"
             raise InvalidSpec.of(f"{selected.remaining[0]!r} is not a lineage", measured, "Leave it out")
         with progress_bar("verifying") as on_progress:
-            return await _verify_lineages(selected.readers, deep=deep, on_progress=on_progress)
+            verdicts = await _verify_lineages(selected.readers, deep=deep, on_progress=on_progress)
+            return selected.destination.uri, verdicts
 
 
 async def _verify_lineages(
@@ -118,7 +127,7 @@ async def _verify_lineages(
             return verdict.with_problems(await by_lineage[verdict.lineage].missing_objects(verdict.commit))
 
     by_lineage = {reader.store.lineage: reader for reader in readers}
-    readable = [verdict for reader in readers for verdict in _read_verdicts(await read_history(reader))]
+    readable = [verdict for history in await read_histories(readers) for verdict in _read_verdicts(history)]
     verdicts = await asyncio.gather(*map(check_objects, readable))
     return await _check_contents(by_lineage, verdicts, on_progress) if deep else verdicts
 
@@ -164,7 +173,8 @@ def _name_commit(problem: Problem, lineage: str, sequence: int) -> Problem:
 def _verdict_row(verdict: CommitVerdict) -> tuple[str, ...]:
     commit = verdict.commit
     size, name = (format_bytes(commit.bytes), commit.checkpoint) if commit else ("-", "-")
-    return verdict.lineage, f"{verdict.sequence}", format_step(commit), size, verdict.state, name
+    state, confidence = verdict.state, confidence_of(commit)
+    return verdict.lineage, f"{verdict.sequence}", format_step(commit), size, state, confidence, name
 
 
 def _verdict_json(verdict: CommitVerdict) -> dict[str, Any]:
@@ -175,6 +185,8 @@ def _verdict_json(verdict: CommitVerdict) -> dict[str, Any]:
         "step": verdict.commit and verdict.commit.step,
         "bytes": verdict.commit and verdict.commit.bytes,
         "state": verdict.state,
+        "confidence": verdict.commit and verdict.commit.confidence,
+        "doubts": verdict.commit.doubts if verdict.commit else (),
         "newest": verdict.newest,
         "problems": [str(problem) for problem in verdict.problems],
     }

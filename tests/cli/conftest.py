@@ -16,9 +16,13 @@ import xxhash
 
 from podferry.cli.main import main
 from podferry.contract.destination.commit import (
+    DOUBTFUL_FORMAT,
     FORMAT,
     Commit,
     CommittedFile,
+    Confidence,
+    Doubt,
+    DoubtKind,
     checkpoint_folder,
     commit_name,
     encode_commit,
@@ -84,8 +88,10 @@ class Destination:
         self.uri = uri
         self.sequences: dict[str, int] = {}
 
-    def commit(self, lineage: str, files: dict[str, bytes], created: datetime, name: str) -> Commit:
-        """Write the files of a checkpoint, and their commit."""
+    def commit(
+        self, lineage: str, files: dict[str, bytes], created: datetime, name: str, doubt: str = ""
+    ) -> Commit:
+        """Write the files of a checkpoint, and their commit; it is doubtful if there is a doubt."""
         sequence = self.sequences[lineage] = self.sequences.get(lineage, 0) + 1
         sums = {file: xxhash.xxh3_128_hexdigest(data) for file, data in files.items()}
         folder = checkpoint_folder(name, [(file, len(files[file]), digest) for file, digest in sums.items()])
@@ -93,12 +99,28 @@ class Destination:
             CommittedFile(file, f"{folder}/{file}", len(files[file]), sums[file]) for file in sorted(files)
         )
         commit = Commit(
-            FORMAT, sequence, lineage, folder, name, step_of(name), created, held, "writer-1", run="run-7"
+            DOUBTFUL_FORMAT if doubt else FORMAT,
+            sequence,
+            lineage,
+            folder,
+            name,
+            step_of(name),
+            created,
+            held,
+            "writer-1",
+            run="run-7",
+            confidence=Confidence.DOUBTFUL if doubt else Confidence.SURE,
+            doubts=(Doubt(DoubtKind.UNPROVEN, doubt),) if doubt else (),
         )
         for file in held:
             self.write(f"{lineage}/{file.object}", files[file.name])
         self.write(f"{lineage}/{commit_name(sequence)}", encode_commit(commit))
         return commit
+
+    def doubtful(self, name: str = "step-300", lineage: str = "team.job.fit") -> Commit:
+        """Commit a newest checkpoint that is doubtful."""
+        files = {f"{name}.pt": b"c" * 3000}
+        return self.commit(lineage, files, datetime.now(UTC), name, "nothing shows where its file ends")
 
     def commit_gang(self, *ranks: int) -> None:
         """Commit a checkpoint in which each rank has its own `state.bin`."""

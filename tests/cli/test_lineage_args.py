@@ -1,9 +1,15 @@
+import asyncio
 import re
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
-from podferry.contract.destination.commit import commit_name
+from podferry.cli.lineage_args import read_history
+from podferry.contract.destination.commit import commit_name, encode_commit
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
+from podferry.storage.factory import open_store
 
 FIT = "team.job.fit"
 
@@ -59,3 +65,42 @@ def test_a_newest_commit_of_a_later_podferry_is_never_skipped(podferry, destinat
         assert "written by a later podferry (format 3" in said.err
         assert "Upgrade podferry." in said.err
     assert not (tmp_path / "out").exists()
+
+
+class CountingReader(CommitReader):
+    """Counts the commits that are being read at a time."""
+
+    reading = most = 0
+
+    async def read(self, sequence):
+        self.reading += 1
+        self.most = max(self.most, self.reading)
+        await asyncio.sleep(0)
+        try:
+            return await super().read(sequence)
+        finally:
+            self.reading -= 1
+
+
+def test_commits_are_read_in_parallel(destination):
+    for number in range(20):
+        destination.commit(FIT, {f"s-{number}.pt": b"%d" % number}, datetime.now(UTC), f"s-{number}")
+    reader = CountingReader(LineageStore(open_store(destination.uri), FIT))
+    history = asyncio.run(read_history(reader))
+    assert reader.most == 22
+    assert [commit.sequence for commit in history.commits] == list(range(22, 0, -1))
+
+
+def test_commits_of_podferry_0_1_are_rated(podferry, destination):
+    whole = destination.commit("old", {"s-1/a": b"1", "s-1/b": b"1"}, datetime.now(UTC), "s-1")
+    half = destination.commit("old", {"s-2/a": b"2"}, datetime.now(UTC), "s-2")
+    for commit in (whole, half):
+        old = msgspec.structs.replace(commit, confidence=None)
+        destination.write(f"old/{commit_name(commit.sequence)}", encode_commit(old))
+    listed = podferry("checkpoints", "ls", destination.uri, "old").out.splitlines()
+    assert ["doubtful" in line for line in listed[1:]] == [True, False]
+    # The newest alone is rated by the one before, too.
+    shown = podferry("checkpoints", "show", destination.uri, "old").out
+    assert "fewer: s-1/b is missing, and s-1 has it" in shown
+    listed = podferry("checkpoints", "ls", destination.uri).out.splitlines()
+    assert listed[1].split()[-2:] == ["doubtful", "s-2"]

@@ -80,3 +80,27 @@ def test_a_restore_without_any_file_leaves_nothing(podferry, destination, tmp_pa
     assert said.code == 1
     assert "run the same command again" not in said.err
     assert not (tmp_path / "out").exists()
+
+
+def test_restore_takes_the_newest_sure_one_and_names_what_it_passed_over(podferry, destination, tmp_path):
+    destination.doubtful()
+    restore = ("checkpoints", "restore", destination.uri, FIT)
+    said = podferry(*restore, "--to", tmp_path / "sure")
+    assert (said.code, said.out) == (0, f"{tmp_path}/sure/step-200.pt\n")
+    assert "passed over: step-300 (doubtful: nothing shows where its file ends)" in said.err
+    for number, word in enumerate(("latest", "step-300")):
+        said = podferry(*restore, word, "--to", tmp_path / f"{number}")
+        assert (said.code, said.out) == (0, f"{tmp_path}/{number}/step-300.pt\n")
+        assert "passed over" not in said.err
+    found = json.loads(podferry(*restore, "--to", tmp_path / "json", "-o", "json").out)
+    assert (found["name"], [one["name"] for one in found["passed_over"]]) == ("step-200", ["step-300"])
+
+
+def test_if_none_is_sure_the_doubtful_ones_and_the_word_are_named(podferry, destination, tmp_path):
+    for step in (1, 2):
+        destination.doubtful(f"step-{step}", "team.job.new")
+    said = podferry("checkpoints", "restore", destination.uri, "team.job.new", "--to", tmp_path / "out")
+    assert (said.code, (tmp_path / "out").exists()) == (1, False)
+    assert "no checkpoint below" in said.err
+    assert "step-2 (doubtful: nothing shows where its file ends), step-1 (doubtful" in said.err
+    assert "the word latest takes the newest of either kind" in said.err

@@ -1,9 +1,11 @@
 import json
 import re
+from datetime import UTC, datetime
 
 import msgspec
 
 from podferry.contract.destination.commit import Commit, commit_name, encode_commit
+from podferry.contract.http_api import EXIT_DOUBTFUL
 from podferry.storage.memory.store import CONTENTS
 
 FIT = "team.job.fit"
@@ -55,3 +57,23 @@ def test_verify_reads_a_file_of_several_commits_once(podferry, destination):
     assert said.code == 1
     assert re.findall(r"commit (\d): step-100.pt is damaged", said.err) == ["3", "1"]
     assert calls.count(("read", data)) == 1
+
+
+def test_a_doubtful_newest_checkpoint_has_a_code_of_its_own(podferry, destination):
+    destination.doubtful()
+    said = podferry("checkpoints", "verify", destination.uri)
+    assert said.code == EXIT_DOUBTFUL
+    assert re.search(r"team.job.fit +3 +300 +2.9 KiB +whole +doubtful +step-300-", said.out)
+    assert "the newest checkpoint of team.job.fit, step-300, is doubtful (unproven: nothing shows" in said.err
+    assert f"podferry checkpoints confirm {destination.uri} {FIT} step-300." in said.err
+    assert podferry("checkpoints", "verify", destination.uri, "team.job.tune").code == 0
+    # An older doubtful one fails nothing, and damage weighs more than a doubt.
+    destination.commit(FIT, {"step-400.pt": b"d"}, datetime.now(UTC), "step-400")
+    assert podferry("checkpoints", "verify", destination.uri).code == 0
+    made = destination.doubtful("step-500")
+    destination.delete(f"{FIT}/{made.files[0].object}")
+    said = podferry("checkpoints", "verify", destination.uri, "-o", "json")
+    assert said.code == 1
+    verdict = json.loads(said.out)[0]
+    assert (verdict["state"], verdict["confidence"]) == ("damaged", "doubtful")
+    assert verdict["doubts"][0]["kind"] == "unproven"

@@ -122,7 +122,8 @@ class RestoreChoice:
         uri = self._source.reader.store.uri
         what = f"no checkpoint below {uri} is proven complete"
         remedy = (
-            f"To take a doubtful one, name it: {newest.name}, or {uri / newest.checkpoint} from elsewhere"
+            f"Take a doubtful one by its name: {newest.name}, or {uri / newest.checkpoint} from elsewhere; "
+            f"the word {LATEST} takes the newest of either kind"
         )
         return Problem(what, describe_passed_over(self.passed_over, self.passed_over_count), remedy)
 
