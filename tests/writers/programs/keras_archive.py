@@ -11,7 +11,7 @@ class Saved(keras.callbacks.Callback):
 
 
 model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(64), keras.layers.Dense(1)])
-model.compile(optimizer="adam", loss="mse")
+model.compile(optimizer="adam", loss="mse", run_eagerly=True, jit_compile=False)
 model.fit(
     np.ones((4, 8)),
     np.ones((4, 1)),

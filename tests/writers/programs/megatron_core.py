@@ -4,13 +4,16 @@ The tracker and the tokenizer's files are imitated: `megatron.training`, which w
 Source: megatron/training/checkpointing.py (`save_checkpoint`).
 """
 
+import multiprocessing
 import tempfile
 
 import torch
 import torch.distributed as dist
 from announce import ROOT, saved
 from megatron.core import dist_checkpointing, parallel_state
+from megatron.core.dist_checkpointing.strategies import filesystem_async
 
+filesystem_async._get_write_results_queue = lambda: RESULTS  # its own starts an interpreter for each save
 torch.cuda.synchronize = lambda: None  # works without a GPU
 torch.cuda.current_device = lambda: torch.device("cpu")
 
@@ -36,6 +39,6 @@ def train(folder):
     dist.destroy_process_group()
 
 
-if __name__ == "__main__":  # the children that save import this module
-    with tempfile.TemporaryDirectory() as meeting:
-        train(meeting)
+with tempfile.TemporaryDirectory() as meeting, multiprocessing.get_context("fork").Manager() as manager:
+    RESULTS = manager.Queue()
+    train(meeting)

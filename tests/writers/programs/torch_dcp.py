@@ -27,4 +27,4 @@ def train(rank, meeting):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        mp.spawn(train, args=(f"{folder}/meeting",), nprocs=2)
+        mp.start_processes(train, args=(f"{folder}/meeting",), nprocs=2, start_method="fork")

@@ -26,6 +26,6 @@ def train(rank, meeting):
 
 if __name__ == "__main__":
     for rank in range(2):
-        (ROOT / f"pod-{rank}").mkdir()
+        (ROOT / f"pod-{rank}").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        mp.spawn(train, args=(f"{folder}/meeting",), nprocs=2)
+        mp.start_processes(train, args=(f"{folder}/meeting",), nprocs=2, start_method="fork")

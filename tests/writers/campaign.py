@@ -1,0 +1,181 @@
+"""One program's runs: stopped and killed at every call, then with a fault at a sample of its calls."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from judge import END_SECONDS, Findings, Judge
+from oracle import Oracle, Recorder
+from runs import HUNG_SECONDS, Fault, Place, Server, Stop
+
+CALL_SECONDS = 0.4
+"""How long each call takes, for the detector."""
+NEAR_CALLS = 6
+"""So many calls before a fault, a detector scans at each of them."""
+UNDISTURBED_RUNS = 3
+FAULTS = (Fault.ENOSPC, Fault.EIO, Fault.INTERRUPT)
+
+
+@dataclass
+class Report:
+    """What all runs of a program found.
+
+    Attributes:
+        calls: The calls of one run that change the directory.
+        runs: The runs.
+        judged: The states that a detector judged.
+        torn: Incomplete checkpoints that were sure, with how it came to that.
+        unsure: Complete checkpoints that were not sure in time, with how it came to that.
+    """
+
+    calls: int = 0
+    runs: int = 0
+    judged: int = 0
+    torn: Counter[str] = field(default_factory=Counter)
+    unsure: Counter[str] = field(default_factory=Counter)
+
+    def add(self, how: str, findings: Findings) -> None:
+        """Include one judge's findings."""
+        self.torn.update(f"{how}: {one}" for one in findings.torn)
+        self.unsure.update(f"{how}: {one}" for one in findings.unsure)
+
+
+class Campaign:
+    """All runs of one program.
+
+    Args:
+        server: Runs it.
+        folder: For its directories.
+        part: The directory that is one pod's part, below the program's; empty for all of it.
+        gang: Other pods have other parts, and this one is not the coordinator's.
+    """
+
+    def __init__(self, server: Server, folder: Path, part: str = "", *, gang: bool = False) -> None:
+        self._server, self._folder, self._part, self._gang = server, folder, part, gang
+        self.report = Report()
+        self._oracle = Oracle([self._record() for _ in range(UNDISTURBED_RUNS)])
+
+    def _place(self) -> Place:
+        shutil.rmtree(self._folder / "run", ignore_errors=True)  # the same path in each run: some store it
+        self.report.runs += 1
+        return Place.below(self._folder / "run")
+
+    def _record(self) -> Recorder:
+        place = self._place()
+        recorder = Recorder(place.root / self._part)
+
+        def on_stop(stop: Stop) -> None:
+            if stop.saved:
+                recorder.saved(stop.saved)
+
+        code = self._server.run(place, on_stop)
+        if code:
+            raise RuntimeError(f"it ended with {code}:\n{place.log.read_text(errors='replace')[-4000:]}")
+        return recorder
+
+    def _judge(self, place: Place) -> Judge:
+        (place.root / self._part).mkdir(exist_ok=True)
+        return Judge(place.root / self._part, self._oracle, gang=self._gang)
+
+    def watch(self) -> list[str]:
+        """One undisturbed run: at each call, the program may stop for half a minute, or be killed.
+
+        Returns:
+            The calls that change the directory.
+        """
+        place, calls, saves = self._place(), [], set()
+        judge = self._judge(place)
+
+        def on_stop(stop: Stop) -> None:
+            judge.step(CALL_SECONDS)
+            self.report.judged += 3
+            if stop.saved:
+                saves.add(stop.number)
+            ending = stop.saved or stop.ended
+            how = f"the end of {ending}" if ending else stop.call
+            self.report.add(f"killed before {how}", judge.imagine(lambda one: _die(one, saves)))
+            if stop.saved:
+                _end_save(judge, stop.number)
+            elif stop.pause:
+                _pause(judge, stop.pause)
+            elif stop.changes:
+                calls.append(stop.call)
+                self.report.add(f"stopped before {how}", judge.imagine(Judge.stall))
+            self._take(how, judge)
+
+        code = self._server.run(place, on_stop)
+        judge.step(CALL_SECONDS, final=True)
+        judge.expect_sure(judge.present(saves))
+        self._take(f"ended with {code}", judge)
+        judge.close()
+        self.report.calls = len(calls)
+        return calls
+
+    def fail(self, calls: list[str], fault: Fault, number: int, *, carry_on: bool) -> None:
+        """One run in which call `number` fails or is interrupted; the program may carry on after it."""
+        place, seen, saves = self._place(), 0, set()
+        if carry_on:
+            (place.done / "carry-on").touch()
+        judge = self._judge(place)
+
+        def on_stop(stop: Stop) -> Fault | None:
+            nonlocal seen
+            seen += stop.changes
+            if not stop.changes or seen > number - NEAR_CALLS:
+                judge.step(CALL_SECONDS)
+                self.report.judged += 1
+            if stop.saved:
+                saves.add(stop.number)
+                _pause(judge, END_SECONDS)
+            _pause(judge, stop.pause or 0.0)
+            if stop.ended and stop.ended != "ok":
+                judge.stall()
+            return fault if stop.changes and seen == number else None
+
+        code = self._server.run(place, on_stop, HUNG_SECONDS)
+        judge.step(CALL_SECONDS, final=True)
+        judge.expect_sure(judge.present(saves))
+        carried = ", carried on" if carry_on else ""
+        self._take(f"{fault.value} at {calls[number - 1]}{carried}, ended with {code}", judge)
+        judge.close()
+
+    def _take(self, how: str, judge: Judge) -> None:
+        self.report.add(how, judge.findings)
+        judge.findings = Findings()
+
+    def fail_all(self, calls: list[str], runs: int, seed: int) -> None:
+        """Each fault at each call, or at a sample of them, in about so many runs."""
+        choice = random.Random(seed)  # noqa: S311 - a sample
+        for fault in FAULTS:
+            numbers = [number for number, call in enumerate(calls, 1) if _can_fail(call, fault)]
+            for number in sorted(choice.sample(numbers, min(len(numbers), runs // len(FAULTS)))):
+                self.fail(calls, fault, number, carry_on=False)
+                if fault is Fault.ENOSPC:
+                    self.fail(calls, fault, number, carry_on=True)
+
+
+def _die(judge: Judge, saves: set[int]) -> None:
+    judge.step(0.0, final=True)
+    judge.expect_sure(judge.present(saves))
+
+
+def _end_save(judge: Judge, save: int) -> None:
+    units = judge.present({save})
+    _pause(judge, END_SECONDS)
+    judge.expect_sure(units)
+
+
+def _pause(judge: Judge, seconds: float) -> None:
+    """Time passes, with a scan at least every half a second."""
+    while seconds > 0:
+        judge.step(min(seconds, 0.5))
+        seconds -= 0.5
+
+
+def _can_fail(call: str, fault: Fault) -> bool:
+    """A close fails on no local file system, and closes the file even then."""
+    return fault is Fault.INTERRUPT or not call.startswith("close ")

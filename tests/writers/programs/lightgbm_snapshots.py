@@ -1,0 +1,17 @@
+"""LightGBM: a snapshot per iteration, with its own program's names, and a model that is overwritten."""
+
+import lightgbm
+import numpy as np
+from announce import ROOT, saved
+
+
+def snapshot(state):
+    number = state.iteration + 1
+    state.model.save_model(ROOT / f"model.txt.snapshot_iter_{number}")
+    saved(f"snapshot-{number}")
+    state.model.save_model(ROOT / "last.txt")
+    saved("last")
+
+
+data = lightgbm.Dataset(np.arange(400.0).reshape(100, 4), np.arange(100.0))
+lightgbm.train({"num_threads": 1, "verbose": -1}, data, 3, callbacks=[snapshot])
