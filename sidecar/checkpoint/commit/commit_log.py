@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import msgspec
 import structlog
@@ -22,6 +23,24 @@ from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 log = structlog.get_logger(__name__)
 
 CONCURRENT_READS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class SequencePlace:
+    """Which number a commit gets: by default the next one.
+
+    Attributes:
+        reserve: How many numbers to leave free below its own, for older checkpoints committed later.
+        below: The number of a newer checkpoint that has reserved some: take the highest free one.
+        between: How many of these to leave free above its own, for checkpoints of an age between the two.
+    """
+
+    reserve: int = 0
+    below: int | None = None
+    between: int = 0
+
+
+NEWEST = SequencePlace()
 
 
 def observed_sequence(commit: Commit) -> int:

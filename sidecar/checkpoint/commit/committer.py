@@ -50,7 +50,7 @@ from podferry.contract.errors import (
     Unavailable,
 )
 from podferry.sidecar.checkpoint.commit.agent_identity import ANNOUNCEMENT, AgentIdentity, Announcement
-from podferry.sidecar.checkpoint.commit.commit_log import CommitLog, number_under
+from podferry.sidecar.checkpoint.commit.commit_log import NEWEST, CommitLog, SequencePlace, number_under
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.fencing import FencedLog
 from podferry.sidecar.runtime.retry import retry
@@ -126,9 +126,7 @@ class Committer:
         files: Files,
         *,
         doubts: tuple[Doubt, ...] = (),
-        reserve: int = 0,
-        below: int | None = None,
-        between: int = 0,
+        place: SequencePlace = NEWEST,
         check: Callable[[], Awaitable[None]] | None = None,
     ) -> Commit:
         """Commit a checkpoint whose files have all been uploaded.
@@ -138,10 +136,7 @@ class Committer:
             folder: The name and the hash of its content.
             files: All of them, sorted by name.
             doubts: Why it may be incomplete; a sure one has none.
-            reserve: How many numbers to leave free below its own, for older checkpoints uploaded later.
-            below: The number of a newer checkpoint that has reserved some: take the highest free one, or
-                leave `between` above it to checkpoints that are newer than this one.
-            between: See `below`.
+            place: Which number it gets.
             check: Called before each try to create it, after the log was read; raises to prevent that.
 
         Raises:
@@ -154,13 +149,13 @@ class Committer:
             await self._fenced_log.refresh()
             commit = await self._fenced_log.find(folder, files)
             # A commit whose answer was lost is the newest of its name, unless it belongs below another one.
-            if commit is not None and (below is not None or not self._fenced_log.is_outdated(commit)):
+            if commit is not None and (place.below is not None or not self._fenced_log.is_outdated(commit)):
                 break
             if check is not None:
                 await check()
-            if below is not None and below not in self.log.known:
-                await self.log.read(below)
-            number, reserved = self._next_number(reserve, below, between)
+            if place.below is not None and place.below not in self.log.known:
+                await self.log.read(place.below)
+            number, reserved = self._next_number(place)
             commit = await self._create(self._document(name, folder, files, doubts, number, reserved))
             if commit is not None:
                 break
@@ -171,11 +166,11 @@ class Committer:
             await self._write_latest(commit)
         return commit
 
-    def _next_number(self, reserve: int, below: int | None, between: int) -> tuple[int, int]:
+    def _next_number(self, place: SequencePlace) -> tuple[int, int]:
         """The number of the next commit, and how many free ones are directly below it."""
-        number, lower = self.log.last + 1 + reserve, self.log.last
-        if below is not None:
-            number = number_under(self.log.known.get(below), self.log.numbers, between)
+        number, lower = self.log.last + 1 + place.reserve, self.log.last
+        if place.below is not None:
+            number = number_under(self.log.known.get(place.below), self.log.numbers, place.between)
             lower = max((taken for taken in self.log.numbers if taken < number), default=0)
         return number, number - 1 - lower
 

@@ -1,24 +1,16 @@
 """Which sequence the commit of a version gets, so that sequences show the ages of versions. Pure.
 
-Versions are not always committed in the order of their ages: a pod that is ending sends its newest first, and
-one that was refused for good is set apart while the next ones go ahead. Whatever goes ahead leaves a sequence
-free for each older version that still waits. A version takes one of these later, and leaves those above it to
-the waiting ones that are newer than itself. So an older version never gets a higher sequence than a newer one.
+Versions are not always committed in the order of their ages: a pod that is ending sends its newest first,
+and one that was refused for good is set apart while the next ones go ahead. Whatever goes ahead leaves a
+sequence free for each older version that still waits. A version takes one of these later, and leaves those
+above it to the waiting ones that are newer than itself. So no older version gets a higher sequence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True)
-class SequencePlace:
-    """Where a commit goes; see `Committer.commit`."""
-
-    reserve: int = 0
-    below: int | None = None
-    between: int = 0
+from podferry.sidecar.checkpoint.commit.commit_log import SequencePlace
 
 
 def place_of(number: int, waiting: Collection[int], sequences: Mapping[int, int]) -> SequencePlace:

@@ -124,14 +124,11 @@ class UploadWorker:
 
     async def _commit(self, version: CheckpointVersion, result: UploadResult) -> Commit:
         """Commit in the order of ages: older versions may still wait, newer ones may have gone first."""
-        place = self._registry.begin_commit(version)
         return await self._dependencies.committer.commit(
             version.name,
             result.folder,
             result.files,
-            reserve=place.reserve,
-            below=place.below,
-            between=place.between,
+            place=self._registry.begin_commit(version),
             check=lambda: self._dependencies.uploader.recheck(result),
         )
 

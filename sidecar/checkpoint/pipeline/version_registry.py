@@ -10,6 +10,7 @@ import structlog
 from podferry.contract.destination.commit import Commit, step_of
 from podferry.contract.errors import FerryError
 from podferry.contract.status import CheckpointStatus, DurableCheckpoint, PassedOver, RestoredStatus
+from podferry.sidecar.checkpoint.commit.commit_log import SequencePlace
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import (
     DURABLE,
@@ -19,7 +20,7 @@ from podferry.sidecar.checkpoint.pipeline.checkpoint_version import (
     CheckpointVersion,
     VersionState,
 )
-from podferry.sidecar.checkpoint.pipeline.sequence_place import SequencePlace, place_of, with_sequence
+from podferry.sidecar.checkpoint.pipeline.sequence_place import place_of, with_sequence
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
 from podferry.sidecar.runtime.file_identity import Files
 from podferry.sidecar.state.durations import Durations
@@ -203,7 +204,7 @@ class VersionRegistry:
         self._versions = [one for one in self._versions if one.state not in final or one.name in kept]
 
     def begin_commit(self, version: CheckpointVersion) -> SequencePlace:
-        """Which sequence the commit of a version gets; while older ones wait, the journal says that it began."""
+        """Which sequence the commit of a version gets; if older ones wait, the journal says that it began."""
         waiting = self._waiting_numbers()
         if min(waiting, default=version.number) < version.number:
             self._record.unsettled = sorted({*self._record.unsettled, version.number})

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.contract.destination.commit import Commit
-from podferry.sidecar.checkpoint.commit.commit_log import number_under
-from podferry.sidecar.checkpoint.pipeline.sequence_place import SequencePlace, place_of, with_sequence
+from podferry.sidecar.checkpoint.commit.commit_log import SequencePlace, number_under
+from podferry.sidecar.checkpoint.pipeline.sequence_place import place_of, with_sequence
 
 
 @pytest.mark.parametrize(
