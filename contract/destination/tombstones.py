@@ -65,31 +65,49 @@ class RemovalPlan:
 
 def plan_removal(
     commits: Iterable[Commit], complete: Collection[int], keep: int, protected: Collection[str] = ()
-) -> RemovalPlan:
-    """Plan the removal of all but the newest `keep` complete commits.
+) -> tuple[Commit, ...]:
+    """The commits to remove, oldest first: all but the newest `keep` complete ones, and the newest sure one.
 
-    A damaged commit among the newest stays but does not count, so the last good one is never removed.
+    A damaged commit among the newest stays but does not count, nor does a doubtful one if a later sure commit
+    has its name: so the last good one is never removed, nor the last one that `auto` would restore.
 
     Args:
-        commits: All commits of a lineage; an omitted one would lose its data.
-        complete: Sequence numbers of commits with all their data, including at least the newest `keep` such.
+        commits: All commits of a lineage, with their effective confidence.
+        complete: Sequence numbers of commits with all their data, as far as `decides` needs them.
         keep: At least 1.
         protected: Names or folders of checkpoints to keep in addition.
     """
     ordered = sorted(commits, key=lambda commit: commit.sequence)
-    good = [commit.sequence for commit in ordered if commit.sequence in complete]
-    if len(good) < max(keep, 1):
-        return RemovalPlan()
-    oldest = good[-max(keep, 1)]
-    removed = tuple(
+    good = [commit for commit in reversed(ordered) if commit.sequence in complete]
+    counting = _counting(good)
+    if len(counting) < max(keep, 1):
+        return ()
+    oldest = counting[max(keep, 1) - 1].sequence
+    newest_sure = next((commit.sequence for commit in good if commit.is_sure), 0)
+    return tuple(
         commit
         for commit in ordered
-        if commit.sequence < oldest and commit.name not in protected and commit.checkpoint not in protected
+        if commit.sequence < oldest
+        and commit.sequence != newest_sure
+        and {commit.name, commit.checkpoint}.isdisjoint(protected)
     )
-    numbers = {commit.sequence for commit in removed}
-    kept = listed_objects(commit for commit in ordered if commit.sequence not in numbers)
-    objects = {name: size for name, size in listed_objects(removed).items() if name not in kept}
-    return RemovalPlan(removed, objects)
+
+
+def decides(complete: Collection[Commit], keep: int) -> tuple[bool, bool]:
+    """Whether complete commits, newest first, are enough for `plan_removal`, and whether one is sure."""
+    return len(_counting(complete)) >= max(keep, 1), any(commit.is_sure for commit in complete)
+
+
+def _counting(complete: Iterable[Commit]) -> list[Commit]:
+    """Of complete commits, newest first, all but doubtful ones whose name a later sure one has."""
+    sure: set[str] = set()
+    found = []
+    for commit in complete:
+        if commit.is_sure:
+            sure.add(commit.name)
+        if commit.is_sure or commit.name not in sure:
+            found.append(commit)
+    return found
 
 
 def listed_objects(commits: Iterable[Commit]) -> dict[str, int]:

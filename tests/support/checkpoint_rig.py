@@ -21,6 +21,7 @@ from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollector
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
+from podferry.sidecar.checkpoint.commit.retention import Retention
 from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.detect.watcher import open_watch
 from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
@@ -168,6 +169,7 @@ class Rig:
             full_threshold=NEVER_PRESSED,
         )
         self.keep_local = 1
+        self.keep_remote: int | None = None
         self.now: Callable[[], float] = time.time
 
     @property
@@ -202,6 +204,7 @@ class Rig:
             journal,
             Durations(),
             counters,
+            retention=Retention(committer.reader, self.keep_remote) if self.keep_remote else None,
         )
         state = AgentState(Status(checkpoints=status))
         return CheckpointPipeline(dependencies, state, status, self.settings, self.keep_local, self.now)

@@ -7,7 +7,8 @@ step may be the last one (the collector is killed) or happen late (it stalls):
     1. plan, and write the plan to a tombstone (`contract/destination/tombstones.py`)
     2. plan again: what is still listed and still due is settled, in the tombstone too
     3. delete the commits, all of them before any data
-    4. read the parts of ranks, then the commits; delete the settled data that neither refers to
+    4. read the parts of ranks, then the commits; delete the settled data that neither refers to, then the
+       confirmations of commits that do not exist any more
     5. delete the tombstone
 
 Why no listed commit can lose data, given what an uploader does:
@@ -41,72 +42,66 @@ from podferry.contract.destination.tombstones import (
     FORMAT,
     RemovalPlan,
     Tombstone,
+    decides,
     listed_objects,
     plan_removal,
     tombstone_name,
 )
-from podferry.contract.errors import NotFound, Unavailable
+from podferry.contract.errors import NotFound
 from podferry.contract.versioned_json import encode_document
+from podferry.sidecar.checkpoint.commit.commit_index import CommitIndex
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.tombstone_reader import read_tombstones
-from podferry.sidecar.runtime.concurrency import for_each_limited
 
 log = structlog.get_logger(__name__)
 
-MAX_LISTINGS = 10
-"""How often a lineage is listed again if commits disappear between the listing and their reading."""
-CONCURRENT_READS = 8
-
 
 class GarbageCollector:
-    """Removes data of one lineage. It caches the commits that it has read: they never change."""
+    """Removes data of one lineage."""
 
     def __init__(self, reader: CommitReader) -> None:
         self.store, self._reader = reader.store, reader
         self._id = uuid.uuid4().hex
-        self._known: dict[int, Commit] = {}
+        self._index = CommitIndex(reader)
+        self._newest: Commit | None = None
         self._complete: set[int] = set()
         self._settled: dict[str, int] = {}
 
     def add(self, commit: Commit) -> None:
         """Take over a commit that the caller has read or created."""
-        self._known[commit.sequence] = commit
+        self._index.add(commit)
+        self._newest = commit
 
-    async def commits(self) -> list[Commit]:
-        """All commits that existed when the call began, oldest first.
+    async def plan(self, keep: int, protected: Collection[str] = (), most: int | None = None) -> RemovalPlan:
+        """What `remove` would remove now. Reads nothing if there are no more than `keep` commits.
 
-        Raises `Corrupt` or `FormatTooNew` if one cannot be read: it may list anything.
+        Raises `Corrupt` or `FormatTooNew` if a commit cannot be read: it may list anything.
         """
-        for _ in range(MAX_LISTINGS):
-            numbers = await self._reader.sequences()
-            try:
-                unknown = [number for number in numbers if number not in self._known]
-                await for_each_limited(unknown, self._read, CONCURRENT_READS)
-            except NotFound:
-                continue  # a commit was removed after the listing; a newer one may have been created since
-            self._known = {number: self._known[number] for number in numbers}
-            return list(self._known.values())
-        what = f"commits of {self.store.lineage} are listed but do not exist"
-        raise Unavailable.of(what, f"after {MAX_LISTINGS} listings")
+        if not await self._index.refresh(more_than=keep):
+            return RemovalPlan()
+        commits = await self._index.commits()
+        due = plan_removal(commits, await self._newest_complete(commits, keep), keep, protected)
+        removed = [commit for one in due[:most] if (commit := await self._entire(one.sequence)) is not None]
+        numbers = {commit.sequence for commit in removed}
+        return RemovalPlan(tuple(removed), self._index.unlisted(listed_objects(removed), numbers))
 
-    async def plan(self, keep: int, protected: Collection[str] = ()) -> RemovalPlan:
-        """What `remove` would remove now; raises as `commits` does."""
-        commits = await self.commits()
-        complete = await self._newest_complete(commits, keep) if len(commits) > keep else set()
-        return plan_removal(commits, complete, keep, protected)
+    async def remove(
+        self, keep: int, protected: Collection[str] = (), most: int | None = None
+    ) -> RemovalPlan:
+        """Remove all but the newest `keep` complete commits and the newest sure one.
 
-    async def remove(self, keep: int, protected: Collection[str] = ()) -> RemovalPlan:
-        """Remove all but the newest `keep` complete commits, and their data; returns what was removed.
+        Returns what was removed.
 
         Args:
             keep: From 1.
             protected: Names or folders of checkpoints that are kept, too.
+            most: Remove only so many, the oldest: the files of all of them are held in memory.
 
         Raises:
             Corrupt, FormatTooNew: A record cannot be read and may name anything: nothing more is removed.
             FerryError: The store's.
         """
-        return await self.run(lambda: self.plan(keep, protected), parts=True)
+        return await self.run(lambda: self.plan(keep, protected, most), parts=True)
 
     async def run(self, plan: Callable[[], Awaitable[RemovalPlan]], *, parts: bool) -> RemovalPlan:
         """Run a removal in the steps above; returns what was removed.
@@ -124,6 +119,8 @@ class GarbageCollector:
         await self._write_tombstone({})
         await self.store.delete(commit_name(commit.sequence) for commit in settled.commits)
         removed = await self._delete_unreferenced(self._settled, parts=parts)
+        removed_numbers = {commit.sequence for commit in settled.commits}
+        await self.store.delete(self._index.stale_confirmations(removed_numbers))
         # Cleared first: if the answer to the delete is lost, others may already write under these names.
         self._settled = {}
         await self.store.delete([tombstone_name(self._id)])
@@ -133,24 +130,24 @@ class GarbageCollector:
         """Objects that killed collectors have left and nothing refers to: names and bytes."""
         tombstones = await read_tombstones(self.store)
         settled = {name: size for tombstone in tombstones for name, size in tombstone.settled.items()}
-        left = await self._unreferenced(settled, parts=True)
+        left = await self.unreferenced(settled, parts=True)
         return {name: size for name, size in left.items() if await self._exists(name)}
 
     async def finish(self) -> dict[str, int]:
         """Remove what `unfinished` finds; returns what was removed."""
         return await self._delete_unreferenced(await self.unfinished(), parts=True)
 
-    async def referenced(self, *, parts: bool) -> set[str]:
-        """Names of the data that commits list; with `parts` also of the data that parts of ranks name."""
+    async def unreferenced(self, objects: dict[str, int], *, parts: bool) -> dict[str, int]:
+        """Those of `objects` that no commit lists now; with `parts` no part of a rank names them either."""
+        if not objects:
+            return {}
         named = await self._named_by_parts() if parts else set()
-        return named.union(listed_objects(await self.commits()))
-
-    async def _unreferenced(self, objects: dict[str, int], *, parts: bool) -> dict[str, int]:
-        referenced = await self.referenced(parts=parts) if objects else set()
-        return {name: size for name, size in objects.items() if name not in referenced}
+        await self._index.refresh()
+        left = self._index.unlisted(objects)
+        return {name: size for name, size in left.items() if name not in named}
 
     async def _delete_unreferenced(self, objects: dict[str, int], *, parts: bool) -> dict[str, int]:
-        if unreferenced := await self._unreferenced(objects, parts=parts):
+        if unreferenced := await self.unreferenced(objects, parts=parts):
             await self.store.delete(unreferenced)
         return unreferenced
 
@@ -159,19 +156,34 @@ class GarbageCollector:
         await self.store.write(tombstone_name(self._id), encode_document(tombstone))
 
     async def _newest_complete(self, commits: list[Commit], keep: int) -> set[int]:
-        """The newest `keep` complete commits. The newest of all is checked each time, the others once."""
-        found: set[int] = set()
-        for commit in reversed(commits):
-            if len(found) == keep:
-                break
-            checked = bool(found) and commit.sequence in self._complete
-            if checked or not await self._reader.missing_objects(commit):
-                found.add(commit.sequence)
-        self._complete = found
-        return found
+        """The newest `keep` complete commits and the newest complete sure one.
 
-    async def _read(self, number: int) -> None:
-        self._known[number] = await self._reader.read(number)
+        The newest of all is checked each time, the others once.
+        """
+        found: list[Commit] = []
+        enough = sure = False
+        for commit in reversed(commits):
+            if enough and (sure or not commit.is_sure):
+                continue
+            checked = bool(found) and commit.sequence in self._complete
+            if checked or await self._is_complete(commit.sequence):
+                found.append(commit)
+                enough, sure = decides(found, keep) if len(found) >= keep else (False, False)
+        self._complete = {commit.sequence for commit in found}
+        return self._complete
+
+    async def _is_complete(self, number: int) -> bool:
+        commit = await self._entire(number)
+        return commit is not None and not await self._reader.missing_objects(commit)
+
+    async def _entire(self, number: int) -> Commit | None:
+        """A commit with its files; None if it was removed meanwhile."""
+        if self._newest is not None and self._newest.sequence == number:
+            return self._newest
+        try:
+            return await self._reader.read(number)
+        except NotFound:
+            return None
 
     async def _named_by_parts(self) -> set[str]:
         found: set[str] = set()

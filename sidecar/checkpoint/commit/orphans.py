@@ -12,7 +12,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from podferry.contract.destination.agent_notes import DrainPhase, decode_note, note_name
-from podferry.contract.destination.commit import COMMITS, LATEST, PRIVATE
+from podferry.contract.destination.commit import COMMITS, LATEST, PRIVATE, commit_name
+from podferry.contract.destination.confidence import CONFIRMED, confirmed_part
 from podferry.contract.destination.rank_parts import PARTS, RANKS, member_of
 from podferry.contract.destination.tombstones import RemovalPlan
 from podferry.contract.errors import Problem, Refused
@@ -21,7 +22,8 @@ from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollecto
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 
 KEPT = (f"{COMMITS}/", LATEST, ANNOUNCEMENT)
-"""Records that are never removed: the commits, the copy of the newest, and the last agent."""
+"""Records that are never removed: the commits, the copy of the newest, and the last agent. Confirmations stay
+as long as their commits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +45,24 @@ def plan_orphans(names: Mapping[str, int], referenced: Collection[str]) -> Orpha
     own = {name: size for name, size in names.items() if not name.startswith(below)}
     private = {name: size for name, size in own.items() if name.startswith(f"{PRIVATE}/")}
     data = {name: size for name, size in own.items() if name not in private and name not in referenced}
-    records = {name: size for name, size in private.items() if not name.startswith(KEPT)}
+    records = {name: size for name, size in private.items() if not _is_kept(name, private)}
     return Orphans(data, records)
 
 
+def _is_kept(name: str, private: Collection[str]) -> bool:
+    """Whether a record stays: one of those that always do, or the confirmation of a commit that exists."""
+    folder, _, last = name.rpartition("/")
+    part = confirmed_part(last) if folder == CONFIRMED else None
+    return name.startswith(KEPT) or (part is not None and commit_name(part[0]) in private)
+
+
 async def find_orphans(collector: GarbageCollector) -> Orphans:
-    """The orphans of a lineage; raises as `GarbageCollector.commits` does."""
+    """The orphans of a lineage; raises as `GarbageCollector.plan` does."""
     store = collector.store
     names = {entry.name: entry.size async for entry in store.entries()}
     # Read after the listing: what was committed in between counts as committed.
-    orphans = plan_orphans(names, await collector.referenced(parts=False))
+    unlisted = await collector.unreferenced(names, parts=False)
+    orphans = plan_orphans(names, names.keys() - unlisted.keys())
     if last := await store.find(ANNOUNCEMENT, decode_announcement):
         orphans.records.pop(note_name(last.agent_id), None)  # it shows that the last agent has ended
     return orphans

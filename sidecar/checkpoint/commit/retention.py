@@ -1,7 +1,8 @@
-"""Keeps only the newest commits of a lineage."""
+"""Keeps only the newest commits of a lineage, while uploads continue: a slow removal delays no checkpoint."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 
 import structlog
@@ -13,31 +14,63 @@ from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollecto
 
 log = structlog.get_logger(__name__)
 
+PORTION = 200
+"""Commits that are removed at a time: their files are held in memory."""
+
 
 class Retention:
     """Removes old commits of the agent's own lineage. Failures are only logged: they cost no durability.
 
+    One removal runs at a time. It may be cut off at any moment, like a killed one: all commits stay intact.
+
     Args:
         reader: The lineage's.
-        keep: How many complete commits to keep, from 1.
+        keep: How many complete commits to keep, from 1. The newest sure one is kept, too.
         protect: Names or folders of checkpoints to keep, too, such as the one that training resumed from.
     """
 
     def __init__(self, reader: CommitReader, keep: int, protect: Collection[str] = ()) -> None:
         self._collector = GarbageCollector(reader)
         self._keep, self._protect, self._finished = keep, protect, False
+        self._due, self._settled = asyncio.Event(), asyncio.Event()
+        self._settled.set()
 
-    async def after_commit(self, commit: Commit) -> None:
-        """Remove the commits that are too old now that `commit` exists."""
+    def request(self, commit: Commit) -> None:
+        """Remove soon what is too old now that `commit` exists. Several requests may become one removal."""
         self._collector.add(commit)
+        self._due.set()
+        self._settled.clear()
+
+    async def run(self) -> None:
+        """Remove what is requested, until cancelled."""
+        while True:
+            await self._due.wait()
+            self._due.clear()
+            await self.remove()
+            if not self._due.is_set():
+                self._settled.set()
+
+    async def settle(self, seconds: float) -> None:
+        """Wait until nothing is requested, at most so long."""
         try:
-            removed = await self._collector.remove(self._keep, self._protect)
+            await asyncio.wait_for(self._settled.wait(), seconds)
+        except TimeoutError:
+            log.info("old checkpoints are removed by the next agent: the store takes long")
+
+    async def remove(self) -> None:
+        """Remove all that is too old now."""
+        try:
+            while await self._remove_portion() == PORTION:
+                pass
             if not self._finished:
                 await self._collector.finish()
                 self._finished = True
         except FerryError as error:
             log.warning("old checkpoints were not removed at the destination", reason=str(error))
-            return
+
+    async def _remove_portion(self) -> int:
+        removed = await self._collector.remove(self._keep, self._protect, PORTION)
         if removed.commits:
             names = [commit.name for commit in removed.commits]
             log.info("old checkpoints removed at the destination", names=names, bytes=removed.bytes)
+        return len(removed.commits)

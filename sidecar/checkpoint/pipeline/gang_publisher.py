@@ -76,7 +76,7 @@ class GangPublisher:
         for commit in commits:
             self._record_commit(commit)
             if self._retention is not None:
-                await self._retention.after_commit(commit)
+                self._retention.request(commit)
         self._give_up_superseded()
         self._tracker.report()
 

@@ -1,7 +1,8 @@
 """From the checkpoint directory to the destination: detects, links and queues versions, and has them sent.
 
 Three tasks share the queue. One scans and links, so that what is complete is held before the trainer replaces
-it. The upload worker sends and commits. For several ranks, the gang publisher waits for all parts.
+it. The upload worker sends and commits. For several ranks, the gang publisher waits for all parts. A fourth
+task removes old commits.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ from podferry.sidecar.state.agent_state import AgentState
 
 log = structlog.get_logger(__name__)
 
+SETTLE_SECONDS = 5.0
+"""How long the end of a training waits for the removal of old commits; the next agent does the rest."""
+
 
 class CheckpointPipeline:
     """The checkpoints of one agent."""
@@ -62,6 +66,7 @@ class CheckpointPipeline:
         tracker = DurabilityTracker(state, status, self._detector, registry, queue, counters, now)
         publisher = GangPublisher(gang, registry, tracker, retention) if gang is not None else None
         self._registry, self._queue, self._tracker, self._publisher = registry, queue, tracker, publisher
+        self._retention = retention
         self._worker = UploadWorker(dependencies, queue, registry, tracker, publisher, settings.retry_seconds)
         self._volume = VolumePressure(self._detector, settings, keep_local)
 
@@ -93,7 +98,10 @@ class CheckpointPipeline:
             self._worker.let_newest_overtake()
         if final or ending:
             self._queue.retry_set_apart()
-        return await self._tracker.flush(seconds)
+        answer = await self._tracker.flush(seconds)
+        if final and answer.durable and not self._queue.newest_first and self._retention is not None:
+            await self._retention.settle(SETTLE_SECONDS)
+        return answer
 
     async def run(self) -> None:
         """Detect and upload until cancelled."""
@@ -102,6 +110,8 @@ class CheckpointPipeline:
             group.create_task(self._worker.run())
             if self._publisher is not None:
                 group.create_task(self._publisher.run(self._settings.join_poll_seconds))
+            if self._retention is not None:
+                group.create_task(self._retention.run())
 
     async def _scan_repeatedly(self) -> None:
         closed: set[str] = set()

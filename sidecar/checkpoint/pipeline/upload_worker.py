@@ -119,7 +119,7 @@ class UploadWorker:
             # A pod that is ending has no time for it while older versions wait.
             retention = self._dependencies.retention
             if retention is not None and not self._queue.count_older(version):
-                await retention.after_commit(commit)
+                retention.request(commit)
         await self.release(version)
 
     async def _commit(self, version: CheckpointVersion, result: UploadResult) -> Commit:

@@ -1,13 +1,15 @@
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.destination.commit import FORMAT, Commit, CommittedFile
+from podferry.contract.destination.commit import FORMAT, Commit, CommittedFile, Confidence
 from podferry.contract.destination.tombstones import (
     RemovalPlan,
     Tombstone,
+    decides,
     decode_tombstone,
     listed_objects,
     plan_removal,
@@ -25,52 +27,101 @@ def commit(sequence, *objects, name=None):
     return Commit(FORMAT, sequence, "run", f"{name}-{sequence:02d}", name, None, WHEN, files, "w")
 
 
-OBJECTS = st.sampled_from([f"c{n}/w" for n in range(6)])
-HISTORIES = st.lists(st.sets(OBJECTS, min_size=1), max_size=8).map(
-    lambda sets: [commit(number, *sorted(objects)) for number, objects in enumerate(sets, 1)]
+KINDS = st.sampled_from([Confidence.SURE, Confidence.DOUBTFUL])
+NAMES = st.sampled_from(["last", "best", ""])
+"""An empty name is one of its own."""
+HISTORIES = st.lists(st.tuples(KINDS, NAMES), max_size=10).map(
+    lambda made: [
+        msgspec.structs.replace(commit(number, "w", name=name or f"step-{number}"), confidence=kind)
+        for number, (kind, name) in enumerate(made, 1)
+    ]
 )
 
 
-@given(HISTORIES, st.sets(st.integers(1, 8)), st.integers(1, 4), st.sets(st.integers(1, 8)))
+def sequences(commits):
+    return [one.sequence for one in commits]
+
+
+@given(HISTORIES, st.sets(st.integers(1, 10)), st.integers(1, 4), st.sets(st.integers(1, 10)))
 def test_what_stays_is_complete_and_enough(commits, complete, keep, protected):
     names = {f"step-{number}" for number in protected}
-    plan = plan_removal(commits, complete, keep, names)
-    going = {one.sequence for one in plan.commits}
-    kept = [one for one in commits if one.sequence not in going]
-    good = [one.sequence for one in commits if one.sequence in complete]
-    assert set(good[-keep:]).isdisjoint(going)
-    assert not going or len([one for one in kept if one.sequence in complete]) >= keep
-    assert not going or max(going) < good[-keep]
-    assert not names & {one.name for one in plan.commits}
-    assert plan.objects.keys().isdisjoint(listed_objects(kept))
-    assert plan.objects.keys() | listed_objects(kept).keys() == listed_objects(commits).keys()
-    assert [one.sequence for one in plan.commits] == sorted(going)
-    assert plan.bytes == 10 * len(plan.objects)
+    removed = plan_removal(commits, complete, keep, names)
+    going = set(sequences(removed))
+    good = [one for one in commits if one.sequence in complete]
+    kept = [one for one in good if one.sequence not in going]
+    assert not going or len(kept) >= keep
+    assert not going or len(set(sequences(good[-keep:])) & going) == 0
+    sure = [one.sequence for one in good if one.is_sure]
+    assert not sure or sure[-1] not in going, "the newest sure one always stays"
+    assert not names & {one.name for one in removed}
+    assert sequences(removed) == sorted(going)
+
+
+@given(HISTORIES, st.sets(st.integers(1, 10)), st.integers(1, 4))
+def test_more_complete_ones_than_decide_change_nothing(commits, complete, keep):
+    found = []
+    for one in reversed(commits):
+        if one.sequence in complete and decides(found, keep) != (True, True):
+            found.append(one)
+    few = plan_removal(commits, set(sequences(found)), keep)
+    assert few == plan_removal(commits, complete, keep)
+
+
+def kinds(text, *names):
+    """One commit for each letter: `s` sure, `d` doubtful."""
+    names = names or [f"step-{number}" for number in range(1, len(text) + 1)]
+    kind = {"s": Confidence.SURE, "d": Confidence.DOUBTFUL}
+    return [
+        msgspec.structs.replace(commit(number, "w", name=name), confidence=kind[letter])
+        for number, (letter, name) in enumerate(zip(text, names, strict=True), 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "keep", "removed"),
+    [
+        ("ssss", 2, [1, 2]),
+        ("sddd", 2, [2]),
+        ("ssdd", 1, [1, 3]),
+        ("dddd", 2, [1, 2]),
+        ("sdds", 1, [1, 2, 3]),
+        ("sd", 2, []),
+    ],
+)
+def test_either_kind_counts_and_the_newest_sure_one_stays(text, keep, removed):
+    commits = kinds(text)
+    assert sequences(plan_removal(commits, set(sequences(commits)), keep)) == removed
+
+
+def test_a_doubtful_one_does_not_count_if_a_later_sure_one_has_its_name():
+    commits = kinds("sds", "epoch-1", "last", "last")
+    assert sequences(plan_removal(commits, {1, 2, 3}, 2)) == []
+    assert sequences(plan_removal(commits, {1, 2, 3}, 1)) == [1, 2]
 
 
 def test_damaged_commits_do_not_count():
     commits = [commit(number, f"c{number}/w") for number in range(1, 6)]
-    assert [one.sequence for one in plan_removal(commits, {1, 2, 3}, 2).commits] == [1]
-    assert [one.sequence for one in plan_removal(commits, {1, 2, 3, 4, 5}, 2).commits] == [1, 2, 3]
-    assert [one.sequence for one in plan_removal(commits, {2, 4}, 2).commits] == [1]
+    assert sequences(plan_removal(commits, {1, 2, 3}, 2)) == [1]
+    assert sequences(plan_removal(commits, {1, 2, 3, 4, 5}, 2)) == [1, 2, 3]
+    assert sequences(plan_removal(commits, {2, 4}, 2)) == [1]
 
 
 def test_fewer_complete_commits_than_requested_all_stay():
     commits = [commit(1, "a/w"), commit(2, "b/w"), commit(3, "c/w")]
-    assert plan_removal(commits, {2}, 2) == RemovalPlan()
-    assert plan_removal(commits, set(), 1) == RemovalPlan()
-    assert plan_removal([], set(), 1) == RemovalPlan()
+    assert plan_removal(commits, {2}, 2) == ()
+    assert plan_removal(commits, set(), 1) == ()
+    assert plan_removal([], set(), 1) == ()
 
 
-def test_a_protected_one_stays_by_name_or_folder_with_its_data():
+def test_a_protected_one_stays_by_name_or_folder():
     commits = [commit(1, "a/w"), commit(2, "b/w"), commit(3, "c/w"), commit(4, "d/w")]
-    plan = plan_removal(commits, {1, 2, 3, 4}, 1, {"step-1", "step-2-02"})
-    assert ([one.sequence for one in plan.commits], plan.objects) == ([3], {"c/w": 10})
+    assert sequences(plan_removal(commits, {1, 2, 3, 4}, 1, {"step-1", "step-2-02"})) == [3]
 
 
 def test_a_record_is_never_data():
     commits = [commit(1, ".podferry/commits/000000000002.json", "a/w"), commit(2, "b/w")]
-    assert plan_removal(commits, {1, 2}, 1).objects == {"a/w": 10}
+    assert listed_objects(commits) == {"a/w": 10, "b/w": 10}
+    assert RemovalPlan((), {"a/w": 10, "b/w": 10}).bytes == 20
 
 
 def test_what_two_plans_have_in_common():

@@ -12,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podferry.contract.destination.commit import FORMAT, Commit, CommittedFile, commit_name, encode_commit
+from podferry.contract.destination.confidence import Confirmer, confirmation_name
 from podferry.contract.destination.rank_parts import RankPart
 from podferry.contract.errors import AlreadyExists, Corrupt, FormatTooNew, NotFound, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.contract.versioned_json import encode_checksummed
-from podferry.sidecar.checkpoint.commit.garbage_collector import MAX_LISTINGS
+from podferry.sidecar.checkpoint.commit.commit_index import MAX_LISTINGS
+from podferry.sidecar.checkpoint.commit.confirmation import confirm
 from podferry.sidecar.checkpoint.commit.retention import Retention
 from podferry.sidecar.checkpoint.commit.tombstone_reader import names_being_removed
 from podferry.storage.memory.store import Content, Fault, MemoryStore
@@ -56,7 +58,7 @@ async def test_a_plan_changes_nothing(lineage):
 
 async def test_nothing_is_written_if_nothing_is_removed(lineage):
     await lineage.collector().remove(4)
-    assert {call for call, _ in lineage.store.content.calls} == {"children", "read"}
+    assert {call for call, _ in lineage.store.content.calls} == {"children"}
 
 
 @pytest.mark.parametrize("keep", [1, 2])
@@ -65,6 +67,37 @@ async def test_the_newest_complete_commit_stays_if_newer_ones_are_damaged(lineag
     lineage.objects["base/run/c/w"] = b"longer than it was"
     await lineage.collector().remove(keep)
     assert lineage.sequences == ([2, 3, 4] if keep == 1 else [1, 2, 3, 4])
+
+
+async def test_the_newest_sure_commit_stays_however_old(lineage):
+    for number in (5, 6, 7):
+        lineage.put(number, f"{number}/w", doubt="no end")
+    assert [one.sequence for one in (await lineage.collector().remove(2)).commits] == [1, 2, 3, 5]
+    assert lineage.sequences == [4, 6, 7]
+    await confirm(lineage.reader.store, await lineage.reader.read(6), Confirmer.PERSON, "it loads")
+    await lineage.collector().remove(2)
+    assert lineage.sequences == [6, 7]
+
+
+async def test_a_damaged_sure_commit_is_not_the_one_that_stays(lineage):
+    lineage.put(5, "5/w", doubt="no end")
+    lineage.objects.pop("base/run/d/w")
+    await lineage.collector().remove(1)
+    assert lineage.sequences == [3, 5]
+
+
+async def test_confirmations_of_removed_commits_are_removed(lineage):
+    for number in (1, 3, 4):
+        lineage.objects[f"base/run/{confirmation_name(number)}"] = b"{}"
+    lineage.objects[f"base/run/{confirmation_name(2, 7)}"] = b"{}"
+    await lineage.collector().remove(1)
+    assert {name for name in lineage.names if "/confirmed/" in name} == {confirmation_name(4)}
+
+
+async def test_a_removal_may_be_limited_to_the_oldest(lineage):
+    removed = await lineage.collector().remove(1, most=2)
+    assert [one.sequence for one in removed.commits] == [1, 2]
+    assert lineage.data == {"a/frozen", "c/w", "d/w"}
 
 
 async def test_data_that_vanishes_between_two_removals_is_noticed(lineage):
@@ -152,7 +185,8 @@ async def test_a_kill_leaves_complete_commits_and_the_next_run_cleans_up(lineage
         assert not await lineage.reader.missing_objects(await lineage.reader.read(number))
     assert 4 in lineage.sequences
     retention = Retention(lineage.reader, 1)
-    await retention.after_commit(lineage.put(5, "e/w"))
+    retention.request(lineage.put(5, "e/w"))
+    await retention.remove()
     assert (lineage.sequences, lineage.data) == ([5], {"e/w"})
 
 
@@ -207,7 +241,7 @@ async def upload(lineage, writer, name, files):
     sums = {one: xxhash.xxh3_128_hexdigest(data) for one, data in files.items()}
     folder = f"{name}-{'-'.join(sums[one][:4] for one in sorted(sums))}"
     for turn in range(50):
-        commits = await lineage.collector().commits()
+        commits = [commit async for commit in lineage.reader.newest_first()][::-1]
         if any(commit.checkpoint.startswith(folder) for commit in commits):
             return
         taken = await names_being_removed(lineage.reader.store)

@@ -6,6 +6,7 @@ import pytest
 from podferry.contract.destination.agent_notes import FORMAT as NOTE_FORMAT
 from podferry.contract.destination.agent_notes import AgentNote, DrainPhase, note_name
 from podferry.contract.destination.commit import FORMAT, Commit, CommittedFile, commit_name, encode_commit
+from podferry.contract.destination.confidence import confirmation_name
 from podferry.contract.errors import Corrupt, Refused
 from podferry.contract.uri import parse_uri
 from podferry.contract.versioned_json import encode_document
@@ -78,6 +79,13 @@ async def test_orphans_are_what_no_commit_lists(collector, objects):
         ".podferry/writers/other.json",
         note_name("other"),
     }
+
+
+async def test_a_confirmation_stays_as_long_as_its_commit(collector, objects):
+    for number in (1, 2):
+        objects[f"base/run/{confirmation_name(number)}"] = b"{}"
+    records = (await find_orphans(collector)).records
+    assert {name for name in records if "/confirmed/" in name} == {confirmation_name(2)}
 
 
 def test_a_nested_lineage_is_left_alone():

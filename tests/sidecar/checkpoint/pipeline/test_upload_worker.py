@@ -9,6 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from podferry.contract.errors import Unavailable
+from podferry.sidecar.checkpoint.pipeline import pipeline as pipeline_module
 from podferry.storage.memory.store import Fault
 
 BIG = 8 * 1024
@@ -117,3 +118,65 @@ async def test_a_fenced_agent_commits_nothing_more_and_names_its_successor(rig):
         assert "two" in str(answer.problems[0])
         assert pipeline._status.fenced
     assert [commit.agent_id for commit in rig.store.commits()] == ["one", "two"]
+
+
+@pytest.fixture
+def slow_removal(rig):
+    """Deletions at the destination wait for this event."""
+    go = asyncio.Event()
+    rig.keep_remote = 1
+    rig.faults.append(Fault("delete", "*", times=10_000, wait=go))
+    return go
+
+
+def deletions(rig):
+    return [name for call, name in rig.content.calls if call == "delete"]
+
+
+async def test_a_slow_removal_delays_no_checkpoint(rig, slow_removal):
+    async with rig.running() as pipeline:
+        for step in range(1, 5):
+            rig.write(f"step-{step}.bin", b"%d" % step * BIG)
+            assert (await pipeline.flush(30)).durable
+            assert [done.step for done in pipeline._status.durable] == list(range(1, step + 1))
+        await rig.until(lambda: deletions(rig))
+        assert steps(rig) == [1, 2, 3, 4]
+        slow_removal.set()
+        await rig.until(lambda: steps(rig) == [4])
+    assert (await rig.restored())[0] == "step-4"
+
+
+async def test_the_end_of_a_training_waits_a_little_for_the_removal(rig, slow_removal):
+    slow_removal.set()
+    async with rig.running() as pipeline:
+        rig.write("step-1.bin", b"1" * BIG)
+        assert (await pipeline.flush(30)).durable
+        rig.write("step-2.bin", b"2" * BIG)
+        assert (await pipeline.flush(30, final=True)).durable
+    assert steps(rig) == [2]
+
+
+async def test_a_removal_that_is_cut_off_leaves_complete_commits(rig, slow_removal, monkeypatch):
+    monkeypatch.setattr(pipeline_module, "SETTLE_SECONDS", 0.01)
+    async with rig.running() as pipeline:
+        rig.write("step-1.bin", b"1" * BIG)
+        assert (await pipeline.flush(30)).durable
+        rig.write("step-2.bin", b"2" * BIG)
+        assert (await pipeline.flush(30, final=True)).durable
+    assert steps(rig) == [1, 2]
+    slow_removal.set()
+    assert (await rig.restored())[0] == "step-2"
+    async with rig.running() as pipeline:
+        rig.write("step-3.bin", b"3" * BIG)
+        assert (await pipeline.flush(30, final=True)).durable
+    assert steps(rig) == [3]
+
+
+async def test_a_pod_that_ends_does_not_wait_for_the_removal(rig, slow_removal):
+    async with rig.running() as pipeline:
+        rig.write("step-1.bin", b"1" * BIG)
+        assert (await pipeline.flush(30)).durable
+        rig.write("step-2.bin", b"2" * BIG)
+        async with asyncio.timeout(30):
+            assert (await pipeline.flush(30, final=True, ending=True)).durable
+    assert not slow_removal.is_set()
