@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podferry.contract.destination.commit import FORMAT, Commit, CommittedFile, Confidence
@@ -42,6 +42,7 @@ def sequences(commits):
     return [one.sequence for one in commits]
 
 
+@settings(deadline=None)
 @given(HISTORIES, st.sets(st.integers(1, 10)), st.integers(1, 4), st.sets(st.integers(1, 10)))
 def test_what_stays_is_complete_and_enough(commits, complete, keep, protected):
     names = {f"step-{number}" for number in protected}
@@ -57,6 +58,7 @@ def test_what_stays_is_complete_and_enough(commits, complete, keep, protected):
     assert sequences(removed) == sorted(going)
 
 
+@settings(deadline=None)
 @given(HISTORIES, st.sets(st.integers(1, 10)), st.integers(1, 4))
 def test_more_complete_ones_than_decide_change_nothing(commits, complete, keep):
     found = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tracemalloc
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podferry.contract.destination.confidence import Confirmer, confirmation_name
@@ -23,6 +23,7 @@ def put_in(index, histories):
         index.add(site.put(number, *sorted(objects)))
 
 
+@settings(deadline=None)
 @given(st.lists(OBJECTS, max_size=8), st.sets(st.integers(1, 8)))
 def test_only_what_no_remaining_commit_lists_is_unlisted(histories, removed):
     index = CommitIndex(Lineage().reader)
