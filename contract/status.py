@@ -138,7 +138,8 @@ class CheckpointStatus(msgspec.Struct):
         uri: The destination.
         path: Where the trainer writes them.
         lineage: The lineage of the run.
-        durable: Checkpoints that this agent committed, oldest first.
+        durable: The newest 50 checkpoints that this agent committed, oldest first.
+        durable_count: How many it committed in all.
         pending: Names that are being written or uploaded, and those set apart.
         set_apart: Names that were refused for good, oldest first: later ones continue without them. Each is
             tried again once a minute, and at the end.
@@ -162,6 +163,7 @@ class CheckpointStatus(msgspec.Struct):
     path: str
     lineage: str
     durable: list[DurableCheckpoint] = []
+    durable_count: int = 0
     pending: list[str] = []
     set_apart: list[str] = []
     pending_bytes: int = 0

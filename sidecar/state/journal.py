@@ -62,7 +62,8 @@ class CheckpointRecord(msgspec.Struct):
 
     Attributes:
         settled: The files of each checkpoint's newest durable or restored version, by its name.
-        durable: What this agent committed, by sequence.
+        durable: What this agent committed, by sequence: the newest, and those whose files are still local.
+        durable_count: How many this agent committed in all.
         ignored: What was there before this agent and is older than the newest commit: never uploaded.
         restored: What training resumed from.
         passed_over: Newer commits that it did not resume from, the newest of them.
@@ -77,6 +78,7 @@ class CheckpointRecord(msgspec.Struct):
 
     settled: dict[str, Files] = field(default_factory=dict, name="handled")
     durable: list[DurableCheckpoint] = []
+    durable_count: int = 0
     ignored: dict[str, Files] = field(default_factory=dict, name="left_out")
     restored: RestoredStatus | None = None
     passed_over: list[PassedOver] = []

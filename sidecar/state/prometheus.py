@@ -105,7 +105,7 @@ def _checkpoints(status: CheckpointStatus, now: float) -> Iterator[Metric]:
     last = status.durable[-1] if status.durable else None
     age = max(now - status.pending_since, 0.0) if status.pending_since is not None else 0.0
     rows: tuple[tuple[Family, str, str, float | None], ...] = (
-        (COUNTER, "s_durable", "Checkpoints made durable", len(status.durable)),
+        (COUNTER, "s_durable", "Checkpoints made durable", status.durable_count),
         (GAUGE, "_backlog", "Checkpoints not durable yet", len(status.pending)),
         (
             GAUGE,

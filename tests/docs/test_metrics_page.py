@@ -25,7 +25,7 @@ NAME = re.compile(r"`(podferry_\w+)")
 def names() -> set[str]:
     """Of all metrics, as in the exposition; counters end in `_total`."""
     last = DurableCheckpoint("step-1", 1, 1, 1, 1.0, 1.0)
-    checkpoints = CheckpointStatus("s3://b", "/c", "digits", durable=[last])
+    checkpoints = CheckpointStatus("s3://b", "/c", "digits", durable=[last], durable_count=1)
     status = Status(
         AgentPhase.OPEN, [DatasetStatus("s3://b", "/d")], checkpoints, OutputStatus("s3://b", "/o")
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import structlog
 
+from podferry.contract.status import DurableCheckpoint
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.pointer_files import POINTER_BYTES, POINTERS, read_links, read_small
 from podferry.sidecar.runtime.file_identity import FileIdentity
@@ -16,17 +17,19 @@ log = structlog.get_logger(__name__)
 
 
 def evictable(
-    durable: Sequence[str], present: Mapping[str, Candidate], keep: int, pointer_text: str
+    durable: Sequence[DurableCheckpoint], present: Mapping[str, Candidate], keep: int, pointer_text: str
 ) -> list[Candidate]:
     """Which of the checkpoints in the directory may be evicted, oldest first.
 
-    `durable` names those whose present version is durable, oldest first; the newest `keep` of them stay.
-    A checkpoint that is named in `pointer_text`, the text of the trainer's small files, stays too.
+    `durable` are the newest commits of those whose present version is durable, oldest first. The newest
+    `keep` of them stay, and the newest that is sure: what follows it may turn out to be incomplete. One that
+    is named in `pointer_text`, the text of the trainer's small files, stays too.
     """
-    local = [name for name in durable if name in present]
-    old = local[: max(len(local) - max(keep, 1), 0)]
+    local = [one for one in durable if one.name in present]
+    kept = {one.name for one in [*local[-max(keep, 1) :], *[one for one in local if not one.doubts][-1:]]}
+    old = [one.name for one in local if one.name not in kept and one.name not in pointer_text]
     # Small ones free nothing, and a trainer's pointer of any name is one of them.
-    return [present[name] for name in old if name not in pointer_text and present[name].bytes > POINTER_BYTES]
+    return [present[name] for name in old if present[name].bytes > POINTER_BYTES]
 
 
 def pointer_text(root: Path, present: Mapping[str, Candidate]) -> str:

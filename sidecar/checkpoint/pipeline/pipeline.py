@@ -127,8 +127,8 @@ class CheckpointPipeline:
             closed = await self._detector.wait_for_change()
 
     def _evict_if_needed(self) -> None:
-        names = [done.name for done in self._status.durable]
-        self._tracker.volume_problem = self._volume.evict_if_needed(self._registry.durable(), names)
+        durable, commits = self._registry.durable(), self._registry.commits()
+        self._tracker.volume_problem = self._volume.evict_if_needed(durable, commits)
 
     async def _hold(self, version: CheckpointVersion) -> None:
         """Link and queue a version; if it changes meanwhile, the next scan decides what it is."""

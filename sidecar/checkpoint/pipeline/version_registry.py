@@ -28,6 +28,20 @@ from podferry.sidecar.state.journal import Journal, PublishedPart
 
 log = structlog.get_logger(__name__)
 
+DURABLE_SHOWN = 50
+"""Durable checkpoints that are listed one by one; all are counted. A month of training may have thousands."""
+
+
+def bounded(durable: Iterable[DurableCheckpoint], local: Collection[str]) -> list[DurableCheckpoint]:
+    """The newest of `durable`, which is sorted, and the newest of each name whose files are `local`.
+
+    The local ones decide what is evicted, and whether a restarted worker knows them.
+    """
+    found = list(durable)
+    newest = {one.name: one.sequence for one in found if one.name in local}
+    kept = {*newest.values(), *(one.sequence for one in found[-DURABLE_SHOWN:])}
+    return [one for one in found if one.sequence in kept]
+
 
 class VersionRegistry:
     """All versions, in the order in which they were found, which is their age.
@@ -52,6 +66,7 @@ class VersionRegistry:
             for name, files in self._record.ignored.items()
         ]
         committed = {one.name for one in self._record.durable}
+        self._record.durable_count = max(self._record.durable_count, len(self._record.durable))
         for name, files in self._record.settled.items():
             state = VersionState.COMMITTED if name in committed else VersionState.RESTORED
             self._versions.append(CheckpointVersion(Candidate(name, files), state))
@@ -59,7 +74,8 @@ class VersionRegistry:
             candidate = Candidate(name, part.files)
             self._versions.append(CheckpointVersion(candidate, VersionState.PUBLISHED, part=part))
         self._versions += [CheckpointVersion(hold.candidate, VersionState.HELD, hold) for hold in held]
-        status.durable, status.restored = self._record.durable, self._record.restored
+        status.restored = self._record.restored
+        self._show_durable()
 
     def in_state(self, *states: VersionState) -> list[CheckpointVersion]:
         """The versions in any of these states, oldest first."""
@@ -148,8 +164,10 @@ class VersionRegistry:
         done = DurableCheckpoint(
             commit.name, commit.sequence, commit.step, commit.bytes, version.completed_at, durable_at=now
         )
+        self._record.durable_count += all(done.sequence != one.sequence for one in self._record.durable)
         known = {one.sequence: one for one in [*self._record.durable, done]}
-        self._record.durable[:] = [known[sequence] for sequence in sorted(known)]  # the status has this list
+        self._record.durable = bounded((known[sequence] for sequence in sorted(known)), self.durable())
+        self._show_durable()
         fields = {"name": commit.name, "sequence": commit.sequence, "bytes": commit.bytes}
         log.info("checkpoint durable", **fields, seconds=round(seconds, 3))
         self._durations.observe(seconds)
@@ -223,6 +241,14 @@ class VersionRegistry:
 
     def _waiting_numbers(self) -> list[int]:
         return [version.number for version in self.in_state(*WAITING)]
+
+    def commits(self) -> list[DurableCheckpoint]:
+        """The newest that this agent committed, and all whose files are still local, by sequence."""
+        return list(self._record.durable)
+
+    def _show_durable(self) -> None:
+        self._status.durable = self._record.durable[-DURABLE_SHOWN:]
+        self._status.durable_count = self._record.durable_count
 
     def _drop(self, versions: Iterable[CheckpointVersion]) -> None:
         gone = set(versions)

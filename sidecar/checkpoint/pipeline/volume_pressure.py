@@ -9,6 +9,7 @@ import structlog
 
 from podferry.contract.errors import Problem
 from podferry.contract.quantity import format_bytes
+from podferry.contract.status import DurableCheckpoint
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.pipeline.local_eviction import evict, evictable, pointer_text
@@ -20,19 +21,21 @@ REMEDY = "Raise podferry.io/checkpoint-size, or save less often: only durable ch
 
 
 class VolumePressure:
-    """The checkpoint volume; the `keep` newest durable checkpoints are never evicted."""
+    """The checkpoint volume; the `keep` newest durable checkpoints and the newest sure one stay."""
 
     def __init__(self, detector: Detector, settings: CheckpointSettings, keep: int) -> None:
         self._detector, self._settings, self._keep = detector, settings, keep
         self._warned = ""
 
-    def evict_if_needed(self, durable: Mapping[str, Candidate], order: Sequence[str]) -> Problem | None:
+    def evict_if_needed(
+        self, durable: Mapping[str, Candidate], commits: Sequence[DurableCheckpoint]
+    ) -> Problem | None:
         """Evict durable checkpoints under pressure; returns the problem if space is still short, or None.
 
-        `durable` has the durable version of each name, `order` the names of all commits, oldest first.
+        `durable` has the durable version of each name, `commits` at least the newest of each, oldest first.
         """
         if self._is_pressed():
-            self._evict(durable, order)
+            self._evict(durable, commits)
         problem = self._problem()
         what = problem.what if problem else ""
         if problem is not None and what != self._warned:
@@ -40,12 +43,13 @@ class VolumePressure:
         self._warned = what
         return problem
 
-    def _evict(self, durable: Mapping[str, Candidate], order: Sequence[str]) -> None:
+    def _evict(self, durable: Mapping[str, Candidate], commits: Sequence[DurableCheckpoint]) -> None:
         root, present = self._detector.root, self._detector.present
         unchanged = {name: one for name, one in present.items() if one.is_subset_of(durable.get(name))}
         # By the newest commit of each name: a name that is saved repeatedly is as old as its newest version.
-        names = list(dict.fromkeys(reversed(order)))[::-1]
-        for candidate in evictable(names, unchanged, self._keep, pointer_text(root, present)):
+        newest = {one.name: one for one in commits}
+        order = sorted(newest.values(), key=lambda one: one.sequence)
+        for candidate in evictable(order, unchanged, self._keep, pointer_text(root, present)):
             if evict(root, candidate):
                 del present[candidate.name]
             if not self._is_pressed():

@@ -12,7 +12,13 @@ async def test_metrics_match_the_status(served: tuple[AgentApi, AgentState, Agen
     _, state, client = served
     done = DurableCheckpoint("step-7", 3, 7, 10, completed_at=1.0, durable_at=2.0)
     state.status.checkpoints = CheckpointStatus(
-        uri="s3://b/c", path="/c", lineage="l", durable=[done], pending=["step-8"], pending_bytes=99
+        uri="s3://b/c",
+        path="/c",
+        lineage="l",
+        durable=[done],
+        durable_count=1,
+        pending=["step-8"],
+        pending_bytes=99,
     )
     state.transition(AgentPhase.OPEN)
     lines = await metrics_of(client)

@@ -2,12 +2,23 @@ import shutil
 
 import pytest
 
+from podferry.contract.status import DurableCheckpoint
 from podferry.sidecar.checkpoint.detect.candidate import candidates
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.pipeline.local_eviction import evict, evictable, pointer_text
 from podferry.sidecar.runtime.file_identity import FileIdentity
 
 BIG = 5000
+
+
+def committed(*names, doubtful=""):
+    """Commits of these names, oldest first."""
+    return [
+        DurableCheckpoint(name, number, None, BIG, 1.0, 2.0, ("open",) if name in doubtful else ())
+        for number, name in enumerate(names)
+    ]
+
+
 PRESENT = candidates({f"{name}/w": FileIdentity(1, BIG, 1) for name in "abcd"})
 
 
@@ -27,12 +38,21 @@ PRESENT = candidates({f"{name}/w": FileIdentity(1, BIG, 1) for name in "abcd"})
 )
 def test_only_older_durable_checkpoints_may_go(durable, keep, pointed, names):
     pointed = pointed.replace("use", "").strip() or "-"
-    assert [found.name for found in evictable(list(durable), PRESENT, keep, pointed)] == list(names)
+    assert [found.name for found in evictable(committed(*durable), PRESENT, keep, pointed)] == list(names)
+
+
+@pytest.mark.parametrize(
+    ("doubtful", "keep", "names"),
+    [("d", 1, "ab"), ("cd", 1, "ac"), ("cd", 2, "a"), ("abcd", 1, "abc"), ("a", 1, "abc")],
+)
+def test_the_newest_sure_one_stays_whatever_is_newer(doubtful, keep, names):
+    durable = committed(*"abcd", doubtful=doubtful)
+    assert [found.name for found in evictable(durable, PRESENT, keep, "-")] == list(names)
 
 
 def test_a_small_one_may_be_a_pointer_and_frees_nothing():
     present = {**PRESENT, **candidates({"best.txt": FileIdentity(1, 30, 1)})}
-    assert [found.name for found in evictable(["best", "a", "b"], present, 1, "-")] == ["a"]
+    assert [found.name for found in evictable(committed("best", "a", "b"), present, 1, "-")] == ["a"]
 
 
 def test_pointers_are_small_files_at_the_top(tmp_path):

@@ -266,3 +266,27 @@ def test_a_restarted_worker_finds_parts_in_the_order_in_which_they_were_publishe
     restarted = VersionRegistry(Journal(tmp_path), status, [], Durations(), lambda: None)
     found = [(version.name, version.part.folder) for version in restarted.in_state(VersionState.PUBLISHED)]
     assert found == [("step-3", "folder-3"), ("step-5", "folder-1")]
+
+
+def test_thousands_of_commits_leave_a_small_journal_that_knows_what_is_local(tmp_path: Path) -> None:
+    """A month of training; the trainer keeps the first checkpoint and the newest three."""
+    status, journal = CheckpointStatus("memory://b", "/seen", "run"), Journal(tmp_path)
+    registry = VersionRegistry(journal, status, [], Durations(), lambda: None)
+    sizes, local = [], [""]
+    for number in range(1, 2001):
+        version = queued(registry, number, f"step-{number}")
+        send(registry, version)
+        registry.commit(version, commit(version, number, journal.agent.agent_id))
+        local = ["step-1", *(f"step-{one}" for one in range(max(number - 2, 2), number + 1))]
+        registry.prune(local)
+        sizes.append((tmp_path / "journal.json").stat().st_size)
+    assert max(sizes) <= sizes[99] * 1.2, "it does not grow"
+    assert (len(status.durable), status.durable_count) == (50, 2000)
+    assert [one.name for one in registry.commits()][:2] == ["step-1", "step-1951"]
+
+    restarted_status = CheckpointStatus("memory://b", "/seen", "run")
+    restarted = VersionRegistry(Journal(tmp_path), restarted_status, [], Durations(), lambda: None)
+    assert (restarted_status.durable, restarted_status.durable_count) == (status.durable, 2000)
+    assert restarted.settled().keys() >= {*local}
+    assert {one.state for one in restarted.in_state(*DURABLE)} == {VersionState.COMMITTED}
+    assert restarted.commits() == registry.commits()

@@ -5,9 +5,15 @@ from types import SimpleNamespace
 import pytest
 from structlog.testing import capture_logs
 
+from podferry.contract.status import DurableCheckpoint
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.pipeline.volume_pressure import VolumePressure
 from podferry.sidecar.config.tuning import CheckpointSettings
+
+
+def commits(*names: str) -> list[DurableCheckpoint]:
+    return [DurableCheckpoint(name, number, None, SIZE, 1.0, 2.0) for number, name in enumerate(names)]
+
 
 SIZE = 5000
 SETTINGS = CheckpointSettings(eviction_threshold=0.8, full_threshold=0.99)
@@ -42,7 +48,10 @@ def volume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Volume:
 
 def test_without_pressure_nothing_is_evicted(volume: Volume) -> None:
     volume.save("1.pt", "2.pt")
-    assert VolumePressure(volume.looks, SETTINGS, 1).evict_if_needed(volume.looks.present, ["1", "2"]) is None
+    assert (
+        VolumePressure(volume.looks, SETTINGS, 1).evict_if_needed(volume.looks.present, commits("1", "2"))
+        is None
+    )
     assert volume.names() == ["1.pt", "2.pt"]
 
 
@@ -50,7 +59,9 @@ def test_durable_ones_go_before_the_next_does_not_fit(volume: Volume) -> None:
     volume.save("1.pt", "2.pt", "3.pt", "4.pt")
     volume.total = 4 * SIZE + 1
     assert (
-        VolumePressure(volume.looks, SETTINGS, 1).evict_if_needed(volume.looks.present, ["1", "2", "3", "4"])
+        VolumePressure(volume.looks, SETTINGS, 1).evict_if_needed(
+            volume.looks.present, commits("1", "2", "3", "4")
+        )
         is None
     )
     assert volume.names() == ["2.pt", "3.pt", "4.pt"], "the oldest, and no more than needed"
