@@ -19,8 +19,15 @@ import click
 from podferry.cli.named_options import CREATED, DATASET_OPTIONS, dataset_options, group_by_dataset
 from podferry.cli.output import print_problems
 from podferry.contract.errors import PermanentError, Problem
-from podferry.contract.http_api import AGENT_VARIABLE, EXIT_NEVER, EXIT_NOT_DURABLE, Durability
+from podferry.contract.http_api import (
+    AGENT_VARIABLE,
+    EXIT_DOUBTFUL,
+    EXIT_NEVER,
+    EXIT_NOT_DURABLE,
+    Durability,
+)
 from podferry.contract.suggest import did_you_mean
+from podferry.sidecar.control.doubt_report import doubt_report
 from podferry.sidecar.control.progress_bar import prefetch_bars
 from podferry.sidecar.launch.local_agent import LaunchOptions, LocalAgent, launch
 
@@ -66,7 +73,8 @@ def command(command: tuple[str, ...], durable_timeout: float, polling: bool, **o
 
     COMMAND finds its directories in PODFERRY_DATASET (PODFERRY_DATASET_NAME for a dataset with a name),
     PODFERRY_CHECKPOINTS, PODFERRY_OUTPUTS and, if it resumes, PODFERRY_RESTORED. The exit code is that of
-    COMMAND, or 74 if COMMAND succeeds but its last checkpoint or its outputs are not uploaded.
+    COMMAND. If COMMAND succeeds, it is 74 if its last checkpoint or its outputs are not uploaded, and 76 if
+    nothing proves that its last checkpoint is complete.
     """
     _reject_option(command[0])
     if shutil.which(command[0]) is None:
@@ -86,7 +94,8 @@ def command(command: tuple[str, ...], durable_timeout: float, polling: bool, **o
             return 1 if gate.retryable else EXIT_NEVER
         click.echo(gate.summary, err=True)
         code = _train(command, {AGENT_VARIABLE: agent.url, **gate.environment})
-        return _conclude(code, _wait_durable(agent, durable_timeout, code))
+        durability = _wait_durable(agent, durable_timeout, code)
+        return _conclude(code, durability, doubt_report(durability, agent.client))
 
 
 def _reject_option(word: str) -> None:
@@ -164,13 +173,15 @@ def _terminate_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
 
-def _conclude(code: int, durability: Durability) -> int:
-    """Report what is durable; return the exit code."""
+def _conclude(code: int, durability: Durability, doubt: Problem | None) -> int:
+    """Report what is durable and what is doubtful; return the exit code."""
     if durability.last is not None:
         age = f"{max(time.time() - durability.last.durable_at, 0.0):.1f} s ago"
         click.echo(f"last durable checkpoint: {durability.last.name}, {age}", err=True)
+    if doubt is not None:
+        print_problems([doubt], "yellow")
     if durability.durable:
-        return code
+        return code or (EXIT_DOUBTFUL if doubt is not None else 0)
     click.secho(f"not durable: {', '.join(durability.pending) or 'unknown'}", err=True, fg="red")
     print_problems(durability.problems)
     return code or EXIT_NOT_DURABLE

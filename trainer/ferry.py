@@ -17,6 +17,8 @@ from podferry.contract.http_api import (
     AGENT_VARIABLE,
     CHECKPOINTS_VARIABLE,
     DATASET_VARIABLE,
+    EXIT_DOUBTFUL,
+    EXIT_NOT_DURABLE,
     OUTPUTS_VARIABLE,
     RESTORED_VARIABLE,
     Durability,
@@ -24,6 +26,7 @@ from podferry.contract.http_api import (
 )
 from podferry.contract.status import DurableCheckpoint, Status
 from podferry.contract.uri import parse_uri
+from podferry.sidecar.control.doubt_report import doubt_report
 from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.control.progress_bar import prefetch_bars
 from podferry.trainer.marks import mark
@@ -33,7 +36,23 @@ Value = str | int | os.PathLike[str] | Sequence[str] | None
 
 
 class NotDurableError(PermanentError):
-    """Training has ended, and one of its checkpoints is not durable."""
+    """Training has ended, and one of its checkpoints is not durable.
+
+    Attributes:
+        exit_code: That of `podferry run` in this case.
+    """
+
+    exit_code = EXIT_NOT_DURABLE
+
+
+class DoubtfulError(PermanentError):
+    """Training has ended, everything is durable, and nothing proves that the last checkpoint is complete.
+
+    Attributes:
+        exit_code: That of `podferry run` in this case.
+    """
+
+    exit_code = EXIT_DOUBTFUL
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +91,8 @@ class Ferry:
     def wait_durable(self, timeout: float = 600.0, *, final: bool = False) -> DurableCheckpoint | None:
         """Wait until all that is now in the checkpoint directory is durable; return the newest durable one.
 
+        It may be doubtful: then its `doubts` say why. A later save may prove it.
+
         Args:
             timeout: Seconds.
             final: Nothing is written any more: files count as complete without a quiet period.
@@ -79,10 +100,19 @@ class Ferry:
         Raises:
             NotDurableError: It is not durable, with the reasons.
         """
-        durability = self._client.wait_durable(timeout, final=final)
+        return self._wait(timeout, final=final).last
+
+    def _wait(self, timeout: float, *, final: bool, exit_code: int | None = None) -> Durability:
+        durability = self._client.wait_durable(timeout, final=final, exit_code=exit_code)
         if not durability.durable:
             raise NotDurableError(*_reasons(durability, timeout))
-        return durability.last
+        return durability
+
+    def _conclude(self, timeout: float, *, final: bool) -> None:
+        """Wait at the end of a block that has succeeded; raises `NotDurableError` or `DoubtfulError`."""
+        durability = self._wait(timeout, final=final, exit_code=0 if final else None)
+        if doubt := doubt_report(durability, self._client):
+            raise DoubtfulError(doubt)
 
 
 def _reasons(durability: Durability, timeout: float) -> tuple[Problem, ...]:
@@ -122,6 +152,7 @@ def ferry(
         PermanentError: Training can never start, with all the reasons.
         TemporaryError: A store did not respond.
         NotDurableError: At the end, a checkpoint is not durable.
+        DoubtfulError: At the end, nothing proves that the last checkpoint is complete.
     """
     with ExitStack() as stack:
         injected = os.environ.get(AGENT_VARIABLE)
@@ -141,10 +172,18 @@ def ferry(
         directories = _directories(client, gate)
         try:
             yield directories
-        except BaseException:  # even after Ctrl-C, complete checkpoints must not be lost
-            client.wait_durable(durable_timeout, final=not injected)
+        except BaseException as error:  # even after Ctrl-C, complete checkpoints must not be lost
+            code = None if injected else _exit_code(error)
+            client.wait_durable(durable_timeout, final=not injected, exit_code=code)
             raise
-        directories.wait_durable(durable_timeout, final=not injected)
+        directories._conclude(durable_timeout, final=not injected)  # noqa: SLF001 - of this module
+
+
+def _exit_code(error: BaseException) -> int:
+    """The trainer's exit code after an exception: `sys.exit()` is a success, too."""
+    if not isinstance(error, SystemExit):
+        return 1
+    return error.code if isinstance(error.code, int) else int(error.code is not None)
 
 
 def _directories(client: AgentClient, gate: Gate) -> Ferry:

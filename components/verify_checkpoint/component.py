@@ -22,10 +22,11 @@ def verify_checkpoint(
     lineages: List[str] = [],
     any_run: bool = False,
     full: bool = False,
+    allow_doubtful: bool = False,
     endpoint: str = "",
     region: str = "",
 ) -> NamedTuple("Outputs", [("lineages", List[str]), ("checkpoints", List[str])]):
-    """Fail unless the newest checkpoint of each lineage is committed and intact.
+    """Fail unless the newest checkpoint of each lineage is committed, intact and sure.
 
     Args:
         checkpoints: The destination of the training.
@@ -34,6 +35,7 @@ def verify_checkpoint(
         lineages: Only these lineages, committed by any run; empty for those of this run.
         any_run: All lineages at the destination, committed by any run.
         full: Read every byte and compare checksums, not only names and sizes.
+        allow_doubtful: Only name doubtful checkpoints; otherwise they fail the step with exit code 76.
         endpoint: URL of the object store, unless it is the vendor's.
         region: Region of the object store.
 
@@ -41,10 +43,10 @@ def verify_checkpoint(
         lineages: The verified lineages.
         checkpoints: The URI of the newest checkpoint of each, in the same order.
     """
-    from podferry.components.verify_checkpoint.runner import VerifyRequest, run_names, verify
+    from podferry.components.verify_checkpoint.runner import VerifyRequest, run_names, verify_or_exit
 
-    request = VerifyRequest(checkpoints, run_names(run, job), tuple(lineages), any_run, full)
-    verified = verify(request, endpoint, region)
+    request = VerifyRequest(checkpoints, run_names(run, job), tuple(lineages), any_run, full, allow_doubtful)
+    verified = verify_or_exit(request, endpoint, region)
     return ([lineage.name for lineage in verified], [lineage.uri for lineage in verified])
 
 
@@ -54,6 +56,7 @@ def verify(
     lineages: Any = None,
     any_run: Any = False,
     full: Any = False,
+    allow_doubtful: Any = False,
     endpoint: Any = "",
     region: Any = "",
     secret: Any = None,
@@ -70,6 +73,7 @@ def verify(
             `dsl.Collected` of a sweep.
         any_run: All lineages at the destination, committed by any run.
         full: Read every byte and compare checksums.
+        allow_doubtful: Pass if the newest checkpoint of a lineage is doubtful: uploaded, not proven complete.
         endpoint: URL of the object store, unless it is the vendor's.
         region: Region of the object store.
         secret: Name of a Secret with the credentials.
@@ -87,6 +91,7 @@ def verify(
         lineages=_as_list(lineages),
         any_run=any_run,
         full=full,
+        allow_doubtful=allow_doubtful,
         endpoint=endpoint,
         region=region,
     )

@@ -7,10 +7,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from podferry.components.log_tables import print_table
+from podferry.components.log_tables import print_line, print_table
 from podferry.components.store_access import step_store_config
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Corrupt, FormatTooNew, NotFound, PermanentError, Problem
+from podferry.contract.http_api import EXIT_DOUBTFUL
 from podferry.contract.kfp_inputs import read_kfp_inputs
 from podferry.contract.lineage import lineage_problem
 from podferry.contract.quantity import format_bytes
@@ -31,6 +32,10 @@ class Unsafe(PermanentError):
     """The newest checkpoint of a lineage is missing, damaged, or not from this run."""
 
 
+class Doubtful(Unsafe):
+    """All checkpoints are committed and intact, and nothing proves that one of the newest is complete."""
+
+
 @dataclass(frozen=True, slots=True)
 class VerifyRequest:
     """What to verify.
@@ -41,6 +46,7 @@ class VerifyRequest:
         lineages: Only these lineages, committed by any run; empty for those of the run.
         any_run: All lineages at the destination, committed by any run.
         full: Read every byte and compare checksums.
+        allow_doubtful: Only name doubtful checkpoints.
     """
 
     checkpoints: str
@@ -48,6 +54,7 @@ class VerifyRequest:
     lineages: tuple[str, ...] = ()
     any_run: bool = False
     full: bool = False
+    allow_doubtful: bool = False
 
     @property
     def this_run_only(self) -> bool:
@@ -85,6 +92,17 @@ class LineageHead:
         """Name of the lineage."""
         return self.store.lineage
 
+    @property
+    def doubt(self) -> Problem | None:
+        """Why the newest checkpoint may be incomplete."""
+        commit = self.commit
+        if commit is None or commit.is_sure:
+            return None
+        doubts = "; ".join(doubt.reason for doubt in commit.doubts)
+        confirm = f"podferry checkpoints confirm {self.store.destination.uri} {self.lineage} {commit.name}"
+        remedy = f"If it is complete: {confirm}; or set allow_doubtful"
+        return Problem(f"{self.lineage}: its newest checkpoint, {commit.name}, is doubtful", doubts, remedy)
+
     def belongs_to(self, runs: Sequence[str]) -> bool:
         """Whether one of the runs last wrote here."""
         return self.run in runs or (self.commit is not None and self.commit.run in runs)
@@ -102,9 +120,19 @@ def verify(request: VerifyRequest, endpoint: str = "", region: str = "") -> list
 
     Raises:
         Unsafe: All problems of all lineages.
+        Doubtful: There are none except doubts.
         InvalidSpec and the store's errors: The destination cannot be read.
     """
     return asyncio.run(_verify(request, step_store_config(endpoint, region)))
+
+
+def verify_or_exit(request: VerifyRequest, endpoint: str = "", region: str = "") -> list[VerifiedLineage]:
+    """The same for a step, which ends with exit code 76 if there are only doubts."""
+    try:
+        return verify(request, endpoint, region)
+    except Doubtful as error:
+        print_line(str(error))
+        raise SystemExit(EXIT_DOUBTFUL) from error
 
 
 async def _verify(request: VerifyRequest, config: StoreConfig) -> list[VerifiedLineage]:
@@ -132,6 +160,12 @@ class Verification:
         by_head = await asyncio.gather(*map(self._problems_of, heads))
         problems += (problem for found in by_head for problem in found)
         self._print(heads, by_head)
+        doubts = [head.doubt for head in heads if head.doubt is not None]
+        if self._request.allow_doubtful:
+            for doubt in doubts:
+                print_line(f"allowed: {doubt}")
+        else:
+            (Unsafe if problems else Doubtful).raise_any([*problems, *doubts])
         Unsafe.raise_any(problems)
         return [
             VerifiedLineage(head.lineage, str(head.store.uri_of(head.commit.checkpoint)), head.commit)
@@ -155,12 +189,9 @@ class Verification:
     async def _read_head(self, lineage: str) -> LineageHead:
         async with self._slots:
             store = LineageStore(self._store, lineage)
-            run, reader = await _last_run(store), CommitReader(store)
-            sequences = await reader.sequences()
-            if not sequences:
-                return LineageHead(store, run)
+            run = await _last_run(store)
             try:
-                return LineageHead(store, run, await reader.read(sequences[-1]))
+                return LineageHead(store, run, await _newest_commit(CommitReader(store)))
             except (Corrupt, NotFound, FormatTooNew) as error:
                 why = error.problems[0]
                 what = f"{lineage}: its newest commit cannot be read: {why.what}"
@@ -209,6 +240,15 @@ class Verification:
         print_table(f"{self._store.uri}: {checks}", columns, rows)
 
 
+async def _newest_commit(reader: CommitReader) -> Commit | None:
+    """The newest commit with its effective confidence, or None; raises why it cannot be read."""
+    history = await reader.history()
+    newest = await anext(history.newest_first(), None)
+    if newest is None or newest.sequence != history.newest:
+        return await reader.read(history.newest) if history.numbers else None
+    return newest
+
+
 async def _last_run(store: LineageStore) -> str | None:
     """The run of the agent that started last, or None. Only informative: the commits are the truth."""
     try:
@@ -218,7 +258,7 @@ async def _last_run(store: LineageStore) -> str | None:
 
 
 def _row(head: LineageHead, problems: int) -> tuple[str, ...]:
-    verdict = f"{problems} problems" if problems else "complete"
+    verdict = f"{problems} problems" if problems else "complete" if head.doubt is None else "doubtful"
     commit = head.commit
     if commit is None:
         return (head.lineage, "", "", "", "", "", verdict)

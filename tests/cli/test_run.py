@@ -13,6 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from podferry.cli.run import _conclude
+from podferry.contract.errors import Problem
+from podferry.contract.http_api import Durability
+from podferry.contract.status import DurableCheckpoint
+
 TRAIN = """
 import os, pathlib, sys
 data = pathlib.Path(os.environ["PODFERRY_DATASET"])
@@ -276,3 +281,26 @@ def wait_for(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "not so after 30 s"
         time.sleep(0.02)
+
+
+LAST = DurableCheckpoint("step-2", 2, 2, 10, 0.0, 0.0, ("nothing shows where it ends",))
+
+
+@pytest.mark.parametrize(
+    ("code", "durable", "doubt", "expected"),
+    [
+        (0, True, False, 0),
+        (0, True, True, 76),
+        (0, False, True, 74),
+        (3, True, True, 3),
+        (3, False, False, 3),
+    ],
+)
+def test_a_doubtful_last_checkpoint_has_a_code_of_its_own(
+    capsys: pytest.CaptureFixture[str], code: int, durable: bool, doubt: bool, expected: int
+) -> None:
+    problem = Problem("the last checkpoint is doubtful", "a is open", "Confirm it") if doubt else None
+    assert _conclude(code, Durability(durable=durable, last=LAST), problem) == expected
+    said = capsys.readouterr().err
+    assert ("the last checkpoint is doubtful (a is open). Confirm it." in said) is doubt
+    assert ("not durable" in said) is not durable

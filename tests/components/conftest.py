@@ -13,7 +13,17 @@ import pytest
 from xxhash import xxh3_128_hexdigest
 
 from podferry.components import store_access
-from podferry.contract.destination.commit import FORMAT, Commit, CommittedFile, commit_name, encode_commit
+from podferry.contract.destination.commit import (
+    DOUBTFUL_FORMAT,
+    FORMAT,
+    Commit,
+    CommittedFile,
+    Confidence,
+    Doubt,
+    DoubtKind,
+    commit_name,
+    encode_commit,
+)
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
 
@@ -60,10 +70,26 @@ def recorded() -> Callable[[str], dict[str, Any]]:
 def train(destination: str) -> Callable[..., Commit]:
     """Write to the destination what an agent writes: data, a commit, its record."""
 
-    def write(lineage: str, run: str | None, step: int = 1, content: bytes = b"weights") -> Commit:
+    def write(
+        lineage: str, run: str | None, step: int = 1, content: bytes = b"weights", doubt: str = ""
+    ) -> Commit:
         file = CommittedFile("last.pt", f"last-{step}/last.pt", len(content), xxh3_128_hexdigest(content))
         created = datetime(2026, 1, 1, tzinfo=UTC)
-        commit = Commit(FORMAT, step, lineage, f"last-{step}", "last", step, created, (file,), "w", 1, run)
+        commit = Commit(
+            DOUBTFUL_FORMAT if doubt else FORMAT,
+            step,
+            lineage,
+            f"last-{step}",
+            "last",
+            step,
+            created,
+            (file,),
+            "w",
+            1,
+            run,
+            confidence=Confidence.DOUBTFUL if doubt else Confidence.SURE,
+            doubts=(Doubt(DoubtKind.FEWER, doubt),) if doubt else (),
+        )
         objects = {
             f"{lineage}/{file.object}": content,
             f"{lineage}/{commit_name(step)}": encode_commit(commit),

@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from podferry.components.verify_checkpoint.component import verify_checkpoint
-from podferry.components.verify_checkpoint.runner import Unsafe, VerifyRequest, run_names, verify
+from podferry.components.verify_checkpoint.runner import (
+    Doubtful,
+    Unsafe,
+    VerifyRequest,
+    run_names,
+    verify,
+)
 from podferry.contract.destination.commit import Commit, commit_name
 
 Train = Callable[..., Commit]
@@ -106,6 +112,42 @@ def test_a_commit_outside_kfp_belongs_to_no_run(destination: str, train: Train) 
     train("trial", None)
     with pytest.raises(Unsafe, match=r"use podferry\.components\.verify"):
         verify(VerifyRequest(destination))
+
+
+def test_a_doubtful_newest_checkpoint_fails_unless_it_is_allowed(
+    destination: str, train: Train, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train("trial", "run-1")
+    train("trial", "run-1", step=2, doubt="optimizer.pt is missing")
+    request = VerifyRequest(destination, ("run-1",))
+    with pytest.raises(Doubtful) as caught:
+        verify(request)
+    [problem] = caught.value.problems
+    assert (problem.what, problem.measured) == (
+        "trial: its newest checkpoint, last, is doubtful",
+        "optimizer.pt is missing",
+    )
+    assert f"podferry checkpoints confirm {destination} trial last; or set allow_doubtful" in problem.remedy
+    with pytest.raises(SystemExit) as ended:
+        verify_checkpoint.python_func(checkpoints=destination, run="run-1")
+    assert ended.value.code == 76
+    capsys.readouterr()
+    allowed = verify_checkpoint.python_func(checkpoints=destination, run="run-1", allow_doubtful=True)
+    assert allowed == (["trial"], [f"{destination}/trial/last-2"])
+    assert "allowed: trial: its newest checkpoint, last, is doubtful" in capsys.readouterr().out
+
+
+def test_damage_weighs_more_than_a_doubt(destination: str, train: Train, tmp_path: Path) -> None:
+    train("doubtful", "run-1", doubt="optimizer.pt is missing")
+    train("gone", "run-1")
+    (tmp_path / "models/gone/last-1/last.pt").unlink()
+    with pytest.raises(Unsafe) as caught:
+        verify(VerifyRequest(destination, ("run-1",)))
+    assert not isinstance(caught.value, Doubtful)
+    assert len(caught.value.problems) == 2
+    with pytest.raises(Unsafe) as caught:
+        verify(VerifyRequest(destination, ("run-1",), allow_doubtful=True))
+    assert [problem.what for problem in caught.value.problems] == ["gone/last-1: last.pt is missing"]
 
 
 def test_the_component_returns_uris(destination: str, train: Train) -> None:

@@ -6,11 +6,15 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from podferry.contract.errors import InvalidSpec, PermanentError
-from podferry.trainer import Ferry, NotDurableError, ferry
+from podferry.contract.http_api import Durability
+from podferry.contract.status import DurableCheckpoint
+from podferry.sidecar.control.http_client import AgentClient
+from podferry.trainer import DoubtfulError, Ferry, NotDurableError, ferry
 from podferry.trainer.embedded import kfp_lineage
 
 
@@ -97,6 +101,59 @@ def test_an_exception_propagates_and_complete_checkpoints_are_durable(tmp_path: 
 def test_leaving_the_block_raises_if_the_last_checkpoint_is_torn(tmp_path: Path) -> None:
     with pytest.raises(NotDurableError, match="epoch-1 is not complete"):
         train(tmp_path, "epoch-1.npz", b"PK\3\4 torn")
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_leaving_the_block_raises_if_the_last_checkpoint_is_doubtful(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: bool
+) -> None:
+    last = DurableCheckpoint("epoch-1", 1, 1, 10, 0.0, 0.0, ("nothing shows where it ends",))
+    asked = []
+
+    def answer(_: AgentClient, timeout: float, **how: object) -> Durability:
+        asked.append(how)
+        return Durability(durable=True, last=last)
+
+    with ferry(checkpoints=tmp_path / "destination", lineage="t") as outer:
+        monkeypatch.setattr(AgentClient, "wait_durable", answer)
+        if not own:
+            monkeypatch.setenv("PODFERRY_AGENT", outer._client.url)
+        with (
+            pytest.raises(
+                DoubtfulError, match=r"epoch-1, is doubtful.*confirm file://.* t epoch-1"
+            ) as caught,
+            ferry(checkpoints=tmp_path / "destination", lineage="t") as f,
+        ):
+            assert f.wait_durable() == last
+        monkeypatch.undo()
+    assert caught.value.exit_code == 76
+    assert asked[-1] == {"final": own, "exit_code": 0 if own else None}
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ZeroDivisionError(), 1),
+        (KeyboardInterrupt(), 1),
+        (SystemExit(), 0),
+        (SystemExit(5), 5),
+        (SystemExit("x"), 1),
+    ],
+)
+def test_the_agent_learns_how_the_block_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int
+) -> None:
+    asked: list[object] = []
+    wait = AgentClient.wait_durable
+
+    def recorded(client: AgentClient, timeout: float, **how: Any) -> Durability:
+        asked.append(how["exit_code"])
+        return wait(client, timeout, **how)
+
+    monkeypatch.setattr(AgentClient, "wait_durable", recorded)
+    with pytest.raises(type(error)), ferry(checkpoints=tmp_path / "destination", lineage="t"):
+        raise error
+    assert asked == [code]
 
 
 def test_errors_are_raised_before_anything_starts(tmp_path: Path) -> None:
