@@ -13,6 +13,7 @@ MIRRORED = ("cli", "contract", "sidecar", "storage", "webhook")
 TESTED_ELSEWHERE = {
     "contract/http_api.py": "tests/sidecar/control/test_http_server.py",
     "sidecar/agent/worker.py": "tests/sidecar/agent/test_supervisor.py",
+    "sidecar/checkpoint/detect/formats/verdict.py": "tests/sidecar/checkpoint/detect/test_format_checks.py",
     "sidecar/checkpoint/pipeline/dependencies.py": "tests/sidecar/checkpoint/pipeline/test_pipeline.py",
     "sidecar/config/tuning.py": "tests/docs/test_writers_page.py",
     "sidecar/fetch/source.py": "tests/sidecar/fetch/test_fetcher.py",

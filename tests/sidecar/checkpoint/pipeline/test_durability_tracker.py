@@ -9,6 +9,7 @@ import zipfile
 
 from podferry.contract.errors import AccessDenied, Unavailable
 from podferry.sidecar.checkpoint.detect import format_checks
+from podferry.sidecar.checkpoint.detect.formats.verdict import incomplete
 from podferry.storage.memory.store import Fault
 
 ONE, TWO = b"1" * 5000, b"2" * 5000
@@ -94,7 +95,7 @@ async def test_a_running_scan_does_not_make_a_waiting_checkpoint_look_durable(ri
     def slow(path):
         looking.set()
         assert go.wait(10)
-        return "it is torn"
+        return incomplete("it is torn")
 
     monkeypatch.setitem(format_checks.FORMAT_CHECKS, ".torn", slow)
     rig.store.gated = "epoch-1"
