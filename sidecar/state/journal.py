@@ -62,6 +62,7 @@ class CheckpointRecord(msgspec.Struct):
 
     Attributes:
         settled: The files of each checkpoint's newest durable or restored version, by its name.
+        fingerprints: XXH3-128 of each file of these versions, by the checkpoint's and the file's name.
         durable: What this agent committed, by sequence: the newest, and those whose files are still local.
         durable_count: How many this agent committed in all.
         ignored: What was there before this agent and is older than the newest commit: never uploaded.
@@ -77,6 +78,7 @@ class CheckpointRecord(msgspec.Struct):
     """
 
     settled: dict[str, Files] = field(default_factory=dict, name="handled")
+    fingerprints: dict[str, dict[str, str]] = {}
     durable: list[DurableCheckpoint] = []
     durable_count: int = 0
     ignored: dict[str, Files] = field(default_factory=dict, name="left_out")

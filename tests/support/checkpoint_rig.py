@@ -23,6 +23,7 @@ from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollecto
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.commit.retention import Retention
 from podferry.sidecar.checkpoint.detect.detector import Detector
+from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
 from podferry.sidecar.checkpoint.detect.watcher import open_watch
 from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
 from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointPipeline
@@ -170,6 +171,7 @@ class Rig:
         )
         self.keep_local = 1
         self.keep_remote: int | None = None
+        self.open_files: OpenFiles | None = None
         self.now: Callable[[], float] = time.time
 
     @property
@@ -197,7 +199,12 @@ class Rig:
         committer, counters, journal = self.committer(store=store), UploadCounters(), Journal(self.control)
         journal.agent.agent_id = "one"
         dependencies = Dependencies(
-            Detector(self.root, open_watch(self.root, self.settings, polling=self.polling), self.settings),
+            Detector(
+                self.root,
+                open_watch(self.root, self.settings, polling=self.polling),
+                self.settings,
+                open_files=self.open_files,
+            ),
             HardlinkHolds(self.holds, after=journal.checkpoints.last_hold),
             self.uploader(store=store, counters=counters),
             committer,
@@ -210,9 +217,11 @@ class Rig:
         return CheckpointPipeline(dependencies, state, status, self.settings, self.keep_local, self.now)
 
     @asynccontextmanager
-    async def running(self, store: Any = None) -> AsyncIterator[CheckpointPipeline]:
+    async def running(
+        self, store: Any = None, pipeline: CheckpointPipeline | None = None
+    ) -> AsyncIterator[CheckpointPipeline]:
         """A running pipeline, cancelled at the end; its own errors are raised here."""
-        pipeline = self.pipeline(store)
+        pipeline = pipeline or self.pipeline(store)
         task = asyncio.create_task(pipeline.run())
         try:
             yield pipeline

@@ -22,6 +22,7 @@ from podferry.sidecar.checkpoint.detect.change_tracker import ChangeTracker, Wri
 from podferry.sidecar.checkpoint.detect.completion_marks import CompletionMarks, not_found, resolve
 from podferry.sidecar.checkpoint.detect.format_checks import check_format, missing_shards
 from podferry.sidecar.checkpoint.detect.history import History, history_of, missing_sticky_file, torn_file
+from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
 from podferry.sidecar.checkpoint.detect.pointer_files import POINTERS, is_pointer, is_text, read_small
 from podferry.sidecar.checkpoint.detect.pointer_tracker import PointerTracker
 from podferry.sidecar.checkpoint.detect.watcher import Watch
@@ -51,6 +52,7 @@ class Detector:
     Attributes:
         present: Every candidate as of the last scan, complete or not, by name.
         not_ready: Why each incomplete candidate is not complete, by name.
+        open_files: See below.
 
     Args:
         root: The directory.
@@ -59,6 +61,7 @@ class Detector:
         monotonic: A clock, seconds.
         completion: Whether a checkpoint must be marked to be complete.
         gang: Other pods have the other parts of each checkpoint, and this one is not the coordinator's.
+        open_files: Says which files are open for writing; None if nobody asks.
     """
 
     def __init__(
@@ -70,7 +73,9 @@ class Detector:
         *,
         completion: Completion = Completion.AUTO,
         gang: bool = False,
+        open_files: OpenFiles | None = None,
     ) -> None:
+        self.open_files = open_files
         self.root, self._watch, self._settings, self._monotonic = root, watch, settings, monotonic
         self._completion, self._gang = completion, gang
         self.present: dict[str, Candidate] = {}
@@ -131,6 +136,11 @@ class Detector:
     def marks(self) -> dict[str, Files]:
         """The marked versions, by name: a restarted worker needs them."""
         return self._marks.files
+
+    def describe_questions(self) -> str:
+        """One line for people: how the agent finds out which files are open or have been closed."""
+        asked = [self.open_files.describe()] if self.open_files is not None else []
+        return "; ".join([*asked, self._watch.describe()])
 
     async def mark(self, name_or_step: str) -> Marked:
         """Mark the current version of the checkpoint of that name, or of the newest of that step, complete.

@@ -31,6 +31,10 @@ class Watch:
         self._woken.clear()
         return set()
 
+    def describe(self) -> str:
+        """Whether closes are reported, for people."""
+        return "no reports of closes: polling"
+
     def wake(self) -> None:
         """End the current or the next `wait` at once."""
         self._woken.set()
@@ -44,7 +48,7 @@ class InotifyWatch(Watch):
 
     def __init__(self, root: Path, max_seconds: float) -> None:
         super().__init__(max_seconds)
-        self._inotify = Inotify(root)
+        self._inotify, self._reported = Inotify(root), False
         self._loop = asyncio.get_running_loop()
         self._listen()
 
@@ -65,7 +69,12 @@ class InotifyWatch(Watch):
         if lost or not self._inotify.watches_root:
             self._inotify.refresh()
         self._listen()
+        self._reported |= bool(closed)
         return closed
+
+    def describe(self) -> str:
+        """See `Watch.describe`."""
+        return "inotify reports closes" if self._reported else "inotify has not reported a close yet"
 
     def close(self) -> None:
         """See `Watch.close`."""

@@ -20,6 +20,7 @@ from podferry.sidecar.checkpoint.commit.handover import Handover
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.commit.retention import Retention
 from podferry.sidecar.checkpoint.detect.detector import Detector
+from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
 from podferry.sidecar.checkpoint.detect.watcher import Watch, open_watch
 from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
 from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
@@ -71,7 +72,7 @@ class CheckpointJob:
         self._history: CommitHistory | None = None
         record = journal.checkpoints
         passed_over = tuple(record.passed_over), record.passed_over_count
-        self._restored = Restored(record.restored, (), *passed_over)
+        self._restored = Restored(record.restored, {}, *passed_over)
         self._status = CheckpointStatus(uri=spec.uri, path=spec.path, lineage=lineage)
         self._show_passed_over()
         state.status.checkpoints = self._status
@@ -180,7 +181,14 @@ class CheckpointJob:
         self._watch = open_watch(self._root, tuning.checkpoint, polling=tuning.polling)
         # DCP's coordinator is the first rank: it alone has the files that are written last.
         gang = self._identity.world > 1 and self._identity.rank != 0
-        return Detector(self._root, self._watch, tuning.checkpoint, completion=self._spec.complete, gang=gang)
+        return Detector(
+            self._root,
+            self._watch,
+            tuning.checkpoint,
+            completion=self._spec.complete,
+            gang=gang,
+            open_files=OpenFiles(sees_writers=not self._config.in_pod),
+        )
 
     def _retention(self, destination: Destination) -> Retention | None:
         keep = self._spec.keep_remote

@@ -20,6 +20,8 @@
     published   replaced    a newer version of its name is published
     published   changed     what was sent is removed: it must be detected again
     published   superseded  a newer checkpoint is committed
+    committed   changed     its files have other content, under their old identity
+    restored    changed     the same
 
 A version begins as detected, or where an earlier start or the journal left it: held, published, committed,
 restored (training resumed from it) or ignored (older than the newest commit when the agent started).
@@ -63,9 +65,9 @@ TRANSITIONS: Mapping[VersionState, frozenset[VersionState]] = {
     _S.SENT: frozenset({_S.COMMITTED, _S.PUBLISHED, _S.HELD, _S.SET_APART, _S.CHANGED, _S.SUPERSEDED}),
     _S.SET_APART: frozenset({_S.SENDING, _S.REPLACED}),
     _S.PUBLISHED: frozenset({_S.COMMITTED, _S.REPLACED, _S.CHANGED, _S.SUPERSEDED}),
-} | dict.fromkeys(
-    (_S.COMMITTED, _S.RESTORED, _S.IGNORED, _S.REPLACED, _S.CHANGED, _S.SUPERSEDED), frozenset()
-)
+    _S.COMMITTED: frozenset({_S.CHANGED}),
+    _S.RESTORED: frozenset({_S.CHANGED}),
+} | dict.fromkeys((_S.IGNORED, _S.REPLACED, _S.CHANGED, _S.SUPERSEDED), frozenset())
 """The table above as data; final states lead nowhere."""
 
 DURABLE = frozenset({_S.COMMITTED, _S.RESTORED})
@@ -143,5 +145,5 @@ class CheckpointVersion:
         if to not in TRANSITIONS[self._state]:
             raise IllegalTransition(f"{self.name} is {self._state.value} and cannot become {to.value}")
         self._state, self._hold, self._part = to, hold or self._hold, part or self._part
-        if to is VersionState.PUBLISHED or not TRANSITIONS[to]:
+        if to is VersionState.PUBLISHED or to in DURABLE or not TRANSITIONS[to]:
             self.failure = None

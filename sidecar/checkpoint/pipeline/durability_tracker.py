@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from podferry.contract.errors import Fenced, FerryError, PermanentError, Problem
 from podferry.contract.http_api import Durability
@@ -22,6 +22,7 @@ class DurabilityTracker:
     Attributes:
         volume_problem: The volume is full or nearly so; None if it is not.
         missing_parts: Which ranks' parts the published versions wait for.
+        rereading: Bytes of durable checkpoints that may have new content and are read again, by name.
         final: Nothing is written any more.
         requested_scan, finished_scan: Number of the newest scan that a caller waits for, and of the newest
             one that has covered the directory since it was requested.
@@ -41,6 +42,7 @@ class DurabilityTracker:
         self._registry, self._queue, self._counters, self._now = registry, queue, counters, now
         self.volume_problem: Problem | None = None
         self.missing_parts: list[Problem] = []
+        self.rereading: Mapping[str, int] = {}
         self.final = False
         self.requested_scan = self.finished_scan = 0
 
@@ -49,7 +51,8 @@ class DurabilityTracker:
         set_apart = self._queue.set_apart()
         published, queued = self._registry.published(), [*set_apart, *self._queue.versions()]
         present, waiting = self._detector.present, self._detector.not_ready
-        sizes = {version.name: version.candidate.bytes for version in self._registry.unpinned()}
+        sizes = dict(self.rereading)
+        sizes |= {version.name: version.candidate.bytes for version in self._registry.unpinned()}
         sizes |= {name: present[name].bytes for name in waiting}
         sizes |= {version.name: version.candidate.bytes for version in [*published, *queued]}
         status, counters = self._status, self._counters
@@ -62,6 +65,7 @@ class DurabilityTracker:
         # A checkpoint that is merely being written has nothing measured: it is no problem before the end.
         incomplete = [problem for problem in waiting.values() if self.final or problem.measured]
         volume = [self.volume_problem] if self.volume_problem else []
+        status.open_files = self._detector.describe_questions()
         status.problems = [*failed, *incomplete, *self.missing_parts, *volume]
         self._state.notify()
 
@@ -121,6 +125,8 @@ class DurabilityTracker:
         incomplete, failure = self._detector.not_ready.get(name), self._failure_problems(name)
         if incomplete is None and not failure and any(name == one.name for one in self._registry.published()):
             return self.missing_parts
+        if name in self.rereading and incomplete is None and not failure:
+            return (Problem(f"{name} is read again", "it may have changed since it was committed"),)
         return failure or ((incomplete,) if incomplete else ())
 
     def _failure_problems(self, name: str) -> tuple[Problem, ...]:

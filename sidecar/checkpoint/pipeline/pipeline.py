@@ -20,10 +20,12 @@ from podferry.contract.status import CheckpointStatus
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.gang.join_rules import no_step_problem
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion
+from podferry.sidecar.checkpoint.pipeline.content_recheck import ContentRecheck
 from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
 from podferry.sidecar.checkpoint.pipeline.durability_tracker import DurabilityTracker
 from podferry.sidecar.checkpoint.pipeline.gang_publisher import GangPublisher
 from podferry.sidecar.checkpoint.pipeline.restore_plan import Restored
+from podferry.sidecar.checkpoint.pipeline.suspect_files import SuspectFiles
 from podferry.sidecar.checkpoint.pipeline.upload_queue import UploadQueue
 from podferry.sidecar.checkpoint.pipeline.upload_worker import UploadWorker
 from podferry.sidecar.checkpoint.pipeline.version_registry import VersionRegistry
@@ -67,13 +69,20 @@ class CheckpointPipeline:
         publisher = GangPublisher(gang, registry, tracker, retention) if gang is not None else None
         self._registry, self._queue, self._tracker, self._publisher = registry, queue, tracker, publisher
         self._retention = retention
-        self._worker = UploadWorker(dependencies, queue, registry, tracker, publisher, settings.retry_seconds)
+        suspects = SuspectFiles(self._detector.root, self._detector.open_files, settings.rescan_seconds)
+        self._recheck = ContentRecheck(suspects, self._detector, registry, queue, tracker)
+        self._worker = UploadWorker(
+            dependencies, queue, registry, tracker, publisher, self._recheck, settings.retry_seconds
+        )
         self._volume = VolumePressure(self._detector, settings, keep_local)
 
     def mark_restored(self, found: Restored) -> None:
         """Record the restored files as they are now, which need no upload, and what was passed over."""
+        present = scan_checkpoints(self._detector.root)[1]
         self._registry.pass_over(found.passed_over, found.passed_over_count)
-        self._registry.restore(scan_checkpoints(self._detector.root)[1].values(), found.names, found.status)
+        self._registry.restore(present.values(), found.fingerprints, found.status)
+        for name in self._registry.durable().keys() & present.keys() if found.fingerprints else ():
+            self._recheck.suspects.trust(present[name])
 
     def ignore_older_than(self, newest: Commit) -> None:
         """Ignore what was in the directory before this agent and is older than the newest commit."""
@@ -91,6 +100,8 @@ class CheckpointPipeline:
         `final`: nothing is written any more. `ending`: the pod is ending, the newest goes first from now on.
         """
         self._tracker.final |= final
+        if final:
+            self._recheck.look_at_the_end(seconds)
         if ending and not self._queue.newest_first:
             journal = self._dependencies.journal
             self._queue.newest_first = journal.agent.newest_first = True
@@ -108,6 +119,7 @@ class CheckpointPipeline:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._scan_repeatedly())
             group.create_task(self._worker.run())
+            group.create_task(self._recheck.run())
             if self._publisher is not None:
                 group.create_task(self._publisher.run(self._settings.join_poll_seconds))
             if self._retention is not None:
@@ -117,9 +129,11 @@ class CheckpointPipeline:
         closed: set[str] = set()
         while True:
             scan, unpinned = self._tracker.requested_scan, self._registry.unpinned()
-            found = await self._detector.scan(self._registry.settled(), closed, final=self._tracker.final)
+            settled = self._registry.settled()
+            found = await self._detector.scan(settled, closed, final=self._tracker.final)
             for version in self._registry.detect(found, unpinned):
                 await self._hold(version)
+            await self._recheck.after_scan(closed, settled)
             self._tracker.finished_scan = scan
             self._registry.prune(self._detector.present)
             self._evict_if_needed()
@@ -128,7 +142,8 @@ class CheckpointPipeline:
 
     def _evict_if_needed(self) -> None:
         durable, commits = self._registry.durable(), self._registry.commits()
-        self._tracker.volume_problem = self._volume.evict_if_needed(durable, commits)
+        safe = {name: one for name, one in durable.items() if name not in self._tracker.rereading}
+        self._tracker.volume_problem = self._volume.evict_if_needed(safe, commits)
 
     async def _hold(self, version: CheckpointVersion) -> None:
         """Link and queue a version; if it changes meanwhile, the next scan decides what it is."""
@@ -148,6 +163,7 @@ class CheckpointPipeline:
             log.warning("a checkpoint cannot be held", reason=str(error))
             self._reject(version, error.problems[0])
             return
+        self._recheck.suspects.link(candidate)
         for older in self._queue.add(version, hold):
             log.info("a queued checkpoint was replaced by a newer version", name=version.name)
             await self._worker.release(older)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
@@ -30,13 +31,13 @@ class Restored:
 
     Attributes:
         status: The checkpoint.
-        names: Its files, if this worker downloaded it.
+        fingerprints: XXH3-128 of its files by name, if this worker downloaded it.
         passed_over: Newer commits that it does not resume from, newest first; the newest of them.
         passed_over_count: How many there are.
     """
 
     status: RestoredStatus | None = None
-    names: tuple[str, ...] = ()
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
     passed_over: tuple[PassedOver, ...] = ()
     passed_over_count: int = 0
 
@@ -115,8 +116,8 @@ def _restored(outcome: RestoreOutcome) -> Restored:
     if passed_over:
         log.warning("newer checkpoints were passed over", **_fields(outcome))
     log.info("restored", name=commit.name, sequence=commit.sequence, bytes=commit.bytes)
-    status, names = restored_status(commit, outcome.seconds), tuple(file.name for file in commit.files)
-    return Restored(status, names, passed_over, count)
+    fingerprints = {file.name: file.xxh128 for file in commit.files}
+    return Restored(restored_status(commit, outcome.seconds), fingerprints, passed_over, count)
 
 
 def _fields(outcome: RestoreOutcome) -> dict[str, object]:

@@ -14,6 +14,7 @@ import structlog
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Changed, Fenced, FerryError, PermanentError, Superseded
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion, VersionState
+from podferry.sidecar.checkpoint.pipeline.content_recheck import ContentRecheck
 from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
 from podferry.sidecar.checkpoint.pipeline.durability_tracker import DurabilityTracker
 from podferry.sidecar.checkpoint.pipeline.gang_publisher import GangPublisher
@@ -40,11 +41,12 @@ class UploadWorker:
         registry: VersionRegistry,
         tracker: DurabilityTracker,
         publisher: GangPublisher | None,
+        recheck: ContentRecheck,
         retry_seconds: float,
     ) -> None:
         self._dependencies, self._publisher = dependencies, publisher
         self._queue, self._registry, self._tracker = queue, registry, tracker
-        self._retry_seconds = retry_seconds
+        self._recheck, self._retry_seconds = recheck, retry_seconds
         self._task: asyncio.Task[VersionState | None] | None = None
 
     async def run(self) -> None:
@@ -120,7 +122,8 @@ class UploadWorker:
             retention = self._dependencies.retention
             if retention is not None and not self._queue.count_older(version):
                 retention.request(commit)
-        await self.release(version)
+        await self._dependencies.uploader.forget(version.hold)
+        self._recheck.release(version)
 
     async def _commit(self, version: CheckpointVersion, result: UploadResult) -> Commit:
         """Commit in the order of ages: older versions may still wait, newer ones may have gone first."""

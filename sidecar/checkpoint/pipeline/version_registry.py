@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import structlog
 
@@ -89,6 +89,17 @@ class VersionRegistry:
         """The newest durable version of each name."""
         return {version.name: version.candidate for version in self.in_state(*DURABLE)}
 
+    def fingerprints(self, name: str) -> Mapping[str, str]:
+        """XXH3-128 of each file of the newest durable version, by its name; empty if unknown."""
+        return self._record.fingerprints.get(name, {})
+
+    def forget_durable(self, name: str) -> None:
+        """The durable version has other content by now: a scan finds what is there as a new version."""
+        for version in self.in_state(*DURABLE):
+            if version.name == name:
+                version.move(VersionState.CHANGED)
+        self._save()
+
     def unpinned(self) -> list[CheckpointVersion]:
         """Versions that are complete, or were until they changed, and are not held."""
         return self.in_state(*UNPINNED)
@@ -157,6 +168,8 @@ class VersionRegistry:
             number, sequences = version.number, self._record.sequences
             waiting = self._waiting_numbers()
             self._record.sequences = with_sequence(number, commit.sequence, waiting, sequences)
+        sent = version.part.sent if version.state is VersionState.PUBLISHED else commit.files
+        self._record.fingerprints[version.name] = {file.name: file.xxh128 for file in sent}
         version.move(VersionState.COMMITTED)
         self._drop([one for one in self.in_state(*DURABLE) if one.name == version.name][:-1])
         now = self._now()
@@ -175,16 +188,21 @@ class VersionRegistry:
         self._on_durable()
 
     def restore(
-        self, present: Iterable[Candidate], names: Iterable[str], restored: RestoredStatus | None
+        self, present: Iterable[Candidate], fingerprints: Mapping[str, str], restored: RestoredStatus | None
     ) -> None:
-        """Record the restored files, `names`, as they are in the directory now: they need no upload."""
-        files = set(names)
+        """Record the restored files as they are in the directory now: they need no upload.
+
+        `fingerprints` has their XXH3-128 by name.
+        """
+        files = set(fingerprints)
         found = [one for one in present if files.intersection(dict(one.files))]
         replaced = {candidate.name for candidate in found}
         self._drop(version for version in self.in_state(*DURABLE) if version.name in replaced)
         # Older than what an earlier worker held under the same name.
         at = len(self._versions) - len(self.in_state(VersionState.HELD))
         self._versions[at:at] = [CheckpointVersion(one, VersionState.RESTORED) for one in found]
+        for name in replaced:
+            self._record.fingerprints[name] = dict(fingerprints)
         self._record.restored = self._status.restored = restored
         self._save()
 
@@ -258,6 +276,8 @@ class VersionRegistry:
         ignored = self.in_state(VersionState.IGNORED)
         self._record.ignored = {version.name: version.candidate.files for version in ignored}
         self._record.settled = {name: candidate.files for name, candidate in self.durable().items()}
+        known = self._record.fingerprints
+        self._record.fingerprints = {name: known[name] for name in self._record.settled if name in known}
         parts = {version.name: version.part for version in self.published()}
         # In the order of publication: a restarted worker publishes them again in this order.
         names = dict.fromkeys([*self._record.published, *parts])

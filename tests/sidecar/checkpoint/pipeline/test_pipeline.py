@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
+import xxhash
 from structlog.testing import capture_logs
 
 from podferry.contract.errors import Unavailable
@@ -297,7 +298,7 @@ async def test_on_a_full_volume_a_pointer_is_held_by_its_link(rig, monkeypatch):
 async def test_restored_files_are_not_uploaded_again(any_rig):
     any_rig.write("epoch-1.bin", ONE)
     pipeline = any_rig.pipeline()
-    pipeline.mark_restored(Restored(names=("epoch-1.bin",)))
+    pipeline.mark_restored(Restored(fingerprints={"epoch-1.bin": xxhash.xxh3_128_hexdigest(ONE)}))
     pipeline._detector._watch.close()
     async with any_rig.running() as pipeline:
         assert (await pipeline.flush(5)).durable
