@@ -98,8 +98,9 @@ class ContentRecheck:
             self._waiting[name] = Reading(suspect)
         elif name in self._sent_at_the_end:
             self._waiting[name] = self._entire(version.candidate)
-        self._show()
-        self._wake.set()
+        if name in self._waiting:
+            self._show()
+            self._wake.set()
 
     def _durable(self) -> dict[str, Candidate]:
         """What is in the directory as it was committed, by identities."""
