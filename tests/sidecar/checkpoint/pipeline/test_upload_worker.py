@@ -166,6 +166,7 @@ async def test_a_removal_that_is_cut_off_leaves_complete_commits(rig, slow_remov
     assert steps(rig) == [1, 2]
     slow_removal.set()
     assert (await rig.restored())[0] == "step-2"
+    monkeypatch.setattr(pipeline_module, "SETTLE_SECONDS", 30.0)
     async with rig.running() as pipeline:
         rig.write("step-3.bin", b"3" * BIG)
         assert (await pipeline.flush(30, final=True)).durable
