@@ -32,7 +32,7 @@ async def create_checked(store: LineageStore, name: str, body: Body) -> bool:
         return False
     except InvalidSpec as error:
         what = f"the store of {store.uri} cannot create an object only if it does not exist"
-        raise Refused.of(what, str(error.problems[0]), REMEDY) from error
+        raise Refused.of(what, error.problems[0].measured, REMEDY) from error
     try:
         await store.write(name, body, WriteMode.CREATE)
     except AlreadyExists:

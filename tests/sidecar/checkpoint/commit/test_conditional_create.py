@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from podferry.contract.errors import AccessDenied, InvalidSpec, Refused
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.conditional_create import create_checked
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
+from podferry.storage.factory import open_store
 from podferry.storage.memory.store import Content, Fault, MemoryStore
-from podferry.storage.store import WriteMode
+from podferry.storage.store import StoreConfig, WriteMode
+from tests.support import scripted_s3
 
 NAME = ".podferry/writers/me.json"
 
@@ -60,3 +66,22 @@ async def test_a_store_without_atomic_creation_is_not_asked_twice(monkeypatch):
     store = lineage(Careless)
     assert await create_checked(store, NAME, b"1")
     assert len(store.destination.content.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [(501, "HTTP 501 NotImplemented"), (400, "HTTP 400"), (200, "was created twice")]
+)
+async def test_a_service_over_http_is_refused_by_its_answer(status, said):
+    server = scripted_s3.Server()
+    refusal = partial(scripted_s3.error, status, "NotImplemented" if status == 501 else "InvalidArgument")
+    server.answers["send"] = [refusal if status != 200 else partial(web.Response, headers={"ETag": '"1"'})]
+    app = web.Application()
+    app.router.add_route("*", "/{key:.*}", server.answer)
+    async with TestServer(app) as running:
+        credentials = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
+        config = StoreConfig(str(running.make_url("")).rstrip("/"), "us-east-1", credentials)
+        destination = open_store(parse_uri("s3://bucket/base"), config)
+        with pytest.raises(Refused, match=said):
+            await create_checked(LineageStore(destination, "run"), NAME, b"1")
+        await destination.close()
+    assert all(request.headers["If-None-Match"] == "*" for request, _ in server.of("send"))
