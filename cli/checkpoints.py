@@ -1,4 +1,4 @@
-"""`podferry checkpoints …`: list, inspect, verify, confirm, restore and remove checkpoints."""
+"""`podferry checkpoints …`: list, inspect, verify, confirm, restore, export and remove them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import click
 import msgspec
 
-from podferry.cli import confirm, gc, restore, verify
+from podferry.cli import confirm, export, gc, restore, verify
 from podferry.cli.confidence import YELLOW, confidence_lines, confidence_of, read_confirmations
 from podferry.cli.folder import describe_folder
 from podferry.cli.lineage_args import (
@@ -46,7 +46,7 @@ NUMBERS = ("sequence", "commits", "step", "size", "files", "age")
 
 @click.group()
 def command() -> None:
-    """List, inspect, verify, confirm, restore and remove checkpoints at a destination.
+    """List, inspect, verify, confirm, restore, export and remove checkpoints at a destination.
 
     URI is the destination: a path, or the value of the annotation podferry.io/checkpoints. LINEAGE is the
     name of a lineage there; URI/LINEAGE works too. CHECKPOINT is the name of a checkpoint, its folder, or one
@@ -57,6 +57,7 @@ def command() -> None:
 
 
 command.add_command(confirm.command)
+command.add_command(export.command)
 command.add_command(gc.command)
 command.add_command(restore.command)
 command.add_command(verify.command)

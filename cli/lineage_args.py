@@ -15,7 +15,7 @@ from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.commit.commit_history import LOOK_BACK
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader, committed_lineages
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
-from podferry.sidecar.checkpoint.restore.choice import LATEST
+from podferry.sidecar.checkpoint.restore.choice import LATEST, RestoreSource
 from podferry.sidecar.runtime.concurrency import for_each_limited
 from podferry.storage.listing.suggestions import suggested_prefixes
 from podferry.storage.store import Store, StoreConfig
@@ -156,6 +156,17 @@ async def read_history(reader: CommitReader, limit: int | None = None) -> Lineag
         *(reader.rate(commit, everything[at + 1 :], confirmed) for at, commit in enumerate(commits))
     )
     return LineageHistory(reader.store.lineage, tuple(sequences), tuple(rated), problems)
+
+
+async def restore_source(selected: SelectedLineages) -> RestoreSource:
+    """What `restore` and `export` take: the newest sure checkpoint, `latest`, or the named one.
+
+    A name means its newest version, as in `show`: no other version replaces it.
+    """
+    wanted, reader = selected.checkpoint_argument(), selected.require_one()
+    named = wanted not in {None, LATEST}
+    name = (await read_history(reader)).find(wanted).checkpoint if named else None
+    return RestoreSource(reader, name, sure_only=wanted != LATEST)
 
 
 async def read_histories(readers: Sequence[CommitReader], limit: int | None = None) -> list[LineageHistory]:

@@ -12,13 +12,13 @@ from typing import Any
 import click
 import msgspec
 
-from podferry.cli.lineage_args import has_rank_files, read_history, select_lineages
+from podferry.cli.lineage_args import has_rank_files, restore_source, select_lineages
 from podferry.cli.options import access_options, output_option, parse_location, store_config_of
 from podferry.cli.output import print_json, print_note, styled
 from podferry.contract.errors import Problem, Refused
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
-from podferry.sidecar.checkpoint.restore.choice import LATEST, RestoreSource, describe_passed_over
+from podferry.sidecar.checkpoint.restore.choice import describe_passed_over
 from podferry.sidecar.checkpoint.restore.restore import RestoreOutcome, restore, restored_status
 from podferry.sidecar.checkpoint.restore.verified_staging import FILES_DIR
 from podferry.sidecar.control.progress_bar import progress_bar
@@ -81,11 +81,7 @@ async def _restore(
     uri: Uri, words: Sequence[str | None], target: Path, rank: int | None, config: StoreConfig
 ) -> RestoreOutcome:
     async with select_lineages(uri, words, config) as selected:
-        wanted, reader = selected.checkpoint_argument(), selected.require_one()
-        # A name means its newest version, as in `show`; no other version replaces it.
-        named = wanted not in {None, LATEST}
-        name = (await read_history(reader)).find(wanted).checkpoint if named else None
-        source = RestoreSource(reader, name, sure_only=wanted != LATEST)
+        source = await restore_source(selected)
         with _prepared_target(target), progress_bar("restoring") as on_progress:
             return await restore(source, target, target / STAGING_DIR, rank, on_progress)
 
