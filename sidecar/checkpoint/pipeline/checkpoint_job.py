@@ -72,9 +72,9 @@ class CheckpointJob:
         self._history: CommitHistory | None = None
         record = journal.checkpoints
         passed_over = tuple(record.passed_over), record.passed_over_count
-        self._restored = Restored(record.restored, {}, *passed_over)
+        self._restored = Restored(record.restored, {}, *passed_over, tuple(record.leftovers))
         self._status = CheckpointStatus(uri=spec.uri, path=spec.path, lineage=lineage)
-        self._show_passed_over()
+        self._show_restored()
         state.status.checkpoints = self._status
 
     @property
@@ -136,11 +136,12 @@ class CheckpointJob:
     async def restore(self, plan: RestorePlan) -> None:
         """Download what training resumes from; raises what `RestorePlan.run` raises."""
         self._restored = await plan.run()
-        self._show_passed_over()
+        self._show_restored()
 
-    def _show_passed_over(self) -> None:
+    def _show_restored(self) -> None:
         self._status.passed_over = list(self._restored.passed_over)
         self._status.passed_over_count = self._restored.passed_over_count
+        self._status.leftovers = list(self._restored.leftovers)
 
     async def start(self, durations: Durations) -> CheckpointPipeline:
         """Build the pipeline that makes new checkpoints durable; raises the destination's `FerryError`."""

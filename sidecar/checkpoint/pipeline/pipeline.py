@@ -77,9 +77,9 @@ class CheckpointPipeline:
         self._volume = VolumePressure(self._detector, settings, keep_local)
 
     def mark_restored(self, found: Restored) -> None:
-        """Record the restored files as they are now, which need no upload, and what was passed over."""
+        """Record the restored files as they are now, which need no upload, and what the restore found."""
         present = scan_checkpoints(self._detector.root)[1]
-        self._registry.pass_over(found.passed_over, found.passed_over_count)
+        self._registry.pass_over(found.passed_over, found.passed_over_count, found.leftovers)
         self._registry.restore(present.values(), found.fingerprints, found.status)
         for name in self._registry.durable().keys() & present.keys() if found.fingerprints else ():
             self._recheck.suspects.trust(present[name])

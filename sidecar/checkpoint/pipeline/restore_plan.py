@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import structlog
@@ -16,6 +17,7 @@ from podferry.sidecar.checkpoint.commit.handover import Handover
 from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
 from podferry.sidecar.checkpoint.restore.choice import RestoreChoice, RestoreSource, describe_passed_over
 from podferry.sidecar.checkpoint.restore.downloader import bytes_to_restore
+from podferry.sidecar.checkpoint.restore.leftovers import Leftovers
 from podferry.sidecar.checkpoint.restore.restore import RestoreOutcome, restore, restored_status
 from podferry.sidecar.staging.volume_capacity import measure
 
@@ -34,15 +36,25 @@ class Restored:
         fingerprints: XXH3-128 of its files by name, if this worker downloaded it.
         passed_over: Newer commits that it does not resume from, newest first; the newest of them.
         passed_over_count: How many there are.
+        leftovers: Where leftovers of an earlier run were moved to.
     """
 
     status: RestoredStatus | None = None
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     passed_over: tuple[PassedOver, ...] = ()
     passed_over_count: int = 0
+    leftovers: tuple[str, ...] = ()
 
     def summary(self) -> str:
         """One line for people."""
+        return f"{self._resumed()}{self._moved()}"
+
+    def _moved(self) -> str:
+        if not self.leftovers:
+            return ""
+        return f"; leftovers of an earlier run were moved to {Path(self.leftovers[0]).parent}"
+
+    def _resumed(self) -> str:
         passed = describe_passed_over(self.passed_over, self.passed_over_count)
         if self.status is not None:
             found = f"resuming from {self.status.name} (commit {self.status.sequence})"
@@ -99,9 +111,15 @@ class RestorePlan:
         if self.gang is not None:
             await self.gang.commit_before_start()
             await self.gang.announce()
-        if self.source is None:
-            return Restored()
-        return _restored(await restore(self.source, self.root, self.partial, self.rank))
+        leftovers, outcome = Leftovers(self.root), RestoreOutcome()
+        if self.source is not None:
+            outcome = await restore(
+                self.source, self.root, self.partial, self.rank, move_away=leftovers.move_away
+            )
+        # DCP's coordinator is the first rank: it alone has the files that are written last.
+        gang = self.gang is not None and self.rank != 0
+        await asyncio.to_thread(leftovers.move_torn, outcome.commit, gang=gang)
+        return replace(_restored(outcome), leftovers=tuple(leftovers.moved))
 
 
 def _restored(outcome: RestoreOutcome) -> Restored:

@@ -206,9 +206,13 @@ class VersionRegistry:
         self._record.restored = self._status.restored = restored
         self._save()
 
-    def pass_over(self, passed_over: Iterable[PassedOver], count: int) -> None:
-        """Record the newest of the `count` commits that training does not resume from; `restore` saves it."""
+    def pass_over(self, passed_over: Iterable[PassedOver], count: int, leftovers: Iterable[str] = ()) -> None:
+        """Record the newest of the `count` commits that training does not resume from; `restore` saves it.
+
+        `leftovers`: where an earlier run's were moved to.
+        """
         self._record.passed_over, self._record.passed_over_count = list(passed_over), count
+        self._record.leftovers = list(leftovers)
 
     def ignore_older(self, present: Iterable[Candidate], newest: Commit) -> None:
         """Ignore what was in the directory before this agent and is older than the newest commit.

@@ -35,6 +35,9 @@ from podferry.sidecar.runtime.file_digest import digest_of
 OnProgress = Callable[[int, int], None]
 """Called with (bytes done, bytes total) of the current commit."""
 
+MoveAway = Callable[[str, str], None]
+"""Called with a name at the top of the target and the reason, to move it away, or raise `Refused`."""
+
 SETTINGS = PrefetchSettings()
 FILE_MODE, DIRECTORY_MODE = 0o666, 0o777
 """The trainer's user is unknown, and it may overwrite or remove what was restored."""
@@ -66,15 +69,20 @@ def bytes_to_restore(commit: Commit, target: Path, staging: Path, rank: int | No
 
 
 class CommitDownloader:
-    """Downloads commits of one lineage."""
+    """Downloads commits of one lineage.
+
+    `move_away` moves away what is in the way, once all files are downloaded; None refuses to restore then.
+    """
 
     def __init__(
         self,
         store: LineageStore,
         on_progress: OnProgress = lambda done, total: None,
         settings: PrefetchSettings = SETTINGS,
+        move_away: MoveAway | None = None,
     ) -> None:
         self._store, self._on_progress, self._settings = store, on_progress, settings
+        self._move_away = move_away
 
     async def download(self, commit: Commit, target: Path, staging: Path) -> None:
         """Download all files of a commit to the directory `target`; files that are there already are kept.
@@ -91,7 +99,9 @@ class CommitDownloader:
             Changed: An object was replaced during the download, perhaps with the same content: call again.
             TemporaryError: The store did not answer, after all attempts.
         """
-        restored = await asyncio.to_thread(_restored_names, target, commit)
+        restored, in_the_way = await asyncio.to_thread(_compare, target, commit)
+        if in_the_way and self._move_away is None:
+            raise next(iter(in_the_way.values()))
         missing = [file for file in commit.files if file.name not in restored]
         if missing:
             stage = VerifiedStaging(staging, commit.files, self._store.uri)
@@ -99,6 +109,9 @@ class CommitDownloader:
                 await self._fill(stage, commit, restored)
             finally:
                 stage.close()
+            for top, refusal in in_the_way.items():
+                if self._move_away is not None:
+                    self._move_away(top, str(refusal.problems[0].measured))
             for file in missing:
                 _move(stage.root / file.name, target / file.name, target)
         shutil.rmtree(staging, ignore_errors=True)
@@ -146,12 +159,24 @@ class CommitDownloader:
         return found
 
 
-def _restored_names(target: Path, commit: Commit) -> frozenset[str]:
-    return frozenset(file.name for file in commit.files if _is_restored(target / file.name, file))
+def _compare(target: Path, commit: Commit) -> tuple[frozenset[str], dict[str, Refused]]:
+    """The files that are there already, and the names at the top that are in the way, with the reasons."""
+    found: set[str] = set()
+    in_the_way: dict[str, Refused] = {}
+    for file in commit.files:
+        try:
+            if _is_restored(target / file.name, file):
+                found.add(file.name)
+        except Refused as refusal:
+            in_the_way.setdefault(file.name.partition("/")[0], refusal)
+    return frozenset(name for name in found if name.partition("/")[0] not in in_the_way), in_the_way
 
 
 def _is_restored(path: Path, file: CommittedFile) -> bool:
     """Whether the file already exists with the same content; other content is `Refused`."""
+    folders = path.parents[: file.name.count("/")]
+    if any(folder.is_symlink() for folder in folders):  # what is written there would be elsewhere
+        raise _other_version(path, "a part of its path is a symbolic link")
     try:
         found = path.lstat()
     except FileNotFoundError:

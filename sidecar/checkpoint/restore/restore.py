@@ -15,7 +15,7 @@ from podferry.contract.errors import Changed, Corrupt, FerryError, NotFound
 from podferry.contract.status import PassedOver, RestoredStatus
 from podferry.sidecar.checkpoint.detect.pointer_files import is_pointer
 from podferry.sidecar.checkpoint.restore.choice import MAX_NAMES_SHOWN, RestoreChoice, RestoreSource
-from podferry.sidecar.checkpoint.restore.downloader import CommitDownloader, OnProgress, for_rank
+from podferry.sidecar.checkpoint.restore.downloader import CommitDownloader, MoveAway, OnProgress, for_rank
 
 log = structlog.get_logger(__name__)
 
@@ -62,6 +62,7 @@ async def restore(
     staging: Path,
     rank: int | None = None,
     on_progress: OnProgress = lambda done, total: None,
+    move_away: MoveAway | None = None,
 ) -> RestoreOutcome:
     """Restore the best commit of `source` to the directory `target`.
 
@@ -74,6 +75,7 @@ async def restore(
             verified. Complete files in it are used: call again after a temporary failure or a kill.
         rank: This pod's number in its training run, None if unknown.
         on_progress: Called with (bytes done, bytes total) of the current commit.
+        move_away: Moves away what is in the way; None refuses to restore then.
 
     Raises:
         Refused: The directory already holds another version of one of the files, or cannot be written.
@@ -82,7 +84,7 @@ async def restore(
         TemporaryError: The store did not answer.
     """
     errors: list[FerryError] = []
-    downloader = CommitDownloader(source.reader.store, on_progress)
+    downloader = CommitDownloader(source.reader.store, on_progress, move_away=move_away)
     choice = RestoreChoice(source, await source.reader.history(source.known))
     async for commit in choice.candidates():
         started = time.monotonic()
