@@ -9,6 +9,7 @@ import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.e2e.figures import Figures
+from tests.e2e.manifests import IMAGE_OF_1000
 from tests.e2e.namespace import Namespace
 from tests.e2e.site import RESTRICTED, Site, site_of
 
@@ -42,6 +43,14 @@ def restricted(site: Site) -> Iterator[Namespace]:
     """A fresh namespace that enforces restricted Pod Security."""
     with site.namespace(RESTRICTED) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def image_of_1000(site: Site, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Build `IMAGE_OF_1000`."""
+    context = tmp_path_factory.mktemp("image")
+    (context / "Dockerfile").write_text("ARG BASE\nFROM ${BASE}\nUSER 1000:1000\n")
+    site.cluster.build_image(IMAGE_OF_1000, context / "Dockerfile", context)
 
 
 FIGURES = Figures()

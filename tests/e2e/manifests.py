@@ -9,6 +9,15 @@ from tests.cluster.layout import BASE_IMAGE
 
 TRAINER = "trainer"
 """Name of the training container."""
+IMAGE_OF_1000 = "localhost/trainer-1000:e2e"
+"""An image whose own USER is 1000; the fixture `image_of_1000` builds it."""
+UNPRIVILEGED = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "runAsNonRoot": True,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+"""A `securityContext` that restricted Pod Security allows, but for the user."""
 PREFIX = "podferry.io/"
 
 Object = dict[str, Any]

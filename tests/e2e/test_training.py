@@ -6,13 +6,12 @@ import hashlib
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cluster.layout import BASE_IMAGE
-from tests.e2e.manifests import Object, container, job
+from tests.e2e.manifests import IMAGE_OF_1000, UNPRIVILEGED, Object, container, job
 from tests.e2e.outcome import Outcome
 from tests.e2e.site import RESTRICTED, Site
 
@@ -43,13 +42,6 @@ else:
     with weights.open("r+b") as file:
         file.write({SECOND[:14]!r} * 4096)
 """
-UNPRIVILEGED = {
-    "allowPrivilegeEscalation": False,
-    "capabilities": {"drop": ["ALL"]},
-    "runAsNonRoot": True,
-    "seccompProfile": {"type": "RuntimeDefault"},
-}
-IMAGE_OF_1000 = "localhost/trainer-1000:e2e"
 
 
 @dataclass(frozen=True)
@@ -83,14 +75,6 @@ TRAINERS = {
     # Nothing in the pod says that it is 1000: the agent is root with two capabilities.
     "image-of-1000": Trainer(1000, 0, image=IMAGE_OF_1000),
 }
-
-
-@pytest.fixture(scope="module")
-def image_of_1000(site: Site, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """An image whose own USER is 1000."""
-    context: Path = tmp_path_factory.mktemp("image")
-    (context / "Dockerfile").write_text("ARG BASE\nFROM ${BASE}\nUSER 1000:1000\n")
-    site.cluster.build_image(IMAGE_OF_1000, context / "Dockerfile", context)
 
 
 @pytest.fixture(scope="module")

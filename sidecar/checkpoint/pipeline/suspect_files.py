@@ -86,7 +86,7 @@ class SuspectFiles:
         return suspect
 
     def _find_open(self, files: set[NamedFile]) -> set[NamedFile]:
-        if self._open_files is None or self._monotonic() < self._ask_at:
+        if self._open_files is None or not files or self._monotonic() < self._ask_at:
             return set()
         answers = self._open_files.look(self._root / file for file, _ in files)
         before = self._open & files
