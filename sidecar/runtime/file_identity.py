@@ -10,7 +10,10 @@ from typing import NamedTuple
 
 
 class FileIdentity(NamedTuple):
-    """Changes whenever a file's content does, except by writes through a memory mapping."""
+    """Changes whenever a file's content does, unless its writer uses a memory mapping or sets its time back.
+
+    `podferry.sidecar.checkpoint.pipeline.suspect_files` has the signs of that.
+    """
 
     inode: int
     size: int

@@ -2,8 +2,9 @@
 
 Libraries hide what podferry needs: closes after writing, new directories, and queue overflows. Events are
 only hints: a file may be written before its new directory is watched, a directory that is moved in reports no
-events for its children, and writes through a memory mapping report none at all. Scans are authoritative.
-Numbers and layout: inotify(7), <sys/inotify.h>.
+events for its children, and writes through a memory mapping report none until the mapping ends, which counts
+as a close. Scans are authoritative. Events of single writes are not asked for: a trainer makes thousands a
+second. Numbers and layout: inotify(7), <sys/inotify.h>.
 """
 
 from __future__ import annotations
