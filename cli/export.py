@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import click
@@ -143,7 +143,7 @@ def _refuse_lineage(selected: SelectedLineages, target: Uri) -> None:
     """A lineage's folder is podferry's own: what no commit lists there may be removed as uncommitted."""
     for reader in selected.readers:
         lineage = reader.store.uri
-        if target == lineage or str(target).startswith(f"{lineage}/"):
+        if target.root == lineage.root and PurePosixPath(target.key).is_relative_to(lineage.key):
             remedy = "Export to another folder"
             raise InvalidSpec.of("the target is in a lineage", f"{target} is below {lineage}", remedy)
 

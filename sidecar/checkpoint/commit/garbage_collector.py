@@ -23,6 +23,8 @@ Why no listed commit can lose data, given what an uploader does:
   writes under none of their names. If it finds neither, no removal of these names is running: a removal
   settles only what was listed after its tombstone existed, so the uploader would have found the commit or the
   tombstone.
+* A file that the store has copied is like an uploaded one: it is in the checkpoint's own folder, whose names
+  the uploader has looked for in the same way. If its source is removed meanwhile, the copy fails or is whole.
 
 After a kill, all commits are intact. At worst, data remains that no commit lists but a tombstone does: the
 next collector deletes what was settled. It leaves the tombstone, since a stalled collector looks like a dead
