@@ -93,7 +93,8 @@ class RestoredStatus(msgspec.Struct, frozen=True):
 
     Attributes:
         name: The checkpoint's name.
-        path: Its file, its directory, or the common stem of its files, relative to the checkpoint directory.
+        path: Its file, its directory, or the common stem of its files, relative to the checkpoint directory;
+            `.` if they have none.
         checkpoint, sequence, step, lineage, bytes: As in the commit.
         seconds: Duration of the restore.
     """
@@ -108,7 +109,7 @@ class RestoredStatus(msgspec.Struct, frozen=True):
     seconds: float
 
 
-class DurableCheckpoint(msgspec.Struct, frozen=True):
+class DurableCheckpoint(msgspec.Struct, frozen=True, omit_defaults=True):
     """One checkpoint that this agent made durable. Times are Unix times in seconds.
 
     `doubts` says why it may be incomplete; a sure one has none.

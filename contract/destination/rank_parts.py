@@ -19,7 +19,13 @@ from operator import itemgetter
 
 import msgspec
 
-from podferry.contract.destination.commit import NUMBER, PRIVATE, CommittedFile, checkpoint_folder
+from podferry.contract.destination.commit import (
+    NUMBER,
+    PRIVATE,
+    CommittedFile,
+    Doubt,
+    checkpoint_folder,
+)
 from podferry.contract.errors import Corrupt
 from podferry.contract.file_names import clashes, name_problem
 from podferry.contract.versioned_json import decode_checksummed, document_decoder
@@ -63,7 +69,7 @@ class GangMember(msgspec.Struct, frozen=True):
     views: tuple[MembershipView, ...] = ()
 
 
-class RankPart(msgspec.Struct, frozen=True):
+class RankPart(msgspec.Struct, frozen=True, omit_defaults=True):
     """One rank's part of a checkpoint, completely uploaded.
 
     Attributes:
@@ -81,6 +87,7 @@ class RankPart(msgspec.Struct, frozen=True):
         folder: Folder of the files that no other checkpoint has, relative to the lineage.
         files: Sorted by name.
         created: By the agent's clock.
+        doubts: Why this part may be incomplete.
     """
 
     format: int
@@ -96,6 +103,7 @@ class RankPart(msgspec.Struct, frozen=True):
     folder: str
     files: tuple[CommittedFile, ...]
     created: datetime
+    doubts: tuple[Doubt, ...] = ()
 
 
 def member_name(rank: int, agent_id: str, life: int = 1) -> str:
@@ -146,6 +154,11 @@ def joined_files(parts: Sequence[RankPart]) -> tuple[CommittedFile, ...]:
         else:
             files.extend(msgspec.structs.replace(file, rank=rank) for rank, file in same)
     return tuple(files)
+
+
+def joined_doubts(parts: Iterable[RankPart]) -> tuple[Doubt, ...]:
+    """The doubts about all parts, each with its rank."""
+    return tuple(msgspec.structs.replace(doubt, rank=part.rank) for part in parts for doubt in part.doubts)
 
 
 def joined_folder(name: str, files: Iterable[CommittedFile]) -> str:

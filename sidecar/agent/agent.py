@@ -169,7 +169,11 @@ class Agent:
             await self._deadline.begin()
         flushes = []
         if self._pipeline is not None:
-            flushes.append(self._pipeline.flush(seconds, final=request.final, ending=request.ending))
+            flushes.append(
+                self._pipeline.flush(
+                    seconds, final=request.final, ending=request.ending, succeeded=request.exit_code == 0
+                )
+            )
         if self._jobs.outputs is not None and (request.final or request.ending):
             flushes.append(self._jobs.outputs.flush(seconds, request.exit_code))
         return merge(await asyncio.gather(*flushes))

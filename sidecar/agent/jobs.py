@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podferry.contract.http_api import CHECKPOINTS_VARIABLE, OUTPUTS_VARIABLE, RESTORED_VARIABLE
@@ -48,7 +49,7 @@ class Jobs:
         if self._spec.checkpoints is not None and self.checkpoints is not None:
             environment[CHECKPOINTS_VARIABLE] = path = self._spec.checkpoints.path
             if self.checkpoints.restored is not None:
-                environment[RESTORED_VARIABLE] = f"{path}/{self.checkpoints.restored.path}"
+                environment[RESTORED_VARIABLE] = str(Path(path, self.checkpoints.restored.path))
         return environment
 
     def summary(self) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import field
 
-from podferry.contract.destination.commit import CommittedFile
+from podferry.contract.destination.commit import CommittedFile, Doubt
 from podferry.contract.http_api import Gate
 from podferry.contract.status import DurableCheckpoint, PassedOver, RestoredStatus
 from podferry.contract.versioned_json import decode_document
@@ -22,12 +22,12 @@ from podferry.sidecar.runtime.file_identity import Files
 FORMAT = 1
 
 
-class PublishedPart(msgspec.Struct, frozen=True):
+class PublishedPart(msgspec.Struct, frozen=True, omit_defaults=True):
     """A rank's part that is sent and waits for the other ranks' parts.
 
     `files` are as the trainer wrote them, `sent` as a commit lists them; `folder` is relative to the lineage.
     They were found complete at `completed_at`, and `changed_at` is the newest modification time among them,
-    both in seconds since the epoch.
+    both in seconds since the epoch. `doubts` say why they may be incomplete.
     """
 
     files: Files
@@ -35,6 +35,21 @@ class PublishedPart(msgspec.Struct, frozen=True):
     changed_at: float
     folder: str
     sent: tuple[CommittedFile, ...]
+    doubts: tuple[Doubt, ...] = ()
+
+
+class DoubtfulCommit(msgspec.Struct, frozen=True):
+    """A doubtful commit of this agent: a later save may prove it, and then it is confirmed.
+
+    `files` are the data files as the trainer wrote them; `checkpoint` is the folder of the commit, `doubts`
+    are this pod's.
+    """
+
+    sequence: int
+    name: str
+    checkpoint: str
+    files: Files
+    doubts: tuple[Doubt, ...]
 
 
 class AgentRecord(msgspec.Struct):
@@ -76,6 +91,8 @@ class CheckpointRecord(msgspec.Struct):
             whether it exists. No older one may be committed before that is known.
         published: Parts that wait for other ranks' parts, by the checkpoint's name.
         marks: The files of each version that the trainer marked complete, by the checkpoint's name.
+        doubtful: Commits with doubts that nothing has settled yet, oldest first.
+        confirming: Those that are proven complete by now and whose confirmation is not written yet.
     """
 
     settled: dict[str, Files] = field(default_factory=dict, name="handled")
@@ -91,6 +108,8 @@ class CheckpointRecord(msgspec.Struct):
     unsettled: list[int] = []
     published: dict[str, PublishedPart] = field(default_factory=dict, name="offered")
     marks: dict[str, Files] = {}
+    doubtful: list[DoubtfulCommit] = []
+    confirming: list[DoubtfulCommit] = []
 
     @property
     def last_hold(self) -> int:

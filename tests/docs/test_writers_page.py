@@ -13,14 +13,22 @@ from podferry.sidecar.checkpoint.detect.framework_rules import (
 from podferry.sidecar.config.tuning import CheckpointSettings
 
 PAGE = Path(__file__).parents[2] / "docs" / "writers.md"
-HEADS = (
-    "| framework | recognised by | written last | without it | notes | detects torn | tested with | source |",
-    "|---|---|---|---|---|---|---|---|",
+COLUMNS = (
+    *("framework", "recognised by", "written last", "without it", "notes", "proven by", "detects torn"),
+    *("tested with", "source"),
 )
+HEADS = (f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}")
 
 
 def names(patterns: tuple[str, ...], otherwise: str) -> str:
     return ", ".join(f"`{pattern}`" for pattern in patterns) or otherwise
+
+
+def proof(rule: FrameworkRule) -> str:
+    """What proves the first checkpoint of a series."""
+    if rule.proves:
+        return f"the last file{', unless ' + names(rule.unless, '') + ' exists' if rule.unless else ''}"
+    return "its format or its rename" if rule.detects_torn else "the save before, or a later save"
 
 
 def row(rule: FrameworkRule) -> str:
@@ -30,8 +38,9 @@ def row(rule: FrameworkRule) -> str:
         rule.name,
         names(rule.recognised_by, "any name"),
         itself if same else names(rule.written_last, "nothing reliable"),
-        "incomplete" if same or rule.blocking else "complete after the long pause",
+        "incomplete" if same or rule.blocking else "doubtful",
         rule.notes,
+        proof(rule),
         "yes" if rule.detects_torn else "no",
         rule.tested_with,
         rule.source or "none",
@@ -60,4 +69,4 @@ def test_the_pauses_match_the_settings() -> None:
     settings = CheckpointSettings()
     short, long = settings.quiet_seconds, settings.quiet_seconds_no_close
     text = " ".join(PAGE.read_text().split())
-    assert f"The short pause is {short:g} s, the long pause {long:g} s" in text
+    assert f"after a short pause of {short:g} s, a doubtful one after a long pause of {long:g} s" in text

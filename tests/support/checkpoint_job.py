@@ -14,7 +14,7 @@ async def life(work, rig, *names):
     task = asyncio.create_task(pipeline.run())
     for name in names:
         rig.write(name, name.encode() * 2000)
-    assert (await pipeline.flush(8)).durable
+    assert (await pipeline.flush(8, final=True, succeeded=True)).durable
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     pipeline._detector._watch.close()

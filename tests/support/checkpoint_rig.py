@@ -258,11 +258,11 @@ class Rig:
         return temporary.replace(self.root / name)
 
     async def restored(self) -> tuple[str, dict[str, bytes]] | None:
-        """What `restore: auto` would download to an empty directory: the name and the files' contents."""
+        """What `restore: latest` would download to an empty directory: the name and the files' contents."""
         target = self.base / f"target-{len(list(self.base.iterdir()))}"
         target.mkdir()
         found = await restore(
-            RestoreSource(CommitReader(LineageStore(self.store, LINEAGE)), required=False),
+            RestoreSource(CommitReader(LineageStore(self.store, LINEAGE)), required=False, sure_only=False),
             target,
             self.base / "restoring",
         )

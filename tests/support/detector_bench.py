@@ -10,19 +10,25 @@ SETTINGS = CheckpointSettings(quiet_seconds=1.0, quiet_seconds_no_close=5.0)
 
 
 class Bench:
-    """A detector with a manual clock."""
+    """A detector with a manual clock.
+
+    `doubts` are the kinds of those of each version found last, by name; `proven` the names proven later.
+    """
 
     def __init__(self, root, **rule):
         self.root, self.now, self.settled = root, 100.0, {}
+        self.doubts, self.proven = {}, []
         self.detector = Detector(root, Watch(SETTINGS.poll_seconds), SETTINGS, lambda: self.now, **rule)
 
     def write(self, name, data=b"1"):
         (self.root / name).parent.mkdir(parents=True, exist_ok=True)
         (self.root / name).write_bytes(data)
 
-    async def scan(self, *closed, after=0.0, final=False, settle=True):
+    async def scan(self, *closed, after=0.0, final=False, settle=True, succeeded=False):
         self.now += after
-        found = await self.detector.scan(self.settled, set(closed), final=final)
+        found = await self.detector.scan(self.settled, set(closed), final=final, succeeded=succeeded)
+        self.doubts |= {one.name: {str(doubt.kind) for doubt in one.doubts} for one in found}
+        self.proven += [one.name for one in self.detector.proven]
         if settle:
             self.settled.update({candidate.name: candidate for candidate in found})
         return [candidate.name for candidate in found]

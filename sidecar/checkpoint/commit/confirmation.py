@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Protocol
 
-from podferry.contract.destination.commit import Commit
 from podferry.contract.destination.confidence import FORMAT, Confirmation, Confirmer, confirmation_name
 from podferry.contract.errors import AlreadyExists
 from podferry.contract.versioned_json import encode_checksummed
@@ -22,9 +22,21 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+class Confirmable(Protocol):
+    """What identifies a commit."""
+
+    @property
+    def sequence(self) -> int:
+        """Its number."""
+
+    @property
+    def checkpoint(self) -> str:
+        """The folder of its data."""
+
+
 async def confirm(
     store: LineageStore,
-    commit: Commit,
+    commit: Confirmable,
     by: Confirmer,
     reason: str,
     rank: int | None = None,

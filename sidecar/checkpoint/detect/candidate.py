@@ -1,29 +1,29 @@
 """Which files form a checkpoint, and whether their names show that it is incomplete. Pure.
 
-A checkpoint is one name at the top of the checkpoint directory: a directory with its contents, or the files
-that share a stem (`epoch-3.pdparams` and `epoch-3.pdopt`), plus the pointer file that names it. It is
-complete when
+A checkpoint is one name at the top of the checkpoint directory: a directory with its contents, the files that
+share a stem (`epoch-3.pdparams` and `epoch-3.pdopt`), or the parts of a training state next to each other
+(`podferry.sidecar.checkpoint.detect.flat_groups`), plus the pointer file that names it. It is incomplete if
 
-* none of its names is that of an unfinished file,
-* the file that its framework writes last exists (`podferry.sidecar.checkpoint.detect.framework_rules`),
-* every file has been quiet for a while since its last close, and
-* every file whose format shows its end is complete (`podferry.sidecar.checkpoint.detect.format_checks`).
+* one of its names is that of an unfinished file,
+* a file that its framework writes last is missing (`podferry.sidecar.checkpoint.detect.framework_rules`), or
+* a format shows that a file is incomplete (`podferry.sidecar.checkpoint.detect.format_checks`).
 
-A mark by the trainer replaces the second and third condition.
+Otherwise it is sure or doubtful: `podferry.sidecar.checkpoint.detect.judgement` decides.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
 
-from podferry.contract.destination.commit import HASH_DIGITS
+from podferry.contract.destination.commit import HASH_DIGITS, Doubt
 from podferry.contract.file_names import name_problem
 from podferry.sidecar.checkpoint.detect.change_tracker import TrackedFile
+from podferry.sidecar.checkpoint.detect.flat_groups import group_stems, has_numbered_suffix
 from podferry.sidecar.checkpoint.detect.framework_rules import IGNORED_NAMES, TOP_LEVEL_ONLY, UNFINISHED_NAMES
 from podferry.sidecar.checkpoint.detect.missing_files import missing_files
 from podferry.sidecar.checkpoint.detect.pointer_files import find_checkpoint_name, is_pointer
@@ -38,12 +38,14 @@ class Candidate:
     """A checkpoint in the directory, complete or not.
 
     Attributes:
-        name: The directory's name or the files' common stem.
+        name: The directory's name, the files' common stem, or the stem that their group is named after.
         files: Relative names with their identities.
+        doubts: Why it may be incomplete, once judged; none if it is sure. They do not distinguish versions.
     """
 
     name: str
     files: Files
+    doubts: tuple[Doubt, ...] = field(default=(), compare=False)
 
     @property
     def bytes(self) -> int:
@@ -60,6 +62,11 @@ class Candidate:
         """The files without the pointers, which come and go."""
         return {name: identity for name, identity in self.files if not is_pointer(name, identity.size)}
 
+    @property
+    def version(self) -> tuple[str, Files]:
+        """What distinguishes versions: the name and the data files."""
+        return self.name, tuple(self.data_files.items())
+
     def is_subset_of(self, other: Candidate | None) -> bool:
         """Whether `other` has every file of this one, unchanged.
 
@@ -74,7 +81,7 @@ def candidate_name(name: str) -> str:
     `model-00001-of-00002.safetensors` and `model.safetensors.index.json` belong to `model`.
     """
     top, slash, _ = name.partition("/")
-    if slash:
+    if slash or has_numbered_suffix(top):
         return top
     sharded = SHARD_STEM.fullmatch(Path(top).stem)
     return sharded["stem"] if sharded else Path(top).stem
@@ -103,14 +110,24 @@ def candidates(
     """
     kept = (name for name in sorted(files) if name not in IGNORED_NAMES)
     relevant = [name for name in kept if not _matches(name.partition("/")[0], UNFINISHED_NAMES)]
-    names = {candidate_name(name) for name in relevant if name not in pointers}
+    stems = {name: candidate_name(name) for name in relevant if name not in pointers}
+    merged = _merged_stems(stems)
+    names = set(stems.values())
     owners = {pointer: find_checkpoint_name(text, names) for pointer, text in pointers.items()}
     groups: dict[str, list[tuple[str, FileIdentity]]] = {}
     for name in relevant:
-        group = owners[name] if name in owners else candidate_name(name)
-        if group is not None:
-            groups.setdefault(group, []).append((name, files[name]))
+        stem = owners[name] if name in owners else stems[name]
+        if stem is not None:
+            groups.setdefault(merged.get(stem, stem), []).append((name, files[name]))
     return {name: Candidate(name, tuple(members)) for name, members in groups.items()}
+
+
+def _merged_stems(stems: Mapping[str, str]) -> dict[str, str]:
+    """The checkpoint of each stem that is a part of one; `stems` are those of all files."""
+    suffixes: dict[str, set[str]] = {}
+    for name, stem in stems.items():
+        suffixes.setdefault(stem, set()).add("/" if "/" in name else Path(name).suffix)
+    return group_stems({stem: found for stem, found in suffixes.items() if "/" not in found})
 
 
 def uncommittable_reason(candidate: Candidate) -> str | None:
@@ -125,13 +142,7 @@ def uncommittable_reason(candidate: Candidate) -> str | None:
 
 def incomplete_reason(candidate: Candidate, *, gang: bool = False) -> str | None:
     """Why a candidate's names show that it is incomplete, or None; `gang` as in `missing_files`."""
-    missing = (file.reason for file in missing_files(dict(candidate.files), gang=gang) if file.blocking)
-    return uncommittable_reason(candidate) or next(missing, None)
-
-
-def needs_long_quiet(candidate: Candidate, *, gang: bool = False) -> bool:
-    """Whether its framework may resume writing after a longer pause than between two files."""
-    return any(not file.blocking for file in missing_files(dict(candidate.files), gang=gang))
+    return uncommittable_reason(candidate) or next(missing_files(dict(candidate.files), gang=gang), None)
 
 
 def ready_at(files: Iterable[TrackedFile], closed_seconds: float, unclosed_seconds: float) -> float:

@@ -5,7 +5,7 @@ Fed by scans; does no I/O.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from podferry.sidecar.runtime.file_identity import FileIdentity, Files
@@ -19,11 +19,13 @@ class TrackedFile:
         identity: Inode, size, mtime.
         since: When this identity was first seen, by a monotonic clock in seconds.
         closed: Whether it was closed after writing, or moved in, with this identity.
+        moved: Whether it was moved in with this identity.
     """
 
     identity: FileIdentity
     since: float
     closed: bool
+    moved: bool = False
 
 
 class ChangeTracker:
@@ -32,21 +34,33 @@ class ChangeTracker:
     def __init__(self) -> None:
         self.files: dict[str, TrackedFile] = {}
 
-    def update(self, found: dict[str, FileIdentity], closed: set[str], now: float) -> None:
+    def update(
+        self,
+        found: dict[str, FileIdentity],
+        closed: set[str],
+        now: float,
+        moved: Collection[str] = frozenset(),
+    ) -> None:
         """Record a scan.
 
         Args:
             found: The files as they are now.
             closed: Names whose close was reported before the scan began.
             now: A monotonic clock, seconds.
+            moved: The names among them that were moved in.
         """
-        self.files = {name: self._tracked(name, one, name in closed, now) for name, one in found.items()}
+        self.files = {
+            name: self._tracked(name, one, now, closed=name in closed, moved=name in moved)
+            for name, one in found.items()
+        }
 
-    def _tracked(self, name: str, identity: FileIdentity, closed: bool, now: float) -> TrackedFile:
+    def _tracked(
+        self, name: str, identity: FileIdentity, now: float, *, closed: bool, moved: bool
+    ) -> TrackedFile:
         previous = self.files.get(name)
         # A second close without a visible change counts too: the write may fall within one clock tick.
         if previous is None or previous.identity != identity or closed:
-            return TrackedFile(identity, now, closed)
+            return TrackedFile(identity, now, closed, moved)
         return previous
 
 

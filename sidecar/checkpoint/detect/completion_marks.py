@@ -14,10 +14,16 @@ from podferry.sidecar.runtime.file_identity import Files
 def resolve(name_or_step: str, present: Mapping[str, Candidate]) -> Candidate | None:
     """The checkpoint with that name or that file, else the newest of that step."""
     found = present.get(name_or_step) or present.get(candidate_name(name_or_step.rstrip("/")))
+    if found is None:  # a file of a group, or its stem
+        found = next((one for one in present.values() if _has_file(one, name_or_step)), None)
     if found is None and name_or_step.isdecimal():
         of_step = [candidate for name, candidate in present.items() if step_of(name) == int(name_or_step)]
         found = max(of_step, key=lambda candidate: candidate.changed_ns, default=None)
     return found
+
+
+def _has_file(candidate: Candidate, word: str) -> bool:
+    return any(word in {name, candidate_name(name)} for name, _ in candidate.files)
 
 
 def not_found(name_or_step: str, names: Collection[str]) -> Problem:

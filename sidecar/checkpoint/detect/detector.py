@@ -1,4 +1,4 @@
-"""Finds checkpoints that have become complete since the last scan."""
+"""Finds checkpoints that have become complete since the last scan, and says which of them are sure."""
 
 from __future__ import annotations
 
@@ -10,30 +10,19 @@ from pathlib import Path
 from podferry.contract.errors import Problem
 from podferry.contract.http_api import Marked
 from podferry.contract.spec import Completion
-from podferry.sidecar.checkpoint.detect.candidate import (
-    Candidate,
-    candidates,
-    incomplete_reason,
-    needs_long_quiet,
-    ready_at,
-    uncommittable_reason,
-)
+from podferry.sidecar.checkpoint.detect.assessor import Assessor
+from podferry.sidecar.checkpoint.detect.candidate import Candidate, candidates, ready_at
 from podferry.sidecar.checkpoint.detect.change_tracker import ChangeTracker, WriteTimes
 from podferry.sidecar.checkpoint.detect.completion_marks import CompletionMarks, not_found, resolve
-from podferry.sidecar.checkpoint.detect.format_checks import check_format, missing_shards
-from podferry.sidecar.checkpoint.detect.history import History, history_of, missing_sticky_file, torn_file
+from podferry.sidecar.checkpoint.detect.evidence import Seen
 from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
 from podferry.sidecar.checkpoint.detect.pointer_files import POINTERS, is_pointer, is_text, read_small
 from podferry.sidecar.checkpoint.detect.pointer_tracker import PointerTracker
+from podferry.sidecar.checkpoint.detect.scan_pass import ScanPass
 from podferry.sidecar.checkpoint.detect.watcher import Watch
 from podferry.sidecar.config.tuning import CheckpointSettings
 from podferry.sidecar.runtime.file_identity import FileIdentity, Files, scan
 
-MARK_IT = "Mark it with `podferry checkpoint done`, or leave podferry.io/complete at its default"
-RENAME_OR_MARK = (
-    "If it is complete, mark it with `podferry checkpoint done`; write such files under a temporary name and "
-    "rename them when they are done"
-)
 IDLE_SECONDS = 3600.0
 """To wait if nothing is due; the watch cuts it to its own interval."""
 
@@ -62,6 +51,7 @@ class Detector:
         completion: Whether a checkpoint must be marked to be complete.
         gang: Other pods have the other parts of each checkpoint, and this one is not the coordinator's.
         open_files: Says which files are open for writing; None if nobody asks.
+        one_life: The trainer cannot restart while this agent lives.
     """
 
     def __init__(
@@ -74,13 +64,17 @@ class Detector:
         completion: Completion = Completion.AUTO,
         gang: bool = False,
         open_files: OpenFiles | None = None,
+        one_life: bool = False,
     ) -> None:
         self.open_files = open_files
         self.root, self._watch, self._settings, self._monotonic = root, watch, settings, monotonic
-        self._completion, self._gang = completion, gang
+        self._completion = completion
+        self._assessor = Assessor(root, gang=gang, one_life=one_life, open_files=open_files)
         self.present: dict[str, Candidate] = {}
         self.not_ready: dict[str, Problem] = {}
         self._shrunk_at: dict[str, float] = {}
+        self._moved: set[str] = set()
+        self._moved_in: dict[str, tuple[str, Files]] = {}
         self._tracker, self._pointers = ChangeTracker(), PointerTracker(root)
         self._times, self._marks = WriteTimes(), CompletionMarks()
         self._due_seconds = IDLE_SECONDS
@@ -88,19 +82,23 @@ class Detector:
     async def wait_for_change(self) -> set[str]:
         """Wait until a scan is worthwhile; the names of files closed since the last call."""
         closed = await self._watch.wait(self._due_seconds)
+        self._moved |= {path.relative_to(self.root).as_posix() for path in self._watch.moved}
         return {path.relative_to(self.root).as_posix() for path in closed}
 
     def wake(self) -> None:
         """End the current `wait_for_change`."""
         self._watch.wake()
 
-    async def scan(self, settled: dict[str, Candidate], closed: set[str], *, final: bool) -> list[Candidate]:
-        """The complete checkpoints that differ from the settled version of their name.
+    async def scan(
+        self, settled: dict[str, Candidate], closed: set[str], *, final: bool, succeeded: bool = False
+    ) -> list[Candidate]:
+        """The complete checkpoints that differ from the settled version of their name, each with its doubts.
 
         Args:
             settled: Versions that need no upload any more, by name.
             closed: The result of `wait_for_change`.
             final: Nothing writes any more: candidates need not be quiet.
+            succeeded: The trainer has ended, and successfully.
 
         Returns:
             In the order of their last change, oldest first. Each includes the pointers that named it, even if
@@ -108,21 +106,32 @@ class Detector:
         """
         now, epoch = self._monotonic(), time.time()
         files, present = await asyncio.to_thread(scan_checkpoints, self.root)
-        self._tracker.update(files, closed, now)
+        self._tracker.update(files, closed, now, self._moved)
+        self._track_moves(present)
         self._track_shrinking(present, now)
         self._times.update({name: tuple(one.data_files.items()) for name, one in present.items()}, epoch)
         self._marks.keep(present.keys())
         await asyncio.to_thread(self._pointers.update, self._tracker.files, present, None if final else now)
-        self._due_seconds = IDLE_SECONDS
-        new = [one for name, one in present.items() if not one.is_subset_of(settled.get(name))]
-        new.sort(key=lambda candidate: candidate.changed_ns)
-        not_ready = await self._check_all(new, settled, now, final=final)
+        self._assessor.begin(settled.values())
+        new = [one for one in present.values() if not one.is_subset_of(settled.get(one.name))]
+        found = self._new_pass(now, final=final)
+        for candidate in sorted(new, key=lambda one: one.changed_ns):
+            await found.examine(candidate)
+        left = [self._ready_at(candidate, long=long) - now for candidate, long in found.pausing]
+        self._due_seconds = min([IDLE_SECONDS, *left])
+        self._assessor.settle_marked(self._marks.is_marked)
+        if succeeded:
+            self._assessor.settle_by_success()
         # Both together and only now: others read them during this scan.
-        self.present, self.not_ready = present, not_ready
-        complete = [candidate for candidate in new if candidate.name not in not_ready]
-        for candidate in complete:
+        self.present, self.not_ready = present, found.not_ready
+        for candidate in found.complete:
             self._times.mark_complete(candidate.name)
-        return [self._pointers.with_moved_pointers(candidate) for candidate in complete]
+        return [self._pointers.with_moved_pointers(candidate) for candidate in found.complete]
+
+    @property
+    def proven(self) -> list[Candidate]:
+        """Doubtful versions that the last scan found or an earlier one: they are proven complete now."""
+        return self._assessor.proven
 
     def pointer_texts(self, candidate: Candidate) -> dict[str, bytes]:
         """The contents of a candidate's pointers, if read with the identity that the candidate has."""
@@ -151,46 +160,33 @@ class Detector:
         candidate = resolve(name_or_step, present)
         if candidate is None:
             return Marked(problems=(not_found(name_or_step, present.keys()),))
-        reason = uncommittable_reason(candidate) or await asyncio.to_thread(self._format_defect, candidate)
-        if reason is not None:
-            return Marked(candidate.name, (Problem(f"{candidate.name} is not complete", reason),))
+        problem = await self._assessor.incomplete(candidate, marked=True)
+        if problem is not None:
+            return Marked(candidate.name, (problem,))
         self._marks.mark(candidate)
         self.wake()
         return Marked(candidate.name)
 
-    async def _check_all(
-        self, new: list[Candidate], settled: dict[str, Candidate], now: float, *, final: bool
-    ) -> dict[str, Problem]:
-        """Why each is not complete yet; complete ones have no entry.
+    def _new_pass(self, now: float, *, final: bool) -> ScanPass:
+        def is_quiet(candidate: Candidate, long: bool) -> bool:
+            return final or self._ready_at(candidate, long=long) <= now
 
-        No checkpoint overtakes an older one that only has to stay quiet for longer: commits follow the order
-        of the last changes, so that the newest commit is never followed by an older one.
-        """
-        not_ready: dict[str, Problem] = {}
-        oldest_active: Candidate | None = None
-        accepted = list(settled.values())
-        for candidate in new:
-            name, marked = candidate.name, self._marks.is_marked(candidate)
-            if self._completion is Completion.MARKED and not marked:
-                # It may never be marked, so newer ones do not wait for it.
-                not_ready[name] = Problem(f"{name} has not been marked", remedy=MARK_IT)
-                continue
-            quiet = final or marked or self._is_quiet(candidate, now)
-            if oldest_active is None and not quiet:
-                oldest_active = candidate
-            if not quiet:
-                problem: Problem | None = Problem(f"{name} is still being written")
-            elif oldest_active is not None:
-                problem = Problem(f"{name} waits for {oldest_active.name}, which is older")
-            else:
-                problem = await self._check_content(candidate, marked=marked)
-                if problem is None and not marked:
-                    problem = await self._check_plausibility(candidate, history_of(candidate, accepted, new))
-            if problem is None:
-                accepted.append(candidate)
-            else:
-                not_ready[name] = problem
-        return not_ready
+        only_marked = self._completion is Completion.MARKED
+        return ScanPass(self._assessor, is_quiet, self._seen, self._marks.is_marked, only_marked)
+
+    def _seen(self, candidate: Candidate) -> Seen:
+        files = {name: self._tracker.files[name] for name, _ in candidate.files}
+        return Seen(
+            frozenset(name for name, file in files.items() if file.closed),
+            frozenset(name for name, file in files.items() if file.moved),
+            self._moved_in.get(candidate.name) == candidate.version,
+        )
+
+    def _track_moves(self, present: dict[str, Candidate]) -> None:
+        """Remember in which version each directory was moved in: files may be added later."""
+        moved = {name: one.version for name, one in present.items() if name in self._moved}
+        self._moved_in = {name: one for name, one in (self._moved_in | moved).items() if name in present}
+        self._moved = set()
 
     def _track_shrinking(self, present: dict[str, Candidate], now: float) -> None:
         """Record when a checkpoint last lost a file: one that is being deleted looks quiet.
@@ -202,34 +198,9 @@ class Detector:
             if name in present and previous.data_files.keys() - dict(present[name].files).keys():
                 self._shrunk_at[name] = now
 
-    def _is_quiet(self, candidate: Candidate, now: float) -> bool:
+    def _ready_at(self, candidate: Candidate, *, long: bool) -> float:
+        """When all files will have been unchanged for long enough; unclosed ones need the long pause."""
         files = [self._tracker.files[name] for name, _ in candidate.files]
-        short, long = self._settings.quiet_seconds, self._settings.quiet_seconds_no_close
-        ready, latest = ready_at(files, short, long), ready_at(files, long, long)
-        if ready <= now < latest and needs_long_quiet(candidate, gang=self._gang):
-            ready = latest
-        ready = max(ready, self._shrunk_at.get(candidate.name, float("-inf")) + long)
-        if ready > now:
-            self._due_seconds = min(self._due_seconds, ready - now)
-        return ready <= now
-
-    async def _check_content(self, candidate: Candidate, *, marked: bool) -> Problem | None:
-        """Names, unless marked, and formats."""
-        names = uncommittable_reason(candidate) if marked else incomplete_reason(candidate, gang=self._gang)
-        reason = names or await asyncio.to_thread(self._format_defect, candidate)
-        return Problem(f"{candidate.name} is not complete", reason) if reason is not None else None
-
-    async def _check_plausibility(self, candidate: Candidate, history: History) -> Problem | None:
-        reason = missing_sticky_file(candidate, history, gang=self._gang)
-        reason = reason or await asyncio.to_thread(torn_file, self.root, candidate, history)
-        if reason is None:
-            return None
-        return Problem(f"{candidate.name} may not be complete", reason, RENAME_OR_MARK)
-
-    def _format_defect(self, candidate: Candidate) -> str | None:
-        names = [name for name, _ in candidate.files]
-        for name in names:
-            reason = check_format(self.root / name).defect
-            if reason is not None:
-                return f"{name}: {reason}"
-        return missing_shards(self.root, names)
+        pause = self._settings.quiet_seconds_no_close
+        ready = ready_at(files, pause if long else self._settings.quiet_seconds, pause)
+        return max(ready, self._shrunk_at.get(candidate.name, float("-inf")) + pause)

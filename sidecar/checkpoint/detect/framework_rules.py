@@ -43,14 +43,16 @@ class FrameworkRule:
         name: The framework.
         recognised_by: Patterns of its files.
         written_last: Patterns of what it writes last; empty if nothing can be relied on.
-        blocking: Incomplete until `written_last` exists; otherwise until the long pause ends.
+        blocking: Incomplete until `written_last` exists; otherwise doubtful.
         last_is_newest: An overwrite keeps the old `written_last` until the end, so it must not be older than
             the recognised files.
         coordinator_only: Only the coordinator's pod gets `written_last`; other pods do not wait for it.
         numbered_shards: The recognised files are shards whose names carry their number and count.
-        sticky: If one checkpoint of a series has `written_last`, the next one must have it too.
+        proves: Patterns of files that are written after everything else: if one is the newest file of a
+            checkpoint whose name is its prefix, the checkpoint is complete.
+        unless: Patterns of files whose existence shows that other processes may still write.
         notes: What else decides.
-        detects_torn: Names and formats alone always detect a torn checkpoint. Otherwise the pause protects.
+        detects_torn: Names and formats alone always detect a torn checkpoint.
         source: The code that defines the order of writes.
         tested_with: The release that the tests run, or what they imitate.
     """
@@ -62,21 +64,22 @@ class FrameworkRule:
     last_is_newest: bool = False
     coordinator_only: bool = False
     numbered_shards: bool = False
-    sticky: bool = False
+    proves: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
     notes: str = ""
     detects_torn: bool = False
     source: str = ""
     tested_with: str = ""
 
-    @property
-    def confirms_others(self) -> bool:
-        """Whether `written_last` shows that other files are complete, not only itself."""
-        return any("/" in pattern or pattern not in self.recognised_by for pattern in self.written_last)
-
     @cached_property
     def compiled(self) -> tuple[tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]]:
         """`recognised_by` and `written_last` as expressions; group 1 is the prefix."""
         return tuple(map(_compile, self.recognised_by)), tuple(map(_compile, self.written_last))
+
+    @cached_property
+    def compiled_proof(self) -> tuple[tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]]:
+        """`proves` and `unless` as expressions; group 1 is the prefix."""
+        return tuple(map(_compile, self.proves)), tuple(map(_compile, self.unless))
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
@@ -93,6 +96,7 @@ FRAMEWORK_RULES: tuple[FrameworkRule, ...] = (
         blocking=True,
         last_is_newest=True,
         coordinator_only=True,
+        proves=("…/.metadata", "…/__#.metadata"),
         notes="renamed from `.metadata.tmp`; every pod that holds rank 0's shards (`__0_#`) must have it",
         detects_torn=True,
         source="torch/distributed/checkpoint/filesystem.py, `finish`",
@@ -105,6 +109,7 @@ FRAMEWORK_RULES: tuple[FrameworkRule, ...] = (
         blocking=True,
         last_is_newest=True,
         numbered_shards=True,
+        proves=("….index",),
         notes="the index is written in place: it must end with the end marker of its table",
         detects_torn=True,
         source="tensorflow/core/util/tensor_bundle/tensor_bundle.cc, `MergeBundles`",
@@ -116,7 +121,8 @@ FRAMEWORK_RULES: tuple[FrameworkRule, ...] = (
         written_last=("…/saved_model.pb",),
         blocking=True,
         last_is_newest=True,
-        notes="`fingerprint.pb` follows: the short pause covers it",
+        proves=("…/fingerprint.pb",),
+        notes="`fingerprint.pb` follows and proves it",
         source="tensorflow/python/saved_model/save.py, `save_and_return_nodes`",
         tested_with="tensorflow 2.21.0",
     ),
@@ -130,7 +136,9 @@ FRAMEWORK_RULES: tuple[FrameworkRule, ...] = (
         written_last=("<checkpoint-#>/trainer_state.json",),
         blocking=True,
         last_is_newest=True,
-        notes="JSON and zip files show their end; until the first recognised file exists, the pause protects",
+        proves=("<checkpoint-#>/trainer_state.json",),
+        unless=("<checkpoint-#>/rng_state_#.pth",),
+        notes="JSON and zip files show their end; until the first recognised file exists, it is doubtful",
         source="transformers/trainer.py, `_save_checkpoint`",
         tested_with="transformers 5.23.0",
     ),
@@ -202,8 +210,7 @@ FRAMEWORK_RULES: tuple[FrameworkRule, ...] = (
         name="Paddle",
         recognised_by=("….pdparams",),
         written_last=("….pdopt",),
-        sticky=True,
-        notes="pickles show their end; if the previous checkpoint had a `.pdopt`, this one needs it too",
+        notes="pickles show their end; a `.pdparams` alone is doubtful if the one before had a `.pdopt`",
         source="paddle/framework/io.py, `save`",
         tested_with="paddlepaddle 3.3.1",
     ),

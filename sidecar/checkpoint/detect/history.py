@@ -1,4 +1,4 @@
-"""Plausibility check: compares a checkpoint with earlier ones of its series.
+"""Earlier saves of each series, which show what the next save should look like.
 
 A series is all checkpoints whose names differ only in digits: `step-100`, `step-200`; all versions of `last`.
 """
@@ -8,71 +8,118 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
-from podferry.contract.quantity import format_bytes
+from podferry.contract.destination.confidence import series_of
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
-from podferry.sidecar.checkpoint.detect.format_checks import check_format
-from podferry.sidecar.checkpoint.detect.missing_files import confirmed_files, missing_files
 from podferry.sidecar.runtime.file_identity import FileIdentity
 
 DIGITS = re.compile(r"\d+")
 MIN_SIZE_SHARE = 0.9
-"""Below this share of the previous size, a file may be torn."""
+"""Below this share of the previous size, a file is clearly smaller."""
 SAME_SIZE_BYTES = 4096
 """Complete files of one series with the same tensors differ by up to this many bytes: their metadata."""
+MAX_SAVES = 8
+"""Saves of one series that are remembered: enough to find the newest sure one among doubtful ones."""
 
 
 @dataclass(frozen=True, slots=True)
-class History:
-    """The other checkpoints of a series.
+class Save:
+    """A checkpoint that was accepted, as the next one of its series is compared with it.
 
     Attributes:
-        earlier: Accepted as complete, newest first.
-        concurrent: Present in the directory, complete or not.
+        candidate: Its files, sizes, times and doubts.
+        written: The names of the files that this save wrote; the others are older.
+        unproven: The names of the files whose own format does not prove that they are complete.
+        members: The names of the members of each archive, by file name; empty if unknown.
     """
 
-    earlier: tuple[Candidate, ...]
-    concurrent: tuple[Candidate, ...] = ()
+    candidate: Candidate
+    written: frozenset[str]
+    unproven: frozenset[str]
+    members: Mapping[str, frozenset[str]]
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is proven complete."""
+        return not self.candidate.doubts
+
+    def settled(self) -> Save:
+        """The same, proven complete."""
+        return replace(self, candidate=replace(self.candidate, doubts=()))
 
 
-def series_of(name: str) -> str:
-    """What all names of a series have in common."""
-    return DIGITS.sub("#", name)
+class SaveHistory:
+    """The accepted saves of all series, in the order in which they were accepted."""
+
+    def __init__(self) -> None:
+        self._saves: dict[str, list[Save]] = {}
+
+    def update(self, settled: Iterable[Candidate]) -> None:
+        """Add versions that an earlier worker settled or that were restored, and take over settled doubts."""
+        for candidate in sorted(settled, key=lambda one: one.changed_ns):
+            saves = self._saves.setdefault(series_of(candidate.name), [])
+            same = [save for save in saves if save.candidate.version == candidate.version]
+            if not same:
+                names = frozenset(candidate.data_files)
+                saves.append(Save(candidate, names, names, {}))
+                saves.sort(key=lambda save: save.candidate.changed_ns)
+            elif same[0].candidate.doubts and not candidate.doubts:
+                self.settle(same[0])
+
+    def earlier(self, candidate: Candidate) -> list[Save]:
+        """The saves of its series before a candidate, newest first."""
+        saves = self._saves.get(series_of(candidate.name), [])
+        before = [save for save in saves if save.candidate.version != candidate.version]
+        return [save for save in reversed(before) if save.candidate.changed_ns <= candidate.changed_ns]
+
+    def add(self, save: Save) -> None:
+        """Remember an accepted save; the oldest ones of its series are forgotten."""
+        saves = self._saves.setdefault(series_of(save.candidate.name), [])
+        others = [one for one in saves if one.candidate.version != save.candidate.version]
+        saves[:] = [*others[-MAX_SAVES + 1 :], save]
+
+    def doubtful(self) -> list[Save]:
+        """The newest save of each series, if it is doubtful."""
+        newest = (saves[-1] for saves in self._saves.values() if saves)
+        return [save for save in newest if not save.is_sure]
+
+    def settle(self, save: Save) -> None:
+        """A doubtful save is proven complete."""
+        saves = self._saves.get(series_of(save.candidate.name), [])
+        version = save.candidate.version
+        saves[:] = [one.settled() if one.candidate.version == version else one for one in saves]
 
 
-def history_of(candidate: Candidate, accepted: Iterable[Candidate], present: Iterable[Candidate]) -> History:
-    """The rest of a checkpoint's series.
+def baseline_of(earlier: Iterable[Save]) -> Save | None:
+    """The save to compare with: the newest sure one, else the newest of all."""
+    saves = list(earlier)
+    return next((save for save in saves if save.is_sure), saves[0] if saves else None)
 
-    Args:
-        candidate: The checkpoint.
-        accepted: Checkpoints accepted as complete, in any order, including earlier versions of this name.
-        present: Checkpoints in the directory.
+
+def written_files(candidate: Candidate, earlier: Iterable[Save]) -> frozenset[str]:
+    """The files that were written since the newest sure save of the same name, or since the newest one."""
+    same = baseline_of(save for save in earlier if save.candidate.name == candidate.name)
+    known = dict(same.candidate.files) if same is not None else {}
+    return frozenset(name for name, identity in candidate.data_files.items() if known.get(name) != identity)
+
+
+def missing_names(candidate: Candidate, other: Candidate) -> list[str]:
+    """The data files of `other` that have no counterpart in `candidate`, digits apart, sorted.
+
+    Names that differ only in digits, such as those of shards, must be as many.
     """
-    series, changed_ns = series_of(candidate.name), candidate.changed_ns
-    earlier = [one for one in accepted if series_of(one.name) == series and one.changed_ns <= changed_ns]
-    earlier.sort(key=lambda other: other.changed_ns, reverse=True)
-    others = (other for other in present if other.name != candidate.name)
-    return History(tuple(earlier), tuple(other for other in others if series_of(other.name) == series))
+    present, expected = _by_series(candidate), _by_series(other)
+    return sorted(name for key, names in expected.items() for name in names[len(present.get(key, [])) :])
 
 
-def shrunk_files(candidate: Candidate, history: History) -> Iterator[tuple[str, str]]:
-    """The files that are clearly smaller than those of the previous checkpoint, with both sizes in words.
-
-    Files that their framework's last file confirms are left out. Two files of the same new size show that it
-    is intended: a killed writer leaves a random size.
-    """
-    files = dict(candidate.files)
-    earlier = [dict(_counterparts(candidate, other)) for other in history.earlier]
-    concurrent = [dict(_counterparts(candidate, other)) for other in history.concurrent]
-    for name in files.keys() - confirmed_files(files):
-        size = files[name].size
-        sizes = [found[name].size for found in earlier if name in found]
-        others = [found[name].size for found in concurrent if name in found]
-        intended = any(abs(other - size) <= SAME_SIZE_BYTES for other in sizes + others)
-        if clearly_smaller(size, sizes) and not intended:
-            yield name, f"{name} is {format_bytes(size)}, the previous one was {format_bytes(sizes[0])}"
+def shrunk_files(candidate: Candidate, earlier: Iterable[Save]) -> Iterator[tuple[str, str]]:
+    """The files that are clearly smaller than those of earlier saves, with both sizes in bytes, in words."""
+    found = [dict(counterparts(candidate, save.candidate)) for save in earlier]
+    for name, identity in candidate.data_files.items():
+        sizes = [known[name].size for known in found if name in known]
+        if clearly_smaller(identity.size, sizes):
+            yield name, f"{name} has {identity.size:,} bytes, the previous one had {sizes[0]:,}"
 
 
 def clearly_smaller(size: int, earlier: list[int]) -> bool:
@@ -83,58 +130,23 @@ def clearly_smaller(size: int, earlier: list[int]) -> bool:
     return constant or size < MIN_SIZE_SHARE * earlier[0]
 
 
-def _counterparts(candidate: Candidate, other: Candidate) -> Iterator[tuple[str, FileIdentity]]:
+def counterparts(candidate: Candidate, other: Candidate) -> Iterator[tuple[str, FileIdentity]]:
     """The files of another checkpoint of the series that correspond to this one's, by this one's names.
 
     Names that differ only in digits, such as those of ranks, are paired in order if both have equally many.
     """
     theirs = _by_series(other)
+    identities = dict(other.files)
     for key, names in _by_series(candidate).items():
         found = theirs.get(key, [])
         if len(found) == len(names):
-            identities = dict(other.files)
             yield from ((name, identities[twin]) for name, twin in zip(names, found, strict=True))
 
 
 def _by_series(candidate: Candidate) -> Mapping[str, list[str]]:
     found = defaultdict(list)
-    for name, _ in candidate.files:
+    for name in candidate.data_files:
         found[series_of(name)].append(name)
     for names in found.values():
         names.sort(key=lambda name: [int(digits) for digits in DIGITS.findall(name)])
     return found
-
-
-def missing_sticky_file(candidate: Candidate, history: History, *, gang: bool) -> str | None:
-    """Why a checkpoint lacks a file of a sticky rule that the previous one had, or None."""
-    if not history.earlier:
-        return None
-    previous = {series_of(name) for name, _ in history.earlier[0].files}
-    for missing in missing_files(dict(candidate.files), gang=gang):
-        if missing.sticky_name and series_of(missing.sticky_name) in previous:
-            return f"{missing.reason}, and {history.earlier[0].name} had one"
-    return None
-
-
-def torn_file(root: Path, candidate: Candidate, history: History) -> str | None:
-    """Why one of a checkpoint's files may be torn, or None: it is too small, and nothing shows its end."""
-    identities = dict(candidate.files)
-    known_inodes = {identity.inode for one in history.earlier for _, identity in one.files}
-    for name, sizes in shrunk_files(candidate, history):
-        overwritten = identities[name].inode in known_inodes
-        if not check_format(root / name).conclusive and (overwritten or not moved_in(root / name)):
-            return f"{sizes}, and its format does not show whether it is complete"
-    return None
-
-
-def moved_in(path: Path) -> bool:
-    """Whether a file was renamed, or its times were set, after its last write.
-
-    A write sets both times at once. A file that is overwritten in place may have hard links, and each added
-    or removed link looks the same as a rename.
-    """
-    try:
-        stat = path.stat(follow_symlinks=False)
-    except OSError:
-        return False
-    return stat.st_ctime_ns > stat.st_mtime_ns

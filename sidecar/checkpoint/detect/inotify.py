@@ -28,6 +28,9 @@ BUFFER_BYTES = 1 << 18
 class Inotify:
     """An inotify instance over a directory tree.
 
+    Attributes:
+        moved: Files and directories that were moved in since the caller last emptied this set.
+
     Raises:
         OSError: No instance is available (EMFILE: 128 per user by default), or the system has no inotify.
     """
@@ -41,6 +44,7 @@ class Inotify:
         if self.fd < 0:
             raise OSError(ctypes.get_errno(), "inotify_init1")
         self._directories: dict[int, Path] = {}
+        self.moved: set[Path] = set()
         try:
             self.watch(root)
         except OSError:
@@ -104,6 +108,8 @@ class Inotify:
 
     def _handle(self, mask: int, path: Path, closed: set[Path]) -> bool:
         """Handle one event; False if a new directory cannot be watched (ENOSPC: too many watches)."""
+        if mask & MOVED_TO:
+            self.moved.add(path)
         if not mask & ISDIR:
             if mask & (CLOSE_WRITE | MOVED_TO):
                 closed.add(path)
@@ -115,7 +121,9 @@ class Inotify:
             return False
         finally:
             if mask & MOVED_TO:  # its children report no events: they were written at their old place
-                closed.update(path / name for name in scan(path))
+                children = {path / name for name in scan(path)}
+                closed |= children
+                self.moved |= children
         return True
 
     def close(self) -> None:

@@ -87,4 +87,4 @@ class PointerTracker:
         """The candidate plus the pointers that named it and have moved on since."""
         own, known = dict(candidate.files), self.pointers.get(candidate.name, {})
         moved = tuple((name, pointer.identity) for name, pointer in known.items() if name not in own)
-        return Candidate(candidate.name, candidate.files + moved)
+        return Candidate(candidate.name, candidate.files + moved, candidate.doubts)

@@ -18,9 +18,14 @@ log = structlog.get_logger(__name__)
 
 
 class Watch:
-    """Polls: waits between scans, without hints."""
+    """Polls: waits between scans, without hints.
+
+    Attributes:
+        moved: Files and directories that were moved in before the last `wait` ended.
+    """
 
     def __init__(self, max_seconds: float) -> None:
+        self.moved: frozenset[Path] = frozenset()
         self._max_seconds, self._woken = max_seconds, asyncio.Event()
 
     async def wait(self, seconds: float) -> set[Path]:
@@ -64,6 +69,8 @@ class InotifyWatch(Watch):
         """See `Watch.wait`."""
         await super().wait(seconds)
         closed, lost = self._inotify.read()
+        self.moved = frozenset(self._inotify.moved)
+        self._inotify.moved.clear()
         if lost:
             log.warning("inotify lost events or watches: scanning everything")
         if lost or not self._inotify.watches_root:

@@ -35,7 +35,7 @@ from datetime import UTC, datetime
 
 import structlog
 
-from podferry.contract.destination.commit import Commit, CommittedFile, step_of
+from podferry.contract.destination.commit import Commit, CommittedFile, Doubt, step_of
 from podferry.contract.destination.rank_parts import FORMAT, RankPart, epoch_of, series_and_position
 from podferry.contract.errors import Problem, Refused
 from podferry.sidecar.checkpoint.commit.committer import Committer
@@ -95,7 +95,12 @@ class GangCoordinator:
         return self._abandoned.get(name) if self._newer(name) is None else None
 
     async def publish(
-        self, name: str, folder: str, files: tuple[CommittedFile, ...], changed_at: float
+        self,
+        name: str,
+        folder: str,
+        files: tuple[CommittedFile, ...],
+        changed_at: float,
+        doubts: tuple[Doubt, ...] = (),
     ) -> None:
         """Publish this rank's part of a checkpoint after all of its files were uploaded.
 
@@ -104,6 +109,7 @@ class GangCoordinator:
             folder: Where the files that were uploaded for it are, relative to the lineage.
             files: Those of this rank.
             changed_at: When the newest of them was last changed, as a Unix time.
+            doubts: Why they may be incomplete.
 
         Raises:
             Refused: The name has no step.
@@ -117,13 +123,20 @@ class GangCoordinator:
             if await self._has_restarted(name, files, changed_at):
                 log.warning("the trainer has restarted: its earlier parts are no longer joined", name=name)
                 await self.membership.new_epoch()
-            part = self._part(name, folder, tuple(sorted(files)), changed_at)
+            part = self._part(name, folder, tuple(sorted(files)), changed_at, doubts)
             await self._parts.write(part)
             await self._parts.check_references(part)
             self._abandoned.pop(name, None)
             self._published[name] = part
 
-    def _part(self, name: str, folder: str, files: tuple[CommittedFile, ...], changed_at: float) -> RankPart:
+    def _part(
+        self,
+        name: str,
+        folder: str,
+        files: tuple[CommittedFile, ...],
+        changed_at: float,
+        doubts: tuple[Doubt, ...],
+    ) -> RankPart:
         return RankPart(
             format=FORMAT,
             lineage=self._committer.store.lineage,
@@ -138,6 +151,7 @@ class GangCoordinator:
             folder=folder,
             files=files,
             created=datetime.fromtimestamp(self._clock(), UTC),
+            doubts=doubts,
         )
 
     async def commit_complete(self) -> tuple[list[Commit], list[Problem]]:

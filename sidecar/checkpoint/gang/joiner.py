@@ -7,7 +7,13 @@ from collections.abc import Mapping
 import structlog
 
 from podferry.contract.destination.commit import Commit
-from podferry.contract.destination.rank_parts import RankPart, epoch_of, joined_files, joined_folder
+from podferry.contract.destination.rank_parts import (
+    RankPart,
+    epoch_of,
+    joined_doubts,
+    joined_files,
+    joined_folder,
+)
 from podferry.contract.errors import FerryError, Superseded
 from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.gang.join_rules import contains, newer
@@ -41,7 +47,8 @@ class PartJoiner:
                 raise Superseded.of(f"{name} is not committed", RESTARTED)
 
         try:
-            commit = await self._committer.commit(name, joined_folder(name, files), files, check=check)
+            folder, doubts = joined_folder(name, files), joined_doubts(ordered)
+            commit = await self._committer.commit(name, folder, files, doubts=doubts, check=check)
         except Superseded as error:
             log.info("the parts of all ranks came too late", name=name, reason=str(error))
             return None

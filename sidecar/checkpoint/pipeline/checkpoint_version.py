@@ -32,7 +32,10 @@ the upload worker (from sending and sent) and the gang publisher (from published
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import Enum
+
+import msgspec
 
 from podferry.contract.errors import FerryError
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
@@ -104,6 +107,14 @@ class CheckpointVersion:
     def name(self) -> str:
         """The checkpoint's name."""
         return self.candidate.name
+
+    def settle_doubts(self) -> None:
+        """It is proven complete."""
+        self.candidate = replace(self.candidate, doubts=())
+
+    def drop_doubts_of_part(self) -> None:
+        """The part that the other ranks know is proven complete."""
+        self._part = msgspec.structs.replace(self.part, doubts=())
 
     @property
     def state(self) -> VersionState:

@@ -55,6 +55,7 @@ class DurabilityTracker:
         sizes |= {version.name: version.candidate.bytes for version in self._registry.unpinned()}
         sizes |= {name: present[name].bytes for name in waiting}
         sizes |= {version.name: version.candidate.bytes for version in [*published, *queued]}
+        sizes |= {commit.name: 0 for commit in self._registry.confirming() if commit.name not in sizes}
         status, counters = self._status, self._counters
         status.pending, status.pending_bytes = sorted(sizes), sum(sizes.values())
         status.set_apart = [version.name for version in set_apart]

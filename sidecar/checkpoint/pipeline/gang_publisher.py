@@ -35,7 +35,8 @@ class GangPublisher:
     async def publish(self, version: CheckpointVersion, result: UploadResult) -> None:
         """Show the other ranks what was sent; after a `FerryError` it is unknown whether they see it."""
         files, changed_at = version.candidate.files, version.candidate.changed_ns / 1e9
-        part = PublishedPart(files, version.completed_at, changed_at, result.folder, result.files)
+        doubts = version.candidate.doubts
+        part = PublishedPart(files, version.completed_at, changed_at, result.folder, result.files, doubts)
         async with self._lock:
             await self._submit(version.name, part)
             self._registry.publish(version, part)
@@ -57,7 +58,7 @@ class GangPublisher:
             await asyncio.sleep(poll_seconds)
 
     async def _submit(self, name: str, part: PublishedPart) -> None:
-        await self._gang.publish(name, part.folder, part.sent, part.changed_at)
+        await self._gang.publish(name, part.folder, part.sent, part.changed_at, part.doubts)
 
     async def _republish(self) -> bool:
         """Publish again what an earlier worker has published; done once."""
@@ -71,7 +72,17 @@ class GangPublisher:
                     self._registry.move(version, VersionState.CHANGED)
         return True
 
+    async def _publish_proven(self) -> None:
+        """Publish parts again that were doubtful and are proven complete since."""
+        async with self._lock:
+            for version in self._registry.published():
+                proven = version.part.doubts and not version.candidate.doubts
+                if proven and not self._gang.is_abandoned(version.name):
+                    version.drop_doubts_of_part()
+                    await self._submit(version.name, version.part)
+
     async def _commit_complete(self) -> None:
+        await self._publish_proven()
         commits, self._tracker.missing_parts = await self._gang.commit_complete()
         for commit in commits:
             self._record_commit(commit)

@@ -20,6 +20,7 @@ from podferry.contract.status import CheckpointStatus
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.gang.join_rules import no_step_problem
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion
+from podferry.sidecar.checkpoint.pipeline.confirmer import ConfirmationWriter
 from podferry.sidecar.checkpoint.pipeline.content_recheck import ContentRecheck
 from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
 from podferry.sidecar.checkpoint.pipeline.durability_tracker import DurabilityTracker
@@ -59,9 +60,12 @@ class CheckpointPipeline:
         completed = [hold.completed_at for hold in held]
         completed += [done.completed_at for done in record.durable]
         completed += [part.completed_at for part in record.published.values()]
+        self._succeeded = False
         self._now = now = MonotonicClock(now, max(completed, default=0.0))
         self._detector.marks.update(record.marks)
-        registry = VersionRegistry(journal, status, held, durations, self._evict_if_needed, now)
+        committer = dependencies.committer
+        rank = committer.identity.rank if committer.identity.world > 1 else None
+        registry = VersionRegistry(journal, status, held, durations, self._on_durable, now, rank)
         pace, newest_first = settings.set_apart_seconds, journal.agent.newest_first
         queue = UploadQueue(registry, newest_first=newest_first, set_apart_seconds=pace)
         counters, gang, retention = dependencies.counters, dependencies.gang, dependencies.retention
@@ -69,6 +73,9 @@ class CheckpointPipeline:
         publisher = GangPublisher(gang, registry, tracker, retention) if gang is not None else None
         self._registry, self._queue, self._tracker, self._publisher = registry, queue, tracker, publisher
         self._retention = retention
+        self._confirmer = ConfirmationWriter(
+            registry, committer.store, rank, tracker.report, settings.retry_seconds
+        )
         suspects = SuspectFiles(self._detector.root, self._detector.open_files, settings.rescan_seconds)
         self._recheck = ContentRecheck(suspects, self._detector, registry, queue, tracker)
         self._worker = UploadWorker(
@@ -94,12 +101,16 @@ class CheckpointPipeline:
         self._registry.mark(self._detector.marks)
         return answer
 
-    async def flush(self, seconds: float, *, final: bool = False, ending: bool = False) -> Durability:
+    async def flush(
+        self, seconds: float, *, final: bool = False, ending: bool = False, succeeded: bool = False
+    ) -> Durability:
         """Wait at most `seconds` until all that is in the directory now is durable.
 
-        `final`: nothing is written any more. `ending`: the pod is ending, the newest goes first from now on.
+        `final`: nothing is written any more; `succeeded`: what wrote it ended successfully. `ending`: the pod
+        is ending, the newest goes first from now on.
         """
         self._tracker.final |= final
+        self._succeeded |= succeeded
         if final:
             self._recheck.look_at_the_end(seconds)
         if ending and not self._queue.newest_first:
@@ -120,6 +131,7 @@ class CheckpointPipeline:
             group.create_task(self._scan_repeatedly())
             group.create_task(self._worker.run())
             group.create_task(self._recheck.run())
+            group.create_task(self._confirmer.run())
             if self._publisher is not None:
                 group.create_task(self._publisher.run(self._settings.join_poll_seconds))
             if self._retention is not None:
@@ -129,16 +141,26 @@ class CheckpointPipeline:
         closed: set[str] = set()
         while True:
             scan, unpinned = self._tracker.requested_scan, self._registry.unpinned()
+            final, succeeded = self._tracker.final, self._succeeded
+            # The good end of a block says nothing about what the rest of the program writes.
+            self._succeeded = succeeded and final
             settled = self._registry.settled()
-            found = await self._detector.scan(settled, closed, final=self._tracker.final)
-            for version in self._registry.detect(found, unpinned):
+            found = await self._detector.scan(settled, closed, final=final, succeeded=succeeded)
+            detected = self._registry.detect(found, unpinned)
+            self._registry.settle(self._detector.proven)
+            for version in detected:
                 await self._hold(version)
+            self._confirmer.wake()
             await self._recheck.after_scan(closed, settled)
             self._tracker.finished_scan = scan
             self._registry.prune(self._detector.present)
             self._evict_if_needed()
             self._tracker.report()
             closed = await self._detector.wait_for_change()
+
+    def _on_durable(self) -> None:
+        self._confirmer.wake()
+        self._evict_if_needed()
 
     def _evict_if_needed(self) -> None:
         durable, commits = self._registry.durable(), self._registry.commits()

@@ -132,6 +132,7 @@ class UploadWorker:
             result.folder,
             result.files,
             place=self._registry.begin_commit(version),
+            doubts=version.candidate.doubts,
             check=lambda: self._dependencies.uploader.recheck(result),
         )
 

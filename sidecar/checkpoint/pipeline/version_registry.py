@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 
+import msgspec
 import structlog
 
 from podferry.contract.destination.commit import Commit, step_of
@@ -20,11 +21,12 @@ from podferry.sidecar.checkpoint.pipeline.checkpoint_version import (
     CheckpointVersion,
     VersionState,
 )
+from podferry.sidecar.checkpoint.pipeline.doubt_ledger import DoubtLedger
 from podferry.sidecar.checkpoint.pipeline.sequence_place import place_of, with_sequence
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
 from podferry.sidecar.runtime.file_identity import Files
 from podferry.sidecar.state.durations import Durations
-from podferry.sidecar.state.journal import Journal, PublishedPart
+from podferry.sidecar.state.journal import DoubtfulCommit, Journal, PublishedPart
 
 log = structlog.get_logger(__name__)
 
@@ -58,9 +60,11 @@ class VersionRegistry:
         durations: Durations,
         on_durable: Callable[[], None],
         now: Callable[[], float] = time.time,
+        rank: int | None = None,
     ) -> None:
         self._journal, self._record, self._status = journal, journal.checkpoints, status
         self._durations, self._on_durable, self._now = durations, on_durable, now
+        self._doubts = DoubtLedger(self._record, rank)
         self._versions = [
             CheckpointVersion(Candidate(name, files), VersionState.IGNORED)
             for name, files in self._record.ignored.items()
@@ -69,9 +73,10 @@ class VersionRegistry:
         self._record.durable_count = max(self._record.durable_count, len(self._record.durable))
         for name, files in self._record.settled.items():
             state = VersionState.COMMITTED if name in committed else VersionState.RESTORED
-            self._versions.append(CheckpointVersion(Candidate(name, files), state))
+            candidate = Candidate(name, files, self._doubts.doubts(name, files))
+            self._versions.append(CheckpointVersion(candidate, state))
         for name, part in self._record.published.items():
-            candidate = Candidate(name, part.files)
+            candidate = Candidate(name, part.files, part.doubts)
             self._versions.append(CheckpointVersion(candidate, VersionState.PUBLISHED, part=part))
         self._versions += [CheckpointVersion(hold.candidate, VersionState.HELD, hold) for hold in held]
         status.restored = self._record.restored
@@ -174,18 +179,48 @@ class VersionRegistry:
         self._drop([one for one in self.in_state(*DURABLE) if one.name == version.name][:-1])
         now = self._now()
         seconds = max(now - version.completed_at, 0.0)
+        self._doubts.add(version.candidate, commit)
+        doubts = tuple(doubt.reason for doubt in version.candidate.doubts)
         done = DurableCheckpoint(
-            commit.name, commit.sequence, commit.step, commit.bytes, version.completed_at, durable_at=now
+            commit.name, commit.sequence, commit.step, commit.bytes, version.completed_at, now, doubts
         )
         self._record.durable_count += all(done.sequence != one.sequence for one in self._record.durable)
         known = {one.sequence: one for one in [*self._record.durable, done]}
         self._record.durable = bounded((known[sequence] for sequence in sorted(known)), self.durable())
         self._show_durable()
         fields = {"name": commit.name, "sequence": commit.sequence, "bytes": commit.bytes}
-        log.info("checkpoint durable", **fields, seconds=round(seconds, 3))
+        log.info(
+            "checkpoint durable",
+            **fields,
+            seconds=round(seconds, 3),
+            **({"doubts": doubts} if doubts else {}),
+        )
         self._durations.observe(seconds)
         self._save()
         self._on_durable()
+
+    def settle(self, proven: Collection[Candidate]) -> None:
+        """These versions are proven complete, whatever state they are in."""
+        versions = {candidate.version for candidate in proven}
+        for version in [one for one in self._versions if one.candidate.version in versions]:
+            version.settle_doubts()
+        if self._doubts.settle(proven):
+            self._journal.save()
+
+    def confirming(self) -> list[DoubtfulCommit]:
+        """Commits that are proven complete and not confirmed at the destination yet, oldest first."""
+        return self._doubts.confirming()
+
+    def confirm(self, commit: DoubtfulCommit) -> None:
+        """A commit is confirmed at the destination: its checkpoint is sure."""
+        self._doubts.confirmed(commit)
+        self._record.durable[:] = [
+            msgspec.structs.replace(one, doubts=()) if one.sequence == commit.sequence else one
+            for one in self._record.durable
+        ]
+        self._show_durable()
+        log.info("checkpoint confirmed", name=commit.name, sequence=commit.sequence)
+        self._journal.save()
 
     def restore(
         self, present: Iterable[Candidate], fingerprints: Mapping[str, str], restored: RestoredStatus | None

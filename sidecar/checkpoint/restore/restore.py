@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import structlog
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Changed, Corrupt, FerryError, NotFound
 from podferry.contract.status import PassedOver, RestoredStatus
-from podferry.sidecar.checkpoint.detect.pointer_files import is_pointer
+from podferry.sidecar.checkpoint.detect.pointer_files import POINTERS, is_pointer
 from podferry.sidecar.checkpoint.restore.choice import MAX_NAMES_SHOWN, RestoreChoice, RestoreSource
 from podferry.sidecar.checkpoint.restore.downloader import CommitDownloader, MoveAway, OnProgress, for_rank
 
@@ -40,13 +41,19 @@ class RestoreOutcome:
     passed_over_count: int = 0
 
 
+def _common_path(name: str, tops: Collection[str]) -> str:
+    """The stem that several files share; `.`, their directory, if they share none."""
+    parts = [top for top in tops if not top.startswith(name)]
+    return "." if parts and not all(part in POINTERS for part in parts) else name
+
+
 def restored_status(commit: Commit, seconds: float) -> RestoredStatus:
     """What the trainer learns about a restored commit; `path` names its data, not the pointer files."""
     data = [file for file in commit.files if not is_pointer(file.name, file.size)] or commit.files
     tops = {file.name.partition("/")[0] for file in data}
     return RestoredStatus(
         name=commit.name,
-        path=tops.pop() if len(tops) == 1 else commit.name,
+        path=tops.pop() if len(tops) == 1 else _common_path(commit.name, tops),
         checkpoint=commit.checkpoint,
         sequence=commit.sequence,
         step=commit.step,

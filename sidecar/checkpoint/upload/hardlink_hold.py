@@ -19,6 +19,7 @@ from types import MappingProxyType
 import msgspec
 import structlog
 
+from podferry.contract.destination.commit import Doubt
 from podferry.contract.errors import Changed, Corrupt, FormatTooNew, Refused
 from podferry.contract.versioned_json import decode_document
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
@@ -36,7 +37,7 @@ class HoldNote(msgspec.Struct, frozen=True):
     """What a restarted worker must know of a hold: its files may have been overwritten since.
 
     `files` are as the trainer wrote them; `held` has the identities of the held files: copies have other
-    inodes. It was found complete at `completed_at`, seconds since the epoch.
+    inodes. It was found complete at `completed_at`, seconds since the epoch, with these doubts.
     """
 
     name: str
@@ -44,6 +45,7 @@ class HoldNote(msgspec.Struct, frozen=True):
     held: Files
     completed_at: float
     format: int = FORMAT
+    doubts: tuple[Doubt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class HeldCheckpoint:
     @classmethod
     def of(cls, content: HoldNote, directory: Path, note: Path) -> HeldCheckpoint:
         """A hold by the content of its note."""
-        candidate = Candidate(content.name, content.files)
+        candidate = Candidate(content.name, content.files, content.doubts)
         return cls(candidate, content.held, directory / FILES_DIR, content.completed_at, note)
 
     @property
@@ -139,7 +141,7 @@ class HardlinkHolds:
                 (name, _hold(root / name, partial / FILES_DIR / name, identity, texts.get(name)))
                 for name, identity in candidate.files
             )
-            content = HoldNote(candidate.name, candidate.files, files, now)
+            content = HoldNote(candidate.name, candidate.files, files, now, doubts=candidate.doubts)
             note.write_bytes(msgspec.json.encode(content))
         except OSError as error:
             shutil.rmtree(partial, ignore_errors=True)

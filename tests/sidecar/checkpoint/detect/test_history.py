@@ -1,19 +1,22 @@
-import os
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podferry.contract.destination.commit import Doubt, DoubtKind
+from podferry.contract.destination.confidence import series_of
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.history import (
+    MAX_SAVES,
     SAME_SIZE_BYTES,
-    History,
+    Save,
+    SaveHistory,
+    baseline_of,
     clearly_smaller,
-    history_of,
-    missing_sticky_file,
-    moved_in,
-    series_of,
+    missing_names,
     shrunk_files,
+    written_files,
 )
 from podferry.sidecar.runtime.file_identity import FileIdentity
 
@@ -30,8 +33,21 @@ def raw(step, size, at=None):
     return Candidate(f"step-{step}", ((f"step-{step}.raw", identity),))
 
 
-def short(candidate, accepted=(), present=()):
-    return [name for name, _ in shrunk_files(candidate, history_of(candidate, accepted, present))]
+def save(candidate, *, sure=True):
+    doubts = () if sure else (Doubt(DoubtKind.UNPROVEN, "no end"),)
+    names = frozenset(candidate.data_files)
+    return Save(replace(candidate, doubts=doubts), names, names, {})
+
+
+def history(*candidates):
+    found = SaveHistory()
+    for candidate in candidates:
+        found.add(save(candidate))
+    return found
+
+
+def short(candidate, accepted=()):
+    return [name for name, _ in shrunk_files(candidate, history(*accepted).earlier(candidate))]
 
 
 def test_a_series_is_the_name_without_its_digits():
@@ -63,7 +79,7 @@ def test_a_file_that_did_not_shrink_is_always_plausible(size, before):
 
 
 def test_a_file_is_compared_with_the_newest_earlier_one():
-    accepted = [raw(1, 5 * MIB), raw(3, 10 * MIB), raw(2, 5 * MIB)]
+    accepted = [raw(1, 5 * MIB), raw(2, 5 * MIB), raw(3, 10 * MIB)]
     assert short(raw(4, 6 * MIB), accepted) == ["step-4.raw"]
     assert short(raw(4, 6 * MIB, at=2), accepted) == []  # older than the large one
 
@@ -71,13 +87,6 @@ def test_a_file_is_compared_with_the_newest_earlier_one():
 def test_other_series_are_ignored():
     other = Candidate("best", (("best.raw", FileIdentity(1, 10 * MIB, 1)),))
     assert short(raw(4, MIB), [other]) == []
-
-
-def test_two_files_of_the_same_size_are_intended():
-    assert short(raw(4, 5 * MIB), [raw(3, 10 * MIB)], [raw(5, 5 * MIB)]) == []
-    assert short(raw(4, 5 * MIB), [raw(3, 10 * MIB)], [raw(5, 6 * MIB)]) == ["step-4.raw"]
-    assert short(raw(4, 5 * MIB), [raw(3, 10 * MIB)], [raw(4, 5 * MIB)]) == ["step-4.raw"]  # itself
-    assert short(raw(4, 5 * MIB), [raw(3, 10 * MIB), raw(2, 5 * MIB)]) == []
 
 
 def ranks(step, *sizes):
@@ -93,39 +102,42 @@ def test_each_rank_is_compared_with_itself():
     assert short(ranks(2, 10 * MIB, MIB), [one]) == []  # which is which is not known
 
 
-def test_files_older_than_the_one_written_last_are_plausible():
-    before = of("checkpoint-1", 1, **{"checkpoint-1/m.raw": 10 * MIB})
-    files = (
-        ("checkpoint-2/m.raw", FileIdentity(2, MIB, 2)),
-        ("checkpoint-2/training_args.bin", FileIdentity(3, 1, 2)),
-    )
-    end = ("checkpoint-2/trainer_state.json", FileIdentity(4, 1, 3))
-    stale = ("checkpoint-2/trainer_state.json", FileIdentity(4, 1, 1))
-    for last, expected in (((), 1), ((end,), 0), ((stale,), 1)):
-        assert len(short(Candidate("checkpoint-2", files + last), [before])) == expected
+def test_missing_names_are_counted_without_their_digits():
+    one, two = ranks(1, 1, 1, 1), ranks(2, 1, 1)
+    assert missing_names(two, one) == ["step-1/rank10.raw"]
+    assert missing_names(one, two) == []
+    assert missing_names(of("step-3", 3, **{"step-3/other.raw": 1}), two) == [
+        "step-2/rank8.raw",
+        "step-2/rank9.raw",
+    ]
 
 
-def test_a_file_that_shows_only_its_own_end_confirms_no_others():
-    before = of("m-1", 1, **{"m-1.raw": 10 * MIB, "m-1.safetensors": 10})
-    now = of("m-2", 2, **{"m-2.raw": MIB, "m-2.safetensors": 10})
-    assert short(now, [before]) == ["m-2.raw"]
+def test_the_baseline_is_the_newest_sure_save():
+    found = history(raw(1, 1), raw(2, 1))
+    found.add(save(raw(3, 1), sure=False))
+    earlier = found.earlier(raw(4, 1))
+    assert baseline_of(earlier).candidate.name == "step-2"
+    assert baseline_of(earlier[:1]).candidate.name == "step-3"
+    assert baseline_of([]) is None
 
 
-def test_a_sticky_file_of_the_previous_checkpoint_is_required():
-    both = of("e-1", 1, **{"e-1.pdparams": 1, "e-1.pdopt": 1})
-    alone = of("e-2", 2, **{"e-2.pdparams": 1})
-    assert missing_sticky_file(alone, History((both,)), gang=False) == (
-        "e-2.pdparams exists, e-2.pdopt does not yet, and e-1 had one"
-    )
-    assert missing_sticky_file(alone, History((alone,)), gang=False) is None
-    assert missing_sticky_file(alone, History(()), gang=False) is None
-    assert missing_sticky_file(both, History((both,)), gang=False) is None
+def test_a_settled_doubt_is_taken_over():
+    found = SaveHistory()
+    doubtful = save(raw(3, 1), sure=False)
+    found.add(doubtful)
+    found.update([raw(3, 1)])
+    assert found.doubtful() == []
+    assert found.earlier(raw(4, 1))[0].is_sure
 
 
-def test_a_rename_is_visible_in_the_times(tmp_path):
-    path = tmp_path / "a"
-    path.write_bytes(b"1")
-    assert not moved_in(path)
-    os.utime(path, ns=(0, 0))
-    assert moved_in(path)
-    assert not moved_in(tmp_path / "gone")
+def test_only_the_newest_saves_of_a_series_are_remembered():
+    found = history(*(raw(step, 1) for step in range(1, 40)))
+    names = [one.candidate.name for one in found.earlier(raw(99, 1))]
+    assert names == [f"step-{step}" for step in range(39, 39 - MAX_SAVES, -1)]
+
+
+def test_what_a_save_wrote_is_what_changed_since_the_sure_one_of_its_name():
+    before = Candidate("last", (("last/a", FileIdentity(1, 1, 1)), ("last/b", FileIdentity(2, 1, 1))))
+    now = Candidate("last", (("last/a", FileIdentity(3, 1, 2)), ("last/b", FileIdentity(2, 1, 1))))
+    assert written_files(now, history(before).earlier(now)) == {"last/a"}
+    assert written_files(now, []) == {"last/a", "last/b"}

@@ -135,3 +135,15 @@ def test_a_missing_root_is_an_error_and_releases_the_instance(tmp_path):
 
 def test_the_event_header_matches_the_manual():
     assert (HEADER.size, struct.calcsize("iIII")) == (16, 16)
+
+
+def test_what_was_moved_in_is_distinguished_from_what_was_written(watched, tmp_path):
+    (watched.root / "written").write_bytes(b"1")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a").write_bytes(b"1")
+    (tmp_path / "folder").rename(watched.root / "step-1")
+    (tmp_path / "file").write_bytes(b"1")
+    (tmp_path / "file").rename(watched.root / "moved")
+    watched.read()
+    moved = {path.relative_to(watched.root).as_posix() for path in watched.moved}
+    assert moved == {"step-1", "step-1/a", "moved"}

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from podferry.sidecar.checkpoint.detect.candidate import Candidate, incomplete_reason, needs_long_quiet
-from podferry.sidecar.checkpoint.detect.missing_files import confirmed_files, missing_files
+from podferry.sidecar.checkpoint.detect.candidate import Candidate, incomplete_reason
+from podferry.sidecar.checkpoint.detect.missing_files import is_proven_by_framework, missing_files
 from podferry.sidecar.runtime.file_identity import FileIdentity
 
 
@@ -51,7 +51,6 @@ def test_a_gang_part_may_lack_files_that_only_the_coordinator_writes():
     part, led = of("step", **{"__1_0.distcp": 5}), of("step", **{"__0_0.distcp": 5, "__1_0.distcp": 5})
     assert "does not yet" in incomplete_reason(part)
     assert incomplete_reason(part, gang=True) is None
-    assert needs_long_quiet(part, gang=True)
     assert "does not yet" in incomplete_reason(led, gang=True)
     stale = of("step", **{"__1_0.distcp": 5, ".metadata": 4})
     assert "is older than" in incomplete_reason(stale, gang=True)
@@ -59,51 +58,34 @@ def test_a_gang_part_may_lack_files_that_only_the_coordinator_writes():
     assert incomplete_reason(shards, gang=True) is None
 
 
-@pytest.mark.parametrize(
-    ("names", "long"),
-    [
-        (["epoch-3.pdparams"], True),
-        (["epoch-3.pdparams", "epoch-3.pdopt"], False),
-        (["m-00001-of-00001.safetensors"], True),
-        (["m-00001-of-00001.safetensors", "m.safetensors.index.json"], False),
-        (["checkpoint-5/config.json"], True),
-        (["checkpoint-5/config.json", "checkpoint-5/trainer_state.json"], False),
-        (["checkpoint-5/trainer_state.json", "checkpoint-5/rng_state_1.pth"], True),
-        (["global_step5/mp_rank_00_model_states.pt", "latest"], True),
-        (["iter_0000005/common.pt"], True),
-        (["iter_0000005/mp_rank_00/model_optim_rng.pt"], True),
-        (["checkpoint-5/optimizer.bin"], True),
-        (["checkpoint-5/optimizer.bin", "checkpoint-5/random_states_0.pkl"], False),
-        (["last.ckpt"], False),
-        (["5/_CHECKPOINT_METADATA", "5/default/d/1"], False),
-        (["weights.bin"], False),
-    ],
-)
-def test_a_framework_that_may_resume_writing_needs_a_long_pause(names, long):
-    files = tuple((name, FileIdentity(1, 1, 1)) for name in names)
-    candidate = Candidate("x", files)
-    assert incomplete_reason(candidate) is None
-    assert needs_long_quiet(candidate) is long
-
-
 def test_only_shards_of_one_set_count_together():
     names = ["a-00001-of-00002.bin", "b-00002-of-00002.bin", "a-00001-of-00003.bin"]
     found = missing_files({name: FileIdentity(1, 1, 1) for name in names}, gang=False)
-    reasons = sorted(missing.reason for missing in found if missing.blocking)
-    assert reasons == [
+    assert sorted(found) == [
         "1 of 2 shards a-*-of-00002.bin exist",
         "1 of 2 shards b-*-of-00002.bin exist",
         "1 of 3 shards a-*-of-00003.bin exist",
     ]
 
 
-def test_files_older_than_the_one_written_last_are_confirmed():
-    files = {
-        "c/training_args.bin": FileIdentity(1, 1, 2),
-        "c/m.raw": FileIdentity(2, 1, 3),
-        "c/late.raw": FileIdentity(3, 1, 5),
-        "other.raw": FileIdentity(4, 1, 1),
-    }
-    assert confirmed_files(files) == set()
-    last = {"c/trainer_state.json": FileIdentity(5, 1, 4)}
-    assert confirmed_files(files | last) == {"c/training_args.bin", "c/m.raw", "c/trainer_state.json"}
+@pytest.mark.parametrize(
+    ("candidate", "proven"),
+    [
+        (of("step", **{"__0_0.distcp": 5, ".metadata": 5}), True),
+        (of("step", **{"__0_0.distcp": 5, ".metadata": 5, "extra.pt": 6}), False),
+        (of("step", **{".metadata": 5}), False),
+        (of("step", **{"model/__0_0.distcp": 5, "model/.metadata": 5}), False),
+        (of("checkpoint-5", **{"optimizer.pt": 1, "m.raw": 2, "trainer_state.json": 3}), True),
+        (of("checkpoint-5", **{"optimizer.pt": 1, "rng_state_0.pth": 2, "trainer_state.json": 3}), False),
+        (of("e", **{"variables/variables.index": 1, "saved_model.pb": 2}), False),
+        (of("e", **{"variables/variables.index": 1, "saved_model.pb": 2, "fingerprint.pb": 3}), True),
+        (of("other", **{"weights.bin": 1}), False),
+    ],
+)
+def test_the_file_that_a_framework_writes_last_proves_all_others(candidate, proven):
+    assert is_proven_by_framework(candidate.name, candidate.data_files) is proven
+
+
+def test_an_index_at_the_top_proves_the_shards_of_its_stem():
+    files = {"ckpt-1.data-00000-of-00001": FileIdentity(1, 1, 1), "ckpt-1.index": FileIdentity(2, 1, 2)}
+    assert is_proven_by_framework("ckpt-1", files)

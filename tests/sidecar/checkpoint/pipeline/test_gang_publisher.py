@@ -97,7 +97,7 @@ class SlowGang:
     def __init__(self):
         self.published, self.go, self._lock = [], asyncio.Event(), asyncio.Lock()
 
-    async def publish(self, name, folder, files, changed_at):
+    async def publish(self, name, folder, files, changed_at, doubts):
         async with self._lock:
             await self.go.wait()
             self.published.append(folder)

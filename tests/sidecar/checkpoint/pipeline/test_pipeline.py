@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import pickle
 import shutil
 import signal
 import sys
@@ -249,15 +250,15 @@ async def test_a_pointer_that_moves_while_it_is_linked_delays_nothing(rig, monke
 
     monkeypatch.setattr(os, "link", moving)
     async with rig.running():
-        rig.write("epoch-1.bin", ONE)
+        rig.write("epoch-1.pkl", pickle.dumps(ONE))
         rig.write("latest", b"epoch-1")
         await rig.until(lambda: moved)
-        rig.write("epoch-2.bin", TWO)
+        rig.write("epoch-2.pkl", pickle.dumps(TWO))
         await rig.until(lambda: len(rig.store.commits()) == 2 and not list(rig.holds.iterdir()))
     found = [rig.store.bytes_of(commit) for commit in rig.store.commits()]
     assert found == [
-        {"epoch-1.bin": ONE, "latest": b"epoch-1"},
-        {"epoch-2.bin": TWO, "latest": b"epoch-2"},
+        {"epoch-1.pkl": pickle.dumps(ONE), "latest": b"epoch-1"},
+        {"epoch-2.pkl": pickle.dumps(TWO), "latest": b"epoch-2"},
     ]
 
 
@@ -265,7 +266,7 @@ async def test_checkpoints_that_come_faster_than_they_settle_each_have_their_poi
     rig.settings = msgspec.structs.replace(rig.settings, quiet_seconds=0.5, quiet_seconds_no_close=60.0)
     async with rig.running() as pipeline:
         for number in range(1, 6):
-            rig.write(f"epoch-{number}.bin", b"%d" % number * 5000)
+            rig.write(f"epoch-{number}.pkl", pickle.dumps(b"%d" % number * 5000))
             pointer = rig.write("latest", b"epoch-%d" % number)
             name, seen = f"epoch-{number}", pointer.stat().st_mtime_ns
             await rig.until(

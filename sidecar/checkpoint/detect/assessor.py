@@ -1,0 +1,117 @@
+"""Assesses candidates one after another, oldest first, each against the saves before it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from podferry.contract.errors import Problem
+from podferry.sidecar.checkpoint.detect.candidate import Candidate, incomplete_reason, uncommittable_reason
+from podferry.sidecar.checkpoint.detect.evidence import Evidence, Seen, gather
+from podferry.sidecar.checkpoint.detect.history import Save, SaveHistory, written_files
+from podferry.sidecar.checkpoint.detect.judgement import SETTLED_BY_SUCCESS, judge, proves
+from podferry.sidecar.checkpoint.detect.missing_files import is_proven_by_framework
+from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
+
+
+class Assessor:
+    """Judges candidates and remembers the accepted ones.
+
+    Attributes:
+        proven: Accepted doubtful versions that were proven complete since `begin`.
+
+    Args:
+        root: The checkpoint directory.
+        gang: Other pods have the other parts of each checkpoint, and this one is not the coordinator's.
+        one_life: The trainer cannot restart while this agent lives.
+        open_files: Says which files are open for writing; None if nobody asks.
+    """
+
+    def __init__(
+        self, root: Path, *, gang: bool, one_life: bool, open_files: OpenFiles | None = None
+    ) -> None:
+        self.proven: list[Candidate] = []
+        self._root, self._gang, self._one_life = root, gang, one_life
+        self._history, self._open_files = SaveHistory(), open_files
+
+    def begin(self, settled: Iterable[Candidate]) -> None:
+        """Begin a scan; `settled` are the versions that need no upload any more."""
+        self.proven = []
+        self._history.update(settled)
+
+    async def incomplete(self, candidate: Candidate, *, marked: bool) -> Problem | None:
+        """Why a candidate is certainly incomplete: by its names, unless it is marked, or by a format."""
+        names = uncommittable_reason(candidate) if marked else incomplete_reason(candidate, gang=self._gang)
+        reason = names or (await self._gather(candidate, Seen())).defect
+        return Problem(f"{candidate.name} is not complete", reason) if reason is not None else None
+
+    async def judge(
+        self, candidate: Candidate, seen: Seen, *, marked: bool = False, may_prove: bool = True
+    ) -> Save:
+        """A complete candidate as a save, with its doubts.
+
+        Earlier saves that it proves are settled first. If the trainer may have restarted, it may prove them
+        only after the long pause: it could be the beginning of a save itself.
+
+        Args:
+            candidate: One that is not incomplete.
+            seen: What the watch has seen of it.
+            marked: The trainer marked it: it is sure.
+            may_prove: It has been quiet for the long pause.
+        """
+        evidence = await self._gather(candidate, seen)
+        earlier = self._history.earlier(candidate)
+        if may_prove or self._one_life:
+            for save in earlier:
+                if not save.is_sure and proves(candidate, save, one_life=self._one_life):
+                    self._prove(save)
+            earlier = self._history.earlier(candidate)
+        framework = is_proven_by_framework(candidate.name, candidate.data_files)
+        doubts = () if marked else judge(candidate, evidence, earlier, framework=framework)
+        written, unproven = written_files(candidate, earlier), frozenset(evidence.unproven)
+        return Save(replace(candidate, doubts=doubts), written, unproven, evidence.members)
+
+    def is_proof(self, candidate: Candidate, save: Save) -> bool:
+        """Whether a later candidate proves a doubtful save that is not accepted yet."""
+        return self._one_life and proves(candidate, save, one_life=True)
+
+    def accept(self, save: Save) -> None:
+        """Remember a save that is held from now on."""
+        self._history.add(save)
+
+    def settle_by_success(self) -> None:
+        """The trainer has ended successfully: it has written what it meant to write."""
+        for save in self._history.doubtful():
+            if {doubt.kind for doubt in save.candidate.doubts} <= SETTLED_BY_SUCCESS:
+                self._prove(save)
+
+    def settle_marked(self, is_marked: Callable[[Candidate], bool]) -> None:
+        """The trainer has marked some of the accepted versions meanwhile."""
+        for save in self._history.doubtful():
+            if is_marked(save.candidate):
+                self._prove(save)
+
+    def _prove(self, save: Save) -> None:
+        self._history.settle(save)
+        self.proven.append(save.candidate)
+
+    async def _gather(self, candidate: Candidate, seen: Seen) -> Evidence:
+        known = {
+            identity.inode
+            for save in self._history.earlier(candidate)
+            for _, identity in save.candidate.files
+        }
+        found = await asyncio.to_thread(gather, self._root, candidate, known, seen)
+        return await asyncio.to_thread(self._with_open_files, candidate, found)
+
+    def _with_open_files(self, candidate: Candidate, found: Evidence) -> Evidence:
+        """Ask the machine which files are still open: one that is known not to be needs no close."""
+        if self._open_files is None or found.defect is not None or found.renamed:
+            return found
+        paths = {self._root / name: name for name in candidate.data_files}
+        answers = self._open_files.look(paths)
+        opened = frozenset(paths[path] for path, is_open in answers.items() if is_open)
+        shut = frozenset(paths[path] for path, is_open in answers.items() if is_open is False)
+        return replace(found, open=opened, unclosed=found.unclosed - shut)

@@ -1,0 +1,108 @@
+"""What the files of a checkpoint themselves show: formats, renames, closes. Reads files; decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from podferry.sidecar.checkpoint.detect.candidate import Candidate
+from podferry.sidecar.checkpoint.detect.format_checks import check_format, missing_shards
+
+NO_END = "its format does not show whether it is complete"
+MAY_LACK_MEMBERS = "its format does not show whether members are missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was found in a checkpoint's files.
+
+    Attributes:
+        defect: Why it is certainly incomplete, or None.
+        renamed: Its directory, or each of its files, was renamed into place after the last write.
+        unproven: Files whose own end nothing proves, each with the reason.
+        members: The names of the members of each archive that may lack some, by file name.
+        unclosed: Unproven files that may still be written: no close was seen.
+        open: Files that a process has open for writing.
+    """
+
+    defect: str | None = None
+    renamed: bool = False
+    unproven: Mapping[str, str] = field(default_factory=dict)
+    members: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    unclosed: frozenset[str] = frozenset()
+    open: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a watch has seen of a checkpoint's current version.
+
+    Attributes:
+        closed: The files of which a close was seen.
+        moved: The files that were moved in.
+        directory_moved: Its directory was moved in, with all its files.
+    """
+
+    closed: frozenset[str] = frozenset()
+    moved: frozenset[str] = frozenset()
+    directory_moved: bool = False
+
+
+def gather(root: Path, candidate: Candidate, known_inodes: Collection[int], seen: Seen) -> Evidence:
+    """Read what a checkpoint's files show.
+
+    Args:
+        root: The checkpoint directory.
+        candidate: The checkpoint.
+        known_inodes: Inodes of earlier versions: their change times show our own links, not a rename.
+        seen: What the watch has seen. Times show a rename, too, unless it came within a tick of their clock.
+    """
+    unproven, members = {}, {}
+    for name, identity in candidate.files:
+        verdict = check_format(root / name)
+        if verdict.defect is not None:
+            return Evidence(f"{name}: {verdict.defect}")
+        moved = name in seen.moved or (identity.inode not in known_inodes and moved_in(root / name))
+        if not verdict.conclusive and not moved and name in candidate.data_files:
+            unproven[name] = MAY_LACK_MEMBERS if verdict.members else NO_END
+            members[name] = frozenset(member for member, _ in verdict.members)
+    if missing := missing_shards(root, [name for name, _ in candidate.files]):
+        return Evidence(missing)
+    return Evidence(
+        renamed=seen.directory_moved or directory_moved_in(root, candidate),
+        unproven=unproven,
+        members={name: found for name, found in members.items() if found},
+        unclosed=frozenset(unproven.keys() - seen.closed),
+    )
+
+
+def moved_in(path: Path) -> bool:
+    """Whether a file was renamed, or its times were set, after its last write.
+
+    A write sets both times at once. A file that is overwritten in place may have hard links, and each added
+    or removed link looks the same as a rename.
+    """
+    try:
+        stat = path.stat(follow_symlinks=False)
+    except OSError:
+        return False
+    return stat.st_ctime_ns > stat.st_mtime_ns
+
+
+def directory_moved_in(root: Path, candidate: Candidate) -> bool:
+    """Whether a checkpoint is a directory that was renamed into place after everything in it was written.
+
+    A rename changes the directory's own change time, and neither its modification time nor its files' times.
+    Every entry that is created later sets both times of its directory. Our links do not touch it.
+    """
+    top = root / candidate.name
+    folders = {top, *((root / name).parent for name, _ in candidate.files)}
+    if any(not name.startswith(f"{candidate.name}/") for name in candidate.data_files):
+        return False
+    try:
+        written = max(folder.stat(follow_symlinks=False).st_mtime_ns for folder in folders)
+        moved = top.stat(follow_symlinks=False).st_ctime_ns
+    except OSError:
+        return False
+    return moved > max(written, candidate.changed_ns)

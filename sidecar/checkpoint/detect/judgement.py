@@ -1,0 +1,168 @@
+"""Decides whether a checkpoint is sure or doubtful, from its files' evidence and the saves before it. Pure.
+
+A checkpoint without a defect is sure if
+
+* the trainer marked it,
+* its directory was renamed into place,
+* a file that its framework writes last proves it,
+* it is one file that contains an entire training state, and its format proves its end, or
+* it has the same files as the save before, all of them written again, and each is proven by its format, was
+  renamed into place, or was closed with exactly the size of its counterpart.
+
+All else is doubtful: a format that does not show its end, the first save of its kind with several files,
+fewer or smaller files than the save before, files of two saves, a file that is still open. A later save of
+the same kind settles the doubt: a trainer that writes step 200 has finished step 100.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from podferry.contract.destination.commit import Doubt, DoubtKind
+from podferry.sidecar.checkpoint.detect.candidate import Candidate
+from podferry.sidecar.checkpoint.detect.evidence import Evidence
+from podferry.sidecar.checkpoint.detect.flat_groups import is_part
+from podferry.sidecar.checkpoint.detect.history import (
+    Save,
+    baseline_of,
+    clearly_smaller,
+    counterparts,
+    missing_names,
+    shrunk_files,
+    written_files,
+)
+
+FIRST = "it is the first of its series, and nothing shows that all of its files exist"
+SETTLED_BY_SUCCESS = frozenset({DoubtKind.UNPROVEN, DoubtKind.MIXED, DoubtKind.OPEN})
+"""Doubts that end when the trainer ends successfully: it has written what it meant to write."""
+
+
+def judge(
+    candidate: Candidate, evidence: Evidence, earlier: Sequence[Save], *, framework: bool
+) -> tuple[Doubt, ...]:
+    """Why a checkpoint may be incomplete; nothing if it is sure.
+
+    Args:
+        candidate: A checkpoint without a defect.
+        evidence: What its files show.
+        earlier: The saves of its series before it, newest first.
+        framework: Whether the file that its framework writes last proves it.
+    """
+    opened = tuple(Doubt(DoubtKind.OPEN, f"{name} is open for writing") for name in sorted(evidence.open))
+    if evidence.renamed:
+        return opened
+    baseline = baseline_of(earlier)
+    if baseline is None:
+        whole = not opened and (framework or (_is_self_contained(candidate) and not evidence.unproven))
+        return () if whole else (*opened, Doubt(DoubtKind.UNPROVEN, _first_reason(candidate, evidence)))
+    written = written_files(candidate, earlier)
+    doubts = [*opened, *_fewer(candidate, baseline), *_mixed(candidate, baseline, written)]
+    if framework and all(doubt.kind is not DoubtKind.FEWER for doubt in doubts):
+        return opened
+    comparable = [save for save in earlier if save.is_sure] or [baseline]
+    unproven = evidence.unproven.keys() & written
+    smaller = shrunk_files(candidate, comparable)
+    doubts += [Doubt(DoubtKind.SMALLER, reason) for name, reason in smaller if name in unproven]
+    reasons = _unproven(candidate, evidence, comparable, written)
+    doubts += [Doubt(DoubtKind.UNPROVEN, reason) for reason in reasons]
+    return tuple(doubts)
+
+
+def _is_self_contained(candidate: Candidate) -> bool:
+    """Whether it is one file at the top that is not a part of a training state, by its name."""
+    (name, *others) = candidate.data_files
+    return not others and "/" not in name and not is_part(candidate.name, [Path(name).suffix])
+
+
+def _first_reason(candidate: Candidate, evidence: Evidence) -> str:
+    if evidence.unproven and _is_self_contained(candidate):
+        return next(f"{name}: {reason}" for name, reason in evidence.unproven.items())
+    return FIRST
+
+
+def _fewer(candidate: Candidate, baseline: Save) -> Iterator[Doubt]:
+    if missing := missing_names(candidate, baseline.candidate):
+        reason = f"{missing[0]} of {baseline.candidate.name} has no counterpart"
+        yield Doubt(
+            DoubtKind.FEWER, reason if len(missing) == 1 else f"{reason}, nor have {len(missing) - 1} more"
+        )
+
+
+def _mixed(candidate: Candidate, baseline: Save, written: frozenset[str]) -> Iterator[Doubt]:
+    """Some of the files that the save before wrote are still those of that save."""
+    if candidate.name != baseline.candidate.name:
+        return
+    old = sorted((baseline.written - written) & candidate.data_files.keys())
+    if old:
+        yield Doubt(DoubtKind.MIXED, f"{old[0]} is still the one of the save before")
+
+
+def _unproven(
+    candidate: Candidate, evidence: Evidence, comparable: Sequence[Save], written: frozenset[str]
+) -> Iterator[str]:
+    """`comparable` are the sure saves before, newest first, or the newest of all."""
+    baseline = comparable[0]
+    if not baseline.is_sure:
+        yield f"{baseline.candidate.name}, the one before, is doubtful"
+    if new := missing_names(baseline.candidate, candidate):
+        yield f"{new[0]} is new in its series: other files may follow"
+    paired = [dict(counterparts(candidate, save.candidate)) for save in comparable]
+    for name in sorted(evidence.unproven.keys() & written):
+        identity = candidate.data_files[name]
+        twins = [found[name] for found in paired if name in found]
+        if any(_same_members(name, evidence, save) for save in comparable):
+            continue
+        if identity.size not in {twin.size for twin in twins}:
+            yield f"{name}: {evidence.unproven[name]}"
+        elif identity.inode in {twin.inode for twin in twins}:
+            yield f"{name} was overwritten in place: nothing shows whether all of it is new"
+        elif name in evidence.unclosed:
+            yield f"{name}: no close was seen"
+
+
+def _same_members(name: str, evidence: Evidence, baseline: Save) -> bool:
+    """Whether an archive has exactly the members that its counterpart has."""
+    members = evidence.members.get(name)
+    return bool(members) and members in baseline.members.values()
+
+
+def proves(candidate: Candidate, save: Save, *, one_life: bool) -> bool:
+    """Whether a complete later save shows that an earlier doubtful one is complete.
+
+    It does if it began after the last change to the earlier one and has no file that the earlier one lacks or
+    has clearly smaller. A later version of the same name must have replaced all of it: else it may be
+    the rest of the same save.
+
+    Args:
+        candidate: The later save, not incomplete.
+        save: The earlier, doubtful one.
+        one_life: The trainer cannot have restarted between the two.
+    """
+    kinds, earlier = {doubt.kind for doubt in save.candidate.doubts}, save.candidate
+    if DoubtKind.OPEN in kinds or (DoubtKind.MIXED in kinds and not one_life):
+        return False
+    known = dict(earlier.files)
+    written = {name: one for name, one in candidate.data_files.items() if known.get(name) != one}
+    began = min((identity.mtime_ns for identity in written.values()), default=0)
+    if began < earlier.changed_ns or missing_names(earlier, candidate):
+        return False
+    if not one_life and missing_names(candidate, earlier):
+        return False  # both may be torn
+    if candidate.name == earlier.name and not _replaces(candidate, save, kinds):
+        return False
+    pairs = dict(counterparts(earlier, candidate))
+    smaller = (clearly_smaller(known[name].size, [pairs[name].size]) for name in save.unproven & pairs.keys())
+    return not any(smaller)
+
+
+def _replaces(candidate: Candidate, save: Save, kinds: set[DoubtKind]) -> bool:
+    """Whether a later version of the same name wrote all files of the earlier one again, none in place."""
+    files, known = candidate.data_files, save.candidate.data_files
+    needed = save.written if DoubtKind.MIXED in kinds else known.keys()
+    return all(
+        name in files
+        and files[name] != known[name]
+        and (name not in save.unproven or files[name].inode != known[name].inode)
+        for name in needed
+    )

@@ -1,0 +1,48 @@
+"""The assessor alone: what it remembers from one scan to the next."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from podferry.sidecar.checkpoint.detect.assessor import Assessor
+from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
+from podferry.sidecar.checkpoint.detect.evidence import Seen
+
+
+@pytest.fixture
+def assessor(tmp_path):
+    return Assessor(tmp_path, gang=False, one_life=True)
+
+
+def candidate(root, name, data):
+    path = root / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(data)
+    return scan_checkpoints(root)[1][name.partition("/")[0].removesuffix(".raw")]
+
+
+async def test_a_torn_file_is_incomplete_even_if_it_is_marked(tmp_path, assessor):
+    torn = candidate(tmp_path, "s/a.pkl", pickle.dumps([1])[:-1])
+    problem = await assessor.incomplete(torn, marked=True)
+    assert problem.what == "s is not complete"
+    assert "no end yet" in problem.measured
+
+
+async def test_a_save_proves_only_those_that_were_accepted(tmp_path, assessor):
+    first = await assessor.judge(candidate(tmp_path, "s-1/a.raw", b"1"), Seen(frozenset({"s-1/a.raw"})))
+    assert not first.is_sure
+    second = await assessor.judge(candidate(tmp_path, "s-2/a.raw", b"2"), Seen(frozenset({"s-2/a.raw"})))
+    assert not second.is_sure  # nothing is known before it
+    assert assessor.is_proof(second.candidate, first)
+    assessor.accept(first)
+    assessor.begin([])
+    assert (await assessor.judge(second.candidate, Seen(frozenset({"s-2/a.raw"})))).is_sure
+    assert [one.name for one in assessor.proven] == ["s-1"]
+
+
+async def test_an_unproven_file_needs_a_close(tmp_path, assessor):
+    assessor.accept((await assessor.judge(candidate(tmp_path, "s-1.raw", b"1"), Seen())).settled())
+    unclosed = await assessor.judge(candidate(tmp_path, "s-2.raw", b"2"), Seen())
+    assert "no close was seen" in unclosed.candidate.doubts[0].reason

@@ -1,0 +1,63 @@
+"""What files show by themselves."""
+
+from __future__ import annotations
+
+import os
+import pickle
+
+from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
+from podferry.sidecar.checkpoint.detect.evidence import Seen, directory_moved_in, gather, moved_in
+
+
+def candidate(root, name):
+    return scan_checkpoints(root)[1][name]
+
+
+def test_a_rename_is_visible_in_the_times(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"1")
+    assert not moved_in(path)
+    os.utime(path, ns=(0, 0))
+    assert moved_in(path)
+    assert not moved_in(tmp_path / "gone")
+
+
+def test_a_directory_is_moved_in_if_nothing_in_it_changed_since(tmp_path):
+    folder = tmp_path / "step-1"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "sub" / "a.raw").write_bytes(b"1")
+    assert not directory_moved_in(tmp_path, candidate(tmp_path, "step-1"))
+    for path in (folder / "sub" / "a.raw", folder / "sub", folder):
+        os.utime(path, ns=(0, 0))  # as after a rename in the future
+    assert directory_moved_in(tmp_path, candidate(tmp_path, "step-1"))
+    (folder / "sub" / "b.raw").write_bytes(b"1")
+    assert not directory_moved_in(tmp_path, candidate(tmp_path, "step-1"))
+    assert not directory_moved_in(tmp_path / "gone", candidate(tmp_path, "step-1"))
+
+
+def test_a_file_at_the_top_has_no_directory_of_its_own(tmp_path):
+    (tmp_path / "a.raw").write_bytes(b"1")
+    assert not directory_moved_in(tmp_path, candidate(tmp_path, "a"))
+
+
+def test_unproven_files_are_those_without_an_end_and_a_rename(tmp_path):
+    for name, data in {"a.raw": b"1", "b.raw": b"1", "c.pkl": pickle.dumps(1)}.items():
+        (tmp_path / "s" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "s" / name).write_bytes(data)
+    os.utime(tmp_path / "s" / "b.raw", ns=(0, 0))
+    found = gather(tmp_path, candidate(tmp_path, "s"), set(), Seen(frozenset({"s/c.pkl"})))
+    assert (set(found.unproven), found.unclosed) == ({"s/a.raw"}, {"s/a.raw"})
+    again = gather(
+        tmp_path,
+        candidate(tmp_path, "s"),
+        {(tmp_path / "s" / "b.raw").stat().st_ino},
+        Seen(frozenset({"s/a.raw"})),
+    )
+    assert set(again.unproven) == {"s/a.raw", "s/b.raw"}  # our own link changed its time
+    assert again.unclosed == {"s/b.raw"}
+
+
+def test_a_defect_comes_first(tmp_path):
+    (tmp_path / "a.json").write_bytes(b"{")
+    found = gather(tmp_path, candidate(tmp_path, "a"), set(), Seen())
+    assert "a.json: it is not a complete JSON" in found.defect

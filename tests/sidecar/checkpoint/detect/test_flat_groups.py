@@ -1,0 +1,50 @@
+"""Which files at the top belong to one checkpoint."""
+
+from __future__ import annotations
+
+import pytest
+
+from podferry.sidecar.checkpoint.detect.candidate import candidate_name, candidates
+from podferry.sidecar.checkpoint.detect.flat_groups import has_numbered_suffix
+from podferry.sidecar.runtime.file_identity import FileIdentity
+
+
+def groups(*names):
+    found = candidates({name: FileIdentity(1, 1, 1) for name in names})
+    return {name: [file for file, _ in one.files] for name, one in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("names", "checkpoints"),
+    [
+        (["model.pt", "optimizer.pt", "scheduler.pt"], ["model"]),
+        (["optim_100.pt", "model_100.pt", "model_200.pt"], ["model_100", "model_200"]),
+        (["100_net_D.pth", "100_net_G.pth", "latest_net_D.pth"], ["100_net_D", "latest_net_D"]),
+        (["best_model.pt", "last_model.pt"], ["best_model", "last_model"]),
+        (["config.json", "model.safetensors", "tokenizer.json", "vocab.txt"], ["model"]),
+        (["model.onnx", "model.onnx.data"], ["model"]),
+        (["best.pt", "last.pt"], ["best", "last"]),
+        (["epoch=1-step=2.ckpt", "last.ckpt"], ["epoch=1-step=2", "last"]),
+        (["model.pt", "train.log"], ["model", "train"]),
+        (["model/a.bin", "optimizer.pt"], ["model", "optimizer"]),
+        (["ckpt.100", "ckpt.200"], ["ckpt.100", "ckpt.200"]),
+        (["model.txt.snapshot_iter_10"], ["model.txt.snapshot_iter_10"]),
+        (["model.txt.snapshot_iter_10", "model.txt.snapshot_iter_20"], None),
+        (["epoch-3.pdopt", "epoch-3.pdparams"], ["epoch-3"]),
+    ],
+)
+def test_parts_of_one_save_are_one_checkpoint(names, checkpoints):
+    found = groups(*names)
+    assert sorted(found) == sorted(checkpoints or names)
+    assert sorted(file for files in found.values() for file in files) == sorted(names)
+
+
+@pytest.mark.parametrize("name", ["a.100", "ckpt.step-100", "m.snapshot_iter_7", "c.step100", "c.epoch3"])
+def test_a_number_at_the_end_is_part_of_the_name(name):
+    assert has_numbered_suffix(name)
+    assert candidate_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["a.h5", "a.pt2", "a.bz2", "a.pt", "plain", "c-1.data-00000-of-00001"])
+def test_other_suffixes_are_formats(name):
+    assert not has_numbered_suffix(name)

@@ -1,0 +1,186 @@
+"""Which saves are sure and which are doubtful: what ordinary trainers write, as a detector sees it."""
+
+from __future__ import annotations
+
+import os
+import pickle
+
+import pytest
+
+from tests.support.detector_bench import Bench
+
+WHOLE = pickle.dumps({"w": list(range(10))})
+SHORT, LONG = 1.0, 5.0
+
+
+@pytest.fixture
+def one_life(tmp_path):
+    return Bench(tmp_path, one_life=True)
+
+
+async def save(bench, *names, data=WHOLE, pause=SHORT):
+    """Write files, all closed, and wait; the names of what is accepted after the pause."""
+    for name in names:
+        bench.write(name, data)
+    await bench.scan(*names)
+    return await bench.scan(after=pause)
+
+
+async def replace(bench, *names, data=WHOLE, pause=SHORT):
+    """The same, each file renamed over the earlier one."""
+    for name in names:
+        (bench.root / name).unlink(missing_ok=True)
+    return await save(bench, *names, data=data, pause=pause)
+
+
+async def test_a_whole_file_that_is_not_named_like_a_part_is_sure_at_once(bench):
+    assert await save(bench, "ckpt-1.pkl") == ["ckpt-1"]
+    assert bench.doubts == {"ckpt-1": set()}
+
+
+async def test_the_first_directory_is_doubtful_and_the_second_proves_it(one_life):
+    both = ("model.pkl", "optimizer.pkl")
+    assert await save(one_life, *(f"step-1/{name}" for name in both)) == []
+    assert await one_life.scan(after=LONG - SHORT) == ["step-1"]
+    assert one_life.doubts == {"step-1": {"unproven"}}
+    assert await save(one_life, *(f"step-2/{name}" for name in both)) == ["step-2"]
+    assert (one_life.doubts["step-2"], one_life.proven) == (set(), ["step-1"])
+
+
+async def test_after_a_possible_restart_the_second_directory_needs_the_long_pause(bench):
+    await save(bench, "step-1/model.pkl", pause=LONG)
+    assert await save(bench, "step-2/model.pkl") == []
+    assert await bench.scan(after=LONG - SHORT) == ["step-2"]
+    assert (bench.doubts["step-2"], bench.proven) == (set(), ["step-1"])
+    assert await save(bench, "step-3/model.pkl") == ["step-3"]
+
+
+async def test_a_later_save_ends_the_pause_of_the_one_before(one_life):
+    await save(one_life, "step-1/model.pkl")
+    assert await save(one_life, "step-2/model.pkl") == ["step-1", "step-2"]
+    assert one_life.doubts == {"step-1": set(), "step-2": set()}
+
+
+async def test_fewer_files_than_the_save_before_are_doubtful(one_life):
+    await save(one_life, "step-1/model.pkl", "step-1/optimizer.pkl", pause=LONG)
+    assert await save(one_life, "step-2/model.pkl") == []
+    assert await one_life.scan(after=LONG) == ["step-2"]
+    assert one_life.doubts["step-2"] == {"fewer"}
+    assert one_life.proven == ["step-1"]  # the trainer had finished it
+
+
+@pytest.mark.parametrize("pause", [SHORT, LONG])
+async def test_shards_are_counted(one_life, pause):
+    shards = [f"model-{number:02}.pkl" for number in range(4)]
+    await save(one_life, *(f"step-1/{name}" for name in shards), pause=LONG)
+    await save(one_life, *(f"step-2/{name}" for name in shards))
+    found = await save(one_life, *(f"step-3/{name}" for name in shards[:2]), pause=pause)
+    assert found == (["step-3"] if pause == LONG else [])
+    assert one_life.doubts.get("step-3", {"fewer"}) == {"fewer"}
+
+
+async def test_a_directory_overwritten_in_place_is_sure_only_when_all_of_it_is_new(one_life):
+    both = ("last/model.pkl", "last/optimizer.pkl")
+    await save(one_life, *both, pause=LONG)
+    await save(one_life, *both, data=WHOLE + pickle.dumps(2))
+    assert one_life.doubts["last"] == set()
+    assert await save(one_life, both[0], data=WHOLE + pickle.dumps(3)) == []
+    assert await one_life.scan(after=LONG) == ["last"]
+    assert one_life.doubts["last"] == {"mixed"}
+    assert await save(one_life, both[1], data=WHOLE + pickle.dumps(3)) == ["last"]
+    assert one_life.doubts["last"] == set()
+
+
+async def test_parts_at_the_top_are_one_checkpoint(one_life):
+    parts = ("model.pkl", "optimizer.pkl", "scheduler.pkl")
+    assert await save(one_life, *parts, pause=LONG) == ["model"]
+    assert one_life.doubts["model"] == {"unproven"}
+    assert await replace(one_life, *parts) == ["model"]
+    assert (one_life.doubts["model"], one_life.proven) == (set(), ["model"])
+    assert await replace(one_life, parts[0], pause=LONG) == ["model"]
+    assert one_life.doubts["model"] == {"mixed"}
+
+
+async def test_a_raw_file_of_the_same_size_is_sure_and_of_another_is_not(one_life):
+    assert await save(one_life, "step-1.raw", data=b"1" * 9000, pause=LONG) == ["step-1"]
+    assert await save(one_life, "step-2.raw", data=b"2" * 9000) == ["step-2"]
+    assert one_life.doubts == {"step-1": {"unproven"}, "step-2": set()}
+    assert await save(one_life, "step-3.raw", data=b"3" * 9001) == []
+    assert await save(one_life, "step-4.raw", data=b"4" * 9000) == ["step-3", "step-4"]
+    assert one_life.doubts["step-3"] == set()
+
+
+async def test_a_raw_file_overwritten_in_place_stays_doubtful(one_life):
+    for number in range(3):
+        assert await save(one_life, "last.raw", data=b"%d" % number * 9000, pause=LONG) == ["last"]
+        assert one_life.doubts["last"] == {"unproven"}
+    assert one_life.proven == []
+
+
+async def test_a_much_smaller_raw_file_is_doubtful(one_life):
+    await save(one_life, "step-1.raw", data=bytes(100_000), pause=LONG)
+    await save(one_life, "step-2.raw", data=bytes(100_000))
+    assert await save(one_life, "step-3.raw", data=bytes(50_000), pause=LONG) == ["step-3"]
+    assert one_life.doubts["step-3"] == {"smaller", "unproven"}
+    await save(one_life, "step-4.raw", data=bytes(100_000), pause=LONG)
+    assert "step-3" not in one_life.proven
+
+
+async def test_a_file_that_was_renamed_into_place_needs_no_end(bench):
+    bench.write("ckpt-1.tmp", b"raw")
+    os.utime(bench.root / "ckpt-1.tmp", ns=(0, 1))
+    (bench.root / "ckpt-1.tmp").rename(bench.root / "ckpt-1.raw")
+    await bench.scan("ckpt-1.raw")
+    assert await bench.scan(after=SHORT) == ["ckpt-1"]
+    assert bench.doubts == {"ckpt-1": set()}
+
+
+async def test_a_directory_that_was_renamed_into_place_is_sure_whatever_is_in_it(bench):
+    await save(bench, "step-1/a.raw", "step-1/b.raw", pause=LONG)
+    bench.write("saving.tmp/a.raw", b"1")
+    await bench.scan()
+    os.utime(bench.root / "saving.tmp", ns=(0, 1))  # a rename within one clock tick
+    os.utime(bench.root / "saving.tmp/a.raw", ns=(0, 1))
+    (bench.root / "saving.tmp").rename(bench.root / "step-2")
+    await bench.scan("step-2/a.raw")
+    assert await bench.scan(after=SHORT) == ["step-2"]
+    assert bench.doubts["step-2"] == set()
+
+
+async def test_a_mark_makes_a_checkpoint_sure_even_later(bench):
+    await save(bench, "step-1/model.raw", pause=LONG)
+    assert bench.doubts["step-1"] == {"unproven"}
+    assert not (await bench.detector.mark("step-1")).problems
+    await bench.scan()
+    assert bench.proven == ["step-1"]
+
+
+@pytest.mark.parametrize(("succeeded", "doubts"), [(True, set()), (False, {"unproven"})])
+async def test_only_a_successful_end_proves_the_last_save(bench, succeeded, doubts):
+    await save(bench, "step-1/model.raw", pause=LONG)
+    bench.write("step-2/model.raw", b"other size")
+    assert await bench.scan(final=True, succeeded=succeeded) == ["step-2"]
+    assert ("step-2" in bench.proven) is succeeded
+    assert bench.doubts["step-2"] >= doubts
+
+
+async def test_success_settles_no_doubt_about_fewer_files(one_life):
+    await save(one_life, "step-1/a.pkl", "step-1/b.pkl", pause=LONG)
+    one_life.write("step-2/a.pkl", WHOLE)
+    assert await one_life.scan(final=True, succeeded=True) == ["step-2"]
+    assert one_life.doubts["step-2"] == {"fewer"}
+    assert one_life.proven == ["step-1"]
+
+
+async def test_two_saves_in_parallel_do_not_prove_each_other(one_life):
+    one_life.write("step-1/a.pkl", WHOLE)
+    one_life.write("step-2/a.pkl", WHOLE)
+    one_life.write("step-1/b.pkl", WHOLE)
+    one_life.write("step-2/b.pkl", WHOLE)
+    for number, name in enumerate(("step-1/a", "step-2/a", "step-1/b", "step-2/b")):
+        stat = (one_life.root / f"{name}.pkl").stat()
+        assert stat.st_mtime_ns
+        os.utime(one_life.root / f"{name}.pkl", ns=(0, number))
+    await one_life.scan()
+    await one_life.scan(after=LONG)
+    assert one_life.proven == []
