@@ -22,6 +22,7 @@ from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollector
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.commit.retention import Retention
+from podferry.sidecar.checkpoint.detect.assessor import TrainerContext
 from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
 from podferry.sidecar.checkpoint.detect.watcher import open_watch
@@ -203,7 +204,7 @@ class Rig:
                 self.root,
                 open_watch(self.root, self.settings, polling=self.polling),
                 self.settings,
-                open_files=self.open_files,
+                context=TrainerContext(open_files=self.open_files),
             ),
             HardlinkHolds(self.holds, after=journal.checkpoints.last_hold),
             self.uploader(store=store, counters=counters),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from podferry.contract.spec import Completion
+from podferry.sidecar.checkpoint.detect.assessor import TrainerContext
 from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.detect.watcher import Watch
 from podferry.sidecar.config.tuning import CheckpointSettings
@@ -15,10 +17,17 @@ class Bench:
     `doubts` are the kinds of those of each version found last, by name; `proven` the names proven later.
     """
 
-    def __init__(self, root, **rule):
+    def __init__(self, root, completion=Completion.AUTO, **rule):
         self.root, self.now, self.settled = root, 100.0, {}
         self.doubts, self.proven = {}, []
-        self.detector = Detector(root, Watch(SETTINGS.poll_seconds), SETTINGS, lambda: self.now, **rule)
+        self.detector = Detector(
+            root,
+            Watch(SETTINGS.poll_seconds),
+            SETTINGS,
+            lambda: self.now,
+            completion=completion,
+            context=TrainerContext(**rule),
+        )
 
     def write(self, name, data=b"1"):
         (self.root / name).parent.mkdir(parents=True, exist_ok=True)

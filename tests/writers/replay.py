@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tracer import Moment, Trace, TracedFile
 
+from podferry.sidecar.checkpoint.detect.assessor import TrainerContext
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.detector import Detector, scan_checkpoints
 from podferry.sidecar.checkpoint.detect.watcher import Watch
@@ -91,7 +92,9 @@ class Replay:
         """
         complete, found = self.versions(), []
         for number, (moment, _) in enumerate(self.moments()):
-            detector = Detector(self.root, Watch(SETTINGS.poll_seconds), SETTINGS, **rule)
+            detector = Detector(
+                self.root, Watch(SETTINGS.poll_seconds), SETTINGS, context=TrainerContext(**rule)
+            )
             for candidate in await detector.scan({}, set(), final=True):
                 content, versions = self.content(candidate), complete.get(candidate.name, {})
                 removed = any(content < version and then < number for version, then in versions.items())
@@ -107,7 +110,13 @@ class Replay:
             the save.
         """
         complete, clock = self.versions(), [0.0]
-        detector = Detector(self.root, Watch(SETTINGS.poll_seconds), SETTINGS, lambda: clock[0], **rule)
+        detector = Detector(
+            self.root,
+            Watch(SETTINGS.poll_seconds),
+            SETTINGS,
+            lambda: clock[0],
+            context=TrainerContext(**rule),
+        )
         settled: dict[str, Candidate] = {}
         wrong, missed, contents = [], set(), {}
         for moment, closed in self.moments():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from podferry.contract.errors import Problem
@@ -16,6 +16,25 @@ from podferry.sidecar.checkpoint.detect.missing_files import is_proven_by_framew
 from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
 
 
+@dataclass(frozen=True, slots=True)
+class TrainerContext:
+    """What the agent knows about the trainer whose files it watches.
+
+    Attributes:
+        gang: Other pods have the other parts of each checkpoint, and this one is not the coordinator's.
+        one_life: The trainer cannot restart while this agent lives.
+        open_files: Says which files are open for writing; None if nobody asks.
+    """
+
+    gang: bool = False
+    one_life: bool = False
+    open_files: OpenFiles | None = None
+
+
+UNKNOWN = TrainerContext()
+"""Nothing is known about the trainer."""
+
+
 class Assessor:
     """Judges candidates and remembers the accepted ones.
 
@@ -24,17 +43,13 @@ class Assessor:
 
     Args:
         root: The checkpoint directory.
-        gang: Other pods have the other parts of each checkpoint, and this one is not the coordinator's.
-        one_life: The trainer cannot restart while this agent lives.
-        open_files: Says which files are open for writing; None if nobody asks.
+        context: What is known about the trainer.
     """
 
-    def __init__(
-        self, root: Path, *, gang: bool, one_life: bool, open_files: OpenFiles | None = None
-    ) -> None:
+    def __init__(self, root: Path, context: TrainerContext) -> None:
         self.proven: list[Candidate] = []
-        self._root, self._gang, self._one_life = root, gang, one_life
-        self._history, self._open_files = SaveHistory(), open_files
+        self._root, self._gang, self._one_life = root, context.gang, context.one_life
+        self._history, self._open_files = SaveHistory(), context.open_files
 
     def begin(self, settled: Iterable[Candidate]) -> None:
         """Begin a scan; `settled` are the versions that need no upload any more."""

@@ -10,12 +10,11 @@ from pathlib import Path
 from podferry.contract.errors import Problem
 from podferry.contract.http_api import Marked
 from podferry.contract.spec import Completion
-from podferry.sidecar.checkpoint.detect.assessor import Assessor
+from podferry.sidecar.checkpoint.detect.assessor import UNKNOWN, Assessor, TrainerContext
 from podferry.sidecar.checkpoint.detect.candidate import Candidate, candidates, ready_at
 from podferry.sidecar.checkpoint.detect.change_tracker import ChangeTracker, WriteTimes
 from podferry.sidecar.checkpoint.detect.completion_marks import CompletionMarks, not_found, resolve
 from podferry.sidecar.checkpoint.detect.evidence import Seen
-from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
 from podferry.sidecar.checkpoint.detect.pointer_files import POINTERS, is_pointer, is_text, read_small
 from podferry.sidecar.checkpoint.detect.pointer_tracker import PointerTracker
 from podferry.sidecar.checkpoint.detect.scan_pass import ScanPass
@@ -49,9 +48,7 @@ class Detector:
         settings: How long files must be quiet.
         monotonic: A clock, seconds.
         completion: Whether a checkpoint must be marked to be complete.
-        gang: Other pods have the other parts of each checkpoint, and this one is not the coordinator's.
-        open_files: Says which files are open for writing; None if nobody asks.
-        one_life: The trainer cannot restart while this agent lives.
+        context: What is known about the trainer.
     """
 
     def __init__(
@@ -62,14 +59,12 @@ class Detector:
         monotonic: Callable[[], float] = time.monotonic,
         *,
         completion: Completion = Completion.AUTO,
-        gang: bool = False,
-        open_files: OpenFiles | None = None,
-        one_life: bool = False,
+        context: TrainerContext = UNKNOWN,
     ) -> None:
-        self.open_files = open_files
+        self.open_files = context.open_files
         self.root, self._watch, self._settings, self._monotonic = root, watch, settings, monotonic
         self._completion = completion
-        self._assessor = Assessor(root, gang=gang, one_life=one_life, open_files=open_files)
+        self._assessor = Assessor(root, context)
         self.present: dict[str, Candidate] = {}
         self.not_ready: dict[str, Problem] = {}
         self._shrunk_at: dict[str, float] = {}

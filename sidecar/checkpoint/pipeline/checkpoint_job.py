@@ -19,6 +19,7 @@ from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.commit.handover import Handover
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.commit.retention import Retention
+from podferry.sidecar.checkpoint.detect.assessor import TrainerContext
 from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
 from podferry.sidecar.checkpoint.detect.watcher import Watch, open_watch
@@ -182,14 +183,11 @@ class CheckpointJob:
         self._watch = open_watch(self._root, tuning.checkpoint, polling=tuning.polling)
         # DCP's coordinator is the first rank: it alone has the files that are written last.
         gang = self._identity.world > 1 and self._identity.rank != 0
-        return Detector(
-            self._root,
-            self._watch,
-            tuning.checkpoint,
-            completion=self._spec.complete,
-            gang=gang,
-            open_files=OpenFiles(sees_writers=not self._config.in_pod),
-        )
+        # In a pod the kubelet restarts a trainer without a word to the agent.
+        one_life = not self._config.in_pod
+        context = TrainerContext(gang, one_life, OpenFiles(sees_writers=one_life))
+        complete = self._spec.complete
+        return Detector(self._root, self._watch, tuning.checkpoint, completion=complete, context=context)
 
     def _retention(self, destination: Destination) -> Retention | None:
         keep = self._spec.keep_remote

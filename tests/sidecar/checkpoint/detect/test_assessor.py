@@ -6,14 +6,14 @@ import pickle
 
 import pytest
 
-from podferry.sidecar.checkpoint.detect.assessor import Assessor
+from podferry.sidecar.checkpoint.detect.assessor import Assessor, TrainerContext
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.detect.evidence import Seen
 
 
 @pytest.fixture
 def assessor(tmp_path):
-    return Assessor(tmp_path, gang=False, one_life=True)
+    return Assessor(tmp_path, TrainerContext(one_life=True))
 
 
 def candidate(root, name, data):
