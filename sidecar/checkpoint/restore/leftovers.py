@@ -97,9 +97,8 @@ def _torn(root: Path, candidate: Candidate, *, gang: bool) -> str | None:
     for name in files:
         if is_unfinished(name):
             return f"{name} is named like an unfinished file"
-    for missing in missing_files(files, gang=gang):
-        if missing.blocking:
-            return missing.reason
+    if missing := next(missing_files(files, gang=gang), None):
+        return missing
     for name in files:
         defect = check_format(root / name).defect
         if defect is not None:

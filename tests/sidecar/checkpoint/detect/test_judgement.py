@@ -82,12 +82,12 @@ async def test_shards_are_counted(one_life, pause):
 async def test_a_directory_overwritten_in_place_is_sure_only_when_all_of_it_is_new(one_life):
     both = ("last/model.pkl", "last/optimizer.pkl")
     await save(one_life, *both, pause=LONG)
-    await save(one_life, *both, data=WHOLE + pickle.dumps(2))
+    await save(one_life, *both, data=pickle.dumps([2] * 20))
     assert one_life.doubts["last"] == set()
-    assert await save(one_life, both[0], data=WHOLE + pickle.dumps(3)) == []
+    assert await save(one_life, both[0], data=pickle.dumps([3] * 30)) == []
     assert await one_life.scan(after=LONG) == ["last"]
     assert one_life.doubts["last"] == {"mixed"}
-    assert await save(one_life, both[1], data=WHOLE + pickle.dumps(3)) == ["last"]
+    assert await save(one_life, both[1], data=pickle.dumps([3] * 30)) == ["last"]
     assert one_life.doubts["last"] == set()
 
 

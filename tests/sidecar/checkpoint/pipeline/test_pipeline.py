@@ -348,15 +348,15 @@ async def test_under_pressure_only_older_durable_checkpoints_are_freed(any_rig):
     any_rig.write("foreign.txt.tmp", b"foreign")
     async with any_rig.running() as pipeline:
         for number in (1, 2, 3):
-            any_rig.replace("last.bin", b"%d" % number * 5000)
-            any_rig.write(f"epoch-{number}.bin", b"e%d" % number * 5000)
+            any_rig.replace("last.pkl", pickle.dumps(b"%d" % number * 5000))
+            any_rig.write(f"epoch-{number}.pkl", pickle.dumps(b"e%d" % number * 5000))
             await any_rig.until(lambda n=2 * number: len(pipeline._status.durable) >= n)
         any_rig.faults.append(Fault("write", times=1000, error=Unavailable.of("no route")))
-        any_rig.write("epoch-4.bin", b"e4" * 5000)
+        any_rig.write("epoch-4.pkl", pickle.dumps(b"e4" * 5000))
         await any_rig.until(lambda: pipeline._status.problems)
     lying = {path.name for path in any_rig.root.iterdir()}
     newest = any_rig.store.commits()[-1].files[0].name
-    assert lying == {newest, "epoch-4.bin", "foreign.txt.tmp"}
+    assert lying == {newest, "epoch-4.pkl", "foreign.txt.tmp"}
 
 
 async def test_a_full_volume_is_logged_once_and_shown_in_the_status(rig, monkeypatch):

@@ -170,7 +170,7 @@ async def test_a_removal_that_is_cut_off_leaves_complete_commits(rig, slow_remov
     async with rig.running() as pipeline:
         rig.write("step-3.bin", b"3" * BIG)
         assert (await pipeline.flush(30, final=True)).durable
-    assert steps(rig) == [3]
+    assert steps(rig) == [2, 3]  # step 3 is doubtful: the newest sure one stays
 
 
 async def test_a_pod_that_ends_does_not_wait_for_the_removal(rig, slow_removal):
