@@ -110,7 +110,7 @@ class Ferry:
 
     def _conclude(self, timeout: float, *, final: bool) -> None:
         """Wait at the end of a block that has succeeded; raises `NotDurableError` or `DoubtfulError`."""
-        durability = self._wait(timeout, final=final, exit_code=0 if final else None)
+        durability = self._wait(timeout, final=final, exit_code=0)
         if doubt := doubt_report(durability, self._client):
             raise DoubtfulError(doubt)
 

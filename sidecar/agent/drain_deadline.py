@@ -66,5 +66,11 @@ class DrainDeadline:
             log.error("not durable at the end", checkpoints=answer.pending, reasons=reasons)
             names = ", ".join(answer.pending) or "the contents of the checkpoint directory"
             leave_message("\n".join([f"podferry: not durable at the end: {names}", *reasons]))
+        elif answer.last is not None and answer.last.doubts:
+            doubts = list(answer.last.doubts)
+            log.warning("the last checkpoint is doubtful", name=answer.last.name, doubts=doubts)
+            leave_message(
+                "\n".join([f"podferry: the last checkpoint, {answer.last.name}, is doubtful", *doubts])
+            )
         if self.handover is not None:
             await self.handover.write_note(DrainPhase.ENDED, pending=answer.pending, problems=problems)

@@ -137,6 +137,13 @@ def _checkpoints(status: CheckpointStatus, now: float) -> Iterator[Metric]:
             "Unix time of the last commit",
             last.durable_at if last else None,
         ),
+        (
+            GAUGE,
+            "_last_doubtful",
+            "1 if the last durable checkpoint is doubtful",
+            float(bool(last.doubts)) if last else None,
+        ),
+        (GAUGE, "_ignored_names", "Names that are not uploaded", len(status.ignored_names)),
         (GAUGE, "_durable_step", "Step of the last durable checkpoint", last.step if last else None),
     )
     for kind, name, text, value in rows:

@@ -110,7 +110,7 @@ class CheckpointPipeline:
         is ending, the newest goes first from now on.
         """
         self._tracker.final |= final
-        self._succeeded |= succeeded
+        self._succeeded = self._succeeded or succeeded
         if final:
             self._recheck.look_at_the_end(seconds)
         if ending and not self._queue.newest_first:
@@ -120,7 +120,11 @@ class CheckpointPipeline:
             self._worker.let_newest_overtake()
         if final or ending:
             self._queue.retry_set_apart()
-        answer = await self._tracker.flush(seconds)
+        try:
+            answer = await self._tracker.flush(seconds)
+        finally:
+            # The good end of a block says nothing about what the rest of the program writes.
+            self._succeeded = self._succeeded and self._tracker.final
         if final and answer.durable and not self._queue.newest_first and self._retention is not None:
             await self._retention.settle(SETTLE_SECONDS)
         return answer
@@ -141,11 +145,8 @@ class CheckpointPipeline:
         closed: set[str] = set()
         while True:
             scan, unpinned = self._tracker.requested_scan, self._registry.unpinned()
-            final, succeeded = self._tracker.final, self._succeeded
-            # The good end of a block says nothing about what the rest of the program writes.
-            self._succeeded = succeeded and final
-            settled = self._registry.settled()
-            found = await self._detector.scan(settled, closed, final=final, succeeded=succeeded)
+            settled, final = self._registry.settled(), self._tracker.final
+            found = await self._detector.scan(settled, closed, final=final, succeeded=self._succeeded)
             detected = self._registry.detect(found, unpinned)
             self._registry.settle(self._detector.proven)
             for version in detected:
