@@ -15,14 +15,14 @@ from podferry.sidecar.checkpoint.detect.formats.verdict import COMPLETE, INCONCL
 
 HEADS = tuple(b"tree\nversion=%s\n" % version for version in (b"v3", b"v4"))
 SNAPSHOT = ".snapshot_iter_"
-"""In the suffix of snapshots, which the library writes at once, without Python."""
+"""In the suffix of snapshots, which are nothing but models."""
 TAIL_BYTES = 1 << 20
 CATEGORIES, PARAMETERS, PARAMETERS_END = b"pandas_categorical:", b"\nparameters:", b"end of parameters"
 NO_END = "its model text has no end yet"
 
 
 def lightgbm_verdict(path: Path) -> FormatVerdict:
-    """Without the line of categories, only a snapshot is complete: Python adds it with a second call.
+    """Without the line of categories, it may be complete: Python adds it with a second call.
 
     Raises:
         Torn: It is a model without its end.
@@ -32,6 +32,8 @@ def lightgbm_verdict(path: Path) -> FormatVerdict:
         size = size_of(file)
         head = file.read(len(HEADS[0]))
         if head not in HEADS:
+            if path.suffix.startswith(SNAPSHOT) and any(one.startswith(head) for one in HEADS):
+                raise Torn(NO_END)
             return INCONCLUSIVE
         file.seek(-min(size, TAIL_BYTES), os.SEEK_END)
         tail = file.read()
@@ -41,7 +43,7 @@ def lightgbm_verdict(path: Path) -> FormatVerdict:
             return COMPLETE
         raise Torn(NO_END)
     if tail.endswith(b"\n") and last_line == PARAMETERS_END:
-        return COMPLETE if path.suffix.startswith(SNAPSHOT) else INCONCLUSIVE
+        return INCONCLUSIVE
     if not rest or (b"\nend of trees\n" in tail and PARAMETERS not in tail):
         return INCONCLUSIVE  # a very long line, or a model without parameters
     raise Torn(NO_END)

@@ -132,9 +132,14 @@ def _check_members(file: BinaryIO, entries: list[_Entry], directory: int) -> Ite
         raise Torn(NO_DIRECTORY)
     ends = [*(entry.header for entry in entries[1:]), directory][: len(entries)]
     for (member, raw_name, header), end in zip(entries, ends, strict=True):
-        fields = LOCAL.unpack(read_at(file, header, LOCAL.size))
-        name = read_at(file, header + LOCAL.size, fields[9])
+        data = read_at(file, header, LOCAL.size + len(raw_name))
+        fields, name = LOCAL.unpack_from(data), data[LOCAL.size :]
         start = header + LOCAL.size + fields[9] + fields[10]
-        if fields[0] != ZIP_MAGIC or name != raw_name or start + member.packed_size > end:
+        if (
+            fields[0] != ZIP_MAGIC
+            or fields[9] != len(name)
+            or name != raw_name
+            or start + member.packed_size > end
+        ):
             raise Torn(f"its member {member.name} is not where its directory says")
         yield member._replace(start=start)
