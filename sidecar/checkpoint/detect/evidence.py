@@ -21,7 +21,7 @@ class Evidence:
         defect: Why it is certainly incomplete, or None.
         renamed: Its directory, or each of its files, was renamed into place after the last write.
         unproven: Files whose own end nothing proves, each with the reason.
-        members: The names of the members of each archive that may lack some, by file name.
+        members: What the format of each archive that may lack members says about them, by file name.
         unclosed: Unproven files that may still be written: no close was seen.
         open: Files that a process has open for writing.
     """
@@ -29,7 +29,7 @@ class Evidence:
     defect: str | None = None
     renamed: bool = False
     unproven: Mapping[str, str] = field(default_factory=dict)
-    members: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    members: Mapping[str, frozenset[tuple[str, int]]] = field(default_factory=dict)
     unclosed: frozenset[str] = frozenset()
     open: frozenset[str] = frozenset()
 
@@ -66,7 +66,7 @@ def gather(root: Path, candidate: Candidate, known_inodes: Collection[int], seen
         moved = name in seen.moved or (identity.inode not in known_inodes and moved_in(root / name))
         if not verdict.conclusive and not moved and name in candidate.data_files:
             unproven[name] = MAY_LACK_MEMBERS if verdict.members else NO_END
-            members[name] = frozenset(member for member, _ in verdict.members)
+            members[name] = frozenset(verdict.members)
     if missing := missing_shards(root, [name for name, _ in candidate.files]):
         return Evidence(missing)
     return Evidence(

@@ -31,13 +31,13 @@ class Save:
         candidate: Its files, sizes, times and doubts.
         written: The names of the files that this save wrote; the others are older.
         unproven: The names of the files whose own format does not prove that they are complete.
-        members: The names of the members of each archive, by file name; empty if unknown.
+        members: What is known about the members of each archive, by file name; empty if unknown.
     """
 
     candidate: Candidate
     written: frozenset[str]
     unproven: frozenset[str]
-    members: Mapping[str, frozenset[str]]
+    members: Mapping[str, frozenset[tuple[str, int]]]
 
     @property
     def is_sure(self) -> bool:

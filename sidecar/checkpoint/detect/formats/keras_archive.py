@@ -53,7 +53,9 @@ def keras_verdict(path: Path) -> FormatVerdict:
         members = read_members(file)
         by_name = {member.name: member for member in members}
         _check_members(file, by_name)
-        return COMPLETE if _is_proven(file, by_name) else unproven(names_and_sizes(members))
+        return (
+            COMPLETE if _is_proven(file, by_name) else unproven(names_and_sizes(members, (METADATA, CONFIG)))
+        )
 
 
 def _check_members(file: BinaryIO, members: Mapping[str, ZipMember]) -> None:

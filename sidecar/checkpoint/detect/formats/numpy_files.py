@@ -73,8 +73,7 @@ def npy_verdict(path: Path) -> FormatVerdict:
         holes = hole_bytes(file)
     if len(sizes) == 1 and not holes:
         return COMPLETE
-    arrays = tuple((f"array {number}", size) for number, size in enumerate(sizes, 1))
-    return unproven((*arrays, (HOLES, holes)))
+    return unproven((("arrays", len(sizes)), (HOLES, holes)))
 
 
 def npz_verdict(path: Path) -> FormatVerdict:
@@ -91,26 +90,26 @@ def npz_verdict(path: Path) -> FormatVerdict:
         if not starts_like_zip(file):
             return INCONCLUSIVE
         members = read_members(file)
-        for member in members:
-            if member.name.endswith(".npy"):
-                _check_member(file, member)
-    return unproven(names_and_sizes(members))
+        whole = {one.name for one in members if one.name.endswith(".npy") and _is_whole(file, one)}
+    return unproven(names_and_sizes(members, whole))
 
 
-def _check_member(file: BinaryIO, member: ZipMember) -> None:
+def _is_whole(file: BinaryIO, member: ZipMember) -> bool:
+    """Whether a member is a whole array for certain."""
     try:
         if member.method == STORED:
             size = _array_size(section(file, member.start, member.size), member.size)
         elif member.method == DEFLATED:
             size = _array_size(_unpacked_head(file, member), member.size)
         else:
-            return
+            return False
     except Inconclusive:
-        return
+        return False
     except Torn as torn:
         raise Torn(f"{member.name}: {torn}") from None
     if size != member.size:
         raise Torn(f"{member.name} has {member.size} bytes, its header says {size}")
+    return True
 
 
 def _unpacked_head(file: BinaryIO, member: ZipMember) -> BinaryIO:

@@ -48,12 +48,7 @@ def pickle_verdict(path: Path) -> FormatVerdict:
             raise
         except EOFError:
             raise Torn(NO_END if size else "it is empty") from None
-    return COMPLETE if len(ends) == 1 else _several(ends)
-
-
-def _several(ends: list[int]) -> FormatVerdict:
-    sizes = (end - start for start, end in zip([0, *ends], ends, strict=False))
-    return unproven(tuple((f"pickle {number}", size) for number, size in enumerate(sizes, 1)))
+    return COMPLETE if len(ends) == 1 else unproven((("pickles", len(ends)),))
 
 
 def numbered_pickle_verdict(path: Path) -> FormatVerdict:

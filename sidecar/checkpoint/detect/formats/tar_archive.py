@@ -72,7 +72,7 @@ def _tar_in(file: BinaryIO) -> FormatVerdict:
             raise Torn(NO_END) from None
         raise Inconclusive from None
     try:
-        members = tuple((one.name, one.size) for one in itertools.islice(archive, MAX_MEMBERS + 1))
+        members = list(itertools.islice(archive, MAX_MEMBERS + 1))
     except tarfile.ReadError:
         raise Torn(NO_END) from None
     except (ValueError, LookupError) as error:  # a damaged extended header
@@ -83,4 +83,19 @@ def _tar_in(file: BinaryIO) -> FormatVerdict:
     end = file.read(END_BYTES)
     if len(end) < END_BYTES or any(end):
         raise Torn(NO_END)
-    return unproven(members)
+    if size % tarfile.RECORDSIZE or _ends_with_zeros(file, members):
+        return INCONCLUSIVE
+    return unproven(tuple((one.name, one.size) for one in members))
+
+
+def _ends_with_zeros(file: BinaryIO, members: list[tarfile.TarInfo]) -> bool:
+    """Whether the last member may be cut short, and the zeros that end the archive pass for its end.
+
+    A program that ends its archive whatever happens leaves that, or an archive of another size than planned.
+    """
+    last = next((one for one in reversed(members) if one.size), None)
+    if last is None:
+        return False
+    length = min(last.size, tarfile.BLOCKSIZE)
+    file.seek(last.offset_data + last.size - length)
+    return not any(file.read(length))

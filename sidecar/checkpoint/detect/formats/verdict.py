@@ -14,8 +14,9 @@ class FormatVerdict(NamedTuple):
         defect: Why the file is incomplete for certain, or None.
         conclusive: Without a defect, the file is complete, even if an exception interrupted its writer, which
             then closed the file properly.
-        members: Names and sizes in bytes of what the file contains, where its format cannot show that one of
-            them is missing. An interrupted save has fewer or smaller ones than the save before it.
+        members: What the file contains, where its format cannot show that one of them is missing: names, and
+            sizes in bytes of those that may be cut short, 0 for those that are whole for certain. An
+            interrupted save has others than the save before it.
     """
 
     defect: str | None

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from podferry.sidecar.checkpoint.detect.formats.verdict import (
@@ -31,6 +31,6 @@ def maybe_zip_verdict(path: Path) -> FormatVerdict:
         return unproven(names_and_sizes(read_members(file)))
 
 
-def names_and_sizes(members: Iterable[ZipMember]) -> Members:
-    """What a verdict says about an archive."""
-    return tuple((member.name, member.size) for member in members)
+def names_and_sizes(members: Iterable[ZipMember], whole: Collection[str] = ()) -> Members:
+    """What a verdict says about an archive, of which some members are whole for certain."""
+    return tuple((member.name, 0 if member.name in whole else member.size) for member in members)

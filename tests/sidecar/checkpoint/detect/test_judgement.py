@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
+import zipfile
 
+import numpy as np
 import pytest
 
 from tests.support.detector_bench import Bench
@@ -108,6 +111,34 @@ async def test_a_raw_file_of_the_same_size_is_sure_and_of_another_is_not(one_lif
     assert await save(one_life, "step-3.raw", data=b"3" * 9001) == []
     assert await save(one_life, "step-4.raw", data=b"4" * 9000) == ["step-3", "step-4"]
     assert one_life.doubts["step-3"] == set()
+
+
+def zipped(size):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("weights", bytes(size))
+    return data.getvalue()
+
+
+def arrays(*sizes):
+    data = io.BytesIO()
+    np.savez(data, *map(np.zeros, sizes))
+    return data.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("archives", "doubts"),
+    [
+        ((zipped(1000), zipped(1000)), set()),
+        ((zipped(1000), zipped(990)), {"unproven"}),  # an exception within a member
+        ((arrays(10, 10), arrays(10, 12)), set()),  # arrays are whole for certain
+        ((arrays(10, 10), arrays(22)), {"unproven"}),
+    ],
+)
+async def test_an_archive_is_compared_with_the_one_before(one_life, archives, doubts):
+    for number, data in enumerate((archives[0], *archives), 1):
+        await save(one_life, f"step-{number}/w.{'npz' if b'.npy' in data else 'zip'}", data=data, pause=LONG)
+    assert one_life.doubts["step-3"] == doubts
 
 
 async def test_a_raw_file_overwritten_in_place_stays_doubtful(one_life):

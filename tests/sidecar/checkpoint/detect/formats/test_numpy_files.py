@@ -61,11 +61,7 @@ def test_several_arrays_in_a_file_may_lack_the_last(tmp_path):
     one, two = saved(np.arange(9)), saved(np.arange(4.0))
     path = tmp_path / "w.npy"
     path.write_bytes(one + two)
-    assert check_format(path) == (
-        None,
-        False,
-        (("array 1", len(one)), ("array 2", len(two)), (HOLES, 0)),
-    )
+    assert check_format(path) == (None, False, (("arrays", 2), (HOLES, 0)))
     assert passed(cut(path, one + two, range(len(one) + 1, len(one + two)))) == []
 
 
@@ -102,14 +98,14 @@ def test_an_archive_shows_its_arrays_but_not_which_are_missing(tmp_path, save):
     save(path, **ARRAYS)
     found = check_format(path)
     assert (found.defect, found.conclusive) == (None, False)
-    assert dict(found.members) == {f"{name}.npy": len(saved(array)) for name, array in ARRAYS.items()}
+    assert dict(found.members) == {f"{name}.npy": 0 for name in ARRAYS}
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5])
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_an_interrupted_save_is_never_certain_and_lacks_whole_arrays_only(tmp_path, save, share):
     path = tmp_path / "w.npz"
-    whole = {(f"{name}.npy", len(saved(array))) for name, array in ARRAYS.items()}
+    whole = {(f"{name}.npy", 0) for name in ARRAYS}
     verdicts = [check_format(path) for _ in interrupted_saves(path, lambda file: save(file, **ARRAYS), share)]
     well_formed = [verdict for verdict in verdicts if verdict.defect is None]
     assert len(verdicts) > 10
