@@ -74,7 +74,8 @@ def test_a_member_cut_short_in_an_archive_that_was_ended_is_not_like_a_whole_one
         with pytest.raises(OSError, match="unexpected end"):
             archive.addfile(member, io.BytesIO(b"1" * there))
         archive.close()
-    assert check_format(tmp_path / "w.tar") == INCONCLUSIVE
+    found = check_format(tmp_path / "w.tar")
+    assert found.defect is not None or found == INCONCLUSIVE
 
 
 def test_a_stream_of_another_kind_may_lack_something(tmp_path):
