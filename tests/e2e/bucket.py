@@ -14,6 +14,7 @@ import boto3
 from botocore.config import Config
 
 from podferry.contract.destination.commit import COMMITS, Commit, decode_commit
+from podferry.contract.destination.confidence import CONFIRMED, confirmed_part, with_confidence
 from tests.cluster.cluster import Cluster
 from tests.cluster.process import run
 from tests.support.server_binaries import installed
@@ -72,9 +73,13 @@ class Bucket:
             return {item["Key"]: item["Size"] for page in pages for item in page.get("Contents", [])}
 
     def commits(self, lineage: str, destination: str = "checkpoints") -> list[Commit]:
-        """The commits of a lineage, oldest first, read with podferry's own decoder."""
-        keys = sorted(self.objects(f"{destination}/{lineage}/{COMMITS}/"))
-        return [decode_commit(self.read(key), key) for key in keys]
+        """The commits of a lineage, oldest first, as podferry reads them: a confirmed one is sure."""
+        place = f"{destination}/{lineage}"
+        keys = sorted(self.objects(f"{place}/{COMMITS}/"))
+        written = [decode_commit(self.read(key), key) for key in keys]
+        names = (key.rpartition("/")[2] for key in self.objects(f"{place}/{CONFIRMED}/"))
+        confirmed = {part for part in map(confirmed_part, names) if part is not None}
+        return [with_confidence(commit, (), confirmed) for commit in written]
 
     def committed(self, commit: Commit, destination: str = "checkpoints") -> dict[str, bytes]:
         """The bytes of all files that a commit lists, by the names that the trainer gave them."""

@@ -26,9 +26,11 @@ NEAR = 0.10
 WRITE = f"""
 import os, pathlib
 def write(name):
-    with open("/dev/shm/checkpoints/" + name, "wb") as file:
+    path = pathlib.Path("/dev/shm/checkpoints", name)
+    with path.with_suffix(".tmp").open("wb") as file:
         for _ in range({CHECKPOINT // MIB}):
             file.write(os.urandom({MIB}))
+    path.with_suffix(".tmp").rename(path)
 """
 TRAIN = f"""{WRITE}
 import time

@@ -68,6 +68,11 @@ def contents(namespace: Namespace, commit: Commit) -> dict[tuple[str, int | None
     return {(file.name, file.rank): namespace.bucket.read(f"{place}/{file.object}") for file in commit.files}
 
 
+def sure_steps(namespace: Namespace, lineage: str) -> list[int | None]:
+    """The steps that a rank may resume from: the first save shows nothing, the next one proves it."""
+    return [commit.step for commit in namespace.bucket.commits(lineage) if commit.is_sure]
+
+
 def rank_of(pod: PodOutcome) -> int:
     return int(pod.object["metadata"]["annotations"][INDEX])
 
@@ -126,7 +131,7 @@ def result(site: Site) -> Iterator[Result]:
         namespace.start(manifest)
         lineage = namespace.lineage("gang")
         ranks = all_together(namespace, manifest)
-        namespace.until("a commit of all ranks", lambda: namespace.bucket.commits(lineage), timeout=90)
+        namespace.until("a sure commit of all ranks", lambda: sure_steps(namespace, lineage), timeout=90)
         lose_one(namespace, ranks)
         all_together(namespace, manifest)
         outcome = namespace.outcome(manifest, timeout=150)

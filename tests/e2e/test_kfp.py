@@ -48,7 +48,8 @@ dataset, checkpoints = map(pathlib.Path, paths)
 found = {str(path.relative_to(dataset)): path.read_text() for path in dataset.rglob("*") if path.is_file()}
 restored = {path.name: path.stat().st_size for path in checkpoints.iterdir()}
 print(json.dumps({"dataset": found, "restored": restored, "arguments": sys.argv[1:]}))
-(checkpoints / "model-7.bin").write_bytes(b"weights" * 1000)
+(checkpoints / "model-7.tmp").write_bytes(b"weights" * 1000)
+(checkpoints / "model-7.tmp").rename(checkpoints / "model-7.bin")
 """
 
 

@@ -18,11 +18,7 @@ from tests.e2e.trainers import COMMON
 
 MIB = 1 << 20
 PATCHES = f"""{COMMON}
-import mmap, urllib.request
-
-def status():
-    with urllib.request.urlopen(os.environ["PODFERRY_AGENT"] + "/v1/status", timeout=30) as answer:
-        return json.load(answer)["checkpoints"]
+import mmap
 
 def until(condition):
     deadline = time.monotonic() + 90
@@ -30,7 +26,7 @@ def until(condition):
         assert time.monotonic() < deadline, status()
         time.sleep(0.2)
 
-write(1, {MIB})
+write_in_place(1, {MIB})
 until(lambda found: len(found["durable"]) == 1)
 path = checkpoints / "step-1.bin"
 before = path.stat()

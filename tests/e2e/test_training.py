@@ -19,9 +19,10 @@ FILES = {
     f"part-{number}/{number}.bin": hashlib.shake_256(bytes(number)).digest(700_000) for number in range(5)
 }
 DIGESTS = {name: hashlib.sha256(data).hexdigest() for name, data in FILES.items()}
-FIRST, SECOND = b"weights, first" * 4096, b"weights, again" * 4096
+FIRST, SECOND = b'{"weights": "first"}', b'{"weights": "again"}'
 
-# Run twice: the first time it finds nothing and writes, the second time it overwrites in place what it finds.
+# Run twice: the first time it finds nothing, and renames a directory into place; the second time it
+# overwrites in place what it finds. JSON shows its end.
 TRAIN = f"""
 import hashlib, os, pathlib
 os.umask(0o077)
@@ -31,16 +32,18 @@ found = {{str(file.relative_to(data)): hashlib.sha256(file.read_bytes()).hexdige
           for file in data.rglob("*") if file.is_file()}}
 assert found == {DIGESTS!r}, found
 print("the data is complete, read by user", os.getuid())
-weights = checkpoints / "last" / "weights.bin"
+weights = checkpoints / "last" / "weights.json"
 if not weights.exists():
     assert not list(checkpoints.iterdir())
-    weights.parent.mkdir()
-    weights.write_bytes({FIRST[:14]!r} * 4096)
+    partial = checkpoints / "last.tmp"
+    partial.mkdir()
+    (partial / "weights.json").write_bytes({FIRST!r})
+    partial.rename(checkpoints / "last")
     assert (weights.parent.stat().st_mode, weights.stat().st_mode) == (0o40700, 0o100600)
 else:
-    print("resumed from", weights.read_bytes()[:14])
+    print("resumed from", weights.read_bytes())
     with weights.open("r+b") as file:
-        file.write({SECOND[:14]!r} * 4096)
+        file.write({SECOND!r})
 """
 
 
@@ -113,16 +116,19 @@ def train_twice(site: Site, trainer: Trainer, data: str) -> None:
         check_run(first, trainer)
         assert "training starts from the beginning" in first["podferry-gate"].log
         [commit] = site.bucket.commits(lineage)
-        assert site.bucket.committed(commit) == {"last/weights.bin": FIRST}
+        assert site.bucket.committed(commit) == {"last/weights.json": FIRST}
 
         namespace.delete(training)
         second = namespace.run(training)
         check_run(second, trainer)
-        assert f"resumed from {FIRST[:14]!r}" in second["trainer"].log
+        assert f"resumed from {FIRST!r}" in second["trainer"].log
         before, after = site.bucket.commits(lineage)
-        assert site.bucket.committed(before) == {"last/weights.bin": FIRST}
-        assert site.bucket.committed(after) == {"last/weights.bin": SECOND}
+        assert site.bucket.committed(before) == {"last/weights.json": FIRST}
+        assert site.bucket.committed(after) == {"last/weights.json": SECOND}
 
         words = ("checkpoints", "verify", site.bucket.uri("checkpoints"), lineage, "--deep")
         verdicts = site.bucket.podferry_json(*words)
-        assert [(one["sequence"], one["state"]) for one in verdicts] == [(2, "whole"), (1, "whole")]
+        assert [(one["sequence"], one["state"], one["confidence"]) for one in verdicts] == [
+            (2, "whole", "sure"),
+            (1, "whole", "sure"),
+        ]
