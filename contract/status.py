@@ -155,7 +155,8 @@ class CheckpointStatus(msgspec.Struct):
         restored: The checkpoint that training resumed from, or None.
         passed_over: Newer commits that it did not resume from, newest first, at most 20.
         passed_over_count: How many there are.
-        ignored_names: Names in the directory that are not uploaded, each with the reason.
+        ignored_names: Names in the directory that are not uploaded, the first 50, each with the reason.
+        ignored_count: How many there are.
         leftovers: Where torn checkpoints of an earlier run were moved to.
         open_files: How the agent finds out which files are open for writing, for people.
     """
@@ -179,6 +180,7 @@ class CheckpointStatus(msgspec.Struct):
     passed_over: list[PassedOver] = []
     passed_over_count: int = 0
     ignored_names: dict[str, str] = {}
+    ignored_count: int = 0
     leftovers: list[str] = []
     open_files: str = ""
 

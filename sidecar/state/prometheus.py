@@ -130,6 +130,7 @@ def _checkpoints(status: CheckpointStatus, now: float) -> Iterator[Metric]:
             status.write_seconds,
         ),
         (GAUGE, "_problems", "Current problems with checkpoints", len(status.problems)),
+        (GAUGE, "_ignored_names", "Names that are not uploaded", status.ignored_count),
         (GAUGE, "_fenced", "1 if another agent has taken over the lineage", float(status.fenced)),
         (
             GAUGE,

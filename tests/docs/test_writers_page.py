@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from podferry.sidecar.checkpoint.detect.framework_rules import (
@@ -12,6 +13,7 @@ from podferry.sidecar.checkpoint.detect.framework_rules import (
 )
 from podferry.sidecar.config.tuning import CheckpointSettings
 
+REPEATED = re.compile(r"(\[[^]]+\])\1+")
 PAGE = Path(__file__).parents[2] / "docs" / "writers.md"
 COLUMNS = (
     *("framework", "recognised by", "written last", "without it", "notes", "proven by", "detects torn"),
@@ -53,7 +55,11 @@ def table() -> str:
 
 
 def ignored_names() -> str:
-    known = [(name, why) for name, why in UNFINISHED_NAMES.items() if not name.endswith("[0-9a-f]")]
+    """Repeated sets of characters are printed once, with their number, as in a regular expression."""
+    known = [
+        (REPEATED.sub(lambda m: f"{m[1]}{{{len(m[0]) // len(m[1])}}}", name), why)
+        for name, why in UNFINISHED_NAMES.items()
+    ]
     return "\n".join(f"| `{name}` | {why} |" for name, why in [*known, *IGNORED_NAMES.items()])
 
 

@@ -24,7 +24,12 @@ from podferry.contract.destination.commit import HASH_DIGITS, Doubt
 from podferry.contract.file_names import name_problem
 from podferry.sidecar.checkpoint.detect.change_tracker import TrackedFile
 from podferry.sidecar.checkpoint.detect.flat_groups import group_stems, has_numbered_suffix
-from podferry.sidecar.checkpoint.detect.framework_rules import IGNORED_NAMES, TOP_LEVEL_ONLY, UNFINISHED_NAMES
+from podferry.sidecar.checkpoint.detect.framework_rules import (
+    IGNORED_NAMES,
+    RSYNC_NAME,
+    TOP_LEVEL_ONLY,
+    UNFINISHED_NAMES,
+)
 from podferry.sidecar.checkpoint.detect.missing_files import missing_files
 from podferry.sidecar.checkpoint.detect.pointer_files import find_checkpoint_name, is_pointer
 from podferry.sidecar.runtime.file_identity import FileIdentity, Files
@@ -91,7 +96,8 @@ def is_unfinished(name: str) -> bool:
     """Whether a relative name is that of an unfinished file."""
     top, *rest = name.split("/")
     below = [pattern for pattern in UNFINISHED_NAMES if pattern not in TOP_LEVEL_ONLY]
-    return _matches(top, UNFINISHED_NAMES) or any(_matches(part, below) for part in rest)
+    inner = any(_matches(part, below) or RSYNC_NAME.fullmatch(part) for part in rest)
+    return inner or _matches(top, UNFINISHED_NAMES)
 
 
 def _matches(part: str, patterns: Iterable[str]) -> bool:

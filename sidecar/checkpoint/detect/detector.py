@@ -5,22 +5,24 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+from podferry.contract.destination.commit import Doubt, DoubtKind
 from podferry.contract.errors import Problem
 from podferry.contract.http_api import Marked
 from podferry.contract.spec import Completion
 from podferry.sidecar.checkpoint.detect.assessor import UNKNOWN, Assessor, TrainerContext
-from podferry.sidecar.checkpoint.detect.candidate import Candidate, candidates, ready_at
+from podferry.sidecar.checkpoint.detect.candidate import Candidate, ready_at
 from podferry.sidecar.checkpoint.detect.change_tracker import ChangeTracker, WriteTimes
 from podferry.sidecar.checkpoint.detect.completion_marks import CompletionMarks, not_found, resolve
+from podferry.sidecar.checkpoint.detect.directory_scan import LeftOut, scan_directory
 from podferry.sidecar.checkpoint.detect.evidence import Seen
-from podferry.sidecar.checkpoint.detect.pointer_files import POINTERS, is_pointer, is_text, read_small
 from podferry.sidecar.checkpoint.detect.pointer_tracker import PointerTracker
 from podferry.sidecar.checkpoint.detect.scan_pass import ScanPass
 from podferry.sidecar.checkpoint.detect.watcher import Watch
 from podferry.sidecar.config.tuning import CheckpointSettings
-from podferry.sidecar.runtime.file_identity import FileIdentity, Files, scan
+from podferry.sidecar.runtime.file_identity import FileIdentity, Files
 
 IDLE_SECONDS = 3600.0
 """To wait if nothing is due; the watch cuts it to its own interval."""
@@ -28,10 +30,8 @@ IDLE_SECONDS = 3600.0
 
 def scan_checkpoints(root: Path) -> tuple[dict[str, FileIdentity], dict[str, Candidate]]:
     """The files below `root`, and the checkpoints that they form."""
-    files = scan(root)
-    small = [name for name in POINTERS if name in files and is_pointer(name, files[name].size)]
-    texts = {name: text for name, text in read_small(root, small).items() if is_text(text)}
-    return files, candidates(files, texts)
+    found = scan_directory(root)
+    return found.files, found.present
 
 
 class Detector:
@@ -40,6 +40,8 @@ class Detector:
     Attributes:
         present: Every candidate as of the last scan, complete or not, by name.
         not_ready: Why each incomplete candidate is not complete, by name.
+        links: The real names of files that links lead to, by name.
+        left_out: What is not uploaded, by name.
         open_files: See below.
 
     Args:
@@ -67,6 +69,8 @@ class Detector:
         self._assessor = Assessor(root, context)
         self.present: dict[str, Candidate] = {}
         self.not_ready: dict[str, Problem] = {}
+        self.links: dict[str, str] = {}
+        self.left_out: dict[str, LeftOut] = {}
         self._shrunk_at: dict[str, float] = {}
         self._moved: set[str] = set()
         self._moved_in: dict[str, tuple[str, Files]] = {}
@@ -100,7 +104,9 @@ class Detector:
             they have moved on: see `pointer_texts`.
         """
         now, epoch = self._monotonic(), time.time()
-        files, present = await asyncio.to_thread(scan_checkpoints, self.root)
+        scanned = await asyncio.to_thread(scan_directory, self.root)
+        files, present = scanned.files, scanned.present
+        self.links, self.left_out = scanned.links, scanned.left_out
         self._tracker.update(files, closed, now, self._moved)
         self._track_moves(present)
         self._track_shrinking(present, now)
@@ -121,7 +127,8 @@ class Detector:
         self.present, self.not_ready = present, found.not_ready
         for candidate in found.complete:
             self._times.mark_complete(candidate.name)
-        return [self._pointers.with_moved_pointers(candidate) for candidate in found.complete]
+        complete = map(self._with_refused_links, found.complete)
+        return [self._pointers.with_moved_pointers(candidate) for candidate in complete]
 
     @property
     def proven(self) -> list[Candidate]:
@@ -168,6 +175,14 @@ class Detector:
 
         only_marked = self._completion is Completion.MARKED
         return ScanPass(self._assessor, is_quiet, self._seen, self._marks.is_marked, only_marked)
+
+    def _with_refused_links(self, candidate: Candidate) -> Candidate:
+        """The candidate with a doubt for each link to data that is not uploaded: no later save settles it."""
+        if self._marks.is_marked(candidate):
+            return candidate
+        below = ((name, one) for name, one in self.left_out.items() if name.startswith(f"{candidate.name}/"))
+        doubts = (Doubt(DoubtKind.FEWER, f"{name} is {one.reason}") for name, one in below if one.loses)
+        return replace(candidate, doubts=(*candidate.doubts, *doubts))
 
     def _seen(self, candidate: Candidate) -> Seen:
         files = {name: self._tracker.files[name] for name, _ in candidate.files}

@@ -171,6 +171,8 @@ class CheckpointJob:
         pipeline.mark_restored(self._restored)
         if newest is not None:
             pipeline.ignore_older_than(newest)
+        if before_training:
+            pipeline.ignore_left_out()
         return pipeline
 
     async def _newest_commit(self, reader: CommitReader) -> Commit | None:

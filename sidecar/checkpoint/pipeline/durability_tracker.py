@@ -10,6 +10,7 @@ from podferry.contract.http_api import Durability
 from podferry.contract.status import CheckpointStatus
 from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion
+from podferry.sidecar.checkpoint.pipeline.left_out_names import LeftOutNames
 from podferry.sidecar.checkpoint.pipeline.upload_queue import UploadQueue
 from podferry.sidecar.checkpoint.pipeline.version_registry import VersionRegistry
 from podferry.sidecar.state.agent_state import AgentState
@@ -20,6 +21,7 @@ class DurabilityTracker:
     """Derives what is pending from the registry, the queue and the detector.
 
     Attributes:
+        left_out: What is not uploaded.
         volume_problem: The volume is full or nearly so; None if it is not.
         missing_parts: Which ranks' parts the published versions wait for.
         rereading: Bytes of durable checkpoints that may have new content and are read again, by name.
@@ -40,6 +42,7 @@ class DurabilityTracker:
     ) -> None:
         self._state, self._status, self._detector = state, status, detector
         self._registry, self._queue, self._counters, self._now = registry, queue, counters, now
+        self.left_out = LeftOutNames(detector, registry, status)
         self.volume_problem: Problem | None = None
         self.missing_parts: list[Problem] = []
         self.rereading: Mapping[str, int] = {}
@@ -66,6 +69,7 @@ class DurabilityTracker:
         # A checkpoint that is merely being written has nothing measured: it is no problem before the end.
         incomplete = [problem for problem in waiting.values() if self.final or problem.measured]
         volume = [self.volume_problem] if self.volume_problem else []
+        self.left_out.report()
         status.open_files = self._detector.describe_questions()
         status.problems = [*failed, *incomplete, *self.missing_parts, *volume]
         self._state.notify()
@@ -113,12 +117,13 @@ class DurabilityTracker:
         return refused
 
     def _durability(self, targets: set[str], started: float) -> Durability:
-        left = self._open(targets, started)
+        left, lost = self._open(targets, started), self.left_out.lost() if self.final else {}
+        problems = [problem for name in sorted(left) for problem in self._problems(name)]
         return Durability(
-            durable=not left,
-            pending=tuple(sorted(left)),
-            problems=tuple(problem for name in sorted(left) for problem in self._problems(name)),
-            hopeless=self._is_hopeless(left),
+            durable=not left and not lost,
+            pending=tuple(sorted(left.union(lost))),
+            problems=(*problems, *lost.values()),
+            hopeless=self._is_hopeless(left) or (bool(lost) and not left),
             last=self._status.durable[-1] if self._status.durable else None,
         )
 

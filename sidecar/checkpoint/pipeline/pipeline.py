@@ -18,6 +18,7 @@ from podferry.contract.errors import Changed, Problem, Refused
 from podferry.contract.http_api import Durability, Marked
 from podferry.contract.status import CheckpointStatus
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
+from podferry.sidecar.checkpoint.detect.directory_scan import scan_directory
 from podferry.sidecar.checkpoint.gang.join_rules import no_step_problem
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion
 from podferry.sidecar.checkpoint.pipeline.confirmer import ConfirmationWriter
@@ -94,6 +95,10 @@ class CheckpointPipeline:
     def ignore_older_than(self, newest: Commit) -> None:
         """Ignore what was in the directory before this agent and is older than the newest commit."""
         self._registry.ignore_older(scan_checkpoints(self._detector.root)[1].values(), newest)
+
+    def ignore_left_out(self) -> None:
+        """What is left out before training starts is not lost by this run."""
+        self._tracker.left_out.ignore(scan_directory(self._detector.root).left_out)
 
     async def mark(self, checkpoint: str) -> Marked:
         """The trainer says that a checkpoint is complete as it is now."""

@@ -249,6 +249,11 @@ class VersionRegistry:
         self._record.passed_over, self._record.passed_over_count = list(passed_over), count
         self._record.leftovers = list(leftovers)
 
+    def ignore(self, found: Iterable[Candidate]) -> None:
+        """Ignore what was in the directory before this agent, as long as it stays as it is."""
+        self._versions += [CheckpointVersion(one, VersionState.IGNORED) for one in found]
+        self._save()
+
     def ignore_older(self, present: Iterable[Candidate], newest: Commit) -> None:
         """Ignore what was in the directory before this agent and is older than the newest commit.
 

@@ -46,6 +46,9 @@ class VolumePressure:
     def _evict(self, durable: Mapping[str, Candidate], commits: Sequence[DurableCheckpoint]) -> None:
         root, present = self._detector.root, self._detector.present
         unchanged = {name: one for name, one in present.items() if one.is_subset_of(durable.get(name))}
+        # A link and what it leads to are needed together, in whatever checkpoint each is.
+        linked = {*self._detector.links, *self._detector.links.values()}
+        unchanged = {name: one for name, one in unchanged.items() if linked.isdisjoint(dict(one.files))}
         # By the newest commit of each name: a name that is saved repeatedly is as old as its newest version.
         newest = {one.name: one for one in commits}
         order = sorted(newest.values(), key=lambda one: one.sequence)

@@ -24,6 +24,7 @@ from podferry.contract.errors import Changed, Corrupt, FormatTooNew, Refused
 from podferry.contract.versioned_json import decode_document
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.runtime.file_identity import FileIdentity, Files, scan
+from podferry.sidecar.runtime.link_target import LinkRefused, resolve_within
 
 log = structlog.get_logger(__name__)
 
@@ -138,7 +139,7 @@ class HardlinkHolds:
         self._next += 1
         try:
             files = tuple(
-                (name, _hold(root / name, partial / FILES_DIR / name, identity, texts.get(name)))
+                (name, _hold(_real(root, name), partial / FILES_DIR / name, identity, texts.get(name)))
                 for name, identity in candidate.files
             )
             content = HoldNote(candidate.name, candidate.files, files, now, doubts=candidate.doubts)
@@ -165,6 +166,14 @@ def _read(directory: Path, note: Path) -> HeldCheckpoint | None:
         log.info("releasing a hold: overwritten in place while no worker ran", name=content.name)
         return None
     return HeldCheckpoint.of(content, directory, note)
+
+
+def _real(root: Path, name: str) -> Path:
+    """The path of a file without links; what was replaced since the scan has another identity."""
+    try:
+        return root / resolve_within(root, name)
+    except LinkRefused as refusal:
+        raise Changed.of(f"{root / name} changed while it was being linked", str(refusal)) from refusal
 
 
 def _hold(source: Path, target: Path, expected: FileIdentity, text: bytes | None) -> FileIdentity:

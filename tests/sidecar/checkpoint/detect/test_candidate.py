@@ -9,7 +9,7 @@ from podferry.sidecar.checkpoint.detect.candidate import (
     ready_at,
 )
 from podferry.sidecar.checkpoint.detect.change_tracker import TrackedFile
-from podferry.sidecar.checkpoint.detect.framework_rules import UNFINISHED_NAMES
+from podferry.sidecar.checkpoint.detect.framework_rules import TEMPFILE, UNFINISHED_NAMES
 from podferry.sidecar.runtime.file_identity import FileIdentity
 
 
@@ -34,7 +34,10 @@ EXAMPLES = {
     "*.tempstate*": ["ckpt-1.index.tempstate1234", "train/ckpt-1.data-00000-of-00001.tempstate99"],
     ".tmp*": [".tmpqowx2b", "checkpoint-5/.tmpqowx2b"],
     ".*": [".hidden", ".cache/w"],
-    "tmp*": ["tmpab12", "tmpab12/w"],
+    TEMPFILE: ["tmpab12_x9z", "tmpab12_x9z/w"],
+    f"{TEMPFILE}.*": ["tmpab12_x9z.pt"],
+    "*_.gstmp": ["last.pt_.gstmp", "step/last.pt_.gstmp"],
+    ".~tmp~": [".~tmp~/last.pt", "step/.~tmp~/last.pt"],
     "*_temp": ["ckpt-1_temp/part-00000-of-00001.index"],
 }
 
@@ -47,7 +50,19 @@ def test_every_unfinished_name_has_an_example(pattern):
 
 @pytest.mark.parametrize(
     "name",
-    ["last.pt", "step/.metadata", "step/tmp/w", "step/weights_temp/w", "temperature.pt", "a.parts", "5/d/0"],
+    [
+        "last.pt",
+        "step/.metadata",
+        "step/tmp/w",
+        "step/weights_temp/w",
+        "temperature.pt",
+        "a.parts",
+        "5/d/0",
+        "tmpnet-100.bin",
+        "tmp_model.pt",
+        "step/.model.config",
+        "step/.weights.sha256",
+    ],
 )
 def test_finished_names(name):
     assert not is_unfinished(name)
@@ -73,8 +88,13 @@ def test_a_candidate_is_named_after_its_directory_or_stem(name, candidate):
     assert candidate_name(name) == candidate
 
 
+def test_a_file_that_rsync_is_writing_is_unfinished():
+    assert is_unfinished("step/.a.bin.Xy12Zq")
+    assert is_unfinished(".a.bin.Xy12Zq")
+
+
 def test_unfinished_names_at_the_top_belong_to_no_candidate():
-    found = candidates(seen("a.pdopt", "a.pdparams", "a.pdopt.tmp", "tmpx/a", "b/c", ".d/e"))
+    found = candidates(seen("a.pdopt", "a.pdparams", "a.pdopt.tmp", "tmpx123456_/a", "b/c", ".d/e"))
     assert {name: [file for file, _ in held.files] for name, held in found.items()} == {
         "a": ["a.pdopt", "a.pdparams"],
         "b": ["b/c"],

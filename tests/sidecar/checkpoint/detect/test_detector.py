@@ -6,7 +6,8 @@ import shutil
 
 import pytest
 
-from podferry.sidecar.checkpoint.detect.detector import IDLE_SECONDS, Detector, scan_checkpoints
+from podferry.sidecar.checkpoint.detect.detector import IDLE_SECONDS, Detector
+from podferry.sidecar.checkpoint.detect.directory_scan import scan_directory
 from podferry.sidecar.checkpoint.detect.watcher import Watch
 from tests.support.detector_bench import SETTINGS, Bench
 
@@ -132,12 +133,12 @@ async def test_files_deleted_during_a_scan_are_no_error(bench, monkeypatch):
     bench.write("b.json", b"{}")
 
     def and_remove(root):
-        found = scan_checkpoints(root)
+        found = scan_directory(root)
         shutil.rmtree(root / "a", ignore_errors=True)
         (root / "b.json").unlink(missing_ok=True)
         return found
 
-    monkeypatch.setattr("podferry.sidecar.checkpoint.detect.detector.scan_checkpoints", and_remove)
+    monkeypatch.setattr("podferry.sidecar.checkpoint.detect.detector.scan_directory", and_remove)
     assert await bench.scan(final=True) == []
     assert "cannot be read" in bench.detector.not_ready["a"].measured
 

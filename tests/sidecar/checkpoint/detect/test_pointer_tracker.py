@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 
-from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
+from podferry.sidecar.checkpoint.detect.directory_scan import scan_directory
 from podferry.sidecar.checkpoint.detect.pointer_files import POINTER_BYTES
 
 
@@ -36,11 +36,11 @@ async def test_a_pointer_that_changes_during_a_scan_is_not_read(bench, monkeypat
     bench.write("latest", b"a")
 
     def and_move(root):
-        found = scan_checkpoints(root)
+        found = scan_directory(root)
         bench.write("latest", b"a is no longer it")
         return found
 
-    monkeypatch.setattr("podferry.sidecar.checkpoint.detect.detector.scan_checkpoints", and_move)
+    monkeypatch.setattr("podferry.sidecar.checkpoint.detect.detector.scan_directory", and_move)
     await bench.scan("latest")
     assert bench.detector._pointers.pointers == {"a": {}}
 

@@ -24,7 +24,7 @@ class Volume:
 
     def __init__(self, root: Path, total: int) -> None:
         self.root, self.total = root, total
-        self.looks = SimpleNamespace(root=root, present={})
+        self.looks = SimpleNamespace(root=root, present={}, links={})
 
     def save(self, *names: str) -> None:
         for name in names:
@@ -65,6 +65,14 @@ def test_durable_ones_go_before_the_next_does_not_fit(volume: Volume) -> None:
         is None
     )
     assert volume.names() == ["2.pt", "3.pt", "4.pt"], "the oldest, and no more than needed"
+
+
+def test_neither_a_link_nor_what_it_leads_to_is_evicted(volume: Volume) -> None:
+    volume.save("1.pt", "2.pt", "3.pt", "4.pt")
+    volume.total, volume.looks.links = 4 * SIZE + 1, {"2.pt": "1.pt"}
+    done = commits("1", "2", "3", "4")
+    VolumePressure(volume.looks, SETTINGS, 1).evict_if_needed(volume.looks.present, done)
+    assert volume.names() == ["1.pt", "2.pt", "4.pt"]
 
 
 @pytest.mark.parametrize(
