@@ -62,6 +62,8 @@ class DoubtKind(StrEnum):
     """Only some of the files were replaced that are replaced in every save."""
     OPEN = "open"
     """A file was still open for writing."""
+    LEFT_OUT = "left-out"
+    """It lacks what a link to outside the checkpoint directory leads to; no later save settles that."""
 
 
 class Doubt(msgspec.Struct, frozen=True, omit_defaults=True):

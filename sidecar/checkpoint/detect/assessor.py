@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from podferry.contract.destination.commit import Doubt, DoubtKind
 from podferry.contract.errors import Problem
 from podferry.sidecar.checkpoint.detect.candidate import Candidate, incomplete_reason, uncommittable_reason
 from podferry.sidecar.checkpoint.detect.evidence import Evidence, Seen, gather
@@ -84,7 +85,9 @@ class Assessor:
                     self._prove(save)
             earlier = self._history.earlier(candidate)
         framework = is_proven_by_framework(candidate.name, candidate.data_files)
-        doubts = () if marked else judge(candidate, evidence, earlier, framework=framework)
+        judged = judge(candidate, evidence, earlier, framework=framework)
+        left_out = tuple(Doubt(DoubtKind.LEFT_OUT, reason) for reason in seen.left_out)
+        doubts = () if marked else judged + left_out
         written, unproven = written_files(candidate, earlier), frozenset(evidence.unproven)
         return Save(replace(candidate, doubts=doubts), written, unproven, evidence.members)
 

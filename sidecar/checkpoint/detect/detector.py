@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
-from podferry.contract.destination.commit import Doubt, DoubtKind
 from podferry.contract.errors import Problem
 from podferry.contract.http_api import Marked
 from podferry.contract.spec import Completion
@@ -127,8 +125,7 @@ class Detector:
         self.present, self.not_ready = present, found.not_ready
         for candidate in found.complete:
             self._times.mark_complete(candidate.name)
-        complete = map(self._with_refused_links, found.complete)
-        return [self._pointers.with_moved_pointers(candidate) for candidate in complete]
+        return [self._pointers.with_moved_pointers(candidate) for candidate in found.complete]
 
     @property
     def proven(self) -> list[Candidate]:
@@ -176,20 +173,14 @@ class Detector:
         only_marked = self._completion is Completion.MARKED
         return ScanPass(self._assessor, is_quiet, self._seen, self._marks.is_marked, only_marked)
 
-    def _with_refused_links(self, candidate: Candidate) -> Candidate:
-        """The candidate with a doubt for each link to data that is not uploaded: no later save settles it."""
-        if self._marks.is_marked(candidate):
-            return candidate
-        below = ((name, one) for name, one in self.left_out.items() if name.startswith(f"{candidate.name}/"))
-        doubts = (Doubt(DoubtKind.FEWER, f"{name} is {one.reason}") for name, one in below if one.loses)
-        return replace(candidate, doubts=(*candidate.doubts, *doubts))
-
     def _seen(self, candidate: Candidate) -> Seen:
         files = {name: self._tracker.files[name] for name, _ in candidate.files}
+        below = ((name, one) for name, one in self.left_out.items() if name.startswith(f"{candidate.name}/"))
         return Seen(
             frozenset(name for name, file in files.items() if file.closed),
             frozenset(name for name, file in files.items() if file.moved),
             self._moved_in.get(candidate.name) == candidate.version,
+            tuple(f"{name} is {one.reason}" for name, one in below if one.loses),
         )
 
     def _track_moves(self, present: dict[str, Candidate]) -> None:

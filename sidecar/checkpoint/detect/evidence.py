@@ -42,11 +42,13 @@ class Seen:
         closed: The files of which a close was seen.
         moved: The files that were moved in.
         directory_moved: Its directory was moved in, with all its files.
+        left_out: Why data that links lead to is not uploaded with it.
     """
 
     closed: frozenset[str] = frozenset()
     moved: frozenset[str] = frozenset()
     directory_moved: bool = False
+    left_out: tuple[str, ...] = ()
 
 
 def gather(root: Path, candidate: Candidate, known_inodes: Collection[int], seen: Seen) -> Evidence:

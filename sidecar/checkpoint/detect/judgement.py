@@ -140,7 +140,7 @@ def proves(candidate: Candidate, save: Save, *, one_life: bool) -> bool:
         one_life: The trainer cannot have restarted between the two.
     """
     kinds, earlier = {doubt.kind for doubt in save.candidate.doubts}, save.candidate
-    if DoubtKind.OPEN in kinds or (DoubtKind.MIXED in kinds and not one_life):
+    if kinds & {DoubtKind.OPEN, DoubtKind.LEFT_OUT} or (DoubtKind.MIXED in kinds and not one_life):
         return False
     known = dict(earlier.files)
     written = {name: one for name, one in candidate.data_files.items() if known.get(name) != one}

@@ -215,3 +215,14 @@ async def test_two_saves_in_parallel_do_not_prove_each_other(one_life):
     await one_life.scan()
     await one_life.scan(after=LONG)
     assert one_life.proven == []
+
+
+async def test_neither_a_later_save_nor_success_settles_what_a_link_leaves_out(one_life):
+    for number in (1, 2):
+        (one_life.root / f"step-{number}").mkdir()
+        (one_life.root / f"step-{number}" / "base.bin").symlink_to("../../elsewhere")
+        (one_life.root.parent / "elsewhere").touch()
+        await save(one_life, f"step-{number}/model.pkl", pause=LONG)
+        assert "left-out" in one_life.doubts[f"step-{number}"]
+    await one_life.scan(final=True, succeeded=True)
+    assert one_life.proven == []
