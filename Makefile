@@ -46,7 +46,7 @@ test-cluster: $(STAMP)test ## test the harness that starts a real Kubernetes
 	$(BIN)/pytest -m cluster tests/cluster
 
 test-writers: $(STAMP)test $(WRITERS)/.installed ## have the real libraries write checkpoints, stopped at every call
-	PODFERRY_WRITERS_REQUIRED=1 PODFERRY_WRITERS_PYTHON=$(WRITERS)/bin/python $(BIN)/pytest -m writers tests/writers
+	PODFERRY_WRITERS_REQUIRED=1 PODFERRY_WRITERS_PYTHON=$(WRITERS)/bin/python $(BIN)/pytest -n 2 -m writers tests/writers
 
 # In an environment of their own: large, and nothing that podferry needs.
 $(WRITERS)/.installed: tests/writers/requirements.txt

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from podferry.sidecar.checkpoint.detect.doubtful_writers import DOUBTFUL_WRITERS
 from podferry.sidecar.checkpoint.detect.framework_rules import (
     FRAMEWORK_RULES,
     IGNORED_NAMES,
@@ -61,6 +62,21 @@ def ignored_names() -> str:
         for name, why in UNFINISHED_NAMES.items()
     ]
     return "\n".join(f"| `{name}` | {why} |" for name, why in [*known, *IGNORED_NAMES.items()])
+
+
+def doubtful_writers() -> str:
+    columns = ("library or habit", "doubtful", "what cannot be seen", "what makes it sure", "hides errors")
+    cells = [
+        (one.library, one.which, one.reason, one.remedy, "yes" if one.hides_errors else "no")
+        for one in DOUBTFUL_WRITERS
+    ]
+    rows = [f"| {' | '.join(row)} |" for row in [columns, *cells]]
+    return "\n".join([rows[0], f"|{'---|' * len(columns)}", *rows[1:]])
+
+
+def test_the_doubtful_writers_match_the_code() -> None:
+    table = doubtful_writers()
+    assert table in PAGE.read_text(), f"write this into {PAGE.name}:\n{table}"
 
 
 def test_the_frameworks_match_the_code() -> None:

@@ -29,7 +29,9 @@ class Report:
         runs: The runs.
         judged: The states that a detector judged.
         torn: Incomplete checkpoints that were sure, with how it came to that.
-        unsure: Complete checkpoints that were not sure in time, with how it came to that.
+        unsure: How often a complete save was not sure in time, by situation: `first, killed` is the first
+            save of its kind, by a program that was killed; `later, alive` a later one, 2 s after its end.
+        examples: One for each situation.
     """
 
     calls: int = 0
@@ -37,11 +39,14 @@ class Report:
     judged: int = 0
     torn: Counter[str] = field(default_factory=Counter)
     unsure: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
 
-    def add(self, how: str, findings: Findings) -> None:
-        """Include one judge's findings."""
-        self.torn.update(f"{how}: {one}" for one in findings.torn)
-        self.unsure.update(f"{how}: {one}" for one in findings.unsure)
+    def add(self, situation: str, how: str, findings: Findings) -> None:
+        """Include one judge's findings; `how` says more about the situation."""
+        self.torn.update(f"{situation}, {how}: {one}" for one in findings.torn)
+        for kind, why in findings.unsure:
+            self.unsure[f"{kind}, {situation}"] += 1
+            self.examples.setdefault(f"{kind}, {situation}", f"{how}: {why}")
 
 
 class Campaign:
@@ -52,10 +57,13 @@ class Campaign:
         folder: For its directories.
         part: The directory that is one pod's part, below the program's; empty for all of it.
         gang: Other pods have other parts, and this one is not the coordinator's.
+        asks: The agent may learn who has a file open for writing.
     """
 
-    def __init__(self, server: Server, folder: Path, part: str = "", *, gang: bool = False) -> None:
-        self._server, self._folder, self._part, self._gang = server, folder, part, gang
+    def __init__(
+        self, server: Server, folder: Path, part: str = "", *, gang: bool = False, asks: bool = True
+    ) -> None:
+        self._server, self._folder, self._part, self._gang, self._asks = server, folder, part, gang, asks
         self.report = Report()
         self._oracle = Oracle([self._record() for _ in range(UNDISTURBED_RUNS)])
 
@@ -79,7 +87,7 @@ class Campaign:
 
     def _judge(self, place: Place) -> Judge:
         (place.root / self._part).mkdir(exist_ok=True)
-        return Judge(place.root / self._part, self._oracle, gang=self._gang)
+        return Judge(place.root / self._part, self._oracle, gang=self._gang, asks=self._asks)
 
     def watch(self) -> list[str]:
         """One undisturbed run: at each call, the program may stop for half a minute, or be killed.
@@ -97,20 +105,20 @@ class Campaign:
                 saves.add(stop.number)
             ending = stop.saved or stop.ended
             how = f"the end of {ending}" if ending else stop.call
-            self.report.add(f"killed before {how}", judge.imagine(lambda one: _die(one, saves)))
+            self.report.add("killed", f"before {how}", judge.imagine(lambda one: _die(one, saves)))
             if stop.saved:
                 _end_save(judge, stop.number)
             elif stop.pause:
                 _pause(judge, stop.pause)
             elif stop.changes:
                 calls.append(stop.call)
-                self.report.add(f"stopped before {how}", judge.imagine(Judge.stall))
-            self._take(how, judge)
+                self.report.add("stopped", f"before {how}", judge.imagine(Judge.stall))
+            self._take("alive", how, judge)
 
         code = self._server.run(place, on_stop)
-        judge.step(CALL_SECONDS, final=True)
+        judge.end(code)
         judge.expect_sure(judge.present(saves))
-        self._take(f"ended with {code}", judge)
+        self._take("ended", f"with {code}", judge)
         judge.close()
         self.report.calls = len(calls)
         return calls
@@ -125,26 +133,27 @@ class Campaign:
         def on_stop(stop: Stop) -> Fault | None:
             nonlocal seen
             seen += stop.changes
+            judge.watch()
             if not stop.changes or seen > number - NEAR_CALLS:
                 judge.step(CALL_SECONDS)
                 self.report.judged += 1
             if stop.saved:
                 saves.add(stop.number)
-                _pause(judge, END_SECONDS)
+                judge.stall()
             _pause(judge, stop.pause or 0.0)
             if stop.ended and stop.ended != "ok":
                 judge.stall()
             return fault if stop.changes and seen == number else None
 
         code = self._server.run(place, on_stop, HUNG_SECONDS)
-        judge.step(CALL_SECONDS, final=True)
+        judge.end(code)
         judge.expect_sure(judge.present(saves))
-        carried = ", carried on" if carry_on else ""
-        self._take(f"{fault.value} at {calls[number - 1]}{carried}, ended with {code}", judge)
+        situation = "carried on" if carry_on and not code else "failed"
+        self._take(situation, f"{fault.value} at {calls[number - 1]}, ended with {code}", judge)
         judge.close()
 
-    def _take(self, how: str, judge: Judge) -> None:
-        self.report.add(how, judge.findings)
+    def _take(self, situation: str, how: str, judge: Judge) -> None:
+        self.report.add(situation, how, judge.findings)
         judge.findings = Findings()
 
     def fail_all(self, calls: list[str], runs: int, seed: int) -> None:
@@ -159,14 +168,16 @@ class Campaign:
 
 
 def _die(judge: Judge, saves: set[int]) -> None:
-    judge.step(0.0, final=True)
+    judge.end(-9)
     judge.expect_sure(judge.present(saves))
 
 
 def _end_save(judge: Judge, save: int) -> None:
+    """Two seconds for it to become sure, then training goes on."""
     units = judge.present({save})
     _pause(judge, END_SECONDS)
     judge.expect_sure(units)
+    judge.stall()
 
 
 def _pause(judge: Judge, seconds: float) -> None:

@@ -27,6 +27,8 @@ from podferry.sidecar.checkpoint.detect.pointer_files import is_pointer
 RANDOM = re.compile(r"[0-9a-f]{32}")
 NEAR_BYTES = 8
 """Bytes so near to ones that differ between runs may differ too."""
+SMALL_BYTES = 1024
+"""Below this size, random numbers may change the size of a file that holds them."""
 
 Version = tuple[int, int]
 Tree = Mapping[str, bytes]
@@ -67,7 +69,8 @@ class Recorder:
         self.before = tree
 
     def _is_new(self, name: str, file: Written) -> bool:
-        return name not in self.before or self.before[name].version != file.version
+        """Its bytes are compared, too: a write through a mapping may leave no trace."""
+        return self.before.get(name) != file
 
 
 @dataclass(frozen=True)
@@ -101,10 +104,12 @@ class Oracle:
     def __init__(self, runs: Sequence[Recorder]) -> None:
         self.units: list[Unit] = []
         self._all: list[dict[str, tuple[bytes, ...]]] = []
+        self._known: set[str] = set()
         known: set[str] = set()
         for number, saves in enumerate(zip(*(run.saves for run in runs), strict=True)):
             every = _aligned([by_form(files) for _, files, _ in saves])
             self._all.append(every)
+            self._known |= every.keys()
             name, files, written = saves[0]
             for names in _units(files, written):
                 form = re.sub(r"\d+", "#", " ".join(sorted(names)))
@@ -115,8 +120,12 @@ class Oracle:
                 known.add(form)
 
     def is_complete(self, found: Tree) -> bool:
-        """Whether files with these bytes are one complete checkpoint, or several of one save."""
+        """Whether files with these bytes are one complete checkpoint, or several of one save.
+
+        Files that no undisturbed run has, such as temporary ones that could not be removed, do no harm.
+        """
         forms = by_form({name: data for name, data in found.items() if _counts(name, data)})
+        forms = {one: data for one, data in forms.items() if one in self._known} or forms
         return self._is_copy(forms) or any(
             all(one in every and _same(data, every[one]) for one, data in forms.items())
             and self._all_have(forms, number)
@@ -181,7 +190,7 @@ def _same(data: bytes, references: tuple[bytes, ...]) -> bool:
     if len(sizes) > 1:
         return 0.9 * min(sizes) - NEAR_BYTES <= len(data) <= 1.1 * max(sizes) + NEAR_BYTES
     if len(data) not in sizes:
-        return False
+        return len(data) < SMALL_BYTES and abs(len(data) - min(sizes)) <= NEAR_BYTES
     differing = [at for at, one in enumerate(zip(*references, strict=True)) if len(set(one)) > 1]
     free = {at + near for at in differing for near in range(-NEAR_BYTES, NEAR_BYTES + 1)}
     return all(at in free for at, (a, b) in enumerate(zip(data, references[0], strict=True)) if a != b)

@@ -192,11 +192,17 @@ class Detector:
     def _track_shrinking(self, present: dict[str, Candidate], now: float) -> None:
         """Record when a checkpoint last lost a file: one that is being deleted looks quiet.
 
-        A pointer that moves on to the next checkpoint does not count.
+        A pointer that moves on to the next checkpoint does not count, nor do temporary files: a checkpoint
+        that gains a file is not being deleted.
         """
         self._shrunk_at = {name: at for name, at in self._shrunk_at.items() if name in present}
         for name, previous in self.present.items():
-            if name in present and previous.data_files.keys() - dict(present[name].files).keys():
+            if name not in present:
+                continue
+            known, files = previous.data_files, present[name].data_files
+            if files.items() - known.items():
+                self._shrunk_at.pop(name, None)
+            elif known.keys() - dict(present[name].files).keys():
                 self._shrunk_at[name] = now
 
     def _ready_at(self, candidate: Candidate, *, long: bool) -> float:

@@ -59,7 +59,7 @@ class FrameworkRule:
         numbered_shards: The recognised files are shards whose names carry their number and count.
         proves: Patterns of files that are written after everything else: if one is the newest file of a
             checkpoint whose name is its prefix, the checkpoint is complete.
-        unless: Patterns of files whose existence shows that other processes may still write.
+        unless: Patterns of files whose existence shows that others may follow.
         notes: What else decides.
         detects_torn: Names and formats alone always detect a torn checkpoint.
         source: The code that defines the order of writes.
@@ -106,6 +106,7 @@ FRAMEWORK_RULES: tuple[FrameworkRule, ...] = (
         last_is_newest=True,
         coordinator_only=True,
         proves=("…/.metadata", "…/__#.metadata"),
+        unless=("…/common.pt",),
         notes="renamed from `.metadata.tmp`; every pod that holds rank 0's shards (`__0_#`) must have it",
         detects_torn=True,
         source="torch/distributed/checkpoint/filesystem.py, `finish`",

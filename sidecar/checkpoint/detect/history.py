@@ -125,7 +125,7 @@ def shrunk_files(candidate: Candidate, earlier: Iterable[Save]) -> Iterator[tupl
 def clearly_smaller(size: int, earlier: list[int]) -> bool:
     """Whether a size is far below the earlier ones, newest first, in bytes."""
     if not earlier or size >= earlier[0] - SAME_SIZE_BYTES:
-        return False
+        return not size and bool(earlier) and earlier[0] > 0
     constant = len(earlier) > 1 and abs(earlier[0] - earlier[1]) <= SAME_SIZE_BYTES
     return constant or size < MIN_SIZE_SHARE * earlier[0]
 

@@ -16,7 +16,7 @@ the same kind settles the doubt: a trainer that writes step 200 has finished ste
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from podferry.contract.destination.commit import Doubt, DoubtKind
@@ -34,8 +34,14 @@ from podferry.sidecar.checkpoint.detect.history import (
 )
 
 FIRST = "it is the first of its series, and nothing shows that all of its files exist"
-SETTLED_BY_SUCCESS = frozenset({DoubtKind.UNPROVEN, DoubtKind.MIXED, DoubtKind.OPEN})
-"""Doubts that end when the trainer ends successfully: it has written what it meant to write."""
+SETTLED_BY_SUCCESS = frozenset({DoubtKind.UNPROVEN, DoubtKind.OPEN})
+"""Doubts that end when the trainer ends successfully: it has written what it meant to write. Fewer, smaller
+or older files than in the save before may show that it continued after an error."""
+HALVES = frozenset({".pdparams", ".pdopt"})
+"""Suffixes of files that never contain an entire training state: Paddle's."""
+SCATTERED = frozenset({".h5", ".hdf5"})
+"""Formats whose parts are written in any order: a torn file may have its full size when the kernel closes
+it."""
 
 
 def judge(
@@ -64,6 +70,7 @@ def judge(
     unproven = evidence.unproven.keys() & written
     smaller = shrunk_files(candidate, comparable)
     doubts += [Doubt(DoubtKind.SMALLER, reason) for name, reason in smaller if name in unproven]
+    doubts += [Doubt(DoubtKind.FEWER, reason) for reason in _fewer_members(evidence, unproven, comparable)]
     reasons = _unproven(candidate, evidence, comparable, written)
     doubts += [Doubt(DoubtKind.UNPROVEN, reason) for reason in reasons]
     return tuple(doubts)
@@ -72,7 +79,8 @@ def judge(
 def _is_self_contained(candidate: Candidate) -> bool:
     """Whether it is one file at the top that is not a part of a training state, by its name."""
     (name, *others) = candidate.data_files
-    return not others and "/" not in name and not is_part(candidate.name, [Path(name).suffix])
+    suffix = Path(name).suffix
+    return not others and "/" not in name and suffix not in HALVES and not is_part(candidate.name, [suffix])
 
 
 def _first_reason(candidate: Candidate, evidence: Evidence) -> str:
@@ -113,12 +121,26 @@ def _unproven(
         twins = [found[name] for found in paired if name in found]
         if any(_same_members(name, evidence, save) for save in comparable):
             continue
-        if identity.size not in {twin.size for twin in twins}:
+        scattered = name in evidence.members or Path(name).suffix in SCATTERED
+        if scattered or identity.size not in {twin.size for twin in twins}:
             yield f"{name}: {evidence.unproven[name]}"
         elif identity.inode in {twin.inode for twin in twins}:
             yield f"{name} was overwritten in place: nothing shows whether all of it is new"
         elif name in evidence.unclosed:
             yield f"{name}: no close was seen"
+
+
+def _fewer_members(evidence: Evidence, unproven: Iterable[str], comparable: Sequence[Save]) -> Iterator[str]:
+    for name in sorted(unproven):
+        members = _names(evidence.members.get(name, ()))
+        known = map(_names, comparable[0].members.values())
+        missing = [one - members for one in known if members and members < one]
+        if missing:
+            yield f"{name} lacks {min(missing[0])}, which the one before has"
+
+
+def _names(members: Iterable[tuple[str, int]]) -> set[str]:
+    return {name for name, _ in members}
 
 
 def _same_members(name: str, evidence: Evidence, baseline: Save) -> bool:

@@ -10,7 +10,7 @@ from announce import ROOT, saving
 for step in (1, 2, 3):
     with tempfile.TemporaryDirectory() as folder:
         for part in ("weights", "optimizer", "schedule"):
-            Path(folder, f"{part}.raw").write_bytes(bytes([step]) * 3000)
+            Path(folder, f"{part}.raw").write_bytes(bytes([step]) * 30_000)
         for name in (f"step-{step}", "last"):
             with saving(name):
                 (ROOT / name).mkdir(exist_ok=True)

@@ -4,6 +4,7 @@ import importlib
 import os
 
 os.environ.update(DS_ACCELERATOR="cpu", MASTER_ADDR="127.0.0.1", MASTER_PORT="0", RANK="0", WORLD_SIZE="1")
+os.environ.update(LOCAL_RANK="0")
 
 import deepspeed
 import torch

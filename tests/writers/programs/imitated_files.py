@@ -7,5 +7,5 @@ for number, step in enumerate((1, 1, 2)):
     for part in ("weights", "optimizer", "schedule"):
         with (ROOT / f"step-{step}" / f"{part}.raw").open("wb", buffering=0) as file:
             for _ in range(3):
-                file.write(bytes([number + 1]) * 1000)
+                file.write(bytes([number + 1]) * 10_000)
     saved(f"step-{step}")

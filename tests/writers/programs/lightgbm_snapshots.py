@@ -1,13 +1,18 @@
 """LightGBM: a snapshot per iteration, with its own program's names, and a model that is overwritten."""
 
+import ctypes
+
 import lightgbm
 import numpy as np
 from announce import ROOT, saved
+from lightgbm import basic
 
 
 def snapshot(state):
     number = state.iteration + 1
-    state.model.save_model(ROOT / f"model.txt.snapshot_iter_{number}")
+    path = str(ROOT / f"model.txt.snapshot_iter_{number}").encode()
+    save = basic._LIB.LGBM_BoosterSaveModel  # as the program does, without what Python appends
+    basic._safe_call(save(state.model._handle, 0, -1, 0, ctypes.c_char_p(path)))
     saved(f"snapshot-{number}")
     state.model.save_model(ROOT / "last.txt")
     saved("last")

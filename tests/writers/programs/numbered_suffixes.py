@@ -5,4 +5,4 @@ from announce import ROOT, saving
 for step in (100, 200, 300, 400):
     with saving(f"ckpt.{step}"), (ROOT / f"ckpt.{step}").open("wb", buffering=0) as file:
         for _ in range(3):
-            file.write(bytes([step // 100]) * 5000)
+            file.write(bytes([step // 100]) * 20_000)

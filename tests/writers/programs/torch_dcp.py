@@ -3,6 +3,7 @@
 import tempfile
 
 import torch
+import torch._dynamo  # saving needs it, and importing it takes seconds
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 import torch.multiprocessing as mp

@@ -109,6 +109,15 @@ async def test_a_checkpoint_that_is_being_deleted_is_not_quiet(bench):
     assert bench.detector.not_ready == {}
 
 
+async def test_a_temporary_file_that_is_renamed_is_not_a_deletion(bench):
+    bench.write("a/__0_0.distcp")
+    bench.write("a/.metadata.tmp")
+    await bench.scan("a/__0_0.distcp")
+    (bench.root / "a" / ".metadata.tmp").rename(bench.root / "a" / ".metadata")
+    assert await bench.scan("a/.metadata") == []
+    assert await bench.scan(after=1) == ["a"]
+
+
 async def test_a_missing_shard_blocks_the_checkpoint(bench):
     bench.write("a/m.index.json", json.dumps({"weight_map": {"w": "m-1.bin", "v": "m-2.bin"}}).encode())
     bench.write("a/m-1.bin")

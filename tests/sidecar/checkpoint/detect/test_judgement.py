@@ -6,6 +6,7 @@ import io
 import os
 import pickle
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tests.support.detector_bench import Bench
 
 WHOLE = pickle.dumps({"w": list(range(10))})
 SHORT, LONG = 1.0, 5.0
+HDF5 = next(Path(__file__).parents[3].joinpath("data", "formats").glob("*.h5"))
 
 
 @pytest.fixture
@@ -132,7 +134,7 @@ def arrays(*sizes):
         ((zipped(1000), zipped(1000)), set()),
         ((zipped(1000), zipped(990)), {"unproven"}),  # an exception within a member
         ((arrays(10, 10), arrays(10, 12)), set()),  # arrays are whole for certain
-        ((arrays(10, 10), arrays(22)), {"unproven"}),
+        ((arrays(10, 10), arrays(22)), {"unproven", "fewer"}),
     ],
 )
 async def test_an_archive_is_compared_with_the_one_before(one_life, archives, doubts):
@@ -226,3 +228,38 @@ async def test_neither_a_later_save_nor_success_settles_what_a_link_leaves_out(o
         assert "left-out" in one_life.doubts[f"step-{number}"]
     await one_life.scan(final=True, succeeded=True)
     assert one_life.proven == []
+
+
+async def test_a_file_that_is_only_parameters_is_doubtful(bench):
+    assert await save(bench, "epoch-1.pdparams") == []
+    assert await bench.scan(after=LONG) == ["epoch-1"]
+    assert bench.doubts == {"epoch-1": {"unproven"}}
+
+
+async def test_success_does_not_settle_files_of_two_saves(one_life):
+    await save(one_life, "last/model.pkl", "last/optimizer.pkl", pause=LONG)
+    await replace(one_life, "last/model.pkl", "last/optimizer.pkl", pause=LONG)
+    await replace(one_life, "last/model.pkl", pause=LONG)
+    one_life.proven.clear()
+    await one_life.scan(final=True, succeeded=True)
+    assert (one_life.doubts["last"], one_life.proven) == ({"mixed"}, [])
+
+
+async def test_an_archive_with_fewer_members_than_the_one_before_is_doubtful(one_life):
+    for step, names in ((1, "ab"), (2, "ab"), (3, "a")):
+        arrays = {name: np.zeros(3) for name in names}
+        with (one_life.root / f"step-{step}.npz").open("wb") as file:
+            np.savez(file, **arrays)
+        await one_life.scan(f"step-{step}.npz")
+        await one_life.scan(after=LONG)
+    assert "fewer" in one_life.doubts["step-3"]
+    assert one_life.doubts["step-2"] == set()
+
+
+async def test_the_size_of_hdf5_proves_nothing(one_life):
+    for step in (1, 2):
+        one_life.write(f"step-{step}.h5", HDF5.read_bytes())
+        await one_life.scan(f"step-{step}.h5")
+        await one_life.scan(after=LONG)
+    assert one_life.doubts["step-2"] == {"unproven"}
+    assert one_life.proven == ["step-1"]  # but a later one does

@@ -74,6 +74,7 @@ def test_only_shards_of_one_set_count_together():
         (of("step", **{"__0_0.distcp": 5, ".metadata": 5}), True),
         (of("step", **{"__0_0.distcp": 5, ".metadata": 5, "extra.pt": 6}), False),
         (of("step", **{".metadata": 5}), False),
+        (of("iter_1", **{"__0_0.distcp": 5, "common.pt": 4, ".metadata": 6}), False),
         (of("step", **{"model/__0_0.distcp": 5, "model/.metadata": 5}), False),
         (of("checkpoint-5", **{"optimizer.pt": 1, "m.raw": 2, "trainer_state.json": 3}), True),
         (of("checkpoint-5", **{"optimizer.pt": 1, "rng_state_0.pth": 2, "trainer_state.json": 3}), False),

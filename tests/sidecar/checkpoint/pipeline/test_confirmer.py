@@ -24,6 +24,7 @@ async def test_the_next_save_confirms_the_one_before(rig):
         rig.write("step-1/b.pkl", WHOLE)
         await rig.until(lambda: len(rig.store.commits()) == 1)
         assert [doubt.kind for doubt in rig.store.commits()[0].doubts] == ["unproven"]
+        await rig.until(lambda: pipeline._status.durable)
         assert pipeline._status.durable[0].doubts
         rig.write("step-2/a.pkl", WHOLE)
         rig.write("step-2/b.pkl", WHOLE)

@@ -1,0 +1,120 @@
+"""Ordinary ways to save that are doubtful although they are complete, printed in `docs/writers.md`.
+
+Bytes, names and closes cannot distinguish them from a save that was cut short. The tests of `tests/writers`
+let the libraries write: there is no other exception to "sure within 2 s".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Which(StrEnum):
+    """Which saves stay doubtful until the next one of the same kind, or a successful end of the trainer."""
+
+    FIRST = "the first"
+    EACH = "each"
+
+
+@dataclass(frozen=True)
+class DoubtfulWriter:
+    """A way to save that shows too little.
+
+    Attributes:
+        key: A short name, for tests.
+        library: The library or the habit.
+        which: The saves that stay doubtful.
+        reason: What cannot be seen.
+        remedy: The one line that makes it sure.
+        hides_errors: A save that failed looks like a complete one, and becomes sure if the trainer does not
+            end with the error: it caught it, or the library did not report it.
+    """
+
+    key: str
+    library: str
+    which: Which
+    reason: str
+    remedy: str
+    hides_errors: bool = False
+
+
+MARK = "`checkpoint_done(step)`"
+RENAME_DIRECTORY = "`os.replace(temporary, directory)`, or `checkpoint_done(step)`"
+RENAME_FILE = '`os.replace(path + ".tmp", path)`'
+DOUBTFUL_WRITERS: tuple[DoubtfulWriter, ...] = (
+    DoubtfulWriter(
+        "files",
+        "torch.save, `cp -r` and others: several files, in a directory or side by side",
+        Which.FIRST,
+        "another file may follow",
+        RENAME_DIRECTORY,
+        hides_errors=True,
+    ),
+    DoubtfulWriter(
+        "accelerate",
+        "Accelerate `save_state`, Hugging Face `save_pretrained`, DeepSpeed, Trainer with several processes",
+        Which.FIRST,
+        "another file may follow, also of another process",
+        MARK,
+    ),
+    DoubtfulWriter(
+        "megatron",
+        "Megatron-LM",
+        Which.FIRST,
+        "`metadata.json` and the tokenizer's files follow `.metadata`",
+        MARK,
+    ),
+    DoubtfulWriter(
+        "paddle",
+        "Paddle",
+        Which.FIRST,
+        "the `.pdopt` may follow the `.pdparams`",
+        MARK,
+    ),
+    DoubtfulWriter(
+        "raw",
+        "raw files, torch.save in its older format, LightGBM, compressed joblib dumps and pickles",
+        Which.FIRST,
+        "the format does not show its end",
+        RENAME_FILE,
+    ),
+    DoubtfulWriter(
+        "archives",
+        "NumPy `savez`, tar (`.nemo`)",
+        Which.FIRST,
+        "an exception closes the archive properly, and nothing shows whether members are missing",
+        RENAME_FILE,
+        hides_errors=True,
+    ),
+    DoubtfulWriter(
+        "sized",
+        "files of varying size whose format does not show its end: ONNX with external data, gzip, joblib",
+        Which.EACH,
+        "no earlier file has the same size",
+        RENAME_FILE,
+    ),
+    DoubtfulWriter(
+        "in_place",
+        "a file that is overwritten in place, if its format does not show its end",
+        Which.EACH,
+        "old and new bytes look alike",
+        RENAME_FILE,
+    ),
+    DoubtfulWriter(
+        "hdf5",
+        "HDF5: h5py, Keras `.weights.h5`",
+        Which.EACH,
+        "its parts are written in any order, and a failed write while it is closed is reported to nobody",
+        RENAME_FILE,
+        hides_errors=True,
+    ),
+    DoubtfulWriter(
+        "mapped",
+        "NumPy arrays that are mapped and changed in place",
+        Which.EACH,
+        "a mapping is never closed, and old and new bytes look alike",
+        MARK,
+    ),
+)
+"""All exceptions: one table."""
