@@ -266,6 +266,8 @@ def test_a_job_on_failure_survives_its_trainers_and_its_workers_end(results: Sce
 
 def assert_durable_and_doubtful(result: Result) -> None:
     """No byte is lost, though a file whose format does not show its end may be torn."""
+    sidecar = result.outcome[SIDECAR]
     assert result.files == [{"step-1.bin": b"1" * MIB}]
     assert [one.is_sure for one in result.commits] == [False]
-    assert (result.outcome[SIDECAR].exit_code, result.outcome[SIDECAR].restarts) == (0, 0)
+    assert (sidecar.exit_code, sidecar.restarts) == (0, 0)
+    assert sidecar.message.startswith("podferry: the last checkpoint, step-1, is doubtful\n")
