@@ -57,6 +57,10 @@ class Agent:
         lines = Path(f"/proc/{self.worker}/status").read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
+    def cpu(self) -> float:
+        """Seconds of CPU time of all its processes so far."""
+        return sum(map(_cpu, _family(self.embedded.process.pid)))
+
     def wait_until(self, fits: Callable[[CheckpointStatus], bool]) -> None:
         """Ask until the answer fits.
 
@@ -145,6 +149,17 @@ def _errors_to(path: Path) -> Iterator[None]:
 
 def _children(process: int) -> list[int]:
     return [int(word) for word in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def _family(process: int) -> list[int]:
+    """It and what it has started, recursively."""
+    return [process, *(one for child in _children(process) for one in _family(child))]
+
+
+def _cpu(process: int) -> float:
+    """Of a process and of its children that have ended: utime to cstime of proc_pid_stat(5)."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def _be_nice(process: int, nice: int) -> None:

@@ -15,6 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from agents import GENTLE, Agent, agent, on_cores
+from cadence import Cadence, Costs
 from contention import Contention, stepping, trainers_core, writing
 from drains import Backlog, drain
 from harness import Finding, Result, compare, report
@@ -32,6 +33,7 @@ class Sizes:
         pairs: Rounds of uploads that count.
         contention: The load next to a trainer.
         contention_pairs: Rounds of that.
+        cadence: What a trainer saves that is also looked at for the agent's CPU time; as many rounds.
         backlog: What is there at the end.
         graces: Seconds that the end may take: enough, and too few.
     """
@@ -41,6 +43,7 @@ class Sizes:
     pairs: int
     contention: Contention
     contention_pairs: int
+    cadence: Cadence
     backlog: Backlog
     graces: tuple[float, float]
 
@@ -54,6 +57,7 @@ FULL = Sizes(
     pairs=7,
     contention=Contention(1024 * MIB, 100 * MIB, 50),
     contention_pairs=20,
+    cadence=Cadence(256 * MIB, 2, 15.0),
     backlog=Backlog(8, 256 * MIB, 200 * MIB),
     graces=(60.0, 6.0),
 )
@@ -66,6 +70,7 @@ SHORT = Sizes(
     pairs=2,
     contention=Contention(64 * MIB, 16 * MIB, 5),
     contention_pairs=2,
+    cadence=Cadence(16 * MIB, 2, 1.0),
     backlog=Backlog(4, 16 * MIB, 8 * MIB),
     graces=(60.0, 4.0),
 )
@@ -101,13 +106,20 @@ def steps(sizes: Sizes, folder: Path) -> tuple[list[Result], list[Finding]]:
         return compare(stepping(sizes.contention, sending), sizes.contention_pairs), []
 
 
+def costs(sizes: Sizes, folder: Path) -> tuple[list[Result], list[Finding]]:
+    """What it costs that a trainer saves all the time."""
+    with sending_agent(sizes.contention, folder) as sending:
+        cost = Costs(sizes.cadence, folder, sending)
+        return compare(cost.contest(), sizes.contention_pairs), [cost.finding()]
+
+
 def ends(sizes: Sizes, folder: Path) -> tuple[list[Result], list[Finding]]:
     """What the end of a pod leaves behind."""
     with bucket(folder / "server") as server:
         return [], [drain(sizes.backlog, folder, server, grace) for grace in sizes.graces]
 
 
-CASES = {"uploads": uploads, "writes": writes, "steps": steps, "ends": ends}
+CASES = {"uploads": uploads, "writes": writes, "steps": steps, "costs": costs, "ends": ends}
 
 
 def main(words: Sequence[str]) -> int:

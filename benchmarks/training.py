@@ -1,4 +1,4 @@
-"""What a trainer does, in processes of their own. `write` and `steps` print what it took, in seconds."""
+"""What a trainer does, in processes of their own. All but `hand-over` print what it took, in seconds."""
 
 from __future__ import annotations
 
@@ -44,6 +44,25 @@ def steps(count: int) -> float:
     return (time.perf_counter() - started) / count
 
 
+def train(folder: Path, size: int, saves: int, seconds: float) -> float:
+    """Save an archive of so many bytes at that interval, and compute in between: seconds of a step."""
+    import numpy  # noqa: PLC0415 - the others are not to wait for it
+
+    batch, weights = os.urandom(BATCH), numpy.frombuffer(bytearray(os.urandom(size)), dtype=numpy.uint8)
+    computing, count = 0.0, 0
+    ends = time.perf_counter()
+    for number in range(1, saves + 1):
+        ends += seconds
+        weights[::MIB] ^= number  # no part of the archive is as it was
+        numpy.savez(folder / f"step-{number}.npz", weights=weights)
+        began = now = time.perf_counter()
+        while now < ends:
+            zlib.crc32(batch)
+            count, now = count + 1, time.perf_counter()
+        computing += now - began
+    return computing / count
+
+
 def hand_over(agent: str, outbox: Path, checkpoints: Path) -> None:
     """Move the files of `outbox` to where the agent looks, and wait until it is durable."""
     from podferry.sidecar.control.http_client import AgentClient  # noqa: PLC0415 - the others are not to wait for it
@@ -62,6 +81,9 @@ def main(work: str, *words: str) -> None:
     elif work == "steps":
         stay_on(int(words[1]))
         print(steps(int(words[0])))
+    elif work == "train":
+        stay_on(int(words[4]))
+        print(train(Path(words[0]), int(words[1]), int(words[2]), float(words[3])))
     else:
         hand_over(words[0], Path(words[1]), Path(words[2]))
 
