@@ -1,6 +1,6 @@
 """The callbacks of `docs/writers.md` with the real libraries: the first checkpoint is sure at once.
 
-Each program ends with an error, which proves nothing, and `--complete marked` uploads nothing but what is marked.
+Each program ends with an error, which proves nothing, and only marked checkpoints are uploaded.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ sys.stdout.flush()
 os._exit(1)
 """
 PYTHON_VERSION = "import sys; print(*sys.version_info[:2])"
-TORCHRUN = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0")
+PODFERRY_RUN = ("-m", "podferry.cli.main", "run", "--lineage", "marked", "--complete", "marked")
+TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 
 
 @pytest.fixture
@@ -82,7 +83,9 @@ def train(interpreter, environment, needed, tmp_path):
 
     def run(library, launcher=()):
         needed("torch", library)
-        version = subprocess.run([interpreter, "-c", PYTHON_VERSION], capture_output=True, text=True, check=True)
+        version = subprocess.run(
+            [interpreter, "-c", PYTHON_VERSION], capture_output=True, text=True, check=True
+        )
         if version.stdout.split() != [str(part) for part in sys.version_info[:2]]:
             pytest.skip(f"{interpreter} cannot import the packages of {sys.executable}")
         program, answer = tmp_path / "train.py", tmp_path / "answer"
@@ -90,8 +93,7 @@ def train(interpreter, environment, needed, tmp_path):
         program.write_text("".join([FIRST, BEFORE[library], blocks[library], AFTER[library], LAST]))
         command = [interpreter, *launcher, program, sysconfig.get_path("purelib"), answer]
         done = subprocess.run(
-            [sys.executable, "-m", "podferry.cli.main", "run", "--checkpoints", tmp_path / "durable"]
-            + ["--lineage", "marked", "--complete", "marked", "--", *command],
+            [sys.executable, *PODFERRY_RUN, "--checkpoints", tmp_path / "durable", "--", *command],
             env=os.environ | environment,
             cwd=tmp_path,
             capture_output=True,

@@ -21,7 +21,7 @@ except ImportError:
 
 
 class MarkCheckpoints(Callback):  # type: ignore[misc]  # the library is not installed for type checks
-    """Marks each checkpoint once `Trainer.save_checkpoint` has returned, whoever called it.
+    """Marks each checkpoint once `Trainer.save_checkpoint` has returned, from whatever code.
 
     No hook of a callback comes late enough: `on_save_checkpoint` is called before anything is written. So the
     trainer's method is wrapped, which ends with a barrier in every strategy. What `AsyncCheckpointIO` still

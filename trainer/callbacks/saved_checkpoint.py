@@ -27,7 +27,7 @@ def library_missing(library: str, error: ImportError) -> LibraryMissing:
 def mark_saved(saved: str | os.PathLike[str], ferry: Ferry | None = None) -> bool:
     """Mark the checkpoint of which `saved` is a file or directory: all its files are written and closed.
 
-    A failure is a warning: the checkpoint is then judged without a mark, and training goes on.
+    A failure is a warning: the checkpoint is then judged without a mark, and training continues.
 
     Args:
         saved: A local path; any other, or one outside the checkpoint directory, is no checkpoint of podferry.
