@@ -40,6 +40,7 @@ class DoubtfulWriter:
 
 
 MARK = "`checkpoint_done(step)`"
+MARK_OR_CALLBACK = f"{MARK}, or for Accelerate and Trainer a [callback](#the-one-line-that-makes-it-sure)"
 RENAME_DIRECTORY = "`os.replace(temporary, directory)`, or `checkpoint_done(step)`"
 RENAME_FILE = '`os.replace(path + ".tmp", path)`'
 DOUBTFUL_WRITERS: tuple[DoubtfulWriter, ...] = (
@@ -56,7 +57,7 @@ DOUBTFUL_WRITERS: tuple[DoubtfulWriter, ...] = (
         "Accelerate `save_state`, Hugging Face `save_pretrained`, DeepSpeed, Trainer with several processes",
         Which.FIRST,
         "another file may follow, also of another process",
-        MARK,
+        MARK_OR_CALLBACK,
     ),
     DoubtfulWriter(
         "megatron",
