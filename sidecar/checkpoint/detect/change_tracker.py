@@ -20,12 +20,23 @@ class TrackedFile:
         since: When this identity was first seen, by a monotonic clock in seconds.
         closed: Whether it was closed after writing, or moved in, with this identity.
         moved: Whether it was moved in with this identity.
+        lingered: It already had this identity a while before its close: it may have been created at full size
+            and filled through a mapping, which changes no time that a scan sees.
     """
 
     identity: FileIdentity
     since: float
     closed: bool
     moved: bool = False
+    lingered: bool = False
+
+
+LINGER_SECONDS = 0.25
+"""A program that writes a file closes it right after its last write; one that maps it does not."""
+
+
+def _lingers(previous: TrackedFile, now: float) -> bool:
+    return previous.lingered or (not previous.closed and now - previous.since > LINGER_SECONDS)
 
 
 class ChangeTracker:
@@ -60,7 +71,9 @@ class ChangeTracker:
         previous = self.files.get(name)
         # A second close without a visible change counts too: the write may fall within one clock tick.
         if previous is None or previous.identity != identity or closed:
-            return TrackedFile(identity, now, closed, moved)
+            known = previous is not None and previous.identity == identity
+            lingered = known and previous is not None and _lingers(previous, now)
+            return TrackedFile(identity, now, closed, moved, lingered)
         return previous
 
 

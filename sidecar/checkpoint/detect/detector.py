@@ -181,6 +181,7 @@ class Detector:
             frozenset(name for name, file in files.items() if file.moved),
             self._moved_in.get(candidate.name) == candidate.version,
             tuple(f"{name} is {one.reason}" for name, one in below if one.loses),
+            frozenset(name for name, file in files.items() if file.lingered),
         )
 
     def _track_moves(self, present: dict[str, Candidate]) -> None:

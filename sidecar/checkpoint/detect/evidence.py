@@ -24,6 +24,7 @@ class Evidence:
         members: What the format of each archive that may lack members says about them, by file name.
         unclosed: Unproven files that may still be written: no close was seen.
         open: Files that a process has open for writing.
+        lingered: Unproven files that may have been created at full size and filled later.
     """
 
     defect: str | None = None
@@ -32,6 +33,7 @@ class Evidence:
     members: Mapping[str, frozenset[tuple[str, int]]] = field(default_factory=dict)
     unclosed: frozenset[str] = frozenset()
     open: frozenset[str] = frozenset()
+    lingered: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,14 @@ class Seen:
         moved: The files that were moved in.
         directory_moved: Its directory was moved in, with all its files.
         left_out: Why data that links lead to is not uploaded with it.
+        lingered: Files that had their size a while before they were closed.
     """
 
     closed: frozenset[str] = frozenset()
     moved: frozenset[str] = frozenset()
     directory_moved: bool = False
     left_out: tuple[str, ...] = ()
+    lingered: frozenset[str] = frozenset()
 
 
 def gather(root: Path, candidate: Candidate, known_inodes: Collection[int], seen: Seen) -> Evidence:
@@ -76,6 +80,7 @@ def gather(root: Path, candidate: Candidate, known_inodes: Collection[int], seen
         unproven=unproven,
         members={name: found for name, found in members.items() if found},
         unclosed=frozenset(unproven.keys() - seen.closed),
+        lingered=frozenset(unproven.keys() & seen.lingered),
     )
 
 

@@ -126,6 +126,8 @@ def _unproven(
             yield f"{name}: {evidence.unproven[name]}"
         elif identity.inode in {twin.inode for twin in twins}:
             yield f"{name} was overwritten in place: nothing shows whether all of it is new"
+        elif name in evidence.lingered:
+            yield f"{name} had its size a while before it was closed: it may have been mapped"
         elif name in evidence.unclosed:
             yield f"{name}: no close was seen"
 

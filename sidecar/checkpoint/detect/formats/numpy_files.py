@@ -25,7 +25,6 @@ from podferry.sidecar.checkpoint.detect.formats.file_section import (
 )
 from podferry.sidecar.checkpoint.detect.formats.pickle_walk import walk_pickles
 from podferry.sidecar.checkpoint.detect.formats.verdict import (
-    COMPLETE,
     INCONCLUSIVE,
     FormatVerdict,
     Inconclusive,
@@ -54,7 +53,9 @@ Header = dict[str, Any]
 
 
 def npy_verdict(path: Path) -> FormatVerdict:
-    """One array shows its end; of several, one after the other, the last may be missing.
+    """One array has its size, but may have been created at full size and filled through a mapping.
+
+    Of several, one after the other, the last may be missing.
 
     Raises:
         Torn: An array is cut short.
@@ -72,7 +73,7 @@ def npy_verdict(path: Path) -> FormatVerdict:
             raise Inconclusive
         holes = hole_bytes(file)
     if len(sizes) == 1 and not holes:
-        return COMPLETE
+        raise Inconclusive
     return unproven((("arrays", len(sizes)), (HOLES, holes)))
 
 

@@ -13,7 +13,7 @@ IDENTITIES = st.builds(FileIdentity, st.integers(1, 2), st.integers(1, 2), st.in
     ("found", "closed", "expected"),
     [
         (A, False, TrackedFile(A, 1.0, closed=False)),
-        (A, True, TrackedFile(A, 2.0, closed=True)),
+        (A, True, TrackedFile(A, 2.0, closed=True, lingered=True)),
         (B, False, TrackedFile(B, 2.0, closed=False)),
         (B, True, TrackedFile(B, 2.0, closed=True)),
     ],

@@ -263,3 +263,23 @@ async def test_the_size_of_hdf5_proves_nothing(one_life):
         await one_life.scan(after=LONG)
     assert one_life.doubts["step-2"] == {"unproven"}
     assert one_life.proven == ["step-1"]  # but a later one does
+
+
+async def test_a_file_that_had_its_size_long_before_its_close_may_have_been_mapped(one_life):
+    await save(one_life, "step-1.raw", data=b"1" * 9000, pause=LONG)
+    await save(one_life, "step-2.raw", data=b"2" * 9000)
+    one_life.write("step-3.raw", b"3" * 9000)
+    await one_life.scan()  # created at full size, and not closed yet
+    await one_life.scan("step-3.raw", after=0.5)
+    assert await one_life.scan(after=SHORT) == []
+    assert await one_life.scan(after=LONG) == ["step-3"]
+    assert one_life.doubts["step-3"] == {"unproven"}
+
+
+async def test_the_closes_of_a_killed_trainer_prove_no_file_that_it_had_mapped(one_life):
+    for number in (1, 2):
+        await save(one_life, f"step-{number}.raw", data=b"1" * 9000, pause=LONG)
+    one_life.write("step-3.raw", b"3" * 9000)
+    await one_life.scan(after=1)
+    await one_life.scan("step-3.raw", after=1, final=True)
+    assert one_life.doubts["step-3"] == {"unproven"}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from podferry.sidecar.checkpoint.detect.format_checks import check_format
 from podferry.sidecar.checkpoint.detect.formats.file_holes import HOLES
-from podferry.sidecar.checkpoint.detect.formats.verdict import COMPLETE, INCONCLUSIVE
+from podferry.sidecar.checkpoint.detect.formats.verdict import INCONCLUSIVE
 from tests.support.format_samples import cut, interrupted_saves, passed
 
 ARRAYS = {
@@ -40,14 +40,14 @@ def saved(array, version=None) -> bytes:
     st.sampled_from([(1, 0), (2, 0), (3, 0)]),
     st.data(),
 )
-def test_an_array_is_certain_when_it_is_whole_and_only_then(tmp_path, kind, shape, version, chance):
+def test_an_array_is_certainly_incomplete_when_it_is_cut_short(tmp_path, kind, shape, version, chance):
     try:
         data = saved(np.zeros(shape, kind), version)
     except UnicodeEncodeError:
         return  # names beyond Latin-1 need version 3
     path = tmp_path / "w.npy"
     path.write_bytes(data)
-    assert check_format(path) == COMPLETE
+    assert check_format(path) == INCONCLUSIVE  # it may be filled through a mapping
     lengths = chance.draw(st.sets(st.integers(0, len(data) - 1), max_size=20)) | {len(data) - 1}
     assert passed(cut(path, data, lengths)) == []
 
