@@ -1,7 +1,8 @@
 """`python -m faults --seed S --n N`: random faults against the agent, from seed S on, N of them or more.
 
 Each episode is one seed, and its outcome a file below `build/faults`: an interrupted run resumes
-where it stopped. Exits with 1 where a promise was broken, and says by which seed.
+where it stopped. With `--log FILE`, several runs share one file, and the figures are those of all of
+them. Exits with 1 where a promise was broken, and says by which seed.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import time
 from pathlib import Path
 
 from faults.known import KNOWN, available
+from faults.log import Log
 from faults.report import report, say, say_proof
 from faults.run import Run
 from faults.store import served
 from tests.support.isolation import isolate
 
-USUAL = [writer.name for writer in KNOWN.values() if writer.weight]
+USUAL = list(KNOWN)
 
 
 def parse() -> argparse.Namespace:
@@ -31,6 +33,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--store", choices=("auto", "versitygw", "moto"), default="auto")
     parser.add_argument("--jobs", type=int, default=2, help="episodes at once (%(default)s)")
     parser.add_argument("--build", type=Path, default=Path("build/faults"), help="where the records go")
+    parser.add_argument("--log", type=Path, help="a file with the records of all runs, skipped and summed up")
     parser.add_argument("--keep", action="store_true", help="keep logs and ledgers where all was well, too")
     parser.add_argument("--prove", action="store_true", help="take each defence out: does the oracle notice?")
     given = parser.parse_args()
@@ -48,7 +51,7 @@ def play(given: argparse.Namespace) -> int:
     """Run the command line; the exit code."""
     began = time.monotonic()
     with served(given.store) as store:
-        run = Run(store, given.pythons, given.build, given.jobs, given.keep)
+        run = Run(store, given.pythons, given.build, given.jobs, given.keep, given.log and Log(given.log))
         if given.prove:
             noticed: list[bool] = []
             run.prove(lambda name, record: noticed.append(say_proof(name, record)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable
 
@@ -10,7 +11,7 @@ from faults.ledger import Good, Ledger, Violation
 from faults.oracle import Oracle
 from faults.outcome import Outcome
 from faults.plan import PROCESS, STORE, Fault
-from faults.pod import Pod
+from faults.pod import ENDED, Pod
 from faults.rules import Rules
 from faults.scene import Scene
 
@@ -51,6 +52,7 @@ class Episode:
         self._due: list[tuple[float, Fault]] = []
         self._deleted: float | None = None
         self._until_empty: float | None = None
+        self._until_awake: float | None = None
         self._deleted_at: tuple[int, int] | None = None
         self._heard = 0
 
@@ -69,7 +71,8 @@ class Episode:
                 pod.close()
         self._outcome.violations += self._oracle.look(reread=True)
         self._outcome.fired.update(fault.kind for fault in self._rules.hits)
-        self._outcome.commits = self._oracle.commits
+        self._outcome.commits, self._outcome.torn = self._oracle.commits, self._oracle.torn
+        self._outcome.unproven = self._oracle.unproven
         self._outcome.seconds = time.monotonic() - began
         return self._outcome
 
@@ -95,9 +98,11 @@ class Episode:
         last = self._heed(before)
         if last and pod.said_durable():
             self._violate(*self._oracle.claimed(last, "podferry said so at the end"))
+        if last and pod.said_sure():
+            self._violate(*self._oracle.claimed(last, "podferry named no doubt at the end", sure=True))
         if last and trained and self._calm(pod) and not agent_left:
             self._violate(*self._oracle.left(last))
-        return code == 0 or self._broken()
+        return code in ENDED or self._broken()
 
     def _broken(self) -> bool:
         """Whether what was restored cannot be resumed from: the next pod would fare no better."""
@@ -127,7 +132,7 @@ class Episode:
                 self._violate(Violation("stuck", f"pod {pod.number} lives for {POD_SECONDS:g} s"))
                 pod.close()
             time.sleep(TICK)
-        self._until_empty = None
+        self._until_empty = self._until_awake = None
         return code
 
     def _take(self, which: Callable[[Fault], bool]) -> list[Fault]:
@@ -174,6 +179,9 @@ class Episode:
         if self._until_empty is not None and now > self._until_empty:
             pod.empty()
             self._until_empty = None
+        if self._until_awake is not None and now > self._until_awake:
+            pod.family.send(signal.SIGCONT, "trainer")
+            self._until_awake = None
         if self._deleted is not None and now > self._deleted and pod.number == 1 and not self._outcome.codes:
             self._deleted = float("inf")
             # One that was killed, and that nobody starts again, drains nothing.
@@ -183,6 +191,9 @@ class Episode:
 
     def _strike(self, pod: Pod, fault: Fault, now: float) -> bool:
         """Whether it did something."""
+        if fault.kind == "stop trainer":
+            self._until_awake = now + fault.seconds
+            return pod.family.send(signal.SIGSTOP, "trainer")
         if fault.kind in PROCESS:
             return pod.family.kill(*VICTIMS[fault.kind])
         if fault.kind == "clock jump":
@@ -210,5 +221,6 @@ class Episode:
         for event in mine:
             if event["event"] in {"resumed", "broken"}:
                 self._outcome.restores += event["step"] is not None
+                self._outcome.passed_over += self._oracle.passed_over(event["step"])
                 self._violate(*self._oracle.resumed(before, event))
         return max((event["step"] for event in mine if event["event"] == "finish"), default=0)

@@ -42,11 +42,15 @@ class Family:
 
     def kill(self, *roles: str) -> bool:
         """SIGKILL to those of these roles that live; whether there was one."""
+        return self.send(signal.SIGKILL, *roles)
+
+    def send(self, number: signal.Signals, *roles: str) -> bool:
+        """A signal to those of these roles that live; whether there was one."""
         found = self.find()
         hit = [found[role] for role in roles if role in found]
         for pid in hit:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, number)
         return bool(hit)
 
     def end(self, reap: Callable[[], object]) -> None:

@@ -23,8 +23,7 @@ class Known:
     Attributes:
         name: Of its module in `faults.writers`.
         library: What must be importable.
-        weight: How often it is taken, against the others: some take ten seconds to be imported. 0 is only
-            where nothing else is asked for: it does what the docs advise against.
+        weight: How often it is taken, against the others: some take ten seconds to be imported.
         in_place: Whether it overwrites a file of the same name.
         real: Whether the library itself writes, rather than an imitation.
     """
@@ -42,6 +41,24 @@ KNOWN: Mapping[str, Known] = {
         Known("numpy_savez", "numpy", 4),
         Known("safetensors_sharded", "safetensors.numpy", 4),
         Known("joblib_dump", "joblib", 4),
+        Known("joblib_in_place", "joblib", 4, in_place=True),
+        Known("flat_pickles", "numpy", 4, in_place=True),
+        Known("flat_numbered", "numpy", 4),
+        Known("flat_renamed", "numpy", 4, in_place=True),
+        Known("directory_slow", "numpy", 4),
+        Known("directory_in_place", "numpy", 4, in_place=True),
+        Known("directory_renamed", "numpy", 4),
+        Known("raw_in_place", "numpy", 4, in_place=True),
+        Known("raw_numbered", "numpy", 4),
+        Known("memmap_in_place", "numpy", 4, in_place=True),
+        Known("memmap_numbered", "numpy", 4),
+        Known("zip_members", "numpy", 4),
+        Known("json_state", "numpy", 4),
+        Known("last_and_best", "numpy", 4, in_place=True),
+        Known("pickle_dump", "numpy", 4),
+        Known("accelerate_like", "safetensors.numpy", 4, real=False),
+        Known("trainer_like", "safetensors.numpy", 4, real=False),
+        Known("dcp_like", "numpy", 4, real=False),
         Known("torch_save", "torch", 4, in_place=True),
         Known("torch_dcp", "torch", 2),
         Known("orbax_manager", "orbax.checkpoint", 4),
@@ -49,7 +66,6 @@ KNOWN: Mapping[str, Known] = {
         Known("tensorflow_saver", "tensorflow", 2),
         Known("lightning_fabric", "lightning", 1, in_place=True),
         Known("transformers_trainer", "transformers", 1),
-        Known("joblib_in_place", "joblib", 0, in_place=True),
     )
 }
 

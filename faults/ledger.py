@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 Content = dict[str, tuple[int, str]]
 """Size and SHA-256 of each file, by its name."""
+POINTERS = frozenset({"checkpoint", "latest"})
+"""What a trainer rewrites to name its newest save; all data of the older one is elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +19,10 @@ class Violation:
     """A promise that was broken.
 
     Attributes:
-        figure: `wrong` (an incomplete or wrong checkpoint is offered for restore), `lost` (the last good
-            commit), `claimed` (said to be durable, and not), `stuck` (healthy again, and still no end),
-            `crashed` (the agent ended by an error of its own), `left` (not drained, with time enough).
+        figure: `wrong` (an incomplete or wrong checkpoint is sure, or was restored), `lost` (a commit has
+            gone, or the newest sure one was not restored), `claimed` (said to be durable or sure, and not),
+            `stuck` (healthy again, and still no end), `crashed` (the agent ended by an error of its own),
+            `left` (not drained, with time enough).
         what: For people.
     """
 
@@ -37,6 +40,7 @@ class Good:
         raw: The document.
         writer: Of the agent.
         content: What is in it.
+        sure: Whether it says so, or was confirmed.
     """
 
     sequence: int
@@ -44,6 +48,7 @@ class Good:
     raw: bytes
     writer: str
     content: Content
+    sure: bool = True
 
 
 @dataclass(slots=True)
@@ -67,3 +72,17 @@ def contents(finished: Mapping[str, Any]) -> list[Content]:
     return [
         {name: (size, digest) for name, (size, digest) in held.items()} for held in finished["checkpoints"]
     ]
+
+
+def noted_step(content: Content, finished: Iterable[Mapping[str, Any]]) -> int | None:
+    """The step of the `finish` whose checkpoint a content is, None where it is none's."""
+    for event in finished:
+        held = contents(event)
+        if content in held or content in map(_without_pointers, held):
+            return int(event["step"])
+    return None
+
+
+def _without_pointers(held: Content) -> Content:
+    """A save as it is once the trainer's own pointer names the next one, unseen by any worker."""
+    return {name: seen for name, seen in held.items() if name not in POINTERS}

@@ -3,28 +3,23 @@
 What a commit says is taken from its JSON, objects from the store behind the proxy, what is true from the
 trainer's ledger. Where the ledger does not know a content, since its trainer was killed between the end of a
 save and its note, the real library is asked whether it can be loaded.
+
+A commit is whole if its content is a save that was finished. A doubtful commit need not be; a sure one must.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import obstore
-import xxhash
 from obstore.store import ObjectStore
 
-from faults.ledger import Content, Good, Ledger, Violation, contents
-
-SEQUENCE = re.compile(r"\.podferry/commits/(\d+)\.json$")
-
-POINTERS = frozenset({"checkpoint", "latest"})
-"""What a trainer rewrites to name its newest save; all data of the older one is elsewhere."""
+from faults.destination import Destination, is_sure
+from faults.ledger import Content, Good, Ledger, Violation, contents, noted_step
 
 
 class Oracle:
@@ -38,21 +33,38 @@ class Oracle:
     """
 
     def __init__(self, store: ObjectStore, lineage: str, ledger: Ledger, load: Callable[[Path], int]) -> None:
-        self._store, self._lineage, self._ledger, self._load = store, lineage, ledger, load
+        self._destination, self._ledger, self._load = Destination(store, lineage), ledger, load
         self._good: dict[int, Good] = {}
+        self._torn: dict[int, bytes] = {}
         self._bad: set[int] = set()
-        self._digests: dict[str, tuple[int, str, str]] = {}
         self._reported = 0
 
     @property
     def newest(self) -> Good | None:
-        """The last commit that was found whole."""
-        return self._good[max(self._good)] if self._good else None
+        """The last sure commit that was found whole."""
+        return max(self._sure(), key=lambda good: good.sequence, default=None)
 
     @property
     def commits(self) -> int:
         """How many were found whole."""
         return len(self._good)
+
+    @property
+    def torn(self) -> int:
+        """How many were found incomplete, and are doubtful."""
+        return len(self._torn)
+
+    @property
+    def unproven(self) -> int:
+        """How many were found whole, and are doubtful."""
+        return len(self._good) - len(self._sure())
+
+    def passed_over(self, step: int | None) -> int:
+        """How many whole commits are newer than a step and doubtful: they are not restored by `auto`."""
+        return len({good.step for good in self._good.values() if not good.sure and good.step > (step or 0)})
+
+    def _sure(self) -> list[Good]:
+        return [good for good in self._good.values() if good.sure]
 
     def look(self, *, reread: bool = False) -> list[Violation]:
         """Check every commit that is there, and that those that were there still are.
@@ -61,64 +73,71 @@ class Oracle:
             reread: Read every object once more instead of trusting what was read before.
         """
         if reread:
-            self._digests.clear()
+            self._destination.forget()
         # What was called durable by now must be in the list that is read after it.
         events = self._ledger.events()
-        listed = self._listed()
+        listed, confirmed = self._destination.commits(), self._destination.confirmed()
         finished = [event for event in self._ledger.events() if event["event"] == "finish"]
-        found = [
-            violation
-            for number in sorted(listed)
-            for violation in self._commit(number, listed[number], finished)
-        ]
-        found += self._kept(listed)
-        found += self._claims(events)
-        return found
+        found = []
+        for number in sorted(listed.keys() - self._bad):
+            raw = self._destination.read(listed[number])
+            flaw = self._commit(number, raw, confirmed, finished) if raw is not None else None
+            if flaw is not None:
+                self._bad.add(number)
+                found.append(flaw)
+        return [*found, *self._kept(listed), *self._claims(events)]
 
-    def _listed(self) -> dict[int, str]:
-        names = [
-            meta["path"]
-            for page in obstore.list(self._store, f"{self._lineage}/.podferry/commits")
-            for meta in page
-        ]
-        numbered = ((SEQUENCE.search(name), name) for name in names)
-        return {int(match[1]): name for match, name in numbered if match}
-
-    def _read(self, name: str) -> bytes | None:
-        try:
-            return bytes(obstore.get(self._store, name).bytes())
-        except FileNotFoundError:
-            return None
-
-    def _commit(self, number: int, name: str, finished: Sequence[Mapping[str, Any]]) -> list[Violation]:
-        raw = self._read(name)
+    def _commit(
+        self,
+        number: int,
+        raw: bytes,
+        confirmed: set[tuple[int, int | None]],
+        finished: Sequence[Mapping[str, Any]],
+    ) -> Violation | None:
+        """What is wrong with a commit; what is right is remembered."""
         known = self._good.get(number)
-        if raw is None or number in self._bad:
-            return []
         try:
             commit = json.loads(raw)
             content, flaws = self._content(commit["files"])
+            sure = is_sure(commit, number, confirmed)
         except (ValueError, LookupError, TypeError) as error:
-            flaws, content, commit = [f"it is no commit: {error!r}"], {}, {}
-        if known is not None and known.raw != raw:
+            flaws, content, commit, sure = [f"it is no commit: {error!r}"], {}, {}, True
+        if raw != self._raw(number, raw):
             flaws.append("another commit has taken its place")
-        elif not flaws and known is None:
-            step = self._step(content, finished)
-            if step is None:
-                flaws = ["its content is no save that was finished: " + ", ".join(sorted(content))]
-            else:
-                self._good[number] = Good(number, step, raw, commit["writer"], content)
+        if not flaws and known is not None:
+            self._good[number] = replace(known, sure=sure)
+        elif not flaws:
+            flaws = self._new(Good(number, 0, raw, str(commit["writer"]), content, sure), finished)
         if not flaws:
-            return []
-        self._bad.add(number)
+            return None
         figure = "lost" if known is not None else "wrong"
-        return [Violation(figure, f"commit {number} ({commit.get('checkpoint')}): {'; '.join(flaws)}")]
+        return Violation(figure, f"commit {number} ({commit.get('checkpoint')}): {'; '.join(flaws)}")
+
+    def _raw(self, number: int, otherwise: bytes) -> bytes:
+        """The document of a commit as it was first read."""
+        known = self._good.get(number)
+        return known.raw if known is not None else self._torn.get(number, otherwise)
+
+    def _new(self, found: Good, finished: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Remember a commit as whole or as torn; why it must not be there."""
+        again = found.sequence in self._torn
+        step = noted_step(found.content, finished)
+        step = step if step is not None or again else self._loaded(found.content)
+        if step is not None:
+            self._good[found.sequence] = replace(found, step=step)
+            self._torn.pop(found.sequence, None)
+        elif not found.sure:
+            self._torn[found.sequence] = found.raw
+        else:
+            names = ", ".join(sorted(found.content))
+            return [f"it is sure{' by now' if again else ''}, and its content is no finished save: {names}"]
+        return []
 
     def _content(self, files: Sequence[Mapping[str, Any]]) -> tuple[Content, list[str]]:
         """What a commit's objects hold, and in what they differ from what it says."""
         content, flaws = {}, []
         for file in files:
-            held = self._held(f"{self._lineage}/{file['object']}")
+            held = self._destination.held(file["object"])
             if held is None:
                 flaws.append(f"{file['object']} is missing")
                 continue
@@ -129,29 +148,13 @@ class Oracle:
             content[file["name"]] = (size, sha256)
         return content, flaws
 
-    def _held(self, name: str) -> tuple[int, str, str] | None:
-        if name not in self._digests:
-            data = self._read(name)
-            if data is None:
-                return None
-            self._digests[name] = (
-                len(data),
-                hashlib.sha256(data).hexdigest(),
-                xxhash.xxh3_128_hexdigest(data),
-            )
-        return self._digests[name]
-
-    def _step(self, content: Content, finished: Sequence[Mapping[str, Any]]) -> int | None:
-        """The step whose finished save a content is, None where it is none's."""
-        for event in finished:
-            held = contents(event)
-            if content in held or content in map(_without_pointers, held):
-                return int(event["step"])
+    def _loaded(self, content: Content) -> int | None:
+        """The step of a content that the library accepts, None where it does not."""
         with tempfile.TemporaryDirectory() as folder:
             for name in content:
                 path = Path(folder, name)
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(self._by_digest(content[name]))
+                path.write_bytes(self._destination.by_digest(content[name]))
             try:
                 step = self._load(Path(folder))
             except (RuntimeError, ValueError):
@@ -159,17 +162,13 @@ class Oracle:
         begun = {event["step"] for event in self._ledger.events() if event["event"] == "begin"}
         return step if step in begun else None
 
-    def _by_digest(self, held: tuple[int, str]) -> bytes:
-        name = next(name for name, (size, sha256, _) in self._digests.items() if (size, sha256) == held)
-        data = self._read(name)
-        return data if data is not None else b""
-
     def _kept(self, listed: Mapping[int, str]) -> list[Violation]:
         """Commits that were whole and have gone; each is reported once."""
-        gone = [number for number in self._good if number not in listed]
+        gone = [number for number in (*self._good, *self._torn) if number not in listed]
         for number in gone:
-            del self._good[number]
-        return [Violation("lost", f"commit {number} was whole, and has gone") for number in gone]
+            self._good.pop(number, None)
+            self._torn.pop(number, None)
+        return [Violation("lost", f"commit {number} has gone") for number in gone]
 
     def _claims(self, events: Sequence[Mapping[str, Any]]) -> list[Violation]:
         """What an agent called durable to its trainer, and is not."""
@@ -181,8 +180,14 @@ class Oracle:
             for violation in self.claimed(event["step"], "the agent said so to its trainer")
         ]
 
-    def claimed(self, step: int, who: str) -> list[Violation]:
-        """What of the last save of a step is not committed, where somebody said that all of it is."""
+    def claimed(self, step: int, who: str, *, sure: bool = False) -> list[Violation]:
+        """What of the last save of a step is not committed, where somebody said that all of it is.
+
+        Args:
+            step: The save's.
+            who: Said so, for people.
+            sure: They said that it is sure, too.
+        """
         events = self._ledger.events()
         saves = [
             number
@@ -191,15 +196,16 @@ class Oracle:
         ]
         if not saves:
             return []
-        committed = [good.content for good in self._good.values()]
+        committed = [good.content for good in (self._sure() if sure else self._good.values())]
         replaced = self._replaced(events[saves[-1] + 1 :])
+        state = "sure" if sure else "committed"
         missing = [
             held
             for held in contents(events[saves[-1]])
             if held not in committed and not held.keys() <= replaced
         ]
         return [
-            Violation("claimed", f"{sorted(held)} of step {step} is not committed, and {who}")
+            Violation("claimed", f"{sorted(held)} of step {step} is not {state}, and {who}")
             for held in missing
         ]
 
@@ -224,24 +230,19 @@ class Oracle:
         """What is wrong with what a trainer resumed from.
 
         Args:
-            before: The newest commit that was whole before its pod started.
+            before: The newest sure commit that was whole before its pod started.
             event: The trainer's own note.
         """
         if event["event"] == "broken":
             return [
                 Violation("wrong", f"restored, and not what was written: {event['restored']}: {event['why']}")
             ]
+        if before is None and event["step"] is None:
+            return []
+        oldest = before.sequence if before is not None else 0
+        if event["step"] in {good.step for good in self._sure() if good.sequence >= oldest}:
+            return []
         if before is None:
-            return []
-        fitting = {good.step for good in self._good.values() if good.sequence >= before.sequence}
-        if event["step"] in fitting:
-            return []
-        what = (
-            f"resumed from step {event['step']}, and commit {before.sequence} of step {before.step} was whole"
-        )
-        return [Violation("lost", what)]
-
-
-def _without_pointers(held: Content) -> Content:
-    """A save as it is once the trainer's own pointer names the next one, unseen by any worker."""
-    return {name: seen for name, seen in held.items() if name not in POINTERS}
+            return [Violation("wrong", f"resumed from step {event['step']}, which is not sure")]
+        what = f"commit {before.sequence} of step {before.step} was sure and whole"
+        return [Violation("lost", f"resumed from step {event['step']}, and {what}")]

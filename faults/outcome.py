@@ -22,6 +22,9 @@ class Outcome:
         violations: What was broken.
         codes: The exit codes of its pods.
         commits: How many were found whole.
+        unproven: How many of them are doubtful at the end.
+        torn: How many were found incomplete, and are doubtful.
+        passed_over: Whole and doubtful ones that were newer than what was restored, over all restores.
         restores: How many pods resumed from one.
         seconds: It took.
     """
@@ -31,6 +34,9 @@ class Outcome:
     violations: list[Violation] = field(default_factory=list)
     codes: list[int] = field(default_factory=list)
     commits: int = 0
+    unproven: int = 0
+    torn: int = 0
+    passed_over: int = 0
     restores: int = 0
     seconds: float = 0.0
 
@@ -46,6 +52,9 @@ class Outcome:
             "violations": [asdict(violation) for violation in self.violations],
             "codes": self.codes,
             "commits": self.commits,
+            "unproven": self.unproven,
+            "torn": self.torn,
+            "passed_over": self.passed_over,
             "restores": self.restores,
             "seconds": round(self.seconds, 1),
             "plan": [str(fault) for fault in self.plan.faults],

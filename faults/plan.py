@@ -14,6 +14,7 @@ PROCESS: Mapping[str, str] = {
     "kill worker": "kill -9 of the agent's worker",
     "kill agent": "kill -9 of supervisor and worker; a sidecar is started again as it was",
     "kill trainer": "kill -9 of the trainer, between or in its saves",
+    "stop trainer": "SIGSTOP to the trainer for longer than the agent's pauses, often in a save",
     "kill in a save": "kill -9 of the trainer by a timer of the kernel, in the middle of a save",
     "kill all": "kill -9 of everything in the pod: the node has gone",
     "kill launcher": "kill -9 of all but the agent, which continues while the next pod already starts",
@@ -38,6 +39,13 @@ PLACE: Mapping[str, str] = {
 }
 ENDS = ("kill trainer", "kill in a save", "kill all", "kill launcher", "full volume")
 """Faults that end a pod."""
+OFTEN = (
+    *("kill worker",) * 4,
+    *("kill agent",) * 2,
+    *("clock jump",) * 2,
+    *("stop trainer",) * 3,
+)
+"""Those that come more often than a single kind of the store's faults."""
 READING = (
     "500",
     "503",
@@ -139,7 +147,7 @@ def plan(seed: int, writers: Sequence[str]) -> Plan:
         faults=(),
     )
     faults = [_end(chance, steps) for _ in range(chance.randint(1, 2))]
-    faults += [_other(chance, steps) for _ in range(chance.randint(3, 6))]
+    faults += [_other(chance, steps) for _ in range(chance.randint(5, 9))]
     fitting = [_fitting(fault, KNOWN[made.writer]) for fault in faults]
     return replace(
         made, faults=tuple(sorted(fitting, key=lambda fault: (fault.save, fault.pod, fault.delay)))
@@ -169,7 +177,9 @@ def _end(chance: random.Random, steps: int) -> Fault:
 
 def _other(chance: random.Random, steps: int) -> Fault:
     """A fault that need not end the pod; half of those of the store's come while a pod restores."""
-    kind = chance.choice([*STORE, *["kill worker"] * 4, *["kill agent"] * 2, *["clock jump"] * 2])
+    kind = chance.choice(
+        [*STORE, *["kill worker"] * 4, *["kill agent"] * 2, *["clock jump"] * 2, *["stop trainer"] * 3]
+    )
     fault = Fault(
         kind,
         delay=chance.uniform(0, 2.5),
@@ -178,6 +188,10 @@ def _other(chance: random.Random, steps: int) -> Fault:
         seconds=chance.choice(JUMPS) if kind == "clock jump" else chance.uniform(0.5, 4),
         commits=chance.random() < 0.35,
     )
+    if kind == "stop trainer":
+        return replace(
+            fault, save=chance.randint(1, steps), delay=chance.uniform(0, 0.3), seconds=chance.uniform(1.5, 8)
+        )
     at_start = chance.random() < (0.5 if kind in READING else 0.2)
     save, pod = chance.randint(1, steps), chance.randint(2, 3)
     if at_start and kind != "overwrite in place":

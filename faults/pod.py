@@ -23,6 +23,8 @@ HERE = Path(__file__).parent
 DURABLE = 45.0
 """Seconds that `podferry run` waits at its end: longer than any fault lasts."""
 LINEAGE = "episode"
+ENDED = (0, 76)
+"""Exit codes after which training has ended: all is durable, and the last one is sure or doubtful."""
 PRIVATE = (["unshare", "--mount"], ["unshare", "--mount", "--map-root-user"])
 
 
@@ -129,8 +131,14 @@ class Pod:
     def said_durable(self) -> bool:
         """Whether podferry reported at the end that all of it is durable."""
         if not self._scene.plan.sidecar:
-            return self.process.poll() == 0
+            return self.process.poll() in ENDED
         return self._answer.exists() and bool(json.loads(self._answer.read_text())["durable"])
+
+    def said_sure(self) -> bool:
+        """Whether it reported as well that the newest one is proven complete."""
+        if not self._scene.plan.sidecar:
+            return self.process.poll() == 0
+        return self.said_durable() and not (json.loads(self._answer.read_text())["last"] or {}).get("doubts")
 
     def crashes(self) -> list[Violation]:
         """Ends of the worker by itself."""

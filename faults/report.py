@@ -13,12 +13,21 @@ from faults.sabotage import SABOTAGES
 from faults.store import Served
 
 FIGURES = {
-    "wrong": "incomplete or wrong checkpoint offered for restore",
-    "lost": "last good commit lost",
-    "claimed": "said to be durable, and not committed",
+    "wrong": "incomplete or wrong checkpoint sure or restored",
+    "lost": "commit lost, or the newest sure one not restored",
+    "claimed": "said to be durable or sure, and not",
     "left": "finished before a calm delete, and not drained",
     "stuck": "healthy again, and no end",
     "crashed": "the agent ended by an error of its own",
+}
+
+
+COUNTS = {
+    "commits": "whole checkpoints committed",
+    "unproven": "of them doubtful at the end",
+    "torn": "incomplete ones committed, all of them doubtful to the end",
+    "restores": "restores",
+    "passed_over": "whole and doubtful ones that a restore passed over",
 }
 
 
@@ -36,7 +45,8 @@ def say(record: Record) -> None:
     shape = "sidecar" if record["sidecar"] else "run"
     found = "; ".join(f"{one['figure']}: {one['what']}" for one in record["violations"]) or "ok"
     head = f"seed {record['seed']}: {record['writer']} ({shape}), {record['seconds']:.0f} s"
-    lives = f"exits {record['codes']}, {record['commits']} commits, {record['restores']} restores"
+    commits = f"{record['commits']} whole and {record['torn']} torn commits"
+    lives = f"exits {record['codes']}, {commits}, {record['restores']} restores"
     _print(f"{head}, {lives}; {_kinds(Counter(record['fired']))}: {found}")
 
 
@@ -58,6 +68,8 @@ def report(records: Sequence[Record], wanted: Sequence[str], store: Served, seco
         _print(f"  {count:5}  {kind}")
     for line in (*_writers(records, wanted), *_left_out(store)):
         _print(f"  {line}")
+    for name, meaning in COUNTS.items():
+        _print(f"{meaning}: {sum(record.get(name, 0) for record in records)}")
     found = [(record["seed"], violation) for record in records for violation in record["violations"]]
     for figure, meaning in FIGURES.items():
         _print(f"{meaning}: {sum(violation['figure'] == figure for _, violation in found)}")

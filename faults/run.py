@@ -14,6 +14,7 @@ from typing import Any
 
 from faults.episode import Episode
 from faults.ledger import Ledger
+from faults.log import Log
 from faults.oracle import Oracle
 from faults.outcome import keep
 from faults.plan import Plan, plan
@@ -48,6 +49,7 @@ class Run:
         pythons: The interpreter of each writer.
         build: Directory of the records.
         jobs: Episodes at once.
+        log: Has what earlier runs did and gets what this one does; None for files below `build` alone.
         keep: Whether logs and ledgers stay where all was well, too.
         stop: Ends the episodes that are under way.
     """
@@ -57,6 +59,7 @@ class Run:
     build: Path
     jobs: int = 2
     keep: bool = False
+    log: Log | None = None
     stop: threading.Event = field(default_factory=threading.Event)
 
     def play(self, made: Plan, sabotage: str = "") -> Record:
@@ -104,7 +107,7 @@ class Run:
             say: Called with each new record.
 
         Returns:
-            All records, by their seeds.
+            The records of these seeds, in their order; with a log, all that are in it.
         """
         records: list[Record] = []
         running: set[Future[Record]] = set()
@@ -112,18 +115,28 @@ class Run:
         with self._pool() as pool:
             while True:
                 while len(running) < self.jobs and _faults(records) < faults:
-                    file = self.build / f"{seed}.json"
-                    if file.exists():
-                        records.append(json.loads(file.read_text()))
+                    known = self._known(seed)
+                    if known is not None:
+                        records.append(known)
                     else:
                         running.add(pool.submit(self.play, plan(seed, list(self.pythons))))
                     seed += 1
                 if not running:
-                    return sorted(records, key=lambda record: int(record["seed"]))
+                    found = self.log.records.values() if self.log is not None else records
+                    return sorted(found, key=lambda record: int(record["seed"]))
                 done, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     records.append(future.result())
+                    if self.log is not None:
+                        self.log.add(records[-1])
                     say(records[-1])
+
+    def _known(self, seed: int) -> Record | None:
+        """What became of a seed before, None if it is to be played."""
+        if self.log is not None:
+            return self.log.records.get(seed)
+        file = self.build / f"{seed}.json"
+        return json.loads(file.read_text()) if file.exists() else None
 
     def prove(self, say: Callable[[str, Record], None]) -> None:
         """Remove each safeguard in turn and report what the oracle found."""

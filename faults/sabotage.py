@@ -60,6 +60,11 @@ def _no_rules() -> None:
     _everywhere("incomplete_reason", lambda *_, **__: None)
 
 
+def _all_sure() -> None:
+    """Everything that is not certainly incomplete is proven."""
+    _everywhere("judge", lambda *_, **__: ())
+
+
 def _same_folder() -> None:
     from podferry.sidecar.checkpoint.commit.committer import Committer  # noqa: PLC0415 - in the worker alone
 
@@ -178,6 +183,14 @@ SABOTAGES: Mapping[str, Sabotage] = {
         "wrong",
         _no_rules,
         (Fault("kill in a save", 3, part=0.4),),
+        count=4 * MIB,
+    ),
+    "all-sure": Sabotage(
+        "what is not proven is doubtful",
+        "wrong",
+        _all_sure,
+        (Fault("kill in a save", 3, part=0.5),),
+        "raw_in_place",
         count=4 * MIB,
     ),
     "same-folder": Sabotage(

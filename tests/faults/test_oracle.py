@@ -41,14 +41,19 @@ class World:
         self.note("begin", step)
         self.note("finish", step, checkpoints=[held])
 
-    def commit(self, number, folder, writer="a", **files):
+    def commit(self, number, folder, writer="a", *, doubts=(), **files):
         listed = []
         for name, data in files.items():
             obstore.put(self.store, f"{LINEAGE}/{folder}/{name}", data)
             digest = xxhash.xxh3_128_hexdigest(data)
             listed.append({"name": name, "object": f"{folder}/{name}", "size": len(data), "xxh128": digest})
-        document = {"checkpoint": folder, "files": listed, "writer": writer}
+        confidence = "doubtful" if doubts else "sure"
+        document = {"checkpoint": folder, "files": listed, "writer": writer, "confidence": confidence}
+        document |= {"doubts": [{"kind": kind} for kind in doubts]} if doubts else {}
         obstore.put(self.store, self.name(number), json.dumps(document).encode())
+
+    def confirm(self, number):
+        obstore.put(self.store, f"{LINEAGE}/.podferry/confirmed/{number:012d}.json", b"{}")
 
     def name(self, number):
         return f"{LINEAGE}/.podferry/commits/{number:012d}.json"
@@ -217,3 +222,66 @@ def test_what_an_older_pod_commits_meanwhile_may_be_restored(world, good):
 
 def test_without_a_commit_training_starts_from_the_beginning(world):
     assert world.oracle().resumed(None, {"event": "resumed", "step": None}) == []
+
+
+def test_a_part_of_a_save_may_be_committed_as_doubtful(world):
+    world.commit(1, "x-1", a=b"one", doubts=("unproven",))
+    oracle = world.oracle()
+    assert oracle.look() == []
+    assert (oracle.torn, oracle.commits, oracle.newest) == (1, 0, None)
+
+
+def test_a_part_of_a_save_that_is_confirmed_is_wrong(world):
+    world.commit(1, "x-1", a=b"one", doubts=("unproven",))
+    oracle = world.oracle()
+    assert oracle.look() == []
+    world.confirm(1)
+    assert figures(oracle.look()) == ["wrong"]
+    assert oracle.look() == []
+
+
+def test_a_doubtful_commit_whose_end_is_noted_later_is_whole(world):
+    world.note("begin", 3)
+    world.commit(1, "x-3", a=b"three", doubts=("unproven",))
+    oracle = world.oracle()
+    assert oracle.look() == []
+    world.save(3, a=b"three")
+    assert oracle.look() == []
+    assert (oracle.torn, oracle.commits) == (0, 1)
+
+
+def test_a_doubtful_commit_that_has_gone_is_lost(world):
+    world.commit(1, "x-1", a=b"one", doubts=("unproven",))
+    oracle = world.oracle()
+    oracle.look()
+    obstore.delete(world.store, world.name(1))
+    assert figures(oracle.look()) == ["lost"]
+
+
+@pytest.fixture
+def doubtful(world, good):
+    """A whole third commit, which nothing proves."""
+    world.save(3, a=b"three")
+    world.commit(3, "x-3", a=b"three", doubts=("unproven",))
+    assert good.look() == []
+    return good
+
+
+def test_a_doubtful_commit_must_not_be_restored(doubtful):
+    assert doubtful.newest.step == 2
+    assert doubtful.resumed(doubtful.newest, {"event": "resumed", "step": 2}) == []
+    assert doubtful.passed_over(2) == doubtful.unproven == 1
+    assert figures(doubtful.resumed(doubtful.newest, {"event": "resumed", "step": 3})) == ["lost"]
+    assert figures(doubtful.resumed(None, {"event": "resumed", "step": 3})) == ["wrong"]
+
+
+def test_a_confirmed_commit_must_be_restored(world, doubtful):
+    world.confirm(3)
+    assert doubtful.look() == []
+    assert doubtful.passed_over(2) == 0
+    assert doubtful.resumed(doubtful.newest, {"event": "resumed", "step": 3}) == []
+
+
+def test_a_doubtful_commit_is_durable_and_not_sure(doubtful):
+    assert doubtful.claimed(3, "somebody") == []
+    assert figures(doubtful.claimed(3, "somebody", sure=True)) == ["claimed"]

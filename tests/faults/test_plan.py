@@ -5,7 +5,7 @@ import pytest
 from faults.known import KNOWN
 from faults.plan import ENDS, PLACE, PROCESS, STORE, plan
 
-WRITERS = [writer.name for writer in KNOWN.values() if writer.weight]
+WRITERS = list(KNOWN)
 SEEDS = range(400)
 
 
@@ -22,10 +22,10 @@ def test_every_kind_comes_and_no_other():
     assert set(kinds) == {*PROCESS, *STORE, *PLACE}
 
 
-def test_an_episode_has_three_to_eight_faults_and_an_end():
+def test_an_episode_has_six_to_eleven_faults_and_an_end():
     for seed in SEEDS:
         faults = plan(seed, WRITERS).faults
-        assert 3 <= len(faults) <= 8
+        assert 6 <= len(faults) <= 11
         assert any(fault.kind in ENDS for fault in faults)
 
 
@@ -50,7 +50,7 @@ def test_what_a_seed_does_depends_little_on_the_writers_that_are_there():
 
 
 def test_every_writer_is_used():
-    assert {plan(seed, WRITERS).writer for seed in SEEDS} == set(WRITERS)
+    assert {plan(seed, WRITERS).writer for seed in range(2000)} == set(WRITERS)
 
 
 @pytest.mark.parametrize("seed", range(5))

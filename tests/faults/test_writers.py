@@ -16,12 +16,36 @@ HERE = {
     "joblib_dump": "Dump",
     "joblib_in_place": "InPlace",
     "safetensors_sharded": "Sharded",
+    "flat_pickles": "Flat",
+    "flat_numbered": "Numbered",
+    "flat_renamed": "Renamed",
+    "directory_slow": "Slow",
+    "directory_in_place": "InPlace",
+    "directory_renamed": "Renamed",
+    "raw_in_place": "InPlace",
+    "raw_numbered": "Numbered",
+    "memmap_in_place": "Mapped",
+    "memmap_numbered": "Mapped",
+    "zip_members": "Members",
+    "json_state": "State",
+    "last_and_best": "LastAndBest",
+    "pickle_dump": "Dump",
+    "accelerate_like": "SaveState",
+    "trainer_like": "Directory",
+    "dcp_like": "Distributed",
 }
 """Writers whose libraries the tests have anyway."""
 
 
 def made(name, root):
     return getattr(importlib.import_module(f"faults.writers.{name}"), HERE[name])(root)
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    """Writers read the sizes of their tensors from the command line; some pause in a save."""
+    monkeypatch.setattr("sys.argv", ["trainer", "--seed", "7", "--count", "1000"])
+    monkeypatch.setattr("time.sleep", lambda _: None)
 
 
 @pytest.fixture(params=HERE)
@@ -46,7 +70,8 @@ def test_a_save_names_all_its_files(writer):
 
 
 @pytest.mark.parametrize("name", HERE)
-def test_the_librarys_check_detects_an_incomplete_save(name, tmp_path):
+def test_the_librarys_check_detects_an_incomplete_save(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["trainer", "--seed", "7", "--count", "100000"])
     writer = made(name, tmp_path)
     writer.save(4, expected(7, 4, 100_000))
     command = [sys.executable, "-m", f"faults.writers.{name}", "--check", str(tmp_path)]
@@ -85,7 +110,7 @@ def test_the_kernel_kills_also_where_python_does_not_run():
 
 
 def test_every_writer_has_its_program():
-    assert {f"{name}.py" for name in KNOWN} | {"__init__.py", "frame.py"} == {
+    assert {f"{name}.py" for name in KNOWN} | {"__init__.py", "frame.py", "layouts.py"} == {
         path.name for path in (ROOT / "faults" / "writers").glob("*.py")
     }
 
