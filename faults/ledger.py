@@ -74,6 +74,12 @@ def contents(finished: Mapping[str, Any]) -> list[Content]:
     ]
 
 
+def all_saved(events: Iterable[Mapping[str, Any]]) -> set[tuple[str, tuple[int, str]]]:
+    """Each file of a finished save, with what was in it."""
+    finished = (event for event in events if event["event"] == "finish")
+    return {seen for event in finished for held in contents(event) for seen in held.items()}
+
+
 def noted_step(content: Content, finished: Iterable[Mapping[str, Any]]) -> int | None:
     """The step of the `finish` whose checkpoint a content is, None where it is none's."""
     for event in finished:

@@ -19,7 +19,7 @@ from typing import Any
 from obstore.store import ObjectStore
 
 from faults.destination import Destination, is_sure
-from faults.ledger import Content, Good, Ledger, Violation, contents, noted_step
+from faults.ledger import Content, Good, Ledger, Violation, all_saved, contents, noted_step
 
 
 class Oracle:
@@ -35,7 +35,7 @@ class Oracle:
     def __init__(self, store: ObjectStore, lineage: str, ledger: Ledger, load: Callable[[Path], int]) -> None:
         self._destination, self._ledger, self._load = Destination(store, lineage), ledger, load
         self._good: dict[int, Good] = {}
-        self._torn: dict[int, bytes] = {}
+        self._torn: dict[int, Good] = {}
         self._bad: set[int] = set()
         self._reported = 0
 
@@ -115,8 +115,8 @@ class Oracle:
 
     def _raw(self, number: int, otherwise: bytes) -> bytes:
         """The document of a commit as it was first read."""
-        known = self._good.get(number)
-        return known.raw if known is not None else self._torn.get(number, otherwise)
+        known = self._good.get(number) or self._torn.get(number)
+        return known.raw if known is not None else otherwise
 
     def _new(self, found: Good, finished: Sequence[Mapping[str, Any]]) -> list[str]:
         """Remember a commit as whole or as torn; why it must not be there."""
@@ -127,7 +127,7 @@ class Oracle:
             self._good[found.sequence] = replace(found, step=step)
             self._torn.pop(found.sequence, None)
         elif not found.sure:
-            self._torn[found.sequence] = found.raw
+            self._torn[found.sequence] = found
         else:
             names = ", ".join(sorted(found.content))
             return [f"it is sure{' by now' if again else ''}, and its content is no finished save: {names}"]
@@ -202,7 +202,7 @@ class Oracle:
         missing = [
             held
             for held in contents(events[saves[-1]])
-            if held not in committed and not held.keys() <= replaced
+            if held not in committed and not held.keys() & replaced
         ]
         return [
             Violation("claimed", f"{sorted(held)} of step {step} is not {state}, and {who}")
@@ -210,7 +210,7 @@ class Oracle:
         ]
 
     def _replaced(self, later: Sequence[Mapping[str, Any]]) -> set[str]:
-        """The files of a save that was whole, though its trainer died before it could note that.
+        """The files that a save has replaced whose trainer died before it could note its end.
 
         Args:
             later: What was noted after the save before.
@@ -219,7 +219,9 @@ class Oracle:
         whole = next((event for event in later if event["event"] in {"finish", "resumed"}), None)
         if begun is None or (whole is not None and whole["event"] == "finish"):
             return set()
-        return {name for good in self._good.values() if good.step == begun for name in good.content}
+        saved = all_saved(self._ledger.events())
+        torn = {name for one in self._torn.values() for name, _ in one.content.items() - saved}
+        return torn | {name for good in self._good.values() if good.step == begun for name in good.content}
 
     def left(self, step: int) -> list[Violation]:
         """What a drain with all the time that it needs has left behind of the last save."""

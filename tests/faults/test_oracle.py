@@ -191,6 +191,15 @@ def test_a_torn_save_replaces_nothing_that_it_does_not_hold(torn):
     assert figures(oracle.claimed(3, "somebody")) == ["claimed"]
 
 
+def test_what_a_torn_save_has_overwritten_need_not_be_committed(torn):
+    torn.loaded = ValueError("torn")
+    torn.commit(1, "last-4", last=b"fo", doubts=("unproven",))
+    oracle = torn.oracle()
+    assert oracle.look() == []
+    assert oracle.torn == 1
+    assert oracle.claimed(3, "somebody") == []
+
+
 def test_a_save_that_was_finished_is_no_excuse(torn):
     """Both existed, one after the other, and both had to become durable."""
     torn.note("resumed", 3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from podferry.sidecar.checkpoint.detect.history import Save, SaveHistory, writte
 from podferry.sidecar.checkpoint.detect.judgement import SETTLED_BY_SUCCESS, judge, proves
 from podferry.sidecar.checkpoint.detect.missing_files import is_proven_by_framework
 from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
+from podferry.sidecar.runtime.file_identity import Files
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +52,16 @@ class Assessor:
         self.proven: list[Candidate] = []
         self._root, self._gang, self._one_life = root, context.gang, context.one_life
         self._history, self._open_files = SaveHistory(), context.open_files
+        self._present: dict[str, tuple[str, Files]] = {}
 
     def begin(self, settled: Iterable[Candidate]) -> None:
         """Begin a scan; `settled` are the versions that need no upload any more."""
-        self.proven = []
+        self.proven, self._present = [], {}
         self._history.update(settled)
+
+    def saw(self, candidate: Candidate) -> None:
+        """It is in the directory now; earlier versions of its name were not the end of their save."""
+        self._present[candidate.name] = candidate.version
 
     async def incomplete(self, candidate: Candidate, *, marked: bool) -> Problem | None:
         """Why a candidate is certainly incomplete: by its names, unless it is marked, or by a format."""
@@ -80,8 +86,8 @@ class Assessor:
         evidence = await self._gather(candidate, seen)
         earlier = self._history.earlier(candidate)
         if may_prove or self._one_life:
-            for save in earlier:
-                if not save.is_sure and proves(candidate, save, one_life=self._one_life):
+            for save in self._provable(candidate, earlier):
+                if proves(candidate, save, one_life=self._one_life):
                     self._prove(save)
             earlier = self._history.earlier(candidate)
         framework = is_proven_by_framework(candidate.name, candidate.data_files)
@@ -90,6 +96,18 @@ class Assessor:
         doubts = () if marked else judged + left_out
         written, unproven = written_files(candidate, earlier), frozenset(evidence.unproven)
         return Save(replace(candidate, doubts=doubts), written, unproven, evidence.members)
+
+    def _provable(self, candidate: Candidate, earlier: Iterable[Save]) -> Iterator[Save]:
+        """The doubtful saves, newest first, but for those that their trainer continued afterwards.
+
+        A part of step 1, committed while the trainer paused, is not proven by the same part of step 2.
+        """
+        newest = {candidate.name: candidate.version} | self._present
+        for save in earlier:
+            name, version = save.candidate.name, save.candidate.version
+            if not save.is_sure and (name == candidate.name or newest.get(name, version) == version):
+                yield save
+            newest.setdefault(name, version)
 
     def is_proof(self, candidate: Candidate, save: Save) -> bool:
         """Whether a later candidate proves a doubtful save that is not accepted yet."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.format_checks import check_format, missing_shards
+from podferry.sidecar.checkpoint.detect.formats.file_holes import hole_bytes
 
 NO_END = "its format does not show whether it is complete"
 MAY_LACK_MEMBERS = "its format does not show whether members are missing"
@@ -22,6 +23,7 @@ class Evidence:
         renamed: Its directory, or each of its files, was renamed into place after the last write.
         unproven: Files whose own end nothing proves, each with the reason.
         members: What the format of each archive that may lack members says about them, by file name.
+        holes: Bytes of unproven files that nobody has written, by file name; none if there are none.
         unclosed: Unproven files that may still be written: no close was seen.
         open: Files that a process has open for writing.
         lingered: Unproven files that may have been created at full size and filled later.
@@ -31,6 +33,7 @@ class Evidence:
     renamed: bool = False
     unproven: Mapping[str, str] = field(default_factory=dict)
     members: Mapping[str, frozenset[tuple[str, int]]] = field(default_factory=dict)
+    holes: Mapping[str, int] = field(default_factory=dict)
     unclosed: frozenset[str] = frozenset()
     open: frozenset[str] = frozenset()
     lingered: frozenset[str] = frozenset()
@@ -79,9 +82,18 @@ def gather(root: Path, candidate: Candidate, known_inodes: Collection[int], seen
         renamed=seen.directory_moved or directory_moved_in(root, candidate),
         unproven=unproven,
         members={name: found for name, found in members.items() if found},
+        holes={name: count for name in unproven if (count := _hole_bytes(root / name))},
         unclosed=frozenset(unproven.keys() - seen.closed),
         lingered=frozenset(unproven.keys() & seen.lingered),
     )
+
+
+def _hole_bytes(path: Path) -> int:
+    try:
+        with path.open("rb") as file:
+            return hole_bytes(file)
+    except OSError:
+        return 0
 
 
 def moved_in(path: Path) -> bool:

@@ -124,6 +124,8 @@ def _unproven(
         scattered = name in evidence.members or Path(name).suffix in SCATTERED
         if scattered or identity.size not in {twin.size for twin in twins}:
             yield f"{name}: {evidence.unproven[name]}"
+        elif name in evidence.holes:
+            yield f"{name}: {evidence.holes[name]:,} of its bytes were never written (it has holes)"
         elif identity.inode in {twin.inode for twin in twins}:
             yield f"{name} was overwritten in place: nothing shows whether all of it is new"
         elif name in evidence.lingered:

@@ -46,6 +46,7 @@ class ScanPass:
 
     async def examine(self, candidate: Candidate) -> None:
         """Accept a candidate, or record why not."""
+        self.assessor.saw(candidate)
         marked = self.is_marked(candidate)
         problem = self._pause(candidate, marked=marked)
         problem = problem or await self.assessor.incomplete(candidate, marked=marked)

@@ -283,3 +283,33 @@ async def test_the_closes_of_a_killed_trainer_prove_no_file_that_it_had_mapped(o
     await one_life.scan(after=1)
     await one_life.scan("step-3.raw", after=1, final=True)
     assert one_life.doubts["step-3"] == {"unproven"}
+
+
+async def test_a_part_of_a_save_is_not_proven_by_the_same_part_of_the_next(one_life):
+    """The trainer paused in step 2 for longer than the agent, finished it, and has begun step 3."""
+    both = ("a.raw", "b.raw")
+    await save(one_life, *(f"step-1/{name}" for name in both), pause=LONG)
+    assert await save(one_life, "step-2/a.raw", pause=LONG) == ["step-2"]
+    assert await save(one_life, "step-2/b.raw") == ["step-2"]
+    assert one_life.proven == ["step-1"]
+    assert await save(one_life, "step-3/a.raw", pause=LONG) == ["step-3"]
+    assert one_life.proven == ["step-1"]
+
+
+async def test_a_file_of_full_size_with_holes_is_doubtful(one_life):
+    """A trainer that sets the size first and was killed before it wrote all of it."""
+    array = np.ones(100_000)
+    for step in (1, 2):
+        np.save(one_life.root / f"step-{step}.npy", array)
+        await one_life.scan(f"step-{step}.npy")
+        await one_life.scan(after=SHORT)
+    assert one_life.doubts == {"step-1": set(), "step-2": set()}
+    held = np.lib.format.open_memmap(one_life.root / "step-3.npy", "w+", dtype=array.dtype, shape=array.shape)
+    held[:10] = 1
+    held.flush()
+    if (one_life.root / "step-3.npy").stat().st_blocks * 512 >= array.nbytes:
+        pytest.skip("this file system has no holes")
+    await one_life.scan("step-3.npy")
+    assert await one_life.scan(after=SHORT) == []
+    assert await one_life.scan(after=LONG) == ["step-3"]
+    assert one_life.doubts["step-3"] == {"unproven"}
