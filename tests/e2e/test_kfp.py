@@ -48,8 +48,8 @@ dataset, checkpoints = map(pathlib.Path, paths)
 found = {str(path.relative_to(dataset)): path.read_text() for path in dataset.rglob("*") if path.is_file()}
 restored = {path.name: path.stat().st_size for path in checkpoints.iterdir()}
 print(json.dumps({"dataset": found, "restored": restored, "arguments": sys.argv[1:]}))
-(checkpoints / "model-7.tmp").write_bytes(b"weights" * 1000)
-(checkpoints / "model-7.tmp").rename(checkpoints / "model-7.bin")
+(checkpoints / "step-7.tmp").write_bytes(b"weights" * 1000)
+(checkpoints / "step-7.tmp").rename(checkpoints / "step-7.bin")
 """
 
 
@@ -164,7 +164,7 @@ def assert_durable(namespace: Namespace, pod: Object, step: Step) -> None:
     lineage = lineage_of(pod_owner_of(pod, namespace.name))
     assert re.fullmatch(rf"{namespace.name}\.kfp\.{re.escape(step.task)}\.[0-9a-f]{{12}}", lineage)
     (commit,) = namespace.bucket.commits(lineage, step.destination[1])
-    assert namespace.bucket.committed(commit, step.destination[1]) == {"model-7.bin": CHECKPOINT}
+    assert namespace.bucket.committed(commit, step.destination[1]) == {"step-7.bin": CHECKPOINT}
     assert commit.run == pod["metadata"]["labels"]["pipeline/runid"]
 
 
@@ -173,5 +173,5 @@ def test_a_retried_step_is_a_new_pod_that_finds_its_checkpoint(
 ) -> None:
     assert json.loads(outcomes["executor-retry"]["main"].log)["restored"] == {}
     outcome = ran("executor-retry", outcomes.namespace, again=True)
-    assert json.loads(outcome["main"].log)["restored"] == {"model-7.bin": len(CHECKPOINT)}
-    assert "resuming from model-7 (commit 1)" in outcome[GATE].log
+    assert json.loads(outcome["main"].log)["restored"] == {"step-7.bin": len(CHECKPOINT)}
+    assert "resuming from step-7 (commit 1)" in outcome[GATE].log
