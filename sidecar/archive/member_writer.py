@@ -17,7 +17,16 @@ from podferry.sidecar.staging.staging_dir import StagingDir
 
 COPY_BYTES = 1 << 18
 """Of a member, copied per read."""
-LIBRARY_ERRORS = (tarfile.TarError, zipfile.BadZipFile, zlib.error, ZstdError, EOFError, OSError, ValueError)
+LIBRARY_ERRORS = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    ZstdError,
+    EOFError,
+    NotImplementedError,  # a zip that claims a later version of the format
+    OSError,
+    ValueError,
+)
 """What the libraries raise for a malformed archive. Staging errors are translated earlier."""
 
 

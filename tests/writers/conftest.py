@@ -6,6 +6,7 @@ skipped, or fail if `PODFERRY_WRITERS_REQUIRED` is set, as by `make test-writers
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import subprocess
@@ -32,6 +33,16 @@ def pytest_collection_modifyitems(items):
     for item in (item for item in items if HERE in item.path.parents):
         item.add_marker(pytest.mark.writers)
         item.add_marker(pytest.mark.timeout(600))  # some take a minute to import
+
+
+@pytest.fixture(autouse=True)
+def no_threads(monkeypatch):
+    """Forked judges have none: what an agent does in a thread happens at once."""
+
+    async def at_once(function, *arguments):
+        return function(*arguments)
+
+    monkeypatch.setattr(asyncio, "to_thread", at_once)
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import os
@@ -29,13 +28,6 @@ END_SECONDS = 1.9
 """So long after its end, a complete checkpoint must be sure; it is scanned within the 2 s."""
 
 
-async def _at_once(function, *arguments):
-    return function(*arguments)
-
-
-asyncio.to_thread = _at_once  # forked judges have no threads
-
-
 @dataclass
 class Findings:
     """What a judge got wrong.
@@ -55,15 +47,22 @@ class Findings:
 
 
 class _Events(Watch):
-    """What inotify has reported, without waiting for more."""
+    """What inotify has reported, without waiting for more.
+
+    Attributes:
+        deaf: Read nothing: a copy of this process would take the events away from this one.
+    """
 
     def __init__(self, root: Path) -> None:
         super().__init__(SETTINGS.poll_seconds)
         self._inotify = Inotify(root)
         self._closed: set[Path] = set()
+        self.deaf = False
 
     def read(self) -> None:
         """Read what has been reported, as an agent does within milliseconds."""
+        if self.deaf:
+            return
         closed, lost = self._inotify.read()
         self._closed |= closed
         if lost or not self._inotify.watches_root:
@@ -186,7 +185,7 @@ class Judge:
         pid = os.fork()
         if not pid:
             with _last_act(writes) as answer:
-                self.findings = Findings()
+                self.findings, self._events.deaf = Findings(), True
                 future(self)
                 answer.append(json.dumps(asdict(self.findings)))
         os.close(writes)

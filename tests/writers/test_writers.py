@@ -51,7 +51,12 @@ CASES = (
     Case("torch_legacy", ("torch",), ARCHIVE, doubtful=("raw", "in_place")),
     Case("torch_dcp", ("torch",), ("torch DCP",), share=0.3),
     Case("torch_dcp_async", ("torch",), ("torch DCP",)),
-    Case("torch_dcp_safetensors", ("torch", "safetensors"), ("torch DCP", "safetensors, sharded")),
+    Case(
+        "torch_dcp_safetensors",
+        ("torch", "safetensors"),
+        ("torch DCP", "safetensors, sharded"),
+        doubtful=("files",),
+    ),
     Case("accelerate_state", ("accelerate", "torch"), ("Accelerate save_state",), doubtful=("accelerate",)),
     Case("deepspeed_engine", ("deepspeed", "torch"), ("DeepSpeed",), doubtful=("accelerate",)),
     Case("hf_trainer", ("transformers", "torch", "accelerate"), ("Hugging Face Trainer",)),
@@ -74,20 +79,20 @@ CASES = (
     Case("orbax_manager", ("orbax", "jax"), ("Orbax",), share=0.7),
     Case("megatron_core", ("megatron", "torch"), ("Megatron-LM",), doubtful=("megatron",), share=0.3),
     Case("paddle_save", ("paddle",), ("Paddle",), doubtful=("paddle",)),
-    Case("xgboost_checkpoints", ("xgboost",)),
-    Case("lightgbm_snapshots", ("lightgbm",), doubtful=("raw",)),
+    Case("xgboost_checkpoints", ("xgboost",), doubtful=("files",)),
+    Case("lightgbm_snapshots", ("lightgbm",), doubtful=("raw", "slow")),
     Case("hdf5_files", ("h5py",), doubtful=("hdf5",)),
     Case("numpy_archives", ("numpy",), ARCHIVE, doubtful=("archives", "in_place")),
-    Case("numpy_arrays", ("numpy",)),
-    Case("numpy_memmap_new", ("numpy",)),
+    Case("numpy_arrays", ("numpy",), doubtful=("mapped",)),
+    Case("numpy_memmap_new", ("numpy",), doubtful=("mapped",)),
     Case("numpy_memmap", ("numpy",), doubtful=("mapped",)),
     Case("onnx_external", ("onnx",), doubtful=("files", "sized")),
     Case("joblib_dump", ("joblib", "numpy"), doubtful=("raw", "sized", "in_place")),
     Case("archive_files", doubtful=("archives", "sized")),
     Case("pickle_files"),
     Case("raw_files", doubtful=("raw", "in_place")),
-    Case("imitated_files", doubtful=("files",)),
-    Case("numbered_suffixes", doubtful=("raw",)),
+    Case("imitated_files", doubtful=("files", "slow")),
+    Case("numbered_suffixes", doubtful=("raw", "slow")),
     Case("copied_directory", doubtful=("files", "in_place")),
     Case("overwritten_directory", ("torch",), ARCHIVE, doubtful=("files",)),
     Case("renamed_directory"),
@@ -155,7 +160,8 @@ def test_a_copy_from_another_mount(tmp_path, campaign):
 
 @pytest.mark.parametrize("pod", [0, 1])
 def test_each_pod_of_a_gang_has_its_part(pod, campaign):
-    check(campaign(Case("torch_dcp_pods", ("torch",), share=0.3), f"pod-{pod}", gang=pod > 0))
+    case = Case("torch_dcp_pods", ("torch",), share=0.3)
+    check(campaign(case, f"pod-{pod}", gang=pod > 0), ("files",) if pod else ())
 
 
 def test_every_framework_and_every_exception_has_a_case():

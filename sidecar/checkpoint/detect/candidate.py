@@ -64,8 +64,9 @@ class Candidate:
 
     @property
     def data_files(self) -> dict[str, FileIdentity]:
-        """The files without the pointers, which come and go."""
-        return {name: identity for name, identity in self.files if not is_pointer(name, identity.size)}
+        """The files without the pointers, which come and go; all of them if all look like pointers."""
+        data = {name: identity for name, identity in self.files if not is_pointer(name, identity.size)}
+        return data or dict(self.files)
 
     @property
     def version(self) -> tuple[str, Files]:

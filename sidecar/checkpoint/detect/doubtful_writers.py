@@ -79,6 +79,7 @@ DOUBTFUL_WRITERS: tuple[DoubtfulWriter, ...] = (
         Which.FIRST,
         "the format does not show its end",
         RENAME_FILE,
+        hides_errors=True,
     ),
     DoubtfulWriter(
         "archives",
@@ -94,6 +95,15 @@ DOUBTFUL_WRITERS: tuple[DoubtfulWriter, ...] = (
         Which.EACH,
         "no earlier file has the same size",
         RENAME_FILE,
+        hides_errors=True,
+    ),
+    DoubtfulWriter(
+        "slow",
+        "raw files of constant size that are closed a while after their last write",
+        Which.EACH,
+        "they may be mapped, and not filled yet",
+        RENAME_FILE,
+        hides_errors=True,
     ),
     DoubtfulWriter(
         "in_place",
@@ -101,6 +111,7 @@ DOUBTFUL_WRITERS: tuple[DoubtfulWriter, ...] = (
         Which.EACH,
         "old and new bytes look alike",
         RENAME_FILE,
+        hides_errors=True,
     ),
     DoubtfulWriter(
         "hdf5",
@@ -112,9 +123,9 @@ DOUBTFUL_WRITERS: tuple[DoubtfulWriter, ...] = (
     ),
     DoubtfulWriter(
         "mapped",
-        "NumPy arrays that are mapped and changed in place",
+        "NumPy arrays (`.npy`), which may be mapped",
         Which.EACH,
-        "a mapping is never closed, and old and new bytes look alike",
+        "a mapping is never closed, and an unwritten part looks like zeros",
         MARK,
     ),
 )

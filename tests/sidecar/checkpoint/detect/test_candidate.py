@@ -127,6 +127,11 @@ def test_names_show_that_a_candidate_is_incomplete(candidate, reason):
     assert found is None if reason is None else reason in found
 
 
+def test_a_small_file_that_is_only_called_like_a_pointer_has_versions():
+    first, second = (Candidate("latest", (("latest", FileIdentity(1, 9, mtime)),)) for mtime in (1, 2))
+    assert first.version != second.version
+
+
 def test_a_candidate_that_lost_files_is_a_subset():
     full, part = of("a", x=1, y=1), of("a", x=1)
     assert part.is_subset_of(full)
