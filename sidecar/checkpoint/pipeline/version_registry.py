@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-import msgspec
 import structlog
 
-from podferry.contract.destination.commit import Commit, step_of
+from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import FerryError
 from podferry.contract.status import CheckpointStatus, DurableCheckpoint, PassedOver, RestoredStatus
 from podferry.sidecar.checkpoint.commit.commit_log import SequencePlace
@@ -22,27 +21,15 @@ from podferry.sidecar.checkpoint.pipeline.checkpoint_version import (
     VersionState,
 )
 from podferry.sidecar.checkpoint.pipeline.doubt_ledger import DoubtLedger
-from podferry.sidecar.checkpoint.pipeline.sequence_place import place_of, with_sequence
+from podferry.sidecar.checkpoint.pipeline.durable_list import DurableList
+from podferry.sidecar.checkpoint.pipeline.sequence_place import CommitOrder, place_of
+from podferry.sidecar.checkpoint.pipeline.version_record import older_than, read_versions, write_versions
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
 from podferry.sidecar.runtime.file_identity import Files
 from podferry.sidecar.state.durations import Durations
 from podferry.sidecar.state.journal import DoubtfulCommit, Journal, PublishedPart
 
 log = structlog.get_logger(__name__)
-
-DURABLE_SHOWN = 50
-"""Durable checkpoints that are listed one by one; all are counted. A month of training may have thousands."""
-
-
-def bounded(durable: Iterable[DurableCheckpoint], local: Collection[str]) -> list[DurableCheckpoint]:
-    """The newest of `durable`, which is sorted, and the newest of each name whose files are `local`.
-
-    The local ones decide what is evicted, and whether a restarted worker knows them.
-    """
-    found = list(durable)
-    newest = {one.name: one.sequence for one in found if one.name in local}
-    kept = {*newest.values(), *(one.sequence for one in found[-DURABLE_SHOWN:])}
-    return [one for one in found if one.sequence in kept]
 
 
 class VersionRegistry:
@@ -65,22 +52,10 @@ class VersionRegistry:
         self._journal, self._record, self._status = journal, journal.checkpoints, status
         self._durations, self._on_durable, self._now = durations, on_durable, now
         self._doubts = DoubtLedger(self._record, rank)
-        self._versions = [
-            CheckpointVersion(Candidate(name, files), VersionState.IGNORED)
-            for name, files in self._record.ignored.items()
-        ]
-        committed = {one.name for one in self._record.durable}
-        self._record.durable_count = max(self._record.durable_count, len(self._record.durable))
-        for name, files in self._record.settled.items():
-            state = VersionState.COMMITTED if name in committed else VersionState.RESTORED
-            candidate = Candidate(name, files, self._doubts.doubts(name, files))
-            self._versions.append(CheckpointVersion(candidate, state))
-        for name, part in self._record.published.items():
-            candidate = Candidate(name, part.files, part.doubts)
-            self._versions.append(CheckpointVersion(candidate, VersionState.PUBLISHED, part=part))
-        self._versions += [CheckpointVersion(hold.candidate, VersionState.HELD, hold) for hold in held]
+        self._versions = list(read_versions(self._record, held, self._doubts))
+        self._order = CommitOrder(self._record)
+        self._durable = DurableList(self._record, status, now)
         status.restored = self._record.restored
-        self._show_durable()
 
     def in_state(self, *states: VersionState) -> list[CheckpointVersion]:
         """The versions in any of these states, oldest first."""
@@ -136,8 +111,7 @@ class VersionRegistry:
         version.failure = next((older.failure for older in replaced if older.failure), None)
         version.move(VersionState.HELD, hold=hold)
         for older in replaced:
-            if older.number in self._record.unsettled:
-                self._record.unsettled = sorted({*self._record.unsettled, version.number})
+            self._order.replace(older.number, version.number)
             older.move(VersionState.REPLACED)
         gone = UNPINNED | {VersionState.REPLACED, VersionState.SUPERSEDED}
         self._drop(older for older in own if older.state in gone)
@@ -151,7 +125,7 @@ class VersionRegistry:
         """Move a version to a state without data of its own; saves the journal if it was published."""
         published = version.state is VersionState.PUBLISHED
         if version.state is VersionState.SENT and to is not VersionState.HELD:
-            self._settle(version)
+            self._order.settle(version.number, self._waiting_numbers())
         version.move(to)
         if published:
             self._save()
@@ -168,34 +142,15 @@ class VersionRegistry:
     def commit(self, version: CheckpointVersion, commit: Commit) -> None:
         """A version that was sent or published has become durable: `commit` lists it."""
         if version.state is VersionState.SENT:
-            self._settle(version)
+            self._order.settle(version.number, self._waiting_numbers())
         if version.state is VersionState.SENT and commit.agent_id == self._journal.agent.agent_id:
-            number, sequences = version.number, self._record.sequences
-            waiting = self._waiting_numbers()
-            self._record.sequences = with_sequence(number, commit.sequence, waiting, sequences)
+            self._order.commit(version.number, commit.sequence, self._waiting_numbers())
         sent = version.part.sent if version.state is VersionState.PUBLISHED else commit.files
         self._record.fingerprints[version.name] = {file.name: file.xxh128 for file in sent}
         version.move(VersionState.COMMITTED)
         self._drop([one for one in self.in_state(*DURABLE) if one.name == version.name][:-1])
-        now = self._now()
-        seconds = max(now - version.completed_at, 0.0)
         self._doubts.add(version.candidate, commit)
-        doubts = tuple(doubt.reason for doubt in version.candidate.doubts)
-        done = DurableCheckpoint(
-            commit.name, commit.sequence, commit.step, commit.bytes, version.completed_at, now, doubts
-        )
-        self._record.durable_count += all(done.sequence != one.sequence for one in self._record.durable)
-        known = {one.sequence: one for one in [*self._record.durable, done]}
-        self._record.durable = bounded((known[sequence] for sequence in sorted(known)), self.durable())
-        self._show_durable()
-        fields = {"name": commit.name, "sequence": commit.sequence, "bytes": commit.bytes}
-        log.info(
-            "checkpoint durable",
-            **fields,
-            seconds=round(seconds, 3),
-            **({"doubts": doubts} if doubts else {}),
-        )
-        self._durations.observe(seconds)
+        self._durations.observe(self._durable.add(version, commit, self.durable()))
         self._save()
         self._on_durable()
 
@@ -214,11 +169,7 @@ class VersionRegistry:
     def confirm(self, commit: DoubtfulCommit) -> None:
         """A commit is confirmed at the destination: its checkpoint is sure."""
         self._doubts.confirmed(commit)
-        self._record.durable[:] = [
-            msgspec.structs.replace(one, doubts=()) if one.sequence == commit.sequence else one
-            for one in self._record.durable
-        ]
-        self._show_durable()
+        self._durable.confirm(commit.sequence)
         log.info("checkpoint confirmed", name=commit.name, sequence=commit.sequence)
         self._journal.save()
 
@@ -258,17 +209,11 @@ class VersionRegistry:
         """Ignore what was in the directory before this agent and is older than the newest commit.
 
         Its own commit may have been removed since (`keep-remote`, `gc`); a new one would follow newer ones.
-        Not ignored is what changed later than that commit's files (or than the commit was made, if they are
-        not there), has a later step, or is another version of the same name.
         """
-        by_name, settled = {candidate.name: candidate for candidate in present}, self.settled()
-        made = newest.created.timestamp()
-        if newest.name in by_name:  # what was written between its own write and its commit is newer
-            made = min(made, by_name[newest.name].changed_ns / 1e9)
-        for name, candidate in by_name.items():
-            later = name == newest.name or (step_of(name) or 0) > (newest.step or 0)
-            if candidate.changed_ns / 1e9 < made and not later and name not in settled:
-                log.info("ignored: older than the newest commit", name=name)
+        settled = self.settled()
+        for candidate in older_than(newest, present):
+            if candidate.name not in settled:
+                log.info("ignored: older than the newest commit", name=candidate.name)
                 self._versions.append(CheckpointVersion(candidate, VersionState.IGNORED))
         self._save()
 
@@ -286,44 +231,26 @@ class VersionRegistry:
     def begin_commit(self, version: CheckpointVersion) -> SequencePlace:
         """Which sequence the commit of a version gets; if older ones wait, the journal says that it began."""
         waiting = self._waiting_numbers()
-        if min(waiting, default=version.number) < version.number:
-            self._record.unsettled = sorted({*self._record.unsettled, version.number})
+        if self._order.begin(version.number, waiting):
             self._journal.save()
         return place_of(version.number, waiting, self._record.sequences)
 
     @property
     def unsettled(self) -> int:
         """The highest number of a waiting version that may be committed, or 0: older ones wait for it."""
-        return max({*self._record.unsettled}.intersection(self._waiting_numbers()), default=0)
-
-    def _settle(self, version: CheckpointVersion) -> None:
-        """It is known whether a version's commit exists; what waits no more is forgotten."""
-        waiting = {*self._waiting_numbers()} - {version.number}
-        self._record.unsettled = [number for number in self._record.unsettled if number in waiting]
+        return self._order.unsettled(self._waiting_numbers())
 
     def _waiting_numbers(self) -> list[int]:
         return [version.number for version in self.in_state(*WAITING)]
 
     def commits(self) -> list[DurableCheckpoint]:
         """The newest that this agent committed, and all whose files are still local, by sequence."""
-        return list(self._record.durable)
-
-    def _show_durable(self) -> None:
-        self._status.durable = self._record.durable[-DURABLE_SHOWN:]
-        self._status.durable_count = self._record.durable_count
+        return list(self._durable)
 
     def _drop(self, versions: Iterable[CheckpointVersion]) -> None:
         gone = set(versions)
         self._versions = [version for version in self._versions if version not in gone]
 
     def _save(self) -> None:
-        ignored = self.in_state(VersionState.IGNORED)
-        self._record.ignored = {version.name: version.candidate.files for version in ignored}
-        self._record.settled = {name: candidate.files for name, candidate in self.durable().items()}
-        known = self._record.fingerprints
-        self._record.fingerprints = {name: known[name] for name in self._record.settled if name in known}
-        parts = {version.name: version.part for version in self.published()}
-        # In the order of publication: a restarted worker publishes them again in this order.
-        names = dict.fromkeys([*self._record.published, *parts])
-        self._record.published = {name: parts[name] for name in names if name in parts}
+        write_versions(self._record, self._versions)
         self._journal.save()
