@@ -7,19 +7,21 @@ A commit is *sure* if something proves that its checkpoint is complete, otherwis
 Both have all the bytes that were there. A confirmation overwrites nothing: it is an object of its own.
 
 Commits of format 1 without a confidence were written by podferry 0.1. They are sure, as they were to that
-version, unless they have fewer files than the commit before them in their series: such a one is doubtful.
+version, unless they have fewer files than the commit before them in their series, shards and other names that
+differ only in digits counted: such a one is doubtful.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from enum import StrEnum
 
 import msgspec
 
-from podferry.contract.destination.commit import NUMBER, PRIVATE, Commit, Confidence, Doubt, DoubtKind
+from podferry.contract.destination.commit import PRIVATE, Commit, Confidence, Doubt, DoubtKind
+from podferry.contract.destination.series import series_of, without_counterpart
 from podferry.contract.versioned_json import document_decoder
 
 FORMAT = 1
@@ -91,23 +93,15 @@ def _rate_format_1(
 ) -> Commit:
     series = series_of(commit.name)
     previous = next((other for other in before if series_of(other.name) == series), None)
-    fewer = missing_names(commit, previous) if previous is not None else []
-    if not fewer or (commit.sequence, None) in confirmed:
+    doubt = _fewer(commit, previous) if previous is not None else None
+    if doubt is None or (commit.sequence, None) in confirmed:
         return msgspec.structs.replace(commit, confidence=Confidence.SURE, doubts=())
-    assert previous is not None  # noqa: S101 - otherwise nothing is fewer
-    doubt = Doubt(DoubtKind.FEWER, f"{fewer[0]} is missing, and {previous.name} has it")
     return msgspec.structs.replace(commit, confidence=Confidence.DOUBTFUL, doubts=(doubt,))
 
 
-def series_of(name: str) -> str:
-    """What all names of a series have in common: names of one series differ only in digits."""
-    return NUMBER.sub("#", name)
-
-
-def missing_names(commit: Commit, previous: Commit) -> Sequence[str]:
-    """The names of the previous commit that have no counterpart in this one, digits apart, sorted."""
-    present = {series_of(file.name) for file in commit.files}
-    return sorted({file.name for file in previous.files if series_of(file.name) not in present})
+def _fewer(commit: Commit, previous: Commit) -> Doubt | None:
+    fewer = without_counterpart(*([file.name for file in one.files] for one in (previous, commit)))
+    return Doubt(DoubtKind.FEWER, f"{fewer[0]} of {previous.name} has no counterpart") if fewer else None
 
 
 decode_confirmation = document_decoder(Confirmation, FORMAT, checksummed=True)

@@ -101,6 +101,6 @@ def test_commits_of_podferry_0_1_are_rated(podferry, destination):
     assert ["doubtful" in line for line in listed[1:]] == [True, False]
     # The newest alone is rated by the one before, too.
     shown = podferry("checkpoints", "show", destination.uri, "old").out
-    assert "fewer: s-1/b is missing, and s-1 has it" in shown
+    assert "fewer: s-1/b of s-1 has no counterpart" in shown
     listed = podferry("checkpoints", "ls", destination.uri).out.splitlines()
     assert listed[1].split()[-2:] == ["doubtful", "s-2"]

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 import structlog
 
 from podferry.contract.destination.commit import Commit
-from podferry.contract.destination.confidence import series_of
+from podferry.contract.destination.series import series_of
 from podferry.contract.errors import Corrupt, FerryError, FormatTooNew, NotFound
 
 log = structlog.get_logger(__name__)

@@ -8,13 +8,14 @@ never remove one.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import msgspec
 
 from podferry.contract.destination.commit import Commit, CommittedFile
-from podferry.contract.destination.confidence import confirmation_name, series_of
+from podferry.contract.destination.confidence import confirmation_name
+from podferry.contract.destination.series import series_of
 from podferry.contract.destination.tombstones import listed_objects
 from podferry.contract.errors import NotFound, Unavailable
 from podferry.sidecar.checkpoint.commit.commit_history import LOOK_BACK
@@ -102,8 +103,10 @@ class CommitIndex:
 
 def _without_objects(commit: Commit) -> Commit:
     """The commit without files; one of podferry 0.1 with those that it is compared by."""
-    files: Iterable[str] = ()
-    if commit.confidence is None:
-        files = dict.fromkeys(series_of(file.name) for file in commit.files)
-    kept = tuple(CommittedFile(name, "", 0, "") for name in files)
+    if commit.confidence is not None:
+        return msgspec.structs.replace(commit, files=())
+    series = {
+        name: CommittedFile(name, "", 0, "") for name in (series_of(file.name) for file in commit.files)
+    }
+    kept = tuple(series[series_of(file.name)] for file in commit.files)
     return msgspec.structs.replace(commit, files=kept)

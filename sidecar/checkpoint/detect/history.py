@@ -5,16 +5,13 @@ A series is all checkpoints whose names differ only in digits: `step-100`, `step
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from podferry.contract.destination.confidence import series_of
+from podferry.contract.destination.series import by_series, series_of, without_counterpart
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.runtime.file_identity import FileIdentity
 
-DIGITS = re.compile(r"\d+")
 MIN_SIZE_SHARE = 0.9
 """Below this share of the previous size, a file is clearly smaller."""
 SAME_SIZE_BYTES = 4096
@@ -109,8 +106,7 @@ def missing_names(candidate: Candidate, other: Candidate) -> list[str]:
 
     Names that differ only in digits, such as those of shards, must be as many.
     """
-    present, expected = _by_series(candidate), _by_series(other)
-    return sorted(name for key, names in expected.items() for name in names[len(present.get(key, [])) :])
+    return without_counterpart(other.data_files, candidate.data_files)
 
 
 def shrunk_files(candidate: Candidate, earlier: Iterable[Save]) -> Iterator[tuple[str, str]]:
@@ -135,18 +131,9 @@ def counterparts(candidate: Candidate, other: Candidate) -> Iterator[tuple[str, 
 
     Names that differ only in digits, such as those of ranks, are paired in order if both have equally many.
     """
-    theirs = _by_series(other)
+    theirs = by_series(other.data_files)
     identities = dict(other.files)
-    for key, names in _by_series(candidate).items():
+    for key, names in by_series(candidate.data_files).items():
         found = theirs.get(key, [])
         if len(found) == len(names):
             yield from ((name, identities[twin]) for name, twin in zip(names, found, strict=True))
-
-
-def _by_series(candidate: Candidate) -> Mapping[str, list[str]]:
-    found = defaultdict(list)
-    for name in candidate.data_files:
-        found[series_of(name)].append(name)
-    for names in found.values():
-        names.sort(key=lambda name: [int(digits) for digits in DIGITS.findall(name)])
-    return found

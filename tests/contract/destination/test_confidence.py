@@ -46,10 +46,17 @@ def test_a_commit_without_a_confidence_is_sure_unless_it_has_fewer_files():
     both, one = commit(1, ["model", "optimizer"]), commit(2, ["model"])
     assert with_confidence(both, [], set()).is_sure
     found = with_confidence(one, [both], set())
-    assert found.doubts == (Doubt(DoubtKind.FEWER, "step-1/optimizer is missing, and step-1 has it"),)
+    assert found.doubts == (Doubt(DoubtKind.FEWER, "step-1/optimizer of step-1 has no counterpart"),)
     assert with_confidence(one, [both], {(2, None)}).is_sure
     assert with_confidence(one, [commit(1, ["model", "optimizer"], name="best-1")], set()).is_sure
     assert with_confidence(commit(3, ["model"]), [one, both], set()).is_sure
+
+
+def test_shards_of_a_commit_without_a_confidence_are_counted():
+    four = commit(1, [f"model-{shard}-of-4.safetensors" for shard in range(1, 5)])
+    two = commit(2, [f"model-{shard}-of-4.safetensors" for shard in range(1, 3)])
+    (doubt,) = with_confidence(two, [four], set()).doubts
+    assert doubt.reason == "step-1/model-3-of-4.safetensors of step-1 has no counterpart"
 
 
 @pytest.mark.parametrize(("sequence", "rank"), [(1, None), (12, 0), (999_999_999_999, 17)])

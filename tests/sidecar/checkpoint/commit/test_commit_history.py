@@ -102,7 +102,7 @@ async def test_an_old_commit_is_compared_with_the_one_before_in_its_series(many)
         many.put(number, "b/w", name="other")
     many.put(300, "model", name="old-2", confidence=None)
     newest = (await take(await many.reader.history(), 1))[0]
-    assert [doubt.reason for doubt in newest.doubts] == ["optimizer is missing, and old-1 has it"]
+    assert [doubt.reason for doubt in newest.doubts] == ["optimizer of old-1 has no counterpart"]
 
 
 async def test_the_search_for_the_one_before_is_bounded(many):

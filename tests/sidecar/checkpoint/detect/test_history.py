@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.contract.destination.commit import Doubt, DoubtKind
-from podferry.contract.destination.confidence import series_of
+from podferry.contract.destination.series import series_of
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.history import (
     MAX_SAVES,

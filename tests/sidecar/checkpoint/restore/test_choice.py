@@ -168,4 +168,4 @@ async def test_an_earlier_versions_commit_with_fewer_files_is_passed_over(golden
     found = await restore(source, tmp_path / "target", tmp_path / "staging")
     (passed,) = found.passed_over
     assert (found.commit.sequence, passed.sequence) == (3, 4)
-    assert passed.reason == "doubtful: checkpoint-2/weights.bin is missing, and checkpoint-2 has it"
+    assert passed.reason == "doubtful: checkpoint-2/weights.bin of checkpoint-2 has no counterpart"
