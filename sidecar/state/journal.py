@@ -93,6 +93,8 @@ class CheckpointRecord(msgspec.Struct):
         marks: The files of each version that the trainer marked complete, by the checkpoint's name.
         doubtful: Commits with doubts that nothing has settled yet, oldest first.
         confirming: Those that are proven complete by now and whose confirmation is not written yet.
+        began_ns: When this agent began, by the clock of the checkpoints' file system.
+        linked: Inodes of the files in the directory that were linked, or were about to be.
     """
 
     settled: dict[str, Files] = field(default_factory=dict, name="handled")
@@ -110,6 +112,8 @@ class CheckpointRecord(msgspec.Struct):
     marks: dict[str, Files] = {}
     doubtful: list[DoubtfulCommit] = []
     confirming: list[DoubtfulCommit] = []
+    began_ns: int = 0
+    linked: list[int] = []
 
     @property
     def last_hold(self) -> int:

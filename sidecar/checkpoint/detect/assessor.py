@@ -10,6 +10,7 @@ from pathlib import Path
 from podferry.contract.destination.commit import Doubt, DoubtKind
 from podferry.contract.errors import Problem
 from podferry.sidecar.checkpoint.detect.candidate import Candidate, incomplete_reason, uncommittable_reason
+from podferry.sidecar.checkpoint.detect.change_times import ChangeTimes
 from podferry.sidecar.checkpoint.detect.evidence import Evidence, Seen, gather
 from podferry.sidecar.checkpoint.detect.history import Save, SaveHistory, written_files
 from podferry.sidecar.checkpoint.detect.judgement import SETTLED_BY_SUCCESS, judge, proves
@@ -42,6 +43,7 @@ class Assessor:
 
     Attributes:
         proven: Accepted doubtful versions that were proven complete since `begin`.
+        times: Which change times show a rename.
 
     Args:
         root: The checkpoint directory.
@@ -50,6 +52,7 @@ class Assessor:
 
     def __init__(self, root: Path, context: TrainerContext) -> None:
         self.proven: list[Candidate] = []
+        self.times = ChangeTimes()
         self._root, self._gang, self._one_life = root, context.gang, context.one_life
         self._history, self._open_files = SaveHistory(), context.open_files
         self._present: dict[str, tuple[str, Files]] = {}
@@ -134,12 +137,7 @@ class Assessor:
         self.proven.append(save.candidate)
 
     async def _gather(self, candidate: Candidate, seen: Seen) -> Evidence:
-        known = {
-            identity.inode
-            for save in self._history.earlier(candidate)
-            for _, identity in save.candidate.files
-        }
-        found = await asyncio.to_thread(gather, self._root, candidate, known, seen)
+        found = await asyncio.to_thread(gather, self._root, candidate, self.times, seen)
         return await asyncio.to_thread(self._with_open_files, candidate, found)
 
     def _with_open_files(self, candidate: Candidate, found: Evidence) -> Evidence:

@@ -20,8 +20,8 @@ class TrackedFile:
         since: When this identity was first seen, by a monotonic clock in seconds.
         closed: Whether it was closed after writing, or moved in, with this identity.
         moved: Whether it was moved in with this identity.
-        lingered: It already had this identity a while before its close: it may have been created at full size
-            and filled through a mapping, which changes no time that a scan sees.
+        lingered: It already had this identity a while before its close, or may have had: it may have been
+            created at full size and filled through a mapping, which changes no time that a scan sees.
     """
 
     identity: FileIdentity
@@ -40,10 +40,17 @@ def _lingers(previous: TrackedFile, now: float) -> bool:
 
 
 class ChangeTracker:
-    """Tracks since when each file has been unchanged."""
+    """Tracks since when each file has been unchanged.
+
+    Attributes:
+        files: By name.
+        watched_ns: Since when somebody watches, by the file system's clock, in nanoseconds since the epoch:
+            how long an older file has had its size nobody knows.
+    """
 
     def __init__(self) -> None:
         self.files: dict[str, TrackedFile] = {}
+        self.watched_ns = 0
 
     def update(
         self,
@@ -73,7 +80,8 @@ class ChangeTracker:
         if previous is None or previous.identity != identity or closed:
             known = previous is not None and previous.identity == identity
             lingered = known and previous is not None and _lingers(previous, now)
-            return TrackedFile(identity, now, closed, moved, lingered)
+            unseen = previous is None and identity.mtime_ns <= self.watched_ns
+            return TrackedFile(identity, now, closed, moved, lingered or unseen)
         return previous
 
 

@@ -12,6 +12,7 @@ from podferry.contract.http_api import Marked
 from podferry.contract.spec import Completion
 from podferry.sidecar.checkpoint.detect.assessor import UNKNOWN, Assessor, TrainerContext
 from podferry.sidecar.checkpoint.detect.candidate import Candidate, ready_at
+from podferry.sidecar.checkpoint.detect.change_times import ChangeTimes
 from podferry.sidecar.checkpoint.detect.change_tracker import ChangeTracker, WriteTimes
 from podferry.sidecar.checkpoint.detect.completion_marks import CompletionMarks, not_found, resolve
 from podferry.sidecar.checkpoint.detect.directory_scan import LeftOut, scan_directory
@@ -76,6 +77,10 @@ class Detector:
         self._times, self._marks = WriteTimes(), CompletionMarks()
         self._due_seconds = IDLE_SECONDS
 
+    def watch_from(self, now_ns: int) -> None:
+        """This worker began then, by the file system's clock: it knows little of files that are older."""
+        self._tracker.watched_ns = now_ns
+
     async def wait_for_change(self) -> set[str]:
         """Wait until a scan is worthwhile; the names of files closed since the last call."""
         closed = await self._watch.wait(self._due_seconds)
@@ -105,6 +110,7 @@ class Detector:
         scanned = await asyncio.to_thread(scan_directory, self.root)
         files, present = scanned.files, scanned.present
         self.links, self.left_out = scanned.links, scanned.left_out
+        self.times.keep({identity.inode for identity in files.values()})
         self._tracker.update(files, closed, now, self._moved)
         self._track_moves(present)
         self._track_shrinking(present, now)
@@ -131,6 +137,11 @@ class Detector:
     def proven(self) -> list[Candidate]:
         """Doubtful versions that the last scan found or an earlier one: they are proven complete now."""
         return self._assessor.proven
+
+    @property
+    def times(self) -> ChangeTimes:
+        """Which change times show a rename: a restarted worker needs this."""
+        return self._assessor.times
 
     def pointer_texts(self, candidate: Candidate) -> dict[str, bytes]:
         """The contents of a candidate's pointers, if read with the identity that the candidate has."""

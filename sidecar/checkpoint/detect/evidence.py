@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
+from podferry.sidecar.checkpoint.detect.change_times import ChangeTimes
 from podferry.sidecar.checkpoint.detect.format_checks import check_format, missing_shards
 from podferry.sidecar.checkpoint.detect.formats.file_holes import hole_bytes
 
@@ -58,28 +59,28 @@ class Seen:
     lingered: frozenset[str] = frozenset()
 
 
-def gather(root: Path, candidate: Candidate, known_inodes: Collection[int], seen: Seen) -> Evidence:
+def gather(root: Path, candidate: Candidate, times: ChangeTimes, seen: Seen) -> Evidence:
     """Read what a checkpoint's files show.
 
     Args:
         root: The checkpoint directory.
         candidate: The checkpoint.
-        known_inodes: Inodes of earlier versions: their change times show our own links, not a rename.
-        seen: What the watch has seen. Times show a rename, too, unless it came within a tick of their clock.
+        times: Whose change times may show a rename, unless it came within a tick of their clock.
+        seen: What the watch has seen.
     """
     unproven, members = {}, {}
-    for name, identity in candidate.files:
+    for name, _ in candidate.files:
         verdict = check_format(root / name)
         if verdict.defect is not None:
             return Evidence(f"{name}: {verdict.defect}")
-        moved = name in seen.moved or (identity.inode not in known_inodes and moved_in(root / name))
+        moved = name in seen.moved or moved_in(root / name, times)
         if not verdict.conclusive and not moved and name in candidate.data_files:
             unproven[name] = MAY_LACK_MEMBERS if verdict.members else NO_END
             members[name] = frozenset(verdict.members)
     if missing := missing_shards(root, [name for name, _ in candidate.files]):
         return Evidence(missing)
     return Evidence(
-        renamed=seen.directory_moved or directory_moved_in(root, candidate),
+        renamed=seen.directory_moved or directory_moved_in(root, candidate, times),
         unproven=unproven,
         members={name: found for name, found in members.items() if found},
         holes={name: count for name in unproven if (count := _hole_bytes(root / name))},
@@ -96,20 +97,16 @@ def _hole_bytes(path: Path) -> int:
         return 0
 
 
-def moved_in(path: Path) -> bool:
-    """Whether a file was renamed, or its times were set, after its last write.
-
-    A write sets both times at once. A file that is overwritten in place may have hard links, and each added
-    or removed link looks the same as a rename.
-    """
+def moved_in(path: Path, times: ChangeTimes) -> bool:
+    """Whether a file was renamed, or its times were set, after its last write, which sets both at once."""
     try:
         stat = path.stat(follow_symlinks=False)
     except OSError:
         return False
-    return stat.st_ctime_ns > stat.st_mtime_ns
+    return times.shows_move(stat, stat.st_mtime_ns)
 
 
-def directory_moved_in(root: Path, candidate: Candidate) -> bool:
+def directory_moved_in(root: Path, candidate: Candidate, times: ChangeTimes) -> bool:
     """Whether a checkpoint is a directory that was renamed into place after everything in it was written.
 
     A rename changes the directory's own change time, and neither its modification time nor its files' times.
@@ -121,7 +118,7 @@ def directory_moved_in(root: Path, candidate: Candidate) -> bool:
         return False
     try:
         written = max(folder.stat(follow_symlinks=False).st_mtime_ns for folder in folders)
-        moved = top.stat(follow_symlinks=False).st_ctime_ns
+        moved = top.stat(follow_symlinks=False)
     except OSError:
         return False
-    return moved > max(written, candidate.changed_ns)
+    return times.shows_move(moved, max(written, candidate.changed_ns))

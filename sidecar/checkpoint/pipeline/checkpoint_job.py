@@ -172,7 +172,7 @@ class CheckpointJob:
         if newest is not None:
             pipeline.ignore_older_than(newest)
         if before_training:
-            pipeline.ignore_left_out()
+            pipeline.begin()
         return pipeline
 
     async def _newest_commit(self, reader: CommitReader) -> Commit | None:

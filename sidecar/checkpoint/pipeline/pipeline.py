@@ -64,6 +64,8 @@ class CheckpointPipeline:
         self._succeeded = False
         self._now = now = MonotonicClock(now, max(completed, default=0.0))
         self._detector.marks.update(record.marks)
+        self._detector.times.load(record.began_ns, record.linked)
+        self._detector.watch_from(dependencies.holds.now_ns())
         committer = dependencies.committer
         rank = committer.identity.rank if committer.identity.world > 1 else None
         registry = VersionRegistry(journal, status, held, durations, self._on_durable, now, rank)
@@ -96,8 +98,14 @@ class CheckpointPipeline:
         """Ignore what was in the directory before this agent and is older than the newest commit."""
         self._registry.ignore_older(scan_checkpoints(self._detector.root)[1].values(), newest)
 
-    def ignore_left_out(self) -> None:
-        """What is left out before training starts is not lost by this run."""
+    def begin(self) -> None:
+        """Training has not started: what is in the directory is not from this run.
+
+        What is left out is not lost by it, and change times show no rename by its trainer.
+        """
+        began_ns = self._dependencies.holds.now_ns()
+        self._detector.times.load(began_ns, ())
+        self._registry.begin(began_ns)
         self._tracker.left_out.ignore(scan_directory(self._detector.root).left_out)
 
     async def mark(self, checkpoint: str) -> Marked:
@@ -182,6 +190,8 @@ class CheckpointPipeline:
             return
         try:
             texts = self._detector.pointer_texts(candidate)
+            if self._detector.times.link(candidate.files):
+                self._registry.link(self._detector.times.linked)  # before: a worker may be killed right after
             hold = self._dependencies.holds.link(candidate, self._detector.root, self._now(), texts)
         except Changed as error:
             log.info("a checkpoint changed while it was linked: scanning again", reason=str(error))

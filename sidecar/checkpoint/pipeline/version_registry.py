@@ -222,6 +222,16 @@ class VersionRegistry:
         self._record.marks = dict(marks)
         self._journal.save()
 
+    def begin(self, began_ns: int) -> None:
+        """Keep when this agent began, in nanoseconds since the epoch."""
+        self._record.began_ns = began_ns
+        self._journal.save()
+
+    def link(self, linked: Collection[int]) -> None:
+        """Keep the inodes of the files that are linked or about to be."""
+        self._record.linked = sorted(linked)
+        self._journal.save()
+
     def prune(self, names: Collection[str]) -> None:
         """Drop settled versions neither in the directory (`names`) nor in flight: they would be thousands."""
         final = DURABLE | {VersionState.SUPERSEDED}

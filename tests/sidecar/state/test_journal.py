@@ -39,11 +39,13 @@ def test_a_journal_of_an_earlier_version_is_read_and_written_with_the_same_names
     written = msgspec.json.decode((tmp_path / "journal.json").read_bytes())
     old = msgspec.json.decode(OLD_DOCUMENT)
     new = {
+        "began_ns",
         "confirming",
         "doubtful",
         "durable_count",
         "fingerprints",
         "leftovers",
+        "linked",
         "passed_over",
         "passed_over_count",
         "unsettled",

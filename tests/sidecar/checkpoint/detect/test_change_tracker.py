@@ -44,3 +44,12 @@ def test_the_tracker_matches_the_last_scan(looks):
         assert {name: seen.identity for name, seen in tracker.files.items()} == found
         assert all(seen.closed for name, seen in tracker.files.items() if name in closed)
         assert all(seen.since <= now for seen in tracker.files.values())
+
+
+def test_how_long_a_file_that_is_older_than_the_watch_has_had_its_size_is_unknown():
+    tracker = ChangeTracker()
+    tracker.watched_ns = 10
+    tracker.update({"old": FileIdentity(1, 1, 10), "new": FileIdentity(2, 1, 11)}, {"old", "new"}, 0.0)
+    assert {name: file.lingered for name, file in tracker.files.items()} == {"old": True, "new": False}
+    tracker.update({"old": FileIdentity(1, 1, 12)}, {"old"}, 1.0)
+    assert not tracker.files["old"].lingered

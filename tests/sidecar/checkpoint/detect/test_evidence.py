@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 
+from podferry.sidecar.checkpoint.detect.change_times import ChangeTimes
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.detect.evidence import Seen, directory_moved_in, gather, moved_in
 
@@ -16,28 +17,28 @@ def candidate(root, name):
 def test_a_rename_is_visible_in_the_times(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"1")
-    assert not moved_in(path)
+    assert not moved_in(path, ChangeTimes())
     os.utime(path, ns=(0, 0))
-    assert moved_in(path)
-    assert not moved_in(tmp_path / "gone")
+    assert moved_in(path, ChangeTimes())
+    assert not moved_in(tmp_path / "gone", ChangeTimes())
 
 
 def test_a_directory_is_moved_in_if_nothing_in_it_changed_since(tmp_path):
     folder = tmp_path / "step-1"
     (folder / "sub").mkdir(parents=True)
     (folder / "sub" / "a.raw").write_bytes(b"1")
-    assert not directory_moved_in(tmp_path, candidate(tmp_path, "step-1"))
+    assert not directory_moved_in(tmp_path, candidate(tmp_path, "step-1"), ChangeTimes())
     for path in (folder / "sub" / "a.raw", folder / "sub", folder):
         os.utime(path, ns=(0, 0))  # as after a rename in the future
-    assert directory_moved_in(tmp_path, candidate(tmp_path, "step-1"))
+    assert directory_moved_in(tmp_path, candidate(tmp_path, "step-1"), ChangeTimes())
     (folder / "sub" / "b.raw").write_bytes(b"1")
-    assert not directory_moved_in(tmp_path, candidate(tmp_path, "step-1"))
-    assert not directory_moved_in(tmp_path / "gone", candidate(tmp_path, "step-1"))
+    assert not directory_moved_in(tmp_path, candidate(tmp_path, "step-1"), ChangeTimes())
+    assert not directory_moved_in(tmp_path / "gone", candidate(tmp_path, "step-1"), ChangeTimes())
 
 
 def test_a_file_at_the_top_has_no_directory_of_its_own(tmp_path):
     (tmp_path / "a.raw").write_bytes(b"1")
-    assert not directory_moved_in(tmp_path, candidate(tmp_path, "a"))
+    assert not directory_moved_in(tmp_path, candidate(tmp_path, "a"), ChangeTimes())
 
 
 def test_unproven_files_are_those_without_an_end_and_a_rename(tmp_path):
@@ -45,19 +46,29 @@ def test_unproven_files_are_those_without_an_end_and_a_rename(tmp_path):
         (tmp_path / "s" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "s" / name).write_bytes(data)
     os.utime(tmp_path / "s" / "b.raw", ns=(0, 0))
-    found = gather(tmp_path, candidate(tmp_path, "s"), set(), Seen(frozenset({"s/c.pkl"})))
+    found = gather(tmp_path, candidate(tmp_path, "s"), ChangeTimes(), Seen(frozenset({"s/c.pkl"})))
     assert (set(found.unproven), found.unclosed) == ({"s/a.raw"}, {"s/a.raw"})
-    again = gather(
-        tmp_path,
-        candidate(tmp_path, "s"),
-        {(tmp_path / "s" / "b.raw").stat().st_ino},
-        Seen(frozenset({"s/a.raw"})),
-    )
+    times = ChangeTimes()
+    times.link(candidate(tmp_path, "s").files)
+    again = gather(tmp_path, candidate(tmp_path, "s"), times, Seen(frozenset({"s/a.raw"})))
     assert set(again.unproven) == {"s/a.raw", "s/b.raw"}  # our own link changed its time
     assert again.unclosed == {"s/b.raw"}
 
 
 def test_a_defect_comes_first(tmp_path):
     (tmp_path / "a.json").write_bytes(b"{")
-    found = gather(tmp_path, candidate(tmp_path, "a"), set(), Seen())
+    found = gather(tmp_path, candidate(tmp_path, "a"), ChangeTimes(), Seen())
     assert "a.json: it is not a complete JSON" in found.defect
+
+
+def test_holes_of_files_that_show_no_end_are_counted(tmp_path):
+    with (tmp_path / "holes.raw").open("wb") as file:
+        file.write(b"begin" * 4096)
+        file.seek(1 << 20)
+        file.write(b"end" * 4096)
+    (tmp_path / "full.raw").write_bytes(b"1" * (1 << 20))
+    found = gather(tmp_path, candidate(tmp_path, "holes"), ChangeTimes(), Seen())
+    assert 0 < found.holes["holes.raw"] < 1 << 20
+    assert not gather(tmp_path, candidate(tmp_path, "full"), ChangeTimes(), Seen()).holes
+    moved = Seen(moved=frozenset({"holes.raw"}))  # proven: nobody asks
+    assert not gather(tmp_path, candidate(tmp_path, "holes"), ChangeTimes(), moved).holes

@@ -1,0 +1,125 @@
+"""What the agent's own links do to change times is never taken for a rename by the trainer."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from contextlib import suppress
+
+import pytest
+
+from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
+from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds
+
+WHOLE = {"a.bin": 300, "b.bin": 9000}
+
+
+class Death(BaseException):
+    """Ends a worker as if killed."""
+
+
+class FailingNote:
+    """A note that cannot be written."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def write_bytes(self, _data):
+        raise self.error
+
+
+@pytest.fixture
+def failing_note(monkeypatch):
+    """Let the next note fail with an error, once all links are made."""
+
+    def fail(error):
+        real, left = HardlinkHolds._note, [error]
+        monkeypatch.setattr(
+            HardlinkHolds,
+            "_note",
+            lambda self, number: FailingNote(left.pop()) if left else real(self, number),
+        )
+
+    return fail
+
+
+def was_linked(path):
+    return path.stat().st_ctime_ns > path.stat().st_mtime_ns
+
+
+def was_later(path, other):
+    return path.stat().st_mtime_ns > other.stat().st_mtime_ns
+
+
+async def save(rig, step, sizes):
+    for name, size in sizes.items():
+        rig.write(f"step-{step}/{name}", os.urandom(size))
+
+
+async def two_sure(rig):
+    for step in (1, 2):
+        await save(rig, step, WHOLE)
+        await rig.committed(step)
+
+
+async def test_a_torn_save_that_could_not_be_held_at_first_is_doubtful(rig, failing_note):
+    async with rig.running() as pipeline:
+        await two_sure(rig)
+        failing_note(OSError(errno.ENOSPC, "No space left on device"))
+        await save(rig, 3, {"a.bin": 300, "b.bin": 4096})
+        await pipeline.flush(10, final=True)
+        assert (await rig.committed(3))[2].doubts
+
+
+async def test_a_torn_save_whose_worker_was_killed_while_it_linked_is_doubtful(rig, failing_note):
+    with suppress(BaseExceptionGroup, Death):
+        async with rig.running():
+            await two_sure(rig)
+            failing_note(Death())
+            await save(rig, 3, {"a.bin": 300, "b.bin": 4096})
+            await rig.until(lambda: was_linked(rig.root / "step-3/b.bin"))
+    async with rig.running() as pipeline:
+        assert (await pipeline.flush(10, final=True)).durable
+    assert rig.store.commits()[2].doubts
+
+
+async def test_what_an_earlier_agent_linked_is_doubtful(rig, failing_note):
+    with suppress(BaseExceptionGroup, Death):
+        async with rig.running():
+            failing_note(Death())
+            torn = rig.write("step-1.bin", os.urandom(4096))
+            await rig.until(lambda: was_linked(torn))
+    for directory in (rig.control, rig.holds):
+        shutil.rmtree(directory)
+    agent = rig.pipeline()
+    agent.begin()
+    async with rig.running(pipeline=agent) as pipeline:
+        assert (await pipeline.flush(10, final=True)).durable
+    assert (await rig.committed(1))[0].doubts
+
+
+async def test_a_file_that_may_have_been_mapped_while_no_worker_ran_is_doubtful(rig):
+    rig.open_files = OpenFiles(sees_writers=True)
+    async with rig.running():
+        await two_sure(rig)
+    await save(rig, 3, WHOLE)
+    async with rig.running() as pipeline:
+        assert (await pipeline.flush(10, final=True)).durable
+    assert {doubt.reason.partition(" ")[2] for doubt in rig.store.commits()[2].doubts} == {
+        "had its size a while before it was closed: it may have been mapped"
+    }
+
+
+async def test_a_rename_while_no_worker_ran_is_seen(rig):
+    async with rig.running():
+        await two_sure(rig)
+    await save(rig, 3, {"c.bin": 10})
+    written = rig.write("step-4.tmp", b"raw")
+    probe = rig.base / "probe"
+    await rig.until(lambda: probe.write_bytes(b"") or was_later(probe, written))  # by the file system's clock
+    (rig.root / "step-3").rename(rig.root / "step-5")
+    written.rename(rig.root / "other-4.bin")
+    async with rig.running() as pipeline:
+        assert (await pipeline.flush(10, final=True)).durable
+    assert [bool(commit.doubts) for commit in rig.store.commits()[2:]] == [False, False]
