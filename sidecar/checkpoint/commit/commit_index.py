@@ -105,8 +105,6 @@ def _without_objects(commit: Commit) -> Commit:
     """The commit without files; one of podferry 0.1 with those that it is compared by."""
     if commit.confidence is not None:
         return msgspec.structs.replace(commit, files=())
-    series = {
-        name: CommittedFile(name, "", 0, "") for name in (series_of(file.name) for file in commit.files)
-    }
-    kept = tuple(series[series_of(file.name)] for file in commit.files)
-    return msgspec.structs.replace(commit, files=kept)
+    names = [series_of(file.name) for file in commit.files]
+    shared = {name: CommittedFile(name, "", 0, "") for name in names}
+    return msgspec.structs.replace(commit, files=tuple(shared[name] for name in names))

@@ -30,9 +30,7 @@ def test_each_series_needs_as_many_names() -> None:
 
 
 @given(NAMES, NAMES)
-def test_nothing_is_missing_of_a_subset_and_never_more_than_is_expected(
-    one: list[str], other: list[str]
-) -> None:
+def test_nothing_is_missing_of_a_subset_nor_more_than_expected(one: list[str], other: list[str]) -> None:
     assert without_counterpart(one, [*one, *other]) == []
     assert set(without_counterpart(one, other)) <= set(one)
     assert len(without_counterpart(one, other)) >= len(one) - len(other)
