@@ -31,6 +31,8 @@ log = structlog.get_logger(__name__)
 
 POLL_SECONDS = 1.0
 """Seconds between two reads of a draining agent's note."""
+REPORT_SECONDS = 5.0
+"""Seconds in which an agent whose time is used up writes its last note: then Kubernetes kills it."""
 MAX_HANDOVER_SECONDS = 600.0
 """Seconds to wait at most, whatever a note says."""
 CONCURRENT_READS = 16
@@ -116,6 +118,6 @@ class Handover:
 
 
 def _longest_drain(notes: Sequence[AgentNote]) -> float:
-    """Seconds until all agents have drained, by their notes; 0 if none drains."""
-    draining = [note.seconds for note in notes if note.phase is DrainPhase.DRAINING]
+    """Seconds until all agents have drained and said so, by their notes; 0 if none drains."""
+    draining = [note.seconds + REPORT_SECONDS for note in notes if note.phase is DrainPhase.DRAINING]
     return min(max(draining, default=0.0), MAX_HANDOVER_SECONDS)

@@ -13,7 +13,7 @@ from podferry.contract.errors import Problem, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit import handover as module
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
-from podferry.sidecar.checkpoint.commit.handover import Handover
+from podferry.sidecar.checkpoint.commit.handover import REPORT_SECONDS, Handover
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.storage.memory.store import Content, Fault, MemoryStore
 
@@ -64,10 +64,28 @@ async def test_a_killed_agent_is_waited_for_only_as_long_as_its_note_says(
     await notes(store, "old").write_note(DrainPhase.DRAINING, 7.0)
     with capture_logs() as logs:
         await notes(store, "new").wait()
-    assert sum(ticks) == 7.0
+    assert sum(ticks) == 7.0 + REPORT_SECONDS
     assert any("did not finish draining in time" in line["event"] for line in logs)
     await notes(store, "third").wait()
-    assert sum(ticks) == 7.0, "no agent waits for it again"
+    assert sum(ticks) == 7.0 + REPORT_SECONDS, "no agent waits for it again"
+
+
+async def test_the_last_note_of_an_agent_that_used_up_its_time_is_read(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, waited = notes(store, "old"), 0.0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal waited
+        waited += seconds
+        if waited == 8.0:
+            await old.write_note(DrainPhase.ENDED, pending=("step-2",))
+
+    monkeypatch.setattr(module.asyncio, "sleep", sleep)
+    await old.write_note(DrainPhase.DRAINING, 7.0)
+    with capture_logs() as logs:
+        await notes(store, "new").wait()
+    assert [line["checkpoints"] for line in logs if "checkpoints" in line] == [("step-2",)]
 
 
 async def test_an_agent_does_not_wait_for_itself(store: MemoryStore, ticks: list[float]) -> None:
