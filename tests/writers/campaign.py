@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from judge import END_SECONDS, Findings, Judge
-from oracle import Oracle, Recorder
+from oracle import Oracle, Recorder, Unit
 from runs import HUNG_SECONDS, Fault, Place, Server, Stop
 
 CALL_SECONDS = 0.4
 """How long each call takes, for the detector."""
+CLOSE_SECONDS = 0.1
+"""The same for a close, which waits for nothing on a local file system."""
 NEAR_CALLS = 6
 """So many calls before a fault, a detector scans at each of them."""
 UNDISTURBED_RUNS = 3
@@ -30,7 +32,8 @@ class Report:
         judged: The states that a detector judged.
         torn: Incomplete checkpoints that were sure, with how it came to that.
         unsure: How often a complete save was not sure in time, by situation: `first, killed` is the first
-            save of its kind, by a program that was killed; `later, alive` a later one, 2 s after its end.
+            save of its kind, by a program that was killed; `later, alive` a later one, 2 s after its end;
+            `followed, alive` one that was not even sure after the next of its kind.
         examples: One for each situation.
     """
 
@@ -47,6 +50,18 @@ class Report:
         for kind, why in findings.unsure:
             self.unsure[f"{kind}, {situation}"] += 1
             self.examples.setdefault(f"{kind}, {situation}", f"{how}: {why}")
+
+
+class _Clock:
+    """How long the calls take."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def seconds_until(self, stop: Stop) -> float:
+        """From the stop before this one, whose call has happened meanwhile."""
+        last, self._last = self._last, stop.call
+        return CLOSE_SECONDS if last.startswith("close ") else CALL_SECONDS
 
 
 class Campaign:
@@ -96,10 +111,11 @@ class Campaign:
             The calls that change the directory.
         """
         place, calls, saves = self._place(), [], set()
-        judge = self._judge(place)
+        newest: dict[str, Unit] = {}
+        judge, clock = self._judge(place), _Clock()
 
         def on_stop(stop: Stop) -> None:
-            judge.step(CALL_SECONDS)
+            judge.step(clock.seconds_until(stop))
             self.report.judged += 3
             if stop.saved:
                 saves.add(stop.number)
@@ -107,7 +123,7 @@ class Campaign:
             how = f"the end of {ending}" if ending else stop.call
             self.report.add("killed", f"before {how}", judge.imagine(lambda one: _die(one, saves)))
             if stop.saved:
-                _end_save(judge, stop.number)
+                _end_save(judge, stop.number, newest)
             elif stop.pause:
                 _pause(judge, stop.pause)
             elif stop.changes:
@@ -128,14 +144,15 @@ class Campaign:
         place, seen, saves = self._place(), 0, set()
         if carry_on:
             (place.done / "carry-on").touch()
-        judge = self._judge(place)
+        judge, clock = self._judge(place), _Clock()
 
         def on_stop(stop: Stop) -> Fault | None:
             nonlocal seen
             seen += stop.changes
             judge.watch()
+            seconds = clock.seconds_until(stop)
             if not stop.changes or seen > number - NEAR_CALLS:
-                judge.step(CALL_SECONDS)
+                judge.step(seconds)
                 self.report.judged += 1
             if stop.saved:
                 saves.add(stop.number)
@@ -172,12 +189,18 @@ def _die(judge: Judge, saves: set[int]) -> None:
     judge.expect_sure(judge.present(saves))
 
 
-def _end_save(judge: Judge, save: int) -> None:
-    """Two seconds for it to become sure, then training goes on."""
+def _end_save(judge: Judge, save: int, newest: dict[str, Unit]) -> None:
+    """Two seconds for it to become sure, then training goes on.
+
+    Args:
+        newest: The last complete ones before it, by form. A save must make the one before it sure.
+    """
     units = judge.present({save})
     _pause(judge, END_SECONDS)
     judge.expect_sure(units)
     judge.stall()
+    judge.expect_sure([newest[unit.form] for unit in units if unit.form in newest], "followed")
+    newest.update({unit.form: unit for unit in units})
 
 
 def _pause(judge: Judge, seconds: float) -> None:

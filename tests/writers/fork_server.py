@@ -24,6 +24,7 @@ import threading
 import time
 import traceback
 from pathlib import Path
+from typing import TextIO
 
 SEEDS = {
     "numpy": "random.seed",
@@ -103,7 +104,14 @@ def import_all(names: list[str]) -> None:
             importlib.import_module(name)
 
 
-def serve(program: Path) -> None:
+def private_output() -> TextIO:
+    """The standard output, for answers alone: libraries that print do so to the log."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    return answers
+
+
+def serve(program: Path, answers: TextIO) -> None:
     """Fork a child for each line; the child leaves the loop."""
     first = True
     for line in iter(sys.stdin.readline, ""):
@@ -111,17 +119,19 @@ def serve(program: Path) -> None:
         if not pid:
             with Path(os.devnull).open() as nothing:
                 os.dup2(nothing.fileno(), 0)
+            answers.close()
             run(program, *line.rstrip("\n").split("\t"))
-        print(pid, flush=True)
+        print(pid, file=answers, flush=True)
         _, status = os.waitpid(pid, 0)
         if first and (found := Path(line.split("\t")[2].rstrip("\n")).with_suffix(".imports")).exists():
             import_all(found.read_text().split())
         first = False
         gc.freeze()
-        print(os.waitstatus_to_exitcode(status), flush=True)
+        print(os.waitstatus_to_exitcode(status), file=answers, flush=True)
 
 
 if __name__ == "__main__":
+    ANSWERS = private_output()
     imports(Path(sys.argv[1]))
-    print("ready", flush=True)
-    serve(Path(sys.argv[1]))
+    print("ready", file=ANSWERS, flush=True)
+    serve(Path(sys.argv[1]), ANSWERS)

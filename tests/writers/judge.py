@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -34,7 +34,8 @@ class Findings:
 
     Attributes:
         torn: Incomplete checkpoints that were sure, each as `checkpoint: files`.
-        unsure: Saves that were complete and not sure in time, each with `first` or `later`, and why.
+        unsure: Saves that were complete and not sure in time, each with `first`, `later` or `followed`, and
+            why.
     """
 
     torn: list[str] = field(default_factory=list)
@@ -162,12 +163,12 @@ class Judge:
         for seconds in STALL_SECONDS:
             self.step(seconds)
 
-    def expect_sure(self, units: list[Unit]) -> None:
+    def expect_sure(self, units: Iterable[Unit], kind: str = "") -> None:
         """These are complete and must be sure by now."""
         for unit in units:
             if not any(unit.has(tree) for tree in self._sure):
-                kind = "first" if unit.first else "later"
-                self.findings.unsure.append((kind, f"{unit.name}: {self._why()}"))
+                found = kind or ("first" if unit.first else "later")
+                self.findings.unsure.append((found, f"{unit.name}: {self._why()}"))
 
     def present(self, saves: Collection[int]) -> list[Unit]:
         """The complete units in the directory that belong to these saves."""

@@ -25,10 +25,13 @@ from podferry.sidecar.checkpoint.detect.framework_rules import IGNORED_NAMES
 from podferry.sidecar.checkpoint.detect.pointer_files import is_pointer
 
 RANDOM = re.compile(r"[0-9a-f]{32}")
-NEAR_BYTES = 8
-"""Bytes so near to ones that differ between runs may differ too."""
+NEAR_BYTES = 16
+"""Bytes so near to ones that differ between runs may differ too: an address in decimal has 15."""
 SMALL_BYTES = 1024
 """Below this size, random numbers may change the size of a file that holds them."""
+
+MEASURED = ("_CHECKPOINT_METADATA",)
+"""Orbax' times and metrics, which it writes anew at the end if they are missing: they only have to be there."""
 
 Version = tuple[int, int]
 Tree = Mapping[str, bytes]
@@ -81,12 +84,14 @@ class Unit:
         save: The number of the announcement.
         name: What was announced.
         files: The required files by form, each with its bytes in every undisturbed run.
+        form: The names of all of them without their digits.
         first: No unit of an earlier save has the same form.
     """
 
     save: int
     name: str
     files: Mapping[str, tuple[bytes, ...]]
+    form: str
     first: bool
 
     def has(self, found: Tree) -> bool:
@@ -114,9 +119,8 @@ class Oracle:
             for names in _units(files, written):
                 form = re.sub(r"\d+", "#", " ".join(sorted(names)))
                 required = by_form({one: files[one] for one in names})
-                self.units.append(
-                    Unit(number, name, {one: every[one] for one in required}, form not in known)
-                )
+                expected = {one: every[one] for one in required}
+                self.units.append(Unit(number, name, expected, form, form not in known))
                 known.add(form)
 
     def is_complete(self, found: Tree) -> bool:
@@ -153,7 +157,8 @@ class Oracle:
 def by_form(files: Tree) -> dict[str, bytes]:
     """Files by the form of their names; those with random names count as one, whatever their bytes."""
     forms = {name: RANDOM.sub("*", name) for name in files}
-    return {form: files[name] if form == name else b"" for name, form in forms.items()}
+    free = {name for name, form in forms.items() if form != name or name.endswith(MEASURED)}
+    return {form: b"" if name in free else files[name] for name, form in forms.items()}
 
 
 def _aligned(runs: Sequence[Tree]) -> dict[str, tuple[bytes, ...]]:

@@ -109,10 +109,10 @@ class Server:
         self._follow(None, lambda _: None, CALL_TIMEOUT_SECONDS)
 
     def close(self) -> None:
-        """End it."""
+        """End it. A program that is stopped goes on, and fails, once nobody listens."""
         self._process.kill()
-        self._process.communicate()
         os.close(self._listener)
+        self._process.communicate()
 
     def run(self, place: Place, on_stop: OnStop, seconds: float = CALL_TIMEOUT_SECONDS) -> int:
         """Run the program once; the exit status, negative for a signal.

@@ -37,6 +37,15 @@ def run(tmp_path, environment):
     server.close()
 
 
+def test_what_a_library_prints_is_no_answer(tmp_path, environment):
+    (tmp_path / "noisy.py").write_text("print('hello')")
+    (tmp_path / "program.py").write_text("import noisy\nfrom announce import saved\nsaved('a')")
+    paths = {"PYTHONPATH": f"{environment['PYTHONPATH']}:{tmp_path}"}
+    server = Server(sys.executable, tmp_path / "program.py", environment | paths, tmp_path / "server.log")
+    assert server.run(Place.below(tmp_path / "run"), lambda _: None, 20.0) == 0
+    server.close()
+
+
 def test_every_call_stops(run):
     assert run() == (0, ["openat a", "write a", "write a", "close a", "a", "ok"], b"12")
 

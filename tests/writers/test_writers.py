@@ -80,7 +80,7 @@ CASES = (
     Case("megatron_core", ("megatron", "torch"), ("Megatron-LM",), doubtful=("megatron",), share=0.3),
     Case("paddle_save", ("paddle",), ("Paddle",), doubtful=("paddle",)),
     Case("xgboost_checkpoints", ("xgboost",), doubtful=("files",)),
-    Case("lightgbm_snapshots", ("lightgbm",), doubtful=("raw", "slow")),
+    Case("lightgbm_snapshots", ("lightgbm",), doubtful=("raw", "sized")),
     Case("hdf5_files", ("h5py",), doubtful=("hdf5",)),
     Case("numpy_archives", ("numpy",), ARCHIVE, doubtful=("archives", "in_place")),
     Case("numpy_arrays", ("numpy",), doubtful=("mapped",)),
@@ -91,8 +91,9 @@ CASES = (
     Case("archive_files", doubtful=("archives", "sized")),
     Case("pickle_files"),
     Case("raw_files", doubtful=("raw", "in_place")),
-    Case("imitated_files", doubtful=("files", "slow")),
-    Case("numbered_suffixes", doubtful=("raw", "slow")),
+    Case("synced_files", doubtful=("raw", "slow")),
+    Case("imitated_files", doubtful=("files", "in_place")),
+    Case("numbered_suffixes", doubtful=("raw",)),
     Case("copied_directory", doubtful=("files", "in_place")),
     Case("overwritten_directory", ("torch",), ARCHIVE, doubtful=("files",)),
     Case("renamed_directory"),
@@ -138,9 +139,8 @@ def check(report: Report, doubtful: tuple[str, ...] = ()) -> None:
     torn = {how for how in report.torn if not (hidden and "ended with 0" in how)}
     assert torn == set()
     late = {situation.partition(",")[0] for situation in report.unsure}
-    assert late <= {"first" for _ in rows} | {"later" for row in rows if row.which is Which.EACH}, (
-        report.examples
-    )
+    each = {one for row in rows if row.which is Which.EACH for one in ("later", "followed")}
+    assert late <= {"first" for _ in rows} | each, report.examples
     assert bool(late) == bool(rows), "an exception is not needed"
 
 

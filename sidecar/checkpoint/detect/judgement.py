@@ -42,6 +42,9 @@ HALVES = frozenset({".pdparams", ".pdopt"})
 SCATTERED = frozenset({".h5", ".hdf5"})
 """Formats whose parts are written in any order: a torn file may have its full size when the kernel closes
 it."""
+STREAMED = frozenset({".distcp"})
+"""Formats that are written from the beginning to the end and then synced: never mapped, but closed a while after
+their last write. Source: torch/distributed/checkpoint/filesystem.py, `_write_files_from_queue`."""
 
 
 def judge(
@@ -128,7 +131,7 @@ def _unproven(
             yield f"{name}: {evidence.holes[name]:,} of its bytes were never written (it has holes)"
         elif identity.inode in {twin.inode for twin in twins}:
             yield f"{name} was overwritten in place: nothing shows whether all of it is new"
-        elif name in evidence.lingered:
+        elif name in evidence.lingered and Path(name).suffix not in STREAMED:
             yield f"{name} had its size a while before it was closed: it may have been mapped"
         elif name in evidence.unclosed:
             yield f"{name}: no close was seen"

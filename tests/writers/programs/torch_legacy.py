@@ -4,7 +4,8 @@ import torch
 from announce import ROOT, saving
 
 for step in (1, 2, 3):
-    state = {"step": step, "weights": torch.full((100, 50), float(step)), "bias": torch.zeros(50)}
+    values = torch.full((5050,), float(step))  # one storage: they are written in the order of their addresses
+    state = {"step": step, "weights": values[:5000], "bias": values[5000:]}
     for name in (f"step-{step}", "last"):
         with saving(name):
             torch.save(state, ROOT / f"{name}.pt", _use_new_zipfile_serialization=False)

@@ -265,15 +265,26 @@ async def test_the_size_of_hdf5_proves_nothing(one_life):
     assert one_life.proven == ["step-1"]  # but a later one does
 
 
+async def close_late(bench, suffix):
+    """The third of three files has its size long before its close; what is accepted after the short pause."""
+    await save(bench, f"step-1{suffix}", data=b"1" * 9000, pause=LONG)
+    await save(bench, f"step-2{suffix}", data=b"2" * 9000)
+    bench.write(f"step-3{suffix}", b"3" * 9000)
+    await bench.scan()
+    await bench.scan(f"step-3{suffix}", after=0.5)
+    return await bench.scan(after=SHORT)
+
+
 async def test_a_file_that_had_its_size_long_before_its_close_may_have_been_mapped(one_life):
-    await save(one_life, "step-1.raw", data=b"1" * 9000, pause=LONG)
-    await save(one_life, "step-2.raw", data=b"2" * 9000)
-    one_life.write("step-3.raw", b"3" * 9000)
-    await one_life.scan()  # created at full size, and not closed yet
-    await one_life.scan("step-3.raw", after=0.5)
-    assert await one_life.scan(after=SHORT) == []
+    assert await close_late(one_life, ".raw") == []
     assert await one_life.scan(after=LONG) == ["step-3"]
     assert one_life.doubts["step-3"] == {"unproven"}
+
+
+async def test_a_stream_that_is_synced_before_its_close_was_not_mapped(tmp_path):
+    bench = Bench(tmp_path, gang=True, one_life=True)
+    assert await close_late(bench, "/__1_0.distcp") == ["step-3"]
+    assert bench.doubts["step-3"] == set()
 
 
 async def test_the_closes_of_a_killed_trainer_prove_no_file_that_it_had_mapped(one_life):
