@@ -31,7 +31,7 @@ SMALL_BYTES = 1024
 """Below this size, random numbers may change the size of a file that holds them."""
 
 MEASURED = ("_CHECKPOINT_METADATA",)
-"""Orbax' times and metrics, which it writes anew at the end if they are missing: they only have to be there."""
+"""Orbax' times and metrics, which it writes at the end if they are missing: they only have to be there."""
 
 Version = tuple[int, int]
 Tree = Mapping[str, bytes]

@@ -43,8 +43,8 @@ SCATTERED = frozenset({".h5", ".hdf5"})
 """Formats whose parts are written in any order: a torn file may have its full size when the kernel closes
 it."""
 STREAMED = frozenset({".distcp"})
-"""Formats that are written from the beginning to the end and then synced: never mapped, but closed a while after
-their last write. Source: torch/distributed/checkpoint/filesystem.py, `_write_files_from_queue`."""
+"""Formats that are written from the beginning to the end and then synced: never mapped, but closed a while
+after their last write. Source: torch/distributed/checkpoint/filesystem.py, `_write_files_from_queue`."""
 
 
 def judge(

@@ -1,4 +1,4 @@
-"""A raw format of one's own: a new file per step, which is written to the disk for a second before its close."""
+"""A raw format of one's own: a new file per step, which is synced for a second before its close."""
 
 from announce import ROOT, pause, saving
 
