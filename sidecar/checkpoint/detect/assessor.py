@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -34,6 +34,7 @@ class TrainerContext:
     open_files: OpenFiles | None = None
 
 
+Version = tuple[str, Files]
 UNKNOWN = TrainerContext()
 """Nothing is known about the trainer."""
 
@@ -55,16 +56,27 @@ class Assessor:
         self.times = ChangeTimes()
         self._root, self._gang, self._one_life = root, context.gang, context.one_life
         self._history, self._open_files = SaveHistory(), context.open_files
-        self._present: dict[str, tuple[str, Files]] = {}
+        self._continued: set[Version] = set()
+        self._unwatched: set[Version] | None = None
 
-    def begin(self, settled: Iterable[Candidate]) -> None:
-        """Begin a scan; `settled` are the versions that need no upload any more."""
-        self.proven, self._present = [], {}
+    def begin(self, settled: Iterable[Candidate], present: Mapping[str, Candidate]) -> None:
+        """Begin a scan.
+
+        Args:
+            settled: The versions that need no upload any more.
+            present: What the scan found.
+        """
+        self.proven = []
         self._history.update(settled)
+        if self._unwatched is None:
+            versions = {one.version for one in present.values()}
+            self._unwatched = {save.candidate.version for save in self._history} - versions
+        self._continued &= {save.candidate.version for save in self._history}
 
     def saw(self, candidate: Candidate) -> None:
         """It is in the directory now; earlier versions of its name were not the end of their save."""
-        self._present[candidate.name] = candidate.version
+        same = (save.candidate.version for save in self._history if save.candidate.name == candidate.name)
+        self._continued.update(version for version in same if version != candidate.version)
 
     async def incomplete(self, candidate: Candidate, *, marked: bool) -> Problem | None:
         """Why a candidate is certainly incomplete: by its names, unless it is marked, or by a format."""
@@ -105,12 +117,18 @@ class Assessor:
 
         A part of step 1, committed while the trainer paused, is not proven by the same part of step 2.
         """
-        newest = {candidate.name: candidate.version} | self._present
         for save in earlier:
-            name, version = save.candidate.name, save.candidate.version
-            if not save.is_sure and (name == candidate.name or newest.get(name, version) == version):
+            own = save.candidate.name == candidate.name
+            if not save.is_sure and (self._was_watched(save) if own else self._was_the_end(save)):
                 yield save
-            newest.setdefault(name, version)
+
+    def _was_watched(self, save: Save) -> bool:
+        """Whether this worker has watched its files since: what was not there at first, nobody has."""
+        return not self._unwatched or save.candidate.version not in self._unwatched
+
+    def _was_the_end(self, save: Save) -> bool:
+        """Whether its trainer is known not to have continued it."""
+        return self._was_watched(save) and save.candidate.version not in self._continued
 
     def is_proof(self, candidate: Candidate, save: Save) -> bool:
         """Whether a later candidate proves a doubtful save that is not accepted yet."""
@@ -122,7 +140,7 @@ class Assessor:
 
     def settle_by_success(self) -> None:
         """The trainer has ended successfully: it has written what it meant to write."""
-        for save in self._history.doubtful():
+        for save in filter(self._was_the_end, self._history.doubtful()):
             if {doubt.kind for doubt in save.candidate.doubts} <= SETTLED_BY_SUCCESS:
                 self._prove(save)
 

@@ -117,7 +117,7 @@ class Detector:
         self._times.update({name: tuple(one.data_files.items()) for name, one in present.items()}, epoch)
         self._marks.keep(present.keys())
         await asyncio.to_thread(self._pointers.update, self._tracker.files, present, None if final else now)
-        self._assessor.begin(settled.values())
+        self._assessor.begin(settled.values(), present)
         new = [one for one in present.values() if not one.is_subset_of(settled.get(one.name))]
         found = self._new_pass(now, final=final)
         for candidate in sorted(new, key=lambda one: one.changed_ns):

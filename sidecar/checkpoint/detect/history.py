@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from podferry.contract.destination.series import by_series, series_of, without_counterpart
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
@@ -51,6 +52,9 @@ class SaveHistory:
 
     def __init__(self) -> None:
         self._saves: dict[str, list[Save]] = {}
+
+    def __iter__(self) -> Iterator[Save]:
+        return chain.from_iterable(self._saves.values())
 
     def update(self, settled: Iterable[Candidate]) -> None:
         """Add versions that an earlier worker settled or that were restored, and take over settled doubts."""

@@ -76,6 +76,8 @@ TRANSITIONS: Mapping[VersionState, frozenset[VersionState]] = {
 DURABLE = frozenset({_S.COMMITTED, _S.RESTORED})
 WAITING = frozenset({_S.HELD, _S.SET_APART})
 """Linked, and to be sent: a newer version that is committed first leaves a sequence for each of them."""
+LINKED = WAITING | {_S.SENDING, _S.SENT}
+"""Linked, so that a restarted worker finds them by the notes of their holds."""
 UNPINNED = frozenset({_S.DETECTED, _S.CHANGED})
 """Neither linked nor durable: the next scan decides."""
 SETTLED = frozenset(VersionState) - UNPINNED - {_S.REPLACED}

@@ -80,6 +80,7 @@ class GangPublisher:
                 if proven and not self._gang.is_abandoned(version.name):
                     version.drop_doubts_of_part()
                     await self._submit(version.name, version.part)
+                    self._registry.keep_parts()
 
     async def _commit_complete(self) -> None:
         await self._publish_proven()

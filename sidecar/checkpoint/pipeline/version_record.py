@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from podferry.contract.destination.commit import Commit, step_of
+from podferry.contract.destination.commit import Commit, Doubt, DoubtKind, step_of
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import (
     DURABLE,
@@ -15,13 +16,15 @@ from podferry.sidecar.checkpoint.pipeline.doubt_ledger import DoubtLedger
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
 from podferry.sidecar.state.journal import CheckpointRecord
 
+EARLIER_RUN = Doubt(DoubtKind.LEFT_OUT, "it is an earlier run's, and is not uploaded")
+
 
 def read_versions(
     record: CheckpointRecord, held: Iterable[HeldCheckpoint], doubts: DoubtLedger
 ) -> Iterator[CheckpointVersion]:
     """What earlier workers knew, oldest first; `held` is what they held."""
     for name, files in record.ignored.items():
-        yield CheckpointVersion(Candidate(name, files), VersionState.IGNORED)
+        yield ignored(Candidate(name, files))
     committed = {one.name for one in record.durable}
     for name, files in record.settled.items():
         state = VersionState.COMMITTED if name in committed else VersionState.RESTORED
@@ -47,6 +50,11 @@ def write_versions(record: CheckpointRecord, versions: Sequence[CheckpointVersio
     # In the order of publication: a restarted worker publishes them again in this order.
     names = dict.fromkeys([*record.published, *parts])
     record.published = {name: parts[name] for name in names if name in parts}
+
+
+def ignored(candidate: Candidate) -> CheckpointVersion:
+    """A version of an earlier run that is never uploaded: whether that run finished it, nobody knows."""
+    return CheckpointVersion(replace(candidate, doubts=(EARLIER_RUN,)), VersionState.IGNORED)
 
 
 def older_than(newest: Commit, present: Iterable[Candidate]) -> list[Candidate]:

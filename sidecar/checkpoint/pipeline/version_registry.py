@@ -14,6 +14,7 @@ from podferry.sidecar.checkpoint.commit.commit_log import SequencePlace
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import (
     DURABLE,
+    LINKED,
     SETTLED,
     UNPINNED,
     WAITING,
@@ -23,7 +24,12 @@ from podferry.sidecar.checkpoint.pipeline.checkpoint_version import (
 from podferry.sidecar.checkpoint.pipeline.doubt_ledger import DoubtLedger
 from podferry.sidecar.checkpoint.pipeline.durable_list import DurableList
 from podferry.sidecar.checkpoint.pipeline.sequence_place import CommitOrder, place_of
-from podferry.sidecar.checkpoint.pipeline.version_record import older_than, read_versions, write_versions
+from podferry.sidecar.checkpoint.pipeline.version_record import (
+    ignored,
+    older_than,
+    read_versions,
+    write_versions,
+)
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
 from podferry.sidecar.runtime.file_identity import Files
 from podferry.sidecar.state.durations import Durations
@@ -130,6 +136,10 @@ class VersionRegistry:
         if published:
             self._save()
 
+    def keep_parts(self) -> None:
+        """A published part was published again: a restarted worker publishes it in this form."""
+        self._save()
+
     def publish(self, version: CheckpointVersion, part: PublishedPart) -> None:
         """The other ranks know a version that was sent; an older part of its name gives way."""
         for older in self.published():
@@ -158,6 +168,8 @@ class VersionRegistry:
         """These versions are proven complete, whatever state they are in."""
         versions = {candidate.version for candidate in proven}
         for version in [one for one in self._versions if one.candidate.version in versions]:
+            if version.state in LINKED and version.candidate.doubts:
+                version.hold.note_proof()
             version.settle_doubts()
         if self._doubts.settle(proven):
             self._journal.save()
@@ -202,7 +214,7 @@ class VersionRegistry:
 
     def ignore(self, found: Iterable[Candidate]) -> None:
         """Ignore what was in the directory before this agent, as long as it stays as it is."""
-        self._versions += [CheckpointVersion(one, VersionState.IGNORED) for one in found]
+        self._versions += [ignored(one) for one in found]
         self._save()
 
     def ignore_older(self, present: Iterable[Candidate], newest: Commit) -> None:
@@ -214,7 +226,7 @@ class VersionRegistry:
         for candidate in older_than(newest, present):
             if candidate.name not in settled:
                 log.info("ignored: older than the newest commit", name=candidate.name)
-                self._versions.append(CheckpointVersion(candidate, VersionState.IGNORED))
+                self._versions.append(ignored(candidate))
         self._save()
 
     def mark(self, marks: dict[str, Files]) -> None:

@@ -23,6 +23,7 @@ from podferry.contract.destination.commit import Doubt
 from podferry.contract.errors import Changed, Corrupt, FormatTooNew, Refused
 from podferry.contract.versioned_json import decode_document
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
+from podferry.sidecar.runtime.atomic_file import replace_file
 from podferry.sidecar.runtime.file_identity import FileIdentity, Files, scan
 from podferry.sidecar.runtime.link_target import LinkRefused, resolve_within
 
@@ -72,6 +73,15 @@ class HeldCheckpoint:
     def number(self) -> int:
         """Counts the holds of one directory: a higher number is a newer checkpoint."""
         return int(self.directory.parent.name)
+
+    def note_proof(self) -> None:
+        """It is proven complete: a restarted worker must know, unless there is no space for the note."""
+        candidate = self.candidate
+        content = HoldNote(candidate.name, candidate.files, self.files, self.completed_at)
+        try:
+            replace_file(self.note, msgspec.json.encode(content))
+        except OSError as error:
+            log.warning("a proof cannot be noted", name=candidate.name, reason=str(error))
 
     def release(self) -> None:
         """Remove the links and the note."""

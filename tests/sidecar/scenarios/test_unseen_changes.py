@@ -1,4 +1,4 @@
-"""What the agent's own links do to change times is never taken for a rename by the trainer."""
+"""What a worker has not seen itself, and what the agent itself did to the files, proves nothing."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from contextlib import suppress
 
 import pytest
 
+from podferry.contract.errors import Unavailable
+from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
+from podferry.sidecar.checkpoint.pipeline.checkpoint_version import LINKED
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds
+from podferry.storage.memory.store import Fault
 
 WHOLE = {"a.bin": 300, "b.bin": 9000}
 
@@ -123,3 +127,26 @@ async def test_a_rename_while_no_worker_ran_is_seen(rig):
     async with rig.running() as pipeline:
         assert (await pipeline.flush(10, final=True)).durable
     assert [bool(commit.doubts) for commit in rig.store.commits()[2:]] == [False, False]
+
+
+async def test_what_an_earlier_run_left_shows_not_what_is_whole(rig):
+    rig.open_files = OpenFiles(sees_writers=True)
+    rig.write("step-1/a.bin", b"torn before the next file")
+    agent = rig.pipeline()
+    agent._registry.ignore(scan_checkpoints(rig.root)[1].values())
+    async with rig.running(pipeline=agent) as pipeline:
+        rig.write("step-2/a.bin", b"torn before the next file")
+        assert (await pipeline.flush(10, final=True)).durable
+    assert (await rig.committed(1))[0].doubts
+
+
+async def test_what_was_proven_while_it_waited_stays_proven(rig):
+    rig.faults.append(Fault(times=10**6, error=Unavailable.of("no route")))
+    async with rig.running() as pipeline:
+        for step in (1, 2):
+            await save(rig, step, WHOLE)
+            await rig.until(lambda step=step: len(pipeline._queue.versions()) == step)
+        await rig.until(lambda: not pipeline._registry.in_state(*LINKED)[0].candidate.doubts)
+    rig.faults.clear()
+    async with rig.running():
+        assert not (await rig.committed(2))[0].doubts
