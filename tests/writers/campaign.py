@@ -169,13 +169,37 @@ class Campaign:
         self._take(situation, f"{fault.value} at {calls[number - 1]}, ended with {code}", judge)
         judge.close()
 
+    def stop(self, calls: list[str], number: int) -> None:
+        """One run that stops for half a minute before call `number`, then goes on to its end.
+
+        Later saves must not prove the part of one that was there meanwhile.
+        """
+        place, seen = self._place(), 0
+        judge, clock = self._judge(place), _Clock()
+
+        def on_stop(stop: Stop) -> None:
+            nonlocal seen
+            seen += stop.changes
+            judge.step(clock.seconds_until(stop))
+            self.report.judged += 1
+            if stop.saved or (stop.changes and seen == number):
+                judge.stall()
+            _pause(judge, stop.pause or 0.0)
+
+        judge.end(self._server.run(place, on_stop))
+        judge.findings.unsure.clear()
+        self._take("went on", f"after a stop at {calls[number - 1]}", judge)
+        judge.close()
+
     def _take(self, situation: str, how: str, judge: Judge) -> None:
         self.report.add(situation, how, judge.findings)
         judge.findings = Findings()
 
     def fail_all(self, calls: list[str], runs: int, seed: int) -> None:
-        """Each fault at each call, or at a sample of them, in about so many runs."""
+        """A stop and each fault, at each call or at a sample; `runs` is about the number of faults."""
         choice = random.Random(seed)  # noqa: S311 - a sample
+        for number in choice.sample(range(1, len(calls) + 1), min(len(calls), runs // len(FAULTS))):
+            self.stop(calls, number)
         for fault in FAULTS:
             numbers = [number for number, call in enumerate(calls, 1) if _can_fail(call, fault)]
             for number in sorted(choice.sample(numbers, min(len(numbers), runs // len(FAULTS)))):

@@ -75,7 +75,13 @@ class _Events(Watch):
         closed, self._closed = self._closed, set()
         self.moved = frozenset(self._inotify.moved)
         self._inotify.moved.clear()
+        self.begun = frozenset(self._inotify.begun)
         return closed
+
+    def expect_change(self, paths: Iterable[Path]) -> None:
+        """See `Watch.expect_change`."""
+        for path in () if self.deaf else paths:
+            self._inotify.watch_file(path)
 
     def close(self) -> None:
         self._inotify.close()

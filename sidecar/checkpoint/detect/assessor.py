@@ -102,7 +102,7 @@ class Assessor:
         earlier = self._history.earlier(candidate)
         if may_prove or self._one_life:
             for save in self._provable(candidate, earlier):
-                if proves(candidate, save, one_life=self._one_life):
+                if proves(candidate, save, one_life=self._one_life, emptied=seen.emptied):
                     self._prove(save)
             earlier = self._history.earlier(candidate)
         framework = is_proven_by_framework(candidate.name, candidate.data_files)
@@ -110,7 +110,8 @@ class Assessor:
         left_out = tuple(Doubt(DoubtKind.LEFT_OUT, reason) for reason in seen.left_out)
         doubts = () if marked else judged + left_out
         written, unproven = written_files(candidate, earlier), frozenset(evidence.unproven)
-        return Save(replace(candidate, doubts=doubts), written, unproven, evidence.members)
+        judged_one = replace(candidate, doubts=doubts)
+        return Save(judged_one, written, unproven, evidence.members, evidence.may_change)
 
     def _provable(self, candidate: Candidate, earlier: Iterable[Save]) -> Iterator[Save]:
         """The doubtful saves, newest first, but for those that their trainer continued afterwards.

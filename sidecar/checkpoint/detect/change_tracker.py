@@ -39,17 +39,25 @@ def _lingers(previous: TrackedFile, now: float) -> bool:
     return previous.lingered or (not previous.closed and now - previous.since > LINGER_SECONDS)
 
 
+def _emptied(previous: FileIdentity, now: FileIdentity) -> bool:
+    """Whether a file was cut off to be written again: one that continues with it removes little."""
+    return previous.inode == now.inode and 2 * now.size < previous.size
+
+
 class ChangeTracker:
     """Tracks since when each file has been unchanged.
 
     Attributes:
         files: By name.
+        emptied: What files held that were cut off since, to be written again, by name: no other change came
+            before.
         watched_ns: Since when somebody watches, by the file system's clock, in nanoseconds since the epoch:
             how long an older file has had its size nobody knows.
     """
 
     def __init__(self) -> None:
         self.files: dict[str, TrackedFile] = {}
+        self.emptied: dict[str, FileIdentity] = {}
         self.watched_ns = 0
 
     def update(
@@ -58,6 +66,7 @@ class ChangeTracker:
         closed: set[str],
         now: float,
         moved: Collection[str] = frozenset(),
+        begun: Collection[str] = frozenset(),
     ) -> None:
         """Record a scan.
 
@@ -66,7 +75,17 @@ class ChangeTracker:
             closed: Names whose close was reported before the scan began.
             now: A monotonic clock, seconds.
             moved: The names among them that were moved in.
+            begun: Names that were changed after their last close, and not before.
         """
+        found_emptied = {
+            name: known.identity
+            for name, known in self.files.items()
+            if name in found
+            and _emptied(known.identity, found[name])
+            and (name in begun or name not in closed)
+        }
+        kept = {name: one for name, one in self.emptied.items() if name in found}
+        self.emptied = kept | found_emptied
         self.files = {
             name: self._tracked(name, one, now, closed=name in closed, moved=name in moved)
             for name, one in found.items()

@@ -72,6 +72,7 @@ class Detector:
         self.left_out: dict[str, LeftOut] = {}
         self._shrunk_at: dict[str, float] = {}
         self._moved: set[str] = set()
+        self._begun: set[str] = set()
         self._moved_in: dict[str, tuple[str, Files]] = {}
         self._tracker, self._pointers = ChangeTracker(), PointerTracker(root)
         self._times, self._marks = WriteTimes(), CompletionMarks()
@@ -85,6 +86,7 @@ class Detector:
         """Wait until a scan is worthwhile; the names of files closed since the last call."""
         closed = await self._watch.wait(self._due_seconds)
         self._moved |= {path.relative_to(self.root).as_posix() for path in self._watch.moved}
+        self._begun = {path.relative_to(self.root).as_posix() for path in self._watch.begun}
         return {path.relative_to(self.root).as_posix() for path in closed}
 
     def wake(self) -> None:
@@ -111,7 +113,7 @@ class Detector:
         files, present = scanned.files, scanned.present
         self.links, self.left_out = scanned.links, scanned.left_out
         self.times.keep({identity.inode for identity in files.values()})
-        self._tracker.update(files, closed, now, self._moved)
+        self._tracker.update(files, closed, now, self._moved, self._begun)
         self._track_moves(present)
         self._track_shrinking(present, now)
         self._times.update({name: tuple(one.data_files.items()) for name, one in present.items()}, epoch)
@@ -131,6 +133,8 @@ class Detector:
         self.present, self.not_ready = present, found.not_ready
         for candidate in found.complete:
             self._times.mark_complete(candidate.name)
+            if candidate.doubts:
+                self._watch.expect_change(self.root / name for name in candidate.data_files)
         return [self._pointers.with_moved_pointers(candidate) for candidate in found.complete]
 
     @property
@@ -193,6 +197,7 @@ class Detector:
             self._moved_in.get(candidate.name) == candidate.version,
             tuple(f"{name} is {one.reason}" for name, one in below if one.loses),
             frozenset(name for name, file in files.items() if file.lingered),
+            {name: one for name, one in self._tracker.emptied.items() if name in files},
         )
 
     def _track_moves(self, present: dict[str, Candidate]) -> None:

@@ -11,10 +11,14 @@ from enum import StrEnum
 
 
 class Which(StrEnum):
-    """Which saves stay doubtful until the next one of the same kind, or a successful end of the trainer."""
+    """Which saves stay doubtful: until the next one of the same kind, or a successful end of the trainer.
+
+    Of the last kind, the next one proves nothing.
+    """
 
     FIRST = "the first"
     EACH = "each"
+    ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -107,9 +111,19 @@ DOUBTFUL_WRITERS: tuple[DoubtfulWriter, ...] = (
     ),
     DoubtfulWriter(
         "in_place",
-        "a file that is overwritten in place, if its format does not show its end",
+        "a file that is emptied and written again, if its format does not show its end: `last.npy`, "
+        "`best.weights.h5`, `last.pt` in torch's older format",
         Which.EACH,
         "old and new bytes look alike",
+        RENAME_FILE,
+        hides_errors=True,
+    ),
+    DoubtfulWriter(
+        "patched",
+        "a file that is changed in place without being emptied, if its format does not show its end: "
+        "mode `r+`, a `np.memmap` that is kept, ONNX data that is appended to older data",
+        Which.ALL,
+        "where one save ends and the next begins, or whether all of it is new",
         RENAME_FILE,
         hides_errors=True,
     ),
@@ -123,7 +137,7 @@ DOUBTFUL_WRITERS: tuple[DoubtfulWriter, ...] = (
     ),
     DoubtfulWriter(
         "mapped",
-        "NumPy arrays (`.npy`), which may be mapped",
+        "a new NumPy array (`.npy`) that is filled through a mapping",
         Which.EACH,
         "a mapping is never closed, and an unwritten part looks like zeros",
         MARK,

@@ -10,6 +10,7 @@ from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.change_times import ChangeTimes
 from podferry.sidecar.checkpoint.detect.format_checks import check_format, missing_shards
 from podferry.sidecar.checkpoint.detect.formats.file_holes import hole_bytes
+from podferry.sidecar.runtime.file_identity import FileIdentity
 
 NO_END = "its format does not show whether it is complete"
 MAY_LACK_MEMBERS = "its format does not show whether members are missing"
@@ -39,6 +40,11 @@ class Evidence:
     open: frozenset[str] = frozenset()
     lingered: frozenset[str] = frozenset()
 
+    @property
+    def may_change(self) -> frozenset[str]:
+        """Unproven files that somebody may still be filling, as far as that can be seen."""
+        return self.unclosed | self.lingered | self.holes.keys()
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -50,6 +56,7 @@ class Seen:
         directory_moved: Its directory was moved in, with all its files.
         left_out: Why data that links lead to is not uploaded with it.
         lingered: Files that had their size a while before they were closed.
+        emptied: What its files held before they were cut off, to be written again.
     """
 
     closed: frozenset[str] = frozenset()
@@ -57,6 +64,7 @@ class Seen:
     directory_moved: bool = False
     left_out: tuple[str, ...] = ()
     lingered: frozenset[str] = frozenset()
+    emptied: Mapping[str, FileIdentity] = field(default_factory=dict)
 
 
 def gather(root: Path, candidate: Candidate, times: ChangeTimes, seen: Seen) -> Evidence:

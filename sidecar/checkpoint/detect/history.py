@@ -30,12 +30,14 @@ class Save:
         written: The names of the files that this save wrote; the others are older.
         unproven: The names of the files whose own format does not prove that they are complete.
         members: What is known about the members of each archive, by file name; empty if unknown.
+        may_change: Unproven files that somebody may have been filling still.
     """
 
     candidate: Candidate
     written: frozenset[str]
     unproven: frozenset[str]
     members: Mapping[str, frozenset[tuple[str, int]]]
+    may_change: frozenset[str]
 
     @property
     def is_sure(self) -> bool:
@@ -63,7 +65,7 @@ class SaveHistory:
             same = [save for save in saves if save.candidate.version == candidate.version]
             if not same:
                 names = frozenset(candidate.data_files)
-                saves.append(Save(candidate, names, names, {}))
+                saves.append(Save(candidate, names, names, {}, names))
                 saves.sort(key=lambda save: save.candidate.changed_ns)
             elif same[0].candidate.doubts and not candidate.doubts:
                 self.settle(same[0])

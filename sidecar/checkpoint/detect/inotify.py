@@ -17,10 +17,12 @@ from pathlib import Path
 
 from podferry.sidecar.runtime.file_identity import scan
 
-CLOSE_WRITE, MOVED_TO, CREATE, ISDIR = 0x8, 0x80, 0x100, 0x4000_0000
-Q_OVERFLOW, IGNORED = 0x4000, 0x8000
+MODIFY, CLOSE_WRITE, MOVED_TO, CREATE, ISDIR = 0x2, 0x8, 0x80, 0x100, 0x4000_0000
+Q_OVERFLOW, IGNORED, ONESHOT = 0x4000, 0x8000, 0x8000_0000
 ONLYDIR, DONT_FOLLOW = 0x0100_0000, 0x0200_0000
 WATCH_MASK = CLOSE_WRITE | MOVED_TO | CREATE | ONLYDIR | DONT_FOLLOW
+MAX_FILES = 64
+"""Files that are watched for their next change; the ones watched longest are given up."""
 HEADER = struct.Struct("iIII")
 BUFFER_BYTES = 1 << 18
 
@@ -30,6 +32,7 @@ class Inotify:
 
     Attributes:
         moved: Files and directories that were moved in since the caller last emptied this set.
+        begun: Files whose next change was watched for and happened, and that have not been closed since.
 
     Raises:
         OSError: No instance is available (EMFILE: 128 per user by default), or the system has no inotify.
@@ -44,7 +47,9 @@ class Inotify:
         if self.fd < 0:
             raise OSError(ctypes.get_errno(), "inotify_init1")
         self._directories: dict[int, Path] = {}
+        self._files: dict[int, Path] = {}
         self.moved: set[Path] = set()
+        self.begun: set[Path] = set()
         try:
             self.watch(root)
         except OSError:
@@ -62,6 +67,16 @@ class Inotify:
         self._directories[descriptor] = directory
         for child in self._subdirectories(directory):
             self.watch(child)
+
+    def watch_file(self, path: Path) -> None:
+        """Report the next change to a file, once; single writes are reported for no other."""
+        self.begun.discard(path)
+        for descriptor in list(self._files)[: 1 - MAX_FILES]:
+            self._libc.inotify_rm_watch(self.fd, descriptor)
+            del self._files[descriptor]
+        descriptor = self._libc.inotify_add_watch(self.fd, os.fsencode(path), MODIFY | ONESHOT | DONT_FOLLOW)
+        if descriptor >= 0 and descriptor not in self._directories:
+            self._files[descriptor] = path
 
     def refresh(self) -> None:
         """Watch the entire tree again as far as possible; scans cover the rest."""
@@ -100,8 +115,11 @@ class Inotify:
             name = data[offset + HEADER.size : offset + HEADER.size + length].rstrip(b"\0")
             offset += HEADER.size + length
             lost |= bool(mask & Q_OVERFLOW)
+            if mask & MODIFY and descriptor in self._files:
+                self.begun.add(self._files[descriptor])
             if mask & IGNORED:
                 self._directories.pop(descriptor, None)
+                self._files.pop(descriptor, None)
             elif descriptor in self._directories:
                 lost |= not self._handle(mask, self._directories[descriptor] / os.fsdecode(name), closed)
         return lost
@@ -113,6 +131,7 @@ class Inotify:
         if not mask & ISDIR:
             if mask & (CLOSE_WRITE | MOVED_TO):
                 closed.add(path)
+                self.begun.discard(path)
             return True
         try:
             if mask & (CREATE | MOVED_TO):

@@ -16,8 +16,9 @@ the same kind settles the doubt: a trainer that writes step 200 has finished ste
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from podferry.contract.destination.commit import Doubt, DoubtKind
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
@@ -32,6 +33,7 @@ from podferry.sidecar.checkpoint.detect.history import (
     shrunk_files,
     written_files,
 )
+from podferry.sidecar.runtime.file_identity import FileIdentity
 
 FIRST = "it is the first of its series, and nothing shows that all of its files exist"
 SETTLED_BY_SUCCESS = frozenset({DoubtKind.UNPROVEN, DoubtKind.OPEN})
@@ -42,6 +44,8 @@ HALVES = frozenset({".pdparams", ".pdopt"})
 SCATTERED = frozenset({".h5", ".hdf5"})
 """Formats whose parts are written in any order: a torn file may have its full size when the kernel closes
 it."""
+NONE_EMPTIED: Mapping[str, FileIdentity] = MappingProxyType({})
+"""No file was seen to be cut off."""
 STREAMED = frozenset({".distcp"})
 """Formats that are written from the beginning to the end and then synced: never mapped, but closed a while
 after their last write. Source: torch/distributed/checkpoint/filesystem.py, `_write_files_from_queue`."""
@@ -156,7 +160,9 @@ def _same_members(name: str, evidence: Evidence, baseline: Save) -> bool:
     return bool(members) and members in baseline.members.values()
 
 
-def proves(candidate: Candidate, save: Save, *, one_life: bool) -> bool:
+def proves(
+    candidate: Candidate, save: Save, *, one_life: bool, emptied: Mapping[str, FileIdentity] = NONE_EMPTIED
+) -> bool:
     """Whether a complete later save shows that an earlier doubtful one is complete.
 
     It does if it began after the last change to the earlier one and has no file that the earlier one lacks or
@@ -167,6 +173,7 @@ def proves(candidate: Candidate, save: Save, *, one_life: bool) -> bool:
         candidate: The later save, not incomplete.
         save: The earlier, doubtful one.
         one_life: The trainer cannot have restarted between the two.
+        emptied: What files of its name held before they were cut off, to be written again.
     """
     kinds, earlier = {doubt.kind for doubt in save.candidate.doubts}, save.candidate
     if kinds & {DoubtKind.OPEN, DoubtKind.LEFT_OUT} or (DoubtKind.MIXED in kinds and not one_life):
@@ -178,20 +185,27 @@ def proves(candidate: Candidate, save: Save, *, one_life: bool) -> bool:
         return False
     if not one_life and missing_names(candidate, earlier):
         return False  # both may be torn
-    if candidate.name == earlier.name and not _replaces(candidate, save, kinds):
+    if candidate.name == earlier.name and not _replaces(candidate, save, kinds, emptied):
         return False
     pairs = dict(counterparts(earlier, candidate))
-    smaller = (clearly_smaller(known[name].size, [pairs[name].size]) for name in save.unproven & pairs.keys())
-    return not any(smaller)
+    sizes = [(known[name].size, pairs[name].size) for name in save.unproven & pairs.keys()]
+    if not one_life and any(size != later for size, later in sizes):
+        return False  # the trainer may have been killed just before its end
+    return not any(clearly_smaller(size, [later]) for size, later in sizes)
 
 
-def _replaces(candidate: Candidate, save: Save, kinds: set[DoubtKind]) -> bool:
-    """Whether a later version of the same name wrote all files of the earlier one again, none in place."""
+def _replaces(
+    candidate: Candidate, save: Save, kinds: set[DoubtKind], emptied: Mapping[str, FileIdentity]
+) -> bool:
+    """Whether a later version of the same name wrote all files of the earlier one again.
+
+    If the earlier one had files of two saves, the later one must have left the same files as they were.
+    """
     files, known = candidate.data_files, save.candidate.data_files
-    needed = save.written if DoubtKind.MIXED in kinds else known.keys()
-    return all(
-        name in files
-        and files[name] != known[name]
-        and (name not in save.unproven or files[name].inode != known[name].inode)
-        for name in needed
+    changed = {name for name, identity in files.items() if known.get(name) != identity}
+    return (changed == save.written if DoubtKind.MIXED in kinds else changed >= known.keys()) and all(
+        name not in save.unproven
+        or files[name].inode != known[name].inode
+        or (emptied.get(name) == known[name] and name not in save.may_change)
+        for name in changed & known.keys()
     )

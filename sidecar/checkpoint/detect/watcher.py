@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Iterable
 from pathlib import Path
 
 import structlog
@@ -22,10 +23,12 @@ class Watch:
 
     Attributes:
         moved: Files and directories that were moved in before the last `wait` ended.
+        begun: Files that were changed after their last close, and not before, among those of `expect_change`.
     """
 
     def __init__(self, max_seconds: float) -> None:
         self.moved: frozenset[Path] = frozenset()
+        self.begun: frozenset[Path] = frozenset()
         self._max_seconds, self._woken = max_seconds, asyncio.Event()
 
     async def wait(self, seconds: float) -> set[Path]:
@@ -35,6 +38,9 @@ class Watch:
                 await self._woken.wait()
         self._woken.clear()
         return set()
+
+    def expect_change(self, paths: Iterable[Path]) -> None:
+        """End a `wait` as soon as one of these files changes, once for each."""
 
     def describe(self) -> str:
         """Whether closes are reported, for people."""
@@ -71,6 +77,7 @@ class InotifyWatch(Watch):
         closed, lost = self._inotify.read()
         self.moved = frozenset(self._inotify.moved)
         self._inotify.moved.clear()
+        self.begun = frozenset(self._inotify.begun)
         if lost:
             log.warning("inotify lost events or watches: scanning everything")
         if lost or not self._inotify.watches_root:
@@ -78,6 +85,11 @@ class InotifyWatch(Watch):
         self._listen()
         self._reported |= bool(closed)
         return closed
+
+    def expect_change(self, paths: Iterable[Path]) -> None:
+        """See `Watch.expect_change`."""
+        for path in paths:
+            self._inotify.watch_file(path)
 
     def describe(self) -> str:
         """See `Watch.describe`."""

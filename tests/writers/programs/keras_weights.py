@@ -1,4 +1,4 @@
-"""Keras' ModelCheckpoint: weights in HDF5, a new file per epoch."""
+"""Keras' ModelCheckpoint: weights in HDF5, a new file per epoch and one that is overwritten."""
 
 import keras
 import numpy as np
@@ -6,8 +6,18 @@ from announce import ROOT, saved
 
 
 class Saved(keras.callbacks.Callback):
+    def __init__(self, name):
+        super().__init__()
+        self.name = name
+
     def on_epoch_end(self, epoch, logs=None):
-        saved(f"epoch-{epoch + 1:02d}")
+        saved(self.name.format(epoch=epoch + 1))
+
+
+def keep(name):
+    """A callback that saves and one that announces it."""
+    path = ROOT / f"{name}.weights.h5"
+    return [keras.callbacks.ModelCheckpoint(path, save_weights_only=True), Saved(name)]
 
 
 model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(64), keras.layers.Dense(1)])
@@ -17,8 +27,5 @@ model.fit(
     np.ones((4, 1)),
     epochs=3,
     verbose=0,
-    callbacks=[
-        keras.callbacks.ModelCheckpoint(ROOT / "epoch-{epoch:02d}.weights.h5", save_weights_only=True),
-        Saved(),
-    ],
+    callbacks=[*keep("epoch-{epoch:02d}"), *keep("last")],
 )

@@ -34,6 +34,30 @@ def test_a_close_holds_until_the_next_change():
     assert tracker.files["w"] == TrackedFile(B, 3.0, closed=False)
 
 
+FULL, CUT = FileIdentity(1, 1000, 1), FileIdentity(1, 10, 2)
+
+
+@pytest.mark.parametrize(
+    ("found", "closed", "begun", "emptied"),
+    [
+        (CUT, False, False, {"w": FULL}),
+        (CUT, True, False, {}),  # it may have grown before, in between
+        (CUT, True, True, {"w": FULL}),  # HDF5 opens a file, closes it and opens it again to empty it
+        (FileIdentity(2, 10, 2), False, False, {}),
+        (FileIdentity(1, 990, 2), False, False, {}),
+    ],
+)
+def test_a_file_that_is_cut_off_is_written_anew(found, closed, begun, emptied):
+    tracker = ChangeTracker()
+    tracker.update({"w": FULL}, {"w"}, 1.0)
+    tracker.update({"w": found}, {"w"} if closed else set(), 2.0, begun={"w"} if begun else set())
+    assert tracker.emptied == emptied
+    tracker.update({"w": found}, {"w"}, 3.0)
+    assert tracker.emptied == emptied
+    tracker.update({}, set(), 4.0)
+    assert tracker.emptied == {}
+
+
 @given(
     st.lists(st.tuples(st.dictionaries(st.sampled_from("ab"), IDENTITIES), st.sets(st.sampled_from("ab"))))
 )

@@ -36,7 +36,7 @@ def raw(step, size, at=None):
 def save(candidate, *, sure=True):
     doubts = () if sure else (Doubt(DoubtKind.UNPROVEN, "no end"),)
     names = frozenset(candidate.data_files)
-    return Save(replace(candidate, doubts=doubts), names, names, {})
+    return Save(replace(candidate, doubts=doubts), names, names, {}, frozenset())
 
 
 def history(*candidates):

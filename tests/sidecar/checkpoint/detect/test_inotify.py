@@ -147,3 +147,44 @@ def test_what_was_moved_in_is_distinguished_from_what_was_written(watched, tmp_p
     watched.read()
     moved = {path.relative_to(watched.root).as_posix() for path in watched.moved}
     assert moved == {"step-1", "step-1/a", "moved"}
+
+
+def test_the_next_change_of_a_watched_file_is_reported_once_until_its_close(watched):
+    path = watched.root / "a"
+    path.write_bytes(b"1")
+    watched.read()
+    watched.watch_file(path)
+    with path.open("wb", buffering=0) as file:
+        watched.read()
+        assert watched.begun == {path}
+        file.write(b"2")
+    assert watched.read() == ({path}, False)
+    assert watched.begun == set()
+    path.write_bytes(b"3")
+    watched.read()
+    assert watched.begun == set()
+
+
+def test_a_close_without_a_change_before_it_does_not_count(watched):
+    """HDF5 opens a file, closes it, and opens it again to empty it."""
+    path = watched.root / "a"
+    path.write_bytes(b"1")
+    watched.read()
+    watched.watch_file(path)
+    path.open("r+b").close()
+    with path.open("wb"):
+        assert watched.read() == ({path}, False)
+        assert watched.begun == {path}
+
+
+def test_few_files_are_watched_for_their_next_change(watched, monkeypatch):
+    monkeypatch.setattr(inotify, "MAX_FILES", 2)
+    watched.watch_file(watched.root / "missing")
+    for name in "abc":
+        (watched.root / name).write_bytes(b"1")
+        watched.watch_file(watched.root / name)
+    files = [(watched.root / name).open("wb") for name in "abc"]
+    watched.read()
+    assert {path.name for path in watched.begun} == {"b", "c"}
+    for file in files:
+        file.close()

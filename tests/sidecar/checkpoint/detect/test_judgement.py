@@ -150,6 +150,87 @@ async def test_a_raw_file_overwritten_in_place_stays_doubtful(one_life):
     assert one_life.proven == []
 
 
+async def rewrite(bench, name, mode, first, rest):
+    """Write a file in place, with a scan in between, and wait for long."""
+    with (bench.root / name).open(mode) as file:
+        file.write(first)
+        file.flush()
+        await bench.scan()
+        file.write(rest)
+    await bench.scan(name)
+    await bench.scan(after=LONG)
+
+
+@pytest.mark.parametrize(("mode", "proven"), [("wb", ["last"]), ("r+b", [])])
+async def test_a_raw_file_that_is_emptied_and_written_again_proves_the_one_before(one_life, mode, proven):
+    await save(one_life, "last.raw", data=b"1" * 9000, pause=LONG)
+    await rewrite(one_life, "last.raw", mode, b"2" * 100, b"2" * 8900)
+    assert one_life.proven == proven
+    assert one_life.doubts["last"] == {"unproven"}  # until the next one
+
+
+@pytest.mark.parametrize(("size", "proven"), [(9000, ["last"]), (9100, [])])
+async def test_after_a_possible_restart_only_a_file_of_the_same_size_proves_the_emptied_one(
+    bench, size, proven
+):
+    await save(bench, "last.raw", data=b"1" * 9000, pause=LONG)
+    await rewrite(bench, "last.raw", "wb", b"2" * 100, b"2" * (size - 100))
+    assert bench.proven == proven
+
+
+@pytest.mark.parametrize(("size", "proven"), [(9000, ["step-1"]), (9100, [])])
+async def test_after_a_possible_restart_only_a_file_of_the_same_size_proves_the_one_before(
+    bench, size, proven
+):
+    """A trainer that was killed just before the end of its first save, and began again."""
+    await save(bench, "step-1.raw", data=b"1" * 9000, pause=LONG)
+    await save(bench, "step-2.raw", data=b"2" * size, pause=LONG)
+    assert bench.proven == proven
+
+
+async def test_an_emptied_file_proves_only_what_it_held(one_life):
+    """A save in two steps, with a long pause between them, and the next save."""
+    await save(one_life, "last.raw", data=b"1" * 9000, pause=LONG)
+    with (one_life.root / "last.raw").open("ab") as file:
+        file.write(b"1" * 500)
+    await one_life.scan("last.raw")
+    await one_life.scan(after=LONG)
+    await rewrite(one_life, "last.raw", "wb", b"2" * 100, b"2" * 9400)
+    assert [one.bytes for one in one_life.detector.proven] == [9500]
+
+
+async def test_an_emptied_file_that_may_have_been_mapped_is_not_proven(one_life):
+    one_life.write("last.raw", b"1" * 9000)
+    await one_life.scan()
+    await one_life.scan(after=LONG)  # no close was seen
+    assert one_life.doubts["last"] == {"unproven"}
+    await rewrite(one_life, "last.raw", "wb", b"2" * 100, b"2" * 8900)
+    assert one_life.proven == []
+
+
+async def test_a_directory_of_which_a_part_was_new_is_not_proven_once_all_of_it_is(one_life):
+    """The trainer paused between two files of its second save, and then wrote the third."""
+    both = ("last/model.pkl", "last/optimizer.pkl")
+    await save(one_life, *both, pause=LONG)
+    await save(one_life, *both, data=pickle.dumps([2] * 20))
+    await save(one_life, both[0], data=pickle.dumps([3] * 30), pause=LONG)
+    assert one_life.doubts["last"] == {"mixed"}
+    one_life.proven.clear()
+    await save(one_life, both[1], data=pickle.dumps([3] * 30))
+    await save(one_life, *both, data=pickle.dumps([4] * 40))
+    assert one_life.proven == []
+
+
+async def test_a_file_that_is_never_written_again_does_not_prevent_the_proof(one_life):
+    both = ("last/config.pkl", "last/model.pkl")
+    await save(one_life, *both, pause=LONG)
+    await save(one_life, *both, data=pickle.dumps([2] * 20))
+    one_life.proven.clear()
+    for number in (3, 4):
+        await replace(one_life, both[1], data=pickle.dumps([number] * 30), pause=LONG)
+    assert one_life.proven == ["last"]
+
+
 async def test_a_much_smaller_raw_file_is_doubtful(one_life):
     await save(one_life, "step-1.raw", data=bytes(100_000), pause=LONG)
     await save(one_life, "step-2.raw", data=bytes(100_000))

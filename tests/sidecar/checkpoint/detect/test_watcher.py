@@ -48,6 +48,19 @@ async def test_a_close_ends_the_wait(tmp_path):
     found.close()
 
 
+async def test_the_next_change_of_an_expected_file_ends_the_wait(tmp_path):
+    (tmp_path / "w").write_bytes(b"1")
+    found = open_watch(tmp_path, SLOW, polling=False)
+    found.expect_change([tmp_path / "w"])
+    waiting = asyncio.create_task(found.wait(20))
+    await asyncio.sleep(0)
+    with (tmp_path / "w").open("wb"):
+        async with asyncio.timeout(5):
+            assert await waiting == set()
+        assert found.begun == {tmp_path / "w"}
+    found.close()
+
+
 @pytest.mark.parametrize("kind", ["inotify", "polling"])
 async def test_a_wait_lasts_at_most_the_scan_interval(tmp_path, kind):
     found = open_watch(
