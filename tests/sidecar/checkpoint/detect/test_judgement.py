@@ -249,6 +249,18 @@ async def test_a_file_that_was_renamed_into_place_needs_no_end(bench):
     assert bench.doubts == {"ckpt-1": set()}
 
 
+async def test_the_first_part_that_was_renamed_into_place_is_doubtful_and_the_second_is_sure(one_life):
+    """Another part may follow the first one."""
+    for number, doubts in ((7, {"unproven"}), (8, set())):
+        one_life.write("saving.tmp", b"raw" * number)
+        os.utime(one_life.root / "saving.tmp", ns=(0, number))
+        (one_life.root / "saving.tmp").rename(one_life.root / f"model-{number}.bin")
+        await one_life.scan(f"model-{number}.bin")
+        await one_life.scan(after=LONG)
+        assert one_life.doubts[f"model-{number}"] == doubts
+    assert one_life.proven == ["model-7"]
+
+
 async def test_a_directory_that_was_renamed_into_place_is_sure_whatever_is_in_it(bench):
     await save(bench, "step-1/a.raw", "step-1/b.raw", pause=LONG)
     bench.write("saving.tmp/a.raw", b"1")
