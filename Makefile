@@ -63,8 +63,8 @@ cluster: $(BIN)/python ## start a real Kubernetes unless it is running
 cluster-down: $(BIN)/python ## stop it and remove what it left
 	$(BIN)/python -m tests.cluster down
 
-faults: $(STAMP)test ## inject N random faults, starting at seed SEED; PROVE=1 checks that failures are detected
-	$(BIN)/python -m faults $(if $(PROVE),--prove,--seed $(or $(SEED),1) --n $(or $(N),30)) $(if $(ONLY),--writers $(ONLY))
+faults: $(STAMP)test ## inject N random faults, starting at seed SEED, into LOG; PROVE=1 checks that failures are detected
+	$(BIN)/python -m faults $(if $(PROVE),--prove,--seed $(or $(SEED),1) --n $(or $(N),30)) $(if $(ONLY),--writers $(ONLY)) $(if $(LOG),--log $(LOG))
 
 kills: $(STAMP)test ## kill -9 the worker at N random moments of its uploads; PROVE=1 checks that losses are detected
 	$(BIN)/python -m faults.kills $(if $(PROVE),--prove,--seed $(or $(SEED),1) --n $(or $(N),10))
