@@ -6,6 +6,7 @@ Each is applied in the worker's process, before it begins (`patched/sitecustomiz
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
@@ -13,6 +14,9 @@ from typing import Any
 
 from faults.loaded import load_agent
 from faults.plan import MIB, Fault, Plan
+
+SLOW_SECONDS = 8.0
+"""How long a slow machine takes to read a file again."""
 
 
 def _everywhere(name: str, replacement: object) -> None:
@@ -44,10 +48,15 @@ def _no_data() -> None:
 
 
 def _no_check_of_what_is_sent() -> None:
+    """Read what is sent only once the trainer has overwritten it, as a slow machine may."""
     from podferry.sidecar.checkpoint.upload.verified_reader import VerifiedReader  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.runtime.file_identity import FileIdentity  # noqa: PLC0415 - in the worker alone
 
     def part(self: VerifiedReader, number: int, expected: str) -> bytes:
         start, length = self.span(number)
+        deadline = time.monotonic() + SLOW_SECONDS
+        while FileIdentity.of(self.path.stat()) == self.identity and time.monotonic() < deadline:
+            time.sleep(0.05)
         return self.path.read_bytes()[start : start + length]
 
     VerifiedReader.part = part  # type: ignore[method-assign]
@@ -63,6 +72,27 @@ def _no_rules() -> None:
 def _all_sure() -> None:
     """Everything that is not certainly incomplete is proven."""
     _everywhere("judge", lambda *_, **__: ())
+
+
+def _own_links() -> None:
+    """Take the agent's own links for renames; as on a full volume, the first try to hold a version fails."""
+    from podferry.contract.errors import Refused  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.checkpoint.detect.change_times import ChangeTimes  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds  # noqa: PLC0415 - in the worker alone
+
+    hold, tried = HardlinkHolds.link, set[Any]()
+
+    @wraps(hold)
+    def link(self: HardlinkHolds, candidate: Any, *given: Any, **more: Any) -> Any:
+        held = hold(self, candidate, *given, **more)
+        if candidate.version not in tried:
+            tried.add(candidate.version)
+            held.release()
+            raise Refused.of(f"{candidate.name} cannot be held")
+        return held
+
+    HardlinkHolds.link = link  # type: ignore[method-assign]
+    ChangeTimes.link = lambda *_: False  # type: ignore[method-assign]
 
 
 def _same_folder() -> None:
@@ -142,6 +172,7 @@ class Sabotage:
         faults: What shows it.
         writer: Who saves.
         count: Elements of the large tensor.
+        pace: Seconds between two saves, at most.
     """
 
     defence: str
@@ -150,6 +181,7 @@ class Sabotage:
     faults: tuple[Fault, ...] = ()
     writer: str = "numpy_savez"
     count: int = MIB // 4
+    pace: float = 2.0
 
     def plan(self, seed: int) -> Plan:
         """An episode that shows it: saves, a delete, a restore, more saves."""
@@ -160,7 +192,7 @@ class Sabotage:
             steps=6,
             count=self.count,
             rotate=0,
-            pace=2.0,
+            pace=self.pace,
             asks=0.0,
             rate=16 * MIB,
             deleted=4,
@@ -168,15 +200,14 @@ class Sabotage:
         )
 
 
-OVERWRITES = tuple(Fault("overwrite in place", save, part=1.0, commits=False) for save in (1, 2, 3, 4))
 SABOTAGES: Mapping[str, Sabotage] = {
     "no-data": Sabotage("data is there before its commit", "wrong", _no_data),
     "no-check-of-what-is-sent": Sabotage(
         "what is sent is what was fingerprinted",
         "wrong",
         _no_check_of_what_is_sent,
-        OVERWRITES,
-        "joblib_in_place",
+        writer="joblib_in_place",
+        pace=10.0,  # doubtful ones are sent after a long pause, and overwritten after that
     ),
     "no-rules": Sabotage(
         "a torn save is no checkpoint",
@@ -190,7 +221,14 @@ SABOTAGES: Mapping[str, Sabotage] = {
         "wrong",
         _all_sure,
         (Fault("kill in a save", 3, part=0.5),),
-        "raw_in_place",
+        "directory_slow",  # a save takes seconds: the kill never comes after its end
+    ),
+    "own-links": Sabotage(
+        "the agent's own links are no renames",
+        "wrong",
+        _own_links,
+        tuple(Fault("kill in a save", save, part=part) for save, part in ((3, 0.5), (4, 0.7), (5, 0.9))),
+        "raw_numbered",
         count=4 * MIB,
     ),
     "same-folder": Sabotage(
