@@ -46,6 +46,7 @@ def imports(program: Path) -> None:
 def run(program: Path, root: str, done: str, log: str) -> None:
     """Run the program in this process, to its end."""
     os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored in the background of a shell
     known = set(sys.modules)
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for descriptor in (1, 2):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import pytest
@@ -14,6 +15,14 @@ with (ROOT / "a").open("wb", buffering=0) as file:
     file.write(b"2")
 saved("a")
 """
+
+
+@pytest.fixture
+def ignored():
+    """A shell lets programs in the background ignore SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
@@ -60,3 +69,7 @@ def test_every_call_stops(run):
 )
 def test_a_call_fails(run, fault, code, ended):
     assert run(fault, at=3) == (code, ["openat a", "write a", "write a", *ended], b"1")
+
+
+def test_an_interrupt_arrives_where_it_was_ignored(ignored, run):
+    assert run(Fault.INTERRUPT, at=3)[0] == -2
