@@ -58,6 +58,7 @@ class ChangeTracker:
     def __init__(self) -> None:
         self.files: dict[str, TrackedFile] = {}
         self.emptied: dict[str, FileIdentity] = {}
+        self._cut: dict[str, FileIdentity] = {}
         self.watched_ns = 0
 
     def update(
@@ -77,19 +78,26 @@ class ChangeTracker:
             moved: The names among them that were moved in.
             begun: Names that were changed after their last close, and not before.
         """
-        found_emptied = {
-            name: known.identity
-            for name, known in self.files.items()
-            if name in found
-            and _emptied(known.identity, found[name])
-            and (name in begun or name not in closed)
-        }
-        kept = {name: one for name, one in self.emptied.items() if name in found}
-        self.emptied = kept | found_emptied
+        self._track_emptied(found, closed, begun)
         self.files = {
             name: self._tracked(name, one, now, closed=name in closed, moved=name in moved)
             for name, one in found.items()
         }
+
+    def _track_emptied(
+        self, found: Mapping[str, FileIdentity], closed: set[str], begun: Collection[str]
+    ) -> None:
+        """Record which files were cut off. After a close, that counts once their first change is reported."""
+        known = {name: file.identity for name, file in self.files.items() if name in found}
+        cut = {name: one for name, one in known.items() if _emptied(one, found[name])}
+        waiting = {name: one for name, one in self._cut.items() if name in found and name not in closed} | cut
+        sure = {
+            name: one
+            for name, one in waiting.items()
+            if name in begun or name not in closed | self._cut.keys()
+        }
+        self._cut = {name: one for name, one in waiting.items() if name not in sure}
+        self.emptied = {name: one for name, one in self.emptied.items() if name in found} | sure
 
     def _tracked(
         self, name: str, identity: FileIdentity, now: float, *, closed: bool, moved: bool

@@ -58,6 +58,18 @@ def test_a_file_that_is_cut_off_is_written_anew(found, closed, begun, emptied):
     assert tracker.emptied == {}
 
 
+@pytest.mark.parametrize(("closed", "begun", "emptied"), [(False, True, {"w": FULL}), (True, False, {})])
+def test_a_change_that_is_reported_after_the_scan_that_saw_it_counts(closed, begun, emptied):
+    """HDF5 closes the file and empties it at once: the scan for the close already sees the short file."""
+    tracker = ChangeTracker()
+    tracker.update({"w": FULL}, {"w"}, 1.0)
+    tracker.update({"w": CUT}, {"w"}, 2.0)
+    tracker.update({"w": CUT}, {"w"} if closed else set(), 3.0, begun={"w"} if begun else set())
+    assert tracker.emptied == emptied
+    tracker.update({"w": CUT}, set(), 4.0, begun={"w"})
+    assert tracker.emptied == emptied
+
+
 @given(
     st.lists(st.tuples(st.dictionaries(st.sampled_from("ab"), IDENTITIES), st.sets(st.sampled_from("ab"))))
 )
