@@ -242,7 +242,12 @@ SABOTAGES: Mapping[str, Sabotage] = {
     ),
     "an-older-one": Sabotage("the newest commit is restored", "lost", _an_older_one),
     "removes-the-last": Sabotage("a commit stays", "lost", _removes_the_last),
-    "says-so-at-once": Sabotage("durable means committed", "claimed", _says_so_at_once),
+    "says-so-at-once": Sabotage(
+        "durable means committed",
+        "claimed",
+        _says_so_at_once,
+        pace=0.2,  # it ends before the last save has been quiet
+    ),
 }
 """Each defence that can be taken out, by its name."""
 BARE: Mapping[str, Callable[[], None]] = {"no-ledger": _no_ledger}
