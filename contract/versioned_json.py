@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable
 from typing import TypeVar
@@ -56,9 +57,17 @@ def document_decoder(kind: type[T], newest: int, *, checksummed: bool = False) -
     return decode
 
 
+def encode_json(document: msgspec.Struct) -> bytes:
+    """JSON of a document, even if a name in it is not UTF-8: such bytes become question marks."""
+    try:
+        return msgspec.json.encode(document)
+    except UnicodeEncodeError:
+        return json.dumps(msgspec.to_builtins(document), ensure_ascii=False).encode(errors="replace")
+
+
 def encode_document(document: msgspec.Struct) -> bytes:
     """Indented JSON, readable in a bucket's browser."""
-    return msgspec.json.format(msgspec.json.encode(document), indent=1)
+    return msgspec.json.format(encode_json(document), indent=1)
 
 
 def encode_checksummed(document: msgspec.Struct) -> bytes:

@@ -12,6 +12,7 @@ from podferry.contract import http_api
 from podferry.contract.errors import Problem
 from podferry.contract.http_api import Durability, Marked
 from podferry.contract.status import AgentPhase
+from podferry.contract.versioned_json import encode_json
 from podferry.sidecar.control.agent_api import AgentApi, FlushRequest
 from podferry.sidecar.state.prometheus import exposition
 
@@ -22,7 +23,7 @@ FINAL_PHASES = frozenset({AgentPhase.REFUSED, AgentPhase.ENDED})
 
 
 def _json(document: msgspec.Struct) -> web.Response:
-    return web.Response(body=msgspec.json.encode(document), content_type="application/json")
+    return web.Response(body=encode_json(document), content_type="application/json")
 
 
 def _wait_seconds(request: web.Request) -> float:

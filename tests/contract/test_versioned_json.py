@@ -1,8 +1,10 @@
+import os
+
 import msgspec
 import pytest
 
 from podferry.contract.errors import Corrupt, FormatTooNew
-from podferry.contract.versioned_json import decode_document
+from podferry.contract.versioned_json import decode_document, encode_document
 
 
 class Thing(msgspec.Struct, frozen=True):
@@ -30,3 +32,13 @@ def test_a_later_format_is_distinguished_from_damage() -> None:
 def test_other_documents_are_corrupt(data: bytes) -> None:
     with pytest.raises(Corrupt, match="here is not a valid thing"):
         decode_document(data, Thing, 2, "here")
+
+
+class Named(msgspec.Struct, frozen=True):
+    name: str
+    format: int = 2
+
+
+def test_a_name_that_is_not_utf8_is_encoded_with_question_marks() -> None:
+    data = encode_document(Named(os.fsdecode(b"ckpt-\xff.bin")))
+    assert decode_document(data, Named, 2, "here") == Named("ckpt-?.bin")

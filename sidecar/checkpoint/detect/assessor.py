@@ -139,11 +139,16 @@ class Assessor:
         """Remember a save that is held from now on."""
         self._history.add(save)
 
-    def settle_by_success(self) -> None:
-        """The trainer has ended successfully: it has written what it meant to write."""
+    async def settle_by_success(self) -> None:
+        """The trainer has ended successfully: it has written what it meant to write.
+
+        That says nothing about files that another process still writes: one that it has left behind.
+        """
         for save in filter(self._was_the_end, self._history.doubtful()):
             if {doubt.kind for doubt in save.candidate.doubts} <= SETTLED_BY_SUCCESS:
-                self._prove(save)
+                found = await asyncio.to_thread(self._with_open_files, save.candidate, Evidence())
+                if not found.open:
+                    self._prove(save)
 
     def settle_marked(self, is_marked: Callable[[Candidate], bool]) -> None:
         """The trainer has marked some of the accepted versions meanwhile."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from podferry.contract.errors import Problem
@@ -74,6 +74,7 @@ class Detector:
         self._moved: set[str] = set()
         self._begun: set[str] = set()
         self._moved_in: dict[str, tuple[str, Files]] = {}
+        self._created: set[str] = set()
         self._tracker, self._pointers = ChangeTracker(), PointerTracker(root)
         self._times, self._marks = WriteTimes(), CompletionMarks()
         self._due_seconds = IDLE_SECONDS
@@ -85,9 +86,14 @@ class Detector:
     async def wait_for_change(self) -> set[str]:
         """Wait until a scan is worthwhile; the names of files closed since the last call."""
         closed = await self._watch.wait(self._due_seconds)
-        self._moved |= {path.relative_to(self.root).as_posix() for path in self._watch.moved}
-        self._begun = {path.relative_to(self.root).as_posix() for path in self._watch.begun}
-        return {path.relative_to(self.root).as_posix() for path in closed}
+        self._moved |= self._names(self._watch.moved)
+        created = {path for path in self._watch.created if path.parent == self.root}
+        self._created = (self._created | self._names(created)) - self._names(self._watch.moved)
+        self._begun = self._names(self._watch.begun)
+        return self._names(closed)
+
+    def _names(self, paths: Iterable[Path]) -> set[str]:
+        return {path.relative_to(self.root).as_posix() for path in paths}
 
     def wake(self) -> None:
         """End the current `wait_for_change`."""
@@ -128,7 +134,7 @@ class Detector:
         self._due_seconds = min([IDLE_SECONDS, *left])
         self._assessor.settle_marked(self._marks.is_marked)
         if succeeded:
-            self._assessor.settle_by_success()
+            await self._assessor.settle_by_success()
         # Both together and only now: others read them during this scan.
         self.present, self.not_ready = present, found.not_ready
         for candidate in found.complete:
@@ -195,6 +201,7 @@ class Detector:
             frozenset(name for name, file in files.items() if file.closed),
             frozenset(name for name, file in files.items() if file.moved),
             self._moved_in.get(candidate.name) == candidate.version,
+            candidate.name in self._created,
             tuple(f"{name} is {one.reason}" for name, one in below if one.loses),
             frozenset(name for name, file in files.items() if file.lingered),
             {name: one for name, one in self._tracker.emptied.items() if name in files},
@@ -205,6 +212,7 @@ class Detector:
         moved = {name: one.version for name, one in present.items() if name in self._moved}
         self._moved_in = {name: one for name, one in (self._moved_in | moved).items() if name in present}
         self._moved = set()
+        self._created = {name for name in self._created if (self.root / name).is_dir()}
 
     def _track_shrinking(self, present: dict[str, Candidate], now: float) -> None:
         """Record when a checkpoint last lost a file: one that is being deleted looks quiet.

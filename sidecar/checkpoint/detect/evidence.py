@@ -54,6 +54,7 @@ class Seen:
         closed: The files of which a close was seen.
         moved: The files that were moved in.
         directory_moved: Its directory was moved in, with all its files.
+        directory_created: Its directory was created in place.
         left_out: Why data that links lead to is not uploaded with it.
         lingered: Files that had their size a while before they were closed.
         emptied: What its files held before they were cut off, to be written again.
@@ -62,6 +63,7 @@ class Seen:
     closed: frozenset[str] = frozenset()
     moved: frozenset[str] = frozenset()
     directory_moved: bool = False
+    directory_created: bool = False
     left_out: tuple[str, ...] = ()
     lingered: frozenset[str] = frozenset()
     emptied: Mapping[str, FileIdentity] = field(default_factory=dict)
@@ -88,7 +90,8 @@ def gather(root: Path, candidate: Candidate, times: ChangeTimes, seen: Seen) -> 
     if missing := missing_shards(root, [name for name, _ in candidate.files]):
         return Evidence(missing)
     return Evidence(
-        renamed=seen.directory_moved or directory_moved_in(root, candidate, times),
+        renamed=seen.directory_moved
+        or (not seen.directory_created and directory_moved_in(root, candidate, times)),
         unproven=unproven,
         members={name: found for name, found in members.items() if found},
         holes={name: count for name in unproven if (count := _hole_bytes(root / name))},
@@ -118,7 +121,9 @@ def directory_moved_in(root: Path, candidate: Candidate, times: ChangeTimes) -> 
     """Whether a checkpoint is a directory that was renamed into place after everything in it was written.
 
     A rename changes the directory's own change time, and neither its modification time nor its files' times.
-    Every entry that is created later sets both times of its directory. Our links do not touch it.
+    Every entry that is created later sets both times of its directory. Our links do not touch it. `chmod`,
+    and `shutil.copytree` at its end, change the directory's change time, too, but only a rename changes the
+    directory above at the same moment.
     """
     top = root / candidate.name
     folders = {top, *((root / name).parent for name, _ in candidate.files)}
@@ -126,7 +131,8 @@ def directory_moved_in(root: Path, candidate: Candidate, times: ChangeTimes) -> 
         return False
     try:
         written = max(folder.stat(follow_symlinks=False).st_mtime_ns for folder in folders)
-        moved = top.stat(follow_symlinks=False)
+        moved, above = top.stat(follow_symlinks=False), root.stat()
     except OSError:
         return False
-    return times.shows_move(moved, max(written, candidate.changed_ns))
+    in_place = above.st_mtime_ns < moved.st_ctime_ns
+    return not in_place and times.shows_move(moved, max(written, candidate.changed_ns))

@@ -32,6 +32,7 @@ class Inotify:
 
     Attributes:
         moved: Files and directories that were moved in since the caller last emptied this set.
+        created: Directories that were created in place since then.
         begun: Files whose next change was watched for and happened, and that have not been closed since.
 
     Raises:
@@ -50,6 +51,7 @@ class Inotify:
         self._files: dict[int, Path] = {}
         self.moved: set[Path] = set()
         self.begun: set[Path] = set()
+        self.created: set[Path] = set()
         try:
             self.watch(root)
         except OSError:
@@ -128,6 +130,10 @@ class Inotify:
         """Handle one event; False if a new directory cannot be watched (ENOSPC: too many watches)."""
         if mask & MOVED_TO:
             self.moved.add(path)
+            self.created.discard(path)
+        elif mask & CREATE and mask & ISDIR:
+            self.created.add(path)
+            self.moved.discard(path)
         if not mask & ISDIR:
             if mask & (CLOSE_WRITE | MOVED_TO):
                 closed.add(path)

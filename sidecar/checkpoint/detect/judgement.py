@@ -179,8 +179,7 @@ def proves(
     if kinds & {DoubtKind.OPEN, DoubtKind.LEFT_OUT} or (DoubtKind.MIXED in kinds and not one_life):
         return False
     known = dict(earlier.files)
-    written = {name: one for name, one in candidate.data_files.items() if known.get(name) != one}
-    began = min((identity.mtime_ns for identity in written.values()), default=0)
+    began = min((one.mtime_ns for one in _newly_written(candidate, earlier)), default=0)
     if began < earlier.changed_ns or missing_names(earlier, candidate):
         return False
     if not one_life and missing_names(candidate, earlier):
@@ -192,6 +191,15 @@ def proves(
     if not one_life and any(size != later for size, later in sizes):
         return False  # the trainer may have been killed just before its end
     return not any(clearly_smaller(size, [later]) for size, later in sizes)
+
+
+def _newly_written(candidate: Candidate, earlier: Candidate) -> Iterator[FileIdentity]:
+    """The files of a later save, without copies that keep the time of the same original: a tokenizer."""
+    known = dict(earlier.files)
+    twins = {name: (twin.size, twin.mtime_ns) for name, twin in counterparts(candidate, earlier)}
+    for name, one in candidate.data_files.items():
+        if known.get(name) != one and twins.get(name) != (one.size, one.mtime_ns):
+            yield one
 
 
 def _replaces(

@@ -24,11 +24,13 @@ class Watch:
     Attributes:
         moved: Files and directories that were moved in before the last `wait` ended.
         begun: Files that were changed after their last close, and not before, among those of `expect_change`.
+        created: Directories that were created in place before it ended, and not moved in since.
     """
 
     def __init__(self, max_seconds: float) -> None:
         self.moved: frozenset[Path] = frozenset()
         self.begun: frozenset[Path] = frozenset()
+        self.created: frozenset[Path] = frozenset()
         self._max_seconds, self._woken = max_seconds, asyncio.Event()
 
     async def wait(self, seconds: float) -> set[Path]:
@@ -75,9 +77,10 @@ class InotifyWatch(Watch):
         """See `Watch.wait`."""
         await super().wait(seconds)
         closed, lost = self._inotify.read()
-        self.moved = frozenset(self._inotify.moved)
+        self.moved, self.created = frozenset(self._inotify.moved), frozenset(self._inotify.created)
         self._inotify.moved.clear()
         self.begun = frozenset(self._inotify.begun)
+        self._inotify.created.clear()
         if lost:
             log.warning("inotify lost events or watches: scanning everything")
         if lost or not self._inotify.watches_root:

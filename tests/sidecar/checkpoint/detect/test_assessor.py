@@ -11,6 +11,7 @@ from podferry.contract.destination.commit import Doubt, DoubtKind
 from podferry.sidecar.checkpoint.detect.assessor import Assessor, TrainerContext
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.detect.evidence import Seen
+from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ async def test_what_may_have_been_continued_while_no_worker_ran_is_not_proven(tm
     present = {"s-1": candidate(tmp_path, "s-1/a.raw", b"22")} if continued else {}
     assessor.begin([first], present)
     second = await assessor.judge(candidate(tmp_path, "s-2/a.raw", b"2"), Seen(frozenset({"s-2/a.raw"})))
-    assessor.settle_by_success()
+    await assessor.settle_by_success()
     assert (assessor.proven, second.is_sure) == ([], False)
 
 
@@ -78,16 +79,27 @@ async def test_what_was_continued_is_not_proven_once_it_is_gone(tmp_path, assess
     assessor.saw(candidate(tmp_path, "s-1/a.raw", b"22"))
     assessor.begin([first], {})  # and removed
     await assessor.judge(candidate(tmp_path, "s-2/a.raw", b"2"), Seen(frozenset({"s-2/a.raw"})))
-    assessor.settle_by_success()
+    await assessor.settle_by_success()
     assert assessor.proven == []
 
 
 async def test_success_proves_nothing_that_was_continued(tmp_path, assessor):
     first = doubtful(candidate(tmp_path, "s-1/a.raw", b"1"))
     assessor.begin([first], {"s-1": first})
-    assessor.settle_by_success()
+    await assessor.settle_by_success()
     assert assessor.proven == [first]
     assessor.begin([first], {"s-1": first})
     assessor.saw(candidate(tmp_path, "s-1/a.raw", b"22"))
-    assessor.settle_by_success()
+    await assessor.settle_by_success()
     assert assessor.proven == []
+
+
+async def test_success_proves_nothing_that_is_still_written(tmp_path):
+    assessor = Assessor(tmp_path, TrainerContext(one_life=True, open_files=OpenFiles(sees_writers=True)))
+    first = doubtful(candidate(tmp_path, "s-1.raw", b"1"))
+    assessor.begin([first], {"s-1": first})
+    with (tmp_path / "s-1.raw").open("ab"):
+        await assessor.settle_by_success()
+        assert assessor.proven == []
+    await assessor.settle_by_success()
+    assert assessor.proven == [first]

@@ -8,7 +8,7 @@ import pytest
 
 from podferry.sidecar.checkpoint.detect.detector import IDLE_SECONDS, Detector
 from podferry.sidecar.checkpoint.detect.directory_scan import scan_directory
-from podferry.sidecar.checkpoint.detect.watcher import Watch
+from podferry.sidecar.checkpoint.detect.watcher import InotifyWatch, Watch
 from tests.support.detector_bench import SETTINGS, Bench
 
 
@@ -209,3 +209,19 @@ async def test_write_time_runs_from_the_first_change_to_the_last(bench, monkeypa
     await write("a/3", 1020)
     await write("a/3", 1021)
     assert bench.detector.write_seconds(bench.detector.present["a"]) == 1.0
+
+
+async def test_a_directory_that_was_created_in_place_stays_so_while_it_is_empty(tmp_path):
+    watch = InotifyWatch(tmp_path, 20.0)
+    detector = Detector(tmp_path, watch, SETTINGS)
+    folder = tmp_path / "step-1"
+    folder.mkdir()
+    await detector.wait_for_change()
+    await detector.scan({}, set(), final=False)
+    (folder / "model.raw").write_bytes(b"1")
+    for path in (folder / "model.raw", folder):
+        os.utime(path, ns=(0, 0))  # as after a rename
+    (tmp_path / "log.csv").write_bytes(b"1")  # changes the directory above, as a rename does
+    found = await detector.scan({}, {"step-1/model.raw", "log.csv"}, final=True)
+    assert {one.name: bool(one.doubts) for one in found} == {"step-1": True, "log": True}
+    watch.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 
 from podferry.sidecar.checkpoint.detect.change_times import ChangeTimes
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
@@ -30,10 +31,37 @@ def test_a_directory_is_moved_in_if_nothing_in_it_changed_since(tmp_path):
     assert not directory_moved_in(tmp_path, candidate(tmp_path, "step-1"), ChangeTimes())
     for path in (folder / "sub" / "a.raw", folder / "sub", folder):
         os.utime(path, ns=(0, 0))  # as after a rename in the future
+    (tmp_path / "other").mkdir()
     assert directory_moved_in(tmp_path, candidate(tmp_path, "step-1"), ChangeTimes())
     (folder / "sub" / "b.raw").write_bytes(b"1")
     assert not directory_moved_in(tmp_path, candidate(tmp_path, "step-1"), ChangeTimes())
     assert not directory_moved_in(tmp_path / "gone", candidate(tmp_path, "step-1"), ChangeTimes())
+
+
+def as_after_a_rename(folder):
+    """Its change time is later than all times of modification, and the directory above changes with it."""
+    for path in (*folder.iterdir(), folder):
+        os.utime(path, ns=(0, 0))
+    (folder.parent / "other").mkdir()
+
+
+def test_a_change_of_a_directory_alone_is_no_rename(tmp_path):
+    (tmp_path / "step-1").mkdir()
+    (tmp_path / "step-1" / "a.raw").write_bytes(b"1")
+    (tmp_path / "step-1").chmod(0o777)
+    shutil.copytree(tmp_path / "step-1", tmp_path / "step-2")
+    for name in ("step-1", "step-2"):
+        assert not directory_moved_in(tmp_path, candidate(tmp_path, name), ChangeTimes())
+
+
+def test_a_directory_that_was_seen_when_it_was_created_was_not_renamed(tmp_path):
+    (tmp_path / "step-1").mkdir()
+    (tmp_path / "step-1" / "a.raw").write_bytes(b"1")
+    as_after_a_rename(tmp_path / "step-1")
+    for created in (False, True):
+        seen = Seen(directory_created=created)
+        found = gather(tmp_path, candidate(tmp_path, "step-1"), ChangeTimes(), seen)
+        assert found.renamed is not created
 
 
 def test_a_file_at_the_top_has_no_directory_of_its_own(tmp_path):

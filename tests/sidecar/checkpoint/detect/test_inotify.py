@@ -144,9 +144,24 @@ def test_what_was_moved_in_is_distinguished_from_what_was_written(watched, tmp_p
     (tmp_path / "folder").rename(watched.root / "step-1")
     (tmp_path / "file").write_bytes(b"1")
     (tmp_path / "file").rename(watched.root / "moved")
+    (watched.root / "made").mkdir()
     watched.read()
     moved = {path.relative_to(watched.root).as_posix() for path in watched.moved}
     assert moved == {"step-1", "step-1/a", "moved"}
+    assert watched.created == {watched.root / "made"}
+
+
+def test_the_last_appearance_of_a_directory_counts(watched, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (watched.root / "last").mkdir()
+    (watched.root / "last").rmdir()
+    (tmp_path / "folder").rename(watched.root / "last")
+    watched.read()
+    assert (watched.moved, watched.created) == ({watched.root / "last"}, set())
+    (watched.root / "last").rmdir()
+    (watched.root / "last").mkdir()
+    watched.read()
+    assert (watched.moved, watched.created) == (set(), {watched.root / "last"})
 
 
 def test_the_next_change_of_a_watched_file_is_reported_once_until_its_close(watched):

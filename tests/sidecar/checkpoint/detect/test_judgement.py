@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -288,6 +289,19 @@ async def test_only_a_successful_end_proves_the_last_save(bench, succeeded, doub
     assert await bench.scan(final=True, succeeded=succeeded) == ["step-2"]
     assert ("step-2" in bench.proven) is succeeded
     assert bench.doubts["step-2"] >= doubts
+
+
+async def test_a_copied_file_that_keeps_its_time_does_not_hide_when_a_save_began(one_life, tmp_path_factory):
+    original = tmp_path_factory.mktemp("original") / "tokenizer.json"
+    original.write_bytes(b"{}")
+    os.utime(original, (0, 0))
+    for step in (1, 2):
+        one_life.write(f"step-{step}/model.raw", WHOLE)
+        shutil.copy2(original, one_life.root / f"step-{step}")
+        names = (f"step-{step}/model.raw", f"step-{step}/tokenizer.json")
+        await one_life.scan(*names)
+        await one_life.scan(after=LONG)
+    assert (one_life.doubts["step-2"], one_life.proven) == (set(), ["step-1"])
 
 
 async def test_success_settles_no_doubt_about_fewer_files(one_life):
