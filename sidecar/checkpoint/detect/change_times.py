@@ -50,4 +50,9 @@ class ChangeTimes:
             stat: The file's or the directory's.
             written_ns: When the last write was, in nanoseconds since the epoch.
         """
-        return stat.st_ctime_ns > max(written_ns, self.began_ns) and stat.st_ino not in self.linked
+        later = stat.st_ctime_ns > max(written_ns, self.began_ns)
+        return later and self.is_new(written_ns) and stat.st_ino not in self.linked
+
+    def is_new(self, written_ns: int) -> bool:
+        """Whether the last write was in this run: what an earlier one left torn may be renamed, too."""
+        return written_ns >= self.began_ns

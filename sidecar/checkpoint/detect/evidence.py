@@ -79,18 +79,19 @@ def gather(root: Path, candidate: Candidate, times: ChangeTimes, seen: Seen) -> 
         seen: What the watch has seen.
     """
     unproven, members = {}, {}
-    for name, _ in candidate.files:
+    for name, identity in candidate.files:
         verdict = check_format(root / name)
         if verdict.defect is not None:
             return Evidence(f"{name}: {verdict.defect}")
-        moved = name in seen.moved or moved_in(root / name, times)
+        moved = name in seen.moved and times.is_new(identity.mtime_ns)
+        moved = moved or moved_in(root / name, times)
         if not verdict.conclusive and not moved and name in candidate.data_files:
             unproven[name] = MAY_LACK_MEMBERS if verdict.members else NO_END
             members[name] = frozenset(verdict.members)
     if missing := missing_shards(root, [name for name, _ in candidate.files]):
         return Evidence(missing)
     return Evidence(
-        renamed=seen.directory_moved
+        renamed=(seen.directory_moved and times.is_new(candidate.changed_ns))
         or (not seen.directory_created and directory_moved_in(root, candidate, times)),
         unproven=unproven,
         members={name: found for name, found in members.items() if found},

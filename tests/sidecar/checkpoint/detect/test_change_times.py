@@ -48,8 +48,14 @@ def test_what_changed_before_this_agent_shows_nothing(file):
     times = ChangeTimes()
     times.load(file.stat().st_ctime_ns, [])
     assert not shows_move(times, file)
-    times.load(file.stat().st_ctime_ns - 1, [])
+    times.load(file.stat().st_mtime_ns, [])
     assert shows_move(times, file)
+
+
+def test_what_was_written_before_this_agent_is_not_proven_by_a_rename(file):
+    times = ChangeTimes()
+    times.load(file.stat().st_mtime_ns + 1, [])
+    assert not shows_move(times, file)
 
 
 def test_an_inode_that_is_used_again_counts(file):

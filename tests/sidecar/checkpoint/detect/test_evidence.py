@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
+import time
 
 from podferry.sidecar.checkpoint.detect.change_times import ChangeTimes
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
@@ -62,6 +63,20 @@ def test_a_directory_that_was_seen_when_it_was_created_was_not_renamed(tmp_path)
         seen = Seen(directory_created=created)
         found = gather(tmp_path, candidate(tmp_path, "step-1"), ChangeTimes(), seen)
         assert found.renamed is not created
+
+
+def test_what_an_earlier_run_left_is_not_proven_by_a_rename(tmp_path):
+    for name in ("last.raw", "last/model.raw"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"1")
+    times = ChangeTimes()
+    times.load(time.time_ns() + 10**9, ())
+    seen = Seen(moved=frozenset({"last.raw"}), directory_moved=True)
+    found = gather(tmp_path, candidate(tmp_path, "last"), times, seen)
+    assert (found.renamed, "last.raw" in found.unproven) == (False, True)
+    times.load(0, ())
+    found = gather(tmp_path, candidate(tmp_path, "last"), times, seen)
+    assert (found.renamed, "last.raw" in found.unproven) == (True, False)
 
 
 def test_a_file_at_the_top_has_no_directory_of_its_own(tmp_path):
