@@ -197,23 +197,23 @@ class Oracle:
         if not saves:
             return []
         committed = [good.content for good in (self._sure() if sure else self._good.values())]
-        replaced = self._replaced(events[saves[-1] + 1 :])
-        state = "sure" if sure else "committed"
+        later, state = events[saves[-1] + 1 :], "sure" if sure else "committed"
         missing = [
             held
             for held in contents(events[saves[-1]])
-            if held not in committed and not held.keys() & replaced
+            if held not in committed and not held.keys() & self._replaced(held, later)
         ]
         return [
             Violation("claimed", f"{sorted(held)} of step {step} is not {state}, and {who}")
             for held in missing
         ]
 
-    def _replaced(self, later: Sequence[Mapping[str, Any]]) -> set[str]:
+    def _replaced(self, held: Content, later: Sequence[Mapping[str, Any]]) -> set[str]:
         """The files that a save has replaced whose trainer died before it could note its end.
 
         Args:
-            later: What was noted after the save before.
+            held: What the save before left.
+            later: What was noted after it.
         """
         begun = next((event["step"] for event in later if event["event"] == "begin"), None)
         whole = next((event for event in later if event["event"] in {"finish", "resumed"}), None)
@@ -221,6 +221,9 @@ class Oracle:
             return set()
         saved = all_saved(self._ledger.events())
         torn = {name for one in self._torn.values() for name, _ in one.content.items() - saved}
+        # An earlier pod may have written the same bytes: what is next to files of the save before is newer.
+        mixed = (one.content.items() for one in self._torn.values() if one.content.items() & held.items())
+        torn |= {name for content in mixed for name, _ in content - held.items()}
         return torn | {name for good in self._good.values() if good.step == begun for name in good.content}
 
     def left(self, step: int) -> list[Violation]:

@@ -200,6 +200,34 @@ def test_what_a_torn_save_has_overwritten_need_not_be_committed(torn):
     assert oracle.claimed(3, "somebody") == []
 
 
+def test_what_a_torn_save_has_written_as_an_earlier_pod_did_is_overwritten(world):
+    """Each pod that begins anew writes the same steps: the bytes alone do not show whose they are."""
+    world.save(2, a=b"two", b=b"TWO")
+    world.save(3, a=b"three", b=b"THREE")
+    world.note("resumed", None)
+    world.save(2, a=b"two", b=b"TWO")
+    world.note("begin", 3)
+    world.note("dies", 3)
+    world.loaded = ValueError("of two saves")
+    world.commit(1, "x-3", a=b"three", b=b"TWO", doubts=("unproven",))
+    oracle = world.oracle()
+    assert oracle.look() == []
+    assert oracle.claimed(2, "somebody") == []
+
+
+def test_a_torn_save_of_an_earlier_pod_is_no_excuse(world):
+    world.loaded = ValueError("of two saves")
+    world.commit(1, "x-3", a=b"one", b=b"THREE", doubts=("unproven",))
+    world.save(1, a=b"one", b=b"ONE")
+    world.save(3, a=b"three", b=b"THREE")
+    world.note("resumed", None)
+    world.save(2, a=b"two", b=b"TWO")
+    world.note("begin", 3)
+    oracle = world.oracle()
+    assert oracle.look() == []
+    assert figures(oracle.claimed(2, "somebody")) == ["claimed"]
+
+
 def test_a_save_that_was_finished_is_no_excuse(torn):
     """Both existed, one after the other, and both had to become durable."""
     torn.note("resumed", 3)
