@@ -19,6 +19,7 @@ from podferry.sidecar.checkpoint.detect.directory_scan import LeftOut, scan_dire
 from podferry.sidecar.checkpoint.detect.evidence import Seen
 from podferry.sidecar.checkpoint.detect.pointer_tracker import PointerTracker
 from podferry.sidecar.checkpoint.detect.scan_pass import ScanPass
+from podferry.sidecar.checkpoint.detect.starvation import STARVED_PAUSES, Starvation
 from podferry.sidecar.checkpoint.detect.watcher import Watch
 from podferry.sidecar.config.tuning import CheckpointSettings
 from podferry.sidecar.runtime.file_identity import FileIdentity, Files
@@ -77,6 +78,7 @@ class Detector:
         self._created: set[str] = set()
         self._tracker, self._pointers = ChangeTracker(), PointerTracker(root)
         self._times, self._marks = WriteTimes(), CompletionMarks()
+        self._starvation = Starvation(STARVED_PAUSES * settings.quiet_seconds_no_close)
         self._due_seconds = IDLE_SECONDS
 
     def watch_from(self, now_ns: int) -> None:
@@ -130,6 +132,9 @@ class Detector:
         found = self._new_pass(now, final=final)
         for candidate in sorted(new, key=lambda one: one.changed_ns):
             await found.examine(candidate)
+        waiting = [candidate for candidate, long in found.pausing if long]
+        accepted = {candidate.name for candidate in found.complete}
+        self._starvation.update(waiting, present.keys() - accepted, now)
         left = [self._ready_at(candidate, long=long) - now for candidate, long in found.pausing]
         self._due_seconds = min([IDLE_SECONDS, *left])
         self._assessor.settle_marked(self._marks.is_marked)
@@ -191,8 +196,11 @@ class Detector:
         def is_quiet(candidate: Candidate, long: bool) -> bool:
             return final or self._ready_at(candidate, long=long) <= now
 
+        def starves(candidate: Candidate) -> bool:
+            return self._starvation.starves(candidate, now)
+
         only_marked = self._completion is Completion.MARKED
-        return ScanPass(self._assessor, is_quiet, self._seen, self._marks.is_marked, only_marked)
+        return ScanPass(self._assessor, is_quiet, self._seen, self._marks.is_marked, starves, only_marked)
 
     def _seen(self, candidate: Candidate) -> Seen:
         files = {name: self._tracker.files[name] for name, _ in candidate.files}

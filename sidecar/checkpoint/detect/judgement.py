@@ -36,6 +36,7 @@ from podferry.sidecar.checkpoint.detect.history import (
 from podferry.sidecar.runtime.file_identity import FileIdentity
 
 FIRST = "it is the first of its series, and nothing shows that all of its files exist"
+ONE_NAME = "give each save a name of its own at the top of the checkpoint directory"
 SETTLED_BY_SUCCESS = frozenset({DoubtKind.UNPROVEN, DoubtKind.OPEN})
 """Doubts that end when the trainer ends successfully: it has written what it meant to write. Fewer, smaller
 or older files than in the save before may show that it continued after an error."""
@@ -109,7 +110,10 @@ def _mixed(candidate: Candidate, baseline: Save, written: frozenset[str]) -> Ite
     if candidate.name != baseline.candidate.name:
         return
     old = sorted((baseline.written - written) & candidate.data_files.keys())
-    if old:
+    if old and written.isdisjoint(baseline.candidate.data_files):
+        reason = f"files were added to {candidate.name}, such as {min(written)}; {ONE_NAME}"
+        yield Doubt(DoubtKind.UNPROVEN, reason)
+    elif old:
         yield Doubt(DoubtKind.MIXED, f"{old[0]} is still the one of the save before")
 
 

@@ -27,6 +27,7 @@ class ScanPass:
         is_quiet: Whether a candidate has been unchanged for the short pause or, if True, for the long one.
         seen: What the watch has seen of a candidate.
         is_marked: Whether the trainer marked exactly this version.
+        starves: Whether a candidate is written again and again before its long pause is over.
         only_marked: Nothing else is accepted.
         complete: What is accepted, with its doubts.
         not_ready: Why the others are not accepted, by name.
@@ -37,6 +38,7 @@ class ScanPass:
     is_quiet: Callable[[Candidate, bool], bool]
     seen: Callable[[Candidate], Seen]
     is_marked: Callable[[Candidate], bool]
+    starves: Callable[[Candidate], bool]
     only_marked: bool
     complete: list[Candidate] = field(default_factory=list)
     not_ready: dict[str, Problem] = field(default_factory=dict)
@@ -68,11 +70,11 @@ class ScanPass:
         return None
 
     async def _judge(self, candidate: Candidate, *, marked: bool) -> Problem | None:
-        """Accept what is sure, and after the long pause what is doubtful."""
+        """Accept what is sure, and what is doubtful after the long pause, or if it would never have one."""
         long = marked or self.is_quiet(candidate, True)
         self._accept_waiting(candidate)
         save = await self.assessor.judge(candidate, self.seen(candidate), marked=marked, may_prove=long)
-        if not save.is_sure and not long:
+        if not save.is_sure and not long and not self.starves(candidate):
             self._waiting.append(save)
             self.pausing.append((candidate, True))
             return Problem(f"{candidate.name} is still being written")

@@ -1,0 +1,44 @@
+"""Checkpoints that are written again and again before their long pause is over.
+
+Without an exception they would never be uploaded while training, and a lost node would cost all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from podferry.sidecar.checkpoint.detect.candidate import Candidate
+
+STARVED_PAUSES = 3
+"""A checkpoint starves after so many long pauses: a trainer that saves that rarely is uploaded in between."""
+
+
+class Starvation:
+    """Remembers which version of each name was quiet for the short pause first, and since when it waits.
+
+    `seconds` is how long a name waits until it starves.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._first: dict[str, tuple[float, Candidate]] = {}
+
+    def update(self, waiting: Iterable[Candidate], kept: Collection[str], now: float) -> None:
+        """Record a scan.
+
+        Args:
+            waiting: Those that are quiet for the short pause and wait for the long one.
+            kept: The names that are in the directory and were not accepted.
+            now: By a monotonic clock, in seconds.
+        """
+        for candidate in waiting:
+            self._first.setdefault(candidate.name, (now, candidate))
+        self._first = {name: one for name, one in self._first.items() if name in kept}
+
+    def starves(self, candidate: Candidate, now: float) -> bool:
+        """Whether all files of that first version were written again: those of a slow save are not."""
+        since, first = self._first.get(candidate.name, (now, candidate))
+        files = candidate.data_files
+        return now - since >= self._seconds and all(
+            name in files and files[name] != identity for name, identity in first.data_files.items()
+        )
