@@ -126,6 +126,7 @@ def deleted(site: Site) -> Iterator[Result]:
             namespace.until_logged(manifest, TRAINER, "done", timeout=90)
             log = pool.submit(namespace.ask, "logs", "-f", name, "-c", SIDECAR, timeout=120)
             namespace.kubectl("delete", "pod", name, "--wait=false")
+            namespace.until("the drain to begin", lambda: notes_of(namespace, name), 60)
             namespace.start(later)
             namespace.until_container(manifest, SIDECAR, "terminated")
             result = collect_result(namespace, manifest, log.result().output)
