@@ -74,9 +74,16 @@ class Assessor:
         self._continued &= {save.candidate.version for save in self._history}
 
     def saw(self, candidate: Candidate) -> None:
-        """It is in the directory now; earlier versions of its name were not the end of their save."""
-        same = (save.candidate.version for save in self._history if save.candidate.name == candidate.name)
-        self._continued.update(version for version in same if version != candidate.version)
+        """It is in the directory now: earlier versions of its name were not the end of their save.
+
+        Neither was a checkpoint whose files all belong to this one by now: a configuration that is written
+        before the weights next to it.
+        """
+        names = candidate.data_files.keys()
+        for one in (save.candidate for save in self._history):
+            continues = one.name == candidate.name or one.data_files.keys() <= names
+            if continues and one.version != candidate.version:
+                self._continued.add(one.version)
 
     async def incomplete(self, candidate: Candidate, *, marked: bool) -> Problem | None:
         """Why a candidate is certainly incomplete: by its names, unless it is marked, or by a format."""

@@ -431,3 +431,13 @@ async def test_a_file_of_full_size_with_holes_is_doubtful(one_life):
     assert await one_life.scan(after=SHORT) == []
     assert await one_life.scan(after=LONG) == ["step-3"]
     assert one_life.doubts["step-3"] == {"unproven"}
+
+
+async def test_success_does_not_prove_a_part_that_its_save_went_on_to_complete(one_life):
+    """`save_pretrained` writes the configuration, pauses, and writes the weights next to it."""
+    one_life.write("config.json", b"{}")
+    await one_life.scan("config.json")
+    assert await one_life.scan(after=LONG) == ["config"]
+    assert await save(one_life, "adapter.pkl", "config.pkl", pause=LONG) == ["adapter"]
+    await one_life.scan(final=True, succeeded=True)
+    assert one_life.proven == ["adapter"]
