@@ -36,6 +36,8 @@ from podferry.sidecar.checkpoint.detect.history import (
 from podferry.sidecar.runtime.file_identity import FileIdentity
 
 FIRST = "it is the first of its series, and nothing shows that all of its files exist"
+TEMPORARY_FOLDER = "_temp/"
+"""In names of parts that TensorFlow merges and then removes: one that it could not remove is no loss."""
 ONE_NAME = "give each save a name of its own at the top of the checkpoint directory"
 SETTLED_BY_SUCCESS = frozenset({DoubtKind.UNPROVEN, DoubtKind.OPEN})
 """Doubts that end when the trainer ends successfully: it has written what it meant to write. Fewer, smaller
@@ -98,7 +100,8 @@ def _first_reason(candidate: Candidate, evidence: Evidence) -> str:
 
 
 def _fewer(candidate: Candidate, baseline: Save) -> Iterator[Doubt]:
-    if missing := missing_names(candidate, baseline.candidate):
+    names = missing_names(candidate, baseline.candidate)
+    if missing := [name for name in names if TEMPORARY_FOLDER not in name]:
         reason = f"{missing[0]} of {baseline.candidate.name} has no counterpart"
         yield Doubt(
             DoubtKind.FEWER, reason if len(missing) == 1 else f"{reason}, nor have {len(missing) - 1} more"

@@ -441,3 +441,9 @@ async def test_success_does_not_prove_a_part_that_its_save_went_on_to_complete(o
     assert await save(one_life, "adapter.pkl", "config.pkl", pause=LONG) == ["adapter"]
     await one_life.scan(final=True, succeeded=True)
     assert one_life.proven == ["adapter"]
+
+
+async def test_a_temporary_part_that_could_not_be_removed_is_not_missed(one_life):
+    await save(one_life, "step-1/a.pkl", "step-1/variables_temp/part-0.pkl", pause=LONG)
+    await save(one_life, "step-2/a.pkl", pause=LONG)
+    assert "fewer" not in one_life.doubts["step-2"]
