@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from podferry.contract.destination.agent_notes import NOTES
 from podferry.contract.destination.commit import Commit, DoubtKind
 from podferry.webhook.pod_json import GATE, SIDECAR
 from tests.e2e.manifests import TRAINER, container, pod
@@ -66,6 +67,8 @@ def cut_off(name: str, saves: int, namespace: Namespace) -> Result:
     namespace.start(training)
     namespace.until_logged(training, TRAINER, "torn", timeout=120)
     namespace.kubectl("delete", "pod", name, "--wait=false")
+    notes = f"checkpoints/{name}/{NOTES}/"
+    namespace.until("the drain to begin", lambda: namespace.bucket.objects(notes), 60)
     outcome = namespace.run(later, 120)
     return Result(namespace.bucket.commits(name), outcome)
 
