@@ -17,7 +17,7 @@ pytest.register_assert_rewrite(
 )
 
 QUICK = Limits(
-    connect_seconds=1,
+    connect_seconds=5,
     stall_seconds=1,
     request_seconds=20,
     retries=1,

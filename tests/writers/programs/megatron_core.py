@@ -39,6 +39,7 @@ def train(folder):
     dist.destroy_process_group()
 
 
+tempfile.tempdir = "/tmp"  # the path of a socket has at most 107 bytes
 with tempfile.TemporaryDirectory() as meeting, multiprocessing.get_context("fork").Manager() as manager:
     RESULTS = manager.Queue()
     train(meeting)
