@@ -9,7 +9,7 @@ STAMP = $(VENV)/.installed-
 INSTALLED = build/installed
 WRITERS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/podferry/writers
 
-.PHONY: help demo test check test-servers test-writers test-cluster e2e faults kills fetches cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint installed typing clean
+.PHONY: help demo test check test-servers test-writers test-cluster e2e faults kills run-kills fetches reviews exits cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint bench-reviews installed typing clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1|\2/' | column -t -s '|'
@@ -26,21 +26,22 @@ demo: $(STAMP)demo ## run the main job on an embedded object store; ends with a 
 	$(BIN)/python -m demo
 
 test: $(STAMP)test ## run the tests
-	$(BIN)/pytest --numprocesses auto --dist loadfile
+	$(BIN)/pytest --numprocesses auto --dist loadfile $(ONLY)
 
 typing: # type checkers run no import hooks: give them the namespace as links
 	@mkdir -p build/typing/podferry
 	@for package in $(PACKAGES); do ln -sfn ../../../$$package build/typing/podferry/$$package; done
+	@for module in __init__ __main__; do ln -sf ../../../top_level/$$module.py build/typing/podferry/$$module.py; done
 
 check: $(STAMP)test $(STAMP)check typing ## check format, lint, types, layers and English
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy $(PACKAGES:%=-p podferry.%) -p demo -p faults
+	$(BIN)/mypy -p podferry -p demo -p faults
 	PYTHONPATH=build/typing $(BIN)/lint-imports
 	$(BIN)/python -m tests.support.plain_english
 
 test-servers: $(STAMP)servers ## run the contract suite on real servers, which it installs and starts
-	$(BIN)/pytest -m servers tests/servers
+	$(BIN)/pytest -m servers $(ONLY) tests/servers
 
 test-cluster: $(STAMP)test ## test the harness that starts a real Kubernetes
 	$(BIN)/pytest -m cluster tests/cluster
@@ -69,10 +70,19 @@ faults: $(STAMP)test ## inject N random faults, starting at seed SEED, into LOG;
 kills: $(STAMP)test ## kill -9 the worker at N random moments of its uploads; PROVE=1 checks that losses are detected
 	$(BIN)/python -m faults.kills $(if $(PROVE),--prove,--seed $(or $(SEED),1) --n $(or $(N),10))
 
+run-kills: $(STAMP)test ## kill -9 each process of `podferry run` in each phase; prints a table
+	$(BIN)/python -m faults.run_kills
+
 fetches: $(STAMP)test ## prefetch N times from a store with random faults
 	$(BIN)/python -m faults.fetches --seed $(or $(SEED),1) --n $(or $(N),20)
 
-bench: bench-prefetch bench-epoch bench-checkpoint ## run the comparisons; SHORT=1 only checks that they run
+reviews: $(STAMP)test ## send N random pods to the webhook; none may crash it or be changed where it should not
+	$(BIN)/python -m faults.reviews --seed $(or $(SEED),1) --n $(or $(N),10000)
+
+exits: $(STAMP)test ## end every verb N times, in every way: none ends by a signal
+	EXITS=$(or $(N),200) $(BIN)/pytest tests/cli/test_process_exit.py
+
+bench: bench-prefetch bench-epoch bench-checkpoint bench-reviews ## run the comparisons; SHORT=1 only checks that they run
 
 # Benchmarks time what users install: a wheel in its own environment.
 installed: $(BIN)/python
@@ -90,6 +100,9 @@ bench-epoch: $(STAMP)bench installed
 
 bench-checkpoint: $(STAMP)bench
 	$(BIN)/python benchmarks/checkpoint.py $(if $(SHORT),--short)
+
+bench-reviews: $(STAMP)bench
+	$(BIN)/python benchmarks/reviews.py $(if $(SHORT),--short)
 
 clean: ## remove everything that was built
 	rm -rf build dist $(VENV) *.egg-info

@@ -1,7 +1,6 @@
-"""Maps the top-level folders to the namespace package `podferry`.
+"""Maps the top-level folders to subpackages of `podferry`, and `top_level` to `podferry` itself.
 
-`podferry` has no `__init__.py` of its own: site-packages gets no top-level
-`sidecar` or `cli`, only `podferry.sidecar`, `podferry.cli` and so on.
+site-packages gets no top-level `sidecar` or `cli`, only `podferry.sidecar`, `podferry.cli` and so on.
 """
 
 from pathlib import Path
@@ -14,7 +13,7 @@ HERE = Path(__file__).parent
 
 def packages() -> dict[str, str]:
     """Every package of the distribution and the folder that holds it."""
-    found = {}
+    found = {"podferry": "top_level"}
     for folder in FOLDERS:
         for marker in sorted((HERE / folder).rglob("__init__.py")):
             path = marker.parent.relative_to(HERE)

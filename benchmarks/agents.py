@@ -126,7 +126,7 @@ def wait_at_gate(embedded: LocalAgent) -> None:
 def staged(uri: str, stage: Path, endpoint: str) -> Iterator[LocalAgent]:
     """An agent that has staged a dataset: its gate is open."""
     options = {"dataset": uri, "dataset_path": stage, "endpoint": endpoint}
-    embedded = launch(options, ["benchmark"], LaunchOptions(quiet=True))
+    embedded = launch(options, ["benchmark"], LaunchOptions(log_level="warning"))
     try:
         wait_at_gate(embedded)
         yield embedded

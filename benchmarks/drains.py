@@ -83,6 +83,7 @@ def drain(backlog: Backlog, folder: Path, server: tuple[str, Path], grace: float
 def end(agent: Agent) -> Ended:
     """Send the signal, wait, and look at what is left."""
     started = time.monotonic()
+    agent.embedded.run.directory.mark_ended()  # outside a pod a signal alone does not mean the end
     agent.embedded.process.send_signal(signal.SIGTERM)
     try:
         code = agent.embedded.process.wait(PATIENCE)

@@ -22,21 +22,15 @@ from podferry.cli.lineage_args import (
     select_lineages,
 )
 from podferry.cli.options import access_options, output_option, parse_location, store_config_of
-from podferry.cli.output import (
-    count_of,
-    format_age,
-    print_json,
-    print_note,
-    print_pairs,
-    print_problems,
-    print_table,
-)
+from podferry.cli.output import count_of, format_age, print_json, print_pairs, print_table
+from podferry.cli.provenance_rows import provenance_cells, provenance_columns, provenance_lines
 from podferry.contract.destination.commit import Commit
 from podferry.contract.destination.confidence import Confirmation
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
-from podferry.sidecar.runtime.log_setup import configure_logs
+from podferry.sidecar.runtime.log_setup import configure_unless_done
+from podferry.sidecar.runtime.messages import print_message, print_problems
 from podferry.storage.store import StoreConfig
 
 COMMIT_COLUMNS = ("sequence", "step", "size", "files", "age", "confidence", "name", "checkpoint")
@@ -53,7 +47,7 @@ def command() -> None:
     of its files.
     """
     # Skipped damaged commits are logged as warnings.
-    configure_logs("warning")
+    configure_unless_done()
 
 
 command.add_command(confirm.command)
@@ -83,13 +77,17 @@ def ls(uri: str, lineage: str | None, output: str, **access: Any) -> int:
         rows = [_commit_row(commit) for commit in histories[0].commits]
         print_table(COMMIT_COLUMNS, rows, right=NUMBERS, yellow=YELLOW)
     else:
-        rows = [_lineage_row(history) for history in histories]
-        print_table(LINEAGE_COLUMNS, rows, right=NUMBERS, yellow=YELLOW)
+        added = provenance_columns([history.newest for history in histories])
+        rows = [
+            (*_lineage_row(history), *(provenance_cells(history.newest) if added else ()))
+            for history in histories
+        ]
+        print_table((*LINEAGE_COLUMNS, *added), rows, right=NUMBERS, yellow=YELLOW, optional=len(added))
     print_problems([problem for history in histories for problem in history.all_problems])
     return 0 if all(history.newest for history in histories) else 1
 
 
-@command.command("show")
+@command.command("show", short_help="Show the files of a checkpoint, and whether it is complete.")
 @click.argument("uri")
 @click.argument("lineage", required=False)
 @click.argument("checkpoint", required=False)
@@ -112,7 +110,7 @@ def show(uri: str, lineage: str | None, checkpoint: str | None, output: str, **a
     headers = ("size", "bytes", "xxh128", *(("rank",) if has_rank_files(commit) else ()), "name")
     print_table(headers, list(_file_rows(commit)), right=("size", "bytes", "rank"))
     for line in describe_folder(commit, store.uri, access["endpoint"]):
-        print_note(line)
+        print_message(line)
     return 0
 
 
@@ -175,4 +173,5 @@ def _describe(commit: Commit, store: LineageStore) -> list[tuple[str, str]]:
         ("world", str(commit.world)),
         ("run", commit.run or "-"),
         ("writer", commit.agent_id),
+        *provenance_lines(commit),
     ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Sequence
 
-from podferry.cli.output import styled
 from podferry.contract.destination.commit import Commit, Confidence, Doubt
 from podferry.contract.destination.confidence import (
     Confirmation,
@@ -16,6 +16,7 @@ from podferry.contract.destination.confidence import (
 from podferry.contract.errors import FerryError, Problem
 from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.sidecar.runtime.colours import coloured
 
 YELLOW = (Confidence.DOUBTFUL.value,)
 """Cells that are yellow on a terminal."""
@@ -61,7 +62,7 @@ def confidence_lines(commit: Commit, confirmations: Sequence[Confirmation]) -> l
     """The confidence with the doubts that are left, and who has settled others: names and values."""
     text = confidence_of(commit)
     return [
-        ("confidence", styled(text, "yellow") if text in YELLOW else text),
+        ("confidence", coloured(text, "yellow", sys.stdout) if text in YELLOW else text),
         *(("doubt", describe_doubt(doubt)) for doubt in commit.doubts),
         *(("confirmed", _describe(one)) for one in confirmations),
     ]

@@ -11,13 +11,14 @@ import msgspec
 from podferry.cli.confidence import confidence_lines, read_confirmations
 from podferry.cli.lineage_args import read_history, select_lineages
 from podferry.cli.options import access_options, output_option, parse_location, store_config_of
-from podferry.cli.output import print_json, print_note, print_pairs
+from podferry.cli.output import print_json, print_pairs
 from podferry.contract.destination.commit import Commit
 from podferry.contract.destination.confidence import Confirmation, Confirmer
 from podferry.contract.errors import Problem, Refused
 from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.confirmation import confirm
+from podferry.sidecar.runtime.messages import print_message
 from podferry.storage.store import StoreConfig
 
 REASON = "confirmed by hand"
@@ -42,7 +43,7 @@ def command(uri: str, lineage: str, checkpoint: str | None, reason: str, output:
         print_json({"confirmed": confirmed, **msgspec.to_builtins(commit), "confirmations": confirmations})
     else:
         print_pairs([("name", commit.name), *confidence_lines(commit, confirmations)])
-        print_note(f"{commit.name} is confirmed" if confirmed else f"{commit.name} is sure already")
+        print_message(f"{commit.name} is confirmed" if confirmed else f"{commit.name} is sure already")
     return 0
 
 

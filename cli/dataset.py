@@ -17,13 +17,14 @@ from podferry.cli.options import (
     store_at,
     store_config_of,
 )
-from podferry.cli.output import count_of, print_json, print_note, print_pairs, print_problems, print_table
+from podferry.cli.output import count_of, print_json, print_pairs, print_table
 from podferry.cli.size_histogram import recommended_size, size_histogram, size_statistics
 from podferry.contract.manifest import SUFFIX, Manifest, encode_manifest, is_manifest_name
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX
 from podferry.contract.tmpfs_cost import charged_bytes
 from podferry.contract.uri import Uri
+from podferry.sidecar.runtime.messages import print_message, print_problems
 from podferry.storage.store import StoreConfig
 
 PACK_VERBS = ("pack", "verify")
@@ -52,6 +53,10 @@ def command() -> None:
     URI is a prefix or an object (s3://bucket/digits), a local path, a reference printed by `freeze`, or the
     path of a manifest written by `freeze --manifest`.
     """
+    # Imported here: help needs no logs.
+    from podferry.sidecar.runtime.log_setup import configure_unless_done  # noqa: PLC0415
+
+    configure_unless_done()
 
 
 @command.command("ls")
@@ -70,7 +75,7 @@ def ls(uri: str, limit: int | None, output: str, **options: Any) -> int:
     else:
         print_table(("size", "name"), [(format_bytes(one.size), one.name) for one in entries], ("size",))
         cut = f"{len(entries):,} of " if len(entries) < manifest.files else ""
-        print_note(f"{cut}{_totals(manifest)}")
+        print_message(f"{cut}{_totals(manifest)}")
     return _report_changes(listed)
 
 
@@ -120,14 +125,14 @@ def freeze(uri: str, target: str | None, output: str, **options: Any) -> int:
         data = encode_manifest(listed.frozen)
         asyncio.run(_write(parse_location(target), data, store_config_of(**access)))
         if not is_manifest_name(target):
-            print_note(f"note: to use it as a dataset, name it NAME{SUFFIX}")
+            print_message(f"note: to use it as a dataset, name it NAME{SUFFIX}")
     if output == "json":
         print_json(_identity(listed))
     else:
         click.echo(str(listed.reference))
-    print_note(f"frozen: {_totals(listed.frozen)}")
+    print_message(f"frozen: {_totals(listed.frozen)}")
     for problem in listed.changed:
-        print_note(f"note: {problem.what} ({problem.measured})")
+        print_message(f"note: {problem.what} ({problem.measured})")
     return 0
 
 

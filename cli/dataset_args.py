@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from podferry.cli.options import parse_dataset, parse_local_path, store_config_of
-from podferry.cli.output import count_of, print_note
+from podferry.cli.output import count_of
 from podferry.contract.dataset_reference import Reference, reference_to
 from podferry.contract.errors import Changed, Problem
 from podferry.contract.manifest import Manifest, decode_manifest
@@ -18,6 +18,7 @@ from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import Shard, Unpack
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.dataset.selection import Selection, open_selected, select_manifest, shard_manifest
+from podferry.sidecar.runtime.messages import print_message
 from podferry.storage.listing.dataset import check_frozen
 from podferry.storage.store import StoreConfig
 
@@ -74,7 +75,9 @@ async def _list_dataset(
     await dataset.store.close()
     frozen = dataset.frozen
     if dataset.pack is not None:
-        print_note(f"note: packed into {frozen.files:,} objects of {format_bytes(frozen.bytes)}; its files:")
+        print_message(
+            f"note: packed into {frozen.files:,} objects of {format_bytes(frozen.bytes)}; its files:"
+        )
     manifest = shard_manifest(dataset.manifest, shard)
     return ListedDataset(manifest, frozen, tuple(_changes(reference, frozen)))
 

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import uvloop
 
-from podferry.cli.main import FAILED
-from podferry.contract.errors import FerryError, InvalidSpec, Refused
+from podferry.contract.errors import FerryError, InvalidSpec, Problem, Refused
 from podferry.contract.quantity import format_bytes
 from podferry.contract.status import AgentPhase, DatasetStatus, Status
 from podferry.sidecar.config.directories import ensure_dir, sibling_dir
@@ -29,10 +27,9 @@ from podferry.sidecar.launch.local_spec import local_spec
 from podferry.sidecar.runtime.retry import retry
 
 PROGRAM = "podferry dataset get"
-DESCRIPTION = """Download a dataset into DIRECTORY, completely, or not at all if it does not fit.
-
-Run it again to resume: it fetches what is missing, continues partial files, and removes files that the
-dataset no longer has. podferry keeps its state in DIRECTORY.podferry, next to DIRECTORY."""
+DESCRIPTION = """Download a dataset into DIRECTORY, completely, or not at all if it does not fit. Run it
+again to resume: it fetches what is missing, continues partial files, and removes files that the dataset no
+longer has. podferry keeps its state in DIRECTORY.podferry, next to DIRECTORY."""
 OPTIONS_OF_GET = (
     *("dataset", "dataset_path", "--include", "--exclude", "--shard", "--unpack", "--file-mode"),
     *("--endpoint", "--region", "--secret-dir"),
@@ -41,50 +38,51 @@ OPTIONS_OF_GET = (
 
 def main(arguments: list[str]) -> int:
     """Parse, download, print a summary; return the exit code."""
-    try:
-        options = vars(_parser().parse_args(arguments))
-    except SystemExit as end:
-        return int(end.code or 0)
+    options = vars(_parser().parse_args(arguments))
     started = time.monotonic()
     prefork()
-    try:
-        job = _dataset_job(options, options.pop("secret_dir"))
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_download(job))
-    except FerryError as error:
-        for problem in error.problems:
-            print(f"podferry: {problem}", file=sys.stderr)
-        return FAILED
+    job = _dataset_job(options, options.pop("secret_dir"))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_download(job))
     print(summary(job.status, time.monotonic() - started))
     return 0
 
 
 def summary(status: DatasetStatus, seconds: float) -> str:
-    """Files, bytes, seconds (listing included) and the rate in millions of bytes per second."""
+    """Files, bytes, seconds (listing included) and the rate."""
     received = status.transfer.bytes - status.transfer.discarded
-    rate = f" ({received / 1e6 / seconds:.0f} MB/s)" if received else ""
+    rate = f" ({format_bytes(int(received / seconds))}/s)" if received else ""
     kept = f", {status.files_kept:,} of them kept" if status.files_kept else ""
     files = f"{status.files:,} file{'s' * (status.files != 1)}"
     return f"{files}, {format_bytes(status.bytes)} in {seconds:.2f} s{rate} at {status.path}{kept}"
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        PROGRAM,
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = argparse.ArgumentParser(PROGRAM, description=DESCRIPTION, allow_abbrev=False)
     return add_options(parser, *OPTIONS_OF_GET)
 
 
 def _dataset_job(options: dict[str, Any], secret_dir: Path | None) -> DatasetJob:
     # The base directory is for datasets without a path, and this one has a path.
-    [spec] = local_spec(options, [], Path()).datasets
+    try:
+        [spec] = local_spec(options, [], Path()).datasets
+    except InvalidSpec as error:
+        raise InvalidSpec(*map(_name_arguments, error.problems)) from None
     directory = Path(spec.path)
     InvalidSpec.raise_any(filter(None, [ensure_dir(directory)]))
+    if not spec.reference.startswith("file:"):
+        # Imported here: only a remote store is asked again, and the logs load much for it.
+        from podferry.sidecar.runtime.log_setup import configure_unless_done  # noqa: PLC0415
+
+        configure_unless_done()
     placement = DatasetPlacement(directory, sibling_dir(directory), secret_dir)
     return DatasetJob(spec, placement, PrefetchSettings())
+
+
+def _name_arguments(problem: Problem) -> Problem:
+    """A problem that names the arguments of this command instead of the options of `podferry run`."""
+    what = problem.what.replace("--dataset-path", "DIRECTORY").replace("--dataset", "URI")
+    return Problem(what, problem.measured, problem.remedy)
 
 
 async def _download(job: DatasetJob) -> None:

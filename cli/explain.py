@@ -3,53 +3,81 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 import msgspec
 
+from podferry.cli.explain_resources import ExplainedResources, explain_resources
 from podferry.cli.explain_values import NO_MEMORY_SUM, Explanation, add_memory, explain
 from podferry.cli.options import access_options, output_option, store_config_of
-from podferry.cli.output import print_json, print_problems, print_table
-from podferry.cli.pods import FoundPod, bare_pod, read_pods
+from podferry.cli.output import print_json, print_table
+from podferry.cli.pod_args import (
+    add_annotations,
+    chosen_file,
+    parse_annotations,
+    parse_pairs,
+    pod_options,
+    read_text,
+)
+from podferry.cli.pods import DEFAULT_IMAGE, FoundPod, bare_pod, read_documents, read_pods
 from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import FerryError, InvalidSpec
 from podferry.contract.quantity import format_bytes
-from podferry.contract.spec import PREFIX, DatasetSpec
+from podferry.contract.spec import DatasetSpec
 from podferry.sidecar.dataset.selection import Selection, open_selected, shard_manifest
+from podferry.sidecar.runtime.messages import print_message, print_problems
 from podferry.storage.listing.dataset import check_frozen
 from podferry.storage.store import StoreConfig
-
-STDIN = "-"
+from podferry.webhook.namespace import Namespace
+from podferry.webhook.namespace_limits import NamespaceLimits, limits_from
+from podferry.webhook.policy import Policy
+from podferry.webhook.policy_yaml import read_policy
 
 
 @click.command()
-@click.option("-f", "--filename", help="YAML or JSON of pods or controllers; - reads standard input.")
+@pod_options
 @click.option(
-    "--annotation", "annotations", multiple=True, metavar="KEY=VALUE", help="Set it on each pod. Repeatable."
+    "--declare",
+    "declared",
+    multiple=True,
+    metavar="NAME=URI",
+    help="Dataset that the policy declares. Repeatable.",
 )
-@click.option(
-    "--declare", "declared", multiple=True, metavar="NAME=URI", help="Dataset of the policy. Repeatable."
-)
-@click.option("--namespace", "-n", help="Namespace of pods that set none.")
 @click.option(
     "--list", "listing", is_flag=True, help="List the datasets for their real sizes; needs network."
 )
+@click.option("--policy", type=click.File(), help="InjectionPolicy file; shows the resources of each pod.")
+@click.option(
+    "--limits",
+    type=click.File(),
+    help="LimitRanges and ResourceQuotas, from kubectl get limitrange,resourcequota -o yaml.",
+)
 @output_option
 @access_options
-def command(filename: str | None, annotations: tuple[str, ...], output: str, **options: Any) -> int:
-    """Show what a pod's annotations mean, and the memory they cost.
+def command(
+    file: str | None, filename: str | None, annotations: tuple[str, ...], output: str, **options: Any
+) -> int:
+    """Show what the annotations of the pods in FILE mean, and the memory they cost.
 
-    Reads Pods, Jobs, CronJobs and any other object with a pod template from a file, or only annotations. Does
-    not read the cluster's policy; the output says where a policy decides.
+    Reads Pods, Jobs, CronJobs and any other object with a pod template; - is standard input. Without FILE,
+    explains only the annotations that are given. Does not read the cluster's policy; the output says where a
+    policy decides.
+
+    With --policy or --limits, also shows the resources of each container without and with podferry, and
+    whether the namespace's LimitRanges and ResourceQuotas allow them.
     """
-    pods = _pods(filename, _parse_pairs(annotations, "--annotation"))
-    declared = _parse_pairs(options.pop("declared"), "--declare")
+    pods = _pods(chosen_file(file, filename), parse_annotations(annotations))
+    policy, limits = _read_rules(options.pop("policy"), options.pop("limits"))
+    declared = parse_pairs(options.pop("declared"), "--declare")
     namespace, listing = options.pop("namespace"), options.pop("listing")
     explanations = [explain(pod, declared, namespace) for pod in pods]
+    if policy is not None:
+        explanations = [
+            _with_resources(one, found.complete, namespace or "default", policy, limits)
+            for one, found in zip(explanations, pods, strict=True)
+        ]
     if listing:
         explanations = [_with_listing(explanation, options) for explanation in explanations]
     several = len(explanations) > 1
@@ -69,34 +97,36 @@ def command(filename: str | None, annotations: tuple[str, ...], output: str, **o
     return 1 if problems else 0
 
 
-def _pods(filename: str | None, annotations: Mapping[str, str]) -> list[FoundPod]:
-    added = {key if "/" in key else PREFIX + key: value for key, value in annotations.items()}
+def _pods(filename: str | None, added: dict[str, str]) -> list[FoundPod]:
     if filename is None:
         if not added:
-            raise click.UsageError("Give a file with -f, or annotations with --annotation KEY=VALUE.")
+            raise click.UsageError("Give a file, or annotations with --annotation KEY=VALUE.")
         return [bare_pod(added)]
-    pods = read_pods(*_read(filename))
+    pods = read_pods(*read_text(filename))
     for found in pods:
-        metadata = found.pod["metadata"]
-        metadata["annotations"] = {**(metadata.get("annotations") or {}), **added}
+        add_annotations(found.pod, added)
     return pods
 
 
-def _read(filename: str) -> tuple[str, str]:
-    """Read a file; return its text, and its name for messages."""
-    name = "standard input" if filename == STDIN else filename
-    data = sys.stdin.buffer.read() if filename == STDIN else Path(filename).read_bytes()
+def _read_rules(policy: TextIO | None, limits: TextIO | None) -> tuple[Policy | None, NamespaceLimits]:
+    """The policy that decides on the pods, if any is asked for, and the limits of their namespace."""
+    found = NamespaceLimits() if limits is None else limits_from(read_documents(limits.read(), limits.name))
+    if policy is None:
+        return (None if limits is None else Policy(image=DEFAULT_IMAGE)), found
+    return read_policy(policy.read()), found
+
+
+def _with_resources(
+    explanation: Explanation, pod: Mapping[str, Any], namespace: str, policy: Policy, limits: NamespaceLimits
+) -> Explanation:
+    """Add the resources of the pod as the webhook would inject it, in a namespace with these limits."""
+    own = (pod.get("metadata") or {}).get("namespace") or namespace
     try:
-        return data.decode(), name
-    except UnicodeDecodeError as error:
-        raise InvalidSpec.of(f"{name} is not text", str(error), "Write it as UTF-8") from error
-
-
-def _parse_pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
-    invalid = [text for text in texts if "=" not in text or text.startswith("=")]
-    if invalid:
-        raise click.UsageError(f"{option} {invalid[0]!r}: write {option} NAME=VALUE.")
-    return {name: value for name, _, value in (text.partition("=") for text in texts)}
+        resources = explain_resources(pod, Namespace(own), policy, limits)
+    except InvalidSpec as error:
+        resources = ExplainedResources(problems=error.problems)
+    problems = (*explanation.problems, *resources.problems)
+    return msgspec.structs.replace(explanation, resources=resources, problems=tuple(dict.fromkeys(problems)))
 
 
 def _with_listing(explanation: Explanation, access: Mapping[str, Any]) -> Explanation:
@@ -154,5 +184,20 @@ def _print(explanation: Explanation, *, with_title: bool) -> None:
         click.echo()
         memory = [(row.what, format_bytes(row.bytes), row.why) for row in explanation.memory]
         print_table(("memory", "size", "why"), memory, right=("size",))
+    if explanation.resources is not None:
+        _print_resources(explanation.resources)
     for note in explanation.notes:
         click.echo(f"note: {note}")
+
+
+def _print_resources(resources: ExplainedResources) -> None:
+    if resources.rows:
+        click.echo()
+        rows = [(row.name, *row.cells) for row in resources.rows]
+        print_table(("resources of", "CPU request", "limit", "memory request", "limit"), rows)
+    if resources.quotas:
+        click.echo()
+        quotas = [(row.quota, row.resource, *row.texts) for row in resources.quotas]
+        print_table(("quota", "resource", "used", "this pod", "maximum"), quotas)
+    for warning in resources.warnings:
+        print_message(f"warning: {warning}", "yellow")

@@ -7,15 +7,18 @@ from typing import Any
 
 import msgspec
 
+from podferry.cli.explain_resources import ExplainedResources
 from podferry.cli.pods import FoundPod
 from podferry.contract.annotation_keys import DIRECTIONS, AnnotationKey, known_keys, split_key
 from podferry.contract.annotations import NONE_DECLARED, read_annotations, settings_of
+from podferry.contract.checkpoint_writer import is_read_only
 from podferry.contract.cross_validation import gang_problems
 from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.lineage import lineage_of
 from podferry.contract.memory_sum import NONE_LISTED, Row, memory_sum
-from podferry.contract.pod_owner import kfp_inputs_of, pod_owner_of, variables_of
+from podferry.contract.pod_locations import directory_problems, location_problems
+from podferry.contract.pod_owner import PodOwner, kfp_inputs_of, pod_owner_of, variables_of
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX, Access, FerrySpec, Medium
 from podferry.contract.variable_substitution import SOURCES, Variables, expand
@@ -32,12 +35,13 @@ NO_MEMORY_SUM = "no memory sum"
 """Start of the notes on sizes that are unknown."""
 DATASET_FIELDS = ("include", "exclude", "file-mode", "unpack", "shard", "medium")
 CHECKPOINT_FIELDS = ("keep-local", "keep-remote", "restore", "complete", "upload-limit")
-HIDDEN_IF_UNSET = frozenset(DATASET_FIELDS) - {"medium"}
+HIDDEN_IF_UNSET = frozenset({*DATASET_FIELDS, "mode"}) - {"medium"}
 AUTO_MEDIUM = "is memory if the policy's bound allows it, else disk: see `podferry inject --policy`"
 FIELDS = {
     "dataset": ("dataset", "reference"),
     "dataset-path": ("dataset", "path"),
     "dataset-size": ("dataset", "size"),
+    "mode": ("dataset", "mode"),
     **{name: ("dataset", name.replace("-", "_")) for name in DATASET_FIELDS},
     "checkpoints": ("checkpoints", "uri"),
     "checkpoint-path": ("checkpoints", "path"),
@@ -77,6 +81,7 @@ class Explanation(msgspec.Struct, frozen=True):
         memory: The memory sum; empty if a size is unknown.
         notes: Assumptions and unknowns.
         problems: Errors in its annotations.
+        resources: Of its containers; None if they were not asked for.
         spec: The resolved spec; None if the pod has not opted in or its annotations are invalid.
     """
 
@@ -87,6 +92,7 @@ class Explanation(msgspec.Struct, frozen=True):
     memory: tuple[Row, ...] = ()
     notes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
+    resources: ExplainedResources | None = None
     spec: FerrySpec | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -116,16 +122,28 @@ def explain(
     identified = bool(owner.kind != "pod" or metadata.get("name") or metadata.get("generateName"))
     lineage, source = _lineage(spec, lineage_of(owner) if identified else None, owner.kind)
     auto_media = [dataset.key("medium") for dataset in spec.datasets if dataset.medium is Medium.AUTO]
+    gang = gang_problems(spec, owner.rank) if identified else ()
     explanation = Explanation(
         title=found.title,
         spec=spec,
         values=tuple(_explain_values(spec, settings, variables, (lineage or "-", source))),
         variables=_variables_with_values(variables),
         lineage=lineage,
-        problems=(*found.problems, *(gang_problems(spec, owner.rank) if identified else ())),
-        notes=(*found.notes, *(f"{PREFIX}{key} {AUTO_MEDIUM}" for key in auto_media)),
+        problems=(*found.problems, *location_problems(spec), *directory_problems(spec), *gang),
+        notes=(
+            *found.notes,
+            *(f"{PREFIX}{key} {AUTO_MEDIUM}" for key in auto_media),
+            *_writers(spec, settings, owner),
+        ),
     )
     return add_memory(explanation, spec)
+
+
+def _writers(spec: FerrySpec, settings: Mapping[str, str], owner: PodOwner) -> Iterator[str]:
+    """Which pods write checkpoints, where that depends on the rank."""
+    any_other = msgspec.structs.replace(owner, follows=True)
+    if spec.checkpoints and owner.rank is not None and is_read_only(settings, any_other):
+        yield f"without {PREFIX}world, rank 0 alone writes checkpoints; other pods only restore"
 
 
 def add_memory(
@@ -188,7 +206,8 @@ def _default(name: str, key: AnnotationKey, spec: FerrySpec, settings: Mapping[s
 def _is_shown_unset(name: str, spec: FerrySpec) -> bool:
     key = split_key(name)[0]
     if key in FIELDS:
-        return key not in HIDDEN_IF_UNSET and _locate(name, spec)[0] is not None
+        section, field = _locate(name, spec)
+        return key not in HIDDEN_IF_UNSET and hasattr(section, field)
     return name not in {"inject", "lineage", "secret", "endpoint", "region"}
 
 
@@ -213,7 +232,7 @@ def _locate(name: str, spec: FerrySpec) -> tuple[Any, str]:
         return spec, key.replace("-", "_")
     section_name, field = FIELDS[key]
     if section_name == "dataset":
-        section = next((dataset for dataset in spec.datasets if dataset.name == dataset_name), None)
+        section = next((dataset for dataset in spec.all_datasets if dataset.name == dataset_name), None)
     else:
         section = getattr(spec, section_name)
-    return (section.access if section and field in Access.__struct_fields__ else section), field
+    return getattr(section, "access", None) if field in Access.__struct_fields__ else section, field

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 import click
@@ -14,7 +14,6 @@ import click
 from podferry.cli.confidence import confidence_of
 from podferry.cli.lineage_args import SelectedLineages, restore_source, select_lineages
 from podferry.cli.options import (
-    ParsedParam,
     access_options,
     output_option,
     parse_local_path,
@@ -22,7 +21,8 @@ from podferry.cli.options import (
     store_at,
     store_config_of,
 )
-from podferry.cli.output import count_of, print_json, print_note, styled
+from podferry.cli.output import count_of, print_json
+from podferry.cli.param_types import DIRECTORY, ParsedParam
 from podferry.contract.annotation_values import parse_endpoint, parse_region
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import InvalidSpec
@@ -33,6 +33,7 @@ from podferry.sidecar.checkpoint.restore.choice import RestoreChoice, describe_p
 from podferry.sidecar.checkpoint.restore.downloader import for_rank
 from podferry.sidecar.checkpoint.restore.exporter import Exporter, ExportResult
 from podferry.sidecar.control.progress_bar import progress_bar
+from podferry.sidecar.runtime.messages import print_message
 from podferry.storage.factory import open_store
 from podferry.storage.server_copy import ServerCopy
 from podferry.storage.store import Store, StoreConfig
@@ -47,7 +48,7 @@ class Exported:
     passed_over: str
 
 
-@click.command("export")
+@click.command("export", short_help="Copy a checkpoint to a folder of a store.")
 @click.argument("uri")
 @click.argument("lineage", required=False)
 @click.argument("checkpoint", required=False)
@@ -65,7 +66,7 @@ class Exported:
 )
 @click.option(
     "--to-secret-dir",
-    type=click.Path(path_type=Path),
+    type=DIRECTORY,
     help="Credentials of the target's store.  [default: --secret-dir]",
 )
 @output_option
@@ -186,7 +187,7 @@ def _print(exported: Exported, target: Uri, output: str) -> None:
         return
     click.echo(str(target))
     if exported.passed_over:
-        click.echo(styled(f"passed over: {exported.passed_over}", "yellow"), err=True)
-    print_note(f"exported: {commit.name}, {confidence_of(commit)}, {format_bytes(commit.bytes)}")
+        print_message(f"passed over: {exported.passed_over}", "yellow")
+    print_message(f"exported: {commit.name}, {confidence_of(commit)}, {format_bytes(commit.bytes)}")
     moved = f"{len(result.sent):,} sent, {len(result.copied):,} copied by the store"
-    print_note(f"{count_of(len(commit.files), 'file')}: {moved}, {len(result.kept):,} there already")
+    print_message(f"{count_of(len(commit.files), 'file')}: {moved}, {len(result.kept):,} there already")

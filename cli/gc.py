@@ -12,7 +12,7 @@ import click
 
 from podferry.cli.lineage_args import select_lineages
 from podferry.cli.options import access_options, output_option, parse_location, store_config_of
-from podferry.cli.output import print_json, print_note, print_problems, print_table
+from podferry.cli.output import count_of, print_json, print_table
 from podferry.contract.destination.commit import PRIVATE
 from podferry.contract.destination.tombstones import RemovalPlan, listed_objects
 from podferry.contract.errors import InvalidSpec, NotFound, PermanentError, Problem
@@ -23,6 +23,7 @@ from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollector
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.commit.orphans import Orphans, active_agents, find_orphans, remove_orphans
+from podferry.sidecar.runtime.messages import print_message, print_problems
 from podferry.storage.store import Store, StoreConfig
 
 HEADERS = ("lineage", "what", "sequence", "objects", "size", "name")
@@ -142,7 +143,7 @@ async def _selected(
             measured = f"{uri} is a lineage itself"
             raise InvalidSpec.of(f"unexpected: {' '.join(names)}", measured, "Leave it out")
         wanted = [name.strip("/") for name in names] or known
-        measured = f"{len(known)} below {destination.uri}"
+        measured = f"{count_of(len(known), 'lineage')} below {destination.uri}"
         NotFound.raise_any(
             Problem(f"there is no lineage {name!r}", measured, did_you_mean(name, known))
             for name in wanted
@@ -189,11 +190,11 @@ def _print_results(results: Sequence[GcResult], request: GcOptions, output: str)
     print_problems([problem for result in results for problem in result.problems])
     total = format_bytes(sum(item.bytes for item in items))
     if not items:
-        print_note("nothing to remove")
+        print_message("nothing to remove")
     elif request.delete:
-        print_note(f"removed: {total}")
+        print_message(f"removed: {total}")
     else:
-        print_note(f"{total} would be removed; nothing has been changed: add --yes to remove it")
+        print_message(f"{total} would be removed; nothing has been changed: add --yes to remove it")
 
 
 def _row(item: GcItem) -> tuple[str, ...]:

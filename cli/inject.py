@@ -5,19 +5,27 @@ from __future__ import annotations
 from typing import Any, TextIO
 
 import click
-import msgspec
 import yaml
 
 from podferry.cli.output import print_json
+from podferry.cli.pod_args import (
+    add_annotations,
+    chosen_file,
+    parse_annotations,
+    parse_pairs,
+    pod_options,
+    read_text,
+    yaml_evidence,
+)
+from podferry.cli.pods import DEFAULT_IMAGE
 from podferry.contract.errors import InvalidSpec
-from podferry.webhook.inject import inject
+from podferry.sidecar.runtime.messages import print_message
+from podferry.webhook.decide import NOT_DONE, decide
 from podferry.webhook.json_patch import apply
+from podferry.webhook.namespace import Namespace
+from podferry.webhook.pod_schema import check_types
 from podferry.webhook.policy import Policy
 from podferry.webhook.policy_yaml import read_policy
-from podferry.webhook.resolve import Namespace
-
-DEFAULT_IMAGE = "podferry"
-"""The sidecar image if no policy is given."""
 
 
 class _TextTimestampLoader(yaml.SafeLoader):
@@ -30,113 +38,72 @@ _TextTimestampLoader.yaml_implicit_resolvers = {
 }
 
 
-class _NamedSchema(msgspec.Struct):
-    name: str
-
-
-class _MountSchema(_NamedSchema, rename="camel"):
-    mount_path: str
-
-
-class _ContainerSchema(_NamedSchema, rename="camel"):
-    command: list[str] | None = None
-    env: list[_NamedSchema] | None = None
-    volume_mounts: list[_MountSchema] | None = None
-    resources: dict[str, Any] | None = None
-    security_context: dict[str, Any] | None = None
-
-
-class _SpecSchema(msgspec.Struct, rename="camel"):
-    containers: list[_ContainerSchema]
-    init_containers: list[_ContainerSchema] | None = None
-    volumes: list[_NamedSchema] | None = None
-    security_context: dict[str, Any] | None = None
-    termination_grace_period_seconds: int | None = None
-
-
-class _MetadataSchema(msgspec.Struct, rename="camel"):
-    name: str | None = None
-    generate_name: str | None = None
-    namespace: str | None = None
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-    owner_references: list[_OwnerSchema] | None = None
-
-
-class _OwnerSchema(_NamedSchema):
-    kind: str
-
-
-class _PodSchema(msgspec.Struct):
-    """The types of the fields that the webhook reads. Only for validation: the pod stays plain JSON."""
-
-    spec: _SpecSchema
-    metadata: _MetadataSchema | None = None
-
-
 @click.command()
-@click.argument("file", type=click.File())
+@pod_options
 @click.option("--policy", type=click.File(), help="InjectionPolicy file.  [default: the built-in defaults]")
-@click.option("--namespace", "-n", help="Namespace of the pods.  [default: each pod's own]")
 @click.option(
-    "--namespace-label", "labels", multiple=True, metavar="KEY=VALUE", help="Its label. Repeatable."
+    "--namespace-label",
+    "labels",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Label of the namespace. Repeatable.",
 )
 @click.option(
     "--output", "-o", type=click.Choice(["yaml", "patch"]), default="yaml", help="Injected pods, or patches."
 )
 def command(
-    file: TextIO, policy: TextIO | None, namespace: str | None, labels: tuple[str, ...], output: str
+    file: str | None,
+    filename: str | None,
+    annotations: tuple[str, ...],
+    policy: TextIO | None,
+    labels: tuple[str, ...],
+    **options: Any,
 ) -> int:
-    """Print the pods in FILE as the webhook would inject them. FILE may be - for standard input.
+    """Print the pods in FILE as the webhook would inject them; - is standard input.
 
-    Works offline.
+    Works offline. Apply the output only in clusters without the webhook, which refuses it: its stamps are not
+    signed.
     """
+    namespace, output = options["namespace"], options["output"]
+    chosen, added = chosen_file(file, filename), parse_annotations(annotations)
+    if chosen is None:
+        raise click.UsageError("Give a file with pods, or - for standard input.")
     rules = read_policy(policy.read()) if policy else Policy(image=DEFAULT_IMAGE)
-    namespace_labels = dict(label.partition("=")[::2] for label in labels)
+    namespace_labels = parse_pairs(labels, "--namespace-label")
     results: list[Any] = []
-    for document in _read_documents(file):
+    for document in _read_documents(*read_text(chosen)):
         if document["kind"] != "Pod":
             results += [document] if output == "yaml" else []
             continue
-        _validate(document)
+        check_types(document)
+        add_annotations(document, added)
         own = (document.get("metadata") or {}).get("namespace")
-        decision = inject(document, Namespace(namespace or own or "default", namespace_labels), rules)
+        decision = decide(document, Namespace(own or namespace or "default", namespace_labels), rules)
         for warning in decision.warnings:
-            click.secho(f"warning: {warning}", err=True, fg="yellow")
-        InvalidSpec.raise_any(decision.problems)
+            print_message(f"warning: {warning}", "yellow")
+        InvalidSpec.raise_any(decision.problems if decision.outcome in NOT_DONE else ())
         results.append(apply(document, decision.patch) if output == "yaml" else list(decision.patch))
     _print_documents(results, output)
     return 0
 
 
-def _read_documents(file: TextIO) -> list[dict[str, Any]]:
+def _read_documents(text: str, source: str) -> list[dict[str, Any]]:
     try:
-        loaded = yaml.load_all(file, _TextTimestampLoader)
+        loaded = yaml.load_all(text, _TextTimestampLoader)
         documents = [document for document in loaded if document is not None]
     except yaml.YAMLError as error:
-        raise InvalidSpec.of("the file is not YAML", " ".join(str(error).split()), "Correct it") from error
+        raise InvalidSpec.of(f"{source} is not YAML", yaml_evidence(error), "Correct it") from error
     kinds = [document.get("kind") if isinstance(document, dict) else None for document in documents]
     if "Pod" not in kinds or None in kinds:
         listed = ", ".join(str(kind) for kind in kinds) or "no document"
         remedy = "Give the YAML of a Pod; `podferry explain` reads Jobs and other templates too"
         what = (
-            "the file contains something that is not an object"
+            f"{source} contains something that is not an object"
             if None in kinds
-            else "the file contains no Pod"
+            else f"{source} contains no Pod"
         )
         raise InvalidSpec.of(what, listed, remedy)
     return documents
-
-
-def _validate(pod: dict[str, Any]) -> None:
-    """Refuse a malformed pod, as the API server does before it calls the webhook."""
-    try:
-        msgspec.convert(pod, _PodSchema)
-    except msgspec.ValidationError as error:
-        what = "the pod is malformed"
-        raise InvalidSpec.of(
-            what, str(error), 'Correct it; quote the values of annotations: "true"'
-        ) from error
 
 
 def _print_documents(documents: list[Any], output: str) -> None:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from podferry.cli.options import store_at
+from podferry.cli.output import count_of
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import FerryError, InvalidSpec, NotFound, PermanentError, Problem
 from podferry.contract.suggest import did_you_mean
@@ -52,7 +53,7 @@ class SelectedLineages:
         if len(self.lineages) > 1:
             raise InvalidSpec.of(
                 "the lineage is not specified",
-                f"{len(self.lineages)} below {self.destination.uri}",
+                f"{count_of(len(self.lineages), 'lineage')} below {self.destination.uri}",
                 _list_names("Add one of", self.lineages),
             )
         return self.readers[0]
@@ -110,7 +111,7 @@ class LineageHistory:
                 return commit
         names = list(dict.fromkeys(commit.name for commit in self.commits))
         remedy = did_you_mean(word, names, _list_names("There are", names))
-        measured = f"{len(self.commits)} commits in {self.lineage}"
+        measured = f"{count_of(len(self.commits), 'commit')} in {self.lineage}"
         raise NotFound(Problem(f"there is no checkpoint {wanted!r}", measured, remedy), *self.all_problems)
 
 
@@ -210,9 +211,12 @@ def format_step(commit: Commit | None) -> str:
 async def _not_found(uri: Uri, words: Sequence[str], below: Sequence[str], config: StoreConfig) -> NotFound:
     if words and below:
         remedy = did_you_mean(words[0].strip("/"), below, _list_names("There are", below))
-        return NotFound.of(f"there is no lineage {words[0]!r}", f"{len(below)} below {uri}", remedy)
+        return NotFound.of(
+            f"there is no lineage {words[0]!r}", f"{count_of(len(below), 'lineage')} below {uri}", remedy
+        )
     nearest = [prefix for prefix in await suggested_prefixes(uri, config) if prefix != str(uri)]
-    remedy = f"Did you mean {' or '.join(nearest)}?" if nearest else ""
+    otherwise = "Check the destination: the value of --checkpoints, or of podferry.io/checkpoints"
+    remedy = f"Did you mean {' or '.join(nearest)}?" if nearest else otherwise
     return NotFound.of("there is no checkpoint", f"no commit below {uri}", remedy)
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
-from typing import NoReturn, TextIO
+from typing import NoReturn
+
+from podferry.cli.process_exit import discard_output, exit_process, null_stream
+from podferry.contract.errors import FerryError
+from podferry.contract.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED
+from podferry.contract.extras import missing_extra
+from podferry.sidecar.runtime.messages import print_message, print_problems
 
 SMALL_VERBS = {
     "wait": "podferry.sidecar.control.wait_command",
@@ -21,18 +25,8 @@ SMALL_VERBS = {
 GET, GET_MODULE = ["dataset", "get"], "podferry.cli.dataset_get"
 """Does not load click either: a small download may take less time than loading it."""
 
-FAST_EXIT_MODULES = {GET_MODULE, "podferry.cli.supervise", *SMALL_VERBS.values()}
-"""They have closed everything they opened, and their caller waits for the exit: freeing the rest piece by
-piece would take up to 40 ms. The same applies to `run` and to the agent's worker."""
-
 WORKER_FLAG = "--worker"
 """Distinguishes the agent's worker from its supervisor."""
-
-FAILED = 1
-"""Exit code after an error."""
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as in shells: 128 and the signal's number."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,18 +38,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def program() -> NoReturn:
     """Run `podferry` as a process of its own, with a fast start and exit."""
     # Python has no stream if the launcher closed it; the exit code counts all the same.
-    sys.stdout, sys.stderr = (stream or _null_stream() for stream in (sys.stdout, sys.stderr))
+    sys.stdout, sys.stderr = (stream or null_stream() for stream in (sys.stdout, sys.stderr))
     module, arguments = _select(sys.argv[1:])
-    is_worker = arguments[:1] == ["agent"] and WORKER_FLAG in arguments
-    if is_worker:
+    if arguments[:1] == ["agent"] and WORKER_FLAG in arguments:
         _load_structlog()
-    code = _run(lambda: _import_without_gc(module), arguments)
-    if module in FAST_EXIT_MODULES or is_worker or arguments[:1] == ["run"]:
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError):
-                stream.flush()
-        os._exit(code)
-    sys.exit(code)
+    code = EXIT_INTERRUPTED  # also if a second Ctrl-C arrives while the first is being handled
+    try:
+        code = _run(lambda: _import_without_gc(module), arguments)
+    except Exception:  # noqa: BLE001 - a defect: its traceback is printed, as Python does
+        sys.excepthook(*sys.exc_info())
+        code = EXIT_FAILED
+    finally:
+        exit_process(code)
 
 
 def _select(arguments: list[str]) -> tuple[str, list[str]]:
@@ -68,10 +62,6 @@ def _select(arguments: list[str]) -> tuple[str, list[str]]:
     if verb == "agent" and not {WORKER_FLAG, "--help"} & set(arguments):
         return "podferry.cli.supervise", arguments[1:]
     return "podferry.cli.verbs", arguments
-
-
-def _null_stream() -> TextIO:
-    return os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
 
 def _load_structlog() -> None:
@@ -96,9 +86,35 @@ def _import_without_gc(module: str) -> ModuleType:
 def _run(load: Callable[[], ModuleType], arguments: list[str]) -> int:
     try:
         code: int = load().main(arguments)
+        # Not at exit: the output counts, and an error in writing it is an error of the verb.
+        sys.stdout.flush()
+    except SystemExit as end:  # argparse has printed the reason
+        return _exit_code(end)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
+    except (FerryError, ImportError, OSError) as error:
+        return _report(error)
     return code
+
+
+def _report(error: FerryError | ImportError | OSError) -> int:
+    """Print an error as sentences; return its exit code. Other failed imports are raised."""
+    if isinstance(error, BrokenPipeError):
+        discard_output()
+    elif isinstance(error, FerryError):
+        print_problems(error.problems)
+    elif isinstance(error, OSError):
+        file = f": {error.filename}" if error.filename else ""
+        print_message(f"podferry: {error.strerror or error}{file}", "red")
+    elif (problem := missing_extra(error)) is not None:
+        print_problems([problem])
+    else:
+        raise error
+    return EXIT_FAILED
+
+
+def _exit_code(end: SystemExit) -> int:
+    return end.code if isinstance(end.code, int) else int(end.code is not None)
 
 
 if __name__ == "__main__":

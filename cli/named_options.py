@@ -15,7 +15,16 @@ from podferry.contract.spec import DATASET_NAME
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 CREATED = "created if missing.  [default: a temporary directory in memory]"
-DATASET_OPTIONS = ("dataset", "dataset_path", "include", "exclude", "file_mode", "unpack", "shard")
+DATASET_OPTIONS = (
+    "dataset",
+    "dataset_path",
+    "include",
+    "exclude",
+    "file_mode",
+    "unpack",
+    "shard",
+    "dataset_secret_dir",
+)
 NAMED_VALUE = re.compile(rf"(?P<name>{DATASET_NAME})=(?P<value>.*)", re.DOTALL)
 REPEATABLE_OPTIONS = frozenset({"include", "exclude"})
 """Options that may be given several times for one dataset."""
@@ -29,7 +38,7 @@ def dataset_options(verb: Verb) -> Verb:
             "--dataset",
             metavar="[NAME=]URI",
             help="Dataset to stage: a URI, a reference, or a path. Repeat with names for several datasets; "
-            "the next six options take names too: --dataset test=./t --include test=*.jpg.",
+            "the next seven options take names too: --dataset test=./t --include test=*.jpg.",
         ),
         repeated("--dataset-path", metavar="DIRECTORY", help=f"Where training reads it, {CREATED}"),
         repeated("--include", metavar="GLOB", help="Only these files, such as *.jpg. Repeatable."),
@@ -42,6 +51,7 @@ def dataset_options(verb: Verb) -> Verb:
             "[default: auto]",
         ),
         repeated("--shard", metavar="RANK/COUNT", help="Only one shard; auto takes the launcher's rank."),
+        repeated("--dataset-secret-dir", metavar="DIRECTORY", help="--secret-dir for the dataset only."),
     )
     return add_options(verb, options)
 

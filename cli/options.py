@@ -6,36 +6,22 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import click
 
 from podferry.cli.named_options import Verb, add_options
+from podferry.cli.param_types import DIRECTORY, ParsedParam
 from podferry.contract.annotation_values import parse_endpoint, parse_region, parse_shard
 from podferry.contract.dataset_reference import Reference, parse_reference
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.selection import parse_globs
 from podferry.contract.spec import Access
 from podferry.contract.uri import Uri, escape, parse_uri
+from podferry.sidecar.config.local_path import is_local_path
 from podferry.sidecar.config.rank_env import resolve_shard
 from podferry.sidecar.config.store_access import store_config
 from podferry.storage.factory import open_store
 from podferry.storage.store import Store, StoreConfig
-
-
-class ParsedParam(click.ParamType[Any]):
-    """A parameter whose value is read by one of podferry's own parsers."""
-
-    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
-        self.name = name
-        self._parse = parse
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """See `click.ParamType`."""
-        try:
-            return self._parse(value)
-        except InvalidSpec as error:
-            self.fail(str(error), param, ctx)
 
 
 def access_options(verb: Verb) -> Verb:
@@ -45,7 +31,7 @@ def access_options(verb: Verb) -> Verb:
         click.option("--region", type=ParsedParam("NAME", parse_region), help="Region of the object store."),
         click.option(
             "--secret-dir",
-            type=click.Path(path_type=Path),
+            type=DIRECTORY,
             help="Directory with one file per credential, such as a mounted Secret.  "
             "[default: the environment]",
         ),
@@ -87,7 +73,7 @@ def store_config_of(
 
 def parse_local_path(text: str) -> Path | None:
     """Return the absolute local path that a text names, or None for a URI."""
-    return None if "://" in text else Path(text).expanduser().absolute()
+    return Path(text).expanduser().absolute() if is_local_path(text) else None
 
 
 def parse_location(text: str) -> Uri:

@@ -1,13 +1,12 @@
 """Prints results for people and for programs.
 
 On a terminal, rich draws tables and folds long cells. Elsewhere (a pipe, a file) each row is one line, its
-cells aligned with spaces, and nothing is cut off. Colours are for terminals, and not if NO_COLOR is set
-(https://no-color.org).
+cells aligned with spaces, and nothing is cut off.
 """
 
 from __future__ import annotations
 
-import os
+import shutil
 import sys
 import time
 from collections.abc import Collection, Sequence
@@ -16,9 +15,11 @@ from datetime import datetime
 import click
 import msgspec
 
-from podferry.contract.errors import Problem
+from podferry.sidecar.runtime.colours import coloured
 
 COLUMN_GAP = "  "
+MIN_FOLDED = 16
+"""Characters from which a column with folded cells is readable."""
 AGE_UNITS = ((86400 * 2, 86400, "d"), (3600 * 2, 3600, "h"), (60 * 2, 60, "min"), (0, 1, "s"))
 """(minimum age in seconds, seconds per unit, unit): a unit is used from two of it on."""
 
@@ -34,6 +35,7 @@ def print_table(
     rows: Sequence[Sequence[str]],
     right: Sequence[str] = (),
     yellow: Collection[str] = (),
+    optional: int = 0,
 ) -> None:
     """Print a table, one text per column in each row.
 
@@ -42,13 +44,27 @@ def print_table(
         rows: One text for each column.
         right: Columns to align right: numbers.
         yellow: Cells with one of these texts are yellow on a terminal.
+        optional: How many of the last columns are left out where a terminal is too narrow.
     """
     if on_terminal():
-        _draw_table(headers, rows, right, yellow)
+        count = len(headers) - _left_out([headers, *rows], optional)
+        shown = [row[:count] for row in rows]
+        if _fits([headers[:count], *shown]):
+            _draw_table(headers[:count], shown, right, yellow)
+        else:
+            _print_records(headers[:count], shown, yellow)
         return
     titles = [header.upper() for header in headers]
     for line in align_columns([titles, *rows], [header in right for header in headers]):
         click.echo(line)
+
+
+def _left_out(rows: Sequence[Sequence[str]], optional: int) -> int:
+    """How many of the last columns, at most `optional`, to leave out so that no cell is folded."""
+    widths = [max(map(len, column)) + len(COLUMN_GAP) for column in zip(*rows, strict=True)]
+    columns = shutil.get_terminal_size().columns
+    fitting = (count for count in range(optional) if sum(widths[: len(widths) - count]) <= columns)
+    return next(fitting, optional)
 
 
 def on_terminal() -> bool:
@@ -60,7 +76,7 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     """Print names and values, one pair per line."""
     width = max((len(name) for name, _ in pairs), default=0)
     for name, value in pairs:
-        click.echo(f"{name:<{width}}{COLUMN_GAP}{value}".rstrip())
+        print(f"{name:<{width}}{COLUMN_GAP}{value}".rstrip())  # not click.echo: it would remove colours
 
 
 def align_columns(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
@@ -75,22 +91,6 @@ def align_columns(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[
     ]
 
 
-def print_note(text: str) -> None:
-    """Print a line to standard error, so that a pipe receives only the result."""
-    click.echo(text, err=True)
-
-
-def print_problems(problems: Sequence[Problem], colour: str = "red") -> None:
-    """Print problems to standard error, one per line; in yellow those that are only doubts."""
-    for problem in problems:
-        click.echo(styled(f"podferry: {problem}", colour), err=True)
-
-
-def styled(text: str, colour: str) -> str:
-    """The text in a colour; `click.echo` removes the colour where the output is no terminal."""
-    return text if os.environ.get("NO_COLOR") else click.style(text, fg=colour)
-
-
 def format_age(created: datetime) -> str:
     """Return the time since `created` in one unit: `12 s`, `3 h`, `9 d`."""
     seconds = max(time.time() - created.timestamp(), 0.0)
@@ -101,6 +101,22 @@ def format_age(created: datetime) -> str:
 def count_of(number: int, noun: str) -> str:
     """Return a number with its noun: `1 file`, `1,797 files`."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def _fits(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a table is readable in this terminal: if only its widest column has to be folded."""
+    widths = sorted(max(map(len, column)) for column in zip(*rows, strict=True))
+    narrow = sum(widths[:-1]) + len(COLUMN_GAP) * (len(widths) - 1)
+    return narrow + min(widths[-1], MIN_FOLDED) <= shutil.get_terminal_size().columns
+
+
+def _print_records(headers: Sequence[str], rows: Sequence[Sequence[str]], yellow: Collection[str]) -> None:
+    """One line for each cell, and an empty one between rows: for narrow terminals."""
+    for index, row in enumerate(rows):
+        if index:
+            click.echo()
+        cells = [coloured(cell, "yellow" if cell in yellow else "", sys.stdout) for cell in row]
+        print_pairs(list(zip(headers, cells, strict=True)))
 
 
 def _draw_table(

@@ -8,14 +8,14 @@ from typing import Any
 import click
 
 from podferry.cli.options import (
-    ParsedParam,
     access_options,
     output_option,
     parse_location,
     store_at,
     store_config_of,
 )
-from podferry.cli.output import count_of, print_json, print_note, print_problems
+from podferry.cli.output import count_of, print_json
+from podferry.cli.param_types import ParsedParam
 from podferry.cli.size_histogram import recommended_size
 from podferry.contract.dataset_reference import reference_to
 from podferry.contract.errors import InvalidSpec, Problem
@@ -27,6 +27,7 @@ from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.pack.builder import SHARD_BYTES, PackBuilder, PackResult
 from podferry.sidecar.pack.reader import Pack, open_pack
 from podferry.sidecar.pack.verify import verify_pack
+from podferry.sidecar.runtime.messages import print_message, print_problems
 from podferry.storage.listing.dataset import list_dataset, open_dataset
 from podferry.storage.store import StoreConfig
 
@@ -71,8 +72,8 @@ def pack(source: str, target: str, shard_size: int, output: str, **access: Any) 
     click.echo(reference)
     kept = f", {result.kept:,} of them from an earlier run" if result.kept else ""
     files = f"{count_of(len(sizes), 'file')}, {format_bytes(sum(sizes))}"
-    print_note(f"packed: {files}, in {count_of(shards, 'shard')}{kept}")
-    print_note(f"unpacked in memory it needs {PREFIX}dataset-size: {recommended_size(sizes)}")
+    print_message(f"packed: {files}, in {count_of(shards, 'shard')}{kept}")
+    print_message(f"unpacked in memory it needs {PREFIX}dataset-size: {recommended_size(sizes)}")
     return 0
 
 
@@ -89,7 +90,7 @@ def verify(uri: str, output: str, **access: Any) -> int:
     elif problems:
         print_problems(problems)
     else:
-        print_note(f"complete: {count_of(files, 'file')} in {count_of(shards, 'shard')}")
+        print_message(f"complete: {count_of(files, 'file')} in {count_of(shards, 'shard')}")
     return 1 if problems else 0
 
 

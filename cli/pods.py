@@ -7,19 +7,25 @@ controller would create.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 import yaml
 
+from podferry.cli.pod_args import yaml_evidence
 from podferry.contract.errors import InvalidSpec, Problem
-from podferry.contract.pod_owner import COMPLETION_INDEX, JOBSET
+from podferry.contract.pod_owner import pod_owner_of
+from podferry.contract.pod_rank import POD_INDEX
+from podferry.contract.pod_templates import pod_templates_of
 from podferry.contract.spec import PREFIX
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's loader if PyYAML was built with it: ten times as fast."""
 
+DEFAULT_IMAGE = "podferry"
+"""The image of podferry's containers if no policy is given."""
 NodePath = tuple[str, ...]
 """Keys and indexes that lead from a document to an object in it."""
 
@@ -29,7 +35,8 @@ class FoundPod(msgspec.Struct, frozen=True):
 
     Attributes:
         title: Kind and name of the object that holds it, for people.
-        pod: Its plain JSON, as the API server would send it.
+        pod: The fields of its plain JSON that annotations are explained with.
+        complete: All of its plain JSON, as the API server would send it.
         notes: Assumptions.
         problems: Errors in its annotations as text.
     """
@@ -38,6 +45,7 @@ class FoundPod(msgspec.Struct, frozen=True):
     pod: dict[str, Any]
     notes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
+    complete: dict[str, Any] = {}
 
 
 class _OwnerFields(msgspec.Struct):
@@ -58,6 +66,7 @@ class _MetadataFields(msgspec.Struct, rename="camel", omit_defaults=True):
 class _ContainerFields(msgspec.Struct, omit_defaults=True):
     name: str = ""
     command: list[str] | None = None
+    env: list[dict[str, Any]] | None = None
 
 
 class _SpecFields(msgspec.Struct):
@@ -73,18 +82,27 @@ class _PodFields(msgspec.Struct):
 
 def read_pods(text: str, source: str) -> list[FoundPod]:
     """Find all pods in YAML or JSON documents. Raises `InvalidSpec` for other text, or if there is no pod."""
-    try:
-        documents = [document for document in yaml.load_all(text, Loader=LOADER) if document is not None]
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        # PyYAML raises ValueError for a date that does not exist.
-        measured = " ".join(str(error).split())
-        raise InvalidSpec.of(f"{source} cannot be read as YAML", measured, "Correct it") from error
-    pods = [pod for document in documents for pod in _pods(document, source)]
+    documents = read_documents(text, source)
+    pods = find_pods(documents, source)
     if not pods:
         kinds = ", ".join(_kind(document) for document in documents) or "no document"
         remedy = "Give a Pod, or an object with a pod template; else use --annotation"
         raise InvalidSpec.of(f"{source} contains no pod", kinds, remedy)
     return pods
+
+
+def read_documents(text: str, source: str) -> list[Any]:
+    """Decode YAML or JSON documents. Raises `InvalidSpec` for other text."""
+    try:
+        return [document for document in yaml.load_all(text, Loader=LOADER) if document is not None]
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        # PyYAML raises ValueError for a date that does not exist.
+        raise InvalidSpec.of(f"{source} is not YAML", yaml_evidence(error), "Correct it") from error
+
+
+def find_pods(documents: Iterable[Any], source: str) -> list[FoundPod]:
+    """All pods in documents; raises `InvalidSpec` if one is malformed."""
+    return [pod for document in documents for pod in _pods(document, source)]
 
 
 def bare_pod(annotations: Mapping[str, str]) -> FoundPod:
@@ -118,9 +136,9 @@ def _templates(node: Any, path: NodePath, seen: set[int]) -> Iterator[tuple[Node
 
 def _read_pod(top: Any, path: NodePath, node: Any, source: str, *, several: bool) -> FoundPod:
     title = f"{_kind(top)} {_name(top)}".strip()
-    metadata = {} if node.get("metadata") is None else node["metadata"]
+    first = _first_pod(top, path, node)
     try:
-        pod = msgspec.convert({**node, "metadata": metadata}, _PodFields)
+        pod = msgspec.convert(first, _PodFields)
     except msgspec.ValidationError as error:
         measured = f"{'.'.join(path) or 'the pod'}: {error}"
         raise InvalidSpec.of(f"{source}: {title} is malformed", measured, "Correct it") from error
@@ -128,9 +146,24 @@ def _read_pod(top: Any, path: NodePath, node: Any, source: str, *, several: bool
     notes: list[str] = []
     if path:
         title = f"{title}, {'.'.join(path)}" if several else title
-        notes = _apply_controller(top, path, pod.metadata)
+        notes = [*_apply_controller(top, pod.metadata), *_rank_shown(msgspec.to_builtins(pod))]
         problems += _misplaced_annotations(top, path)
-    return FoundPod(title, msgspec.to_builtins(pod), tuple(notes), tuple(problems))
+    fields = msgspec.to_builtins(pod)
+    complete = {**first, "metadata": {**first["metadata"], **fields["metadata"]}}
+    return FoundPod(title, fields, tuple(notes), tuple(problems), complete)
+
+
+def _first_pod(top: Any, path: NodePath, node: Any) -> dict[str, Any]:
+    """The first pod of a template, as its controller would make it if its kind is known."""
+    metadata = {} if node.get("metadata") is None else node["metadata"]
+    plain = {**node, "metadata": metadata}
+    if not path or not all(isinstance(one, dict) for one in (metadata, node["spec"])):
+        return plain
+    if _kind(top) == "CronJob" and path[:2] == ("spec", "jobTemplate"):
+        made = {**top["spec"]["jobTemplate"], "apiVersion": "batch/v1", "kind": "Job"}
+        return _first_pod({**made, "metadata": {"name": f"{_name(top)}-0"}}, ("spec", *path[3:]), node)
+    known = (one.pod for one in pod_templates_of(top) if one.steps == path)
+    return next(known, plain)
 
 
 def _make_annotations_text(metadata: _MetadataFields) -> list[Problem]:
@@ -159,7 +192,14 @@ def _misplaced_annotations(top: Any, path: NodePath) -> list[Problem]:
     return [Problem(what, ", ".join(ours), remedy)] if ours else []
 
 
-def _apply_controller(top: Any, path: NodePath, metadata: _MetadataFields) -> list[str]:
+def _rank_shown(pod: dict[str, Any]) -> Iterator[str]:
+    with suppress(InvalidSpec):
+        rank = pod_owner_of(pod).rank
+        if rank is not None:
+            yield f"shown is the first pod, rank {rank}"
+
+
+def _apply_controller(top: Any, metadata: _MetadataFields) -> list[str]:
     """Set what a controller sets on its first pod; return the assumptions."""
     kind, name = _kind(top), _name(top)
     namespace = _get(top, "metadata", "namespace")
@@ -170,34 +210,10 @@ def _apply_controller(top: Any, path: NodePath, metadata: _MetadataFields) -> li
         kind, name = "Job", f"{name}-0"
         each = f"Each has a lineage of its own unless {PREFIX}lineage names one"
         notes = [f"a CronJob names each Job by its time; {name} stands for one. {each}"]
-    labels = _index_labels(top, path, kind)
-    if labels:
-        notes.append("shown is the first pod, rank 0")
-    metadata.labels = {**(metadata.labels or {}), **labels}
+    if kind == "StatefulSet":
+        metadata.labels = {**(metadata.labels or {}), POD_INDEX: "0"}
     metadata.owner_references = metadata.owner_references or [_OwnerFields(kind, name, controller=True)]
     return notes
-
-
-def _index_labels(top: Any, path: NodePath, kind: str) -> dict[str, str]:
-    """The labels with which a controller numbers its pods, as on its first pod."""
-    if kind == "Job":
-        specs = (_get(top, "spec"), _get(top, "spec", "jobTemplate", "spec"))
-        indexed = any(_get(spec, "completionMode") == "Indexed" for spec in specs)
-        return {COMPLETION_INDEX: "0"} if indexed else {}
-    if kind == "JobSet":
-        return {COMPLETION_INDEX: "0", f"{JOBSET}job-index": "0"} | _replicas(top, path)
-    return {
-        "PaddleJob": {"training.kubeflow.org/replica-index": "0"},
-        "StatefulSet": {"apps.kubernetes.io/pod-index": "0"},
-    }.get(kind, {})
-
-
-def _replicas(top: Any, path: NodePath) -> dict[str, str]:
-    """The label with the number of replicas of the JobSet's job that the path leads through."""
-    jobs = _get(top, "spec", "replicatedJobs")
-    number = int(path[2]) if path[:2] == ("spec", "replicatedJobs") else 0
-    count = _get(jobs[number], "replicas") if isinstance(jobs, list) else None
-    return {f"{JOBSET}replicatedjob-replicas": str(count)} if isinstance(count, int) else {}
 
 
 def _get(node: Any, *path: str) -> Any:

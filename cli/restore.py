@@ -14,7 +14,7 @@ import msgspec
 
 from podferry.cli.lineage_args import has_rank_files, restore_source, select_lineages
 from podferry.cli.options import access_options, output_option, parse_location, store_config_of
-from podferry.cli.output import print_json, print_note, styled
+from podferry.cli.output import print_json
 from podferry.contract.errors import Problem, Refused
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
@@ -22,6 +22,7 @@ from podferry.sidecar.checkpoint.restore.choice import describe_passed_over
 from podferry.sidecar.checkpoint.restore.restore import RestoreOutcome, restore, restored_status
 from podferry.sidecar.checkpoint.restore.verified_staging import FILES_DIR
 from podferry.sidecar.control.progress_bar import progress_bar
+from podferry.sidecar.runtime.messages import print_message
 from podferry.storage.store import StoreConfig
 
 STAGING_DIR = ".podferry-restoring"
@@ -60,21 +61,25 @@ def command(
     words = (lineage, checkpoint)
     work = _restore(parse_location(uri), words, target.absolute(), rank, store_config_of(**access))
     outcome = asyncio.run(work)
+    _print(outcome, target, output, lowest_rank=rank is None)
+    return 0
+
+
+def _print(outcome: RestoreOutcome, target: Path, output: str, *, lowest_rank: bool) -> None:
     commit, seconds = outcome.commit, outcome.seconds
     assert commit is not None  # noqa: S101 - a required checkpoint that is missing has raised
     restored = restored_status(commit, seconds)
     if output == "json":
         print_json({**msgspec.to_builtins(restored), "passed_over": outcome.passed_over})
-        return 0
+        return
     if outcome.passed_over:
         passed_over = describe_passed_over(outcome.passed_over, outcome.passed_over_count)
-        click.echo(styled(f"passed over: {passed_over}", "yellow"), err=True)
+        print_message(f"passed over: {passed_over}", "yellow")
     click.echo(str(target / restored.path))
     step = "" if commit.step is None else f", step {commit.step:,}"
-    print_note(f"restored: {commit.name}{step}, {format_bytes(commit.bytes)} in {seconds:.1f} s")
-    if rank is None and has_rank_files(commit):
-        print_note("files that differ between ranks are the lowest rank's: see `show`, and --rank")
-    return 0
+    print_message(f"restored: {commit.name}{step}, {format_bytes(commit.bytes)} in {seconds:.1f} s")
+    if lowest_rank and has_rank_files(commit):
+        print_message("files that differ between ranks are the lowest rank's: see `show`, and --rank")
 
 
 async def _restore(
@@ -98,7 +103,7 @@ def _prepared_target(target: Path) -> Iterator[None]:
         raise Refused(*map(_for_command_line, error.problems)) from error
     finally:
         if any(path.is_file() for path in (staging / FILES_DIR).rglob("*")):
-            print_note(f"complete files are kept in {staging}: run the same command again to resume")
+            print_message(f"complete files are kept in {staging}: run the same command again to resume")
         else:
             shutil.rmtree(staging, ignore_errors=True)
         if not existed and not any(target.iterdir()):

@@ -12,15 +12,16 @@ import click
 from podferry.cli.confidence import YELLOW, confidence_of, doubt_problem
 from podferry.cli.lineage_args import LineageHistory, format_step, read_histories, select_lineages
 from podferry.cli.options import access_options, output_option, parse_location, store_config_of
-from podferry.cli.output import print_json, print_problems, print_table
+from podferry.cli.output import print_json, print_table
 from podferry.contract.destination.commit import Commit, CommittedFile
 from podferry.contract.errors import InvalidSpec, Problem
-from podferry.contract.http_api import EXIT_DOUBTFUL
+from podferry.contract.exit_codes import EXIT_DOUBTFUL
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.content_verifier import ContentVerifier
 from podferry.sidecar.control.progress_bar import progress_bar
+from podferry.sidecar.runtime.messages import print_problems
 from podferry.storage.store import StoreConfig
 
 CONCURRENCY = 16
@@ -50,10 +51,10 @@ class CommitVerdict:
 
     @property
     def state(self) -> str:
-        """One or two words: `whole`, `damaged`, `not readable`."""
+        """One or two words: `intact`, `damaged`, `not readable`."""
         if self.commit is None:
             return "not readable"
-        return "damaged" if self.problems else "whole"
+        return "damaged" if self.problems else "intact"
 
     @property
     def contents(self) -> dict[ContentKey, CommittedFile]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from podferry.contract.extras import missing_extra
+
 if TYPE_CHECKING:
     from podferry.components.cache.component import plan_cache
     from podferry.components.dataset.component import freeze_dataset
@@ -32,4 +34,9 @@ MODULES = {
 def __getattr__(name: str) -> Any:
     if name not in MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(MODULES[name]), name)
+    try:
+        return getattr(importlib.import_module(MODULES[name]), name)
+    except ModuleNotFoundError as error:
+        if (problem := missing_extra(error)) is None:
+            raise
+        raise ModuleNotFoundError(f"podferry.components.{name}: {problem}", name=error.name) from error

@@ -7,7 +7,7 @@ it. The table in docs/annotations.md is generated from `KEYS`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from podferry.contract.annotation_values import (
     parse_bool,
     parse_completion,
     parse_container,
+    parse_dataset_mode,
     parse_destination,
     parse_endpoint,
     parse_lineage,
@@ -34,7 +35,7 @@ from podferry.contract.quantity import parse_bytes, parse_seconds
 from podferry.contract.selection import parse_globs
 from podferry.contract.spec import CHECKPOINT_PATH, DATASET_NAME, DATASET_PATH, FILE_MODE, OUTPUT_PATH, PREFIX
 
-STAMPS = frozenset({"status", "spec", "policy-hash"})
+STAMPS = frozenset({"status", "spec", "policy-hash", "signature", "rule", "reason", "trainer-memory"})
 """Keys that podferry itself sets on a pod; they are not settings."""
 DIRECTIONS = ("dataset", "checkpoints", "outputs")
 NAME = re.compile(DATASET_NAME)
@@ -100,6 +101,9 @@ DATASET_KEYS = (
     AnnotationKey(
         "medium", parse_medium, "memory; disk (the node's); auto: memory if the policy allows", "memory"
     ),
+    AnnotationKey(
+        "mode", parse_dataset_mode, "copy; share: mount pvc://CLAIM/PATH; image: mount image://NAME", "copy"
+    ),
 )
 ALL_KEYS = (
     AnnotationKey("inject", parse_bool, 'Opts in, like any other key; "false" opts out'),
@@ -141,9 +145,16 @@ def split_key(name: str) -> tuple[str, str]:
     return key, dataset
 
 
-def known_keys(settings: Iterable[str]) -> dict[str, AnnotationKey]:
+def dataset_names(settings: Iterable[str]) -> list[str]:
+    """Names of the datasets that keys are for; the empty one is always there."""
+    return sorted({"", *(name for _, name in map(split_key, settings) if NAME.fullmatch(name))})
+
+
+def known_keys(settings: Iterable[str]) -> Mapping[str, AnnotationKey]:
     """All keys that a pod with these settings may have: per-dataset keys also with each dataset's name."""
     names = sorted({name for _, name in map(split_key, settings) if NAME.fullmatch(name)})
+    if not names:
+        return KEYS
     return {
         full: key
         for key in ALL_KEYS

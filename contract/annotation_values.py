@@ -11,8 +11,8 @@ from typing import TypeVar
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.file_names import name_problem
 from podferry.contract.lineage import lineage_problem
-from podferry.contract.spec import SHM, Completion, Medium, Shard, Unpack
-from podferry.contract.uri import parse_uri
+from podferry.contract.spec import SHM, Completion, DatasetMode, Medium, Shard, Unpack
+from podferry.contract.uri import READ_ONLY_SCHEMES, Uri, parse_uri
 
 RESTORE_WORDS = ("auto", "latest", "never")
 LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -57,18 +57,26 @@ def parse_path(text: str) -> str:
 
 
 def parse_destination(text: str) -> str:
-    """Parse a URI without a fragment, to its canonical text."""
+    """Parse the URI of a store to write to, to its canonical text."""
+    uri = _parse_plain(text)
+    if uri.scheme in READ_ONLY_SCHEMES:
+        remedy = "Choose another store, such as s3://BUCKET/PREFIX or a mounted directory"
+        raise InvalidSpec.of(f"a web server cannot be a destination ({uri.scheme}://)", repr(text), remedy)
+    return str(uri)
+
+
+def _parse_plain(text: str) -> Uri:
     if "#" in text:
         remedy = "Remove the # and what follows; write %23 if the key contains a #"
         raise InvalidSpec.of("a destination cannot have a fragment", repr(text), remedy)
-    return str(parse_uri(text))
+    return parse_uri(text)
 
 
 def parse_restore(text: str) -> str:
     """Parse `auto`, `latest`, `never`, a checkpoint's name, or a URI (to its canonical text)."""
     word = parse_text(text)
     if "://" in word or word.startswith("/"):
-        return parse_destination(word)
+        return str(_parse_plain(word))
     if word not in RESTORE_WORDS and word.lower() in RESTORE_WORDS:
         raise InvalidSpec.of("the value must be lower case", repr(text), f"Write {word.lower()}")
     problem = name_problem(word)
@@ -95,6 +103,7 @@ def choice_parser(kind: type[E]) -> Callable[[str], E]:
 parse_completion = choice_parser(Completion)
 parse_unpack = choice_parser(Unpack)
 parse_medium = choice_parser(Medium)
+parse_dataset_mode = choice_parser(DatasetMode)
 
 
 def parse_mode(text: str) -> int:

@@ -8,16 +8,24 @@ key's parser (`podferry.contract.annotation_keys`); then settings are checked ag
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from podferry.contract.annotation_keys import KEYS, NAME, STAMPS, known_keys, split_key
-from podferry.contract.cross_validation import SpecSection, access_of, cross_field_problems, sections_of
+from podferry.contract.cross_validation import (
+    SpecSection,
+    access_of,
+    cross_field_problems,
+    is_mounted,
+    sections_of,
+)
 from podferry.contract.dataset_reference import Reference, parse_reference
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import (
     MAX_DATASET_NAME_LENGTH,
     PREFIX,
@@ -25,12 +33,20 @@ from podferry.contract.spec import (
     CheckpointSpec,
     DatasetSpec,
     FerrySpec,
+    MountedDataset,
     OutputSpec,
 )
 from podferry.contract.suggest import did_you_mean
+from podferry.contract.uri import corrected_uri
 from podferry.contract.variable_substitution import Variables, expand
 
 SECTION_PREFIX = re.compile("(dataset|checkpoint|output)s?-")
+MAX_CACHED_LENGTH = 1024
+"""Characters of an annotation; larger ones would fill the memory."""
+MAX_SETTINGS = 256
+"""Annotations of podferry in one pod: with thousands, a decision would take seconds."""
+MAX_SETTINGS_BYTES = 256 * 1024
+"""Source: Kubernetes, `TotalAnnotationSizeLimitB`, which it checks only after admission."""
 NONE_DECLARED: Mapping[str, str] = MappingProxyType({})
 
 
@@ -52,9 +68,42 @@ def read_annotations(
     settings = settings_of(annotations)
     if not settings or settings.get("inject") == "false":
         return None
-    values, problems = _values(settings, variables or Variables(), declared)
+    InvalidSpec.raise_any(_size_problems(settings))
+    if any("$(" in text or len(text) > MAX_CACHED_LENGTH for text in settings.values()):
+        return _read(settings, variables or Variables(), declared)
+    return _read_without_variables(tuple(sorted(settings.items())), tuple(declared.items()))
+
+
+def _size_problems(settings: Mapping[str, str]) -> Iterator[Problem]:
+    if len(settings) > MAX_SETTINGS:
+        what, remedy = f"too many {PREFIX} annotations", "Use fewer datasets"
+        yield Problem(what, f"{len(settings)}; at most {MAX_SETTINGS}", remedy)
+    size = sum(len(name) + len(text) for name, text in settings.items())
+    if size > MAX_SETTINGS_BYTES:
+        measured = f"{format_bytes(size)}; a pod may have {format_bytes(MAX_SETTINGS_BYTES)} of annotations"
+        yield Problem(f"the {PREFIX} annotations are too long", measured, "Shorten them")
+
+
+@lru_cache(maxsize=256)
+def _read_without_variables(
+    settings: tuple[tuple[str, str], ...], declared: tuple[tuple[str, str], ...]
+) -> FerrySpec:
+    """As `_read`: thousands of pods have the annotations of a few templates."""
+    return _read(dict(settings), Variables(), dict(declared))
+
+
+def _read(settings: Mapping[str, str], variables: Variables, declared: Mapping[str, str]) -> FerrySpec:
+    values, problems = _values(settings, variables, declared)
     InvalidSpec.raise_any([*_unknown(settings), *problems, *cross_field_problems(settings, values)])
     return _spec(values)
+
+
+def value_problems(
+    annotations: Mapping[str, str], variables: Variables, declared: Mapping[str, str] = NONE_DECLARED
+) -> list[Problem]:
+    """What is wrong with each annotation by itself: others may be elsewhere, as in a part of a template."""
+    settings = settings_of(annotations)
+    return [*_unknown(settings), *_values(settings, variables, declared)[1]]
 
 
 def settings_of(annotations: Mapping[str, str]) -> dict[str, str]:
@@ -106,11 +155,13 @@ def resolve_dataset(text: str, declared: Mapping[str, str] = NONE_DECLARED) -> R
     Raises:
         InvalidSpec: It is none of these; the problem lists the declared names.
     """
-    if "://" in text or text.startswith("/"):
+    if "://" in text or text.startswith("/") or corrected_uri(text):
         return parse_reference(text)
     if text in declared:
         return _declared_reference(text, declared[text])
     what = "neither a URI nor a declared dataset"
+    if "/" in text:
+        raise InvalidSpec.of(what, repr(text), f"Did you mean s3://{text}?")
     if not declared:
         remedy = "Write a URI such as s3://datasets/digits: the policy declares no datasets"
         raise InvalidSpec.of(what, repr(text), remedy)
@@ -136,12 +187,14 @@ def _attributed(name: str, text: str, problem: Problem) -> Problem:
 
 def _spec(values: Mapping[str, Any]) -> FerrySpec:
     sections = {one.key: one for one in sections_of(values) if one.key in values}
-    datasets = [one for one in sections.values() if not one.is_destination]
+    of_datasets = [one for one in sections.values() if not one.is_destination]
+    mounted = [one for one in of_datasets if is_mounted(one, values)]
     checkpoints, outputs = sections.get("checkpoints"), sections.get("outputs")
     return FerrySpec(
         datasets=tuple(
             DatasetSpec(reference=str(values[one.key]), name=split_key(one.key)[1], **_fields(one, values))
-            for one in datasets
+            for one in of_datasets
+            if one not in mounted
         ),
         checkpoints=checkpoints and CheckpointSpec(uri=values["checkpoints"], **_fields(checkpoints, values)),
         lineage=values.get("lineage"),
@@ -149,13 +202,22 @@ def _spec(values: Mapping[str, Any]) -> FerrySpec:
         shm_size=values.get("shm-size"),
         grace=values.get("grace"),
         container=values.get("container"),
+        mounted=tuple(
+            MountedDataset(
+                reference=str(values[one.key]),
+                mode=values[one.own_key("mode")],
+                path=values.get(one.path_key, one.default_path),
+                name=split_key(one.key)[1],
+            )
+            for one in mounted
+        ),
         outputs=outputs and OutputSpec(uri=values["outputs"], **_fields(outputs, values)),
     )
 
 
 def _fields(section: SpecSection, values: Mapping[str, Any]) -> dict[str, Any]:
     """The section's fields in the spec: `checkpoint-size` is `size`. Absent ones keep their defaults."""
-    keys = [key for key in section.keys if key in values]
+    keys = [key for key in section.keys if key in values and key != section.own_key("mode")]
     fields = {SECTION_PREFIX.sub("", split_key(key)[0]).replace("-", "_"): values[key] for key in keys}
     own = {name: value for name, value in fields.items() if name not in Access.__struct_fields__}
     path = values.get(section.path_key, section.default_path)

@@ -6,14 +6,16 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from podferry.contract.annotation_keys import KEYS, known_keys, split_key
+from podferry.contract.annotation_keys import KEYS, dataset_names, known_keys, split_key
 from podferry.contract.errors import Problem
+from podferry.contract.mounted_dataset import mode_problems
 from podferry.contract.quantity import format_bytes, quantity_at_least
 from podferry.contract.spec import (
     CHECKPOINT_PATH,
     OUTPUT_PATH,
     PREFIX,
     Access,
+    DatasetMode,
     FerrySpec,
     Shard,
     default_path,
@@ -63,10 +65,20 @@ class SpecSection(NamedTuple):
         """Whether podferry writes to its location."""
         return split_key(self.key)[0] != "dataset"
 
+    def own_key(self, key: str) -> str:
+        """A dataset's variant of a key: `mode` as `mode.NAME`."""
+        name = split_key(self.key)[1]
+        return f"{key}.{name}" if name else key
+
+
+def is_mounted(section: SpecSection, values: Mapping[str, Any]) -> bool:
+    """Whether a dataset is mounted instead of staged."""
+    return values.get(section.own_key("mode"), DatasetMode.COPY) is not DatasetMode.COPY
+
 
 def sections_of(settings: Mapping[str, Any]) -> list[SpecSection]:
     """All sections that the keys name, requested or not."""
-    names = sorted({name for key, name in map(split_key, known_keys(settings)) if key == "dataset"})
+    names = dataset_names(settings)
     return [
         *(_dataset_section(name) for name in names),
         SpecSection("checkpoints", "checkpoint-path", CHECKPOINT_PATH, DEPENDENT_KEYS["checkpoints"]),
@@ -96,6 +108,9 @@ def cross_field_problems(settings: Mapping[str, str], values: Mapping[str, Any])
     yield from _overlapping_locations(requested, values)
     yield from _paths_in_local_locations(requested, settings, values)
     yield from _undersized(requested, settings, values)
+    for section in (one for one in requested if not one.is_destination and one.key in values):
+        mode = values.get(section.own_key("mode"), DatasetMode.COPY)
+        yield from mode_problems(section.key, mode, _location(values, section), settings)
 
 
 def gang_problems(spec: FerrySpec, rank: int | None) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""The agent's HTTP API on loopback, version 1: paths, documents, environment, exit codes.
+"""The agent's HTTP API on loopback, version 1: paths, documents, environment.
 
     GET  /v1/status                 Status
     GET  /v1/gate?wait=S            Gate; responds when the gate has opened or is refused
@@ -34,13 +34,6 @@ CHECKPOINTS_VARIABLE = "PODFERRY_CHECKPOINTS"
 OUTPUTS_VARIABLE = "PODFERRY_OUTPUTS"
 RESTORED_VARIABLE = "PODFERRY_RESTORED"
 SPEC_VARIABLE = "PODFERRY_SPEC"
-
-EXIT_NEVER = 78
-"""The gate's exit code for permanent failures, EX_CONFIG of sysexits.h, for use in a podFailurePolicy."""
-EXIT_NOT_DURABLE = 74
-"""Exit code of `podferry run` if training succeeded but its last checkpoint is not durable, EX_IOERR."""
-EXIT_DOUBTFUL = 76
-"""Exit code if training succeeded but its last checkpoint is doubtful: uploaded, not proven complete."""
 
 
 class Gate(msgspec.Struct, frozen=True):

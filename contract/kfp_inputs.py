@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -42,6 +43,12 @@ HASH_DIGITS = 12
 T = TypeVar("T")
 
 
+def without_runs(location: str) -> str:
+    """A location with `*` for the names of runs: a step that is run again writes to another folder."""
+    parts = ("*" if RUN_FOLDER.fullmatch(part) else part for part in location.split("/"))
+    return UUID.sub("*", "/".join(parts))
+
+
 class Artifact(msgspec.Struct, frozen=True):
     """An input artifact.
 
@@ -68,8 +75,7 @@ class Artifact(msgspec.Struct, frozen=True):
         for key in (REFERENCE_KEY, *DIGEST_KEYS):
             if self.metadata.get(key):
                 return str(self.metadata[key])
-        of_a_run = UUID.search(self.uri) or any(map(RUN_FOLDER.fullmatch, self.uri.split("/")))
-        return None if of_a_run else self.uri
+        return None if without_runs(self.uri) != self.uri else self.uri
 
 
 class KfpInputs(msgspec.Struct, frozen=True):
@@ -144,6 +150,14 @@ def read_kfp_inputs(command: Sequence[str]) -> KfpInputs | None:
     Raises:
         InvalidSpec: It is an executor's command, but its documents cannot be read.
     """
+    if not any(word.startswith("--executor_input") for word in command):
+        return None
+    return _executor_inputs(tuple(command))
+
+
+@lru_cache(maxsize=16)
+def _executor_inputs(command: tuple[str, ...]) -> KfpInputs | None:
+    """As `read_kfp_inputs`: a review asks several times."""
     text = _flag(command, "--executor_input")
     if text is None:
         return None

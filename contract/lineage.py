@@ -5,6 +5,9 @@ lower case. A replaced pod, a re-created Job with the same name and a re-run wit
 they resume; two ParallelFor iterations differ by their inputs. Iterations with the same inputs share one:
 give them the item as an input, or a `lineage` each.
 
+The hash of a local run is that of its program (`podferry.contract.program`), its arguments, its working
+directory and its datasets' URIs without their digests.
+
 Different owners never share a lineage. If a part has characters that are not allowed, they are replaced and
 the lineage ends with `_` and a hash of the owner; so does a lineage that already looks like that.
 """
@@ -14,11 +17,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from podferry.contract.errors import Problem
 from podferry.contract.pod_owner import KFP, PodOwner
+from podferry.contract.program import Program
 
 MAX_LINEAGE_LENGTH = 200
 """Characters. With a checkpoint's name and hash it stays within the limits of a path component and a key."""
@@ -29,10 +33,11 @@ NOT_ALLOWED = re.compile(r"[^a-z0-9._-]")
 NOT_ALLOWED_OR_DOT = re.compile(r"[^a-z0-9_-]")
 HASHED = re.compile(rf".*_[0-9a-f]{{{HASH_DIGITS}}}")
 PLAIN = re.compile(r"[a-z0-9_-][a-z0-9._-]*")
-INTERPRETER = re.compile(
+FORMER_WRAPPERS = re.compile(
     r"(python|pypy)[0-9.]*|bash|sh|env|accelerate|torchrun|deepspeed|uv|poetry|run|launch"
 )
-SCRIPTS = (".py", ".sh")
+FORMER_SCRIPTS = (".py", ".sh")
+"""The rules by which podferry 0.1 named a program."""
 
 
 def lineage_of(owner: PodOwner) -> str:
@@ -45,9 +50,30 @@ def lineage_of(owner: PodOwner) -> str:
     return f"{text[: MAX_LINEAGE_LENGTH - HASH_DIGITS - 1]}_{_hash(identity)}"
 
 
-def local_lineage(command: Sequence[str]) -> str:
-    """The lineage of a run outside Kubernetes: its program, and a hash of the full command."""
-    return f"{LOCAL}.{_dotless(_program(command).lower())[:MAX_PROGRAM_LENGTH]}.{_hash(command)}"
+def local_lineage(program: Program, directory: str, datasets: Iterable[tuple[str, str]] = ()) -> str:
+    """The lineage of a run outside Kubernetes: its program's name, and a hash of what distinguishes it.
+
+    Args:
+        program: What it runs.
+        directory: The resolved working directory.
+        datasets: Name and URI of each, without a digest.
+    """
+    identity = json.dumps([program.words, directory, sorted(datasets)])
+    return f"{local_prefix(program.label)}{_hash([identity])}"
+
+
+def former_local_lineage(command: Sequence[str]) -> str:
+    """The lineage that podferry 0.1 gave to a command, in any directory and with any dataset."""
+    names = [PurePosixPath(word).name for word in command if not word.startswith("-")]
+    scripts = [name for name in names if name.endswith(FORMER_SCRIPTS)]
+    own = [name for name in names if not FORMER_WRAPPERS.fullmatch(name)]
+    label = next(iter(scripts or own or names), "run").removesuffix(".py").removesuffix(".sh")
+    return f"{local_prefix(label)}{_hash(command)}"
+
+
+def local_prefix(label: str) -> str:
+    """What the lineages of all runs of a program outside Kubernetes begin with."""
+    return f"{LOCAL}.{_dotless(label.lower())[:MAX_PROGRAM_LENGTH]}."
 
 
 def lineage_problem(text: str) -> Problem | None:
@@ -92,16 +118,8 @@ def _dotless(text: str) -> str:
 
 
 def _sanitized(text: str) -> str:
-    return _slug(text.strip()).lstrip(".")[:MAX_LINEAGE_LENGTH] or "run-1"
+    return _slug(text.strip()).strip(".-")[:MAX_LINEAGE_LENGTH] or "run-1"
 
 
 def _hash(parts: Sequence[str]) -> str:
     return hashlib.sha256(json.dumps(list(parts)).encode()).hexdigest()[:HASH_DIGITS]
-
-
-def _program(command: Sequence[str]) -> str:
-    """The first script, else the first word that is not an interpreter, launcher or option."""
-    names = [PurePosixPath(word).name for word in command if not word.startswith("-")]
-    scripts = [name for name in names if name.endswith(SCRIPTS)]
-    own = [name for name in names if not INTERPRETER.fullmatch(name)]
-    return next(iter(scripts or own or names), "run").removesuffix(".py").removesuffix(".sh")

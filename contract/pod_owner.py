@@ -1,4 +1,4 @@
-"""Determines a pod's owner or KFP step, and its rank.
+"""Determines a pod's owner or KFP step.
 
 A pod's own name does not last: a retried KFP step and a replaced pod of a Job have new names.
 """
@@ -6,18 +6,16 @@ A pod's own name does not last: a retried KFP step and a replaced pod of a Job h
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from podferry.contract.kfp_inputs import KfpInputs, read_kfp_inputs
-from podferry.contract.spec import PREFIX
+from podferry.contract.pod_rank import JOBSET, KUBEFLOW, LWS, POD_INDEX, labels_and_annotations, pod_rank_of
 from podferry.contract.variable_substitution import Variables
 
 KFP = "kfp"
-JOBSET = "jobset.sigs.k8s.io/"
-COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 TRAINJOB_STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
 """Label of Kubeflow Trainer's steps, whose JobSet has the TrainJob's name."""
 NODE_NAME = "workflows.argoproj.io/node-name"
@@ -26,8 +24,10 @@ ATTEMPT = re.compile(r"\(\d+\)")
 BRACKETS = re.compile(r"\([^()]*\)")
 COMPILED_LEVEL = re.compile(r"root|iteration-.*|(for-loop|condition|condition-branches|exit-handler)-\d+")
 """Levels of that path that KFP's compiler generates: their numbers change when the pipeline is edited."""
-NUMBER = re.compile(r"\d{1,9}")
-PADDLE_WORKER = re.compile(r".*-worker-(\d{1,9})")
+RAYJOBS_CLUSTER = re.compile(r"(.+)-raycluster-[a-z0-9]{5}")
+"""The cluster that KubeRay up to 1.3 makes for an attempt of a RayJob; later ones leave out `raycluster`."""
+VOLCANO_GROUP = "batch.volcano.sh/"
+MPI_OPERATOR = "mpi-operator"
 OWNERLESS = frozenset({"pod", "workflow", KFP})
 """Kinds whose name is not a job's."""
 
@@ -37,14 +37,15 @@ class PodOwner(msgspec.Struct, frozen=True):
 
     Attributes:
         namespace: The pod's.
-        kind: Of the owner, lower case (`job`, `jobset`, `trainjob`, `paddlejob` …); `pod` without an owner;
-            `kfp` for a KFP step.
+        kind: Of the owner, lower case (`job`, `jobset`, `trainjob`, `paddlejob` …); `volcanojob` for
+            Volcano's kind Job; `pod` without an owner; `kfp` for a KFP step.
         name: The owner's; without an owner the pod's, or its generateName prefix.
         pipeline: KFP pipeline, else empty.
         task: KFP task below its inner pipelines (`tune.train`), else empty.
         inputs_hash: Hash of the KFP inputs, else empty.
         run_id: KFP run, else empty. It is not part of the lineage: a re-run resumes.
         rank: The pod's number in its training run, or None if unknown.
+        follows: Whether another pod of the training run is its rank 0.
     """
 
     namespace: str
@@ -55,6 +56,7 @@ class PodOwner(msgspec.Struct, frozen=True):
     inputs_hash: str = ""
     run_id: str = ""
     rank: int | None = None
+    follows: bool = False
 
 
 def kfp_inputs_of(pod: Mapping[str, Any]) -> KfpInputs | None:
@@ -81,7 +83,8 @@ def pod_owner_of(pod: Mapping[str, Any], namespace: str | None = None) -> PodOwn
         task = _task(metadata, inputs)
         return PodOwner(resolved, KFP, "", inputs.pipeline, task, inputs.digest, inputs.run_id)
     kind, name = _owner(metadata)
-    return PodOwner(resolved, kind, name, rank=_rank(kind, metadata))
+    place = pod_rank_of(kind, pod)
+    return PodOwner(resolved, kind, name, rank=place.rank, follows=place.follows)
 
 
 def variables_of(owner: PodOwner, inputs: KfpInputs | None = None, world: int | None = None) -> Variables:
@@ -98,64 +101,68 @@ def variables_of(owner: PodOwner, inputs: KfpInputs | None = None, world: int | 
     )
 
 
-def _labels(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Labels and annotations together: controllers use one or the other, or both."""
-    return {**(metadata.get("annotations") or {}), **(metadata.get("labels") or {})}
-
-
 def _owner(metadata: Mapping[str, Any]) -> tuple[str, str]:
     """Kind and name of the topmost owner that the pod's own metadata names."""
     owners = metadata.get("ownerReferences") or []
     owner = next((one for one in owners if one.get("controller")), owners[0] if owners else None)
     if owner is None:
         return "pod", metadata.get("generateName") or metadata.get("name") or ""
-    kind, name, labels = owner["kind"].lower(), owner["name"], _labels(metadata)
-    if kind == "job" and JOBSET + "jobset-name" in labels:
+    kind, name, labels = owner["kind"].lower(), owner["name"], labels_and_annotations(metadata)
+    if kind == "job" and str(owner.get("apiVersion", "")).startswith(VOLCANO_GROUP):
+        return "volcanojob", name
+    return OWNERS.get(kind, _unchanged)(kind, name, labels)
+
+
+def _unchanged(kind: str, name: str, _: Mapping[str, str]) -> tuple[str, str]:
+    return kind, name
+
+
+def _of_job(kind: str, name: str, labels: Mapping[str, str]) -> tuple[str, str]:
+    if JOBSET + "jobset-name" in labels:
         return "trainjob" if TRAINJOB_STEP in labels else "jobset", labels[JOBSET + "jobset-name"]
-    if kind == "workflow" and NODE_NAME in labels:
-        return kind, ATTEMPT.sub("", labels[NODE_NAME])
+    if labels.get(f"{KUBEFLOW}operator-name") == MPI_OPERATOR and f"{KUBEFLOW}job-name" in labels:
+        return "mpijob", labels[f"{KUBEFLOW}job-name"]  # the operator runs its launcher as a Job
+    return kind, name
+
+
+def _of_workflow(kind: str, name: str, labels: Mapping[str, str]) -> tuple[str, str]:
+    return kind, ATTEMPT.sub("", labels.get(NODE_NAME, name))
+
+
+def _of_replicaset(kind: str, name: str, labels: Mapping[str, str]) -> tuple[str, str]:
     template = labels.get("pod-template-hash")
-    if kind == "replicaset" and template and name.endswith(f"-{template}"):
+    if template and name.endswith(f"-{template}"):
         return "deployment", name.removesuffix(f"-{template}")
     return kind, name
 
 
+def _of_statefulset(kind: str, name: str, labels: Mapping[str, str]) -> tuple[str, str]:
+    """One group of a LeaderWorkerSet trains by itself; its leaders' ordinal is the group's number."""
+    if f"{LWS}name" not in labels:
+        return kind, name
+    group = labels.get(f"{LWS}group-index") or labels.get(POD_INDEX, "0")
+    return "leaderworkerset", f"{labels[f'{LWS}name']}-{group}"
+
+
+def _of_raycluster(kind: str, name: str, _: Mapping[str, str]) -> tuple[str, str]:
+    match = RAYJOBS_CLUSTER.fullmatch(name)
+    return ("rayjob", match[1]) if match else (kind, name)
+
+
+OWNERS: Mapping[str, Callable[[str, str, Mapping[str, str]], tuple[str, str]]] = {
+    "job": _of_job,
+    "workflow": _of_workflow,
+    "replicaset": _of_replicaset,
+    "statefulset": _of_statefulset,
+    "raycluster": _of_raycluster,
+}
+"""How the topmost owner is found for pods whose own owner is made by another object."""
+
+
 def _task(metadata: Mapping[str, Any], inputs: KfpInputs) -> str:
     """The task and the inner pipelines above it, or the component's name if Argo gives no path."""
-    path = BRACKETS.sub("", _labels(metadata).get(NODE_NAME, "")).split(".")
+    path = BRACKETS.sub("", labels_and_annotations(metadata).get(NODE_NAME, "")).split(".")
     if path[-1] != "executor" or len(path) < 3:
         return inputs.component
     *above, task = path[1:-1]
     return ".".join([*(level for level in above if not COMPILED_LEVEL.fullmatch(level)), task])
-
-
-def _rank(kind: str, metadata: Mapping[str, Any]) -> int | None:
-    labels = _labels(metadata)
-    if kind == "statefulset":
-        return _number(labels, "apps.kubernetes.io/pod-index")
-    if kind == "paddlejob":
-        match = PADDLE_WORKER.fullmatch(labels.get("paddle-res-name", ""))
-        return int(match[1]) if match else _number(labels, "training.kubeflow.org/replica-index")
-    if kind in {"jobset", "trainjob"}:
-        return _jobset_rank(labels)
-    return _number(labels, COMPLETION_INDEX)
-
-
-def _jobset_rank(labels: Mapping[str, str]) -> int | None:
-    """Number among the pods of all replicas of one Job of a JobSet.
-
-    A pod's metadata does not have the number of pods of a Job, so several replicas need `podferry.io/world`.
-    """
-    index = _number(labels, COMPLETION_INDEX)
-    jobs = _number(labels, JOBSET + "replicatedjob-replicas") or 1
-    if jobs == 1:
-        return index
-    job, world = _number(labels, JOBSET + "job-index"), _number(labels, PREFIX + "world")
-    if job is None or not world or world % jobs:
-        return None
-    return job * (world // jobs) + (index or 0)
-
-
-def _number(labels: Mapping[str, str], name: str) -> int | None:
-    text = labels.get(name, "")
-    return int(text) if NUMBER.fullmatch(text) else None

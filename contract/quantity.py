@@ -19,6 +19,8 @@ QUANTITY = re.compile(
 )
 MAX_BYTES = 2**63 - 1
 """Bytes: the largest integer that a Kubernetes quantity holds."""
+MAX_TIMEOUT = 10**9
+"""Seconds, 31 years: timers take them."""
 DURATION = re.compile(r"(?:(?P<h>\d{1,6})h)?(?:(?P<m>\d{1,6})m)?(?:(?P<s>\d{1,9})s?)?")
 
 
@@ -81,4 +83,20 @@ def parse_seconds(text: str) -> int:
     if seconds == 0:
         remedy = "Write seconds or a duration such as 10m"
         raise InvalidSpec.of("not a duration above zero", repr(text), remedy)
+    return seconds
+
+
+def parse_timeout(text: str) -> float:
+    """Seconds to wait, such as `600` or `0.5`.
+
+    Raises:
+        InvalidSpec: Not a number, below zero, or above `MAX_TIMEOUT`.
+    """
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0.0 <= seconds <= MAX_TIMEOUT:  # not for nan either
+        remedy = f"Write a number from 0 to {MAX_TIMEOUT}, such as 600"
+        raise InvalidSpec.of("not a number of seconds", repr(text), remedy)
     return seconds

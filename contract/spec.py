@@ -70,6 +70,17 @@ class Medium(StrEnum):
     """Memory if the memory sum allows it, else disk. A resolved spec has one of the two."""
 
 
+class DatasetMode(StrEnum):
+    """How a dataset reaches the trainer."""
+
+    COPY = "copy"
+    """The agent fetches it into a volume of the pod."""
+    SHARE = "share"
+    """A claim of the pod's namespace is mounted read-only: `pvc://CLAIM/PATH`."""
+    IMAGE = "image"
+    """An image is mounted read-only: `image://REGISTRY/NAME:TAG`."""
+
+
 class Shard(msgspec.Struct, frozen=True):
     """One pod's part of a dataset.
 
@@ -126,11 +137,45 @@ class DatasetSpec(msgspec.Struct, frozen=True):
     @property
     def variable(self) -> str:
         """The trainer's variable with its path: `PODFERRY_DATASET` or `PODFERRY_DATASET_NAME`."""
-        return "_".join(filter(None, (DATASET_VARIABLE, self.name.upper().replace("-", "_"))))
+        return _variable(self.name)
 
     def key(self, key: str) -> str:
         """This dataset's variant of a key, without the prefix: `dataset-size` as `dataset-size.NAME`."""
         return f"{key}.{self.name}" if self.name else key
+
+
+class MountedDataset(msgspec.Struct, frozen=True):
+    """A dataset that the kubelet mounts: nothing is copied, and the agent knows nothing of it.
+
+    Attributes:
+        reference: `pvc://CLAIM/PATH`, or `image://REGISTRY/NAME:TAG`.
+        mode: `SHARE` or `IMAGE`.
+        path: Absolute directory where the trainer reads it.
+        name: The NAME of `dataset.NAME`; empty for the unnamed dataset.
+    """
+
+    reference: str
+    mode: DatasetMode
+    path: str = DATASET_PATH
+    name: DatasetName = ""
+
+    @property
+    def parsed(self) -> Reference:
+        """The reference; raises InvalidSpec, but never after `decode_spec` or `read_annotations`."""
+        return parse_reference(self.reference)
+
+    @property
+    def variable(self) -> str:
+        """The trainer's variable with its path, as of `DatasetSpec`."""
+        return _variable(self.name)
+
+    def key(self, key: str) -> str:
+        """This dataset's variant of a key, as of `DatasetSpec`."""
+        return f"{key}.{self.name}" if self.name else key
+
+
+def _variable(name: str) -> str:
+    return "_".join(filter(None, (DATASET_VARIABLE, name.upper().replace("-", "_"))))
 
 
 def default_path(name: str) -> str:
@@ -160,6 +205,7 @@ class CheckpointSpec(msgspec.Struct, frozen=True):
         complete: When one counts as complete.
         upload_limit: Maximum bytes per second of uploads; None for no limit.
         access: How to access the destination.
+        read_only: Whether another pod writes them: this one restores, and uploads nothing.
     """
 
     uri: str
@@ -171,6 +217,7 @@ class CheckpointSpec(msgspec.Struct, frozen=True):
     keep_remote: Annotated[int, msgspec.Meta(ge=1)] | None = None
     complete: Completion = Completion.AUTO
     upload_limit: Bytes | None = None
+    read_only: bool = False
 
     @property
     def parsed(self) -> Uri:
@@ -214,6 +261,7 @@ class FerrySpec(msgspec.Struct, frozen=True):
         shm_size: Bytes of the trainer's `/dev/shm`; None for the policy's default.
         grace: Seconds between the pod's deletion and its end; None to compute it.
         container: Name of the training container; None to detect it.
+        mounted: Datasets that are mounted instead of staged, in the same order.
         format: Version of this document.
     """
 
@@ -226,4 +274,15 @@ class FerrySpec(msgspec.Struct, frozen=True):
     container: str | None = None
     outputs: OutputSpec | None = None
     rank: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    mounted: tuple[MountedDataset, ...] = ()
     format: int = FORMAT
+
+    @property
+    def all_datasets(self) -> tuple[DatasetSpec | MountedDataset, ...]:
+        """Those that are staged, and those that are mounted."""
+        return (*self.datasets, *self.mounted)
+
+    @property
+    def needs_agent(self) -> bool:
+        """Whether there is anything to stage, upload or restore."""
+        return bool(self.datasets or self.checkpoints or self.outputs)

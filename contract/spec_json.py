@@ -7,7 +7,7 @@ import msgspec
 from podferry.contract.errors import Corrupt, InvalidSpec, Problem
 from podferry.contract.file_names import duplicates
 from podferry.contract.http_api import SPEC_VARIABLE
-from podferry.contract.spec import FORMAT, CheckpointSpec, DatasetSpec, FerrySpec, OutputSpec
+from podferry.contract.spec import FORMAT, CheckpointSpec, DatasetSpec, FerrySpec, MountedDataset, OutputSpec
 from podferry.contract.versioned_json import decode_document
 
 
@@ -33,15 +33,18 @@ def decode_spec(data: bytes, source: str = SPEC_VARIABLE) -> FerrySpec:
     if spec.format == 1:
         dataset = decode_document(data, FerrySpecV1, FORMAT, source).dataset
         spec = msgspec.structs.replace(spec, datasets=(dataset,) if dataset else (), format=FORMAT)
-    parts = (*spec.datasets, spec.checkpoints, spec.outputs)
-    twice = duplicates(sorted(dataset.name for dataset in spec.datasets))
+    parts = (*spec.all_datasets, spec.checkpoints, spec.outputs)
+    names = (dataset.name for dataset in spec.all_datasets)
+    twice = duplicates(sorted(names))
     what = "two datasets of a spec have the same name"
     unreadable = (problem for part in parts for problem in _unreadable(part))
     Corrupt.raise_any([*unreadable, *(Problem(what, repr(name)) for name in twice)])
     return spec
 
 
-def _unreadable(part: DatasetSpec | CheckpointSpec | OutputSpec | None) -> tuple[Problem, ...]:
+def _unreadable(
+    part: DatasetSpec | MountedDataset | CheckpointSpec | OutputSpec | None,
+) -> tuple[Problem, ...]:
     try:
         _ = part and part.parsed
     except InvalidSpec as error:

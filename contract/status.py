@@ -151,6 +151,7 @@ class CheckpointStatus(msgspec.Struct):
         upload_rate: Bytes per second of the last upload.
         write_seconds: From the first to the last change of the newest checkpoint: the trainer's write time.
         fenced: Another agent has taken over this lineage: this one no longer commits.
+        rival: An agent that has started in this lineage since, and has not ended; empty if there is none.
         problems: The last failure of each pending one, and whether the volume is full.
         restored: The checkpoint that training resumed from, or None.
         passed_over: Newer commits that it did not resume from, newest first, at most 20.
@@ -158,6 +159,8 @@ class CheckpointStatus(msgspec.Struct):
         ignored_names: Names in the directory that are not uploaded, the first 50, each with the reason.
         ignored_count: How many there are.
         leftovers: Where torn checkpoints of an earlier run were moved to.
+        dataset_changes: How the datasets differ from those that the restored checkpoint was trained on.
+        similar_lineages: If nothing was found to resume from: the lineages of the same program, for people.
         open_files: How the agent finds out which files are open for writing, for people.
     """
 
@@ -175,6 +178,7 @@ class CheckpointStatus(msgspec.Struct):
     upload_rate: float = 0.0
     write_seconds: float = 0.0
     fenced: bool = False
+    rival: str = ""
     problems: list[Problem] = []
     restored: RestoredStatus | None = None
     passed_over: list[PassedOver] = []
@@ -182,6 +186,8 @@ class CheckpointStatus(msgspec.Struct):
     ignored_names: dict[str, str] = {}
     ignored_count: int = 0
     leftovers: list[str] = []
+    dataset_changes: list[str] = []
+    similar_lineages: list[str] = []
     open_files: str = ""
 
 

@@ -7,6 +7,7 @@ Object keys may contain any character, so only the three that would end the key 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import msgspec
 
@@ -15,9 +16,27 @@ from podferry.contract.suggest import did_you_mean
 
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 ESCAPES = {"%": "%25", "#": "%23", "?": "%3F"}
+STORE_SCHEMES = "s3|s3a|gs|gcs|az|abfs|abfss|oss|https?|hdfs|sftp|ssh|smb|ftp|file"
+MISSPELLED_URI = re.compile(rf"({STORE_SCHEMES}):/*(.*)", re.IGNORECASE)
+"""A scheme with the wrong slashes or letters: no path on a command line begins so by intention."""
+BUCKET_PATH = re.compile(r"[a-z0-9][a-z0-9.-]{2,62}/.*")
+"""A bucket (by the rules for names of Amazon S3 buckets) and a key, without a scheme."""
 UNESCAPE = re.compile("%(23|3[fF]|25)")
 ENGINES = ("obstore", "fsspec")
 OPTIONS = {"engine": ENGINES}
+MAX_CACHED_LENGTH = 1024
+"""Characters of texts whose result is kept: the same few are parsed again and again."""
+READ_ONLY_SCHEMES = ("http", "https")
+"""Of stores that nothing can be written to."""
+
+
+def corrected_uri(text: str) -> str | None:
+    """The URI that `s3:/x`, `s3:x` or `S3://x` is meant to be; None for anything else, also a URI."""
+    match = MISSPELLED_URI.fullmatch(text.strip())
+    if match is None or not match[2]:
+        return None
+    corrected = f"{match[1].lower()}://{'/' if match[1].lower() == 'file' else ''}{match[2]}"
+    return None if corrected == text.strip() else corrected
 
 
 def escape(text: str) -> str:
@@ -81,17 +100,29 @@ def parse_uri(text: str) -> Uri:
     Raises:
         InvalidSpec: Everything that is wrong with the text.
     """
-    text = text.strip()
+    return _parsed(text.strip()) if len(text) <= MAX_CACHED_LENGTH else _parsed.__wrapped__(text.strip())
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> Uri:
     if text.startswith("/"):
         text = "file://" + escape(text)
     scheme, separator, rest = text.partition("://")
     if not separator or not SCHEME.fullmatch(scheme):
-        remedy = "Write scheme://bucket/path, for example s3://datasets/digits"
-        raise InvalidSpec.of("not a URI", repr(text), remedy)
+        raise InvalidSpec.of("not a URI", repr(text), _remedy_for(text))
     location, _, query = rest.partition("?")
     bucket, _, path = location.partition("/")
     InvalidSpec.raise_any([*_location_problems(text, scheme, bucket, path), *_option_problems(query)])
     return Uri(scheme, bucket, unescape(path).strip("/"), tuple(sorted(_options(query))))
+
+
+def _remedy_for(text: str) -> str:
+    """What to write instead of a text that is no URI."""
+    if corrected := corrected_uri(text):
+        return f"Did you mean {corrected}?"
+    if BUCKET_PATH.fullmatch(text):
+        return f"Did you mean s3://{text}? If it is a local path, write ./{text}"
+    return "Write scheme://bucket/path, for example s3://datasets/digits"
 
 
 def _location_problems(text: str, scheme: str, bucket: str, path: str) -> list[Problem]:

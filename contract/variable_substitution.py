@@ -18,11 +18,12 @@ INPUT_PREFIX = "inputs."
 KFP_SOURCE = "KFP sets it for the pods of its steps; this pod is not one"
 SOURCES = {
     "namespace": "The admission request sets it",
-    "job": "It is the name of the owning Job, JobSet, TrainJob or PaddleJob; in KFP use $(pipeline), $(task)",
+    "job": "It is the name of the owning Job, JobSet, TrainJob, PyTorchJob or other controller; in KFP use "
+    "$(pipeline), $(task)",
     "pipeline": KFP_SOURCE,
     "task": KFP_SOURCE,
-    "rank": "Indexed Jobs (completionMode: Indexed), JobSets and PaddleJobs set it; a JobSet of several "
-    "Jobs also needs podferry.io/world",
+    "rank": "Indexed Jobs (completionMode: Indexed), JobSets, LeaderWorkerSets and the workers of Kubeflow's "
+    "jobs have one; a JobSet of several Jobs also needs podferry.io/world",
     "world": "It is the value of podferry.io/world",
     "inputs-hash": KFP_SOURCE,
 }
@@ -34,7 +35,7 @@ class Variables(msgspec.Struct, frozen=True):
 
     Attributes:
         namespace: The pod's.
-        job: Name of the owning Job, JobSet, TrainJob, PaddleJob.
+        job: Name of the owning Job, JobSet, TrainJob or other controller.
         pipeline: KFP pipeline.
         task: KFP task, with its inner pipelines.
         rank: This pod's number in its training run, from 0.
@@ -69,6 +70,11 @@ def expand(text: str, variables: Variables) -> str:
     found = list(TOKEN.finditer(text))
     InvalidSpec.raise_any(problem for match in found if (problem := _problem(match, variables)))
     return TOKEN.sub(lambda m: "$(" if m["name"] is None else variables.get(m["name"]) or "", text)
+
+
+def variables_in(text: str) -> set[str]:
+    """The names of the variables that a text refers to, known or not."""
+    return {match["name"] for match in TOKEN.finditer(text) if match["name"] is not None}
 
 
 def escape_variables(text: str) -> str:

@@ -16,7 +16,7 @@ from podferry.contract.errors import FerryError
 from tests.support.isolation import isolate
 
 IMITATED = (
-    "the object store is moto, an S3 server in Python on this machine: a real one carries more.",
+    "the object store is a small S3 server over files on this machine, without a network in between.",
     "the GPU step trains on the CPU: the network is small.",
     "KFP's local runner stands for a cluster: the training step starts its own agent, none is injected.",
 )
@@ -47,7 +47,7 @@ def main() -> int:
         screen.failures(["interrupted"])
         return 130
     found = report(story)
-    screen.step(5, "Report")
+    screen.step(6, "Report")
     screen.report(found, IMITATED)
     pages = write_pages(story, found, IMITATED, given.build)
     screen.say(f"report: {', '.join(str(page) for page in pages)}")

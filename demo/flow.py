@@ -91,6 +91,10 @@ class Flow:
         return self._process.wait()
 
 
+READABLE_LOGS = {"PODFERRY_LOG_FORMAT": "json", "PODFERRY_LOG_LEVEL": "info"}
+"""As in a pod: the report is made from what the agent logs."""
+
+
 @contextmanager
 def running(arguments: Arguments, root: Path, log: Path, environ: Mapping[str, str]) -> Iterator[Flow]:
     """A flow that has been started; one that still runs at the end of the block is killed.
@@ -102,7 +106,7 @@ def running(arguments: Arguments, root: Path, log: Path, environ: Mapping[str, s
         environ: Added to the environment.
     """
     command = [sys.executable, "-m", "demo.flow", str(root), msgspec.json.encode(arguments).decode()]
-    together = {**os.environ, **environ, "PYTHONUNBUFFERED": "1"}
+    together = {**os.environ, **environ, "PYTHONUNBUFFERED": "1", **READABLE_LOGS}
     process = subprocess.Popen(
         command,
         env=together,

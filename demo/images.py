@@ -25,7 +25,7 @@ TEST_EVERY = 5
 DARKEST = 16
 """scikit-learn's pixels go from 0 to 16."""
 AT_ONCE = 8
-"""Requests at once: more do not help moto."""
+"""Requests at once: more do not help one process."""
 
 
 @dataclass(frozen=True, slots=True)

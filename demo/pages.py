@@ -12,8 +12,9 @@ import jinja2
 import msgspec
 
 from demo.attempt import NOTEWORTHY
+from demo.others import SAMPLE
 from demo.picture import picture
-from demo.results import Report, Story, broken_promises
+from demo.results import Report, Story, broken_promises, staged
 from podferry.contract.quantity import format_bytes
 
 TEMPLATE = "report.html.jinja"
@@ -56,6 +57,9 @@ def render(story: Story, found: Report, imitated: Sequence[str]) -> str:
     first, second = story.attempts
     return environment.get_template(TEMPLATE).render(
         report=found,
+        waits=waits(found),
+        sample=SAMPLE,
+        title=title(found),
         picture=picture(story),
         account=account(story),
         imitated=imitated,
@@ -69,6 +73,37 @@ def render(story: Story, found: Report, imitated: Sequence[str]) -> str:
         machine=f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         when=time.strftime("%Y-%m-%d %H:%M", time.localtime(first.began)),
     )
+
+
+def title(found: Report) -> str:
+    """What happened."""
+    if not found.killed_at:
+        return "Training was to be killed and to resume"
+    killed = f"Training was killed in epoch {found.killed_at}"
+    return f"{killed} and resumed from {found.resumed_from}" if found.resumed_from else killed
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """How long both runs wait for their data; `share` is that of the longest, 0 to 1."""
+
+    name: str
+    seconds: float
+    share: float
+    note: str
+
+
+def waits(found: Report) -> list[Wait]:
+    """Both runs with podferry, and in the usual ways."""
+    names = ("podferry", "download first", "remote reading")
+    notes = (
+        f"{found.prefetch_s:.2f} s before the first epoch; the second run found the files in memory",
+        f"{found.download_first_s:.1f} s before the first epoch of each run",
+        f"{found.remote_epoch_s:.1f} s in each of {found.epochs} epochs",
+    )
+    longest = max(*found.waits, 0.001)
+    rows = zip(names, found.waits, notes, strict=True)
+    return [Wait(name, seconds, seconds / longest, note) for name, seconds, note in rows]
 
 
 def account(story: Story) -> list[Event]:
@@ -85,7 +120,7 @@ def account(story: Story) -> list[Event]:
         if attempt.opened is not None:
             opened = attempt.opened
             whence = f"resumes from {opened.restored}" if opened.restored else "starts from the beginning"
-            text = f"The gate opens: {opened.files:,} files are in memory. Training {whence}."
+            text = f"The gate opens: {staged(opened)}. Training {whence}."
             events.append(Event(opened.at - start, text, "good" if opened.restored else ""))
         if attempt.killed is not None:
             killed = attempt.killed

@@ -218,9 +218,9 @@ def _labels(attempt: Attempt, lines: Sequence[Upload], canvas: Canvas) -> Iterat
     opened = attempt.opened
     if opened is not None:
         fetched = opened.at - opened.prefetch
-        yield canvas.inside(
-            "prefetch", fetched, opened.at, f"{opened.files:,} files in {opened.prefetch:.1f} s"
-        )
+        fresh = f"{opened.files:,} files in {opened.prefetch:.1f} s"
+        text = "still in memory" if opened.kept == opened.files else fresh
+        yield canvas.inside("prefetch", fetched, opened.at, text)
         if opened.restored is not None:
             yield canvas.after("restore", fetched, opened.restored)
     if attempt.epochs:

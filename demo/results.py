@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import msgspec
 
 from demo.attempt import Attempt
+from demo.others import Others
 from podferry.contract.destination.commit import Commit
+from podferry.pipelines.digits_events import Opened
 
 LEAST_ACCURACY = 0.85
 DURABLE_BEFORE = 3
@@ -41,6 +43,7 @@ class Story:
         files, bytes: The dataset as it was put into the store.
         began: When the demo began, seconds since the epoch.
         put_began, put_ended: When the dataset went into the store.
+        others: The same files without podferry.
         attempts: Both runs of the flow, as far as they went.
         first: The commits after the first, oldest first.
         commits: All of them at the end.
@@ -53,6 +56,7 @@ class Story:
     began: float
     put_began: float
     put_ended: float
+    others: Others
     attempts: tuple[Attempt, Attempt]
     first: Sequence[Commit]
     commits: Sequence[Commit]
@@ -65,7 +69,10 @@ class Report(msgspec.Struct, frozen=True):
     Attributes:
         files, bytes: The dataset.
         prefetch_s: Seconds that its first prefetch took.
-        mb_per_s: Its rate, in 10^6 bytes.
+        second_prefetch_s: Seconds that the second run's took, which found the stage of the first.
+        download_first_s: Seconds that downloading the files one after another takes, with boto3.
+        remote_epoch_s: Seconds that reading each file once from the store takes, with boto3.
+        mb_per_s: The first prefetch's rate, in 10^6 bytes.
         epochs: Trained in both attempts together.
         accuracy: Share of the test images that are named correctly, 0 to 1.
         checkpoints_durable: Commits at the destination.
@@ -78,6 +85,9 @@ class Report(msgspec.Struct, frozen=True):
     files: int
     bytes: int
     prefetch_s: float
+    second_prefetch_s: float
+    download_first_s: float
+    remote_epoch_s: float
     mb_per_s: float
     epochs: int
     accuracy: float
@@ -91,6 +101,12 @@ class Report(msgspec.Struct, frozen=True):
         """The prefetch's rate in files, 0 where there was none."""
         return self.files / self.prefetch_s if self.prefetch_s else 0.0
 
+    @property
+    def waits(self) -> tuple[float, float, float]:
+        """Seconds that both runs wait for their data: podferry, a download before each, remote reading."""
+        staged = self.prefetch_s + self.second_prefetch_s
+        return staged, 2 * self.download_first_s, self.epochs * self.remote_epoch_s
+
 
 def report(story: Story) -> Report:
     """The values of a completed story."""
@@ -100,6 +116,9 @@ def report(story: Story) -> Report:
         files=story.files,
         bytes=story.bytes,
         prefetch_s=round(prefetch, 3),
+        second_prefetch_s=round(second.opened.prefetch, 3) if second.opened else 0.0,
+        download_first_s=round(story.others.download, 3),
+        remote_epoch_s=round(story.others.epoch, 3),
         mb_per_s=round(story.bytes / 1e6 / prefetch, 3) if prefetch else 0.0,
         epochs=len({e.name for attempt in story.attempts for e in attempt.epochs if e.ended is not None}),
         accuracy=round(second.left.accuracy, 4) if second.left else 0.0,
@@ -108,6 +127,13 @@ def report(story: Story) -> Report:
         killed_at=first.killed.epoch if first.killed else 0,
         blocked_s=round(sum(attempt.blocked for attempt in story.attempts), 3),
     )
+
+
+def staged(opened: Opened) -> str:
+    """How the files came into memory, for people."""
+    if opened.kept == opened.files:
+        return f"{opened.files:,} files are still in memory"
+    return f"{opened.files:,} files in memory after {opened.prefetch:.2f} s"
 
 
 def broken_promises(story: Story, found: Report) -> list[str]:
@@ -147,6 +173,8 @@ def _second(story: Story) -> Iterator[str]:
         yield f"The second run resumed from {attempt.opened.restored}; the newest durable was {wanted}"
     elif attempt.opened.epoch != newest.step:
         yield f"The second run began after epoch {attempt.opened.epoch}, not {newest.step}"
+    if attempt.opened.kept != story.files:
+        yield f"The second run found {attempt.opened.kept} of {story.files} files in memory"
     if attempt.left is None:
         yield "Training did not come to its end in the second run"
     if code != 0:

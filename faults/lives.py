@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ from faults.writers.frame import Ledger as Notes
 from faults.writers.frame import expected, files_below
 from faults.writers.safetensors_sharded import Sharded
 from podferry.sidecar.config.tuning import CheckpointSettings
-from podferry.sidecar.launch.local_agent import private_base
+from podferry.sidecar.launch.local_directories import memory_root
 
 GLANCE = 0.01
 """Seconds between two looks at the clock while a moment is waited for."""
@@ -180,7 +181,7 @@ def _small(event: Mapping[str, Any]) -> int:
 
 @contextmanager
 def _volume() -> Iterator[Path]:
-    base = private_base()
+    base = Path(tempfile.mkdtemp(prefix="podferry-faults-", dir=memory_root()))
     try:
         (base / "checkpoints").mkdir()
         yield base

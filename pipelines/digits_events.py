@@ -28,6 +28,7 @@ class Opened(Event, frozen=True, tag="opened"):
         lineage: The lineage of the checkpoints.
         stage: Directory of the dataset.
         files: Number of files; bytes: their total size.
+        kept: How many of them an earlier run had already staged.
         prefetch: Duration of the prefetch.
         restored: The checkpoint to resume from, or None.
         restore: Duration of the restore.
@@ -39,6 +40,7 @@ class Opened(Event, frozen=True, tag="opened"):
     stage: str
     files: int
     bytes: int
+    kept: int
     prefetch: float
     restored: str | None
     restore: float

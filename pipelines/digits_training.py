@@ -10,6 +10,9 @@ from podferry.components import Ferry, ferry
 from podferry.pipelines.digits_events import Began, Left, Opened, Saved, Trained, publish
 from podferry.pipelines.digits_model import Model, accuracy, load_model, new_model, save_model, train_epoch
 
+STAGE_VARIABLE = "DIGITS_STAGE"
+"""A directory that keeps the images between runs on one machine. In a pod the annotations decide."""
+
 
 def train(dataset: str, checkpoints: str, epochs: int, seed: int) -> tuple[float, str]:
     """Train up to `epochs`, resuming from the newest durable checkpoint; return accuracy and lineage.
@@ -23,7 +26,7 @@ def train(dataset: str, checkpoints: str, epochs: int, seed: int) -> tuple[float
     Raises:
         FerryError: See `podferry.trainer.ferry.ferry`.
     """
-    with ferry(dataset, checkpoints) as f:
+    with ferry(dataset, checkpoints, dataset_path=os.environ.get(STAGE_VARIABLE)) as f:
         assert f.dataset is not None and f.checkpoints is not None  # noqa: PT018, S101 - both were requested
         model = load_model(f.restored) if f.restored else new_model(seed)
         opened = _opened_event(f, model.epoch)
@@ -66,6 +69,7 @@ def _opened_event(f: Ferry, epoch: int) -> Opened:
         stage=dataset.path,
         files=dataset.files,
         bytes=dataset.bytes,
+        kept=dataset.files_kept,
         prefetch=dataset.seconds,
         restored=restored.name if restored else None,
         restore=restored.seconds if restored else 0.0,

@@ -8,6 +8,8 @@ import secrets
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.file_names import name_problem
 
+LAST_CHARACTER = "\U0010ffff"
+"""Behind a directory's slash it sorts after everything in the directory."""
 TEMPORARY_NAME = re.compile(r"\.podferry-[0-9a-f]{16}\.tmp")
 
 

@@ -7,11 +7,8 @@ response to the engine, which retries and explains errors.
 
 from __future__ import annotations
 
-import functools
-import os
 import re
 import ssl
-import sys
 from collections.abc import Sequence
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -19,8 +16,10 @@ from urllib.parse import urlsplit
 import msgspec
 
 from podferry.contract.manifest import Entry
+from podferry.storage.network.proxies import DEFAULT_PORTS, Proxy
+from podferry.storage.network.settings import DIRECT, Network
+from podferry.storage.network.tls import tls_context
 
-DEFAULT_PORTS = {"http": 80, "https": 443}
 USER_AGENT_LINE = "User-Agent: podferry\r\n"
 PLAIN_HOST = re.compile(r"[A-Za-z0-9.:_-]+")
 """Host names and addresses that need no encoding."""
@@ -33,20 +32,24 @@ class Origin(msgspec.Struct, frozen=True):
         host: Name or address; an IPv6 address without brackets.
         port: Of TCP.
         tls: Whether to use TLS.
-        ca_bundle: A file of CA certificates that replaces the system's, or empty.
+        ca: CA certificates as PEM that are trusted in addition to the system's.
         tag_field: The response header that has an entry's tag, in lower case, or empty if none has; quotation
             marks do not matter. Not every server supports `If-Match`.
+        proxy: Opens the connections, or None.
+        pages: Whether the server may respond with a web page in the place of a file.
     """
 
     host: str
     port: int
     tls: bool
-    ca_bundle: str = ""
+    ca: str = ""
     tag_field: str = "etag"
+    proxy: Proxy | None = None
+    pages: bool = False
 
     def ssl_context(self) -> ssl.SSLContext | None:
         """A context that trusts the same certificates as the store's engine, or None without TLS."""
-        return tls_context(self.ca_bundle) if self.tls else None
+        return tls_context(self.ca) if self.tls else None
 
 
 class RequestBuilder(Protocol):
@@ -90,39 +93,24 @@ class Address(msgspec.Struct, frozen=True):
     path: str
 
 
-def request_address(url: str, ca_bundle: str = "") -> Address | None:
-    """Where to send requests below a URL; None if only the engine can: a proxy, a password, an odd name."""
+def request_address(url: str, network: Network = DIRECT) -> Address | None:
+    """Where to send requests below a URL.
+
+    None if only the engine can: a password, an odd name, or a proxy other than an http one for an https URL.
+    """
     split = urlsplit(url)
     host = split.hostname or ""
     if split.scheme not in DEFAULT_PORTS or "@" in split.netloc or not PLAIN_HOST.fullmatch(host):
         return None
     if split.query or split.fragment or not is_printable_ascii(split.path) or " " in split.path:
         return None
-    if _is_proxied(split.scheme, host):
+    proxy = network.proxies.proxy_for(url)
+    if proxy is not None and (proxy.tls or split.scheme == "http"):
         return None
     default = DEFAULT_PORTS[split.scheme]
-    origin = Origin(host, split.port or default, split.scheme == "https", ca_bundle)
+    origin = Origin(host, split.port or default, split.scheme == "https", network.ca.pem, proxy=proxy)
     port = "" if origin.port == default else f":{origin.port}"
     return Address(origin, (f"[{host}]" if ":" in host else host) + port, split.path.rstrip("/"))
-
-
-def _is_proxied(scheme: str, host: str) -> bool:
-    """Whether the environment configures a proxy for this host, as the engines read it."""
-    if sys.platform == "linux" and not any(name.lower().endswith("_proxy") for name in os.environ):
-        return False  # other systems may have more settings
-    # Imported here: it imports all of the standard library's HTTP.
-    from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415
-
-    proxies = getproxies()
-    return bool(proxies.get(scheme) or proxies.get("all")) and not proxy_bypass(host)
-
-
-@functools.cache
-def tls_context(ca_bundle: str = "") -> ssl.SSLContext:
-    """Trusts a file of CA certificates, or by default what the engines trust: `SSL_CERT_FILE`, the system."""
-    context = ssl.create_default_context(cafile=ca_bundle or None)
-    context.set_alpn_protocols(["http/1.1"])
-    return context
 
 
 def is_printable_ascii(text: str) -> bool:

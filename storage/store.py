@@ -20,9 +20,11 @@ from typing import Protocol
 
 import msgspec
 
+from podferry.contract.location_guards import Guards
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.multipart import MultipartStore
+from podferry.storage.network.settings import DIRECT, Network
 from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.server_copy import ServerCopy
 
@@ -51,12 +53,16 @@ class StoreConfig(msgspec.Struct, frozen=True):
         credentials: Of a Secret or the environment, under their usual names (`AWS_ACCESS_KEY_ID`,
             `AZURE_STORAGE_ACCOUNT_KEY`, …). Never printed.
         reload_credentials: Reads them again if they may change, as a Secret's may; or None.
+        network: Trusted certificates and proxies.
+        allowed_sources: What the data that a manifest names must match; empty to allow all.
     """
 
     endpoint: str | None = None
     region: str | None = None
     credentials: Mapping[str, str] = NO_CREDENTIALS
     reload_credentials: Callable[[], Mapping[str, str]] | None = None
+    network: Network = DIRECT
+    allowed_sources: Guards = ()
 
     def __repr__(self) -> str:
         names = ", ".join(sorted(self.credentials)) or "none"

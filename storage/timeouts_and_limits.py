@@ -6,6 +6,8 @@ import msgspec
 
 KIB = 1024
 MIB = 1024 * KIB
+MAX_LISTED = 100_000_000
+"""Objects of a listing that may be real: as many inodes as ext4 has on 1.6 TB. A broken server never ends."""
 
 
 class Limits(msgspec.Struct, frozen=True):

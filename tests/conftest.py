@@ -1,21 +1,57 @@
-"""Fixtures of every test: no ambient credentials, no metadata service, default logging."""
+"""Fixtures of every test: no ambient credentials or proxies, no metadata service, default logging."""
 
 from __future__ import annotations
 
 import builtins
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import structlog
+from hypothesis import settings
+
+# No deadlines: on a busy machine any example may take long.
+settings.register_profile("podferry", deadline=None)
+settings.load_profile("podferry")
+
+pytest.register_assert_rewrite(  # before any test imports them
+    "tests.support.store_contract",
+    "tests.support.multipart_contract",
+    "tests.support.request_builder_contract",
+    "tests.support.server_copy_contract",
+)
 
 FOREIGN = ("AWS_", "AZURE_", "GOOGLE_", "FSSPEC_", "STORAGE_EMULATOR_HOST")
+NETWORK = ("CA_BUNDLE", "_PROXY", "_proxy")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Half more workers than cores: tests wait for processes of their own for a third of the time."""
+    cores = len(os.sched_getaffinity(0))
+    return cores + cores // 2
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Runs of these tests leave nothing behind: killed and torn ones keep their directories on purpose."""
+    tmp_path_factory.getbasetemp()  # not below the directory that ends with the session
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="podferry-tests-") as own:
+        Path(own).chmod(0o711)  # some tests act as another user
+        patch.setenv("TMPDIR", own)
+        patch.setattr(tempfile, "tempdir", own)
+        yield
+        for run in Path(own).glob(f"podferry-{os.getuid()}-*"):
+            shutil.rmtree(Path("/dev/shm") / run.name, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)
 def no_ambient_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide the credentials of the user who runs the tests, and disable the metadata service."""
-    for name in [name for name in os.environ if name.startswith(FOREIGN)]:
+    """Hide the credentials and proxies of the user who runs the tests; disable the metadata service."""
+    for name in [name for name in os.environ if name.startswith(FOREIGN) or name.endswith(NETWORK)]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent/credentials")

@@ -10,10 +10,13 @@ import yaml
 
 from podferry.cli import webhook
 from podferry.contract.spec import PREFIX
+from podferry.webhook.listener import LAST_RESPONSES_SECONDS, MAX_DRAIN_SECONDS
 from podferry.webhook.policy_yaml import read_policy
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 BASE = DEPLOY / "base"
+HIGHEST_USER_PRIORITY = 1_000_000_000
+"""Source: Kubernetes, "Pod Priority and Preemption"."""
 Object = dict[str, Any]
 
 
@@ -59,8 +62,9 @@ def test_nothing_matches_updates(resources: dict[tuple[str, str], Object]) -> No
         for holder in [*one.get("webhooks", []), one.get("spec", {}).get("matchConstraints", {})]
         for rule in [*holder.get("rules", []), *holder.get("resourceRules", [])]
     ]
-    assert rules
-    assert {operation for rule in rules for operation in rule.get("operations", ["CREATE"])} == {"CREATE"}
+    of_pods = [rule for rule in rules if rule.get("resources") != ["configmaps"]]
+    assert of_pods
+    assert {operation for rule in of_pods for operation in rule.get("operations", ["CREATE"])} == {"CREATE"}
 
 
 def test_the_container_uses_options_that_exist(resources: dict[tuple[str, str], Object]) -> None:
@@ -77,3 +81,23 @@ def test_the_service_targets_the_container(resources: dict[tuple[str, str], Obje
     assert service["selector"].items() <= labels.items()
     ports = {port["name"]: port["containerPort"] for port in template["spec"]["containers"][0]["ports"]}
     assert service["ports"][0]["targetPort"] in {*ports, *ports.values()}
+
+
+def test_the_pod_leaves_time_to_end(resources: dict[tuple[str, str], Object]) -> None:
+    spec = resources["Deployment", "podferry-webhook"]["spec"]["template"]["spec"]
+    assert spec["terminationGracePeriodSeconds"] > MAX_DRAIN_SECONDS + LAST_RESPONSES_SECONDS
+    (container,) = spec["containers"]
+    probes = [container[f"{name}Probe"] for name in ("startup", "readiness", "liveness")]
+    assert min(probe["timeoutSeconds"] for probe in probes) >= 5
+    assert resources["PriorityClass", spec["priorityClassName"]]["value"] <= HIGHEST_USER_PRIORITY
+
+
+def test_ports_are_those_of_the_options(resources: dict[tuple[str, str], Object]) -> None:
+    template = resources["Deployment", "podferry-webhook"]["spec"]["template"]
+    (container,) = template["spec"]["containers"]
+    ports = {port["name"]: str(port["containerPort"]) for port in container["ports"]}
+    options = dict(word[2:].split("=", 1) for word in container["args"] if word.startswith("--"))
+    assert ports == {"https": options["port"], "metrics": options["metrics-port"]}
+    assert template["metadata"]["annotations"]["prometheus.io/port"] == ports["metrics"]
+    rules = resources["NetworkPolicy", "podferry-webhook"]["spec"]["ingress"]
+    assert {port["port"] for rule in rules for port in rule["ports"]} == set(ports)

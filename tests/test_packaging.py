@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -14,8 +15,8 @@ PACKAGES = {"cli", "components", "contract", "pipelines", "sidecar", "storage", 
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Names in a wheel built from what git would hand out, apart from the working tree's build folder."""
+def wheel_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel built from what git would hand out, apart from the working tree's build folder."""
     source = tmp_path_factory.mktemp("source")
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout
@@ -26,15 +27,20 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     out = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(out), str(source)]
     subprocess.run(command, check=True, capture_output=True)
-    return zipfile.ZipFile(next(out.glob("*.whl"))).namelist()
+    return next(out.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def wheel(wheel_file: Path) -> list[str]:
+    """Names in the wheel."""
+    return zipfile.ZipFile(wheel_file).namelist()
 
 
 @pytest.mark.timeout(180)
 def test_wheel_provides_podferry_and_nothing_else(wheel: list[str]) -> None:
     assert {name.split("/")[0].split("-")[0] for name in wheel} == {"podferry"}
-    assert "podferry/__init__.py" not in wheel, "podferry is a namespace"
     packages = {name.split("/")[1] for name in wheel if name.startswith("podferry/")}
-    assert packages == PACKAGES
+    assert packages == {*PACKAGES, "__init__.py", "__main__.py", "py.typed"}
 
 
 @pytest.mark.timeout(180)
@@ -43,3 +49,21 @@ def test_every_package_is_typed_and_complete(wheel: list[str]) -> None:
         assert f"podferry/{package}/py.typed" in wheel
         modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / package).rglob("*.py")}
         assert {f"podferry/{module}" for module in modules} <= set(wheel)
+
+
+@pytest.mark.timeout(180)
+def test_python_m_podferry_is_the_command_and_the_version_is_known(wheel_file: Path, tmp_path: Path) -> None:
+    """As installed, without the repository."""
+    zipfile.ZipFile(wheel_file).extractall(tmp_path)
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONSAFEPATH": "1"}
+
+    def python(*words: str) -> str:
+        run = subprocess.run(
+            [sys.executable, *words], env=environ, cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        return run.stdout
+
+    version = python("-c", "import podferry; print(podferry.__version__, podferry.__file__)").split()
+    assert version[1].startswith(str(tmp_path))
+    assert python("-m", "podferry", "--version") == f"podferry, version {version[0]}\n"
+    assert "Verbs:" in python("-m", "podferry", "--help")

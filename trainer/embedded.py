@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -11,28 +10,32 @@ from podferry.contract.lineage import lineage_of
 from podferry.contract.pod_owner import KFP, PodOwner
 from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.launch.local_agent import LaunchOptions, launch
+from podferry.sidecar.runtime.messages import print_problems
+from podferry.trainer.this_program import this_command
 
 FUNCTION_FLAG = "--function_to_execute"
 
 
 @contextmanager
 def agent(
-    options: Mapping[str, object], command: Sequence[str], *, polling: bool, run_id: str | None
+    options: Mapping[str, object], argv: Sequence[str], *, polling: bool, run_id: str | None
 ) -> Iterator[AgentClient]:
     """Run an agent for the block; at the end it drains and exits. Raises `InvalidSpec` for invalid options.
 
-    `command` determines the default lineage, and KFP's run id if `run_id` is None; `polling` avoids inotify.
+    `argv` determines the lineage of a KFP step, and KFP's run id if `run_id` is None; `polling` avoids
+    inotify.
     """
     if options.get("lineage") is None:
-        options = {**options, "lineage": kfp_lineage(command)}
-    run_id = run_id or kfp_run_id(command)
-    # On a terminal a progress bar replaces the log.
-    launch_options = LaunchOptions(polling=polling, run_id=run_id, quiet=sys.stderr.isatty())
-    launched = launch(options, command, launch_options)
+        options = {**options, "lineage": kfp_lineage(argv)}
+    run_id = run_id or kfp_run_id(argv)
+    launch_options = LaunchOptions(polling=polling, run_id=run_id, argv=argv)
+    launched = launch(options, this_command(), launch_options)
+    print_problems(launched.notes, "yellow")
     try:
         yield launched.client
     finally:
         launched.stop()
+        print_problems([left] if (left := launched.left()) is not None else [])
 
 
 def kfp_run_id(command: Sequence[str]) -> str | None:

@@ -8,22 +8,22 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from podferry.contract.errors import InvalidSpec, PermanentError, Problem, TemporaryError
+from podferry.contract.errors import InvalidSpec, PermanentError, Problem, TemporaryError, Unavailable
+from podferry.contract.exit_codes import EXIT_DOUBTFUL, EXIT_NOT_DURABLE
 from podferry.contract.http_api import (
     AGENT_VARIABLE,
     CHECKPOINTS_VARIABLE,
     DATASET_VARIABLE,
-    EXIT_DOUBTFUL,
-    EXIT_NOT_DURABLE,
     OUTPUTS_VARIABLE,
     RESTORED_VARIABLE,
     Durability,
     Gate,
 )
+from podferry.contract.quantity import parse_timeout
 from podferry.contract.status import DurableCheckpoint, Status
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.control.doubt_report import doubt_report
@@ -103,7 +103,11 @@ class Ferry:
         return self._wait(timeout, final=final).last
 
     def _wait(self, timeout: float, *, final: bool, exit_code: int | None = None) -> Durability:
-        durability = self._client.wait_durable(timeout, final=final, exit_code=exit_code)
+        try:
+            durability = self._client.wait_durable(timeout, final=final, exit_code=exit_code)
+        except Unavailable as error:
+            what = "what was written last is not known to be durable"
+            raise NotDurableError(Problem(what), *error.problems) from error
         if not durability.durable:
             raise NotDurableError(*_reasons(durability, timeout))
         return durability
@@ -143,17 +147,20 @@ def ferry(
         polling: Scan at intervals, without inotify.
         run: KFP's run id; None to find it if KFP started this process.
         **settings: Further annotations as keywords: `include`, `exclude`, `shard`, `unpack`, `dataset_path`,
-            `checkpoint_path`, `restore`, `lineage`, `endpoint`, …. A setting of one of several datasets is a
-            mapping by name. `shard="auto"` takes the launcher's rank. With an injected agent the pod's
-            annotations apply instead.
+            `checkpoint_path`, `restore`, `lineage`, `endpoint`, …; and the directories of credentials:
+            `secret_dir`, `dataset_secret_dir`, `checkpoints_secret_dir`, `outputs_secret_dir`. A setting of
+            one of several datasets is a mapping by name. `shard="auto"` takes the launcher's rank. With an
+            injected agent the pod's annotations apply instead.
 
     Raises:
-        InvalidSpec: The arguments are invalid, or an injected agent has another dataset or destination.
+        InvalidSpec: The arguments are invalid, also `durable_timeout`, or an injected agent has another
+            dataset or destination.
         PermanentError: Training can never start, with all the reasons.
         TemporaryError: A store did not respond.
         NotDurableError: At the end, a checkpoint is not durable.
         DoubtfulError: At the end, nothing proves that the last checkpoint is complete.
     """
+    parse_timeout(str(durable_timeout))
     with ExitStack() as stack:
         injected = os.environ.get(AGENT_VARIABLE)
         if injected:
@@ -174,7 +181,8 @@ def ferry(
             yield directories
         except BaseException as error:  # even after Ctrl-C, complete checkpoints must not be lost
             code = None if injected else _exit_code(error)
-            client.wait_durable(durable_timeout, final=not injected, exit_code=code)
+            with suppress(Unavailable):  # the block's own exception counts; what is left is reported
+                client.wait_durable(durable_timeout, final=not injected, exit_code=code)
             raise
         directories._conclude(durable_timeout, final=not injected)  # noqa: SLF001 - of this module
 

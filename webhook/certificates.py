@@ -62,6 +62,11 @@ def renewal_time_of(current: Certificates) -> datetime:
     return min(map(_renewal_time, (authority, x509.load_pem_x509_certificate(current.certificate))))
 
 
+def expiry_of(certificate: bytes) -> datetime:
+    """When a certificate, the first of a PEM chain, expires. Raises `ValueError` if it is not PEM."""
+    return x509.load_pem_x509_certificates(certificate)[0].not_valid_after_utc
+
+
 def _new_authority(old: list[x509.Certificate], names: Sequence[str], now: datetime) -> Certificates:
     key = ec.generate_private_key(ec.SECP256R1())
     usage = x509.KeyUsage(

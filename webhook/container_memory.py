@@ -3,60 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from podferry.contract.errors import Problem
 from podferry.contract.memory_sum import MIB, MemorySum
 from podferry.contract.quantity import format_bytes, parse_bytes, parse_quantity
 from podferry.contract.spec import PREFIX
+from podferry.webhook.container_resources import sidecar_bytes
 from podferry.webhook.json_patch import Draft, Path, find
-from podferry.webhook.pod_json import Json, containers_of, init_containers_of, spec_of
+from podferry.webhook.pod_json import Json, containers_of, spec_of
 from podferry.webhook.policy import Policy
 from podferry.webhook.volumes import quantity
 
-GATE_MEMORY = "64Mi"
-GATE_CPU = "10m"
 RUNTIME_SHM_BYTES = 64 * MIB
 """Size of /dev/shm in container runtimes without a volume."""
 RESOURCE_KINDS = ("requests", "limits")
-STORAGE = "ephemeral-storage"
-LOG_BYTES = 64 * MIB
-"""Disk space of the agent's log: kubelets keep five files of 10 MiB of each container."""
-
-
-def sidecar_bytes(memory: MemorySum) -> int:
-    """The sidecar's memory limit: the sum, rounded up to MiB."""
-    return -(-memory.sidecar // MIB) * MIB
-
-
-def sidecar_resources(memory: MemorySum, policy: Policy, *, limited: bool = False) -> dict[str, Any]:
-    """The agent's resources: memory request and limit are the sum; a CPU limit would only slow the prefetch.
-
-    `limited`: the pod limits its containers' use of the node's disk, see `disk_limited`.
-    """
-    size, disk = quantity(sidecar_bytes(memory)), quantity(memory.disk + LOG_BYTES)
-    requested = {STORAGE: disk} if memory.disk else {}
-    limits = {STORAGE: disk} if memory.disk and limited else {}
-    return {
-        "requests": {"cpu": policy.defaults.sidecar_cpu, "memory": size, **requested},
-        "limits": {"memory": size, **limits},
-    }
-
-
-def disk_limited(pod: Json) -> bool:
-    """Whether a container of the pod has a limit on the node's disk.
-
-    The kubelet adds up the limits that are set and evicts a pod above them, including its emptyDirs. So the
-    sidecar needs a limit if others have one, but must not be the only one: it would also limit the trainer.
-    Source: Kubernetes, "Local ephemeral storage"; `podEphemeralStorageLimitEviction` in the kubelet.
-    """
-    containers = [*containers_of(pod), *init_containers_of(pod)]
-    return any(find(one, ("resources", "limits", STORAGE)) is not None for one in containers)
-
-
-def gate_resources() -> dict[str, Any]:
-    """The gate's resources: it only polls and waits."""
-    return {"requests": {"cpu": GATE_CPU, "memory": GATE_MEMORY}, "limits": {"memory": GATE_MEMORY}}
 
 
 def shm_bytes(container: Json, requested: int | None, policy: Policy) -> int:
@@ -120,25 +80,9 @@ def raise_memory(draft: Draft, trainer_index: int, memory: MemorySum, policy: Po
     return (*warnings, *_raise_pod_level(draft, sidecar_bytes(memory) + added, policy))
 
 
-def qos_warnings(pod: Json) -> tuple[str, ...]:
-    """A warning if the pod's quality of service class changes."""
-    containers = [*containers_of(pod), *init_containers_of(pod)]
-    if not all(_is_guaranteed(container) for container in containers):
-        return ()
-    what = "the pod's QoS class changes from Guaranteed to Burstable"
-    return (f"{what}: podferry's containers have no CPU limit",)
-
-
 def _limit(container: Json) -> int | None:
     found = find(container, ("resources", "limits", "memory"))
     return None if found is None else parse_bytes(str(found))
-
-
-def _is_guaranteed(container: Json) -> bool:
-    """Source: Kubernetes, "Pod Quality of Service Classes"; a missing request is its limit."""
-    resources = container.get("resources") or {}
-    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    return all(key in limits and requests.get(key, limits[key]) == limits[key] for key in ("cpu", "memory"))
 
 
 def _raise_pod_level(draft: Draft, added: int, policy: Policy) -> tuple[str, ...]:

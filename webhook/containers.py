@@ -7,13 +7,18 @@ from typing import Any
 
 from podferry.contract.errors import Problem
 from podferry.contract.http_api import AGENT_VARIABLE, SPEC_VARIABLE
+from podferry.contract.location_guards import GUARDS_VARIABLE, UNGUARDED, encode_guards
+from podferry.contract.pod_binding import MADE_FOR_VARIABLE, POD_VARIABLE, STAMP_VARIABLE
 from podferry.contract.spec import FerrySpec
 from podferry.contract.spec_json import encode_spec
-from podferry.webhook.container_memory import gate_resources, sidecar_resources
+from podferry.webhook.agent_address import LOOPBACK
+from podferry.webhook.container_resources import AgentLimits, gate_resources, sidecar_resources
 from podferry.webhook.pod_json import GATE, SIDECAR, escape_dollars
 from podferry.webhook.policy import Policy
+from podferry.webhook.refusal_text import refusal_text
 from podferry.webhook.resolve import ResolvedInjection
 from podferry.webhook.security_context import NONROOT_USER, RunAs, gate_context, security_context
+from podferry.webhook.stamp import SIGNATURE_STAMP
 from podferry.webhook.trainer_env import agent_url, variable
 from podferry.webhook.volumes import (
     CHECKPOINT_DIR,
@@ -41,34 +46,66 @@ def sidecar(injection: ResolvedInjection, policy: Policy, drain_seconds: int) ->
         "args": [
             "agent",
             "--in-pod",
+            *([] if injection.agent_host == LOOPBACK else [f"--host={injection.agent_host}"]),
             f"--port={policy.agent_port}",
             f"--grace={drain_seconds}",
             *map(escape_dollars, arguments),
         ],
         "env": [
             variable(SPEC_VARIABLE, encode_spec(injection.spec).decode()),
-            variable(AGENT_VARIABLE, agent_url(policy)),
+            *_binding(injection),
+            variable(AGENT_VARIABLE, agent_url(policy, injection.agent_host)),
             # The root file system is read-only: libraries write temporary files to the agent's own volume.
             variable("HOME", CONTROL_DIR),
             variable("TMPDIR", CONTROL_DIR),
+            *_network(policy),
+            *_guards(injection),
+            *injection.identity.env,
         ],
-        "resources": sidecar_resources(injection.memory, policy, limited=injection.disk_limited),
+        "resources": sidecar_resources(injection.memory, injection.limits),
         "securityContext": security_context(injection.run_as),
-        "volumeMounts": list(sidecar_mounts(injection.spec)),
+        "volumeMounts": [*sidecar_mounts(injection.spec), *injection.identity.mounts],
         # Runs when the pod is deleted; SIGTERM follows only after the trainer has ended.
         "lifecycle": {"preStop": {"exec": {"command": [*COMMAND, "drain"]}}},
     }
 
 
+def _binding(injection: ResolvedInjection) -> Iterator[dict[str, Any]]:
+    """What shows the agent that it runs in a copy of its pod."""
+    yield variable(MADE_FOR_VARIABLE, injection.made_for)
+    # A copy without annotations has an empty variable.
+    fields = {POD_VARIABLE: "metadata.name", STAMP_VARIABLE: f"metadata.annotations['{SIGNATURE_STAMP}']"}
+    for name, path in fields.items():
+        yield {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def _guards(injection: ResolvedInjection) -> Iterator[dict[str, str]]:
+    if injection.guards != UNGUARDED:
+        yield variable(GUARDS_VARIABLE, encode_guards(injection.guards))
+
+
+def _network(policy: Policy) -> Iterator[dict[str, str]]:
+    """What the agent needs to reach stores. The gate only calls the agent."""
+    values = {
+        "PODFERRY_CA_BUNDLE": policy.ca_bundle,
+        "HTTPS_PROXY": policy.proxy.https,
+        "HTTP_PROXY": policy.proxy.http,
+        "NO_PROXY": ",".join(policy.proxy.no_proxy),
+    }
+    return (variable(name, value) for name, value in values.items() if value)
+
+
 def gate(injection: ResolvedInjection, policy: Policy) -> dict[str, Any]:
     """The last init container: succeeds when the data is complete, else fails with the reason."""
-    return _gate(policy, ["wait"], injection.run_as)
+    url = agent_url(policy, injection.agent_host)
+    return _gate(policy, ["wait"], url, injection.run_as, injection.limits)
 
 
-def refusing_gate(problems: Sequence[Problem], policy: Policy) -> dict[str, Any]:
+def refusing_gate(problems: Sequence[Problem], policy: Policy, limits: AgentLimits) -> dict[str, Any]:
     """A gate that reports the problems and never opens: the trainer does not start."""
-    text = "\n".join(map(str, problems))
-    return _gate(policy, ["wait", f"--refused={escape_dollars(text)}"], RunAs(NONROOT_USER))
+    text = refusal_text(problems)
+    words = ["wait", f"--refused={escape_dollars(text)}"]
+    return _gate(policy, words, agent_url(policy), RunAs(NONROOT_USER), limits)
 
 
 def _flags(spec: FerrySpec) -> Iterator[str]:
@@ -89,14 +126,16 @@ def _flags(spec: FerrySpec) -> Iterator[str]:
             yield f"--output-secret-dir={OUTPUT_SECRET_DIR}"
 
 
-def _gate(policy: Policy, arguments: list[str], run_as: RunAs) -> dict[str, Any]:
+def _gate(
+    policy: Policy, arguments: list[str], url: str, run_as: RunAs, limits: AgentLimits
+) -> dict[str, Any]:
     return {
         "name": GATE,
         **_image(policy),
         "command": COMMAND,
         "args": arguments,
-        "env": [variable(AGENT_VARIABLE, agent_url(policy))],
-        "resources": gate_resources(),
+        "env": [variable(AGENT_VARIABLE, url)],
+        "resources": gate_resources(limits),
         "securityContext": gate_context(run_as),
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,7 +21,15 @@ REQUEST_TIMEOUT = aiohttp.ClientTimeout(total=3.0)
 """Less than the timeout of an admission request."""
 CONFLICT = 409
 ADMISSION_API = "/apis/admissionregistration.k8s.io/v1"
+MUTATING = "mutatingwebhookconfigurations"
 JSON_PATCH = "application/json-patch+json"
+
+
+class MutatingWebhooks(msgspec.Struct, frozen=True):
+    """The entries of a MutatingWebhookConfiguration, and its resourceVersion."""
+
+    version: str
+    webhooks: list[dict[str, Any]]
 
 
 class Cluster(Protocol):
@@ -36,11 +44,25 @@ class Cluster(Protocol):
     async def replace_secret(self, secret: Mapping[str, Any]) -> bool:
         """Replace a Secret; False if it has changed since it was read."""
 
+    async def config_map(self, name: str) -> dict[str, Any]:
+        """A ConfigMap of the webhook's own namespace."""
+
+    async def replace_config_map(self, config_map: Mapping[str, Any]) -> bool:
+        """Replace a ConfigMap; False if it has changed since it was read."""
+
     async def trust(self, kind: str, name: str, bundle: str) -> bool:
         """Make a webhook configuration trust a CA bundle (PEM in base64); False if it already does.
 
         `kind` is `mutatingwebhookconfigurations` or `validatingwebhookconfigurations`.
         """
+
+    async def mutating_webhooks(self, name: str) -> MutatingWebhooks:
+        """The entries of a MutatingWebhookConfiguration."""
+
+    async def replace_mutating_webhooks(
+        self, name: str, version: str, webhooks: Sequence[Mapping[str, Any]]
+    ) -> bool:
+        """Replace its entries; False if it has changed since it had this version."""
 
     async def namespace_labels(self, name: str) -> dict[str, str]:
         """A namespace's labels."""
@@ -59,12 +81,24 @@ class KubeClient:
 
     async def secret(self, name: str) -> dict[str, Any]:
         """See `Cluster`."""
-        return await self._request("GET", f"/api/v1/namespaces/{self.namespace}/secrets/{name}")
+        return await self._own("secrets", name)
 
     async def replace_secret(self, secret: Mapping[str, Any]) -> bool:
         """See `Cluster`."""
-        path = f"/api/v1/namespaces/{self.namespace}/secrets/{secret['metadata']['name']}"
-        return bool(await self._request("PUT", path, secret))
+        return bool(await self._own("secrets", secret["metadata"]["name"], secret))
+
+    async def config_map(self, name: str) -> dict[str, Any]:
+        """See `Cluster`."""
+        return await self._own("configmaps", name)
+
+    async def replace_config_map(self, config_map: Mapping[str, Any]) -> bool:
+        """See `Cluster`."""
+        return bool(await self._own("configmaps", config_map["metadata"]["name"], config_map))
+
+    async def _own(self, kind: str, name: str, new: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Read or replace an object of the webhook's own namespace."""
+        path = f"/api/v1/namespaces/{self.namespace}/{kind}/{name}"
+        return await self._request("GET" if new is None else "PUT", path, new)
 
     async def trust(self, kind: str, name: str, bundle: str) -> bool:
         """See `Cluster`."""
@@ -78,6 +112,22 @@ class KubeClient:
         if patch:
             await self._request("PATCH", path, patch, JSON_PATCH)
         return bool(patch)
+
+    async def mutating_webhooks(self, name: str) -> MutatingWebhooks:
+        """See `Cluster`."""
+        found = await self._request("GET", f"{ADMISSION_API}/{MUTATING}/{name}")
+        return MutatingWebhooks(found["metadata"]["resourceVersion"], found.get("webhooks") or [])
+
+    async def replace_mutating_webhooks(
+        self, name: str, version: str, webhooks: Sequence[Mapping[str, Any]]
+    ) -> bool:
+        """See `Cluster`."""
+        # With a version, the API server answers a patch of anything newer with a conflict.
+        patch = [
+            {"op": "replace", "path": "/metadata/resourceVersion", "value": version},
+            {"op": "add", "path": "/webhooks", "value": webhooks},
+        ]
+        return bool(await self._request("PATCH", f"{ADMISSION_API}/{MUTATING}/{name}", patch, JSON_PATCH))
 
     async def namespace_labels(self, name: str) -> dict[str, str]:
         """See `Cluster`."""

@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import signal
 import ssl
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import structlog
 
-from podferry.webhook.kube import SERVICE_ACCOUNT_DIR, KubeClient, cluster_session, in_cluster_url
+from podferry.webhook.certificate_files import CertificateFiles, CertificateLoader
+from podferry.webhook.kube import SERVICE_ACCOUNT_DIR, Cluster, KubeClient, cluster_session, in_cluster_url
+from podferry.webhook.last_policy import LastPolicy
+from podferry.webhook.listener import Listener
+from podferry.webhook.metrics import serve_metrics
+from podferry.webhook.namespaces import ClusterNamespaces, Namespaces, UnknownNamespaces
 from podferry.webhook.policy_file import PolicyFile
 from podferry.webhook.rotation import Rotation
-from podferry.webhook.server import (
-    ClusterNamespaces,
-    Namespaces,
-    UnknownNamespaces,
-    Webhook,
-    drain_requests,
-    serve,
-)
+from podferry.webhook.rule_registration import RuleRegistration
+from podferry.webhook.server import Webhook
+from podferry.webhook.stamp import Signer
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class CertificateFiles:
-    """A certificate managed elsewhere, read once."""
-
-    certificate: Path
-    key: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +55,43 @@ class WebhookConfig:
         policy: The policy's file.
         host, port: Address to listen on.
         certificates: Their source.
+        configuration: Name of the webhook configuration in which the policy's rules are registered.
+        metrics_port: Port of the metrics, in plain HTTP; None for none.
         shutdown_delay: Seconds to keep serving after SIGTERM: Services take a while to reroute requests.
         refresh: Seconds between checks of the policy file.
+        last_policy: Name of the ConfigMap with the last valid policy.
     """
 
     policy: Path
     host: str
     port: int
     certificates: CertificateFiles | ManagedCertificates
+    configuration: str = "podferry"
+    metrics_port: int | None = None
     shutdown_delay: float = 5.0
     refresh: float = 5.0
+    last_policy: str = "podferry-last-policy"
+
+
+@dataclass(frozen=True, slots=True)
+class _Identity:
+    """What serving needs: the TLS context, the cluster, what signs stamps, and what renews it all."""
+
+    context: ssl.SSLContext
+    cluster: Cluster | None
+    signer: Callable[[], Signer]
+    expires: Callable[[], datetime]
+    renew: Callable[[], Coroutine[Any, Any, None]]
+
+    @property
+    def namespaces(self) -> Namespaces:
+        """Labels of namespaces, if there is a cluster."""
+        return UnknownNamespaces() if self.cluster is None else ClusterNamespaces(self.cluster)
+
+    def obstacles(self) -> list[str]:
+        """Why API servers would not connect."""
+        expires = self.expires()
+        return [f"the certificate expired at {expires.isoformat()}"] if expires <= datetime.now(UTC) else []
 
 
 async def run_webhook(config: WebhookConfig) -> None:
@@ -78,16 +99,64 @@ async def run_webhook(config: WebhookConfig) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    policy = PolicyFile(config.policy)
-    async with _secured(config.certificates) as (context, namespaces, tasks):
-        webhook = Webhook(lambda: policy.policy, namespaces)
-        runner = await serve(webhook, config.host, config.port, context)
-        log.info("serving", host=config.host, port=config.port, policy=policy.policy.digest)
-        try:
-            await _run_until(stop, [_refresh_policy(policy, config.refresh), *tasks])
-            await drain_requests(webhook, config.shutdown_delay)
-        finally:
-            await runner.cleanup()
+    _allow_connections()
+    async with _identity(config.certificates) as identity:
+        last = LastPolicy(identity.cluster, config.last_policy) if identity.cluster else None
+        policy = PolicyFile(config.policy, await last.read() if last else None)
+        webhook = Webhook(lambda: policy.policy, identity.namespaces, identity.signer, identity.obstacles)
+        _watch(webhook, policy, identity)
+        listener = Listener(webhook)
+        async with _metrics_served(webhook, config):
+            await listener.open(config.host, config.port, identity.context)
+            log.info("serving", host=config.host, port=config.port, policy=policy.policy.digest)
+            refresh = _refresh_policy(policy, last, webhook, config.refresh)
+            try:
+                await _run_until(stop, [refresh, identity.renew(), *_registration(identity, config, policy)])
+                await listener.drain(config.shutdown_delay)
+            finally:
+                await listener.close()
+
+
+def _registration(
+    identity: _Identity, config: WebhookConfig, policy: PolicyFile
+) -> Iterator[Coroutine[Any, Any, None]]:
+    """The task that registers the policy's rules, if there is a cluster."""
+    if identity.cluster is not None:
+        yield RuleRegistration(identity.cluster, config.configuration, lambda: policy.policy).run()
+
+
+def _watch(webhook: Webhook, policy: PolicyFile, identity: _Identity) -> None:
+    watch = webhook.metrics.watch
+    watch("ready", "1 if reviews can be sent here", lambda: not webhook.not_ready())
+    watch(
+        "policy_valid",
+        "0 if the policy file is invalid and an earlier policy is used",
+        lambda: not policy.problems,
+    )
+    watch(
+        "certificate_expiry_timestamp_seconds",
+        "When the served certificate expires",
+        lambda: identity.expires().timestamp(),
+    )
+    webhook.metrics.policy_read.set_to_current_time()
+
+
+@asynccontextmanager
+async def _metrics_served(webhook: Webhook, config: WebhookConfig) -> AsyncIterator[None]:
+    if config.metrics_port is None:
+        yield
+        return
+    runner = await serve_metrics(webhook.metrics, config.host, config.metrics_port)
+    try:
+        yield
+    finally:
+        await runner.cleanup()
+
+
+def _allow_connections() -> None:
+    """Raise this process's limit on open files, and so on connections, as far as it may."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 async def _run_until(stop: asyncio.Event, background: Sequence[Coroutine[Any, Any, None]]) -> None:
@@ -104,22 +173,23 @@ async def _run_until(stop: asyncio.Event, background: Sequence[Coroutine[Any, An
         await asyncio.gather(waiting, *running, return_exceptions=True)
 
 
-async def _refresh_policy(policy: PolicyFile, seconds: float) -> None:
+async def _refresh_policy(
+    policy: PolicyFile, last: LastPolicy | None, webhook: Webhook, seconds: float
+) -> None:
     while True:
+        if last is not None:
+            await last.keep(policy.text)
         await asyncio.sleep(seconds)
-        policy.refresh()
-
-
-SecuredServer = tuple[ssl.SSLContext, Namespaces, list[Coroutine[Any, Any, None]]]
+        if policy.refresh():
+            webhook.metrics.policy_read.set_to_current_time()
 
 
 @asynccontextmanager
-async def _secured(source: CertificateFiles | ManagedCertificates) -> AsyncIterator[SecuredServer]:
-    """The TLS context, the source of namespaces, and the tasks that renew the certificates."""
+async def _identity(source: CertificateFiles | ManagedCertificates) -> AsyncIterator[_Identity]:
     if isinstance(source, CertificateFiles):
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(source.certificate, source.key)
-        yield context, UnknownNamespaces(), []
+        loader = CertificateLoader(source)
+        async with _cluster() as found:
+            yield _Identity(loader.context, found, loader.signer, lambda: loader.expires, loader.run)
         return
     url = in_cluster_url()
     async with cluster_session(source.account) as session:
@@ -127,4 +197,14 @@ async def _secured(source: CertificateFiles | ManagedCertificates) -> AsyncItera
         names = [f"{source.service}.{cluster.namespace}.svc"]
         rotation = Rotation(cluster, source.secret, source.configuration, names)
         await rotation.refresh()
-        yield rotation.context, ClusterNamespaces(cluster), [rotation.run()]
+        yield _Identity(rotation.context, cluster, rotation.signer, lambda: rotation.expires, rotation.run)
+
+
+@asynccontextmanager
+async def _cluster(account: Path = SERVICE_ACCOUNT_DIR) -> AsyncIterator[Cluster | None]:
+    """The API server, in a pod with a service account."""
+    if not (account / "token").exists():
+        yield None
+        return
+    async with cluster_session(account) as session:
+        yield KubeClient(session, in_cluster_url(), account)

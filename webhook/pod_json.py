@@ -9,8 +9,6 @@ Json = Mapping[str, Any]
 
 SIDECAR = "podferry"
 GATE = "podferry-gate"
-VOLUME_PREFIX = "podferry-"
-"""Prefix of the names of podferry's volumes."""
 
 
 def annotations_of(pod: Json) -> dict[str, str]:
@@ -59,13 +57,10 @@ def container_index(containers: list[dict[str, Any]], name: str) -> int | None:
 
 
 def podferry_names(pod: Json) -> Iterator[str]:
-    """Names of podferry's containers and volumes in the pod."""
+    """Names of podferry's containers in the pod."""
     for container in (*init_containers_of(pod), *containers_of(pod)):
         if container.get("name") in {SIDECAR, GATE}:
             yield f"container {container['name']}"
-    for name in volumes_of(pod):
-        if name.startswith(VOLUME_PREFIX):
-            yield f"volume {name}"
 
 
 def escape_dollars(text: str) -> str:

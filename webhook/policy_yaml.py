@@ -10,103 +10,85 @@ unknown keys with a suggestion.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 import yaml
 
-from podferry.contract.annotations import resolve_dataset
 from podferry.contract.errors import InvalidSpec, Problem
-from podferry.contract.quantity import parse_bytes, parse_quantity, parse_seconds
-from podferry.contract.suggest import did_you_mean
-from podferry.webhook.policy import Bounds, Defaults, OnInvalid, Policy
+from podferry.contract.quantity import format_bytes, parse_quantity
+from podferry.webhook.policy import MIB, Bounds, Defaults, Enforcement, OnInvalid, Policy
+from podferry.webhook.policy_table import ListOf, Table, read_table
+from podferry.webhook.policy_values import (
+    ANNOTATIONS,
+    BOOL,
+    BYTES,
+    CA_BUNDLE,
+    COUNT,
+    CPU,
+    DATASETS,
+    HOSTS,
+    LABELS,
+    LOCATIONS,
+    NAMES,
+    NAMESPACES,
+    PORT,
+    PROXY,
+    RULE_NAME,
+    SECONDS,
+    TEXT,
+    one_of,
+)
+from podferry.webhook.rule_validation import guardrail_conflicts, rule_conflicts
 
 API_VERSION = "podferry.io/v1alpha1"
 KIND = "InjectionPolicy"
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
+MIN_GATE_MEMORY = 32 * MIB
+"""Bytes. Its resident set is 22 MiB."""
 REQUIRED_KEYS = ("apiVersion", "kind", "image")
-Parser = Callable[[Any], Any]
-Table = Mapping[str, "Parser | Table"]
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise InvalidSpec.of("not a string", repr(value), "Write a string")
-    return value.strip()
-
-
-def _plain(value: Any) -> str:
-    """Quantities and durations may be written as numbers."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise InvalidSpec.of("neither a string nor a number", repr(value), "Write for example 10Gi or 90s")
-    return str(value)
-
-
-def _bytes(value: Any) -> int:
-    return parse_bytes(_plain(value))
-
-
-def _seconds(value: Any) -> int:
-    return parse_seconds(_plain(value))
-
-
-def _cpu(value: Any) -> str:
-    text = _plain(value)
-    if parse_quantity(text) <= 0:
-        raise InvalidSpec.of("CPU must be above zero", repr(text), "Write 100m")
-    return text
-
-
-def _port(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1024 <= value <= 65535:
-        raise InvalidSpec.of("not an unprivileged port", repr(value), "Write 1024 to 65535")
-    return value
-
-
-def _one_of(words: tuple[str, ...]) -> Parser:
-    def parse(value: Any) -> str:
-        if value not in words:
-            listed = f"Write one of {', '.join(words)}"
-            raise InvalidSpec.of("unknown value", repr(value), did_you_mean(str(value), words, listed))
-        return str(value)
-
-    return parse
-
-
-def _globs(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise InvalidSpec.of("not a list", repr(value), "Write a list of globs such as s3://datasets/*")
-    return tuple(_text(item) for item in value)
-
-
-def _datasets(value: Any) -> dict[str, str]:
-    if not isinstance(value, dict):
-        raise InvalidSpec.of("not a mapping", repr(value), "Write NAME: REFERENCE")
-    return {_text(name): str(resolve_dataset(_text(text))) for name, text in value.items()}
-
-
+SELECTED_NAMESPACES: Table = {"namespaces": NAMESPACES, "namespaceLabels": LABELS}
+ALLOWED: Table = {"sources": LOCATIONS, "destinations": LOCATIONS, "endpoints": LOCATIONS}
 POLICY_KEYS: Table = {
-    "apiVersion": _one_of((API_VERSION,)),
-    "kind": _one_of((KIND,)),
-    "image": _text,
-    "imagePullPolicy": _one_of(PULL_POLICIES),
-    "agentPort": _port,
-    "onInvalid": _one_of(tuple(OnInvalid)),
+    "apiVersion": one_of((API_VERSION,)),
+    "kind": one_of((KIND,)),
+    "image": TEXT,
+    "imagePullPolicy": one_of(PULL_POLICIES),
+    "agentPort": PORT,
+    "enforcement": one_of(tuple(Enforcement)),
+    "onInvalid": one_of(tuple(OnInvalid)),
     "defaults": {
-        "datasetSize": _bytes,
-        "checkpointSize": _bytes,
-        "outputSize": _bytes,
-        "shmSize": _bytes,
-        "grace": _seconds,
-        "uploadRate": _bytes,
-        "sidecarCpu": _cpu,
+        "datasetSize": BYTES,
+        "checkpointSize": BYTES,
+        "outputSize": BYTES,
+        "shmSize": BYTES,
+        "grace": SECONDS,
+        "uploadRate": BYTES,
+        "sidecarCpu": CPU,
+        "sidecarCpuLimit": CPU,
+        "gateCpu": CPU,
+        "gateMemory": BYTES,
     },
-    "bounds": {"sidecarMemory": _bytes, "trainerRaise": _bytes, "grace": _seconds},
-    "allowed": {"sources": _globs, "destinations": _globs, "endpoints": _globs},
-    "datasets": _datasets,
+    "bounds": {"sidecarMemory": BYTES, "trainerRaise": BYTES, "grace": SECONDS},
+    "allowed": ALLOWED,
+    "guardrails": ListOf({"match": SELECTED_NAMESPACES, "allowed": ALLOWED}, ("match", "allowed")),
+    "datasets": DATASETS,
+    "caBundle": CA_BUNDLE,
+    "proxy": {"https": PROXY, "http": PROXY, "noProxy": HOSTS},
+    "imageVolumes": BOOL,
+    "networkSidecars": NAMES,
+    "rules": ListOf(
+        {
+            "name": RULE_NAME,
+            "match": {**SELECTED_NAMESPACES, "labels": LABELS, "owners": NAMES, "gpus": COUNT},
+            "annotations": ANNOTATIONS,
+            "enforcement": one_of((Enforcement.INJECT, Enforcement.AUDIT)),
+        },
+        ("name", "match", "annotations"),
+    ),
 }
-"""Every key of the document, with its parser."""
+"""Every key of the document, with the kind of its value."""
 
 
 def read_policy(text: str) -> Policy:
@@ -119,48 +101,32 @@ def read_policy(text: str) -> Policy:
         raise InvalidSpec.of(
             "the policy is not a mapping", repr(document), f"Write kind: {KIND} and its keys"
         )
-    problems = [
-        Problem(f"{name} is missing from the policy", "", f"Add {name}")
-        for name in REQUIRED_KEYS
-        if name not in document
-    ]
-    values = _read(document, POLICY_KEYS, "", problems)
-    problems += _conflicts(values)
+    problems: list[Problem] = []
+    values = read_table(document, POLICY_KEYS, "", problems, REQUIRED_KEYS)
+    problems += _conflicts(document, values)
     InvalidSpec.raise_any(problems)
     return msgspec.convert({name: values[name] for name in values if name not in REQUIRED_KEYS[:2]}, Policy)
 
 
-def _read(document: Any, table: Table, above: str, problems: list[Problem]) -> dict[str, Any]:
-    """The values that parsed, by field name; appends the problems of the others to `problems`."""
-    if not isinstance(document, dict):
-        problems.append(
-            Problem(f"{above.rstrip('.')}: not a mapping", repr(document), f"Keys: {', '.join(table)}")
-        )
-        return {}
-    values: dict[str, Any] = {}
-    for name, raw in document.items():
-        parser = table.get(name)
-        if parser is None:
-            remedy = did_you_mean(str(name), table, f"Known: {', '.join(table)}")
-            problems.append(Problem(f"{above}{name}: unknown key in the policy", "", remedy))
-        elif isinstance(parser, Mapping):
-            values[_field_name(name)] = _read(raw, parser, f"{above}{name}.", problems)
-        else:
-            try:
-                values[_field_name(name)] = parser(raw)
-            except InvalidSpec as error:
-                problems += [
-                    Problem(f"{above}{name}: {one.what}", one.measured, one.remedy) for one in error.problems
-                ]
-    return values
-
-
-def _conflicts(values: Mapping[str, Any]) -> Iterator[Problem]:
-    grace = values.get("defaults", {}).get("grace", Defaults().grace)
+def _conflicts(document: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[Problem]:
+    defaults = msgspec.convert(values.get("defaults", {}), Defaults)
+    yield from _resource_conflicts(defaults)
+    grace = defaults.grace
     bound = values.get("bounds", {}).get("grace", Bounds().grace)
     if grace > bound:
         yield Problem("defaults.grace is above bounds.grace", f"{grace} s and {bound} s", "Lower the default")
+    yield from rule_conflicts(document.get("rules"), values.get("rules", ()), values.get("datasets", {}))
+    yield from guardrail_conflicts(document.get("guardrails"))
 
 
-def _field_name(name: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+def _resource_conflicts(defaults: Defaults) -> Iterator[Problem]:
+    limit = defaults.sidecar_cpu_limit
+    for name, request in (("sidecarCpu", defaults.sidecar_cpu), ("gateCpu", defaults.gate_cpu)):
+        if limit is not None and parse_quantity(request) > parse_quantity(limit):
+            what = f"defaults.{name} is above defaults.sidecarCpuLimit"
+            yield Problem(what, f"{request} and {limit}", "Raise the limit or lower the request")
+    if defaults.gate_memory < MIN_GATE_MEMORY:
+        what = "defaults.gateMemory: the gate would be OOM-killed"
+        yield Problem(
+            what, format_bytes(defaults.gate_memory), f"Write {format_bytes(MIN_GATE_MEMORY)} or more"
+        )

@@ -13,20 +13,24 @@ import base64
 import os
 import ssl
 import tempfile
+import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import structlog
 
 from podferry.contract.errors import FerryError, Unavailable
-from podferry.webhook.certificates import Certificates, renew_if_needed, renewal_time_of
+from podferry.webhook.certificates import Certificates, expiry_of, renew_if_needed, renewal_time_of
 from podferry.webhook.kube import Cluster
+from podferry.webhook.signing_keys import SigningKeys, decode_keys, encode_keys, in_signing_order, renew_keys
+from podferry.webhook.stamp import Signer
 
 log = structlog.get_logger(__name__)
 
 SECRET_KEYS = {"bundle": "ca.crt", "ca_key": "ca.key", "certificate": "tls.crt", "key": "tls.key"}
 """Keys of the Secret, by field of `Certificates`."""
+KEYS_KEY = "stamp.keys"
+"""Key of the Secret with the keys that sign stamps."""
 MAX_CONFLICTS = 5
 """Conflicts after which to give up; there are two replicas."""
 CHECK_SECONDS = 60.0
@@ -50,7 +54,14 @@ class Rotation:
         self._cluster, self._secret, self._config = cluster, secret, config
         self._names, self._settle = names, settle
         self._served: Certificates | None = None
+        self._keys: SigningKeys = ()
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+
+    @property
+    def expires(self) -> datetime:
+        """When the served certificate expires; long ago if there is none yet."""
+        served = self._served
+        return expiry_of(served.certificate) if served else datetime.fromtimestamp(0, UTC)
 
     async def refresh(self) -> None:
         """Run one round; connections continue. Raises `NotFound`, `AccessDenied` or `Unavailable`."""
@@ -73,12 +84,22 @@ class Rotation:
             except FerryError as error:
                 log.error("certificate check failed", problems=[str(problem) for problem in error.problems])
 
+    def signer(self) -> Signer:
+        """Signs stamps now, as every other replica verifies them."""
+        now = int(time.time())
+        return Signer(in_signing_order(self._keys, now), now)
+
     async def _read_and_renew(self) -> Certificates:
         for _ in range(MAX_CONFLICTS):
-            secret = await self._cluster.secret(self._secret)
-            current = _decode(secret)
-            new = renew_if_needed(current, self._names, datetime.now(UTC))
-            if new == current or await self._cluster.replace_secret({**secret, "data": _encode(new)}):
+            secret, now = await self._cluster.secret(self._secret), datetime.now(UTC)
+            data = secret.get("data") or {}
+            certificates, stored = _decode(data), decode_keys(base64.b64decode(data.get(KEYS_KEY, "")))
+            # A Secret that has lost them gets what is served: the other replica has it, too.
+            new = renew_if_needed(certificates or self._served, self._names, now)
+            keys = renew_keys(stored, self._keys, int(now.timestamp()))
+            unchanged = new == certificates and keys == stored
+            if unchanged or await self._cluster.replace_secret({**secret, "data": _encode(new, keys)}):
+                self._keys = keys
                 return new
         raise Unavailable.of(f"the Secret {self._secret} keeps changing", f"{MAX_CONFLICTS} conflicts")
 
@@ -99,12 +120,14 @@ def load(context: ssl.SSLContext, certificates: Certificates) -> None:
         context.load_cert_chain(certificate, key)
 
 
-def _decode(secret: dict[str, Any]) -> Certificates | None:
-    data = secret.get("data") or {}
+def _decode(data: dict[str, str]) -> Certificates | None:
     if not all(name in data for name in SECRET_KEYS.values()):
         return None
     return Certificates(**{field: base64.b64decode(data[name]) for field, name in SECRET_KEYS.items()})
 
 
-def _encode(new: Certificates) -> dict[str, str]:
-    return {name: base64.b64encode(getattr(new, field)).decode() for field, name in SECRET_KEYS.items()}
+def _encode(new: Certificates, keys: SigningKeys) -> dict[str, str]:
+    values = {name: getattr(new, field) for field, name in SECRET_KEYS.items()} | {
+        KEYS_KEY: encode_keys(keys)
+    }
+    return {name: base64.b64encode(value).decode() for name, value in values.items()}

@@ -33,6 +33,10 @@ class RunAs(msgspec.Struct, frozen=True):
     group: int | None = None
 
 
+NOBODY = RunAs(NONROOT_USER)
+"""Where podferry runs nothing that touches files."""
+
+
 def run_as_of(pod: Json, container: Json, labels: Mapping[str, str]) -> RunAs:
     """The trainer's user and group; `labels` are the namespace's.
 

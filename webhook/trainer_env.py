@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from podferry.contract.errors import Problem
 from podferry.contract.http_api import AGENT_VARIABLE, CHECKPOINTS_VARIABLE, OUTPUTS_VARIABLE
 from podferry.contract.spec import FerrySpec
+from podferry.webhook.agent_address import LOOPBACK
 from podferry.webhook.pod_json import Json, escape_dollars
 from podferry.webhook.policy import Policy
 
@@ -16,15 +17,16 @@ def variable(name: str, value: str) -> dict[str, str]:
     return {"name": name, "value": escape_dollars(value)}
 
 
-def agent_url(policy: Policy) -> str:
+def agent_url(policy: Policy, host: str = LOOPBACK) -> str:
     """The agent's URL for containers of the pod."""
-    return f"http://127.0.0.1:{policy.agent_port}"
+    return f"http://{host}:{policy.agent_port}"
 
 
-def trainer_environment(spec: FerrySpec, policy: Policy) -> Iterator[dict[str, str]]:
-    """The variables, in the order in which they are added."""
-    yield variable(AGENT_VARIABLE, agent_url(policy))
-    for dataset in spec.datasets:
+def trainer_environment(spec: FerrySpec, url: str) -> Iterator[dict[str, str]]:
+    """The variables, in the order in which they are added; `url` is the agent's."""
+    if spec.needs_agent:
+        yield variable(AGENT_VARIABLE, url)
+    for dataset in spec.all_datasets:
         yield variable(dataset.variable, dataset.path)
     if spec.checkpoints:
         yield variable(CHECKPOINTS_VARIABLE, spec.checkpoints.path)
@@ -32,10 +34,10 @@ def trainer_environment(spec: FerrySpec, policy: Policy) -> Iterator[dict[str, s
         yield variable(OUTPUTS_VARIABLE, spec.outputs.path)
 
 
-def environment_problems(container: Json, spec: FerrySpec, policy: Policy) -> Iterator[Problem]:
+def environment_problems(container: Json, spec: FerrySpec, url: str) -> Iterator[Problem]:
     """Variables that podferry sets but the container sets to something else."""
     existing = {one["name"]: one for one in container.get("env") or []}
-    for wanted in trainer_environment(spec, policy):
+    for wanted in trainer_environment(spec, url):
         found = existing.get(wanted["name"])
         if found is not None and found != wanted:
             what = f"the training container sets {wanted['name']}, which podferry sets"

@@ -11,12 +11,28 @@ from podferry.webhook.pod_json import Json, annotations_of, container_index, con
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 KFP_MAIN_CONTAINER = "main"
 """Runs the user's code in KFP steps, next to Argo's own containers."""
+NAMED_BY_KIND = {
+    KFP: KFP_MAIN_CONTAINER,
+    "pytorchjob": "pytorch",
+    "tfjob": "tensorflow",
+    "xgboostjob": "xgboost",
+    "paddlejob": "paddle",
+    "jaxjob": "jax",
+    "trainjob": "node",
+}
+"""The container that a kind's controller looks for.
+
+Sources: training-operator, `DefaultContainerName` of each kind; Kubeflow Trainer, its runtimes.
+"""
+RAY = frozenset({"raycluster", "rayjob"})
+"""The first container is Ray's, as KubeRay requires; a head that scales its cluster has another one."""
 
 
 def training_container_of(pod: Json, requested: str | None, kind: str) -> int:
     """The index of the training container among the pod's containers.
 
-    The one `requested` by annotation, else `main` of a KFP step, else kubectl's default, else the only one.
+    The one `requested` by annotation, else the one that the `kind` of the owner names, else kubectl's
+    default, else the only one.
 
     Raises:
         InvalidSpec: There is none of that name, or the choice is ambiguous.
@@ -30,10 +46,12 @@ def training_container_of(pod: Json, requested: str | None, kind: str) -> int:
             what = f"{PREFIX}container names a container that the pod does not have"
             raise InvalidSpec.of(what, repr(requested), did_you_mean(requested, names, listed))
         return at
-    for name in (KFP_MAIN_CONTAINER if kind == KFP else None, annotations_of(pod).get(DEFAULT_CONTAINER)):
+    for name in (NAMED_BY_KIND.get(kind), annotations_of(pod).get(DEFAULT_CONTAINER)):
         at = container_index(containers, name) if name else None
         if at is not None:
             return at
+    if kind in RAY and containers:
+        return 0
     if len(containers) != 1:
         measured = f"{len(names)} containers: {', '.join(names)}"
         raise InvalidSpec.of(

@@ -7,10 +7,15 @@ from typing import Any
 
 from podferry.contract.errors import Problem
 from podferry.contract.memory_sum import MIB, MemorySum
-from podferry.contract.spec import PREFIX, SHM, DatasetSpec, FerrySpec, Medium
-from podferry.webhook.pod_json import VOLUME_PREFIX, Json, mounts_of, volumes_of
+from podferry.contract.mounted_dataset import image_of
+from podferry.contract.pod_locations import directories_of
+from podferry.contract.spec import PREFIX, SHM, DatasetMode, DatasetSpec, FerrySpec, Medium, MountedDataset
+from podferry.webhook.pod_json import Json, mounts_of, volumes_of
 
 DATASET_VOLUME = "podferry-data"
+CLAIM_VOLUME = "podferry-claim"
+IMAGE_VOLUME = "podferry-image"
+"""The admission policy refuses a pod whose image volumes the API server has dropped, by this name."""
 CHECKPOINT_VOLUME = "podferry-checkpoints"
 OUTPUT_VOLUME = "podferry-outputs"
 CONTROL_VOLUME = "podferry-control"
@@ -57,16 +62,18 @@ def dataset_secret_dir(dataset: DatasetSpec) -> str:
     return f"{DATASET_SECRETS_DIR}/{dataset.name}" if dataset.name else DATASET_SECRET_DIR
 
 
-def _named(volume: str, dataset: DatasetSpec) -> str:
+def _named(volume: str, dataset: DatasetSpec | MountedDataset) -> str:
     return f"{volume}-{dataset.name}" if dataset.name else volume
 
 
 def volumes(spec: FerrySpec, memory: MemorySum, *, with_shm: bool) -> Iterator[dict[str, Any]]:
     """The volumes that the pod gets; `with_shm` adds one for the trainer's `/dev/shm`."""
-    yield _memory(CONTROL_VOLUME, CONTROL_BYTES)
+    if spec.needs_agent:
+        yield _memory(CONTROL_VOLUME, CONTROL_BYTES)
     for dataset, volume in zip(spec.datasets, memory.data, strict=True):
         build = _disk if volume.medium is Medium.DISK else _memory
         yield build(_named(DATASET_VOLUME, dataset), volume.bytes)
+    yield from map(_mounted, spec.mounted)
     if spec.checkpoints:
         yield _memory(CHECKPOINT_VOLUME, memory.checkpoint_volume)
     if spec.outputs:
@@ -101,10 +108,31 @@ def trainer_mounts(spec: FerrySpec, *, with_shm: bool) -> Iterator[dict[str, Any
         yield _mount(SHM_VOLUME, SHM)
     for dataset in spec.datasets:
         yield {**_mount(_named(DATASET_VOLUME, dataset), dataset.path), "readOnly": True}
+    for mounted in spec.mounted:
+        mount = {**_mount(_mounted_name(mounted), mounted.path), "readOnly": True}
+        claimed = mounted.mode is DatasetMode.SHARE and mounted.parsed.uri.key
+        yield {**mount, "subPath": mounted.parsed.uri.key} if claimed else mount
     if spec.checkpoints:
         yield {**_mount(CHECKPOINT_VOLUME, spec.checkpoints.path), "subPath": CHECKPOINT_SUBPATH}
     if spec.outputs:
         yield _mount(OUTPUT_VOLUME, spec.outputs.path)
+
+
+def volume_problems(pod: Json, spec: FerrySpec) -> Iterator[Problem]:
+    """The pod's own volumes whose names podferry needs; others may begin like podferry's."""
+    for name in _volume_names(spec):
+        if name in volumes_of(pod):
+            remedy = "Rename it; if the pod is a copy of an injected one, use the manifest of the original"
+            yield Problem("the pod already has a volume of a name that podferry uses", name, remedy)
+
+
+def _volume_names(spec: FerrySpec) -> Iterator[str]:
+    yield from (CONTROL_VOLUME, SHM_VOLUME)
+    yield from (_named(DATASET_VOLUME, one) for one in spec.datasets)
+    yield from map(_mounted_name, spec.mounted)
+    yield from [CHECKPOINT_VOLUME] if spec.checkpoints else []
+    yield from [OUTPUT_VOLUME] if spec.outputs else []
+    yield from (name for name, _, _ in _secrets(spec))
 
 
 def has_shm(container: Json) -> bool:
@@ -114,21 +142,12 @@ def has_shm(container: Json) -> bool:
 
 def mount_problems(pod: Json, container: Json, spec: FerrySpec) -> Iterator[Problem]:
     """The user's mounts that podferry's mounts cannot be combined with."""
-    for key, path in _trainer_paths(spec):
-        theirs = [one for one in mounts_of(container) if not str(one.get("name")).startswith(VOLUME_PREFIX)]
-        for mount in theirs:
-            problem = _clash(volumes_of(pod), mount, f"{PREFIX}{key}", path)
+    found = volumes_of(pod)
+    for key, path in directories_of(spec):
+        for mount in mounts_of(container):
+            problem = _clash(found, mount, f"{PREFIX}{key}", path)
             if problem:
                 yield problem
-
-
-def _trainer_paths(spec: FerrySpec) -> Iterator[tuple[str, str]]:
-    for dataset in spec.datasets:
-        yield dataset.key("dataset-path"), dataset.path
-    if spec.checkpoints:
-        yield "checkpoint-path", spec.checkpoints.path
-    if spec.outputs:
-        yield "output-path", spec.outputs.path
 
 
 def _secrets(spec: FerrySpec) -> Iterator[tuple[str, str, str]]:
@@ -172,6 +191,17 @@ def _memory(name: str, size: int) -> dict[str, Any]:
 
 def _disk(name: str, size: int) -> dict[str, Any]:
     return {"name": name, "emptyDir": {"sizeLimit": quantity(size)}}
+
+
+def _mounted_name(dataset: MountedDataset) -> str:
+    return _named(CLAIM_VOLUME if dataset.mode is DatasetMode.SHARE else IMAGE_VOLUME, dataset)
+
+
+def _mounted(dataset: MountedDataset) -> dict[str, Any]:
+    name, uri = _mounted_name(dataset), dataset.parsed.uri
+    if dataset.mode is DatasetMode.SHARE:
+        return {"name": name, "persistentVolumeClaim": {"claimName": uri.bucket, "readOnly": True}}
+    return {"name": name, "image": {"reference": image_of(uri)}}
 
 
 def _mount(name: str, path: str) -> dict[str, Any]:

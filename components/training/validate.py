@@ -26,6 +26,7 @@ SAMPLES: Mapping[str, str] = MappingProxyType(
         "unpack": "auto",
         "shard": "0/1",
         "medium": "memory",
+        "mode": "copy",
         "checkpoints": "s3://podferry-sample-checkpoints/data",
         "checkpoint-path": "/dev/shm/podferry-sample-checkpoints",  # noqa: S108 - as above
         "checkpoint-size": "1Gi",

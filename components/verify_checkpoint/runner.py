@@ -11,7 +11,7 @@ from podferry.components.log_tables import print_line, print_table
 from podferry.components.store_access import step_store_config
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Corrupt, FormatTooNew, NotFound, PermanentError, Problem
-from podferry.contract.http_api import EXIT_DOUBTFUL
+from podferry.contract.exit_codes import EXIT_DOUBTFUL
 from podferry.contract.kfp_inputs import read_kfp_inputs
 from podferry.contract.lineage import lineage_problem
 from podferry.contract.quantity import format_bytes

@@ -28,6 +28,7 @@ from enum import StrEnum
 
 import msgspec
 
+from podferry.contract.destination.provenance import DatasetVersion, RunOrigin
 from podferry.contract.errors import Corrupt
 from podferry.contract.file_names import clashes, name_problem
 from podferry.contract.versioned_json import decode_checksummed, encode_checksummed
@@ -121,6 +122,8 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
             commit there, which distinguishes two agents that commit at the same time.
         confidence: Whether it is proven complete; None in commits of podferry 0.1 (see `confidence`).
         doubts: Why it is not, in a doubtful commit.
+        datasets: What it was trained on, by name; None if that is not recorded, as in podferry 0.1.
+        origin: The program that wrote it, outside Kubernetes.
     """
 
     format: int
@@ -138,6 +141,8 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
     reserved: int = msgspec.field(default=0, name="room")
     confidence: Confidence | None = None
     doubts: tuple[Doubt, ...] = ()
+    datasets: tuple[DatasetVersion, ...] | None = None
+    origin: RunOrigin | None = None
 
     @property
     def is_sure(self) -> bool:

@@ -50,7 +50,8 @@ class OutputRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def record_name(world: int, rank: int | None) -> str:
     """The name of a pod's record, relative to the destination."""
-    return f"{PRIVATE}/outputs.json" if world == 1 or rank is None else f"{PRIVATE}/outputs-{rank}.json"
+    alone = rank is None or (world == 1 and rank == 0)
+    return f"{PRIVATE}/outputs.json" if alone else f"{PRIVATE}/outputs-{rank}.json"
 
 
 decode_record = document_decoder(OutputRecord, FORMAT)

@@ -63,7 +63,7 @@ class Agent:
         self._durations = Durations()
         self.api = AgentApi(self.state, self._durations)
         self.api.flush = self._flush
-        self._deadline = DrainDeadline(self._journal, config.tuning.grace_seconds)
+        self._deadline = DrainDeadline(self._journal, config.tuning.grace_seconds, in_pod=config.in_pod)
         self._jobs = Jobs(config, self._journal, self.state)
         if self._jobs.datasets is not None:
             self.api.refresh = self._jobs.datasets.refresh
@@ -99,7 +99,8 @@ class Agent:
             if self._jobs.checkpoints is not None:
                 await self._with_retries(partial(self._start_pipeline, self._jobs.checkpoints))
         except FerryError as error:
-            log.error("refused", problems=[str(problem) for problem in error.problems])
+            if self._config.in_pod:  # elsewhere the command prints them
+                log.error("refused", problems=[str(problem) for problem in error.problems])
             self.state.fail(error)
             return
         self._open_gate()
@@ -107,6 +108,8 @@ class Agent:
 
     async def _prepare(self) -> None:
         """Plan all jobs in parallel and raise all their problems at once; then restore and prefetch."""
+        if self._config.binding is not None:
+            self._config.binding.check()
         jobs = self._jobs
         datasets = asyncio.create_task(self._plan(jobs.datasets.plan if jobs.datasets else None))
         checkpoints = asyncio.create_task(self._plan(jobs.checkpoints.plan if jobs.checkpoints else None))
@@ -227,8 +230,15 @@ class Agent:
         kept = [] if self._durable else [directories.checkpoints, directories.holds]
         if not self._drained or (self._jobs.outputs is not None and self._jobs.outputs.incomplete):
             kept.append(directories.outputs)
-        for directory in directories.temporary:
-            if any(path is not None and path.is_relative_to(directory) for path in kept):
-                log.warning("left in place: not everything in it is durable", directory=str(directory))
-            else:
+        left = [
+            directory
+            for directory in directories.temporary
+            if any(path is not None and path.is_relative_to(directory) for path in kept)
+        ]
+        if left:
+            log.warning("left in place: not everything is durable", directories=list(map(str, left)))
+        # The run's own goes last, and only if nothing is left: an upload of what is left needs it.
+        own = [directories.run.path] if directories.run is not None and not left else []
+        for directory in (*directories.temporary, *own):
+            if directory not in left:
                 shutil.rmtree(directory, ignore_errors=True)

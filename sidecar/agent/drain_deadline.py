@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+IN_POD = "Raise podferry.io/grace, or the policy's bound on it"
+
 
 class DrainDeadline:
     """The drain's clock and its final reports. The clock survives a worker that is killed during the drain.
@@ -30,13 +32,19 @@ class DrainDeadline:
     The journal stores the clock; `grace` is in seconds.
 
     Attributes:
-        handover: Writes the notes at the destination; None without checkpoints.
+        handover: Writes the notes at the destination; None if no checkpoints are uploaded.
     """
 
     def __init__(
-        self, journal: Journal, grace: float, monotonic: Callable[[], float] = time.monotonic
+        self,
+        journal: Journal,
+        grace: float,
+        monotonic: Callable[[], float] = time.monotonic,
+        *,
+        in_pod: bool = True,
     ) -> None:
         self._journal, self._grace, self._monotonic = journal, grace, monotonic
+        self._remedy = IN_POD if in_pod else "`podferry leftovers ls` shows what is left"
         if journal.agent.drain_until is not None and not self.left():
             # That drain was not the pod's end: only the container was restarted.
             journal.agent.drain_until, journal.agent.newest_first = None, False
@@ -60,8 +68,9 @@ class DrainDeadline:
         """Report what is not durable: in the log, to Kubernetes, and in a note at the destination."""
         problems = answer.problems
         if not answer.durable:
-            remedy = "Raise podferry.io/grace, or the policy's bound on it"
-            problems = problems or (Problem("the grace period was used up", f"{self._grace:.0f} s", remedy),)
+            problems = problems or (
+                Problem("the grace period was used up", f"{self._grace:.0f} s", self._remedy),
+            )
             reasons = [str(problem) for problem in problems]
             log.error("not durable at the end", checkpoints=answer.pending, reasons=reasons)
             names = ", ".join(answer.pending) or "the contents of the checkpoint directory"

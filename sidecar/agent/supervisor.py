@@ -4,6 +4,9 @@ A crash of the worker must not restart the container: under `restartPolicy: OnFa
 the Job of a healthy trainer. The supervisor owns the listening socket, so the agent's address survives the
 worker. A worker that dies during the drain is restarted too, and continues to drain. After SIGTERM the
 supervisor exits with 0: a failed sidecar would be blamed for a failed pod.
+
+In a local run the worker decides when it drains, see `podferry.sidecar.agent.end_request`: the supervisor
+passes signals on, and exits when the worker has.
 """
 
 from __future__ import annotations
@@ -17,8 +20,10 @@ import sys
 import time
 from collections.abc import Sequence
 
-USAGE_ERROR = 2
-"""Exit code for wrong arguments: a restart cannot help."""
+from podferry.contract.exit_codes import EXIT_USAGE
+from podferry.sidecar.config.run_directory import RunDirectory
+from podferry.sidecar.runtime.messages import print_message
+
 MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.2, 10.0
 """Before a restart; doubled each time, reset after a worker that was healthy."""
 ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": str(1 << 20)}
@@ -35,19 +40,19 @@ MAX_DRAIN_RESTARTS = 5
 
 
 class Supervisor:
-    """Runs one worker at a time, until a signal or the end of standard input."""
+    """Runs one worker at a time, until a signal, or the end of the local run `run`."""
 
-    def __init__(self, command: Sequence[str], listener: socket.socket, *, until_stdin_closes: bool) -> None:
+    def __init__(
+        self, command: Sequence[str], listener: socket.socket, run: RunDirectory | None = None
+    ) -> None:
         self._command = [*command, "--listen-fd", str(listener.fileno())]
-        self._listener = listener
+        self._listener, self._run = listener, run
         self._ending = False
         self._drains = 0
         self._wakeup_read, self._wakeup_write = os.pipe()
         os.set_blocking(self._wakeup_write, False)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._wakeup_read, selectors.EVENT_READ)
-        if until_stdin_closes:
-            self._selector.register(0, selectors.EVENT_READ)
 
     def run(self) -> int:
         """Supervise; the exit code."""
@@ -58,8 +63,9 @@ class Supervisor:
         while True:
             started_at = time.monotonic()
             code = self._run_worker()
-            if code == USAGE_ERROR:
+            if code == EXIT_USAGE or (self._run is not None and code == 0):
                 return code
+            self._ending = self._ending or (self._run is not None and self._run.is_over())
             self._drains += self._ending
             if self._ending and (code == 0 or self._drains >= MAX_DRAIN_RESTARTS):
                 return 0
@@ -81,7 +87,7 @@ class Supervisor:
         )
         while (code := worker.poll()) is None:
             if self._end_requested(None) and not self._ending:
-                self._ending = True
+                self._ending = self._run is None
                 worker.send_signal(signal.SIGTERM)
         if worker.stdin is not None:
             worker.stdin.close()
@@ -89,25 +95,21 @@ class Supervisor:
         return code
 
     def _end_requested(self, timeout: float | None) -> bool:
-        """Wait for a signal or the end of standard input; whether it ends the supervisor."""
-        requested = False
-        for key, _ in self._selector.select(timeout):
-            data = os.read(key.fd, 4096)
-            if key.fd == self._wakeup_read:
-                requested |= bool({signal.SIGTERM, signal.SIGINT} & set(data))
-            elif not data:
-                self._selector.unregister(key.fd)
-                requested = True
-        return requested
+        """Wait for a signal; whether it asks for the end."""
+        if not self._selector.select(timeout):
+            return False
+        return bool({signal.SIGTERM, signal.SIGINT} & set(os.read(self._wakeup_read, 4096)))
 
     def _pause(self, code: int, seconds: float) -> None:
         """Pause before a restart; a request to end cuts it short."""
-        sys.stderr.write(f"podferry: the worker exited with {code}; restarting it in {seconds:.1f} s\n")
+        if not (self._ending and code == -signal.SIGTERM):  # it had only just begun, and the next one drains
+            text = f"podferry: the worker exited with {code}; restarting it in {seconds:.1f} s"
+            print_message(text, "yellow")
         if self._ending:
             time.sleep(seconds)
         deadline = time.monotonic() + seconds
         while not self._ending and (left := deadline - time.monotonic()) > 0:
-            self._ending = self._end_requested(left)
+            self._ending = self._end_requested(left) and self._run is None
         self._reap()  # by now, the worker's own children have exited
 
     @staticmethod
@@ -122,7 +124,7 @@ class Supervisor:
             return
 
 
-def supervise(arguments: Sequence[str], listener: socket.socket, *, until_stdin_closes: bool) -> int:
-    """Run `podferry agent --worker ARGUMENTS…` until a signal or the end of standard input; the exit code."""
+def supervise(arguments: Sequence[str], listener: socket.socket, run: RunDirectory | None = None) -> int:
+    """Run `podferry agent --worker ARGUMENTS…` until a signal or the end of a local run; the exit code."""
     command = [sys.executable, "-m", "podferry.cli.main", "agent", "--worker", *arguments]
-    return Supervisor(command, listener, until_stdin_closes=until_stdin_closes).run()
+    return Supervisor(command, listener, run).run()

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any
 
+import structlog
+
 from podferry.sidecar.agent.agent import Agent
+from podferry.sidecar.agent.end_request import EndRequest
 from podferry.sidecar.config.agent_config import AgentConfig
+from podferry.sidecar.config.run_directory import RunDirectory
 from podferry.sidecar.control.http_server import serve
+from podferry.sidecar.runtime.file_lock import acquire
+
+log = structlog.get_logger(__name__)
 
 
-def _set_at_end(end: asyncio.Event, parent: int) -> None:
-    """Set `end` at SIGTERM, SIGINT, or when the pipe `parent` closes: the supervisor is gone."""
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, end.set)
-
-    def on_readable() -> None:
-        if not os.read(parent, 1):
-            loop.remove_reader(parent)
-            end.set()
-
-    loop.add_reader(parent, on_readable)
+def _take_over(run: RunDirectory) -> bool:
+    """Wait until an earlier worker of the run has ended; whether anything is left to do."""
+    try:
+        acquire(run.agent_lock)
+    except FileNotFoundError:
+        return False
+    return run.path.exists()
 
 
 async def run_agent(
@@ -36,26 +36,33 @@ async def run_agent(
     An unexpected error is raised, and the supervisor restarts the worker. `listener` is the API's socket;
     `parent` is a pipe that closes when the supervisor is gone.
     """
-    end = asyncio.Event()
+    run = config.directories.run
+    end = EndRequest(run, parent)
     if ending:
         end.set()
-    _set_at_end(end, parent)
+    if run is not None and not _take_over(run):
+        return
     agent = Agent(config)
-    runner = await serve(agent.api, listener)
+    endpoint = await serve(agent.api, listener)
     running = asyncio.create_task(agent.run())
     tasks: list[asyncio.Task[Any]] = [running]
-    steps: tuple[Callable[[], Coroutine[Any, Any, Any]], ...] = (end.wait, agent.drain)
+
+    async def finish(step: Coroutine[Any, Any, bool | None]) -> bool | None:
+        tasks.append(task := asyncio.create_task(step))
+        await asyncio.wait({running, task}, return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            running.result()
+        return await task
+
     try:
-        for step in steps:
-            tasks.append(asyncio.create_task(step()))
-            await asyncio.wait({running, tasks[-1]}, return_when=asyncio.FIRST_COMPLETED)
-            if running.done():
-                running.result()
-            await tasks[-1]
+        if not await finish(end.wait()):
+            log.warning("the supervisor was killed: another one continues")
+            return
+        await finish(agent.drain())
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await agent.close()
-        await runner.cleanup()
+        await endpoint.cleanup()
     agent.clean_up()

@@ -30,9 +30,10 @@ from podferry.sidecar.archive.zip import MAX_DIRECTORY_BYTES, NeedEarlierBytesEr
 from podferry.sidecar.fetch.range_reader import FetchContext, RangeReader
 from podferry.sidecar.fetch.stream_feeder import feed
 from podferry.sidecar.runtime.concurrency import for_each_limited
+from podferry.sidecar.runtime.cpu_limit import cores
 
-CONCURRENCY = max(1, min(4, os.cpu_count() or 1))
-"""Archives: each takes a core to decompress, and zstd up to 128 MiB for its window."""
+MAX_CONCURRENCY = 4
+"""Archives; fewer on fewer cores: each takes one to decompress, and zstd up to 128 MiB for its window."""
 PREFETCH_DEPTH = 4
 """Ranges per archive: 32 MiB, so that two archives share the bytes in flight."""
 TAIL_BYTES = 1 << 17
@@ -79,10 +80,11 @@ class ArchiveUnpacker:
             Changed, NotFound, TemporaryError: See `RangeReader.fetch`.
         """
         self._stage.remove_partials(PARTIAL_PREFIX)
+        concurrency = min(MAX_CONCURRENCY, cores())
         try:
-            with ThreadPoolExecutor(CONCURRENCY, "unpack") as threads:
+            with ThreadPoolExecutor(concurrency, "unpack") as threads:
                 unpack = partial(self._unpack, threads)
-                await for_each_limited(self._archives, unpack, CONCURRENCY)
+                await for_each_limited(self._archives, unpack, concurrency)
         finally:
             self._stage.remove_partials(PARTIAL_PREFIX)
 

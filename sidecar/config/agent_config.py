@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
+from podferry.contract.destination.provenance import RunOrigin
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.location_guards import LocationGuards
+from podferry.contract.pod_binding import PodBinding
 from podferry.contract.spec import FerrySpec
 from podferry.sidecar.config.directories import Directories
 from podferry.sidecar.config.tuning import Tuning
+
+
+class ProgramRun(msgspec.Struct, frozen=True):
+    """A run of a program outside Kubernetes.
+
+    Attributes:
+        origin: Its program and place.
+        prefixes: What the lineages of its program begin with; empty if the user has named the lineage.
+        former: The lineages that podferry 0.1 gave to its command.
+        in_python: It calls `ferry`: its settings are keywords.
+    """
+
+    origin: RunOrigin
+    prefixes: tuple[str, ...] = ()
+    former: tuple[str, ...] = ()
+    in_python: bool = False
+
+    def option(self, name: str, value: str) -> str:
+        """A setting as the user writes it."""
+        return f'{name}="{value}"' if self.in_python else f"--{name} {shlex.quote(value)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +50,9 @@ class AgentConfig:
         tuning: How to work.
         run_id: KFP's run id; None outside KFP.
         in_pod: Remedies name annotations, not command-line options.
+        program: What it runs for, outside Kubernetes.
+        binding: The pod that was injected, and the one in which it runs; None outside Kubernetes.
+        guards: What locations only the agent can check; None outside Kubernetes.
 
     Raises:
         InvalidSpec: A part of the spec lacks its directory or lineage.
@@ -37,6 +66,9 @@ class AgentConfig:
     run_id: str | None = None
     output_secret: Path | None = None
     in_pod: bool = False
+    program: ProgramRun | None = None
+    binding: PodBinding | None = None
+    guards: LocationGuards | None = None
 
     def __post_init__(self) -> None:
         InvalidSpec.raise_any(self._missing())
@@ -55,3 +87,16 @@ class AgentConfig:
 
 def _option(name: str) -> str:
     return f"--dataset-dir {name}=" if name else "--dataset-dir"
+
+
+def encode_program_run(run: ProgramRun) -> str:
+    """The value of `--program`: one line of JSON."""
+    return msgspec.json.encode(run).decode()
+
+
+def decode_program_run(text: str) -> ProgramRun:
+    """Read the value of `--program`; raises `InvalidSpec`."""
+    try:
+        return msgspec.json.decode(text, type=ProgramRun)
+    except msgspec.MsgspecError as error:
+        raise InvalidSpec.of("--program is invalid", str(error)) from error

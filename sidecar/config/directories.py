@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from podferry.contract.errors import Problem
+from podferry.sidecar.config.run_directory import RunDirectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Directories:
             reach.
         outputs: Written by the trainer, uploaded as it is.
         temporary: Made for this agent alone; removed at the end unless they hold what is not durable.
+        run: The local run, removed after all of them; None in a pod.
     """
 
     control: Path
@@ -33,6 +35,13 @@ class Directories:
     holds: Path | None = None
     outputs: Path | None = None
     temporary: tuple[Path, ...] = ()
+    run: RunDirectory | None = None
+
+    @property
+    def has_temporary_checkpoints(self) -> bool:
+        """Whether the checkpoint directory was made for this agent: holds do not outlive `control` then."""
+        checkpoints = self.checkpoints
+        return checkpoints is not None and any(map(checkpoints.is_relative_to, self.temporary))
 
     def ownership_of(self, name: str) -> Path:
         """The directory of a dataset's ownership record."""

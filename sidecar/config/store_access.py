@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from pathlib import Path
 
 import msgspec
 
+from podferry.contract.errors import Refused
+from podferry.contract.location_guards import LocationGuards, secret_endpoint_problems
 from podferry.contract.spec import Access
 from podferry.storage.credentials.sources import config_from_directory, config_from_environment
 from podferry.storage.store import StoreConfig
 
 
-def store_config(access: Access, secret_dir: Path | None) -> StoreConfig:
+def store_config(
+    access: Access, secret_dir: Path | None, guards: LocationGuards | None = None
+) -> StoreConfig:
     """The configuration of a store.
 
     Args:
         access: Endpoint and region, if the spec names them.
         secret_dir: A mounted Secret, used instead of the environment; None for the environment.
+        guards: For endpoints in the Secret, and data that manifests name; None outside Kubernetes.
 
     Raises:
+        Refused: An endpoint in the Secret is not allowed.
         CredentialsMissing, InvalidSpec: The Secret is missing, or the credentials cannot be read.
     """
-    config = config_from_directory(secret_dir) if secret_dir else config_from_environment(os.environ)
+    config = (
+        config_from_directory(secret_dir, os.environ) if secret_dir else config_from_environment(os.environ)
+    )
+    if config.network.proxies.ignored:
+        _warn_of(config.network.proxies.ignored)
+    if secret_dir and guards is not None:
+        Refused.raise_any(secret_endpoint_problems(config.credentials, guards.endpoints))
     endpoint, region = access.endpoint or config.endpoint, access.region or config.region
-    return msgspec.structs.replace(config, endpoint=endpoint, region=region)
+    sources = guards.sources if guards else ()
+    return msgspec.structs.replace(config, endpoint=endpoint, region=region, allowed_sources=sources)
+
+
+@functools.cache  # once, of however many stores
+def _warn_of(ignored: tuple[str, ...]) -> None:
+    # Imported here: nearly nobody needs it, and it loads much.
+    from podferry.sidecar.runtime.log_setup import configure_unless_done, log  # noqa: PLC0415
+
+    configure_unless_done()
+    remedy = "write HOST, .DOMAIN, an address or a network such as 10.0.0.0/8, perhaps with :PORT"
+    log.warning("NO_PROXY has entries that match no host", entries=", ".join(ignored), remedy=remedy)

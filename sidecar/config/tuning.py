@@ -53,6 +53,8 @@ class CheckpointSettings(msgspec.Struct, frozen=True):
         eviction_threshold: Share of the checkpoint volume above which durable checkpoints are evicted.
         full_threshold: Share above which, after eviction, the volume is reported as full.
         join_poll_seconds: Between two checks for the parts of other ranks.
+        rival_seconds: Between two checks for another agent of the lineage, two small requests each: soon
+            enough for a person who has started a command twice, and less than a cent a day.
         copy_bytes: Unchanged files up to this size are copied at the store, so that a checkpoint's folder is
             complete by itself; larger ones are referenced, as each copy is stored and billed. Configuration
             files, tokenizers and small shards are below, the shards of a frozen model above.
@@ -73,6 +75,7 @@ class CheckpointSettings(msgspec.Struct, frozen=True):
     eviction_threshold: float = 0.8
     full_threshold: float = 0.99
     join_poll_seconds: float = 2.0
+    rival_seconds: float = 10.0
     copy_bytes: int = 64 * MIB
     copy_files: int = 1000
     copy_seconds: float = 10.0

@@ -11,9 +11,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.http_api import AGENT_VARIABLE
+from podferry.sidecar.config.local_path import parse_directory
 
-NO_AGENT = f"no agent: neither --agent nor {AGENT_VARIABLE} is set"
+NO_AGENT = f"no agent: neither --agent nor {AGENT_VARIABLE} is set, as `podferry run` and injected pods do"
+
+
+def _directory(text: str) -> Path:
+    try:
+        return parse_directory(text)
+    except InvalidSpec as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
 
 OPTIONS = {
     "--agent": ("URL", f"URL of the agent  [default: ${AGENT_VARIABLE}]"),
@@ -36,7 +46,7 @@ PARSING: Mapping[str, Mapping[str, Any]] = {
     "--termination-log": {"type": Path},
     "--include": {"action": "append", "default": []},
     "--exclude": {"action": "append", "default": []},
-    "--secret-dir": {"type": Path},
+    "--secret-dir": {"type": _directory},
 }
 """More arguments of `argparse.ArgumentParser.add_argument`."""
 

@@ -18,6 +18,8 @@ from podferry.contract.status import Status
 T = TypeVar("T")
 RETRY_SECONDS = 0.2
 """Between two attempts to reach an agent that is starting or restarting."""
+SHORTEST_SECONDS = 0.1
+"""Of a wait that continues another one: the answer to a shorter one would know less, without a scan."""
 RESPONSE_SECONDS = 10.0
 """For a response, in addition to its wait."""
 RESTART_SECONDS = 30.0
@@ -72,7 +74,7 @@ class AgentClient:
             query = {"wait": f"{wait:.3f}", "final": str(final).lower(), "ending": str(ending).lower()}
             query |= {} if exit_code is None else {"exit": str(exit_code)}
             answer = self._request("POST", f"{http_api.DURABLE_PATH}?{urlencode(query)}", Durability, wait)
-            if answer.durable or answer.hopeless or time.monotonic() >= deadline:
+            if answer.durable or answer.hopeless or deadline - time.monotonic() < SHORTEST_SECONDS:
                 return answer
 
     def mark_done(self, checkpoint: str) -> Marked:
@@ -99,7 +101,12 @@ class AgentClient:
                 deadline = deadline or time.monotonic() + RESTART_SECONDS
                 if time.monotonic() >= deadline:
                     what = f"the podferry agent at {self.url} does not answer"
-                    raise Unavailable.of(what, str(error), "Look at its log") from error
+                    raise Unavailable.of(what, _reason(error), "Look at its log") from error
             finally:
                 connection.close()
             time.sleep(RETRY_SECONDS)
+
+
+def _reason(error: Exception) -> str:
+    """Without the error's number, which says nothing to people."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__

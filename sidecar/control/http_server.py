@@ -5,8 +5,6 @@ from __future__ import annotations
 import socket
 
 import msgspec
-from aiohttp import web
-from prometheus_client import CONTENT_TYPE_LATEST
 
 from podferry.contract import http_api
 from podferry.contract.errors import Problem
@@ -14,7 +12,7 @@ from podferry.contract.http_api import Durability, Marked
 from podferry.contract.status import AgentPhase
 from podferry.contract.versioned_json import encode_json
 from podferry.sidecar.control.agent_api import AgentApi, FlushRequest
-from podferry.sidecar.state.prometheus import exposition
+from podferry.sidecar.control.http_endpoint import BadRequestError, HttpEndpoint, Request, Response
 
 NOTHING_TO_MARK = Problem(
     "there is nothing to mark", "the gate has not opened, or the pod has no checkpoints"
@@ -22,24 +20,24 @@ NOTHING_TO_MARK = Problem(
 FINAL_PHASES = frozenset({AgentPhase.REFUSED, AgentPhase.ENDED})
 
 
-def _json(document: msgspec.Struct) -> web.Response:
-    return web.Response(body=encode_json(document), content_type="application/json")
+def _json(document: msgspec.Struct) -> Response:
+    return Response(encode_json(document))
 
 
-def _wait_seconds(request: web.Request) -> float:
+def _wait_seconds(request: Request) -> float:
     try:
         seconds = float(request.query.get("wait", "0"))
     except ValueError:
-        raise web.HTTPBadRequest(text="wait must be a number of seconds") from None
+        raise BadRequestError("wait must be a number of seconds") from None
     return min(max(seconds, 0.0), http_api.MAX_WAIT_SECONDS)
 
 
-def _flush_request(request: web.Request) -> FlushRequest:
+def _flush_request(request: Request) -> FlushRequest:
     exit_code = request.query.get("exit")
     try:
         code = None if exit_code is None else int(exit_code)
     except ValueError:
-        raise web.HTTPBadRequest(text="exit must be an exit code") from None
+        raise BadRequestError("exit must be an exit code") from None
     final, ending = (request.query.get(name) == "true" for name in ("final", "ending"))
     return FlushRequest(final=final, ending=ending, exit_code=code)
 
@@ -50,12 +48,12 @@ class ApiServer:
     def __init__(self, api: AgentApi) -> None:
         self._api, self._state = api, api.state
 
-    async def status(self, _: web.Request) -> web.Response:
+    async def status(self, _: Request) -> Response:
         """The status."""
         self._api.refresh()
         return _json(self._state.status)
 
-    async def gate(self, request: web.Request) -> web.Response:
+    async def gate(self, request: Request) -> Response:
         """Whether training may start; waits until that is decided."""
 
         def decided() -> bool:
@@ -65,35 +63,40 @@ class ApiServer:
         self._api.refresh()
         return _json(self._state.gate())
 
-    async def durable(self, request: web.Request) -> web.Response:
+    async def durable(self, request: Request) -> Response:
         """Whether everything that exists now is durable; waits for it."""
         if self._api.flush is None:
             return _json(Durability(durable=True))
         return _json(await self._api.flush(_wait_seconds(request), _flush_request(request)))
 
-    async def done(self, request: web.Request) -> web.Response:
+    async def done(self, request: Request) -> Response:
         """Marks a checkpoint as complete."""
         if self._api.mark is None:
             return _json(Marked(problems=(NOTHING_TO_MARK,)))
         return _json(await self._api.mark(request.query.get("checkpoint", "")))
 
-    async def metrics(self, _: web.Request) -> web.Response:
+    async def metrics(self, _: Request) -> Response:
         """Metrics for Prometheus."""
+        from prometheus_client import CONTENT_TYPE_LATEST  # noqa: PLC0415 - 50 ms that a start need not take
+
+        from podferry.sidecar.state.prometheus import exposition  # noqa: PLC0415
+
         self._api.refresh()
         text = exposition(self._state.status, self._api.durations)
-        return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})
+        return Response(text, CONTENT_TYPE_LATEST)
 
 
-async def serve(api: AgentApi, listener: socket.socket) -> web.AppRunner:
-    """Serve on a bound socket; the caller cleans up the runner."""
+async def serve(api: AgentApi, listener: socket.socket) -> HttpEndpoint:
+    """Serve on a bound socket; the caller cleans up."""
     server = ApiServer(api)
-    app = web.Application()
-    app.router.add_get(http_api.STATUS_PATH, server.status)
-    app.router.add_get(http_api.GATE_PATH, server.gate)
-    app.router.add_post(http_api.DURABLE_PATH, server.durable)
-    app.router.add_post(http_api.DONE_PATH, server.done)
-    app.router.add_get(http_api.METRICS_PATH, server.metrics)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    await web.SockSite(runner, listener).start()
-    return runner
+    endpoint = HttpEndpoint(
+        {
+            ("GET", http_api.STATUS_PATH): server.status,
+            ("GET", http_api.GATE_PATH): server.gate,
+            ("POST", http_api.DURABLE_PATH): server.durable,
+            ("POST", http_api.DONE_PATH): server.done,
+            ("GET", http_api.METRICS_PATH): server.metrics,
+        }
+    )
+    await endpoint.start(listener)
+    return endpoint

@@ -1,12 +1,14 @@
-"""Progress bars on standard error, only if that is a terminal."""
+"""Progress bars on standard error, only if that is a terminal that can move its cursor."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from podferry.contract.quantity import format_bytes
 from podferry.contract.status import Status
 
 if TYPE_CHECKING:
@@ -16,6 +18,8 @@ REFRESH_SECONDS = 0.2
 """Between two updates of the bars."""
 POLL_SECONDS = 10.0
 """Between two checks without a terminal: a response that ends the wait comes at once all the same."""
+MIN_WIDTH = 60
+"""Columns of a terminal below which the bar itself would push the numbers into a second line."""
 PHASE_ROW = "/"
 """Key of the row that shows the agent's phase: no dataset has this name."""
 
@@ -32,9 +36,9 @@ def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
-def prefetch_bars() -> Iterator[PrefetchBars]:
+def prefetch_bars(*, hidden: bool = False) -> Iterator[PrefetchBars]:
     """Show the prefetch, one bar per dataset; the bars disappear at the end."""
-    with _progress() as progress:
+    with nullcontext() if hidden else _progress() as progress:
         yield PrefetchBars(progress)
 
 
@@ -45,6 +49,11 @@ class PrefetchBars:
         self._progress = progress
         self.poll_seconds = POLL_SECONDS if progress is None else REFRESH_SECONDS
         self._tasks: dict[str, TaskID] = {}
+
+    @property
+    def visible(self) -> bool:
+        """Whether there are any: not without a terminal."""
+        return self._progress is not None
 
     def show(self, status: Status) -> None:
         """Update the bars."""
@@ -64,19 +73,29 @@ class PrefetchBars:
 
 @contextmanager
 def _progress() -> Iterator[Progress | None]:
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield None
         return
     # Imported here: only a terminal needs it.
     from rich import progress as bars  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    class Rate(bars.ProgressColumn):
+        """The speed in binary units, like every size."""
+
+        def render(self, task: bars.Task) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text(f"{format_bytes(int(speed))}/s" if speed else "", style="progress.data.speed")
 
     columns = (
         bars.TextColumn("{task.description}"),
         bars.BarColumn(),
-        bars.DownloadColumn(),
-        bars.TransferSpeedColumn(),
+        bars.DownloadColumn(binary_units=True),
+        Rate(),
         bars.TimeRemainingColumn(compact=True),
     )
-    with bars.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    shown = columns if console.width >= MIN_WIDTH else (columns[0], columns[2])
+    with bars.Progress(*shown, console=console, transient=True) as progress:
         yield progress

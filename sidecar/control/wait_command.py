@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 from podferry.contract.errors import Unavailable
-from podferry.contract.http_api import EXIT_NEVER, Gate
+from podferry.contract.exit_codes import EXIT_NEVER
+from podferry.contract.http_api import Gate
 from podferry.sidecar.control.command_options import NO_AGENT, add_options
 from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.control.termination_message import TERMINATION_LOG, leave_message

@@ -38,6 +38,7 @@ class DatasetsJob:
                     secrets.get(spec.name),
                     in_pod=config.in_pod,
                     alone=len(config.spec.datasets) == 1,
+                    guards=config.guards,
                 ),
                 config.tuning.prefetch,
                 state.notify,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from podferry.contract.dataset_volume import unknown_size
 from podferry.contract.errors import Changed, Corrupt, NotFound, Refused
+from podferry.contract.location_guards import LocationGuards
 from podferry.contract.memory_sum import dataset_volume_of
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import DatasetSpec, Medium, Unpack
@@ -47,6 +48,7 @@ class DatasetPlacement:
         secret: A mounted Secret; None for the environment.
         in_pod: Whether the kubelet enforces the volume's size.
         alone: Whether no other dataset shares its space.
+        guards: For endpoints in the Secret, and data that a manifest names; None to allow all.
     """
 
     directory: Path
@@ -54,6 +56,7 @@ class DatasetPlacement:
     secret: Path | None = None
     in_pod: bool = False
     alone: bool = True
+    guards: LocationGuards | None = None
 
 
 class DatasetJob:
@@ -142,7 +145,7 @@ class DatasetJob:
 
     def access(self) -> StoreConfig:
         """How to reach the store."""
-        return store_config(self.spec.access, self._placement.secret)
+        return store_config(self.spec.access, self._placement.secret, self._placement.guards)
 
     def _size_limit(self) -> int | None:
         """The volume's size if only the kubelet enforces it: on disk, in a pod."""

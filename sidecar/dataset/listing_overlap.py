@@ -23,7 +23,7 @@ from podferry.sidecar.fetch.sinks import ChunkSink, Job, ObjectJob
 from podferry.sidecar.staging.stage_writer import StageWriter
 from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.state.progress_log import ProgressLog
-from podferry.storage.http.connection import BUFFER_BYTES
+from podferry.storage.http.buffer_pool import BUFFER_BYTES
 from podferry.storage.http.pool import ConnectionPool
 from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.store import Store

@@ -7,10 +7,11 @@ from podferry.sidecar.fetch.job_queue import JobQueue
 from podferry.sidecar.fetch.plan import FetchPlan
 from podferry.sidecar.fetch.sinks import ChunkSink
 from podferry.sidecar.fetch.workers.handle import WorkerHandle
-from podferry.sidecar.fetch.workers.processes import MAX_WORKERS, cores
+from podferry.sidecar.fetch.workers.processes import MAX_WORKERS
 from podferry.sidecar.runtime.concurrency import gather_all
+from podferry.sidecar.runtime.cpu_limit import cores
 from podferry.sidecar.state.transfer_counters import TransferCounters
-from podferry.storage.http.connection import BUFFER_BYTES
+from podferry.storage.http.buffer_pool import BUFFER_BYTES
 from podferry.storage.http.pool import ConnectionPool
 
 MAX_CONNECTIONS = 512

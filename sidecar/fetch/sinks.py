@@ -89,7 +89,7 @@ class ObjectJob:
         """See `GetJob.receive_head`."""
         self._path = None
         if self._verify:
-            self.checksum = response_checksum(head.raw, self.entry) if head.may_have_checksum else None
+            self.checksum = response_checksum(head.raw, self.entry)
 
     def receive_body(self, data: memoryview, offset: int) -> None:
         """See `GetJob.receive_body`."""
@@ -151,7 +151,7 @@ class RangeJob:
     def receive_head(self, head: ResponseHead) -> None:
         """See `GetJob.receive_head`."""
         self._crc = 0
-        if self.kind is None and self._sink.ranges_have_checksum and head.may_have_checksum:
+        if self.kind is None and self._sink.ranges_have_checksum:
             self.checksum = response_checksum(head.raw, self.entry)
             self.kind = range_kind(self.checksum) if self.checksum is not None else None
 
@@ -181,7 +181,7 @@ class HeadJob:
 
     def receive_head(self, head: ResponseHead) -> None:
         """See `GetJob.receive_head`."""
-        self.checksum = response_checksum(head.raw, self.entry) if head.may_have_checksum else None
+        self.checksum = response_checksum(head.raw, self.entry)
 
     def receive_body(self, data: memoryview, offset: int) -> None:
         """See `GetJob.receive_body`; never called: there is no body."""

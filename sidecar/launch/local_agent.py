@@ -1,33 +1,51 @@
-"""Starts an agent as a child process, for `podferry run` and `ferry`. Pods have it as a sidecar instead.
+"""Starts an agent as a child process, for `podferry run` and `ferry`, and starts another one if it is killed.
 
-The child is a separate process so that it outlives a trainer that is killed, and makes the complete
-checkpoints durable. It ends with this process: its standard input is a pipe whose other end only this process
-holds.
+Pods have it as a sidecar instead. The child is a separate process so that it outlives a trainer that is
+killed, and makes the complete checkpoints durable. Locks in the run's directory show it who lives.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
+import signal
 import socket
 import subprocess
 import sys
-import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from podferry.contract.errors import InvalidSpec
+import msgspec
+
+from podferry.contract.errors import Problem
+from podferry.contract.exit_codes import EXIT_USAGE
 from podferry.contract.http_api import SPEC_VARIABLE
-from podferry.contract.spec import FerrySpec
 from podferry.contract.spec_json import encode_spec
-from podferry.sidecar.config.directories import Directories, ensure_dir, sibling_dir
+from podferry.sidecar.config.agent_config import ProgramRun, encode_program_run
+from podferry.sidecar.config.directories import Directories
 from podferry.sidecar.control.http_client import AgentClient
-from podferry.sidecar.launch.local_spec import local_spec
+from podferry.sidecar.launch.leftover_contents import all_paths
+from podferry.sidecar.launch.leftovers import left_by, not_durable_of, remove_empty_records, supersede
+from podferry.sidecar.launch.local_directories import LocalRun, create_run, local_directories
+from podferry.sidecar.launch.local_run import describe_run, other_spellings
+from podferry.sidecar.launch.local_spec import keyword_of, local_spec, option_of
+from podferry.sidecar.launch.mount_view import view_of
+from podferry.sidecar.launch.run_record import RunRecord, text_or_none, write_record
+from podferry.sidecar.launch.secret_dirs import NO_SECRETS, SecretDirs, secret_dirs, split_settings
+from podferry.sidecar.launch.start_notes import start_notes
+from podferry.sidecar.runtime.file_lock import acquire, is_locked, release
+from podferry.sidecar.runtime.log_options import local_level
+from podferry.sidecar.runtime.messages import print_message
 
-SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - memory on Linux; the directory below it belongs to the user
 GRACE_SECONDS = 30.0
 """For the agent's drain after this process has ended."""
+RESTART_PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
+"""Seconds before each restart of an agent that ended by itself; after the last one it is given up."""
+POLL_SECONDS = 0.05
+"""Between two looks whether a worker without supervisor still drains."""
+HEALTHY_SECONDS = 60.0
+"""An agent that lived this long was healthy: the pauses begin again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,110 +56,201 @@ class LaunchOptions:
         grace_seconds: For a drain.
         polling: Scan at intervals even if inotify works.
         run_id: KFP's run id; None outside KFP.
-        quiet: Log warnings only: the caller shows the progress.
+        log_level: Least important level to log; None: see `local_level`.
+        log_format: "text" or "json"; None: see `default_format`.
+        argv: `sys.argv` of a program that calls `ferry`; None for a command.
+        program: What the agent records of it; `launch` fills it in.
+        secrets: Where the credentials are; by default in the environment.
     """
 
     grace_seconds: float = GRACE_SECONDS
     polling: bool = False
     run_id: str | None = None
-    quiet: bool = False
+    log_level: str | None = None
+    log_format: str | None = None
+    argv: Sequence[str] | None = None
+    program: ProgramRun | None = None
+    secrets: SecretDirs = NO_SECRETS
 
 
 class LocalAgent:
-    """An agent that this process has started."""
+    """An agent that this process has started, and starts again until `stop`.
 
-    def __init__(self, process: subprocess.Popen[bytes], url: str) -> None:
-        self.process = process
-        self.url = url
-        self.client = AgentClient(url)
-        self._detached = False
+    Attributes:
+        process: Its supervisor.
+        url: Of its API.
+        client: Of its API.
+        run: Its directories.
+        detached: Nobody waits for its end.
+        notes: What the user should know before training starts.
+    """
+
+    def __init__(
+        self, start: Callable[[], subprocess.Popen[bytes]], listener: socket.socket, run: LocalRun, lock: int
+    ) -> None:
+        self._start, self._listener, self._lock = start, listener, lock
+        self.run = run
+        self.notes: tuple[Problem, ...] = ()
+        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        self.client = AgentClient(self.url)
+        self.detached = self._stopping = False
+        self.process = start()
+        self._watch = threading.Thread(target=self._keep_alive, name="podferry-agent", daemon=True)
+        self._watch.start()
+
+    def lock_for_trainer(self) -> int:
+        """A descriptor that the trainer must inherit: nothing is removed while it is open. Close it here."""
+        return acquire(self.run.directory.trainer_lock, inheritable=True)
 
     def detach(self) -> None:
         """Do not wait for it: it drains within its grace period, and exits."""
-        self._detached = True
+        self.detached = True
 
     def stop(self, timeout: float = GRACE_SECONDS + 15.0) -> None:
         """Let it drain and exit, and wait unless detached; kill it after `timeout` seconds."""
-        if self.process.stdin is not None:
-            self.process.stdin.close()
-        if self._detached:
-            return
-        try:
-            self.process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        self._stopping = True
+        self.run.directory.mark_ended()
+        self.process.terminate()
+        if not self.detached:
+            deadline = time.monotonic() + timeout
+            self._watch.join(timeout)
+            if self._watch.is_alive():
+                self.detached = True  # no other one
+                self.process.kill()
+            # If its supervisor was given up, a worker may still drain.
+            while is_locked(self.run.directory.agent_lock) and time.monotonic() < deadline:
+                time.sleep(POLL_SECONDS)
+        release(self._lock)
+
+    def left(self) -> Problem | None:
+        """What is not durable after `stop`, and how to upload it; None if nothing of value is left."""
+        return left_by(self.run.directory)
+
+    def not_durable(self) -> tuple[str, ...]:
+        """Names of checkpoints, and `outputs`, that may not be durable, without asking the agent."""
+        return not_durable_of(self.run.directory)
+
+    def _keep_alive(self) -> None:
+        pauses = iter(RESTART_PAUSES)
+        while True:
+            started_at = time.monotonic()
+            code = self.process.wait()
+            if code in {0, EXIT_USAGE} or self.detached:
+                break
+            if time.monotonic() - started_at > HEALTHY_SECONDS:
+                pauses = iter(RESTART_PAUSES)
+            pause = next(pauses, None)
+            if pause is None:
+                self._report(f"the agent {_ended(code)} repeatedly; it is given up")
+                break
+            if not (self._stopping and code == -signal.SIGTERM):  # it had only just begun
+                self._report(f"the agent {_ended(code)}; starting another one, which continues")
+            time.sleep(pause)
+            self.process = self._start()
+        self._listener.close()  # who still asks is refused at once
+
+    @staticmethod
+    def _report(text: str) -> None:
+        print_message(f"podferry: {text}", "yellow")
 
 
-def private_base() -> Path:
-    """A new directory for this user only, in memory if possible."""
-    root = SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
-    return Path(tempfile.mkdtemp(prefix=f"podferry-{os.getuid()}-", dir=root))
-
-
-def local_directories(spec: FerrySpec, base: Path) -> Directories:
-    """The directories of a local run; those that the user named are created if their parent exists.
-
-    Raises:
-        InvalidSpec: A directory's parent does not exist, which is probably a typo, or the directory cannot be
-            created or written.
-    """
-    datasets = {dataset.name: Path(dataset.path) for dataset in spec.datasets}
-    checkpoints = Path(spec.checkpoints.path) if spec.checkpoints else None
-    outputs = Path(spec.outputs.path) if spec.outputs else None
-    required = [path for path in (*datasets.values(), checkpoints, outputs) if path is not None]
-    InvalidSpec.raise_any(filter(None, map(ensure_dir, required)))
-    own = sibling_dir(checkpoints) if checkpoints else None
-    return Directories(
-        control=base / "control",
-        datasets=datasets,
-        ownership={name: sibling_dir(path) for name, path in datasets.items()},
-        checkpoints=checkpoints,
-        holds=own / "pins" if own else None,
-        outputs=outputs,
-        temporary=(base, *([own] if own else [])),
-    )
+def _ended(code: int) -> str:
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
 
 
 def launch(
     settings: Mapping[str, object], command: Sequence[str], options: LaunchOptions = LaunchOptions()
 ) -> LocalAgent:
-    """Start an agent for a command on this machine; settings, command and errors as for `local_spec`."""
-    base = private_base()
+    """Start an agent for a command on this machine.
+
+    Settings, command and errors as for `local_spec`, and the settings of `secret_dirs`.
+    """
+    run = create_run()
+    lock = acquire(run.directory.path)
     try:
-        spec = local_spec(settings, command, base)
-        directories = local_directories(spec, base)
+        secret_settings, settings = split_settings(settings)
+        keywords = options.argv is not None
+        spec = local_spec(settings, command, run.data, keywords=keywords)
+        name_of = keyword_of if keywords else option_of
+        program = _describe(command, options, named=settings.get("lineage") is not None)
+        options = replace(options, secrets=secret_dirs(secret_settings, spec, name_of), program=program)
+        directories = local_directories(spec, run)
+        record = RunRecord(
+            command=tuple(command),
+            spec=encode_spec(spec).decode(),
+            started_at=time.time(),
+            data=str(run.data),
+            checkpoints=text_or_none(directories.checkpoints),
+            holds=text_or_none(directories.holds),
+            outputs=text_or_none(directories.outputs),
+            temporary=tuple(map(str, directories.temporary)),
+            run_id=options.run_id,
+            polling=options.polling,
+            checkpoints_secret=options.secrets.checkpoints,
+            outputs_secret=options.secrets.outputs,
+            program=program,
+        )
+        record = msgspec.structs.replace(record, view=view_of(all_paths(run.directory.path, record)))
+        notes = start_notes(spec, directories)
+        supersede(record)
+        remove_empty_records()
+        write_record(run.directory.record, record)
+        agent = start_agent(record.spec, directories, options, run, lock)
     except BaseException:  # including Ctrl-C: without an agent, nothing else removes the directory
-        shutil.rmtree(base)
+        run.remove()
+        release(lock)
         raise
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        environment = {**os.environ, SPEC_VARIABLE: encode_spec(spec).decode()}
-        flags = [*_flags(directories, options), "--until-stdin-closes", "--listen-fd", str(listener.fileno())]
-        process = subprocess.Popen(
+    agent.notes = notes
+    return agent
+
+
+def start_agent(
+    spec: str, directories: Directories, options: LaunchOptions, run: LocalRun, lock: int
+) -> LocalAgent:
+    """Start the agent of a run whose directories exist; `lock` is the command's, and freed by `stop`."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    flags = [*_flags(directories, options), "--listen-fd", str(listener.fileno())]
+
+    def start() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
             [sys.executable, "-m", "podferry.cli.main", "agent", *flags],
-            stdin=subprocess.PIPE,
-            env=environment,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, SPEC_VARIABLE: spec},
             pass_fds=[listener.fileno()],
             start_new_session=True,
         )
-        port = listener.getsockname()[1]
-    return LocalAgent(process, f"http://127.0.0.1:{port}")
+
+    try:
+        return LocalAgent(start, listener, run, lock)
+    except BaseException:
+        listener.close()
+        raise
+
+
+def _describe(command: Sequence[str], options: LaunchOptions, *, named: bool) -> ProgramRun:
+    former = other_spellings(command) if options.argv is None else [options.argv]
+    return describe_run(command, former, named=named, in_python=options.argv is not None)
 
 
 def _flags(directories: Directories, options: LaunchOptions) -> list[str]:
     values = {
+        "--run-dir": directories.run and directories.run.path,
         "--control-dir": directories.control,
         "--checkpoint-dir": directories.checkpoints,
         "--pins-dir": directories.holds,
         "--output-dir": directories.outputs,
         "--run-id": options.run_id,
         "--grace": options.grace_seconds,
+        "--log-level": options.log_level or local_level(os.environ),
+        "--log-format": options.log_format,
+        "--program": options.program and encode_program_run(options.program),
     }
     flags = [text for flag, value in values.items() if value is not None for text in (flag, str(value))]
     by_dataset = {"--dataset-dir": directories.datasets, "--claim-dir": directories.ownership}
     for flag, paths in by_dataset.items():
         flags += [f"{flag}={name}={path}" if name else f"{flag}={path}" for name, path in paths.items()]
     flags += [text for path in directories.temporary for text in ("--temporary-dir", str(path))]
+    flags += options.secrets.flags
     if options.polling:
         flags.append("--polling")
-    return [*flags, "--log-level", "warning"] if options.quiet else flags
+    return flags

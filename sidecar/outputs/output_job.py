@@ -142,7 +142,8 @@ class OutputJob:
 
     def _connect(self) -> Store:
         if self._store is None:
-            access = store_config(self._spec.access, self._config.output_secret)
+            config = self._config
+            access = store_config(self._spec.access, config.output_secret, config.guards)
             self._store = open_store(self._spec.parsed, access, OUTPUT_LIMITS)
         return self._store
 

@@ -1,39 +1,56 @@
-"""Configures structured logs: JSON lines in a pod, readable lines on a terminal."""
+"""Configures structured logs on standard error: lines for people, or JSON for programs."""
 
 from __future__ import annotations
 
-import logging
+import os
 import sys
+from typing import TextIO, cast
 
 import stamina
 import structlog
 from stamina.instrumentation import RetryDetails
 
-LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+from podferry.sidecar.runtime.log_options import LEVEL_VARIABLE, LEVELS, default_format
+from podferry.sidecar.runtime.log_text import text_renderer
+from podferry.sidecar.runtime.lossy_stream import LossyStream
+from podferry.sidecar.runtime.outages import Outages
+
 log = structlog.get_logger()
+outages = Outages()
 
 
-def configure_logs(level: str = "info") -> None:
-    """Log from `level` on to standard error, readable on a terminal, otherwise as JSON.
-
-    Each retry is one line.
-    """
-    on_terminal = sys.stderr.isatty()
-    renderer = structlog.dev.ConsoleRenderer() if on_terminal else structlog.processors.JSONRenderer()
+def configure_logs(level: str = "info", log_format: str | None = None) -> None:
+    """Log from `level` on, as "text" or "json" (None: see `default_format`)."""
+    as_json = (log_format or default_format(os.environ, sys.stderr)) == "json"
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
-            renderer,
+            *(_json_processors() if as_json else [text_renderer(sys.stderr)]),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(file=cast(TextIO, LossyStream(sys.stderr))),
     )
     stamina.instrumentation.set_on_retry_hooks([_log_retry])
 
 
+def configure_unless_done() -> None:
+    """Configure the logs of a verb that rarely logs, for people: stamina's own hook prints to stdout."""
+    if not structlog.is_configured():
+        configure_logs(os.environ.get(LEVEL_VARIABLE, "warning"))
+
+
+def _json_processors() -> list[structlog.typing.Processor]:
+    return [
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.JSONRenderer(),
+    ]
+
+
 def _log_retry(details: RetryDetails) -> None:
-    """Stamina's own hook logs Python representations."""
+    """Stamina's own hook logs Python representations, and each retry."""
     reason = " ".join(str(details.caused_by).split())
-    log.warning("retrying", reason=reason, seconds=round(details.wait_for, 1))
+    if outages.is_news(details.caused_by):
+        log.warning("retrying", reason=reason)
+    else:
+        log.debug("retrying", reason=reason, seconds=round(details.wait_for, 1))

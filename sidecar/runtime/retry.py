@@ -21,6 +21,9 @@ async def retry(attempts: int, operation: Callable[[], Coroutine[object, object,
         failure: TemporaryError | None = error
     import stamina  # noqa: PLC0415 - most requests succeed, and what starts often must start quickly
 
+    from podferry.sidecar.runtime.log_setup import configure_unless_done  # noqa: PLC0415 - as above
+
+    configure_unless_done()
     async for attempt in stamina.retry_context(on=TemporaryError, attempts=attempts, timeout=None):
         with attempt:
             if failure is not None:

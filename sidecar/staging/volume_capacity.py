@@ -9,12 +9,11 @@ from pathlib import Path
 import msgspec
 
 from podferry.contract.tmpfs_cost import PAGE_BYTES
+from podferry.sidecar.runtime.cgroups import CGROUP, MEMBERSHIP, groups_of, read_number
 
 UNLIMITED = 1 << 60
 """cgroup v1 reports 'no limit' as a number near 2^63."""
 MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs"})
-CGROUP = Path("/sys/fs/cgroup")
-MEMBERSHIP = Path("/proc/self/cgroup")
 MOUNTINFO = Path("/proc/self/mountinfo")
 
 
@@ -107,7 +106,7 @@ def memory_left(root: Path = CGROUP, membership: Path = MEMBERSHIP) -> int | Non
     """
     available = [
         limit - used
-        for group, is_v2 in _memory_groups(root, membership)
+        for group, is_v2 in groups_of("memory", root, membership)
         for limit, used in (_limits_v2(group) if is_v2 else _limits_v1(group))
         if limit < UNLIMITED
     ]
@@ -117,30 +116,12 @@ def memory_left(root: Path = CGROUP, membership: Path = MEMBERSHIP) -> int | Non
 def swap_left(root: Path = CGROUP, membership: Path = MEMBERSHIP) -> int | None:
     """Bytes that this process's groups may still swap out, or None without a limit; kubelet sets 0."""
     pairs = (
-        (_read_number(group / "memory.swap.max"), _read_number(group / "memory.swap.current"))
-        for group, is_v2 in _memory_groups(root, membership)
+        (read_number(group / "memory.swap.max"), read_number(group / "memory.swap.current"))
+        for group, is_v2 in groups_of("memory", root, membership)
         if is_v2
     )
     available = [limit - (used or 0) for limit, used in pairs if limit is not None]
     return max(min(available), 0) if available else None
-
-
-def _memory_groups(root: Path, membership: Path) -> Iterator[tuple[Path, bool]]:
-    """This process's memory groups, those above them, and whether each is of version 2."""
-    try:
-        lines = membership.read_text().splitlines()
-    except FileNotFoundError:
-        return
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        if controllers and "memory" not in controllers.split(","):
-            continue
-        base = root / "memory" if controllers else root
-        group = base / path.lstrip("/")
-        while group != base:
-            yield group, not controllers
-            group = group.parent
-        yield base, not controllers
 
 
 def _limits_v2(group: Path) -> Iterator[tuple[int, int]]:
@@ -148,8 +129,8 @@ def _limits_v2(group: Path) -> Iterator[tuple[int, int]]:
 
     Source: the kernel's cgroup-v2.rst, "Memory Interface Files".
     """
-    used = _read_number(group / "memory.current")
-    for limit in (_read_number(group / "memory.max"), _read_number(group / "memory.high")):
+    used = read_number(group / "memory.current")
+    for limit in (read_number(group / "memory.max"), read_number(group / "memory.high")):
         if used is not None and limit is not None:
             yield limit, used - _page_cache(_read_table(group / "memory.stat"))
 
@@ -159,19 +140,10 @@ def _limits_v1(group: Path) -> Iterator[tuple[int, int]]:
 
     Source: the kernel's cgroup-v1/memory.rst, section 5.2.
     """
-    used, stat = _read_number(group / "memory.usage_in_bytes"), _read_table(group / "memory.stat")
-    for limit in (_read_number(group / "memory.limit_in_bytes"), stat.get("hierarchical_memory_limit")):
+    used, stat = read_number(group / "memory.usage_in_bytes"), _read_table(group / "memory.stat")
+    for limit in (read_number(group / "memory.limit_in_bytes"), stat.get("hierarchical_memory_limit")):
         if used is not None and limit is not None:
             yield limit, used - _page_cache(stat)
-
-
-def _read_number(path: Path) -> int | None:
-    """The number in one of the kernel's files, or None if it does not exist or contains `max`."""
-    try:
-        text = path.read_text().strip()
-    except OSError:
-        return None
-    return int(text) if text.isdigit() else None
 
 
 def _page_cache(stat: dict[str, int]) -> int:

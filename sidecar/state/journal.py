@@ -13,6 +13,7 @@ import msgspec
 from msgspec import field
 
 from podferry.contract.destination.commit import CommittedFile, Doubt
+from podferry.contract.destination.provenance import DatasetVersion
 from podferry.contract.http_api import Gate
 from podferry.contract.status import DurableCheckpoint, PassedOver, RestoredStatus
 from podferry.contract.versioned_json import decode_document
@@ -62,6 +63,8 @@ class AgentRecord(msgspec.Struct):
         newest_first: The pod is ending: the newest checkpoint is sent first. A restarted worker must know,
             because what is committed before an older checkpoint decides that one's number.
         drain_until: Deadline of the drain on the machine's monotonic clock; None before it begins.
+        datasets: What training reads, as it was listed before the gate opened.
+        dataset_changes: How that differs from what the restored checkpoint was trained on, for people.
     """
 
     gate: Gate | None = None
@@ -69,6 +72,8 @@ class AgentRecord(msgspec.Struct):
     agent_id: str = field(default="", name="writer")
     newest_first: bool = False
     drain_until: float | None = None
+    datasets: list[DatasetVersion] = []
+    dataset_changes: list[str] = []
     format: int = FORMAT
 
 

@@ -132,6 +132,7 @@ def _checkpoints(status: CheckpointStatus, now: float) -> Iterator[Metric]:
         (GAUGE, "_problems", "Current problems with checkpoints", len(status.problems)),
         (GAUGE, "_ignored_names", "Names that are not uploaded", status.ignored_count),
         (GAUGE, "_fenced", "1 if another agent has taken over the lineage", float(status.fenced)),
+        (GAUGE, "_rival", "1 if another agent has started in the lineage", float(bool(status.rival))),
         (
             GAUGE,
             "_durable_timestamp_seconds",

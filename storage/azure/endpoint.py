@@ -10,7 +10,8 @@ from podferry.contract.errors import CredentialsMissing
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.endpoints import checked_endpoint
 from podferry.storage.credentials.sources import is_true, variable_names
-from podferry.storage.errors.translate import StoreLocation, store_error
+from podferry.storage.errors.translate import StoreLocation, store_error, store_location
+from podferry.storage.network.settings import Network
 from podferry.storage.store import StoreConfig
 
 AZURE_SCHEMES = ("az", "abfs", "abfss", "azure")
@@ -28,6 +29,7 @@ class AzureAccess(msgspec.Struct, frozen=True):
     account: str
     options: Mapping[str, str | bool]
     location: StoreLocation
+    network: Network
 
     def __repr__(self) -> str:
         return f"AzureAccess({self.location!r}, options of: {', '.join(sorted(self.options))})"
@@ -44,7 +46,8 @@ def azure_access(uri: Uri, config: StoreConfig) -> AzureAccess:
     account = variables.get("AZURE_STORAGE_ACCOUNT_NAME", "")
     configured = config.endpoint or variables.get("AZURE_STORAGE_ENDPOINT") or variables.get("AZURE_ENDPOINT")
     endpoint = checked_endpoint(configured or f"https://{account or 'ACCOUNT'}.blob.core.windows.net")
-    location = StoreLocation(uri, endpoint, variable_names(config.credentials, "AZURE_"))
+    names = variable_names(config.credentials, "AZURE_")
+    location = store_location(uri, endpoint, names, config.network)
     options = _options(variables)
     if not account:
         raise CredentialsMissing.of(
@@ -54,7 +57,7 @@ def azure_access(uri: Uri, config: StoreConfig) -> AzureAccess:
         )
     if not options:
         raise store_error("credentials", location)
-    return AzureAccess(uri, endpoint, account, options, location)
+    return AzureAccess(uri, endpoint, account, options, location, config.network)
 
 
 OBSTORE_OPTIONS = {

@@ -74,7 +74,7 @@ def _path_prefix(access: AzureAccess, address: Address) -> str:
 
 def get_builder_for(access: AzureAccess) -> RequestBuilder | None:
     """The builder for a store, or None if only obstore can send requests."""
-    address = request_address(access.endpoint)
+    address = request_address(access.endpoint, access.network)
     if address is None or len(access.options) != 1 or not is_printable_ascii(access.account):
         return None
     ((kind, value),) = access.options.items()

@@ -9,7 +9,7 @@ AMBIENT_VARIABLES = {
         "AWS_WEB_IDENTITY_TOKEN_FILE": "web_identity_token_file",
         "AWS_ROLE_ARN": "role_arn",
         "AWS_ROLE_SESSION_NAME": "role_session_name",
-        "AWS_ENDPOINT_URL_STS": "sts_endpoint",
+        "AWS_ENDPOINT_URL_STS": "aws_endpoint_url_sts",
     },
     AwsSource.CONTAINER: {
         "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "container_credentials_relative_uri",

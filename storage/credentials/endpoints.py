@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import msgspec
 
 from podferry.contract.errors import InvalidSpec
+from podferry.storage.network.hosts import is_host
+from podferry.storage.network.proxies import DEFAULT_PORTS
 
 
 class S3Vendor(msgspec.Struct, frozen=True):
@@ -27,7 +31,15 @@ def checked_endpoint(endpoint: str) -> str:
     Raises:
         InvalidSpec: It is not an http or https URL.
     """
-    if not endpoint.startswith(("http://", "https://")):
+    if not _is_url(endpoint):
         remedy = "Write http://HOST:PORT or https://HOST"
         raise InvalidSpec.of("an endpoint must be a URL", repr(endpoint), remedy)
     return endpoint.rstrip("/")
+
+
+def _is_url(endpoint: str) -> bool:
+    try:
+        split = urlsplit(endpoint)
+        return split.scheme in DEFAULT_PORTS and is_host(split.hostname or "") and split.port != 0
+    except ValueError:
+        return False

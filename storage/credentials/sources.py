@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from podferry.contract.errors import CredentialsMissing, InvalidSpec
+from podferry.storage.network.settings import read_network
 from podferry.storage.store import StoreConfig
 
 VARIABLE_PREFIXES = ("AWS_", "AZURE_", "GOOGLE_", "FSSPEC_", "OSS_", "STORAGE_EMULATOR_HOST")
@@ -45,17 +46,32 @@ def config_from_environment(environ: Mapping[str, str]) -> StoreConfig:
     found = {name: value for name, value in environ.items() if name.startswith(VARIABLE_PREFIXES) and value}
     if "AWS_ACCESS_KEY_ID" not in found and not is_true(found.get("AWS_SKIP_SIGNATURE", "")):
         found = {**_shared_files(environ), **found}
-    return StoreConfig(credentials=found)
+    return StoreConfig(credentials=found, network=read_network({**found, **environ}))
 
 
-def config_from_directory(path: Path) -> StoreConfig:
-    """The credentials of a mounted Secret: a file for each key.
+def config_from_directory(path: Path, environ: Mapping[str, str]) -> StoreConfig:
+    """The credentials of a mounted Secret: a file for each key. `AWS_PROFILE` is a profile of this user.
+
+    Args:
+        path: The mount.
+        environ: For what belongs to the machine: the shared credentials files, CA bundles and proxies; no
+            other credentials are read from it.
 
     Raises:
         CredentialsMissing: The directory does not exist or has no key.
-        InvalidSpec: A key is not text.
+        InvalidSpec: A key is not text, or a CA bundle or proxy is not valid.
     """
-    return StoreConfig(credentials=_mounted(path), reload_credentials=partial(_mounted, path))
+    read = partial(_mounted_with_profile, path, environ)
+    found = read()
+    return StoreConfig(credentials=found, reload_credentials=read, network=read_network(environ, found))
+
+
+def _mounted_with_profile(path: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """The keys as they are now; a profile that they name has the rest."""
+    found = _mounted(path)
+    if not found.get("AWS_PROFILE") or found.get("AWS_ACCESS_KEY_ID"):
+        return found
+    return {**_shared_files({**environ, "AWS_PROFILE": found["AWS_PROFILE"]}), **found}
 
 
 def _mounted(path: Path) -> dict[str, str]:
@@ -65,8 +81,11 @@ def _mounted(path: Path) -> dict[str, str]:
     files = sorted(file for file in path.glob("*") if file.is_file() and not file.name.startswith("."))
     if not files:
         found = "the directory is empty" if path.is_dir() else "there is no such directory"
-        remedy = "Create the Secret in the pod's namespace, with keys such as AWS_ACCESS_KEY_ID"
-        raise CredentialsMissing.of(f"the Secret mounted at {path} is missing", found, remedy)
+        remedy = (
+            "Create the Secret in the pod's namespace; elsewhere, store a file for each credential there, "
+            "such as AWS_ACCESS_KEY_ID"
+        )
+        raise CredentialsMissing.of(f"there are no credentials in {path}", found, remedy)
     in_version = {file.name for file in version.glob("*")}
     return {file.name: _text(version / file.name if file.name in in_version else file) for file in files}
 
@@ -128,6 +147,7 @@ def _shared_files(environ: Mapping[str, str]) -> dict[str, str]:
         "aws_session_token": "AWS_SESSION_TOKEN",
         "region": "AWS_DEFAULT_REGION",
         "endpoint_url": "AWS_ENDPOINT_URL",
+        "ca_bundle": "AWS_CA_BUNDLE",
     }
     return {known[key]: value for key, value in found.items() if key in known}
 

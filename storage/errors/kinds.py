@@ -36,6 +36,12 @@ KIND_BY_CODE = {
         ("PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"), "region"
     ),
     "InvalidRange": "range",
+    **dict.fromkeys(("InvalidObjectState", "BlobArchived", "BlobBeingRehydrated"), "archived"),
+    **dict.fromkeys(
+        ("KMS.DisabledException", "KMS.NotFoundException", "KMS.KMSInvalidStateException"), "kms"
+    ),
+    "KMS.AccessDeniedException": "kms denied",
+    "KMS.ThrottlingException": "throttled",
     **dict.fromkeys(
         (
             "ConditionalRequestConflict",  # S3: another conditional write is under way; obstore: 409, exists
@@ -68,7 +74,9 @@ KIND_BY_STATUS = {
     401: "denied",
     403: "denied",
     404: "missing",
+    407: "proxy credentials",
     408: "unreachable",
+    410: "gone",
     412: "changed",
     416: "range",
     429: "throttled",
@@ -79,6 +87,10 @@ KIND_BY_STATUS = {
 
 def error_kind(fields: VendorFields) -> str:
     """What happened, in a word or two; `unreachable` if the exception does not say."""
+    if fields.code == "AccessDenied" and fields.detail.startswith("kms:"):
+        return "kms denied"
+    if fields.kind == "proxy" and fields.status == 407:
+        return "proxy credentials"
     by_status = KIND_BY_STATUS.get(fields.status, "")
     if not by_status and 400 <= fields.status < 500:
         by_status = "invalid"

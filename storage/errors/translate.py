@@ -1,6 +1,7 @@
 """The one place that turns vendors' exceptions into podferry's error tree, and writes what the user reads.
 
-`podferry.storage.errors.kinds` says what happened; this module chooses the error and its message.
+`podferry.storage.errors.kinds` says what happened; `rules` has the error and its words, and
+this module combines them.
 """
 
 from __future__ import annotations
@@ -8,48 +9,63 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
-from podferry.contract.errors import (
-    AccessDenied,
-    AlreadyExists,
-    BucketNotFound,
-    Changed,
-    Corrupt,
-    CredentialsMissing,
-    FerryError,
-    InvalidSpec,
-    NotFound,
-    Problem,
-    Throttled,
-    Unavailable,
-)
+from podferry.contract.errors import FerryError, Problem, Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.filesystem import filesystem_error
 from podferry.storage.errors.kinds import error_kind
+from podferry.storage.errors.rules import (
+    CONNECTION_ERRORS,
+    CREDENTIAL_ERRORS,
+    ERRORS,
+    NO_CREDENTIALS_REMEDIES,
+    OTHER_CREDENTIALS_REMEDY,
+)
 from podferry.storage.errors.vendor_fields import VendorFields, is_programming_error, vendor_fields_of
+from podferry.storage.network.settings import Network
 
 
 class StoreLocation(msgspec.Struct, frozen=True):
     """What an error says about the store; local files have no endpoint.
 
-    `credentials` are names of the variables or keys that were read, without their values.
+    Attributes:
+        uri: Of the store.
+        endpoint: Its URL.
+        credentials: Names of the variables or keys that were read, without their values.
+        proxy: The proxy's URL without its password; empty without one.
+        trusted: Where the certificates come from that are trusted in addition to the system's.
     """
 
     uri: Uri
     endpoint: str = ""
     credentials: tuple[str, ...] = ()
+    proxy: str = ""
+    trusted: tuple[str, ...] = ()
 
     @property
     def address(self) -> str:
-        """The endpoint, or the URI if there is none."""
-        return f"endpoint {self.endpoint}" if self.endpoint else f"{self.uri}"
+        """The endpoint, or the URI if there is none, and the proxy."""
+        address = f"endpoint {self.endpoint}" if self.endpoint else f"{self.uri}"
+        return f"{address}; proxy {self.proxy}" if self.proxy else address
+
+
+def store_location(uri: Uri, endpoint: str, credentials: tuple[str, ...], network: Network) -> StoreLocation:
+    """The location of a store that is reached with these network settings."""
+    proxy = network.proxies.proxy_for(endpoint)
+    return StoreLocation(uri, endpoint, credentials, str(proxy) if proxy else "", network.ca.names)
 
 
 def translate(
-    error: BaseException, location: StoreLocation, name: str = "", operation: str = ""
+    error: BaseException,
+    location: StoreLocation,
+    name: str = "",
+    operation: str = "",
+    *,
+    answered: bool = False,
 ) -> FerryError:
     """The error for a vendor's exception; raise it `from` the exception.
 
@@ -58,6 +74,7 @@ def translate(
         location: Of the store.
         name: Of the object, relative to the store; empty for a listing.
         operation: For local files, the operation that failed: `created`, `written`, `read` or `removed`.
+        answered: Whether the store has responded before: then a connection that fails is an outage.
     """
     if isinstance(error, FerryError):
         return error
@@ -67,11 +84,18 @@ def translate(
         # If a directory cannot be created, only the exception has the part of the path that failed.
         path = (error.filename if operation == "created" else "") or f"/{(location.uri / name).key}"
         return filesystem_error(kind, error, Path(path), operation)
-    return store_error(kind, location, name, _evidence(fields))
+    if kind == "region" and fields.region:
+        return wrong_region(location, fields.region, _evidence(fields))
+    if is_from_role(fields, location):
+        return _role_error(kind, fields, location, name)
+    found = store_error(kind, location, name, _evidence(fields))
+    return Unavailable(*found.problems) if answered and kind in CONNECTION_ERRORS else found
 
 
 @contextlib.contextmanager
-def translating(location: StoreLocation, name: str = "", operation: str = "") -> Iterator[None]:
+def translating(
+    location: StoreLocation, name: str = "", operation: str = "", *, answered: bool = False
+) -> Iterator[None]:
     """Translate what the block raises. Programming errors and cancellations pass unchanged."""
     try:
         yield
@@ -80,26 +104,63 @@ def translating(location: StoreLocation, name: str = "", operation: str = "") ->
     except Exception as error:  # engines may raise anything
         if is_programming_error(error):
             raise
-        raise translate(error, location, name, operation) from error
+        raise translate(error, location, name, operation, answered=answered) from error
+
+
+def is_from_role(fields: VendorFields, location: StoreLocation) -> bool:
+    """Whether not the store failed, but the service of a role, which has the credentials for it."""
+    host, store = (urlsplit(url).hostname or "" for url in (fields.url, location.endpoint))
+    return bool(host and store) and host != store and not host.endswith(f".{store}")
+
+
+def _role_error(kind: str, fields: VendorFields, location: StoreLocation, name: str) -> FerryError:
+    """The error for the service of a role: what it refuses is not refused by the store."""
+    service = urlsplit(fields.url)
+    evidence = f"{service.scheme}://{service.netloc}: {_evidence(fields)}"
+    refused = 400 <= fields.status < 500 and kind not in {"throttled", "unreachable", "expired", "clock"}
+    by_kind = {"unreachable": "role"}
+    return store_error("no role" if refused else by_kind.get(kind, kind), location, name, evidence)
 
 
 def _evidence(fields: VendorFields) -> str:
     status = f"HTTP {fields.status}" if fields.status else ""
-    return " ".join(part for part in (status, fields.code) if part) or fields.reason or fields.type
+    said = " ".join(part for part in (status, fields.code) if part) or fields.reason or fields.type
+    return f"{said}, {fields.detail}" if fields.detail else said
 
 
 def store_error(kind: str, location: StoreLocation, name: str = "", evidence: str = "") -> FerryError:
     """The error for a kind, with its message."""
     subject = str(location.uri / name) if name else str(location.uri)
-    measured = "; ".join(part for part in (evidence, location.address) if part)
+    measured = [evidence, location.address]
+    remedy = ""
     if kind in CREDENTIAL_ERRORS:
-        error, sentence, remedy = CREDENTIAL_ERRORS[kind]
+        rule = CREDENTIAL_ERRORS[kind]
         keys = ", ".join(location.credentials)
-        measured = f"{measured}; {f'read: {keys}' if keys else 'no credentials were read'}"
+        measured.append(f"read: {keys}" if keys else "no credentials were read")
+        remedy = "" if rule.remedy else _credentials_remedy(location.uri.scheme)
+    elif kind in CONNECTION_ERRORS:
+        rule = CONNECTION_ERRORS[kind]
+        if kind == "untrusted":
+            measured.append(f"trusted: {', '.join(('the system', *location.trusted))}")
     else:
-        error, sentence, remedy = ERRORS.get(kind, ERRORS["unreachable"])
+        rule = ERRORS.get(kind, ERRORS["unreachable"])
         subject = str(location.uri.root) if kind == "bucket" else subject
-    return error(Problem(sentence.format(subject), measured, remedy))
+    problem = Problem(rule.sentence.format(subject), "; ".join(filter(None, measured)), remedy or rule.remedy)
+    return rule.error(problem)
+
+
+def _credentials_remedy(scheme: str) -> str:
+    known = {**dict.fromkeys(("s3", "s3a", "bos"), "s3"), "gcs": "gs", "gs": "gs"}
+    known.update(dict.fromkeys(("az", "abfs", "abfss", "azure"), "az"))
+    return NO_CREDENTIALS_REMEDIES.get(known.get(scheme, ""), OTHER_CREDENTIALS_REMEDY)
+
+
+def wrong_region(location: StoreLocation, region: str, evidence: str = "") -> FerryError:
+    """The error for a bucket in another region than the configured one."""
+    rule = ERRORS["region"]
+    measured = "; ".join(part for part in (f"it is in {region}", evidence, location.address) if part)
+    remedy = f"Set the region {region}: --region, podferry.io/region or AWS_REGION"
+    return rule.error(Problem(rule.sentence.format(location.uri), measured, remedy))
 
 
 def check_listed(location: StoreLocation, found: Entry, tag: str, size: int | None) -> None:
@@ -118,75 +179,3 @@ def too_short(location: StoreLocation, name: str, start: int, length: int | None
     """The error for a read past the end of an object; `found` says how much there is."""
     requested = f"requested {'the rest' if length is None else length} from {start}"
     return store_error("range", location, name, f"{found}; {requested}")
-
-
-_Rule = tuple[type[FerryError], str, str]
-
-CREDENTIAL_ERRORS: dict[str, _Rule] = {
-    "denied": (AccessDenied, "the store denies access to {}", "Grant these credentials the permission"),
-    "wrong credentials": (
-        AccessDenied,
-        "the store rejects the credentials for {}",
-        "Check that key and secret match, belong to this endpoint, and have not expired",
-    ),
-    "expired": (
-        Unavailable,  # something else renews them: then the same call may succeed
-        "the credentials for {} have expired",
-        "Renew the Secret, or check the service of the role; requests are retried until then",
-    ),
-    "clock": (
-        AccessDenied,
-        "the store rejects the time of the request for {}",
-        "Set the clock of this machine: it differs from the store's by more than 15 minutes",
-    ),
-    "credentials": (
-        CredentialsMissing,
-        "there are no credentials for {}",
-        (
-            "Set them in the environment or in the Secret (for S3 AWS_ACCESS_KEY_ID and "
-            "AWS_SECRET_ACCESS_KEY, for Azure AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY), "
-            "or for public data AWS_SKIP_SIGNATURE=true or AZURE_SKIP_SIGNATURE=true"
-        ),
-    ),
-}
-
-ERRORS: dict[str, _Rule] = {
-    "missing": (NotFound, "there is no object {}", "Check the name"),
-    "bucket": (BucketNotFound, "there is no bucket {}", "Check the name of the bucket, and the endpoint"),
-    "exists": (AlreadyExists, "{} already exists", "Choose another name, or inspect the existing object"),
-    "changed": (Changed, "{} has changed since it was listed", "List it again"),
-    "throttled": (Throttled, "the store limits the rate of requests for {}", "Try again later"),
-    "unreachable": (
-        Unavailable,
-        "the store does not respond for {}",
-        "Check the endpoint's address and the network, or try again later",
-    ),
-    "damaged": (Unavailable, "the data of {} was damaged in transit", "Try again"),
-    "region": (
-        InvalidSpec,
-        "the bucket of {} is not in the configured region",
-        "Set the bucket's region, or its endpoint",
-    ),
-    "range": (Corrupt, "{} ends before the requested bytes", "List it again"),
-    "name": (
-        InvalidSpec,
-        "the store does not accept the name {}",
-        "Rename or exclude the file; keys need non-empty parts without control characters",
-    ),
-    "key": (
-        Corrupt,
-        "a key below {} is not a valid file name, and the listing stops there",
-        "Rename it at its source, or skip it with `exclude` and ?engine=fsspec",
-    ),
-    "full": (Unavailable, "there is no space left to write {}", "Free space at the destination"),
-    "unsupported": (
-        InvalidSpec,
-        "the store does not support this operation on {}",
-        "Use another engine or another store",
-    ),
-    "invalid": (
-        InvalidSpec,
-        "the store rejects the request for {} as malformed",
-        "Check the endpoint, the region and the name",
-    ),
-}

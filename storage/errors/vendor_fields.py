@@ -9,21 +9,34 @@ number only go into the message, and decide nothing.
 
 from __future__ import annotations
 
-import errno
 import ftplib
 import os
 import re
+import ssl
 from collections.abc import Iterator
 
 import msgspec
 from obstore import exceptions as obstore
 
+from podferry.storage.errors.connection_failure import openssl_failure, rustls_failure
+from podferry.storage.errors.exception_kinds import (
+    KIND_BY_CLASS_NAME,
+    KIND_BY_ERRNO,
+    KIND_BY_FTP_REPLY,
+    KIND_BY_OBSTORE_TYPE,
+    KIND_BY_OS_TYPE,
+)
+from podferry.storage.errors.response_body import read_response_body
+
 STATUS_PATTERN = re.compile(r"\binner: Status \{\s*status: (\d{3}),")
-CODE_PATTERN = re.compile(r"<Code>([A-Za-z0-9]{1,64})</Code>")
+BARE_REDIRECT_PATTERN = re.compile(r"\binner: BareRedirect\b")
+"""S3's 301 for a bucket in another region: it has no Location."""
 HTTP_ERROR_PATTERN = re.compile(r"\binner: Http\(\s*HttpError \{\s*kind: (\w+),")
+URL_PATTERN = re.compile(r"\buri: Some\(\s*(https?://[^\s,)]+)")
 OS_CODE_PATTERN = re.compile(r"\bOs \{\s*code: (\d{1,5}),")
 INVALID_KEY_PATTERN = re.compile(r"\bInvalidPath \{.*?\bpath: (\"(?:[^\"\\]|\\.)*\")", re.DOTALL)
 """The key that ended a listing, with Rust's quotation marks and escapes."""
+UNREADABLE_LISTING_PATTERN = re.compile(r"\bInvalidListResponse\b")
 HTTP_ERROR_REASONS = {
     "Connect": "no connection",
     "Timeout": "no response in time",
@@ -39,12 +52,16 @@ class VendorFields(msgspec.Struct, frozen=True):
 
     Attributes:
         kind: `missing`, `exists`, `changed`, `denied`, `credentials`, `unreachable`, `name`, `key`, `full`,
-            `unsupported`, or empty if the type does not say.
+            `unsupported`, a kind of `podferry.storage.errors.connection_failure`, or empty if the type does
+            not say.
         status: HTTP status, or 0.
         code: The vendor's code, such as `NoSuchBucket`, or empty.
         type: Name of the exception's type.
         reason: Why there was no response, such as `connection refused`, or which key cannot be listed; empty
             if unknown.
+        detail: What else the response says that a user needs, such as the storage class.
+        region: Where the bucket is, if the response says so.
+        url: What was requested, if the exception says so.
     """
 
     kind: str = ""
@@ -52,67 +69,39 @@ class VendorFields(msgspec.Struct, frozen=True):
     code: str = ""
     type: str = ""
     reason: str = ""
+    detail: str = ""
+    region: str = ""
+    url: str = ""
 
 
-KIND_BY_OBSTORE_TYPE: dict[type[BaseException], str] = {
-    FileNotFoundError: "missing",
-    obstore.AlreadyExistsError: "exists",
-    obstore.PreconditionError: "changed",
-    obstore.PermissionDeniedError: "denied",
-    obstore.UnauthenticatedError: "denied",
-    obstore.InvalidPathError: "name",
-    obstore.NotSupportedError: "unsupported",
-    obstore.UnknownConfigurationKeyError: "unsupported",
-}
-
-KIND_BY_OS_TYPE: dict[type[OSError], str] = {
-    FileNotFoundError: "missing",
-    NotADirectoryError: "missing",
-    IsADirectoryError: "missing",
-    FileExistsError: "exists",
-    PermissionError: "denied",
-}
-"""Libraries also raise these without an error number."""
-
-KIND_BY_ERRNO = {
-    errno.EROFS: "denied",
-    **dict.fromkeys((errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ, errno.ELOOP), "name"),
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "full"),
-    **dict.fromkeys((errno.EOPNOTSUPP, errno.ENOSYS), "unsupported"),
-}
-"""Every other number is `unreachable`: timeouts, resets, stale handles, input and output errors."""
-
-KIND_BY_CLASS_NAME = {
-    "botocore.exceptions.NoCredentialsError": "credentials",
-    "botocore.exceptions.PartialCredentialsError": "credentials",
-    "botocore.exceptions.ParamValidationError": "name",
-    "google.auth.exceptions.DefaultCredentialsError": "credentials",
-    "google.auth.exceptions.RefreshError": "denied",
-    "azure.core.exceptions.ResourceNotFoundError": "missing",
-    "azure.core.exceptions.ResourceExistsError": "exists",
-    "azure.core.exceptions.ResourceModifiedError": "changed",
-    "azure.core.exceptions.ClientAuthenticationError": "denied",
-    "paramiko.ssh_exception.AuthenticationException": "denied",
-    "paramiko.ssh_exception.BadHostKeyException": "denied",
-    "smbprotocol.exceptions.SMBAuthenticationError": "denied",
-}
-"""By the qualified name of a base class of the exception, so that no package has to be installed."""
-
-KIND_BY_FTP_REPLY = {"530": "denied", "532": "denied", "550": "missing", "552": "full", "553": "name"}
-"""RFC 959, section 4.2.2: the three digits that begin a reply; 550 does not only mean a missing file."""
-
+PARSER_MODULE = "aiohttp.http_exceptions"
+"""Of errors about what a server sends; their HTTP status is aiohttp's own, not the server's."""
+BROKEN_CONNECTIONS = ("ServerDisconnectedError",)
+"""Of aiohttp."""
 PROGRAMMING_ERRORS = (TypeError, AttributeError, NameError, AssertionError, LookupError, ImportError)
 
 
 def vendor_fields_of(error: BaseException) -> VendorFields:
-    """What an exception and its causes say; for each field the outermost exception that has it wins."""
+    """What an exception and its causes say; for each field the outermost exception that has it wins.
+
+    A cause that explains why there is no connection says all: what was made of it is wrong, such as fsspec's
+    `FileNotFoundError`.
+    """
+    failures = (openssl_failure(link) for link in _causes(error) if isinstance(link, ssl.SSLError))
+    failure = next(filter(None, failures), None)
+    if failure is not None:
+        return VendorFields(failure.kind, type=type(error).__name__, reason=failure.reason)
     found = [_fields(link) for link in _causes(error)]
+    parsed = not any(type(link).__module__ == PARSER_MODULE for link in _causes(error))
     return VendorFields(
         next((fields.kind for fields in found if fields.kind), ""),
-        next((fields.status for fields in found if fields.status), 0),
+        next((fields.status for fields in found if fields.status), 0) if parsed else 0,
         next((fields.code for fields in found if fields.code), ""),
         type(error).__name__,
         next((fields.reason for fields in found if fields.reason), ""),
+        next((fields.detail for fields in found if fields.detail), ""),
+        next((fields.region for fields in found if fields.region), ""),
+        next((fields.url for fields in found if fields.url), ""),
     )
 
 
@@ -134,32 +123,54 @@ def _fields(error: BaseException) -> VendorFields:
     if isinstance(error, obstore.BaseError) or type(error) is FileNotFoundError:
         return obstore_fields(error)
     if isinstance(error, ftplib.Error):
-        return VendorFields(KIND_BY_FTP_REPLY.get(str(error)[:3], "unreachable"))
+        reply = str(error)
+        return VendorFields(KIND_BY_FTP_REPLY.get(reply[:3], "unreachable"), reason=ascii(reply[:200])[1:-1])
     bases = (f"{base.__module__}.{base.__qualname__}" for base in type(error).__mro__)
     kind = next((KIND_BY_CLASS_NAME[base] for base in bases if base in KIND_BY_CLASS_NAME), "")
     if not kind and isinstance(error, OSError):
         kind = _os_kind(error)
     elif not kind and isinstance(error, ValueError):
         kind = "name"
-    return VendorFields(kind, _status(error), _code(error), reason=_reason(error))
+    elif not kind and isinstance(error, NotImplementedError):
+        kind = "unsupported"  # what fsspec raises where it cannot write
+    return VendorFields(
+        kind,
+        _status(error),
+        _code(error),
+        reason=_reason(error),
+        detail=getattr(error, "detail", ""),
+        region=getattr(error, "region", ""),
+    )
 
 
 def obstore_fields(error: BaseException) -> VendorFields:
-    """The kind by type; status, code and reason from the text: see the module's docstring."""
+    """The kind by type; status, body and reason from the text: see the module's docstring."""
     text = str(error)
-    status, code, key = (
-        STATUS_PATTERN.search(text),
-        CODE_PATTERN.search(text),
-        INVALID_KEY_PATTERN.search(text),
-    )
+    key, status = INVALID_KEY_PATTERN.search(text), STATUS_PATTERN.search(text)
     if key is not None:
         return VendorFields("key", reason=f"the key {key[1][:200]}")
+    if BARE_REDIRECT_PATTERN.search(text):
+        return VendorFields("region", 301)
+    if UNREADABLE_LISTING_PATTERN.search(text):
+        return VendorFields("unreadable", reason="the response is no listing")
+    failure = None if status else rustls_failure(text)
+    if failure is not None:
+        return VendorFields(failure.kind, reason=failure.reason, url=_url(text))
+    body = read_response_body(text)
     return VendorFields(
         KIND_BY_OBSTORE_TYPE.get(type(error), ""),
         int(status[1]) if status else 0,
-        code[1] if code else "",
+        body.code,
         reason=_http_reason(text),
+        detail=body.detail,
+        region=body.region,
+        url=_url(text),
     )
+
+
+def _url(text: str) -> str:
+    found = URL_PATTERN.search(text)
+    return found[1] if found else ""
 
 
 def _http_reason(text: str) -> str:
@@ -173,9 +184,15 @@ def _http_reason(text: str) -> str:
 def _reason(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return HTTP_ERROR_REASONS["Timeout"]
-    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
-        return os.strerror(error.errno).lower()
-    return ""
+    if type(error).__module__ == PARSER_MODULE:
+        return HTTP_ERROR_REASONS["Decode"]
+    by_address = getattr(error, "errors", None)  # paramiko's NoValidConnectionsError has no number of its own
+    if isinstance(by_address, dict):
+        return next((_reason(each) for each in by_address.values() if isinstance(each, OSError)), "")
+    if isinstance(error, OSError) and error.errno:
+        # Negative numbers are those of name resolution, which have words of their own.
+        return (os.strerror(error.errno) if error.errno > 0 else str(error.strerror or "")).lower()
+    return HTTP_ERROR_REASONS["Interrupted"] if type(error).__name__ in BROKEN_CONNECTIONS else ""
 
 
 def _os_kind(error: OSError) -> str:
@@ -196,12 +213,16 @@ def _raised_in(error: BaseException) -> str:
 
 
 def _status(error: BaseException) -> int:
+    return next((int(str(value)) for value in _statuses(error) if _is_status(value)), 0)
+
+
+def _statuses(error: BaseException) -> Iterator[object]:
+    values = (getattr(error, name, None) for name in ("status", "status_code", "code"))
+    yield next((value for value in values if value is not None), None)  # aiohttp's `code` is deprecated
     response = getattr(error, "response", None)
-    found: list[object] = [getattr(error, name, None) for name in ("status", "status_code", "code")]
-    found.append(getattr(response, "status_code", None))
+    yield getattr(response, "status_code", None)
     if isinstance(response, dict):
-        found.append(response.get("ResponseMetadata", {}).get("HTTPStatusCode"))
-    return next((int(str(value)) for value in found if _is_status(value)), 0)
+        yield response.get("ResponseMetadata", {}).get("HTTPStatusCode")
 
 
 def _is_status(value: object) -> bool:
@@ -214,4 +235,4 @@ def _code(error: BaseException) -> str:
         code = response.get("Error", {}).get("Code", "")
     else:
         code = getattr(error, "error_code", "")
-    return code if isinstance(code, str) and code.isalnum() and not code.isdecimal() else ""
+    return code if isinstance(code, str) and code.replace(".", "").isalnum() and not code.isdecimal() else ""

@@ -12,11 +12,14 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import SplitResult, quote, urlsplit
 
+from msgspec.structs import replace
+
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.errors.translate import translating
 from podferry.storage.fsspec.options import GOOGLE_SCHEMES, HTTP_SCHEMES, S3_SCHEMES, FsspecOptions
 from podferry.storage.http.get_requests import PlainGetBuilder, PlainRequest
+from podferry.storage.network.settings import Network
 from podferry.storage.object_names import join
 from podferry.storage.request_builder import RequestBuilder, request_address
 from podferry.storage.s3.endpoint import s3_access
@@ -43,30 +46,32 @@ def get_builder_for(
     if options.customized:
         return None
     if uri.scheme in S3_SCHEMES:
-        ca_bundle = os.environ.get("AWS_CA_BUNDLE", "")  # botocore reads it there
-        return s3_get_builder(s3_access(uri, config), ca_bundle)
+        return s3_get_builder(s3_access(uri, config))
     if uri.scheme in GOOGLE_SCHEMES:
-        return _google(uri, options, file_system)
+        return _google(uri, config.network, options, file_system)
     if uri.scheme == "oss":
-        return _oss(uri, options)
-    return _http(uri) if uri.scheme in HTTP_SCHEMES else None
+        return _oss(uri, config.network, options)
+    return _http(uri, config.network) if uri.scheme in HTTP_SCHEMES else None
 
 
-def _http(uri: Uri) -> RequestBuilder | None:
+def _http(uri: Uri, network: Network) -> RequestBuilder | None:
     def path(name: str) -> str:
         return f"/{quote(join(uri.key, name))}"
 
-    return _identity_builder(f"{uri.scheme}://{uri.bucket}", path)
+    return _identity_builder(f"{uri.scheme}://{uri.bucket}", network, path, pages=True)
 
 
-def _identity_builder(url: str, path: Callable[[str], str]) -> RequestBuilder | None:
-    address = request_address(url)
+def _identity_builder(
+    url: str, network: Network, path: Callable[[str], str], *, pages: bool = False
+) -> RequestBuilder | None:
+    address = request_address(url, network)
     if address is None:
         return None
+    address = replace(address, origin=replace(address.origin, pages=pages))
     return PlainGetBuilder(PlainRequest(address, path, "Accept-Encoding: identity\r\n"))
 
 
-def _oss(uri: Uri, options: FsspecOptions) -> RequestBuilder | None:
+def _oss(uri: Uri, network: Network, options: FsspecOptions) -> RequestBuilder | None:
     """With URLs that oss2 signs, using the keys of ossfs; unlike at S3, ranges have the object's checksum."""
     given = options.options
     key, secret, token = (given.get(name, "") for name in ("key", "secret", "token"))
@@ -86,10 +91,12 @@ def _oss(uri: Uri, options: FsspecOptions) -> RequestBuilder | None:
         return f"{url.path}?{url.query}" if url.query else url.path
 
     example = signed_url("any")
-    return _identity_builder(f"{example.scheme}://{example.netloc}", path)
+    return _identity_builder(f"{example.scheme}://{example.netloc}", network, path)
 
 
-def _google(uri: Uri, options: FsspecOptions, file_system: Callable[[], Any]) -> RequestBuilder | None:
+def _google(
+    uri: Uri, network: Network, options: FsspecOptions, file_system: Callable[[], Any]
+) -> RequestBuilder | None:
     """With the JSON API, like gcsfs, and that API's tag.
 
     The tag is compared with the response's, not sent: the service and its emulator disagree on how. Objects
@@ -98,7 +105,7 @@ def _google(uri: Uri, options: FsspecOptions, file_system: Callable[[], Any]) ->
     endpoint = options.options.get("endpoint_url", "")
     if not endpoint and any(os.environ.get(name) for name in GCSFS_ADDRESS_VARIABLES):
         return None
-    address = request_address(endpoint or "https://storage.googleapis.com")
+    address = request_address(endpoint or "https://storage.googleapis.com", network)
     if address is None:
         return None
     prefix = f"{address.path}/download/storage/v1/b/{quote(uri.bucket, safe='')}/o/"

@@ -32,7 +32,7 @@ def unknown_scheme(uri: Uri) -> UnknownScheme:
         remedy = f"Run: pip install 'podferry[{EXTRAS[scheme]}]'"
         return UnknownScheme.of(f"no engine for {scheme}:// is installed", str(uri), remedy)
     if scheme in known_implementations:
-        remedy = f"Install what fsspec needs for it: {_fsspec_hint(scheme)}"
+        remedy = _fsspec_hint(scheme)
         return UnknownScheme.of(f"no engine for {scheme}:// is installed", str(uri), remedy)
     schemes = {*uri_schemes.OBSTORE_SCHEMES, *EXTRAS, "file", "memory", "http", "https", "ftp"}
     known = f"Known schemes: {', '.join(sorted(schemes))}"
@@ -50,5 +50,6 @@ def _one_letter_off(scheme: str, schemes: set[str]) -> str:
 def _fsspec_hint(scheme: str) -> str:
     known = known_implementations[scheme]
     package = known["class"].partition(".")[0]
-    hint = str(known.get("err", "")).rstrip(".")
-    return hint if package == "fsspec" or hint else f"pip install {package}"
+    if package != "fsspec":
+        return f"Run: pip install {package}"
+    return f"Install what fsspec needs for it: {str(known.get('err', '')).rstrip('.')}"

@@ -17,7 +17,8 @@ from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.endpoints import S3_VENDORS, checked_endpoint
 from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, variable_names
-from podferry.storage.errors.translate import StoreLocation, store_error
+from podferry.storage.errors.translate import StoreLocation, store_error, store_location
+from podferry.storage.network.tls import tls_context
 from podferry.storage.s3.endpoint import s3_endpoint
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import Limits
@@ -26,6 +27,8 @@ S3_SCHEMES = ("s3", "s3a")
 GOOGLE_SCHEMES = ("gs", "gcs")
 AZURE_SCHEMES = ("az", "abfs", "abfss")
 HTTP_SCHEMES = ("http", "https")
+SFTP_SCHEMES = ("sftp", "ssh")
+HDFS_SCHEMES = ("hdfs", "viewfs")
 OBJECT_STORE_SCHEMES = frozenset({*S3_SCHEMES, *GOOGLE_SCHEMES, *AZURE_SCHEMES, "oss"})
 """Here a write becomes visible when it is committed. Elsewhere a file is written, then renamed."""
 EXCLUSIVE_CREATE_SCHEMES = frozenset({*S3_SCHEMES, *GOOGLE_SCHEMES, *AZURE_SCHEMES})
@@ -58,7 +61,7 @@ def options_for(uri: Uri, config: StoreConfig, limits: Limits) -> FsspecOptions:
         measured, remedy = f"that of {uri.scheme}://", f"Set {name} in the Secret"
         raise InvalidSpec.of("a URI must not have a password", measured, remedy)
     options, location = _vendor(uri)(uri, config, limits)
-    common: Options = {"skip_instance_cache": True, "use_listings_cache": False}
+    common: Options = {"skip_instance_cache": True}
     custom = _custom(uri.scheme, config.credentials)
     return FsspecOptions({**common, **options, **custom}, location, bool(custom))
 
@@ -70,10 +73,10 @@ def _vendor(uri: Uri) -> Callable[[Uri, StoreConfig, Limits], tuple[Options, Sto
         **dict.fromkeys(AZURE_SCHEMES, _azure),
         **dict.fromkeys(HTTP_SCHEMES, _http),
         "oss": _oss,
-        "sftp": _sftp,
-        "ssh": _sftp,
+        **dict.fromkeys(SFTP_SCHEMES, _sftp),
         "ftp": _ftp,
         "smb": _host,
+        **dict.fromkeys(HDFS_SCHEMES, _hdfs),
     }
     return by_scheme.get(uri.scheme, _plain)
 
@@ -87,7 +90,8 @@ def _custom(scheme: str, variables: Mapping[str, str]) -> Options:
 
 def _location(uri: Uri, config: StoreConfig, endpoint: str, *prefixes: str) -> StoreLocation:
     own = f"FSSPEC_{uri.scheme.upper()}_"
-    return StoreLocation(uri, endpoint, variable_names(config.credentials, own, *prefixes))
+    names = variable_names(config.credentials, own, *prefixes)
+    return store_location(uri, endpoint, names, config.network)
 
 
 def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
@@ -172,7 +176,13 @@ def _http(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Store
     timeout = aiohttp.ClientTimeout(
         total=limits.request_seconds, sock_connect=limits.connect_seconds, sock_read=limits.stall_seconds
     )
-    return {"client_kwargs": {"timeout": timeout}}, _location(uri, config, f"{uri.scheme}://{uri.bucket}")
+    address = f"{uri.scheme}://{uri.bucket}"
+    proxy, options = config.network.proxies.proxy_for(address), Options(client_kwargs={"timeout": timeout})
+    if uri.scheme == "https" or config.network.ca.pem:
+        options["ssl"] = tls_context(config.network.ca.pem)  # fsspec passes this and `proxy` to each request
+    if proxy is not None:
+        options["proxy"] = proxy.url
+    return options, _location(uri, config, address)
 
 
 def _sftp(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
@@ -183,6 +193,12 @@ def _sftp(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Store
 
 def _ftp(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
     return {"timeout": limits.stall_seconds}, _host(uri, config, limits)[1]
+
+
+def _hdfs(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
+    # As many as the other engines; by default a NameNode that is not there takes three minutes.
+    options: Options = {"dfs.client.failover.max.attempts": str(limits.retries + 1)}
+    return options, _host(uri, config, limits)[1]
 
 
 def _host(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:

@@ -4,33 +4,46 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote, unquote
 
-import fsspec.core
-
-from podferry.contract.errors import Unavailable
+from podferry.contract.errors import InvalidSpec, Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import check_listed, store_error, too_short
-from podferry.storage.fsspec.install_hints import unknown_scheme
+from podferry.storage.fsspec.connections import open_file_system
+from podferry.storage.fsspec.ftp_directory import ftp_file_info
 from podferry.storage.fsspec.options import HTTP_SCHEMES, OBJECT_STORE_SCHEMES, FsspecOptions
+from podferry.storage.fsspec.web_directory import web_file_info
+from podferry.storage.fsspec.web_file import WebFile
+from podferry.storage.fsspec.web_page import WebSite
 from podferry.storage.object_names import is_temporary, join
+from podferry.storage.timeouts_and_limits import Limits
 
 Info = Mapping[str, Any]
 
 TAG_FIELDS = ("ETag", "etag", "e_tag", "content_md5", "md5Hash", "crc32c", "generation")
-TIME_FIELDS = ("mtime", "modified", "LastModified", "last_modified", "last_write_time", "modify", "created")
+TIME_FIELDS = (
+    "mtime",
+    "modified",
+    "LastModified",
+    "last_modified",
+    "last_write_time",
+    "modify",
+    "modification_time",
+    "created",
+)
 """Fields of `info` that identify a file's content: a tag alone, a time together with the size."""
 
 
 class FsspecReads:
     """Calls block; they raise the file system's errors and our own. Names are relative to `uri`."""
 
-    def __init__(self, uri: Uri, options: FsspecOptions) -> None:
+    def __init__(self, uri: Uri, options: FsspecOptions, limits: Limits) -> None:
         self.uri, self.location = uri, options.location
-        self._options = options.options
+        self._options, self._limits = options.options, limits
         self._opened: tuple[Any, str] | None = None
         self._closed = False
         self._lock = threading.Lock()
@@ -46,18 +59,18 @@ class FsspecReads:
         """The file system; opening it may connect, so only worker threads use it."""
         return self._open()[0]
 
+    @property
+    def web_site(self) -> WebSite:
+        """The web server of an HTTP store."""
+        return WebSite(self.file_system, self.location)
+
     def _open(self) -> tuple[Any, str]:
         """The file system and the path of the bucket."""
         with self._lock:
             if self._closed:
                 raise InterruptedError(f"{self.uri} is closed")
             if self._opened is None:
-                root = f"{self.uri.scheme}://{self.uri.bucket}/"
-                try:
-                    self._opened = fsspec.core.url_to_fs(root, **self._options)
-                except ImportError as error:
-                    # Some file systems import their dependencies only now: hdfs and its pyarrow.
-                    raise unknown_scheme(self.uri) from error
+                self._opened = open_file_system(self.uri, self._options, self._limits)
             return self._opened
 
     def is_bucket_missing(self) -> bool:
@@ -78,7 +91,8 @@ class FsspecReads:
         key = join(self.uri.key, name)
         return f"{root}/{quote(key) if self.uri.scheme in HTTP_SCHEMES else key}" if key else root or "/"
 
-    def _relative(self, path: str, top: str) -> str:
+    def relative(self, path: str, top: str) -> str:
+        """The part of a path below `top`."""
         # Only one slash: a second one is part of the object's key.
         rest = path.removeprefix(top.rstrip("/")).removeprefix("/").rstrip("/")
         return unquote(rest) if self.uri.scheme in HTTP_SCHEMES else rest
@@ -86,24 +100,14 @@ class FsspecReads:
     def _entry(self, name: str, info: Info) -> Entry:
         if info.get("size") is None:
             info = self.file_system.info(self.path(name))
-        return Entry(name, int(info.get("size") or 0), _tag(info))
-
-    def _is_file(self, path: str) -> bool:
-        """Whether a path is a file; object stores list by prefix, and HTTP has no directories."""
-        flat = self.uri.scheme in (*OBJECT_STORE_SCHEMES, *HTTP_SCHEMES)
-        return not flat and bool(self.file_system.isfile(path))
-
-    def _has_files(self, path: str) -> bool:
-        """Whether a directory has files: object stores have no empty directories, so none are listed."""
-        if self.uri.scheme in (*OBJECT_STORE_SCHEMES, *HTTP_SCHEMES):
-            return True
-        return any(files for _, _, files in self.file_system.walk(path))
+        if info.get("size") is None:
+            what = f"the server does not state the size of {self.uri / name}"
+            raise InvalidSpec.of(what, "", "Have it send Content-Length, or copy the data to another store")
+        return Entry(name, int(info["size"]), content_tag(info))
 
     def find(self, prefix: str) -> list[Entry]:
-        """All files below a prefix, in any order."""
+        """All objects of an object store below a prefix, in any order."""
         top = self.path(prefix)
-        if self._is_file(top):
-            return []
         try:
             found = self.file_system.find(top, withdirs=False, detail=True)
         except FileNotFoundError:
@@ -116,7 +120,7 @@ class FsspecReads:
 
     def _entries(self, found: Mapping[str, Info], top: str, prefix: str) -> Iterator[Entry]:
         for path, info in found.items():
-            name = self._relative(path, top)
+            name = self.relative(path, top)
             if path.endswith("/"):
                 # A directory marker is empty; bytes under this name are an object that cannot be a file.
                 if info.get("size"):
@@ -125,10 +129,8 @@ class FsspecReads:
                 yield self._entry(join(prefix, name), info)
 
     def children(self, prefix: str) -> Iterator[str]:
-        """See `Store.children`; in any order."""
+        """See `Store.children`, of an object store; in any order."""
         top = self.path(prefix)
-        if self._is_file(top):
-            return
         try:
             found = self.file_system.ls(top, detail=True)
         except (FileNotFoundError, NotADirectoryError):
@@ -136,18 +138,42 @@ class FsspecReads:
                 raise
             return
         for info in found:
-            name = self._relative(info["name"], top)
+            name = self.relative(info["name"], top)
             if info["type"] == "directory":
-                yield from [name + "/"] if name and self._has_files(info["name"]) else []
+                yield from [name + "/"] if name else []
             elif name and info["name"].rstrip("/") != top and not is_temporary(name):
                 yield name
 
     def stat(self, name: str) -> Entry:
         """See `Store.stat`."""
-        info = self.file_system.info(self.path(name))
-        if info.get("type") == "directory":
+        found = self.file_entry(name)
+        if found is None:
             raise FileNotFoundError(name)
-        return self._entry(name, info)
+        return found
+
+    def file_entry(self, name: str) -> Entry | None:
+        """The entry of a file, or None if it is a directory; raises as `Store.stat`."""
+        info = self._info(name)
+        return None if info.get("type") == "directory" else self._entry(name, info)
+
+    def _info(self, name: str) -> Info:
+        if self.uri.scheme == "ftp":
+            return ftp_file_info(self.file_system.ftp, self.path(name))
+        with self._unmasked():
+            if self.uri.scheme in HTTP_SCHEMES:
+                return web_file_info(self.web_site, name, self.path(name))
+            found: Info = self.file_system.info(self.path(name))
+            return found
+
+    @contextmanager
+    def _unmasked(self) -> Iterator[None]:
+        """Raise what happened: for some schemes fsspec says that a file is missing, whatever it was."""
+        try:
+            yield
+        except FileNotFoundError as error:
+            if self.uri.scheme in (*HTTP_SCHEMES, "ftp") and isinstance(error.__cause__, Exception):
+                raise error.__cause__ from None
+            raise
 
     def read(self, name: str, start: int, length: int | None, tag: str, size: int | None) -> memoryview:
         """See `Store.read`. Tag and size are compared after the bytes have arrived."""
@@ -156,14 +182,21 @@ class FsspecReads:
             if start + (length or 0) > available:
                 raise too_short(self.location, name, start, length, f"{available} bytes")
             length = available - start if length is None else length
-        data = b"" if length == 0 else self._bytes(name, start, length)
+        with self._unmasked():
+            data = b"" if length == 0 else self._bytes(name, start, length, size)
         if tag or size is not None:
             check_listed(self.location, self.stat(name), tag, size)
         return memoryview(data)
 
-    def _bytes(self, name: str, start: int, length: int | None) -> bytes:
+    def _bytes(self, name: str, start: int, length: int | None, listed: int | None) -> bytes:
+        if self.uri.scheme in HTTP_SCHEMES:
+            return WebFile(self.web_site, name, self.path(name)).read(start, length, listed)
         if length is None:
-            return bytes(self.file_system.cat_file(self.path(name)))
+            try:
+                return bytes(self.file_system.cat_file(self.path(name)))
+            except OSError:
+                self.stat(name)  # raises if it is a directory: SFTP only says that reading failed
+                raise
         try:
             data = bytes(self.file_system.cat_file(self.path(name), start=start, end=start + length))
         except (OSError, ValueError):
@@ -188,7 +221,8 @@ class FsspecReads:
         )
 
 
-def _tag(info: Info) -> str:
+def content_tag(info: Info) -> str:
+    """What identifies a file's content, or empty."""
     strong = next((info[key] for key in TAG_FIELDS if info.get(key)), None)
     if strong:
         return str(strong)

@@ -9,20 +9,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import fsspec
-import fsspec.asyn
+import structlog
 
+from podferry.contract.errors import Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
+from podferry.storage.errors.plain_http import requires_tls
 from podferry.storage.errors.translate import store_error, translating
+from podferry.storage.errors.vendor_fields import vendor_fields_of
+from podferry.storage.fsspec.connections import close_file_system
+from podferry.storage.fsspec.directories import FsspecDirectories
 from podferry.storage.fsspec.get_requests import get_builder_for
-from podferry.storage.fsspec.options import options_for
+from podferry.storage.fsspec.options import OBJECT_STORE_SCHEMES, options_for
 from podferry.storage.fsspec.reads import FsspecReads
 from podferry.storage.fsspec.server_copy import SERVER_COPY_SCHEMES, FsspecServerCopy
+from podferry.storage.fsspec.walk import Directory, Walk
 from podferry.storage.fsspec.writes import FsspecWrites
 from podferry.storage.object_names import checked_name
 from podferry.storage.request_builder import RequestBuilder
@@ -32,13 +37,13 @@ from podferry.storage.timeouts_and_limits import LIMITS, Limits
 from podferry.storage.write_body import BodySource
 
 T = TypeVar("T")
+log = structlog.get_logger(__name__)
+
+MAX_LINKS_SHOWN = 3
+"""Of skipped links: enough to see of which kind they are."""
 
 THREAD_SAFE_SCHEMES = ("memory", "file", "local")
 """File systems without a connection: several threads may call them in parallel."""
-SESSION_ATTRIBUTES = ("_s3creator", "_session")
-"""Attributes with the HTTP session of s3fs, gcsfs and fsspec's HTTP, which have no public way to close it."""
-CLOSE_SECONDS = 5
-"""Timeout for closing a session: nothing is sent, but the loop may be busy."""
 
 
 class FsspecStore:
@@ -50,8 +55,10 @@ class FsspecStore:
         self.uri = uri
         self._config, self._limits = config, limits
         self._options = options_for(uri, config, limits)
-        self._reads = FsspecReads(uri, self._options)
+        self._reads = FsspecReads(uri, self._options, limits)
+        self._directories = FsspecDirectories(self._reads)
         self._writes = FsspecWrites(self._reads, limits)
+        self._answered = False
         self.exclusive_create = self._writes.exclusive
         cls = fsspec.get_filesystem_class(uri.scheme)
         parallel = getattr(cls, "async_impl", False) or uri.scheme in THREAD_SAFE_SCHEMES
@@ -67,12 +74,36 @@ class FsspecStore:
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
         """See `Store.entries`. The listing is complete before the first entry is yielded."""
-        for entry in await self._call(prefix, lambda: self._reads.find(prefix), None):
+        if self.uri.scheme in OBJECT_STORE_SCHEMES:
+            found = await self._call(prefix, lambda: self._reads.find(prefix), None)
+        else:
+            walk = Walk(self.uri, self._read_directory, self._file_entry, self._limits.worker_threads)
+            found = await walk.files(prefix)
+            self._report_skipped(walk.skipped)
+        for entry in found:
             yield entry
+
+    async def _read_directory(self, name: str) -> Directory:
+        return await self._call(name, lambda: self._directories.read(name), self._limits.request_seconds)
+
+    async def _file_entry(self, name: str) -> Entry | None:
+        return await self._call(name, lambda: self._reads.file_entry(name), self._call_seconds)
+
+    def _report_skipped(self, links: list[str]) -> None:
+        if links:
+            log.warning(
+                "links of index pages are not followed",
+                below=str(self.uri),
+                count=len(links),
+                examples=", ".join(links[:MAX_LINKS_SHOWN]),
+                remedy="link to files and directories by their names, without a query or another host",
+            )
 
     async def children(self, prefix: str = "") -> list[str]:
         """See `Store.children`."""
-        return await self._call(prefix, lambda: sorted(self._reads.children(prefix)), self._call_seconds)
+        flat = self.uri.scheme in OBJECT_STORE_SCHEMES
+        children = self._reads.children if flat else self._directories.children
+        return await self._call(prefix, lambda: sorted(children(prefix)), self._limits.request_seconds)
 
     async def stat(self, name: str) -> Entry:
         """See `Store.stat`."""
@@ -107,16 +138,23 @@ class FsspecStore:
         await asyncio.to_thread(self._release)
 
     def _release(self) -> None:
-        fs = self._reads.release()
-        if getattr(fs, "async_impl", False):
-            with suppress(Exception):  # nothing is left that could be lost
-                _close_session(fs)
+        file_system = self._reads.release()
+        if file_system is not None:
+            close_file_system(file_system)
 
     async def _call(self, name: str, work: Callable[[], T], seconds: float | None) -> T:
-        loop = asyncio.get_running_loop()
-        with translating(self._reads.location, name):
-            async with asyncio.timeout(seconds):
-                return await loop.run_in_executor(self._threads, self._checked, work, name)
+        loop, location = asyncio.get_running_loop(), self._reads.location
+        try:
+            with translating(location, name, answered=self._answered):
+                async with asyncio.timeout(seconds):
+                    found = await loop.run_in_executor(self._threads, self._checked, work, name)
+        except Unavailable as error:
+            fields = vendor_fields_of(error.__cause__ or error)
+            if not self._answered and await requires_tls(location, fields):
+                raise store_error("tls port", location, name) from error
+            raise
+        self._answered = True
+        return found
 
     def _checked(self, work: Callable[[], T], name: str) -> T:
         try:
@@ -125,17 +163,3 @@ class FsspecStore:
             if self._reads.is_bucket_missing():
                 raise store_error("bucket", self._reads.location) from None
             raise
-
-
-def _close_session(fs: Any) -> None:
-    """Close the connections of a file system that runs on fsspec's own loop.
-
-    Otherwise they are closed when it is garbage-collected: at any time, in any thread, and perhaps on a loop
-    that is not the session's own. Other file systems close theirs when they are released.
-    """
-    sessions = (getattr(fs, name, None) for name in SESSION_ATTRIBUTES)
-    session = next((found for found in sessions if found is not None), None)
-    if session is not None:
-        fsspec.asyn.sync(fs.loop, session.__aexit__, None, None, None, timeout=CLOSE_SECONDS)
-        # A transport closes its socket one iteration of the loop later.
-        fsspec.asyn.sync(fs.loop, asyncio.sleep, 0, timeout=CLOSE_SECONDS)

@@ -1,21 +1,21 @@
 """One keep-alive connection of the pool: sends a request, receives the response into a buffer, and repeats.
 
-The buffer belongs to the connection and is reused, so nothing is allocated for a body. A body that does not
-fit is passed on in chunks as it arrives. There is no task and no future per request: that is where general
-clients spend their time.
+An open connection has a buffer of its own, which the next one takes over: nothing is allocated for a body.
+One that does not fit is passed on in chunks as it arrives. There is no task and no future per request,
+where general clients spend their time.
 """
 
 from __future__ import annotations
 
 import asyncio
+from mmap import mmap
 from typing import Protocol, cast
 
 from podferry.contract.manifest import Entry
+from podferry.storage.http.buffer_pool import BUFFER_BYTES, BufferPool
+from podferry.storage.http.page_detection import may_be_page
 from podferry.storage.http.response_head import ResponseHead, UnexpectedResponse, read_head
 
-BUFFER_BYTES = 256 * 1024
-"""Holds a small object with its head, or one chunk of a large one, which stays in the processor's cache
-between the network and the file."""
 FAIR_SHARE_BYTES = 4 * BUFFER_BYTES
 """Bytes of one object that are read before other connections get a turn: otherwise the loop comes round ten
 times a second, and worker processes wait for their jobs."""
@@ -79,6 +79,8 @@ class ConnectionOwner(Protocol):
 
     counters: PoolCounters
     tag_field: bytes
+    refuses_pages: bool
+    buffers: BufferPool
 
     def opened(self, connection: Connection) -> None:
         """A connection is open and idle."""
@@ -107,8 +109,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(self, owner: ConnectionOwner, loop: asyncio.AbstractEventLoop) -> None:
         self._owner, self._now, self._call_soon = owner, loop.time, loop.call_soon
-        self._buffer = bytearray(BUFFER_BYTES)
-        self._view = memoryview(self._buffer)
+        self._buffer: mmap
+        self._view: memoryview
         self._transport: asyncio.Transport
         self._head: ResponseHead | None = None
         self._filled = self._written = 0
@@ -119,6 +121,8 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See `asyncio.BaseProtocol`."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's own class, with the same methods
+        self._buffer = self._owner.buffers.acquire()
+        self._view = memoryview(self._buffer)
         self._owner.opened(self)
         try:
             self.start_next()
@@ -177,6 +181,8 @@ class Connection(asyncio.BufferedProtocol):
             raise UnexpectedResponse(f"{available - missing} bytes more than were requested")
         if available < missing and self._filled < BUFFER_BYTES:
             return
+        if self._owner.refuses_pages and available and not self._written:
+            self._refuse_page(job, head, first)
         if available:
             job.receive_body(self._view[first : self._filled], self._written)
             self._owner.received(available)
@@ -186,6 +192,11 @@ class Connection(asyncio.BufferedProtocol):
             self._complete(head)
         elif self._written % FAIR_SHARE_BYTES < available:
             self._yield_turn()
+
+    def _refuse_page(self, job: GetJob, head: ResponseHead, first: int) -> None:
+        """Leave what may be a page in the place of a file to the store's own client, which looks closer."""
+        if may_be_page(job.entry.name, job.start, head.raw, self._view[first : self._filled]):
+            raise UnexpectedResponse("what may be a web page instead of the file")
 
     def _yield_turn(self) -> None:
         """Read on after the other connections of this loop: libuv reads up to 32 times in a row."""
@@ -225,4 +236,6 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.BaseProtocol`."""
         job = self._close()
+        self._view.release()  # the loop reads into it no more
+        self._owner.buffers.release(self._buffer)
         self._owner.closed(self, job, unanswered=not self._filled and self._head is None)

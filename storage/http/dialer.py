@@ -6,8 +6,8 @@ import asyncio
 import socket
 from collections.abc import Callable, Iterator
 from itertools import cycle
-from typing import Any
 
+from podferry.storage.http.tunnel import open_tunnel
 from podferry.storage.request_builder import Origin
 from podferry.storage.timeouts_and_limits import LIMITS
 
@@ -28,9 +28,7 @@ class Dialer:
         on_failure: Callable[[], None],
     ) -> None:
         self._origin, self._make_protocol, self._on_failure = origin, make_protocol, on_failure
-        self._tls: dict[str, Any] = {}
-        if origin.tls:
-            self._tls = {"ssl": origin.ssl_context(), "server_hostname": origin.host}
+        self._tls = origin.ssl_context()
         self._addresses: Iterator[str] | None = None
         self.tasks: set[asyncio.Task[None]] = set()
 
@@ -51,12 +49,20 @@ class Dialer:
         """Open a connection and wait until it is open.
 
         Raises:
-            OSError: The name is unknown, nothing answers there, or its certificate is not trusted.
+            OSError: The name is unknown, nothing answers there, its certificate is not trusted, or the proxy
+                refuses.
         """
         loop = asyncio.get_running_loop()
+        server = self._origin.proxy or self._origin
         if self._addresses is None:
-            found = await loop.getaddrinfo(self._origin.host, self._origin.port, type=socket.SOCK_STREAM)
+            found = await loop.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
             self._addresses = cycle(dict.fromkeys(str(address[0]) for *_, address in found))
         async with asyncio.timeout(LIMITS.connect_seconds):
             address = next(self._addresses)
-            await loop.create_connection(self._make_protocol, address, self._origin.port, **self._tls)
+            if self._origin.proxy is not None and self._tls is not None:
+                await open_tunnel(address, self._origin.proxy, self._tls, self._origin, self._make_protocol)
+                return
+            name = self._origin.host if self._tls else None
+            await loop.create_connection(
+                self._make_protocol, address, server.port, ssl=self._tls, server_hostname=name
+            )

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
 
+from podferry.storage.http.buffer_pool import BufferPool
 from podferry.storage.http.concurrency import ConcurrencyController, Sample
 from podferry.storage.http.connection import Connection, GetJob, PoolCounters, body_bytes
 from podferry.storage.http.dialer import Dialer
@@ -57,6 +58,8 @@ class ConnectionPool:
     def __init__(self, source: JobSource, max_connections: int, counters: PoolCounters) -> None:
         self._source = source
         self.counters, self.tag_field = counters, source.origin.tag_field.encode()
+        self.refuses_pages = source.origin.pages
+        self.buffers = BufferPool()
         self._concurrency = ConcurrencyController(max_connections)
         self._dialer = Dialer(source.origin, self._make_connection, self._dial_failed)
         self._pending: deque[GetJob] = deque()

@@ -2,13 +2,13 @@
 
 The pool may refuse what it does not know, because the store's own client takes what it refuses. So this is
 not an HTTP parser: it accepts one shape of response (RFC 9112, sections 4 to 6) and names the first
-deviation. A server sends the same fields in the same order each time, so the shape of the last head is
-cached, which halves the time to parse the next; the cache does not change what is accepted.
+deviation. Fields come in any order: some servers write them in a new one each time.
 """
 
 from __future__ import annotations
 
 import re
+from mmap import mmap
 
 import msgspec
 
@@ -17,18 +17,21 @@ from podferry.contract.manifest import Entry
 MAX_HEAD_BYTES = 16 * 1024
 """nginx and S3 keep their heads below 8 KiB."""
 HEAD_END = b"\r\n\r\n"
+BLANKS = b" \t"
 PARTIAL_CONTENT = b"HTTP/1.1 206"
 ACCEPTED = frozenset({b"HTTP/1.1 200", PARTIAL_CONTENT})
+AFTER_STATUS_CODE = frozenset({b" ", b"\r", b""})
 RATE_LIMITED = frozenset({b"HTTP/1.1 429", b"HTTP/1.1 503"})
 """RFC 6585, section 4, and S3's SlowDown."""
 CONTENT_LENGTH, CONTENT_RANGE = b"content-length", b"content-range"
 CONTENT_ENCODING, CONNECTION = b"content-encoding", b"connection"
+TRANSFER_ENCODING = b"transfer-encoding"
 FRAMING_FIELDS = frozenset({CONTENT_LENGTH, CONTENT_RANGE, CONTENT_ENCODING, CONNECTION})
 """Fields that decide how the body is read; a repeated one may contradict itself."""
 UNENCODED = frozenset({b"identity", b"", b"aws-chunked"})
 """Encodings whose body is the stored bytes: S3 repeats what the uploader declared about its own transfer."""
-FIELD_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-"""RFC 9110, section 5.6.2."""
+FIELD_LINE = re.compile(rb"\r\n([!#$%&'*+.^_`|~0-9A-Za-z-]++):[ \t]*+([^\r]*+)")
+"""A line end, a name (RFC 9110, section 5.6.2) and a value. Possessive, so that no head is expensive."""
 
 
 class UnexpectedResponse(Exception):
@@ -50,37 +53,15 @@ class ResponseHead(msgspec.Struct, frozen=True, gc=False):
         body_offset: Offset of the first byte after the head.
         raw: The head, without the empty line that ends it.
         closes: Whether the server closes the connection after this response.
-        may_have_checksum: Whether a field may state one: see `podferry.storage.checksum.response_header`.
     """
 
     body_offset: int
     raw: bytes
     closes: bool
-    may_have_checksum: bool
-
-
-class HeadShape(msgspec.Struct, frozen=True):
-    """What heads of one server have in common.
-
-    Attributes:
-        pattern: Matches the complete head; its groups `length`, `range` and `tag` are the values that vary
-            and matter, empty if the field is missing.
-        partial: Whether the status is 206.
-        closes, may_have_checksum: See `ResponseHead`.
-    """
-
-    pattern: re.Pattern[bytes]
-    partial: bool
-    closes: bool
-    may_have_checksum: bool
-
-
-_last_shapes: dict[bytes, HeadShape] = {}
-"""By `tag_field`."""
 
 
 def read_head(
-    buffer: bytearray, filled: int, entry: Entry, start: int, length: int, tag_field: bytes = b"etag"
+    buffer: bytearray | mmap, filled: int, entry: Entry, start: int, length: int, tag_field: bytes = b"etag"
 ) -> ResponseHead | None:
     """Parse the head of a response, or return None while it is incomplete.
 
@@ -101,88 +82,67 @@ def read_head(
     if end < 0:
         return None
     raw = bytes(buffer[:end])
-    # A lone CR or LF ends a line for some readers only: they would see other fields.
-    if not raw.count(b"\r") == raw.count(b"\n") == raw.count(b"\r\n") or b"\0" in raw:
-        raise UnexpectedResponse(f"the head {_printable(raw)}")
-    shape = _last_shapes.get(tag_field)
-    match = shape.pattern.fullmatch(raw) if shape is not None else None
-    if shape is None or match is None:
-        shape = _last_shapes[tag_field] = _parse_shape(raw, tag_field)
-        match = shape.pattern.fullmatch(raw)
-        assert match is not None  # noqa: S101 - the pattern was made from this head
-    content_length, content_range, tag = match.group("length", "range", "tag")
+    fields = _parse_fields(raw, tag_field)
+    content_length = fields.get(CONTENT_LENGTH, b"").rstrip(BLANKS)
     if content_length != b"%d" % length:
         raise UnexpectedResponse(
             f"Content-Length {_printable(content_length) or 'missing'}, {length} were requested"
         )
-    _check_range(shape, content_range, entry, start, length)
-    if tag_field and tag.strip(b'"') != entry.tag.strip('"').encode() and entry.tag:
+    _check_range(raw, fields.get(CONTENT_RANGE, b"").rstrip(BLANKS), entry, start, length)
+    tag = fields.get(tag_field, b"").rstrip(BLANKS)
+    if tag_field and entry.tag and tag.strip(b'"') != entry.tag.strip('"').encode():
         raise UnexpectedResponse(f"the tag {_printable(tag) or 'missing'}, {entry.tag} was listed")
-    return ResponseHead(end + len(HEAD_END), raw, shape.closes, shape.may_have_checksum)
+    closes = fields.get(CONNECTION, b"").rstrip(BLANKS).lower() == b"close"
+    return ResponseHead(end + len(HEAD_END), raw, closes)
 
 
-def _check_range(shape: HeadShape, content_range: bytes, entry: Entry, start: int, length: int) -> None:
+def _parse_fields(raw: bytes, tag_field: bytes) -> dict[bytes, bytes]:
+    """The fields of a plain head: values by lower-case name.
+
+    Raises:
+        UnexpectedResponse: It is not plain, or a field that matters is repeated.
+    """
+    line_ends = raw.count(b"\r\n")
+    # A lone CR or LF ends a line for some readers only: they would see other fields.
+    if not raw.count(b"\r") == raw.count(b"\n") == line_ends or b"\0" in raw:
+        raise UnexpectedResponse(f"the head {_printable(raw)}")
+    if raw[:12] not in ACCEPTED or raw[12:13] not in AFTER_STATUS_CODE:
+        reason = _printable(raw.partition(b"\r\n")[0]) or "an empty status line"
+        raise UnexpectedResponse(reason, rate_limited=raw[:12] in RATE_LIMITED)
+    lines = FIELD_LINE.findall(raw)
+    if len(lines) != line_ends:  # each match has one line end
+        raise UnexpectedResponse(f"the line {_printable(_malformed_line(raw))}")
+    fields = {name.lower(): value for name, value in lines}
+    if len(fields) != len(lines):
+        _refuse_repeated([name.lower() for name, _ in lines], tag_field)
+    if TRANSFER_ENCODING in fields:
+        raise UnexpectedResponse("a transfer coding")
+    if fields.get(CONTENT_ENCODING, b"").rstrip(BLANKS).lower() not in UNENCODED:
+        raise UnexpectedResponse(f"Content-Encoding {_printable(fields[CONTENT_ENCODING])}")
+    return fields
+
+
+def _malformed_line(raw: bytes) -> bytes:
+    return next(line for line in raw.split(b"\r\n")[1:] if not FIELD_LINE.fullmatch(b"\r\n" + line))
+
+
+def _refuse_repeated(names: list[bytes], tag_field: bytes) -> None:
+    for name in (*FRAMING_FIELDS, tag_field):
+        if names.count(name) > 1:
+            raise UnexpectedResponse(f"{_printable(name)} twice")
+
+
+def _check_range(raw: bytes, content_range: bytes, entry: Entry, start: int, length: int) -> None:
+    partial = raw.startswith(PARTIAL_CONTENT)
     if start == 0 and length == entry.size:
-        if shape.partial:
+        if partial:
             raise UnexpectedResponse("206 to a request for the complete object")
         return
     expected = b"bytes %d-%d/%d" % (start, start + length - 1, entry.size)
-    if not shape.partial or content_range != expected:
+    if not partial or content_range != expected:
         raise UnexpectedResponse(
             f"Content-Range {_printable(content_range) or 'missing'}, {expected.decode()} was requested"
         )
-
-
-def _parse_shape(raw: bytes, tag_field: bytes) -> HeadShape:
-    """Parse a head line by line; later heads of its shape need not be.
-
-    Raises:
-        UnexpectedResponse: It is not plain.
-    """
-    status, *lines = raw.split(b"\r\n")
-    if status[:12] not in ACCEPTED or status[12:13] not in {b" ", b""}:
-        reason = _printable(status) or "an empty status line"
-        raise UnexpectedResponse(reason, rate_limited=status[:12] in RATE_LIMITED)
-    groups = {CONTENT_LENGTH: b"length", CONTENT_RANGE: b"range", tag_field: b"tag"}
-    fields: dict[bytes, bytes] = {}
-    patterns = [re.escape(status)]
-    for line in lines:
-        name, value = _parse_field(line)
-        if name in fields and (name in FRAMING_FIELDS or name == tag_field):
-            raise UnexpectedResponse(f"{_printable(name)} twice")
-        fields[name] = value
-        patterns.append(_line_pattern(line, groups.pop(name, b""), fixed=name in FRAMING_FIELDS))
-    if b"transfer-encoding" in fields:
-        raise UnexpectedResponse("a transfer coding")
-    if fields.get(CONTENT_ENCODING, b"").lower() not in UNENCODED:
-        raise UnexpectedResponse(f"Content-Encoding {_printable(fields[CONTENT_ENCODING])}")
-    missing = b"".join(b"(?P<%s>)" % group for group in groups.values())
-    may_have_checksum = any(name.startswith(b"x-") or name == b"content-md5" for name in fields)
-    closes = fields.get(CONNECTION, b"").lower() == b"close"
-    pattern = re.compile(rb"\r\n".join(patterns) + missing)
-    return HeadShape(pattern, status.startswith(PARTIAL_CONTENT), closes, may_have_checksum)
-
-
-def _parse_field(line: bytes) -> tuple[bytes, bytes]:
-    """A field's name in lower case, and its value."""
-    name, colon, value = line.partition(b":")
-    if not colon or not FIELD_NAME.fullmatch(name):
-        raise UnexpectedResponse(f"the line {_printable(line)}")
-    return name.lower(), value.strip(b" \t")
-
-
-def _line_pattern(line: bytes, group: bytes, *, fixed: bool) -> bytes:
-    """Match lines like `line`.
-
-    Args:
-        line: One of them.
-        group: Name of the group that captures the value, or empty.
-        fixed: Without a group: whether the value is part of the shape, as it decides how the body is read.
-    """
-    if fixed and not group:
-        return re.escape(line)
-    name = re.escape(line.partition(b":")[0])
-    return name + (rb":[ \t]*+(?P<%s>[^\r]*+)" % group if group else rb":[^\r]*+")
 
 
 def _printable(text: bytes) -> str:

@@ -6,11 +6,11 @@ pages show that directories have enough objects each, directories are listed in 
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from typing import Protocol, runtime_checkable
 
 from podferry.contract.manifest import Entry
+from podferry.storage.in_parallel import for_each_limited
 from podferry.storage.object_names import join
 from podferry.storage.store import Store
 
@@ -99,28 +99,11 @@ async def _list_by_directory(
 
     for _ in range(depth):
         deeper: list[str] = []
-        await _for_each_limited(directories, list_one)
+        await for_each_limited(directories, list_one, CONCURRENCY)
         directories = deeper
         if len(directories) > MAX_DIRECTORIES:
             return []
         if len(directories) >= CONCURRENCY:
             break
-    await _for_each_limited(directories, list_all_below)
+    await for_each_limited(directories, list_all_below, CONCURRENCY)
     return found
-
-
-async def _for_each_limited(directories: Iterable[str], work: Callable[[str], Awaitable[None]]) -> None:
-    """Call `work` for each directory, `CONCURRENCY` at a time; the first failure cancels the others."""
-    remaining = iter(directories)
-
-    async def worker() -> None:
-        for directory in remaining:
-            await work(directory)
-
-    workers = [asyncio.ensure_future(worker()) for _ in range(CONCURRENCY)]
-    try:
-        await asyncio.gather(*workers)
-    finally:
-        for task in workers:
-            task.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)

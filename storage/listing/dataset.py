@@ -12,12 +12,14 @@ from contextlib import asynccontextmanager, suppress
 import msgspec
 
 from podferry.contract.dataset_reference import Reference
-from podferry.contract.errors import Changed, Corrupt, EmptyDataset, NotFound
+from podferry.contract.errors import Changed, Corrupt, EmptyDataset, NotFound, Refused
+from podferry.contract.location_guards import source_problem
 from podferry.contract.manifest import Entry, Manifest, decode_manifest, differences, freeze, is_manifest_name
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri, parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.listing.by_directory import OnEntry, ignore_entry, list_entries
+from podferry.storage.listing.single_object import stat_file
 from podferry.storage.listing.suggestions import empty_dataset, remedy_for_empty
 from podferry.storage.store import Store, StoreConfig
 from podferry.storage.uri_schemes import OBSTORE_SCHEMES
@@ -76,6 +78,7 @@ async def open_listing(uri: Uri, config: StoreConfig, on_entry: OnEntry = ignore
     Raises:
         EmptyDataset: There are no files; the message suggests existing prefixes.
         Corrupt, FormatTooNew: This podferry cannot read the manifest.
+        Refused: The manifest names data that the policy does not allow.
     """
     if is_manifest_name(uri.name):
         return await _list_manifest(uri, config)
@@ -105,7 +108,7 @@ async def _list_object(uri: Uri, config: StoreConfig) -> Listing:
     async with _closed_on_failure(uri.parent, config) as store:
         with suppress(NotFound):
             if uri.name:
-                found = await store.stat(uri.name)
+                found = await stat_file(store, uri.name)
                 return Listing(store, str(uri), (Entry(uri.name, found.size, found.tag),))
     await store.close()
     raise await empty_dataset(uri, await remedy_for_empty(uri, config))
@@ -120,7 +123,12 @@ async def _list_manifest(uri: Uri, config: StoreConfig) -> Listing:
     manifest = decode_manifest(bytes(data), str(uri))
     if not manifest.entries:
         raise EmptyDataset.of("the dataset is empty", f"the manifest {uri} names no files")
-    store = await _store_of(_data_uri(uri, manifest), manifest, config)
+    data_uri = _data_uri(uri, manifest)
+    location = f"{data_uri.scheme}://{data_uri.bucket}/{data_uri.key}"
+    problem = source_problem(f"the manifest {uri}", location, config.allowed_sources)
+    if problem is not None:
+        raise Refused(problem)
+    store = await _store_of(data_uri, manifest, config)
     return Listing(store, manifest.uri, manifest.entries, manifest)
 
 

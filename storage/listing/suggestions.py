@@ -15,6 +15,8 @@ from podferry.storage.store import StoreConfig
 
 MAX_NAMES_SHOWN = 3
 """Suggestions in a message: enough to recognize a typo, few enough to read."""
+DIRECTORY_SCHEMES = ("file", "http", "https", "ftp", "sftp", "ssh")
+"""Of stores without buckets."""
 HINT_SECONDS = 10.0
 """Timeout of the search for suggestions: a flat bucket of millions of objects must not delay the error."""
 
@@ -31,6 +33,8 @@ async def empty_dataset(uri: Uri, remedy: str = "") -> EmptyDataset:
 
 async def remedy_for_empty(uri: Uri, config: StoreConfig) -> str:
     """What to do about an empty dataset; errors during the search do not hide the original one."""
+    if uri.scheme == "file" and await asyncio.to_thread(Path("/", uri.key).exists):
+        return "Put files into it, or check the path"  # it is the one that was meant
     try:
         async with asyncio.timeout(HINT_SECONDS):
             suggestions = await suggested_prefixes(uri, config)
@@ -41,7 +45,7 @@ async def remedy_for_empty(uri: Uri, config: StoreConfig) -> str:
         otherwise = f"{uri.root} is empty: check the bucket"
     if suggestions:
         return f"Did you mean {' or '.join(suggestions)}?"
-    return "Check the path" if uri.scheme == "file" else otherwise
+    return "Check the path" if uri.scheme in DIRECTORY_SCHEMES else otherwise
 
 
 async def suggested_prefixes(uri: Uri, config: StoreConfig) -> list[str]:
@@ -65,8 +69,9 @@ async def suggested_prefixes(uri: Uri, config: StoreConfig) -> list[str]:
 
 
 def _similar(uri: Uri, missing: str, children: list[str]) -> list[str]:
+    """The children like `missing`; not that one itself, which is there and has nothing in it."""
     if uri.scheme == "file":
-        names = [name.rstrip("/") for name in children if name.endswith("/")]
+        names = [name[:-1] for name in children if name.endswith("/") and name[:-1] != missing]
         return get_close_matches(missing, names, n=MAX_NAMES_SHOWN)
-    names = [name.rstrip("/") for name in children]
+    names = [name.rstrip("/") for name in children if name.rstrip("/") != missing]
     return get_close_matches(missing, names, n=MAX_NAMES_SHOWN, cutoff=0.4) or names[:MAX_NAMES_SHOWN]

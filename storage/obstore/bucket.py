@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import importlib
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -16,15 +17,17 @@ from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.azure.endpoint import AZURE_SCHEMES
 from podferry.storage.errors.kinds import error_kind
-from podferry.storage.errors.translate import store_error, translate
+from podferry.storage.errors.plain_http import requires_tls
+from podferry.storage.errors.translate import is_from_role, store_error, translate, wrong_region
 from podferry.storage.errors.vendor_fields import vendor_fields_of
 from podferry.storage.object_names import join
 from podferry.storage.obstore.client import obstore_client
+from podferry.storage.s3.endpoint import s3_access
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import Limits
 
 if TYPE_CHECKING:
-    from obstore import ObjectMeta
+    from obstore import ListStream, ObjectMeta
 
 OBSTORE_ERRORS = (BaseError, FileNotFoundError, ValueError, OSError)
 """What obstore raises: its own tree, and two builtins that it documents."""
@@ -38,6 +41,7 @@ class ObstoreBucket:
 
     def __init__(self, uri: Uri, config: StoreConfig, limits: Limits) -> None:
         client = obstore_client(uri, config, limits)
+        self._config, self._limits = config, limits
         self.uri, self.store, self.location = uri, client.store, client.location
         self.exists = False
         self._metadata_endpoint = client.metadata_endpoint
@@ -85,15 +89,32 @@ class ObstoreBucket:
 
     async def translated(self, error: Exception, name: str = "") -> FerryError:
         """The error for the user. If an object is missing, this checks whether its bucket exists."""
-        found = translate(error, self.location, name)
-        if self.exists or error_kind(vendor_fields_of(error)) != "missing":
+        found = translate(error, self.location, name, answered=self.exists)
+        fields = vendor_fields_of(error)
+        kind = error_kind(fields)
+        if is_from_role(fields, self.location):
             return found
-        return await self._problem() or found if name else store_error("bucket", self.location)
+        if kind == "missing" and not self.exists:
+            return await self._problem() or found if name else store_error("bucket", self.location)
+        if kind in ("region", "invalid") and not fields.region:
+            return await self._elsewhere() or found
+        if not self.exists and await requires_tls(self.location, fields):
+            return store_error("tls port", self.location, name)
+        return found
+
+    async def _elsewhere(self) -> FerryError | None:
+        """The error for a bucket in another region than the configured one, or None."""
+        if self.uri.scheme in AZURE_SCHEMES:
+            return None
+        module = importlib.import_module("podferry.storage.s3.bucket_region")
+        access = s3_access(self.uri, self._config)
+        region = await module.bucket_region(access, self._limits)
+        return wrong_region(self.location, region) if region not in ("", access.region) else None
 
     async def _problem(self) -> FerryError | None:
         """What is wrong with the bucket, or None. A denied listing proves nothing: reading may be allowed."""
         try:
-            await anext(aiter(obstore.list(self.store, self.uri.key or None, chunk_size=1)), None)
+            await next_page(obstore.list(self.store, self.uri.key or None, chunk_size=1))
         except OBSTORE_ERRORS as error:
             kind = error_kind(vendor_fields_of(error))
             if kind == "missing":
@@ -101,6 +122,14 @@ class ObstoreBucket:
             return None if kind == "denied" else translate(error, self.location)
         self.exists = True
         return None
+
+
+async def next_page(pages: ListStream[Sequence[ObjectMeta]]) -> Sequence[ObjectMeta]:
+    """The next objects of a listing, or none at its end. With a default `anext` fails on obstore's."""
+    try:
+        return await anext(pages)
+    except StopAsyncIteration:
+        return ()
 
 
 def is_unanswered(error: Exception) -> bool:

@@ -6,8 +6,10 @@ may have different Secrets, so endpoint, region, keys and anonymous access are a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import msgspec
 from obstore.store import AzureStore, S3Store
@@ -18,6 +20,7 @@ from podferry.storage.credentials.ambient import AMBIENT_VARIABLES
 from podferry.storage.credentials.refresh import REFRESH_SECONDS
 from podferry.storage.credentials.sources import AwsSource
 from podferry.storage.errors.translate import StoreLocation
+from podferry.storage.network.settings import Network
 from podferry.storage.s3.endpoint import S3Access, s3_access
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import Limits
@@ -25,6 +28,7 @@ from podferry.storage.timeouts_and_limits import Limits
 if TYPE_CHECKING:
     from obstore.store import AzureConfig, ClientConfig, RetryConfig, S3Config, S3Credential
 
+METADATA_OPTIONS = ("metadata_endpoint", "container_credentials_full_uri", "msi_endpoint")
 METADATA_ENDPOINT = "http://169.254.169.254"
 """Amazon's metadata service: "Instance metadata and user data", EC2 user guide."""
 
@@ -63,7 +67,7 @@ def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> ObstoreClient:
     store = S3Store(
         uri.bucket,
         config=options,
-        client_options=_client_options(limits),
+        client_options=_client_options(limits, access.network, access.bucket_url, _hosts(found)),
         retry_config=_retries(limits),
         credential_provider=_CredentialProvider(access) if source is AwsSource.KEYS else None,
     )
@@ -98,13 +102,35 @@ def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> ObstoreClient:
         account_name=access.account,
         endpoint=access.endpoint,
         config=options,
-        client_options=_client_options(limits),
+        client_options=_client_options(limits, access.network, access.endpoint, _hosts(access.options)),
         retry_config=_retries(limits),
     )
     return ObstoreClient(store, access.location)
 
 
-def _client_options(limits: Limits) -> ClientConfig:
+def _hosts(options: Mapping[str, object]) -> tuple[str, ...]:
+    """Hosts of the metadata endpoints among some options: they are never reached through a proxy."""
+    return tuple(
+        urlsplit(str(url)).hostname or "" for name, url in options.items() if name in METADATA_OPTIONS
+    )
+
+
+def _client_options(limits: Limits, network: Network, url: str, direct: tuple[str, ...]) -> ClientConfig:
+    """Options for a store at `url`. The proxies are always set: obstore would read the environment's."""
+    options = _bounds(limits)
+    if network.ca.pem:
+        options["root_certificate"] = network.ca.pem
+    proxies = network.proxies
+    proxy = proxies.proxy_for(url) or proxies.https or proxies.http
+    if proxy is not None:
+        options["proxy_url"] = proxy.url
+        options["proxy_excludes"] = ",".join(filter(None, (*proxies.excluded_for(url), *direct)))
+        if network.ca.pem and proxy.tls:
+            options["proxy_ca_certificate"] = network.ca.pem
+    return options
+
+
+def _bounds(limits: Limits) -> ClientConfig:
     return {
         "allow_http": True,
         "connect_timeout": timedelta(seconds=limits.connect_seconds),

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from functools import cached_property
+from pathlib import PurePosixPath
 from typing import Any
 
 import obstore
@@ -14,10 +15,12 @@ from podferry.contract.errors import Corrupt, FerryError
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.azure.endpoint import AZURE_SCHEMES, azure_access
-from podferry.storage.errors.translate import check_listed, too_short
+from podferry.storage.errors.translate import check_listed, store_error, too_short
+from podferry.storage.http.page_detection import PAGE_SUFFIXES, is_html
 from podferry.storage.multipart import MultipartStore
 from podferry.storage.object_names import checked_name
 from podferry.storage.obstore.bucket import OBSTORE_ERRORS, ObstoreBucket, is_unanswered
+from podferry.storage.obstore.listing import Lister, ObstoreLister
 from podferry.storage.obstore.server_copy import ObstoreServerCopy
 from podferry.storage.obstore.writes import ObstoreWrites
 from podferry.storage.request_builder import RequestBuilder
@@ -25,9 +28,6 @@ from podferry.storage.s3.endpoint import s3_access
 from podferry.storage.server_copy import ServerCopy, StoredObject
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
-
-PAGE_OBJECTS = 1000
-"""Objects of one listing request: S3's limit."""
 
 
 class ObstoreStore:
@@ -72,32 +72,28 @@ class ObstoreStore:
         builder: RequestBuilder | None = module.get_builder_for(access)
         return builder
 
-    async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
-        """See `Store.entries`. The tag is the ETag as it is sent, with its quotation marks.
+    @cached_property
+    def _lister(self) -> Lister:
+        """Requests of our own, which show what obstore hides, where they find the credentials."""
+        if self.uri.scheme not in AZURE_SCHEMES:
+            module = importlib.import_module("podferry.storage.s3.listing")
+            lister: Lister | None = module.s3_lister(
+                self.uri, self._config, self._limits, self._bucket.translated
+            )
+            if lister is not None:
+                return lister
+        return ObstoreLister(self._bucket, self._limits.request_seconds)
 
-        obstore drops the slash that ends a directory marker's key, so an empty object may be a marker:
-        directories with empty objects are listed again by delimiter, which shows the markers as directories.
-        """
-        key = self._bucket.key(prefix)
-        empty: dict[str, list[Entry]] = {}  # by directory
+    async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
+        """See `Store.entries`. The tag is the ETag as it is sent, with its quotation marks."""
         await self._bucket.prepare()
         try:  # not `call`: when the loop ends, asyncio closes its generator and this one in any order
-            async for page in obstore.list(self._bucket.store, key or None, chunk_size=PAGE_OBJECTS):
+            async for page in self._lister.pages(prefix):
                 self._bucket.exists = True
-                for item in page:
-                    entry = self._bucket.entry(item)
-                    if entry.size:
-                        yield entry
-                    elif item["path"] != key:
-                        empty.setdefault(entry.name.rpartition("/")[0], []).append(entry)
+                for entry in page:
+                    yield entry
         except OBSTORE_ERRORS as error:
             raise await self._bucket.translated(error, prefix) from error
-        for directory, candidates in sorted(empty.items()):
-            objects, _ = await self.list_directory(directory)
-            names = {entry.name for entry in objects}
-            for entry in candidates:
-                if entry.name in names:
-                    yield entry
 
     async def children(self, prefix: str = "") -> list[str]:
         """See `Store.children`."""
@@ -107,17 +103,25 @@ class ObstoreStore:
 
     async def list_directory(self, prefix: str = "") -> tuple[list[Entry], list[str]]:
         """See `podferry.storage.listing.by_directory.ListsByDirectory`."""
-        key = self._bucket.key(prefix)
         async with self._bucket.call():
-            found = await obstore.list_with_delimiter_async(self._bucket.store, key or None)
-        objects = [self._bucket.entry(item) for item in found["objects"] if item["path"] != key]
-        return objects, [path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"]]
+            return await self._lister.list_directory(prefix)
 
     async def stat(self, name: str) -> Entry:
         """See `Store.stat`."""
         async with self._bucket.call(name):
             item = await obstore.head_async(self._bucket.store, self._bucket.key(checked_name(name)))
         return self._bucket.entry(item)
+
+    async def stat_file(self, name: str) -> Entry:
+        """See `podferry.storage.listing.single_object.StatsFile`."""
+        async with self._bucket.call(name):
+            key = self._bucket.key(checked_name(name))
+            result = await obstore.get_async(self._bucket.store, key, options={"head": True})
+        entry, content_type = self._bucket.entry(result.meta), str(result.attributes.get("Content-Type", ""))
+        if is_html(content_type) and PurePosixPath(name).suffix.lower() not in PAGE_SUFFIXES:
+            evidence = f"{content_type[:60]}, {entry.size:,} bytes"
+            raise store_error("object page", self._bucket.location, name, evidence)
+        return entry
 
     async def read(
         self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
 from urllib.parse import quote, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import msgspec
@@ -17,18 +18,22 @@ from yarl import URL
 
 from podferry.contract.errors import FerryError, TemporaryError
 from podferry.storage.errors.translate import translate
-from podferry.storage.errors.vendor_fields import CODE_PATTERN
+from podferry.storage.network.tls import tls_context
 from podferry.storage.object_names import join
 from podferry.storage.s3.credentials import S3CredentialsProvider
 from podferry.storage.s3.endpoint import S3Access
+from podferry.storage.s3.response import NotFromS3, S3Response, S3ResponseError, checked
 from podferry.storage.s3.sigv4 import UNSIGNED_PAYLOAD, SigV4Signer, canonical_query
 from podferry.storage.timeouts_and_limits import KIB, Limits
 
 Buffer = bytes | memoryview
 SLICE_BYTES = 256 * KIB
 """Bytes given to the connection at a time: it may copy what it cannot send."""
-MAX_RESPONSE_BYTES = 4 << 20
-"""Bytes of a response that are read: a list of 10,000 parts is far smaller."""
+MAX_RESPONSE_BYTES = 8 << 20
+"""Bytes of a response that are read: 1,000 keys of 1,024 bytes, escaped, are less than half of it."""
+T = TypeVar("T")
+Explain = Callable[[Exception, str], Awaitable[FerryError]]
+"""The error for a user, of an exception and the name of an object: its type says whether to ask again."""
 
 
 class S3Request(msgspec.Struct, frozen=True):
@@ -55,26 +60,17 @@ class S3Request(msgspec.Struct, frozen=True):
     attempts: int = 0
 
 
-class S3Response(msgspec.Struct, frozen=True):
-    """A successful response: headers by case-insensitive name, and the body as text."""
-
-    headers: Mapping[str, str]
-    text: str
-
-
-class S3ResponseError(Exception):
-    """An error response, read by `vendor_fields`; `status` is 0 if it came with a status of success."""
-
-    def __init__(self, status: int, error_code: str) -> None:
-        super().__init__(f"{status} {error_code}")
-        self.status = status
-        self.error_code = error_code
-
-
 class S3Client:
-    """A client of one bucket. It connects at the first request."""
+    """A client of one bucket. It connects at the first request, and again after `close`."""
 
-    def __init__(self, access: S3Access, credentials: S3CredentialsProvider, limits: Limits) -> None:
+    def __init__(
+        self,
+        access: S3Access,
+        credentials: S3CredentialsProvider,
+        limits: Limits,
+        explain: Explain | None = None,
+    ) -> None:
+        """Prepare a client; without `explain`, errors are translated by themselves alone."""
         self.location = access.location
         self._url = access.bucket_url
         self._prefix = access.uri.key
@@ -82,9 +78,11 @@ class S3Client:
         self._credentials = credentials
         self._limits = limits
         self._session: aiohttp.ClientSession | None = None
-        url = urlsplit(self._url)
-        bypassed = not url.hostname or proxy_bypass(url.hostname)
-        self._proxy = None if bypassed else getproxies().get(url.scheme)  # as obstore's client does
+        proxy = access.network.proxies.proxy_for(self._url)
+        self._proxy = proxy.url if proxy else None
+        self._answered = False
+        self._explain = explain or self._translated
+        self._ca = access.network.ca.pem
 
     async def send(self, request: S3Request) -> S3Response:
         """The response to a request, with retries.
@@ -92,6 +90,10 @@ class S3Client:
         Raises:
             FerryError: Chained from the `S3ResponseError` if the server responded.
         """
+        return await self.fetch(request, lambda response: response)
+
+    async def fetch(self, request: S3Request, parse: Callable[[S3Response], T]) -> T:
+        """What `parse` makes of the response; it may refuse it with an `S3ResponseError`. See `send`."""
         attempts = stamina.retry_context(
             on=TemporaryError,
             attempts=request.attempts or self._limits.retries + 1,
@@ -102,16 +104,18 @@ class S3Client:
         async for attempt in attempts:
             with attempt:
                 try:
-                    return await self._attempt(request)
+                    found = parse(await self._attempt(request))
                 except (S3ResponseError, aiohttp.ClientError, OSError) as error:
-                    raise translate(error, self.location, request.name) from error
+                    raise await self._explain(error, request.name) from error
+                self._answered = True
+                return found
         raise AssertionError  # stamina raises the error of the last attempt
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        session, self._session = self._session, None  # at once: a request meanwhile opens its own
+        if session is not None:
+            await session.close()
 
     async def _attempt(self, request: S3Request) -> S3Response:
         url = self._address(request)
@@ -126,8 +130,12 @@ class S3Client:
             timeout=self._timeout(request),
         )
         async with pending as response:
-            text = (await response.content.read(MAX_RESPONSE_BYTES)).decode(errors="replace")
-            return _checked(response.status, S3Response(response.headers, text))
+            text = (await _body_of(response)).decode(errors="replace")
+            return checked(S3Response(response.status, response.headers, text))
+
+    async def _translated(self, error: Exception, name: str) -> FerryError:
+        self._answered |= isinstance(error, S3ResponseError) and not isinstance(error, NotFromS3)
+        return translate(error, self.location, name, answered=self._answered)
 
     def _address(self, request: S3Request) -> str:
         query = canonical_query(request.query)
@@ -155,13 +163,18 @@ class S3Client:
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0),  # callers limit how many run in parallel
+                # Callers limit how many requests run in parallel.
+                connector=aiohttp.TCPConnector(limit=0, ssl=self._tls()),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 skip_auto_headers=("Accept-Encoding", "Content-Type"),
                 headers={"User-Agent": "podferry"},
             )
         return self._session
+
+    def _tls(self) -> ssl.SSLContext | bool:
+        """How to verify: a context takes longer to make than some requests, and plain HTTP needs none."""
+        return tls_context(self._ca) if self._url.startswith("https:") else True
 
 
 class _Body(Payload):
@@ -188,9 +201,10 @@ def error_response(error: FerryError) -> S3ResponseError | None:
     return cause if isinstance(cause, S3ResponseError) else None
 
 
-def _checked(status: int, response: S3Response) -> S3Response:
-    """The response if it reports success: S3 sends some errors with a status of success."""
-    if 200 <= status < 300 and "<Error>" not in response.text:
-        return response
-    code = CODE_PATTERN.search(response.text)
-    raise S3ResponseError(0 if status < 300 else status, code[1] if code else "")
+async def _body_of(response: aiohttp.ClientResponse) -> bytes:
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > MAX_RESPONSE_BYTES:
+            break
+    return bytes(body[:MAX_RESPONSE_BYTES])

@@ -14,7 +14,8 @@ from podferry.contract.errors import FerryError
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.endpoints import S3_VENDORS, checked_endpoint
 from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, variable_names
-from podferry.storage.errors.translate import StoreLocation, store_error
+from podferry.storage.errors.translate import StoreLocation, store_error, store_location
+from podferry.storage.network.settings import DIRECT, Network
 from podferry.storage.s3.sigv4 import S3Credentials
 from podferry.storage.store import StoreConfig
 
@@ -41,6 +42,7 @@ class S3Access(msgspec.Struct, frozen=True):
     source: AwsSource
     variables: Mapping[str, str]
     reload_credentials: Callable[[], Mapping[str, str]] | None = None
+    network: Network = DIRECT
 
     def credentials(self) -> S3Credentials:
         """The configured keys, read again if they may have changed; if that fails, those of the start."""
@@ -55,7 +57,8 @@ class S3Access(msgspec.Struct, frozen=True):
     @property
     def location(self) -> StoreLocation:
         """For errors."""
-        return StoreLocation(self.uri, self.endpoint, variable_names(self.variables, "AWS_"))
+        names = variable_names(self.variables, "AWS_")
+        return store_location(self.uri, self.endpoint, names, self.network)
 
     @property
     def bucket_url(self) -> str:
@@ -76,7 +79,9 @@ def s3_access(uri: Uri, config: StoreConfig) -> S3Access:
     endpoint, region = s3_endpoint(uri, config)
     virtual_hosted = is_true(variables.get("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", ""))
     source = aws_source(variables)
-    access = S3Access(uri, endpoint, region, virtual_hosted, source, variables, config.reload_credentials)
+    access = S3Access(
+        uri, endpoint, region, virtual_hosted, source, variables, config.reload_credentials, config.network
+    )
     if access.source is AwsSource.NONE:
         raise store_error("credentials", access.location)
     return access

@@ -84,13 +84,12 @@ class S3GetBuilder:
         return CHECKSUM_MODE_LINE if checksum_mode else ""
 
 
-def get_builder_for(access: S3Access, ca_bundle: str = "") -> S3GetBuilder | None:
+def get_builder_for(access: S3Access) -> S3GetBuilder | None:
     """The builder for a store, or None if only its engine can send requests.
 
-    That is the case behind a proxy, and if awscrt would find other credentials than the engine.
-    `ca_bundle` is a file of CA certificates, if the engine has its own.
+    That is the case behind some proxies, and if awscrt would find other credentials than the engine.
     """
-    address = request_address(access.bucket_url, ca_bundle)
+    address = request_address(access.bucket_url, access.network)
     if address is None or not is_printable_ascii(access.region):
         return None
     credentials = credentials_provider(access)

@@ -33,9 +33,10 @@ from podferry.storage.multipart import (
     unknown_upload,
 )
 from podferry.storage.object_names import checked_name
-from podferry.storage.s3.client import S3Client, S3Request, S3Response, error_response
+from podferry.storage.s3.client import S3Client, S3Request, error_response
 from podferry.storage.s3.credentials import S3CredentialsProvider, credentials_provider
 from podferry.storage.s3.endpoint import S3Access, s3_access
+from podferry.storage.s3.response import S3Response
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import MIB, Limits
 

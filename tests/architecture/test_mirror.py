@@ -27,6 +27,7 @@ TESTED_ELSEWHERE = {
 SUITES = {
     "tests/storage/test_hostile.py",
     "tests/storage/test_store_contract.py",
+    "tests/storage/test_unlistable.py",
     "tests/webhook/test_golden.py",
 }
 """Tests of several modules; more of them are in `SCENARIOS`."""

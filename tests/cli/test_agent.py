@@ -5,6 +5,7 @@ import pytest
 
 from podferry.cli.agent import command, parse_config
 from podferry.contract.errors import FerryError, FormatTooNew, InvalidSpec
+from podferry.contract.pod_binding import PodBinding
 from podferry.contract.spec import CheckpointSpec, DatasetSpec, FerrySpec
 from podferry.contract.spec_json import encode_spec
 
@@ -41,6 +42,14 @@ def test_the_spec_may_be_in_the_environment(monkeypatch):
     assert parse_config(command.make_context("agent", [*DIRECTORIES]).params).spec == SPEC
 
 
+def test_the_pod_is_known_from_the_environment(monkeypatch):
+    assert config_of(*DIRECTORIES).binding is None
+    monkeypatch.setenv("PODFERRY_MADE_FOR", "digits-*")
+    monkeypatch.setenv("PODFERRY_POD", "digits-x7k2p")
+    monkeypatch.setenv("PODFERRY_STAMP", "")  # the downward API's value for an annotation that is not there
+    assert config_of(*DIRECTORIES).binding == PodBinding("digits-*", "digits-x7k2p", "")
+
+
 def test_all_missing_directories_come_at_once():
     with pytest.raises(InvalidSpec) as caught:
         config_of("--control-dir=/control", "--dataset-dir=/data")
@@ -51,7 +60,7 @@ def test_all_missing_directories_come_at_once():
 
 @pytest.mark.parametrize(("text", "error"), [("{", FerryError), ('{"format": 99}', FormatTooNew)])
 def test_a_spec_that_cannot_be_read_is_a_usage_error(monkeypatch, text, error):
-    monkeypatch.setattr("podferry.cli.agent.configure_logs", lambda level: None)
+    monkeypatch.setattr("podferry.cli.agent.configure_logs", lambda *_: None)
     words = [f"--spec={text}", "--control-dir=/control"]
     with pytest.raises(error):
         parse_config(command.make_context("agent", [*words]).params)

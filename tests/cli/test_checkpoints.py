@@ -35,7 +35,7 @@ def test_json_output(podferry, destination):
     shown = json.loads(podferry("checkpoints", "show", destination.uri, FIT, "step-100", "-o", "json").out)
     assert (shown["sequence"], shown["run"], len(shown["files"])) == (1, "run-7", 1)
     verdicts = json.loads(podferry("checkpoints", "verify", destination.uri, "-o", "json").out)
-    assert {verdict["state"] for verdict in verdicts} == {"whole"}
+    assert {verdict["state"] for verdict in verdicts} == {"intact"}
 
 
 def test_files_of_an_earlier_checkpoint_are_reported(podferry, destination):

@@ -2,7 +2,6 @@ import asyncio
 import json
 from datetime import UTC, datetime
 
-import click
 import pytest
 
 from podferry.cli import output
@@ -92,7 +91,6 @@ def test_doubtful_is_yellow_on_a_terminal(
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setattr(output, "on_terminal", lambda: True)
-    monkeypatch.setattr(click.utils, "should_strip_ansi", lambda *_: False)
     monkeypatch.setenv("COLUMNS", "200")
     for words in (["ls", destination.uri, FIT], ["show", destination.uri, FIT]):
         said = podferry("checkpoints", *words)

@@ -35,7 +35,7 @@ def test_it_downloads_and_prints_one_line(podferry, digits, tmp_path):
         "train/a.png": 5000,
         "train/b.png": 70_000,
     }
-    line = rf"4 files, 73\.5 KiB in \d+\.\d\d s \(\d+ MB/s\) at {tmp_path}/stage\n"
+    line = rf"4 files, 73\.5 KiB in \d+\.\d\d s \([\d.]+ [KM]iB/s\) at {tmp_path}/stage\n"
     assert re.fullmatch(line, said.out), said.out
 
 
@@ -112,3 +112,11 @@ def test_it_loads_little(tmp_path):
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ)
     )
     assert done.stderr.strip() == ""
+
+
+def test_problems_name_the_arguments_of_this_command(podferry, tmp_path):
+    said = podferry("dataset", "get", "s3:/x", "/proc/x")
+    assert said.code == 1
+    assert "podferry: URI: not a URI ('s3:/x'). Did you mean s3://x?" in said.err
+    assert "podferry: DIRECTORY: the path is reserved for the system" in said.err
+    assert "--" not in said.err

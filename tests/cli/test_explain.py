@@ -32,6 +32,13 @@ def test_a_kfp_step_golden(podferry, golden):
     golden("explain-kfp-step", said.out)
 
 
+@pytest.fixture
+def memory_is_a_store(monkeypatch):
+    """The tests' store is in memory, which a pod could not use."""
+    monkeypatch.setattr("podferry.contract.pod_locations.LOCAL_SCHEMES", ("file",))
+
+
+@pytest.mark.usefixtures("memory_is_a_store")
 def test_only_list_lists(podferry, digits):
     words = ("--annotation", f"dataset={digits}")
     assert "MEMORY" not in podferry("explain", *words).out
@@ -44,6 +51,7 @@ def test_only_list_lists(podferry, digits):
     assert (gone.code, "Did you mean memory://digits/v1?" in gone.err) == (1, True)
 
 
+@pytest.mark.usefixtures("memory_is_a_store")
 def test_list_counts_the_selected_files_of_each_dataset(podferry, digits):
     settings = [
         f"dataset={digits}",
@@ -77,7 +85,7 @@ def test_standard_input(podferry, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        ([], 2, "Give a file with -f"),
+        ([], 2, "Give a file, or"),
         (["--annotation", "dataset"], 2, "write --annotation NAME=VALUE"),
         (["-f", "/nowhere/pod.yaml"], 1, "No such file or directory: /nowhere/pod.yaml"),
         (["-f", "/"], 1, "Is a directory"),

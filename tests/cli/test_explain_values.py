@@ -21,3 +21,21 @@ def test_declared_datasets(podferry):
     said = podferry("explain", *words)
     assert said.code == 0
     assert "s3://d/digits#bytes=5&files=1" in said.out
+
+
+def test_who_writes_checkpoints_is_a_note(podferry, tmp_path):
+    manifest = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: digits}
+spec:
+  completionMode: Indexed
+  template:
+    metadata: {annotations: {podferry.io/checkpoints: s3://c, podferry.io/checkpoint-size: 1Mi}}
+    spec: {containers: [{name: main}]}
+"""
+    (tmp_path / "job.yaml").write_text(manifest)
+    said = podferry("explain", str(tmp_path / "job.yaml"))
+    assert "without podferry.io/world, rank 0 alone writes checkpoints; other pods only restore" in said.out
+    (tmp_path / "job.yaml").write_text(manifest.replace("1Mi}", '1Mi, podferry.io/world: "2"}'))
+    assert "rank 0 alone" not in podferry("explain", str(tmp_path / "job.yaml")).out

@@ -89,3 +89,8 @@ def test_a_malformed_pod(tmp_path: Path, old: str, new: str, reason: str) -> Non
     assert isinstance(result.exception, InvalidSpec)
     assert "the pod is malformed" in str(result.exception)
     assert reason in str(result.exception)
+
+
+def test_a_namespace_label_has_a_value(tmp_path: Path) -> None:
+    result = run(tmp_path, POD, "--namespace-label", "team")
+    assert (result.exit_code, "write --namespace-label NAME=VALUE" in result.stderr) == (2, True)

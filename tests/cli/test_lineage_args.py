@@ -40,7 +40,7 @@ def test_a_checkpoint_is_found_by_name_file_or_folder(podferry, destination, wor
     [
         (["team.job.fti"], "Did you mean 'team.job.fit'?"),
         ([FIT, "step-20"], "Did you mean 'step-200'?"),
-        ([], "the lineage is not specified (2 below"),
+        ([], "the lineage is not specified (2 lineages below"),
         ([FIT, "step-100", "more"], "unexpected extra argument (more)"),
     ],
 )

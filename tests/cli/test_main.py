@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from podferry.cli.main import INTERRUPTED, main
+from podferry.cli.main import main
 from podferry.cli.verbs import VERBS
-from podferry.contract.http_api import EXIT_NEVER
+from podferry.contract.exit_codes import EXIT_INTERRUPTED, EXIT_NEVER
 
 COMMAND = [sys.executable, "-m", "podferry.cli.main"]
 HEAVY = ("asyncio", "aiohttp", "click", "rich", "obstore", "fsspec", "structlog", "uvloop", "yaml")
@@ -37,6 +37,8 @@ def test_an_agent_loads_what_its_data_needs_and_no_more():
     assert "podferry.sidecar.dataset.all_datasets_job" in loaded
     assert (
         not {
+            "aiohttp",
+            "prometheus_client",
             "rich.console",
             "podferry.sidecar.checkpoint.pipeline.checkpoint_job",
             "podferry.sidecar.outputs.output_job",
@@ -97,4 +99,4 @@ def test_an_interrupt_while_a_verb_is_loaded_is_quiet(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("podferry.cli.main.import_module", load)
-    assert main(["wait"]) == INTERRUPTED
+    assert main(["wait"]) == EXIT_INTERRUPTED

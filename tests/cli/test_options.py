@@ -1,9 +1,8 @@
 from pathlib import Path
 
-import click
 import pytest
 
-from podferry.cli.options import ParsedParam, parse_dataset, parse_local_path, parse_location, store_config_of
+from podferry.cli.options import parse_dataset, parse_local_path, parse_location, store_config_of
 from podferry.contract.errors import CredentialsMissing, InvalidSpec
 
 
@@ -35,11 +34,6 @@ def test_a_path_may_have_characters_that_mean_something_in_a_uri():
 def test_an_empty_location_is_an_error(parse, text):
     with pytest.raises(InvalidSpec, match="the location is empty"):
         parse(text)
-
-
-def test_the_error_of_a_parser_is_a_usage_error():
-    with pytest.raises(click.BadParameter, match="the location is empty"):
-        ParsedParam("URI", parse_location).convert("", None, None)
 
 
 def test_a_secret_of_a_store_is_used_alone(tmp_path, monkeypatch):

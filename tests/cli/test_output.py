@@ -44,6 +44,14 @@ def test_columns_are_aligned_without_trailing_spaces(capsys):
     assert align_columns([["a", "b"]], [False, True]) == ["a  b"]
 
 
+@pytest.mark.parametrize(("columns", "shown"), [(8, "name"), (10, "name  b"), (80, "name  b  c")])
+def test_optional_columns_are_left_out_on_a_narrow_terminal(capsys, monkeypatch, columns, shown):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("podferry.cli.output.on_terminal", lambda: True)
+    print_table(["name", "b", "c"], [["1234", "1", "2"]], optional=2)
+    assert capsys.readouterr().out.splitlines()[0].split() == shown.split()
+
+
 def test_names_of_pairs_are_aligned(capsys):
     print_pairs([("a", "1"), ("long", ""), ("b", "2")])
     assert capsys.readouterr().out.splitlines() == ["a     1", "long", "b     2"]
@@ -54,3 +62,16 @@ def test_names_of_pairs_are_aligned(capsys):
 @pytest.mark.parametrize(("number", "text"), [(0, "0 files"), (1, "1 file"), (1797, "1,797 files")])
 def test_a_number_has_its_noun(number, text):
     assert count_of(number, "file") == text
+
+
+def test_a_table_that_does_not_fit_is_a_list_of_records(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setattr(output, "on_terminal", lambda: True)
+    headers = ["lineage", "commits", "confidence", "newest"]
+    print_table(headers, [["fit", "2", "sure", "step-2"], ["tune", "1", "doubtful", "step-7"]])
+    assert capsys.readouterr().out == (
+        "lineage     fit\ncommits     2\nconfidence  sure\nnewest      step-2\n\n"
+        "lineage     tune\ncommits     1\nconfidence  doubtful\nnewest      step-7\n"
+    )
+    print_table(["size", "name"], [["2 B", "a" * 40]], right=["size"])
+    assert "size  name" in capsys.readouterr().out, "folded: only one column is too wide"

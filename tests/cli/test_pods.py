@@ -33,12 +33,12 @@ def test_a_jobset_of_several_jobs_needs_the_world_for_a_rank(podferry, tmp_path)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"a: [1\nb: }", "cannot be read as YAML"),
+        (b"a: [1\nb: }", "is not YAML"),
         (b"\xff\xfe\x00", "is not text"),
         (b"", "contains no pod (no document)"),
         (b"kind: ConfigMap", "contains no pod (ConfigMap)"),
-        (b"[" * 1_000, "cannot be read as YAML"),
-        (b"d: 2001-99-99", "cannot be read as YAML"),
+        (b"[" * 1_000, "is not YAML"),
+        (b"d: 2001-99-99", "is not YAML"),
         (b"a: &a [*a]\nspec: {containers: 3}", "is malformed"),
         (b"spec: {containers: []}\nmetadata: {ownerReferences: [{}]}", "is malformed"),
         (b"- 1\n- {metadata: 3, spec: {containers: []}}", "is malformed"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -192,7 +194,8 @@ def test_a_signal_ends_the_wait_at_the_end(command: list[str], tmp_path: Path) -
     """The destination disappears while training runs: reports at once what is not durable."""
     ready = tmp_path / "ready"
     spoiling = (
-        "import os, pathlib, shutil\n"
+        "import os, pathlib, shutil, signal\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"  # the signals are for the wait at the end
         f"shutil.rmtree({str(tmp_path / 'destination')!r})\n"
         f"pathlib.Path({str(tmp_path / 'destination')!r}).write_text('a file')\n"
         "pathlib.Path(os.environ['PODFERRY_CHECKPOINTS'], 'epoch-1.npz.part').write_bytes(b'x')\n"
@@ -210,24 +213,49 @@ def test_a_signal_ends_the_wait_at_the_end(command: list[str], tmp_path: Path) -
     assert "not durable: epoch-1" in said
 
 
-def test_a_killed_supervisor_lets_the_worker_drain_and_end(command: list[str], tmp_path: Path) -> None:
-    pids = tmp_path / "pids"
-    killing = (
-        "import os, pathlib, signal\n"
-        "pathlib.Path(os.environ['PODFERRY_CHECKPOINTS'], 'epoch-1.bin').write_bytes(b'x')\n"
-        "def children(pid):\n"
-        "    return pathlib.Path(f'/proc/{pid}/task/{pid}/children').read_text().split()\n"
-        "agents = [pid for pid in children(os.getppid()) if int(pid) != os.getpid()]\n"
-        "supervisor, = agents\n"
-        "worker, = children(supervisor)\n"
-        f"pathlib.Path({str(pids)!r}).write_text(worker)\n"
-        "os.kill(int(supervisor), signal.SIGKILL)\n"
-    )
-    with subprocess.Popen([*command[:-1], "-c", killing], stderr=subprocess.DEVNULL) as process:
-        wait_for(lambda: pids.exists() and pids.read_text() != "")
-        wait_for(lambda: not Path(f"/proc/{pids.read_text()}/cmdline").exists())
-        process.kill()
-    assert newest(tmp_path)["name"] == "epoch-1"
+KILL_THE_AGENT = """
+import os, pathlib, signal, sys, time
+checkpoints = pathlib.Path(os.environ["PODFERRY_CHECKPOINTS"])
+(checkpoints / "epoch-1.bin").write_bytes(b"1")
+def children(pid):
+    return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+(supervisor,) = [pid for pid in children(os.getppid()) if int(pid) != os.getpid()]
+(worker,) = children(supervisor)
+for victim in {"supervisor": [supervisor], "both": [supervisor, worker]}[sys.argv[1]]:
+    os.kill(int(victim), signal.SIGKILL)
+while pathlib.Path(f"/proc/{worker}/cmdline").exists():
+    time.sleep(0.01)
+data = pathlib.Path(os.environ["PODFERRY_DATASET"])
+print("files", sorted(path.name for path in data.iterdir()))
+(checkpoints / "epoch-2.bin").write_bytes(b"2")
+"""
+
+
+@pytest.mark.parametrize("victim", ["supervisor", "both"])
+def test_a_killed_agent_is_replaced_under_the_living_trainer(
+    command: list[str], tmp_path: Path, victim: str
+) -> None:
+    done = run([*command[:-1], "-c", KILL_THE_AGENT, victim])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "files ['a', 'b']\n"
+    assert "the agent was killed by SIGKILL; starting another one, which continues" in done.stderr
+    assert newest(tmp_path)["name"] == "epoch-2"
+
+
+def test_in_json_every_line_is_json(command: list[str]) -> None:
+    at = command.index("--")
+    done = run([*command[:at], "--log-format", "json", *command[at:-1], "-c", KILL_THE_AGENT, "both"])
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    (killed,) = [line for line in lines if "was killed by SIGKILL" in line["event"]]
+    assert killed["level"] == "warning"
+
+
+def test_without_a_wait_what_is_durable_at_once_is_seen(command: list[str], tmp_path: Path) -> None:
+    at = command.index("--")
+    done = run([*command[:at], "--durable-timeout", "0", *command[at:], "1"])
+    assert done.returncode == 0, done.stderr
+    assert newest(tmp_path)["name"] == "step-1"
 
 
 def test_a_named_stage_is_kept_and_used_again(command: list[str], tmp_path: Path) -> None:
@@ -304,3 +332,35 @@ def test_a_doubtful_last_checkpoint_has_a_code_of_its_own(
     said = capsys.readouterr().err
     assert ("the last checkpoint is doubtful (a is open). Confirm it." in said) is doubt
     assert ("not durable" in said) is not durable
+
+
+@pytest.mark.parametrize(
+    ("options", "pattern"),
+    [
+        ([], r"dataset: 2 files, 9\.8 KiB in \S+ s at \S+\n"),
+        (["-q"], ""),
+        (["-v"], r"(podferry: \d\d:\d\d:\d\d [^\n]+\n)+dataset: 2 files[^\n]+\n"),
+        (["--log-format", "json"], r'\{"event": "dataset: 2 files, [^"]+", "level": "info", [^\n]+\}\n'),
+    ],
+)
+def test_the_user_chooses_how_much_is_printed_and_for_whom(remote, tmp_path, options, pattern):
+    words = ["run", *options, "--dataset", str(remote), "--", "true"]
+    done = run([sys.executable, "-m", "podferry.cli.main", *words], cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert re.fullmatch(pattern, done.stderr), done.stderr
+
+
+def test_a_store_that_does_not_answer_is_two_lines(tmp_path):
+    """When it begins, and what it ends with: not one for each of the attempts."""
+    with socket.socket() as refusing:
+        refusing.bind(("127.0.0.1", 0))
+        endpoint = f"http://127.0.0.1:{refusing.getsockname()[1]}"
+        words = ["dataset", "get", "s3://b/x", "./x", "--endpoint", endpoint]
+        keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
+        done = run(
+            [sys.executable, "-m", "podferry.cli.main", *words], cwd=tmp_path, env={**os.environ, **keys}
+        )
+    assert (done.returncode, done.stdout) == (1, "")
+    began, ended = done.stderr.splitlines()
+    assert "retrying: the store does not respond" in began
+    assert ended.startswith("podferry: the store does not respond")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from podferry.contract.destination.commit import Commit, commit_name, encode_commit
-from podferry.contract.http_api import EXIT_DOUBTFUL
+from podferry.contract.exit_codes import EXIT_DOUBTFUL
 from podferry.storage.memory.store import CONTENTS
 
 FIT = "team.job.fit"
@@ -63,7 +63,7 @@ def test_a_doubtful_newest_checkpoint_has_a_code_of_its_own(podferry, destinatio
     destination.doubtful()
     said = podferry("checkpoints", "verify", destination.uri)
     assert said.code == EXIT_DOUBTFUL
-    assert re.search(r"team.job.fit +3 +300 +2.9 KiB +whole +doubtful +step-300-", said.out)
+    assert re.search(r"team.job.fit +3 +300 +2.9 KiB +intact +doubtful +step-300-", said.out)
     assert "the newest checkpoint of team.job.fit, step-300, is doubtful (unproven: nothing shows" in said.err
     assert f"podferry checkpoints confirm {destination.uri} {FIT} step-300." in said.err
     assert podferry("checkpoints", "verify", destination.uri, "team.job.tune").code == 0

@@ -4,7 +4,8 @@ import pytest
 from click.testing import CliRunner
 
 from podferry.cli import webhook
-from podferry.webhook.main import CertificateFiles, ManagedCertificates, WebhookConfig
+from podferry.webhook.certificate_files import CertificateFiles
+from podferry.webhook.main import ManagedCertificates, WebhookConfig
 
 
 @pytest.fixture
@@ -15,7 +16,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[WebhookConfig]:
         configs.append(config)
 
     monkeypatch.setattr(webhook, "run_webhook", remember)
-    monkeypatch.setattr(webhook, "configure_logs", lambda level: None)
+    monkeypatch.setattr(webhook, "configure_logs", lambda *_: None)
     return configs
 
 

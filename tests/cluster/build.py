@@ -10,8 +10,9 @@ import tarfile
 from pathlib import Path
 
 from tests.cluster.archive import docker_archive, owned_by_root
+from tests.cluster.files import locked, say
 from tests.cluster.layout import KUBERNETES, PAUSE_IMAGE
-from tests.cluster.process import CAGE, ClusterError, locked, run, say
+from tests.cluster.process import CAGE, ClusterError, run
 
 SOURCE = Path(__file__).parent / "kubernetes"
 PARTS = (
@@ -70,7 +71,7 @@ def _go_version() -> str:
 
 
 def _build(target: Path) -> None:
-    say(f"building Kubernetes {KUBERNETES} from Go modules; this takes minutes, and happens once")
+    say(f"building Kubernetes {KUBERNETES} from Go modules: 10 to 30 minutes, once per version and machine")
     part = target.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
     (part / "tmp").mkdir(parents=True)
@@ -91,7 +92,7 @@ def _go_build(package: str, output: Path, scratch: Path) -> None:
     # Static, so that the pause program runs in an empty image; nice, so that others can work meanwhile.
     environment = {"CGO_ENABLED": "0", "GOTMPDIR": os.fspath(scratch)}
     command = [*CAGE, "nice", "-n", "10", "go", "build", *flags, "-o", str(output), package]
-    run(command, cwd=SOURCE, environment=environment, timeout=3600)
+    run(command, cwd=SOURCE, environment=environment, timeout=3600, progress=f"building {output.name}")
 
 
 def _pause_image(program: Path, archive: Path) -> None:

@@ -18,7 +18,7 @@ from tests.cluster.image import Recipe
 from tests.cluster.kind import Kind, docker_answers
 from tests.cluster.layout import GPUS, Layout
 from tests.cluster.node import Node
-from tests.cluster.process import DIES_WITH_PARENT, ClusterError, answers, run, tail, wait_until
+from tests.cluster.process import DIES_WITH_PARENT, ClusterError, answers, patient, run, tail, wait_until
 
 Object = Mapping[str, Any]  # a Kubernetes object, as JSON has it
 
@@ -69,10 +69,10 @@ class Server:
         return self._output.read().decode(errors="replace")
 
     def stop(self, timeout: float = 5.0) -> None:
-        """SIGTERM, and SIGKILL after `timeout` seconds."""
+        """SIGTERM, and SIGKILL if that takes longer than `timeout` seconds on a quiet machine."""
         self.process.terminate()
         try:
-            self.process.wait(timeout)
+            self.process.wait(patient(timeout))
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -140,7 +140,8 @@ class Cluster:
         Raises:
             ClusterError: It did not come true within `timeout` seconds; with the object's description.
         """
-        words = ["wait", f"--for={condition}", resource, "-n", namespace, f"--timeout={timeout:.0f}s"]
+        limit = f"--timeout={patient(timeout):.0f}s"
+        words = ["wait", f"--for={condition}", resource, "-n", namespace, limit]
         try:
             self.kubectl(*words, timeout=timeout + 10)
         except ClusterError as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.cluster.layout import API_PORT, GATEWAY, NODE, PODS, SERVICES, Layout
 
+API_SERVER = "kube-apiserver"
 KUBELET = "kubelet"
 
 
@@ -30,7 +31,7 @@ def control_plane(layout: Layout, binaries: Path) -> list[Component]:
     return [
         _component(binaries / "etcd", data_dir=state / "etcd", unsafe_no_fsync=True, log_level="warn"),
         _component(
-            binaries / "kube-apiserver",
+            binaries / API_SERVER,
             etcd_servers="http://127.0.0.1:2379",
             cert_dir=layout.api_certificate.parent,
             secure_port=API_PORT,

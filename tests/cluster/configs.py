@@ -7,8 +7,8 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.cluster.files import write_atomically
 from tests.cluster.layout import API_PORT, GATEWAY, NODE, PAUSE_IMAGE, PODS, Layout, on_overlay
-from tests.cluster.process import write_atomically
 
 CNI_PLUGINS = "/usr/lib/cni"  # where Debian has them
 

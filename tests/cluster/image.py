@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cluster.archive import docker_archive
+from tests.cluster.files import locked, say
 from tests.cluster.layout import BASE_IMAGE, on_overlay
-from tests.cluster.process import CAGE, ClusterError, answers, locked, run, say
+from tests.cluster.process import CAGE, ClusterError, answers, run
 
 # bookworm's Python is 3.11. ca-certificates also gives the mounted authorities of the host a path.
 _SUITE = "bookworm"
@@ -52,7 +53,7 @@ def _build_base(cache: Path, archive: Path) -> None:
         include = f"--include={','.join(_PACKAGES)}"
         bootstrap = ["mmdebstrap", "--mode=root", "--variant=minbase", "--quiet", include]
         command = [*CAGE, *bootstrap, *excludes, *customize, _SUITE, str(rootfs)]
-        run(command, timeout=1200, environment={"TMPDIR": os.fspath(scratch)})
+        run(command, timeout=1200, environment={"TMPDIR": os.fspath(scratch)}, progress="building the base")
         path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
         docker_archive(rootfs, scratch / "image.tar", BASE_IMAGE, {"Cmd": ["python3"], "Env": [path]})
         (scratch / "image.tar").replace(archive)
@@ -102,7 +103,12 @@ def build(cache: Path, recipe: Recipe, archive: Path) -> None:
         if not answers([*buildah, "inspect", "--type=image", BASE_IMAGE], timeout=60):
             run([*buildah, "pull", "--quiet", f"docker-archive:{base_archive}"], timeout=600)
         options = ["--isolation=chroot", "--pull-never", "--layers", "--force-rm", *_pip_access(scratch)]
-        run([*buildah, "bud", *options, *recipe.words(BASE_IMAGE)], timeout=1800)
+        say(f"building {recipe.tag}")
+        run(
+            [*buildah, "bud", *options, *recipe.words(BASE_IMAGE)],
+            timeout=1800,
+            progress="building the image",
+        )
         archive.unlink(missing_ok=True)
         run([*buildah, "push", "--quiet", recipe.tag, f"docker-archive:{archive}:{recipe.tag}"], timeout=600)
 

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from tests.cluster.files import locked, say
 from tests.cluster.image import Recipe
 from tests.cluster.layout import BASE_IMAGE, Layout
-from tests.cluster.process import ClusterError, answers, locked, run, say
+from tests.cluster.process import ClusterError, answers, run
 
 KIND = "v0.30.0"  # its node image is of Kubernetes 1.34
 _BASE = "python:3.11-slim-bookworm"
@@ -103,10 +104,11 @@ class Kind:
         if found := shutil.which("kind"):
             return found
         built = self._layout.cache / f"kind-{KIND}" / "kind"
-        if not built.exists():
-            say(f"installing kind {KIND} from its Go module")
-            part = built.parent.with_suffix(".part")
-            destination = {"GOBIN": os.fspath(part)}
-            run(["go", "install", f"sigs.k8s.io/kind@{KIND}"], environment=destination, timeout=900)
-            part.replace(built.parent)
+        with locked(self._layout.cache / "locks" / "kind"):
+            if not built.exists():
+                say(f"installing kind {KIND} from its Go module")
+                part = built.parent.with_name(f".kind-{KIND}.part")
+                destination = {"GOBIN": os.fspath(part)}
+                run(["go", "install", f"sigs.k8s.io/kind@{KIND}"], environment=destination, timeout=900)
+                part.replace(built.parent)
         return os.fspath(built)

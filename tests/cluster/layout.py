@@ -65,6 +65,11 @@ class Layout:
         return self.cache / "locks" / self.name
 
     @property
+    def tests_lock(self) -> Path:
+        """Held while tests use the cluster."""
+        return self.cache / "locks" / f"{self.name}.tests"
+
+    @property
     def kubeconfig(self) -> Path:
         """The administrator's."""
         return self.state / "admin.kubeconfig"
@@ -79,10 +84,9 @@ class Layout:
         """What the kubelet reads when it starts."""
         return self.state / "kubelet.json"
 
-    @property
-    def kubelet_restarts(self) -> Path:
-        """Exists while a kubelet that ends must be restarted."""
-        return self.state / "kubelet-restarts"
+    def restarts(self, component: str) -> Path:
+        """Exists while this part, when it ends, must be started again."""
+        return self.state / f"restarts-{component}"
 
     @property
     def logs(self) -> Path:

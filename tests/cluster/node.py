@@ -9,20 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.cluster import build, cgroups, configs, image, packages, supervisor
-from tests.cluster.components import KUBELET
+from tests.cluster.components import API_SERVER, KUBELET
+from tests.cluster.files import locked, say, write_atomically
 from tests.cluster.layout import GATEWAY, NODE, Layout
 from tests.cluster.process import (
     OWNER,
     ClusterError,
     ProcessId,
     answers,
-    locked,
     owned,
+    patient,
     run,
-    say,
     tail,
     wait_until,
-    write_atomically,
 )
 
 _READY = 'jsonpath={.status.conditions[?(@.type=="Ready")].status}'
@@ -97,13 +96,22 @@ class Node:
             self._restart_kubelet({})
 
     def _restart_kubelet(self, settings: Mapping[str, object]) -> None:
-        layout = self._layout
-        [kubelet] = [one for one in owned(os.fspath(layout.state)) if one.program == KUBELET]
-        configs.write_kubelet(layout, settings)
-        write_atomically(layout.kubelet_restarts, "")
-        kubelet.kill()
+        configs.write_kubelet(self._layout, settings)
+        self._kill(KUBELET)
         health = [*self.kubectl, "get", "--raw", f"/api/v1/nodes/{NODE}/proxy/healthz"]
         wait_until("the kubelet to answer", lambda: answers(health), 60, interval=0.5)
+
+    def restart_api_server(self) -> None:
+        """Kill the API server and wait until it answers again."""
+        self._kill(API_SERVER)
+        ready = [*self.kubectl, "get", "--raw", "/readyz"]
+        wait_until("the API server to answer", lambda: answers(ready), 60, interval=0.2)
+
+    def _kill(self, component: str) -> None:
+        """Kill a part, which is started again."""
+        [process] = [one for one in owned(os.fspath(self._layout.state)) if one.program == component]
+        write_atomically(self._layout.restarts(component), "")
+        process.kill()
 
     def build_image(self, recipe: image.Recipe) -> None:
         """Build an image and load it."""
@@ -173,7 +181,8 @@ class Node:
             ("create", "serviceaccount/default"),  # no pod can be created before it
         ):
             try:
-                run([*kubectl, "wait", f"--for={awaited[0]}", awaited[1], "--timeout=90s"], timeout=100)
+                limit = f"--timeout={patient(90):.0f}s"
+                run([*kubectl, "wait", f"--for={awaited[0]}", awaited[1], limit], timeout=100)
             except ClusterError:
                 self._started()  # a part that ended is the better reason
                 raise

@@ -7,7 +7,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.cluster.process import ClusterError, answers, run, say
+from tests.cluster.files import say
+from tests.cluster.process import ClusterError, answers, run
 
 # A file or a program that shows that a package is there, and the package.
 NODE_NEEDS = {
@@ -28,6 +29,8 @@ IMAGE_NEEDS = {
     "setpriv": "util-linux",
     "unshare": "util-linux",
 }
+WAITS = "-oDPkg::Lock::Timeout=600"
+"""apt-get waits for another one, in seconds."""
 _SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -64,7 +67,7 @@ def _exists(shown_by: str, search: str) -> bool:
 def _install(packages: list[str]) -> None:
     # Not caged: dpkg must not be killed half-way with an interrupted test run.
     quiet = {"DEBIAN_FRONTEND": "noninteractive"}
-    install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *packages]
+    install = ["apt-get", WAITS, "install", "-y", "-q", "--no-install-recommends", *packages]
     # Lists may be old or absent; a failing third-party list must not matter if the install works.
-    answers(["apt-get", "update", "-q"], timeout=300)
-    run(install, timeout=900, environment=quiet)
+    answers(["apt-get", WAITS, "update", "-q"], timeout=300)
+    run(install, timeout=900, environment=quiet, progress="installing packages")

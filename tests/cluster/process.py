@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import select
 import signal
 import subprocess
-import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
+
+from tests.cluster.files import say, write_atomically
 
 T = TypeVar("T")
 
@@ -27,6 +28,13 @@ OWNER = "PODFERRY_CLUSTER_OWNER"
 DIES_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 _OWN_NAMESPACES = ("--mount", "--propagation", "private", "--pid", "--mount-proc")
 CAGE = (*DIES_WITH_PARENT, "unshare", *_OWN_NAMESPACES, "--fork", "--kill-child=KILL", "--")
+
+
+PATIENCE = 5
+"""Limits are what a quiet machine needs, times this: one that others use too needs more. They only cost time
+where something is broken."""
+PROGRESS_SECONDS = 60.0
+"""How often a long command reports that it still runs."""
 
 
 class ClusterError(Exception):
@@ -96,8 +104,8 @@ class ProcessId:
             signal.pidfd_send_signal(handle, signal.SIGKILL)
             poll = select.poll()
             poll.register(handle, select.POLLIN)
-            if not poll.poll(timeout * 1000):
-                raise ClusterError(f"process {self.pid} has not ended {timeout:.0f} s after SIGKILL")
+            if not poll.poll(patient(timeout) * 1000):
+                raise ClusterError(f"process {self.pid} has not ended {patient(timeout):.0f} s after SIGKILL")
         finally:
             os.close(handle)
 
@@ -122,6 +130,11 @@ def owned(owner: str) -> list[ProcessId]:
     return found
 
 
+def patient(seconds: float) -> float:
+    """The limit for something that takes at most `seconds` on a quiet machine."""
+    return seconds * PATIENCE
+
+
 def run(
     command: Sequence[str],
     *,
@@ -129,36 +142,57 @@ def run(
     timeout: float = 60.0,
     environment: Mapping[str, str] | None = None,
     cwd: Path | None = None,
+    progress: str = "",
 ) -> str:
     """Run a command to its end and return its standard output.
 
     Args:
-        timeout: Seconds after which the command is killed.
+        timeout: Seconds that it takes at most on a quiet machine; it is killed later, see `PATIENCE`.
         environment: Variables in addition to this process's.
+        progress: What it does, in words, to report every minute while it runs.
 
     Raises:
         ClusterError: It failed or took too long; with the end of its output.
     """
     try:
-        done = subprocess.run(
-            command,
-            input=stdin,
-            stdin=None if stdin is not None else subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=True,
-            env=os.environ | dict(environment or {}),
-            cwd=cwd,
-        )
+        with _reporting(progress):
+            done = subprocess.run(
+                command,
+                input=stdin,
+                stdin=None if stdin is not None else subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=patient(timeout),
+                check=True,
+                env=os.environ | dict(environment or {}),
+                cwd=cwd,
+            )
     except subprocess.CalledProcessError as error:
         output = tail(f"{error.stdout}{error.stderr}")
         raise ClusterError(f"{_shown(command)}: exit status {error.returncode}\n{output}") from error
     except subprocess.TimeoutExpired as error:
-        raise ClusterError(f"{_shown(command)}: not done after {timeout:.0f} s") from error
+        raise ClusterError(f"{_shown(command)}: not done after {patient(timeout):.0f} s") from error
     except FileNotFoundError as error:
         raise ClusterError(f"{command[0]} is not installed, or not on PATH") from error
     return done.stdout
+
+
+@contextlib.contextmanager
+def _reporting(what: str) -> Iterator[None]:
+    """Report every minute of the block how long it has run."""
+    began, ended = time.monotonic(), threading.Event()
+
+    def report() -> None:
+        while not ended.wait(PROGRESS_SECONDS):
+            say(f"{what}: {(time.monotonic() - began) / 60:.0f} min so far")
+
+    thread = threading.Thread(target=report, daemon=True)
+    if what:
+        thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
 
 
 def answers(command: Sequence[str], timeout: float = 10.0) -> bool:
@@ -188,42 +222,15 @@ def wait_until(what: str, probe: Callable[[], T | None], timeout: float, interva
     Args:
         what: Completes "gave up waiting for …".
         probe: Called every `interval` seconds; None or anything false means "not yet".
-        timeout: Seconds.
+        timeout: Seconds that it takes at most on a quiet machine; see `PATIENCE`.
 
     Raises:
         ClusterError: It did not in time.
     """
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + patient(timeout)
     while True:
         if found := probe():
             return found
         if time.monotonic() > deadline:
-            raise ClusterError(f"gave up waiting for {what} after {timeout:.0f} s")
+            raise ClusterError(f"gave up waiting for {what} after {patient(timeout):.0f} s")
         time.sleep(interval)
-
-
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold a lock among processes. The kernel drops it when the holder ends, however it ends."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say(f"waiting for another command that holds {path}")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def write_atomically(path: Path, text: str, mode: int = 0o600) -> None:
-    """Write a file atomically: readers never see a part of it."""
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    part.write_text(text)
-    part.chmod(mode)
-    part.replace(path)
-
-
-def say(text: str) -> None:
-    """Report progress on standard error. Standard output is for results."""
-    sys.stderr.write(f"cluster: {text}\n")
-    sys.stderr.flush()

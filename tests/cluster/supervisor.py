@@ -19,9 +19,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.cluster import cgroups
-from tests.cluster.components import KUBELET, Component, control_plane, node_parts
+from tests.cluster.components import Component, control_plane, node_parts
+from tests.cluster.files import write_atomically
 from tests.cluster.layout import API_PORT, COVERED, GATEWAY, PODS, Layout
-from tests.cluster.process import ClusterError, ProcessId, run, tail, wait_until, write_atomically
+from tests.cluster.process import ClusterError, ProcessId, run, tail, wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -133,10 +134,11 @@ def _reap(layout: Layout, binaries: Path, running: dict[int, str]) -> None:
         if pid not in running:  # an orphan of a container
             continue
         name = running.pop(pid)
-        if name != KUBELET or not layout.kubelet_restarts.exists():
+        if not layout.restarts(name).exists():
             raise _ended(layout, name, f"ended with {os.waitstatus_to_exitcode(status)}")
-        layout.kubelet_restarts.unlink()
-        running |= _start(layout, [part for part in node_parts(layout, binaries) if part.name == name])
+        layout.restarts(name).unlink()
+        parts = (*control_plane(layout, binaries), *node_parts(layout, binaries))
+        running |= _start(layout, [part for part in parts if part.name == name])
 
 
 def _ended(layout: Layout, name: str, how: str) -> ClusterError:

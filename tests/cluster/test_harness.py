@@ -19,11 +19,11 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.helpers import command_line, container, init_of, listening, pod, running, service
 from tests.cluster.layout import GPUS, NODE, Layout
 from tests.cluster.node import Node
-from tests.cluster.process import OWNER, ClusterError, ProcessId, owned, run, wait_until
+from tests.cluster.process import OWNER, ClusterError, ProcessId, owned, patient, run, wait_until
 from tests.cluster.supervisor import ROOT
 
 # Fixtures do not count: the first run builds Kubernetes and the base image, in minutes.
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240, func_only=True)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(patient(240), func_only=True)]
 
 SIDECAR = """
 import pathlib, signal, sys, time

@@ -13,10 +13,10 @@ from tests.cluster.helpers import command_line, container, init_of, pod
 from tests.cluster.image import base
 from tests.cluster.layout import NODE, Layout
 from tests.cluster.node import Node
-from tests.cluster.process import ProcessId, owned, wait_until
+from tests.cluster.process import ProcessId, owned, patient, wait_until
 
 # Fixtures do not count: the first run builds Kubernetes and the base image, in minutes.
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240, func_only=True)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(patient(240), func_only=True)]
 
 
 @pytest.fixture(scope="module", autouse=True)

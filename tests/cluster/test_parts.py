@@ -15,11 +15,12 @@ from tests.cluster import build, components, configs, packages
 from tests.cluster.archive import docker_archive
 from tests.cluster.cluster import Cluster, choose, documents
 from tests.cluster.existing import ExistingCluster
+from tests.cluster.files import write_atomically
 from tests.cluster.image import Recipe, pip_config
 from tests.cluster.kind import Kind
 from tests.cluster.layout import Layout, on_overlay
 from tests.cluster.node import Node
-from tests.cluster.process import OWNER, ClusterError, ProcessId, owned, run, wait_until, write_atomically
+from tests.cluster.process import OWNER, ClusterError, ProcessId, owned, run, wait_until
 
 
 class Tools:
@@ -195,7 +196,10 @@ def test_missing_packages_are_installed_as_root(tools: Tools, monkeypatch: pytes
     tools.install("apt-get")
     with pytest.raises(ClusterError, match="not to be found: one"):
         packages.ensure({"no-such-tool": "one"})
-    assert tools.calls == ["apt-get update -q", "apt-get install -y -q --no-install-recommends one"]
+    assert tools.calls == [
+        f"apt-get {packages.WAITS} update -q",
+        f"apt-get {packages.WAITS} install -y -q --no-install-recommends one",
+    ]
 
 
 def test_without_go_the_alternatives_are_named(tools: Tools, layout: Layout) -> None:

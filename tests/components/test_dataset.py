@@ -61,7 +61,7 @@ def test_datasets_that_cannot_be_frozen_are_errors(digits: Path) -> None:
 
 def test_a_mounted_secret_that_is_empty_is_missing(digits: Path, secret_dir: Path) -> None:
     secret_dir.mkdir()
-    with pytest.raises(CredentialsMissing, match="is missing"):
+    with pytest.raises(CredentialsMissing, match="there are no credentials in"):
         freeze_dataset(str(digits))
 
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from podferry.contract.annotation_keys import ALL_KEYS, KEYS, STAMPS, known_keys, split_key
 from podferry.contract.errors import InvalidSpec
-from podferry.contract.spec import Completion, Medium, Shard, Unpack
+from podferry.contract.spec import Completion, DatasetMode, Medium, Shard, Unpack
 
 GOOD: dict[str, dict[str, object]] = {
     "inject": {"true": True, "false": False},
@@ -17,6 +17,7 @@ GOOD: dict[str, dict[str, object]] = {
     "unpack": {"auto": Unpack.AUTO, "never": Unpack.NEVER, " always": Unpack.ALWAYS},
     "shard": {"0/1": Shard(0, 1), "3/4": Shard(3, 4)},
     "medium": {"memory": Medium.MEMORY, "disk": Medium.DISK, "auto": Medium.AUTO},
+    "mode": {"copy": DatasetMode.COPY, "share": DatasetMode.SHARE, "image": DatasetMode.IMAGE},
     "checkpoints": {"s3://b/c/": "s3://b/c", "/mnt/c": "file:///mnt/c"},
     "checkpoint-path": {"/work/ckpt": "/work/ckpt"},
     "checkpoint-size": {"2Gi": 2 * 1024**3},
@@ -27,6 +28,7 @@ GOOD: dict[str, dict[str, object]] = {
         "never": "never",
         "epoch1/last.pt": "epoch1/last.pt",
         "s3://b/c/": "s3://b/c",
+        "https://h/c": "https://h/c",
         "/c": "file:///c",
     },
     "complete": {"auto": Completion.AUTO, "marked": Completion.MARKED, " auto ": Completion.AUTO},
@@ -58,7 +60,8 @@ BAD = {
     "unpack": ["", "Auto", "true", "tar"],
     "shard": ["", "true", "1", "1/1", "4/4", "-1/4", "0/0", "1/2/3", "$(rank)/4"],
     "medium": ["", "Memory", "tmpfs", "ssd"],
-    "checkpoints": ["", "runs", "s3://b/c#x", "s3://b#x", "s3://b/c?x=1"],
+    "mode": ["", "Copy", "mount", "0644"],
+    "checkpoints": ["", "runs", "s3://b/c#x", "s3://b#x", "s3://b/c?x=1", "http://h/c", "https://h/c"],
     "checkpoint-path": ["/a//b", "/a/", "//a", "/a:b", "/a\nb", "/./a"],
     "checkpoint-size": ["0"],
     "keep-local": ["-1", "1.5", "", "one", "1e3"],
@@ -68,7 +71,7 @@ BAD = {
     "upload-limit": ["0", "", "fast", "50MB/s"],
     "lineage": ["", ".x", "a/b", "A"],
     "world": ["0", "-1", "", "two", "9" * 20],
-    "outputs": ["", "runs", "s3://b/o#x"],
+    "outputs": ["", "runs", "s3://b/o#x", "http://h/o"],
     "output-path": ["runs", "/", "/dev/shm", "/a/../b"],
     "output-size": ["0", "1GB"],
     "outputs-every": ["0", "-3", "often"],

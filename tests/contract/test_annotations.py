@@ -6,6 +6,7 @@ indented JSON, the text of the error, or the line `not opted in`. After an inten
 """
 
 import os
+import time
 from pathlib import Path
 
 import msgspec
@@ -118,3 +119,30 @@ def test_the_defaults_are_the_documented_ones() -> None:
     assert documented["keep-local"] == str(spec.checkpoints.keep_local)
     assert documented["restore"] == spec.checkpoints.restore
     assert documented["world"] == str(spec.world)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "what"),
+    [
+        ({f"podferry.io/dataset.a{number}": "s3://b/c" for number in range(3000)}, "too many"),
+        ({"podferry.io/include": "*" * 1_000_000}, "too long"),
+        ({f"podferry.io/{'x' * 1000}{number}": "" for number in range(300)}, "too many|too long"),
+    ],
+)
+def test_too_much_is_refused_at_once(annotations: dict[str, str], what: str) -> None:
+    """Each dataset is compared with each other one: thousands took a minute."""
+    started = time.process_time()
+    with pytest.raises(InvalidSpec, match=what) as caught:
+        read_annotations(annotations)
+    assert time.process_time() - started < 1.0
+    assert len(str(caught.value)) < 500
+
+
+def test_a_hundred_datasets() -> None:
+    sized = {"dataset": "s3://b/{}", "dataset-size": "1Mi"}
+    annotations = {
+        f"podferry.io/{key}.a{n}": text.format(n) for n in range(100) for key, text in sized.items()
+    }
+    spec = read_annotations(annotations)
+    assert spec is not None
+    assert len(spec.datasets) == 100

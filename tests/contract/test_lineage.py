@@ -10,13 +10,16 @@ from hypothesis import strategies as st
 from podferry.contract.lineage import (
     HASHED,
     MAX_LINEAGE_LENGTH,
+    former_local_lineage,
     lineage_of,
     lineage_problem,
     local_lineage,
 )
 from podferry.contract.pod_owner import PodOwner, pod_owner_of
+from podferry.contract.program import Program, read_program
 
 Pod = dict[str, Any]
+Run = tuple[Program, str, tuple[tuple[str, str], ...]]
 # Few characters, and those that matter, so that equal slugs are met often.
 PARTS = st.text(alphabet="aA.-_/é", max_size=4) | st.sampled_from(
     ["kfp", "local", "job", "x" * 250, "x" * 251]
@@ -130,23 +133,42 @@ def test_a_re_created_job_keeps_it(owned: Callable[..., Pod]) -> None:
         (["x" * 300], "x" * 60),
     ],
 )
-def test_a_local_run_is_known_by_its_program(command: list[str], program: str) -> None:
-    word, name, digits = local_lineage(command).split(".")
+def test_a_local_run_was_known_by_its_program(command: list[str], program: str) -> None:
+    word, name, digits = former_local_lineage(command).split(".")
     assert (word, name, len(digits)) == ("local", program, 12)
-    assert lineage_problem(local_lineage(command)) is None
+    assert lineage_problem(former_local_lineage(command)) is None
 
 
-@given(st.lists(st.text(max_size=5), max_size=4), st.lists(st.text(max_size=5), max_size=4))
-def test_other_commands_are_other_lineages(one: list[str], other: list[str]) -> None:
-    assert (local_lineage(one) == local_lineage(other)) == (one == other)
-    assert lineage_problem(local_lineage(one)) is None
+RUNS = st.builds(
+    lambda words, folder, datasets: (read_program(words), folder, tuple(sorted(datasets))),
+    st.lists(st.text(alphabet="ab-./é", max_size=5), max_size=4),
+    st.sampled_from(["/a", "/a/b"]),
+    st.sets(st.tuples(st.sampled_from(["", "val"]), st.sampled_from(["s3://x/", "file:///y"])), max_size=2),
+)
 
 
-@given(ORIGINS, st.lists(PARTS, max_size=3))
-def test_no_pod_has_the_lineage_of_a_local_run(owner: PodOwner, command: list[str]) -> None:
-    word, program, digits = local_lineage(command).split(".")
-    assert lineage_of(owner) != local_lineage(command)
-    assert lineage_of(PodOwner(word, program, digits)) != local_lineage(command)
+@given(RUNS, RUNS)
+def test_other_runs_on_this_machine_are_other_lineages(one: Run, other: Run) -> None:
+    assert (local_lineage(*one) == local_lineage(*other)) == (identity_of(one) == identity_of(other))
+    assert lineage_problem(local_lineage(*one)) is None
+
+
+def identity_of(run: Run) -> tuple[list[str], str, tuple[tuple[str, str], ...]]:
+    return run[0].words, run[1], run[2]
+
+
+def test_the_lineage_of_a_run_never_changes() -> None:
+    """A release that changed it would start all training runs again."""
+    program = read_program(["python", "train.py", "--lr", "0.1"])
+    assert local_lineage(program, "/work", [("", "s3://data/digits")]) == "local.train.26873e22283b"
+    assert former_local_lineage(["python", "train.py", "--lr", "0.1"]) == "local.train.61fa0ded6f06"
+
+
+@given(ORIGINS, RUNS)
+def test_no_pod_has_the_lineage_of_a_local_run(owner: PodOwner, run: Run) -> None:
+    word, program, digits = local_lineage(*run).split(".")
+    assert lineage_of(owner) != local_lineage(*run)
+    assert lineage_of(PodOwner(word, program, digits)) != local_lineage(*run)
 
 
 @pytest.mark.parametrize("text", ["a", "team.digits", "run-1_b", "-x", "0" * MAX_LINEAGE_LENGTH])
@@ -159,3 +181,21 @@ def test_lineages_that_users_may_not_write(text: str) -> None:
     problem = lineage_problem(text)
     assert problem is not None
     assert problem.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "suggested"),
+    [
+        ("../x", "x"),
+        ("a/b", "a-b"),
+        ("-/x", "x"),
+        ("...", "run-1"),
+        ("ä", "run-1"),
+        ("A b", "a-b"),
+    ],
+)
+def test_the_suggested_lineage_is_valid_and_no_option(text: str, suggested: str) -> None:
+    problem = lineage_problem(text)
+    assert problem is not None
+    assert problem.remedy.rpartition(": ")[2] == suggested
+    assert lineage_problem(suggested) is None

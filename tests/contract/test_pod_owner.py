@@ -15,7 +15,8 @@ TASKS = {
     "executor-retry": ("more", "flaky"),
 }
 INDEX = "batch.kubernetes.io/job-completion-index"
-JOBSET = "jobset.sigs.k8s.io/"
+INDEX_OF_POD = "apps.kubernetes.io/pod-index"
+JOBSET, LWS = "jobset.sigs.k8s.io/", "leaderworkerset.sigs.k8s.io/"
 
 
 def test_recorded_steps_are_known_by_pipeline_and_task(
@@ -87,7 +88,23 @@ def test_the_task_is_read_from_the_node(executor: Callable[..., Pod], node: str,
         ("PaddleJob", "p", {"paddle-res-name": "p-worker-2"}, ("paddlejob", "p", 2)),
         ("PaddleJob", "p", {"paddle-res-name": "p-ps-2"}, ("paddlejob", "p", None)),
         ("PaddleJob", "p", {"training.kubeflow.org/replica-index": "1"}, ("paddlejob", "p", 1)),
-        ("StatefulSet", "s", {"apps.kubernetes.io/pod-index": "4"}, ("statefulset", "s", 4)),
+        ("StatefulSet", "s", {INDEX_OF_POD: "4"}, ("statefulset", "s", 4)),
+        ("StatefulSet", "l", {LWS + "name": "l", INDEX_OF_POD: "1"}, ("leaderworkerset", "l-1", None)),
+        (
+            "StatefulSet",
+            "l-1",
+            {LWS + "name": "l", LWS + "group-index": "1", LWS + "worker-index": "2"},
+            ("leaderworkerset", "l-1", 2),
+        ),
+        ("PyTorchJob", "t", {"training.kubeflow.org/replica-index": "1"}, ("pytorchjob", "t", 1)),
+        (
+            "Job",
+            "m-launcher",
+            {"training.kubeflow.org/operator-name": "mpi-operator", "training.kubeflow.org/job-name": "m"},
+            ("mpijob", "m", None),
+        ),
+        ("RayCluster", "r-raycluster-x7k2p", {"ray.io/node-type": "head"}, ("rayjob", "r", None)),
+        ("RayCluster", "r", {"ray.io/node-type": "head"}, ("raycluster", "r", None)),
         ("ReplicaSet", "web-5d9f", {"pod-template-hash": "5d9f"}, ("deployment", "web", None)),
         ("ReplicaSet", "web", {}, ("replicaset", "web", None)),
     ],
@@ -103,14 +120,12 @@ def test_owners(
     assert (owner.kind, owner.name, owner.rank) == expected
 
 
-@pytest.mark.parametrize(("world", "rank"), [("8", 5), (None, None), ("7", None), ("$(inputs.n)", None)])
-def test_several_jobs_of_a_jobset_need_the_world(
-    owned: Callable[..., Pod], world: str | None, rank: int | None
-) -> None:
-    labels = {"jobset-name": "s", "replicatedjob-replicas": "4", "job-index": "2"}
-    pod = owned("Job", "s-w-2", {INDEX: "1", **{JOBSET + name: text for name, text in labels.items()}})
-    pod["metadata"]["annotations"] = {"podferry.io/world": world} if world else None
-    assert pod_owner_of(pod).rank == rank
+def test_volcanos_kind_job_is_not_kubernetes_job(owned: Callable[..., Pod]) -> None:
+    """Both may have one name, and different owners never share a lineage."""
+    pod = owned("Job", "digits", {"volcano.sh/task-index": "1"})
+    pod["metadata"]["ownerReferences"][0]["apiVersion"] = "batch.volcano.sh/v1alpha1"
+    owner = pod_owner_of(pod)
+    assert (owner.kind, owner.name, owner.rank, owner.follows) == ("volcanojob", "digits", 1, True)
 
 
 def test_a_bare_pod_is_known_by_its_name_or_its_prefix() -> None:

@@ -12,6 +12,7 @@ from podferry.contract.quantity import (
     parse_bytes,
     parse_quantity,
     parse_seconds,
+    parse_timeout,
     quantity_at_least,
 )
 
@@ -104,3 +105,14 @@ def test_durations(hours: int, minutes: int, seconds: int) -> None:
 def test_invalid_durations_are_refused(text: str) -> None:
     with pytest.raises(InvalidSpec, match="duration above zero"):
         parse_seconds(text)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("0", 0.0), ("600", 600.0), (" 0.5 ", 0.5), ("1e3", 1000.0)])
+def test_timeouts(text, seconds):
+    assert parse_timeout(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "-1", "-0.1", "1e300", "10m", ""])
+def test_what_no_timer_takes_is_refused(text):
+    with pytest.raises(InvalidSpec, match="not a number of seconds"):
+        parse_timeout(text)

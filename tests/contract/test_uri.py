@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.contract.errors import InvalidSpec
-from podferry.contract.uri import Uri, escape, parse_uri, unescape
+from podferry.contract.uri import Uri, corrected_uri, escape, parse_uri, unescape
 
 KEYS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=40).map(
     lambda text: "/".join(text.split()).strip("/")
@@ -73,3 +73,34 @@ def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(InvalidSpec) as caught:
         parse_uri("s3:///k?engine=x&speed=1")
     assert len(caught.value.problems) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("s3:/x", "s3://x"),
+        ("s3:x/y", "s3://x/y"),
+        ("s3:///x", "s3://x"),
+        ("S3://b/x", "s3://b/x"),
+        ("GS:b", "gs://b"),
+        ("file:/x", "file:///x"),
+        ("HTTP://h/x", "http://h/x"),
+    ],
+)
+def test_a_misspelled_uri_is_named_with_what_it_means(text, meant) -> None:
+    assert corrected_uri(text) == meant
+    if not text.startswith("s3:///"):
+        with pytest.raises(InvalidSpec, match=f"Did you mean {meant}"):
+            parse_uri(text)
+
+
+@pytest.mark.parametrize("text", ["s3://b/x", "file:///x", "/x", "./s3:/x", "s3", "s3:", "c:/x", "memory:x"])
+def test_other_texts_are_not_corrected(text) -> None:
+    assert corrected_uri(text) is None
+
+
+def test_a_bucket_without_a_scheme_is_recognized() -> None:
+    with pytest.raises(
+        InvalidSpec, match=r"Did you mean s3://bucket/x\? If it is a local path, write ./bucket/x"
+    ):
+        parse_uri("bucket/x")

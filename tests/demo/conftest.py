@@ -1,27 +1,14 @@
-import importlib.util
-import sys
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support.undistributed import load
 
-
-def load_demo():
-    """It is not in the distribution; the root on the path would also expose `contract` and others."""
-    folder = ROOT / "demo"
-    found = importlib.util.spec_from_file_location(
-        "demo", folder / "__init__.py", submodule_search_locations=[str(folder)]
-    )
-    sys.modules["demo"] = importlib.util.module_from_spec(found)
-    found.loader.exec_module(sys.modules["demo"])
-
-
-load_demo()
+load("demo")
 
 from demo.attempt import Attempt, Killed  # noqa: E402 - loaded above
 from demo.flow import StepBegan, StepEnded  # noqa: E402
+from demo.others import Others  # noqa: E402
 from demo.results import Plan, Story  # noqa: E402
 from podferry.contract.destination.commit import Commit, CommittedFile  # noqa: E402
 from podferry.pipelines.digits_events import Began, Left, Opened, Saved, Trained  # noqa: E402
@@ -45,7 +32,8 @@ def opened(at, restored=None, epoch=0, files=100, pid=42):
         stage="/dev/shm/dataset",
         files=files,
         bytes=5000,
-        prefetch=2.0,
+        kept=files if restored else 0,
+        prefetch=0.0 if restored else 2.0,
         restored=restored,
         restore=0.1 if restored else 0.0,
         epoch=epoch,
@@ -95,6 +83,7 @@ def story():
         began=START - 5,
         put_began=START - 4,
         put_ended=START - 1,
+        others=Others(download=4.0, epoch=3.0),
         attempts=(killed_attempt(), resumed_attempt()),
         first=[commit(number) for number in range(1, 5)],
         commits=[commit(number) for number in range(1, 9)],

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from demo.__main__ import IMITATED
-from demo.pages import render
+from demo.pages import render, title, waits
 from demo.results import Report, broken_promises, report
 from tests.support.isolation import isolate
 
@@ -14,6 +14,9 @@ def test_the_values_of_a_story(story):
         files=100,
         bytes=5000,
         prefetch_s=2.0,
+        second_prefetch_s=0.0,
+        download_first_s=4.0,
+        remote_epoch_s=3.0,
         mb_per_s=0.003,
         epochs=8,
         accuracy=0.95,
@@ -22,6 +25,26 @@ def test_the_values_of_a_story(story):
         killed_at=5,
         blocked_s=3.5,
     )
+
+
+def test_the_waits_of_both_runs(story):
+    found = report(story)
+    assert found.waits == (2.0, 8.0, 24.0), "once; before each run; in each of 8 epochs"
+    assert [(wait.name, wait.share) for wait in waits(found)] == [
+        ("podferry", 2 / 24),
+        ("download first", 8 / 24),
+        ("remote reading", 1.0),
+    ]
+
+
+def test_the_title_says_what_happened(story):
+    found = report(story)
+    assert title(found) == "Training was killed in epoch 5 and resumed from epoch-04"
+    assert f"<title>podferry demo: {title(found)}</title>" in render(story, found, IMITATED)
+    story.attempts[1].opened = None
+    assert title(report(story)) == "Training was killed in epoch 5"
+    story.attempts[0].killed = None
+    assert "was to be killed" in title(report(story))
 
 
 def test_a_good_story_breaks_no_promise(story):
@@ -40,6 +63,12 @@ def resumed_from_an_older_one(story, make_opened, make_commit):
 
 def resumed_at_another_epoch(story, make_opened, make_commit):
     story.attempts[1].opened = make_opened(1.0, "epoch-04", 3)
+    return story
+
+
+def staged_again(story, make_opened, make_commit):
+    opened = story.attempts[1].opened
+    story.attempts[1].opened = msgspec.structs.replace(opened, kept=98)
     return story
 
 
@@ -109,6 +138,7 @@ def too_inaccurate(story, make_opened, make_commit):
         (never_resumed, "resumed from None; the newest durable was epoch-04"),
         (resumed_from_an_older_one, "resumed from epoch-03"),
         (resumed_at_another_epoch, "began after epoch 3, not 4"),
+        (staged_again, "found 98 of 100 files in memory"),
         (never_killed, "epoch 5 was never reached"),
         (killed_too_early, "Only 2 checkpoints"),
         (first_run_succeeded, "The first run succeeded"),
@@ -130,6 +160,7 @@ def test_each_broken_promise_is_reported(story, make_opened, make_commit, change
     assert any(sentence in event for event in broken_promises(changed, found))
     page = render(changed, found, IMITATED)
     assert "not as promised" in page
+    assert "(not as promised)</title>" in page
     assert "all as promised" not in page
 
 

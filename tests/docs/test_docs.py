@@ -17,7 +17,8 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 BLOCK = re.compile(
-    r"(?:<!-- not run: (?P<why>[^>]+) -->\n)?```(?P<language>sh|python)\n(?P<code>.*?)```", re.DOTALL
+    r"(?:<!-- (?:not run|cluster): (?P<why>[^>]+) -->\n)?```(?P<language>sh|python)\n(?P<code>.*?)```",
+    re.DOTALL,
 )
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 PATH = re.compile(
@@ -31,7 +32,10 @@ folder = pathlib.Path(os.environ["PODFERRY_CHECKPOINTS"])
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
-    """(language, code) of what is to be run; `README.md` installs and calls make, which others do."""
+    """(language, code) of what is to be run; `README.md` installs and calls make, which others do.
+
+    Blocks marked `cluster` run in the end-to-end tests.
+    """
     if page.parent == ROOT:
         return []
     return [

@@ -9,6 +9,8 @@ bucket             objects of the test's own in the store, and podferry's verbs 
 store_proxy        another endpoint of the store, which holds and slows requests; proxy.py is its process
 scenarios          what happens to several pods in parallel
 trainers           scripts for trainers, and flags that release them
+api_server         many requests to the API server
+outages            what can happen to the webhook
 install            image and manifests, as an administrator would
 documented_output  what kubectl shows, as docs/kubernetes.md shows it
 measuring          control groups, processes, the API server's answers

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.files import locked
+from tests.cluster.layout import Layout
+from tests.cluster.process import patient
 from tests.e2e.figures import Figures
 from tests.e2e.manifests import IMAGE_OF_1000
 from tests.e2e.namespace import Namespace
@@ -21,13 +25,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in (item for item in items if HERE in item.path.parents):
         item.add_marker(pytest.mark.e2e)
         # Fixtures do not count: the first run builds Kubernetes, an S3 server and images, in minutes.
-        item.add_marker(pytest.mark.timeout(180, func_only=True))
+        item.add_marker(pytest.mark.timeout(patient(180), func_only=True))
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A cluster with podferry and a bucket."""
-    with site_of(Cluster(), tmp_path_factory.mktemp("bucket")) as made:
+def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A cluster with podferry and a bucket. Its start is shown: the first one on a machine takes long."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with ExitStack() as stack:
+        with capture.global_and_fixture_disabled():
+            # Two runs on one cluster would change podferry and its webhook under each other.
+            stack.enter_context(locked(Layout.of().tests_lock))
+            made = stack.enter_context(site_of(Cluster(), tmp_path_factory.mktemp("bucket")))
         yield made
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.cluster.cluster import Cluster, documents
-from tests.cluster.process import ClusterError, wait_until
+from tests.cluster.process import ClusterError, patient, wait_until
 from tests.e2e.manifests import container, pod, podferry_annotations
 
 HERE = Path(__file__).parent
@@ -39,8 +39,9 @@ def installed(cluster: Cluster, overlay: Path = OVERLAY) -> Iterator[None]:
     try:
         cluster.kubectl("apply", "-k", str(overlay))
         if before:  # the image's name is the same, its content may not be
-            cluster.kubectl("-n", NAMESPACE, "rollout", "restart", WEBHOOK)
-        await_webhook(cluster)
+            restart(cluster)
+        else:
+            await_webhook(cluster)
         yield
     finally:
         if not before:
@@ -49,8 +50,30 @@ def installed(cluster: Cluster, overlay: Path = OVERLAY) -> Iterator[None]:
 
 def await_webhook(cluster: Cluster) -> None:
     """Wait until all replicas of the webhook are ready, and the API server reaches them."""
-    cluster.kubectl("-n", NAMESPACE, "rollout", "status", WEBHOOK, "--timeout=120s", timeout=130)
+    cluster.kubectl(
+        "-n", NAMESPACE, "rollout", "status", WEBHOOK, f"--timeout={patient(120):.0f}s", timeout=130
+    )
     wait_until("the webhook to be called", lambda: injects(cluster), 60, interval=0.5)
+
+
+@contextlib.contextmanager
+def uninstalled(cluster: Cluster) -> Iterator[None]:
+    """The block installs podferry itself; afterwards the tests' own overlay is in force again."""
+    cluster.kubectl("delete", "-k", str(OVERLAY), timeout=120)
+    try:
+        yield
+    finally:
+        cluster.kubectl("apply", "-k", str(OVERLAY))
+        restart(cluster)
+
+
+def restart(cluster: Cluster) -> None:
+    """Load the current image and policy; no earlier replica responds any more."""
+    earlier = cluster.kubectl("-n", NAMESPACE, "get", "pods", "-o", "name").split()
+    cluster.kubectl("-n", NAMESPACE, "rollout", "restart", WEBHOOK)
+    await_webhook(cluster)
+    limit = f"--timeout={patient(60):.0f}s"
+    cluster.kubectl("-n", NAMESPACE, "wait", "--for=delete", limit, *earlier, timeout=70)
 
 
 @contextlib.contextmanager
@@ -60,7 +83,8 @@ def webhook_down(cluster: Cluster) -> Iterator[None]:
     cluster.kubectl("-n", NAMESPACE, "scale", WEBHOOK, "--replicas=0")
     try:
         selector = f"-lapp.kubernetes.io/name={deployment['metadata']['name']}"
-        cluster.kubectl("-n", NAMESPACE, "wait", "--for=delete", "pod", selector, "--timeout=60s")
+        limit = f"--timeout={patient(60):.0f}s"
+        cluster.kubectl("-n", NAMESPACE, "wait", "--for=delete", "pod", selector, limit)
         yield
     finally:
         cluster.kubectl("-n", NAMESPACE, "scale", WEBHOOK, f"--replicas={deployment['spec']['replicas']}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tests.cluster.cluster import Cluster, documents
-from tests.cluster.process import ClusterError, wait_until
+from tests.cluster.process import ClusterError, patient, wait_until
 from tests.e2e.bucket import Bucket
 from tests.e2e.manifests import Object, podferry_annotations
 from tests.e2e.outcome import Outcome, PodOutcome, ending
@@ -72,8 +72,9 @@ class Namespace:
     def ask(self, *words: str, stdin: str | None = None, timeout: float = 60.0) -> Answer:
         """kubectl in this namespace, also if it fails: code, output and warnings."""
         command = [*self.cluster.backend.kubectl, "-n", self.name, *words]
+        limit = patient(timeout)
         done = subprocess.run(
-            command, input=stdin, capture_output=True, text=True, timeout=timeout, check=False
+            command, input=stdin, capture_output=True, text=True, timeout=limit, check=False
         )
         return Answer(done.returncode, done.stdout, done.stderr)
 

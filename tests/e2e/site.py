@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.files import say
 from tests.cluster.process import ClusterError
 from tests.e2e import install
 from tests.e2e.bucket import CREDENTIALS, Bucket, serving
@@ -37,14 +38,20 @@ class Site:
 
     @contextlib.contextmanager
     def namespace(self, labels: Mapping[str, str] | None = None) -> Iterator[Namespace]:
-        """A fresh namespace with the store's Secret; removed at the end.
+        """A fresh namespace with the store's Secret; removed at the end."""
+        with self.namespace_to_create() as namespace:
+            create_namespace(namespace, CREDENTIALS, labels or {})
+            yield namespace
+
+    @contextlib.contextmanager
+    def namespace_to_create(self) -> Iterator[Namespace]:
+        """A namespace that the block creates; removed at the end.
 
         If the block raises, the output of `kubectl describe` and the logs go to `evidence` first.
         """
         namespace = Namespace(self.cluster, self.bucket, f"e2e-{os.getpid()}-{next(self._numbers)}")
+        self.namespaces.append(namespace)
         try:
-            create_namespace(namespace, CREDENTIALS, labels or {})
-            self.namespaces.append(namespace)
             yield namespace
         except BaseException:
             self.gather(namespace)
@@ -85,6 +92,7 @@ def site_of(cluster: Cluster, folder: Path) -> Iterator[Site]:
     try:
         cluster.up()
         install.build(cluster)
+        say("installing podferry in the cluster")
         with install.installed(cluster), serving(cluster, folder) as bucket:
             site = Site(cluster, bucket)
             try:

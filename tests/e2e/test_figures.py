@@ -42,7 +42,7 @@ for file in pathlib.Path("/dev/shm/dataset").iterdir():
 assert total == {FILES * FILE}
 print("read", total / (time.monotonic() - started) / 1e6, "MB/s")
 write("epoch-2.bin")
-deadline = time.monotonic() + 120
+deadline = time.monotonic() + 600
 while not pathlib.Path("/tmp/go").exists() and time.monotonic() < deadline:
     time.sleep(0.1)
 """

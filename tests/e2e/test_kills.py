@@ -62,7 +62,7 @@ write_in_place(2, {MIB})
 """
 KILL = """
 import os, pathlib, signal, urllib.request
-print(urllib.request.urlopen(os.environ["PODFERRY_AGENT"] + "/v1/status", timeout=10).read().decode())
+print(urllib.request.urlopen(os.environ["PODFERRY_AGENT"] + "/v1/status", timeout=60).read().decode())
 for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
     if b"--worker" in path.read_bytes().split(b"\\0"):
         os.kill(int(path.parent.name), signal.SIGKILL)

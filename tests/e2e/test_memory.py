@@ -68,7 +68,7 @@ while True:
     step += 1
 say(full=step)
 wait_for("go")
-deadline = time.monotonic() + 60
+deadline = time.monotonic() + 300
 while True:
     try:
         save(step)

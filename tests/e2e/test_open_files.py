@@ -21,7 +21,7 @@ PATCHES = f"""{COMMON}
 import mmap
 
 def until(condition):
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 450
     while not condition(status()):
         assert time.monotonic() < deadline, status()
         time.sleep(0.2)

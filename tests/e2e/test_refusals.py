@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from podferry.contract.http_api import EXIT_NEVER
+from podferry.contract.exit_codes import EXIT_NEVER
 from podferry.webhook.pod_json import GATE, SIDECAR
 from tests.e2e.bucket import CREDENTIALS
 from tests.e2e.manifests import TRAINER, container, pod
@@ -58,7 +58,7 @@ MESSAGES = {
     "too-large": ["2 files of 3.0 MiB", "1.0 MiB are free", "Set podferry.io/dataset-size to"],
     "no-bucket": ["absent", "bucket"],
     "no-objects": ["datasets/refusal", "datasets/refusals"],
-    "no-secret": ["Secret", "is missing", "AWS_ACCESS_KEY_ID"],
+    "no-secret": ["there are no credentials in", "Create the Secret", "AWS_ACCESS_KEY_ID"],
     "wrong-keys": ["s3://e2e", "credentials"],
     "no-address": ["http://store.nowhere.example:9000"],
     "no-server": [":1"],

@@ -129,6 +129,6 @@ def train_twice(site: Site, trainer: Trainer, data: str) -> None:
         words = ("checkpoints", "verify", site.bucket.uri("checkpoints"), lineage, "--deep")
         verdicts = site.bucket.podferry_json(*words)
         assert [(one["sequence"], one["state"], one["confidence"]) for one in verdicts] == [
-            (2, "whole", "sure"),
-            (1, "whole", "sure"),
+            (2, "intact", "sure"),
+            (1, "intact", "sure"),
         ]

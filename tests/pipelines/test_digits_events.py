@@ -11,6 +11,7 @@ EVENTS = [
         stage="/dev/shm/dataset",
         files=3,
         bytes=30,
+        kept=1,
         prefetch=0.5,
         restored="epoch-02",
         restore=0.1,

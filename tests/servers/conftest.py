@@ -8,11 +8,6 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-pytest.register_assert_rewrite(
-    "tests.support.store_contract",
-    "tests.support.multipart_contract",
-    "tests.support.request_builder_contract",
-)
 
 # gcsfs decides at its import; with it, every first call to an emulator waits for a minute.
 os.environ["GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT"] = "false"
@@ -27,7 +22,7 @@ COUNTER = itertools.count()
 def pytest_collection_modifyitems(items):
     for item in (item for item in items if HERE in item.path.parents):
         item.add_marker(pytest.mark.servers)
-        item.add_marker(pytest.mark.timeout(600))  # the first run builds the servers
+        item.add_marker(pytest.mark.timeout(600, func_only=True))  # fixtures install servers
         for warning in OTHERS_WARNINGS:
             item.add_marker(pytest.mark.filterwarnings(warning))
 
@@ -60,6 +55,14 @@ def fake_gcs(folders):
 @pytest.fixture(scope="session")
 def ftp(folders):
     with importlib.import_module("tests.support.ftp_server").serving(folders.mktemp("ftp")) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def sftp(folders):
+    serving = importlib.import_module("tests.support.rclone").rclone
+    files, log = folders.mktemp("files"), folders.mktemp("sftp") / "log"
+    with serving(files, "sftp", log, "--user", "user", "--pass", "password") as address:
         yield address
 
 

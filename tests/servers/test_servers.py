@@ -32,6 +32,11 @@ SERVERS = {
         Uri("ftp", ""),
         {"FSSPEC_FTP_USERNAME": "user", "FSSPEC_FTP_PASSWORD": "password"},
     ),
+    "rclone, fsspec": (
+        "sftp",
+        Uri("sftp", ""),
+        {"FSSPEC_SFTP_USERNAME": "user", "FSSPEC_SFTP_PASSWORD": "password"},
+    ),
 }
 OBSTORE = ["versitygw, obstore", "azurite, obstore"]
 
@@ -39,9 +44,9 @@ OBSTORE = ["versitygw, obstore", "azurite, obstore"]
 def opened(request, name, key, bucket="bucket", keys=None):
     fixture, uri, held = SERVERS[name]
     address = request.getfixturevalue(fixture)
-    ftp = uri.scheme == "ftp"
-    uri = Uri(uri.scheme, address if ftp else bucket, key, uri.options)
-    config = StoreConfig(endpoint=None if ftp else address, credentials=keys or held)
+    is_host = uri.scheme in {"ftp", "sftp"}
+    uri = Uri(uri.scheme, address if is_host else bucket, key, uri.options)
+    config = StoreConfig(endpoint=None if is_host else address, credentials=keys or held)
     return open_store(uri, config, LIMITS)
 
 
@@ -80,7 +85,7 @@ async def test_wrong_credentials_are_denied_and_not_printed(request, name, fresh
             assert not any(value in str(caught.value) for key, value in keys.items() if "KEY" in key)
 
 
-@pytest.mark.parametrize("name", [name for name in SERVERS if "ftp" not in name])
+@pytest.mark.parametrize("name", [name for name, server in SERVERS.items() if "ftp" not in server[0]])
 async def test_a_missing_bucket_is_distinguished_from_a_missing_object(request, name, fresh):
     store = opened(request, name, fresh, "no-such-bucket")
     for call in (

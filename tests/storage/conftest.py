@@ -1,20 +1,18 @@
 import importlib
 import itertools
 import os
+from contextlib import AsyncExitStack
 
+import msgspec
 import pytest
 from aiohttp import web
 
 from podferry.contract.uri import parse_uri
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import Limits
+from tests.support.connect_proxy import connect_proxy, tls_relay
+from tests.support.private_ca import PrivateCa
 from tests.support.store_calls import KEYS
-
-pytest.register_assert_rewrite(
-    "tests.support.store_contract",
-    "tests.support.multipart_contract",
-    "tests.support.request_builder_contract",
-)
 
 QUICK = Limits(
     connect_seconds=5,
@@ -58,22 +56,41 @@ def s3(moto):
 
 @pytest.fixture
 async def answering():
-    """Starts servers with a given handler; returns their endpoints."""
-    runners = []
+    """Starts servers with a given handler, plain or with a TLS context; returns their endpoints."""
+    async with AsyncExitStack() as stack:
 
-    async def start(handler):
-        app = web.Application(client_max_size=1 << 30)
-        app.router.add_route("*", "/{path:.*}", handler)
-        runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await runner.setup()
-        runners.append(runner)
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        return f"http://127.0.0.1:{runner.addresses[0][1]}"
+        async def start(handler, context=None):
+            app = web.Application(client_max_size=1 << 30)
+            app.router.add_route("*", "/{path:.*}", handler)
+            runner = web.AppRunner(app, shutdown_timeout=0.1)
+            await runner.setup()
+            stack.push_async_callback(runner.cleanup)
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            port = runner.addresses[0][1]
+            if context is None:
+                return f"http://127.0.0.1:{port}"
+            return f"https://127.0.0.1:{await stack.enter_async_context(tls_relay(context, port))}"
 
-    yield start
-    for runner in runners:
-        await runner.cleanup()
+        yield start
+
+
+@pytest.fixture(scope="session")
+def private_ca():
+    return PrivateCa()
+
+
+@pytest.fixture
+async def proxy():
+    async with connect_proxy() as running:
+        yield running
+
+
+@pytest.fixture
+async def moto_over_tls(moto, s3, private_ca):
+    """Port of the S3 server over TLS, with a certificate for `store` and 127.0.0.1."""
+    context = private_ca.server_context("store", "127.0.0.1")
+    async with tls_relay(context, int(moto.rpartition(":")[2])) as port:
+        yield port
 
 
 @pytest.fixture
@@ -95,3 +112,9 @@ def fresh_s3(fresh):
 @pytest.fixture
 def quick():
     return QUICK
+
+
+@pytest.fixture
+def patient():
+    """Without retries, like `quick`; a server that responds may take its time on a busy machine."""
+    return msgspec.structs.replace(QUICK, connect_seconds=20, stall_seconds=20)

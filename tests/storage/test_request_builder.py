@@ -9,16 +9,8 @@ from hypothesis import strategies as st
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
+from podferry.storage.network.settings import read_network
 from podferry.storage.request_builder import Origin, if_match_line, range_line, request_address
-
-PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
-
-
-@pytest.fixture(autouse=True)
-def no_proxies(monkeypatch):
-    for name in PROXIES:
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
 
 
 @pytest.mark.parametrize(
@@ -55,31 +47,25 @@ def test_the_engine_sends_what_needs_more_than_a_plain_request(url):
 
 
 @pytest.mark.parametrize(
-    ("variables", "direct"),
+    ("variables", "url", "direct"),
     [
-        ({}, True),
-        ({"http_proxy": "http://127.0.0.1:1"}, False),
-        ({"HTTP_PROXY": "http://127.0.0.1:1"}, False),
-        ({"ALL_PROXY": "http://127.0.0.1:1"}, False),
-        ({"https_proxy": "http://127.0.0.1:1"}, True),
-        ({"http_proxy": "http://127.0.0.1:1", "NO_PROXY": "other"}, False),
-        ({"http_proxy": "http://127.0.0.1:1", "NO_PROXY": "store.local,other"}, True),
-        ({"http_proxy": "http://127.0.0.1:1", "no_proxy": "*"}, True),
+        ({}, "https://s3", True),
+        ({"HTTPS_PROXY": "http://proxy"}, "https://s3", True),
+        ({"HTTPS_PROXY": "https://proxy"}, "https://s3", False),
+        ({"HTTP_PROXY": "http://proxy"}, "http://s3", False),
+        ({"HTTP_PROXY": "http://proxy", "NO_PROXY": "s3"}, "http://s3", True),
     ],
 )
-def test_the_engine_sends_requests_through_a_proxy(variables, direct, monkeypatch):
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert (request_address("http://s3.store.local/") is not None) is direct
+def test_the_engine_sends_requests_through_other_proxies_than_tunnels(variables, url, direct):
+    assert (request_address(url, read_network(variables)) is not None) is direct
 
 
-def test_certificates_are_the_systems_or_those_of_a_bundle(tmp_path):
+def test_a_tunnel_and_a_bundle_are_part_of_the_origin(private_ca):
+    network = read_network({"HTTPS_PROXY": "http://proxy:3128", "AWS_CA_BUNDLE": private_ca.pem})
+    origin = request_address("https://s3", network).origin
+    assert (origin.proxy.url, origin.ca) == ("http://proxy:3128", private_ca.pem)
+    assert origin.ssl_context().verify_mode is ssl.CERT_REQUIRED
     assert Origin("h", 80, tls=False).ssl_context() is None
-    context = Origin("h", 443, tls=True).ssl_context()
-    assert context.verify_mode is ssl.CERT_REQUIRED
-    assert context.check_hostname
-    with pytest.raises(FileNotFoundError):
-        Origin("h", 443, tls=True, ca_bundle=str(tmp_path / "none.pem")).ssl_context()
 
 
 @given(size=st.integers(1, 1 << 50), data=st.data())

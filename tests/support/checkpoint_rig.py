@@ -172,6 +172,7 @@ class Rig:
         )
         self.keep_local = 1
         self.keep_remote: int | None = None
+        self.read_only = False
         self.open_files: OpenFiles | None = None
         self.now: Callable[[], float] = time.time
 
@@ -215,7 +216,15 @@ class Rig:
             retention=Retention(committer.reader, self.keep_remote) if self.keep_remote else None,
         )
         state = AgentState(Status(checkpoints=status))
-        return CheckpointPipeline(dependencies, state, status, self.settings, self.keep_local, self.now)
+        return CheckpointPipeline(
+            dependencies,
+            state,
+            status,
+            self.settings,
+            self.keep_local,
+            self.now,
+            read_only=self.read_only,
+        )
 
     @asynccontextmanager
     async def running(

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
+
 from podferry.contract.spec import Completion
 from podferry.sidecar.checkpoint.detect.assessor import TrainerContext
 from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.detect.watcher import Watch
 from podferry.sidecar.config.tuning import CheckpointSettings
 
-SETTINGS = CheckpointSettings(quiet_seconds=1.0, quiet_seconds_no_close=5.0)
+WHOLE = pickle.dumps({"w": list(range(10))})
+SHORT, LONG = 1.0, 5.0
+"""Seconds of `SETTINGS`: after a close that was seen, and without one."""
+SETTINGS = CheckpointSettings(quiet_seconds=SHORT, quiet_seconds_no_close=LONG)
 
 
 class Bench:
@@ -41,3 +46,18 @@ class Bench:
         if settle:
             self.settled.update({candidate.name: candidate for candidate in found})
         return [candidate.name for candidate in found]
+
+
+async def save(bench, *names, data=WHOLE, pause=SHORT):
+    """Write files, all closed, and wait; the names of what is accepted after the pause."""
+    for name in names:
+        bench.write(name, data)
+    await bench.scan(*names)
+    return await bench.scan(after=pause)
+
+
+async def replace(bench, *names, data=WHOLE, pause=SHORT):
+    """The same, each file renamed over the earlier one."""
+    for name in names:
+        (bench.root / name).unlink(missing_ok=True)
+    return await save(bench, *names, data=data, pause=pause)

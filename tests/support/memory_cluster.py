@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from podferry.contract.errors import FerryError, NotFound
+from podferry.webhook.kube import MutatingWebhooks
 
 
 class MemoryCluster:
-    """One Secret, webhook configurations and namespaces.
+    """One Secret, webhook configurations, ConfigMaps and namespaces.
 
     Attributes:
         secrets: Secrets by name; each write raises its resourceVersion.
+        config_maps: ConfigMaps by name; each write raises its resourceVersion.
         bundles: The CA bundle of each `kind/name` configuration; empty if it has none yet.
+        webhooks: The entries of each MutatingWebhookConfiguration, by name; each write raises the version.
         namespaces: Labels by name.
         failure: Raised by every call while it is set.
         calls: Number of calls.
@@ -24,8 +27,10 @@ class MemoryCluster:
         self.secrets: dict[str, dict[str, Any]] = {
             secret: {"metadata": {"name": secret, "resourceVersion": "1"}}
         }
+        self.config_maps: dict[str, dict[str, Any]] = {}
         kinds = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
         self.bundles = {f"{kind}/{configuration}": "" for kind in kinds}
+        self.webhooks: dict[str, MutatingWebhooks] = {configuration: MutatingWebhooks("1", [])}
         self.namespaces: dict[str, dict[str, str]] = {}
         self.failure: FerryError | None = None
         self.calls = 0
@@ -36,14 +41,29 @@ class MemoryCluster:
 
     async def replace_secret(self, secret: Mapping[str, Any]) -> bool:
         """See `podferry.webhook.kube.Cluster`."""
-        metadata = secret["metadata"]
-        current = self._find(self.secrets, metadata["name"])
+        return self._replace(self.secrets, secret)
+
+    async def config_map(self, name: str) -> dict[str, Any]:
+        """See `podferry.webhook.kube.Cluster`."""
+        return copy.deepcopy(self._find(self.config_maps, name))
+
+    async def replace_config_map(self, config_map: Mapping[str, Any]) -> bool:
+        """See `podferry.webhook.kube.Cluster`."""
+        return self._replace(self.config_maps, config_map)
+
+    def add_config_map(self, name: str) -> None:
+        """Add an empty one."""
+        self.config_maps[name] = {"metadata": {"name": name, "resourceVersion": "1"}}
+
+    def _replace(self, things: dict[str, dict[str, Any]], new: Mapping[str, Any]) -> bool:
+        metadata = new["metadata"]
+        current = self._find(things, metadata["name"])
         version = current["metadata"]["resourceVersion"]
         if metadata["resourceVersion"] != version:
             return False
-        stored = copy.deepcopy(dict(secret))
+        stored = copy.deepcopy(dict(new))
         stored["metadata"]["resourceVersion"] = str(int(version) + 1)
-        self.secrets[metadata["name"]] = stored
+        things[metadata["name"]] = stored
         return True
 
     async def trust(self, kind: str, name: str, bundle: str) -> bool:
@@ -52,6 +72,20 @@ class MemoryCluster:
         changed: bool = self._find(self.bundles, key) != bundle
         self.bundles[key] = bundle
         return changed
+
+    async def mutating_webhooks(self, name: str) -> MutatingWebhooks:
+        """See `podferry.webhook.kube.Cluster`."""
+        found: MutatingWebhooks = self._find(self.webhooks, name)
+        return found
+
+    async def replace_mutating_webhooks(
+        self, name: str, version: str, webhooks: Sequence[Mapping[str, Any]]
+    ) -> bool:
+        """See `podferry.webhook.kube.Cluster`."""
+        if self._find(self.webhooks, name).version != version:
+            return False
+        self.webhooks[name] = MutatingWebhooks(str(int(version) + 1), [dict(one) for one in webhooks])
+        return True
 
     async def namespace_labels(self, name: str) -> dict[str, str]:
         """See `podferry.webhook.kube.Cluster`."""

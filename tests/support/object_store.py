@@ -1,6 +1,6 @@
-"""The object store of the demo: moto's S3 server in a process of its own, on loopback alone.
+"""An object store for fault runs: moto's S3 server in a process of its own, on loopback alone.
 
-It ends when its standard input does, which is when the demo does, however that ends.
+It ends when its standard input does, which is when its user does, however that ends.
 """
 
 from __future__ import annotations
@@ -13,24 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-from demo.failure import DemoError
-
-BUCKET = "demo"
-ACCESS_KEY = SECRET_KEY = "demo"
+BUCKET = "faults"
+ACCESS_KEY = SECRET_KEY = "faults"
 REGION = "us-east-1"
 SIGNED = f"AWS4-HMAC-SHA256 Credential={ACCESS_KEY}/20200101/{REGION}/s3/aws4_request"
 """What moto needs to see to know that a request is S3's; it checks no signature."""
-
-
-def environment(endpoint: str) -> dict[str, str]:
-    """What reaches the store, by the usual names; nothing asks a metadata service or a user's files."""
-    return {
-        "AWS_ACCESS_KEY_ID": ACCESS_KEY,
-        "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
-        "AWS_DEFAULT_REGION": REGION,
-        "AWS_ENDPOINT_URL": endpoint,
-        "AWS_EC2_METADATA_DISABLED": "true",
-    }
 
 
 @contextmanager
@@ -38,7 +25,7 @@ def object_store() -> Iterator[str]:
     """A running store with an empty bucket; its URL.
 
     Raises:
-        DemoError: It does not start.
+        RuntimeError: It does not start.
     """
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.support.object_store"],
@@ -51,7 +38,7 @@ def object_store() -> Iterator[str]:
     with process:
         url = process.stdout.readline().strip()
         if not url:
-            raise DemoError(f"the embedded object store ended at its start with {process.wait()}")
+            raise RuntimeError(f"the embedded object store ended at its start with {process.wait()}")
         try:
             _create_bucket(url)
             yield url
@@ -68,7 +55,7 @@ def _create_bucket(url: str) -> None:
     try:
         urllib.request.urlopen(request, timeout=10).close()  # noqa: S310 - a URL of our own server
     except urllib.error.URLError as error:
-        raise DemoError(f"the embedded object store makes no bucket: {error}") from error
+        raise RuntimeError(f"the embedded object store makes no bucket: {error}") from error
 
 
 def main() -> None:

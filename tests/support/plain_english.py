@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 CODE = (
-    *("contract", "storage", "sidecar", "webhook", "trainer", "components", "cli", "pipelines"),
+    *("contract", "storage", "sidecar", "webhook", "trainer", "components", "cli", "pipelines", "top_level"),
     *("demo", "faults", "benchmarks"),
 )
 PAGES = (

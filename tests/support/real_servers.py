@@ -38,10 +38,10 @@ def running(command, port, log, **environ):
             yield
         finally:
             process.terminate()
-            process.wait(timeout=20)
+            process.wait(timeout=100)
 
 
-def _wait(process, port, log, seconds=30):
+def _wait(process, port, log, seconds=150):
     deadline = time.monotonic() + seconds
     while True:
         if process.poll() is not None:
@@ -90,7 +90,7 @@ def fake_gcs(folder):
             json.dumps({"name": "bucket"}).encode(),
             {"Content-Type": "application/json"},
         )
-        urllib.request.urlopen(request, timeout=10).close()  # noqa: S310  # loopback
+        urllib.request.urlopen(request, timeout=60).close()  # noqa: S310  # loopback
         yield endpoint
 
 
@@ -106,4 +106,4 @@ def make_container(endpoint, name):
         "Authorization": f"SharedKey {AZURITE_ACCOUNT}:{base64.b64encode(digest).decode()}",
     }
     request = urllib.request.Request(f"{endpoint}/{name}?restype=container", headers=headers, method="PUT")  # noqa: S310  # loopback
-    urllib.request.urlopen(request, timeout=10).close()  # noqa: S310  # loopback
+    urllib.request.urlopen(request, timeout=60).close()  # noqa: S310  # loopback

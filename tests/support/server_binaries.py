@@ -6,11 +6,16 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from tests.cluster.files import locked, say
+
 GO = {
     "versitygw": "github.com/versity/versitygw/cmd/versitygw@v1.8.0",
     "fake-gcs-server": "github.com/fsouza/fake-gcs-server@v1.56.1",
 }
 NPM = {"azurite": "azurite@3.35.0"}
+MAVEN = {"hadoop": "3.4.1"}
+"""As in the file that names its packages."""
+POM = Path(__file__).with_name("hadoop.pom.xml")
 
 
 def cache():
@@ -20,17 +25,20 @@ def cache():
 
 
 def installed(name):
-    """The server's program, built if it is missing.
+    """The server's program, or of Hadoop the directory of its classes, built if it is missing.
 
     Raises:
         RuntimeError: Its tool is missing or the build fails: a missing server is a failure, never a skip.
     """
-    version = (GO.get(name) or NPM[name]).rpartition("@")[2]
+    build = _go if name in GO else _npm if name in NPM else _maven
+    version = {**GO, **NPM, **MAVEN}[name].rpartition("@")[2]
     home = cache() / f"{name}-{version}"
-    program = home / (name if name in GO else f"node_modules/.bin/{name}-blob")
+    program = home / {_go: name, _npm: f"node_modules/.bin/{name}-blob", _maven: "classes"}[build]
     if not program.exists():
-        build = _go if name in GO else _npm
-        _build(home, lambda folder: build(name, folder))
+        with locked(cache() / "locks" / name):  # builds next to each other would only slow each other down
+            if not program.exists():
+                say(f"installing {name} {version}: minutes, once per version and machine")
+                _build(home, lambda folder: build(name, folder))
     return program
 
 
@@ -52,6 +60,12 @@ def _go(name, folder):
 
 def _npm(name, folder):
     _run(["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), NPM[name]], folder)
+
+
+def _maven(name, folder):
+    shutil.copy(POM, folder / "pom.xml")
+    command = ["mvn", "--quiet", "--batch-mode", "dependency:copy-dependencies"]
+    _run([*command, "-DoutputDirectory=classes"], folder)
 
 
 def _run(command, folder, **environ):

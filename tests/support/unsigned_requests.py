@@ -6,8 +6,8 @@ from podferry.storage.request_builder import Origin, if_match_line, range_line
 class UnsignedRequestBuilder:
     """See `podferry.storage.request_builder.RequestBuilder`."""
 
-    def __init__(self, port, *, checksum_needs_head=False, ca_bundle=""):
-        self.origin = Origin("127.0.0.1", port, tls=bool(ca_bundle), ca_bundle=ca_bundle)
+    def __init__(self, port, *, checksum_needs_head=False, ca="", proxy=None):
+        self.origin = Origin("127.0.0.1", port, tls=bool(ca), ca=ca, proxy=proxy)
         self.checksum_needs_head = checksum_needs_head
 
     async def prepare(self, entries):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,10 @@ import pytest
 from podferry.contract.errors import InvalidSpec, PermanentError
 from podferry.contract.http_api import Durability
 from podferry.contract.status import DurableCheckpoint
+from podferry.sidecar.control import http_client
 from podferry.sidecar.control.http_client import AgentClient
+from podferry.sidecar.launch import local_agent
+from podferry.sidecar.launch.leftovers import find_leftovers, remove
 from podferry.trainer import DoubtfulError, Ferry, NotDurableError, ferry
 from podferry.trainer.embedded import kfp_lineage
 
@@ -90,6 +94,61 @@ def test_durable_in_the_middle(tmp_path: Path) -> None:
         assert durable is not None
         assert (durable.name, durable.sequence) == ("epoch-1", 1)
         assert newest(tmp_path)["sequence"] == 1
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def kill_the_agent() -> None:
+    """SIGKILL to the supervisor and its worker."""
+    for supervisor in children(os.getpid()):
+        for worker in children(supervisor):
+            os.kill(worker, signal.SIGKILL)
+        os.kill(supervisor, signal.SIGKILL)
+
+
+def test_an_agent_that_is_killed_with_its_worker_is_replaced(tmp_path: Path, remote: Path) -> None:
+    with ferry(remote, tmp_path / "destination", lineage="t") as f:
+        assert f.checkpoints is not None
+        assert f.dataset is not None
+        (f.checkpoints / "epoch-1.bin").write_bytes(b"one")
+        kill_the_agent()
+        (f.checkpoints / "epoch-2.bin").write_bytes(b"two")
+        assert f.wait_durable(40, final=True) is not None
+        assert (f.dataset / "a").exists()
+    assert newest(tmp_path)["name"] == "epoch-2"
+
+
+def test_without_an_agent_the_end_says_what_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(local_agent, "RESTART_PAUSES", ())
+    monkeypatch.setattr(http_client, "RESTART_SECONDS", 0.1)
+    directories = []
+
+    def train_without_agent() -> None:
+        with ferry(checkpoints=tmp_path / "destination", lineage="t") as f:
+            assert f.checkpoints is not None
+            directories.append(f.checkpoints)
+            (f.checkpoints / "epoch-1.bin").write_bytes(b"one")
+            kill_the_agent()
+
+    with pytest.raises(NotDurableError, match="what was written last is not known to be durable"):
+        train_without_agent()
+    said = capfd.readouterr().err
+    assert f"what is not durable is left in {directories[0]}" in said
+    (left,) = [one for one in find_leftovers().leftovers if one.checkpoints == str(directories[0])]
+    assert f"podferry leftovers upload {left.id}" in said
+    assert left.not_durable == ("epoch-1",)
+    remove(left)
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1])
+def test_a_timeout_that_no_timer_takes_is_refused_before_training(tmp_path: Path, seconds: float) -> None:
+    with pytest.raises(InvalidSpec, match="not a number of seconds"):
+        ferry(checkpoints=tmp_path / "destination", durable_timeout=seconds).__enter__()
+    assert not (tmp_path / "destination").exists()
 
 
 def test_an_exception_propagates_and_complete_checkpoints_are_durable(tmp_path: Path) -> None:

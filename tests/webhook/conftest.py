@@ -16,8 +16,9 @@ from podferry.contract.errors import NotFound
 from podferry.contract.spec import PREFIX, FerrySpec
 from podferry.webhook.inject import inject
 from podferry.webhook.json_patch import apply
+from podferry.webhook.kube import MUTATING
+from podferry.webhook.namespace import Namespace
 from podferry.webhook.policy import Policy
-from podferry.webhook.resolve import Namespace
 from podferry.webhook.rotation import Rotation
 from tests.support.memory_cluster import MemoryCluster
 
@@ -85,6 +86,9 @@ class ApiServer:
         configuration = "/apis/admissionregistration.k8s.io/v1/{kind}/{name}"
         app.router.add_get(secret, self._secret)
         app.router.add_put(secret, self._replace)
+        config_map = "/api/v1/namespaces/podferry/configmaps/{name}"
+        app.router.add_get(config_map, self._config_map)
+        app.router.add_put(config_map, self._replace_config_map)
         app.router.add_get(configuration, self._configuration)
         app.router.add_patch(configuration, self._trust)
         app.router.add_get("/api/v1/namespaces/{name}", self._namespace)
@@ -111,6 +115,14 @@ class ApiServer:
         replaced = await self.cluster.replace_secret(secret)
         return web.json_response(secret, status=200 if replaced else 409)
 
+    async def _config_map(self, request: web.Request) -> web.Response:
+        return web.json_response(await self.cluster.config_map(request.match_info["name"]))
+
+    async def _replace_config_map(self, request: web.Request) -> web.Response:
+        config_map = await request.json()
+        replaced = await self.cluster.replace_config_map(config_map)
+        return web.json_response(config_map, status=200 if replaced else 409)
+
     def _key(self, request: web.Request) -> str:
         return f"{request.match_info['kind']}/{request.match_info['name']}"
 
@@ -119,14 +131,25 @@ class ApiServer:
             return web.Response(status=404)
         bundle = self.cluster.bundles[self._key(request)]
         trusting: dict[str, Any] = {"clientConfig": {"caBundle": bundle} if bundle else {}}
-        return web.json_response({"webhooks": [trusting, {"clientConfig": {}}]})
+        version, entries = "1", [trusting, {"clientConfig": {}}]
+        if request.match_info["kind"] == MUTATING:
+            found = await self.cluster.mutating_webhooks(request.match_info["name"])
+            version, entries = found.version, found.webhooks or entries
+        return web.json_response({"metadata": {"resourceVersion": version}, "webhooks": entries})
 
     async def _trust(self, request: web.Request) -> web.Response:
         assert request.content_type == "application/json-patch+json"
         patch = json.loads(await request.read())
         self.patches.append(patch)
+        if patch[0]["path"] == "/metadata/resourceVersion":
+            return await self._replace_webhooks(request.match_info["name"], patch)
         self.cluster.bundles[self._key(request)] = patch[0]["value"]
         return web.json_response({})
+
+    async def _replace_webhooks(self, name: str, patch: list[Any]) -> web.Response:
+        version, webhooks = (one["value"] for one in patch)
+        replaced = await self.cluster.replace_mutating_webhooks(name, version, webhooks)
+        return web.json_response({"metadata": {}}, status=200 if replaced else 409)
 
     async def _namespace(self, request: web.Request) -> web.Response:
         labels = await self.cluster.namespace_labels(request.match_info["name"])
@@ -144,6 +167,7 @@ def account(tmp_path: Path) -> Path:
 def memory_cluster() -> MemoryCluster:
     cluster = MemoryCluster("podferry-webhook", "podferry")
     cluster.namespaces = {"team": {"a": "b"}, "plain": {}}
+    cluster.add_config_map("podferry-last-policy")
     return cluster
 
 

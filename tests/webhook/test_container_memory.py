@@ -7,20 +7,15 @@ import pytest
 from podferry.contract.memory_sum import MemorySum, memory_sum
 from podferry.contract.spec import FerrySpec
 from podferry.webhook.container_memory import (
-    LOG_BYTES,
-    disk_limited,
     memory_problems,
-    qos_warnings,
     raise_memory,
     shm_bytes,
     shm_warnings,
-    sidecar_resources,
 )
 from podferry.webhook.json_patch import Draft
 from podferry.webhook.policy import Bounds, Policy
 
 GIB, MIB = 1 << 30, 1 << 20
-FULL = {"cpu": "1", "memory": "2Gi"}
 
 
 @pytest.fixture
@@ -56,19 +51,6 @@ def test_a_shm_that_may_get_the_trainer_killed_is_reported() -> None:
     assert shm_warnings(container_of("1Gi"), GIB - 1) == shm_warnings(container_of(None), GIB) == ()
 
 
-def test_data_on_disk_is_limited_only_if_the_pod_limits_its_disk(
-    spec: Callable[..., FerrySpec], policy: Policy
-) -> None:
-    memory = memory_sum(spec(dataset="s3://d/x", dataset_size="1Gi", medium="disk"))
-    size = f"{(memory.disk + LOG_BYTES) // MIB}Mi"
-    assert sidecar_resources(memory, policy)["requests"]["ephemeral-storage"] == size
-    assert "ephemeral-storage" not in sidecar_resources(memory, policy)["limits"]
-    assert sidecar_resources(memory, policy, limited=True)["limits"]["ephemeral-storage"] == size
-    own = {"resources": {"limits": {"ephemeral-storage": "1Gi"}}}
-    assert disk_limited({"spec": {"containers": [{}], "initContainers": [own]}})
-    assert not disk_limited({"spec": {"containers": [container_of("1Gi")]}})
-
-
 def test_more_memory_than_the_policy_allows_is_reported(memory: MemorySum, policy: Policy) -> None:
     assert list(memory_problems(memory, policy)) == []
     bounded = msgspec.structs.replace(policy, bounds=Bounds(sidecar_memory=memory.sidecar - 1))
@@ -97,20 +79,3 @@ def test_a_raise_within_the_policys_bound_is_reported(memory: MemorySum, policy:
     (warning,) = raise_memory(draft, 0, memory, bounded)
     assert "raises its limit of 1Gi only by 64.0 MiB" in warning
     assert draft.document["spec"]["containers"][0]["resources"]["limits"]["memory"] == "1088Mi"
-
-
-@pytest.mark.parametrize(
-    ("resources", "changed"),
-    [
-        ({"limits": FULL}, True),
-        ({"limits": FULL, "requests": FULL}, True),
-        ({"limits": FULL, "requests": {"cpu": "500m"}}, False),
-        ({"limits": {"memory": "2Gi"}}, False),
-        (None, False),
-    ],
-)
-def test_a_pod_that_is_guaranteed_no_longer_is_reported(
-    resources: dict[str, Any] | None, changed: bool
-) -> None:
-    pod = {"spec": {"containers": [{"resources": {"limits": FULL}}, {"resources": resources}]}}
-    assert len(qos_warnings(pod)) == changed

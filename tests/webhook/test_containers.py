@@ -4,18 +4,32 @@ from typing import Any
 import pytest
 
 from podferry.contract.errors import Problem
+from podferry.webhook.container_resources import agent_limits
 from podferry.webhook.containers import gate, refusing_gate, sidecar
+from podferry.webhook.namespace import Namespace
 from podferry.webhook.pod_json import escape_dollars
 from podferry.webhook.policy import Policy
-from podferry.webhook.resolve import Namespace, resolve_injection
+from podferry.webhook.resolve import resolve_injection
 
 Pod = dict[str, Any]
 
 
 def test_the_agent_gets_the_spec_that_the_stamp_shows(injected: Pod) -> None:
     stamp = injected["metadata"]["annotations"]["podferry.io/spec"]
-    env = {one["name"]: one["value"] for one in injected["spec"]["initContainers"][0]["env"]}
+    env = {one["name"]: one.get("value") for one in injected["spec"]["initContainers"][0]["env"]}
     assert env["PODFERRY_SPEC"] == escape_dollars(stamp)
+
+
+def test_the_agent_knows_for_which_pod_it_was_made(injected: Pod) -> None:
+    env = {one["name"]: one for one in injected["spec"]["initContainers"][0]["env"]}
+    assert env["PODFERRY_MADE_FOR"]["value"] == "digits"
+    fields = {
+        name: env[name]["valueFrom"]["fieldRef"]["fieldPath"] for name in ("PODFERRY_POD", "PODFERRY_STAMP")
+    }
+    assert fields == {
+        "PODFERRY_POD": "metadata.name",
+        "PODFERRY_STAMP": "metadata.annotations['podferry.io/signature']",
+    }
 
 
 @pytest.fixture
@@ -60,7 +74,7 @@ def test_a_pod_without_checkpoints_gets_no_flags_for_them(
 
 def test_a_refusing_gate_reports_all_problems_unexpanded(policy: Policy) -> None:
     problems = [Problem("one is wrong", "$(HOME)", "Fix it"), Problem("two is wrong", "", "")]
-    made = refusing_gate(problems, policy)
+    made = refusing_gate(problems, policy, agent_limits({}, policy))
     (verb, refused) = made["args"]
     assert verb == "wait"
     assert refused.startswith("--refused=one is wrong ($$(HOME))")

@@ -15,12 +15,13 @@ import jsonpatch
 import pytest
 import yaml
 
-from podferry.contract.spec import PREFIX
-from podferry.webhook.inject import Decision, InjectionOutcome, inject
+from podferry.webhook.decide import decide
+from podferry.webhook.inject import Decision, InjectionOutcome
 from podferry.webhook.json_patch import apply
+from podferry.webhook.namespace import Namespace
 from podferry.webhook.policy import Policy
 from podferry.webhook.policy_yaml import read_policy
-from podferry.webhook.resolve import Namespace
+from tests.support.foreign_parts import changes_of_others
 
 GOLDEN = Path(__file__).parent / "golden"
 CASES = sorted(path.name for path in GOLDEN.iterdir())
@@ -49,7 +50,7 @@ class Case:
         )
 
     def decide(self, pod: dict[str, Any] | None = None) -> Decision:
-        return inject(self.pod if pod is None else pod, self.namespace, self.policy)
+        return decide(self.pod if pod is None else pod, self.namespace, self.policy)
 
     def _read(self, name: str) -> Any:
         path = self.folder / name
@@ -102,32 +103,7 @@ def test_the_patch_means_the_same_to_others(case: Case) -> None:
 
 def test_nothing_of_others_is_touched(case: Case) -> None:
     """Without podferry's additions, the pod is unchanged except for memory and grace."""
-    decision = case.decide()
-    raised = ("/memory", "/cpu", "/terminationGracePeriodSeconds")
-    for operation in decision.patch:
-        if operation["op"] == "replace" and not operation["path"].endswith(raised):
-            assert operation["value"] in ([], {}), operation
-    found = apply(case.pod, [one for one in decision.patch if not one["path"].endswith(raised)])
-    assert without_ours(found) == without_ours(case.pod)
-
-
-def without_ours(value: Any) -> Any:
-    """The document without podferry's annotations, containers, volumes, mounts and variables."""
-    if isinstance(value, dict):
-        kept = {
-            key: without_ours(item)
-            for key, item in value.items()
-            if key not in {f"{PREFIX}status", f"{PREFIX}spec", f"{PREFIX}policy-hash"}
-        }
-        return {key: item for key, item in kept.items() if item not in (None, [], {})}
-    if isinstance(value, list):
-        return [without_ours(item) for item in value if not is_ours(item)]
-    return value
-
-
-def is_ours(item: Any) -> bool:
-    name = item.get("name", "") if isinstance(item, dict) else ""
-    return isinstance(name, str) and (name.startswith(("podferry", "PODFERRY_")))
+    assert changes_of_others(case.pod, case.decide().patch) == []
 
 
 def test_every_file_in_the_folders_is_one_that_is_read() -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from podferry.webhook.inject import InjectionOutcome, inject
 from podferry.webhook.json_patch import apply
+from podferry.webhook.namespace import Namespace
 from podferry.webhook.policy import Policy
-from podferry.webhook.resolve import Namespace
 
 Pod = dict[str, Any]
 TEAM = Namespace("team")

@@ -1,4 +1,6 @@
 import copy
+import random
+from collections.abc import Callable
 from typing import Any
 
 import jsonpatch
@@ -6,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.webhook.json_patch import Draft, apply, find, pointer
+from podferry.webhook.json_patch import Draft, Path, apply, find, pointer
 
 NAMES = st.sampled_from(["a", "b", "a/b", "c~d", "", "0"])
 LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["x", "y"])
@@ -62,13 +64,56 @@ def test_an_equal_value_is_no_edit() -> None:
     assert draft.operations == [{"op": "replace", "path": "/a/b", "value": 2}]
 
 
-def test_values_are_not_shared() -> None:
-    value = {"deep": [1]}
-    draft = Draft({})
-    draft.set(("a",), value)
-    value["deep"].append(2)
-    assert draft.document == {"a": {"deep": [1]}}
-    assert draft.operations[0]["value"] == {"deep": [1]}
+def test_an_edit_inside_an_added_value_is_an_operation_of_its_own() -> None:
+    added = {"name": "first", "env": [{"name": "A"}]}
+    draft = Draft({"items": [{"name": "own"}]})
+    draft.append(("items",), added)
+    draft.append(("items", 1, "env"), {"name": "B"})
+    draft.set(("items", 1, "name"), "second")
+    assert added == {"name": "first", "env": [{"name": "A"}]}
+    assert [operation["value"] for operation in draft.operations] == [added, {"name": "B"}, "second"]
+    assert jsonpatch.apply_patch({"items": [{"name": "own"}]}, draft.operations) == draft.document
+
+
+def test_only_the_way_to_an_edit_is_copied() -> None:
+    pod: dict[str, Any] = {"metadata": {"labels": {}}, "spec": {"containers": [{"env": []}, {"env": []}]}}
+    draft = Draft(pod)
+    draft.append(("spec", "containers", 1, "env"), {"name": "A"})
+    containers = draft.document["spec"]["containers"]
+    assert draft.document["metadata"] is pod["metadata"]
+    assert containers[0] is pod["spec"]["containers"][0]
+    assert containers[1] is not pod["spec"]["containers"][1]
+    assert pod["spec"]["containers"][1] == {"env": []}
+
+
+def edited(draft: Draft, choose: Callable[[int], int]) -> None:
+    """One random edit of a random object or list of the draft."""
+    path: Path = ()
+    node: Any = draft.document
+    while isinstance(node, dict | list) and node and choose(4):
+        step = sorted(node)[choose(len(node))] if isinstance(node, dict) else choose(len(node))
+        if not isinstance(node[step], dict | list):
+            break
+        path, node = (*path, step), node[step]
+    value = {"made": [choose(9)], "more": {}}
+    if isinstance(node, list):
+        draft.insert(path, choose(len(node) + 1), value) if choose(2) else draft.append(path, value)
+    elif choose(2):
+        draft.set((*path, "abc"[choose(3)], "made"), value)
+    else:
+        draft.set((*path, "new"), choose(9))
+
+
+@pytest.mark.parametrize("name", ["executor-fstring", "executor-plain"])
+@given(choices=st.randoms(use_true_random=False))
+def test_edits_of_a_recorded_pod(recorded: Callable[[str], Any], name: str, choices: random.Random) -> None:
+    pod = recorded(name)
+    draft, before = Draft(pod), copy.deepcopy(pod)
+    for _ in range(12):
+        edited(draft, choices.randrange)
+    assert pod == before
+    assert jsonpatch.apply_patch(pod, copy.deepcopy(draft.operations)) == draft.document
+    assert apply(pod, draft.operations) == draft.document
 
 
 @pytest.mark.parametrize(

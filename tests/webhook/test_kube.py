@@ -14,6 +14,7 @@ from podferry.webhook.kube import Cluster, KubeClient, in_cluster_url
 from tests.support.memory_cluster import MemoryCluster
 
 SECRET, CONFIGURATION = "podferry-webhook", "podferry"
+CONFIG_MAP = "podferry-last-policy"
 KIND = "mutatingwebhookconfigurations"
 
 
@@ -39,9 +40,25 @@ async def test_a_secret_is_replaced_once(cluster: Cluster) -> None:
     assert (await cluster.secret(SECRET))["data"] == {"a": "MQ=="}
 
 
+async def test_a_config_map_is_replaced_once(cluster: Cluster) -> None:
+    mine, theirs = await cluster.config_map(CONFIG_MAP), await cluster.config_map(CONFIG_MAP)
+    assert await cluster.replace_config_map({**mine, "data": {"a": "1"}})
+    assert not await cluster.replace_config_map({**theirs, "data": {}})
+    assert (await cluster.config_map(CONFIG_MAP))["data"] == {"a": "1"}
+
+
 async def test_trust(cluster: Cluster, memory_cluster: MemoryCluster) -> None:
     assert await cluster.trust(KIND, CONFIGURATION, "QQ==")
     assert memory_cluster.bundles[f"{KIND}/{CONFIGURATION}"] == "QQ=="
+
+
+async def test_webhooks_are_replaced_once(cluster: Cluster) -> None:
+    found = await cluster.mutating_webhooks(CONFIGURATION)
+    assert await cluster.replace_mutating_webhooks(CONFIGURATION, found.version, [{"name": "one"}])
+    assert not await cluster.replace_mutating_webhooks(CONFIGURATION, found.version, [])
+    replaced = await cluster.mutating_webhooks(CONFIGURATION)
+    assert [one["name"] for one in replaced.webhooks] == ["one"]
+    assert replaced.version != found.version
 
 
 async def test_labels(cluster: Cluster) -> None:
@@ -52,8 +69,11 @@ async def test_labels(cluster: Cluster) -> None:
 async def test_what_is_not_there(cluster: Cluster) -> None:
     for call in (
         cluster.secret("absent"),
+        cluster.config_map("absent"),
         cluster.replace_secret({"metadata": {"name": "absent", "resourceVersion": "1"}}),
         cluster.trust(KIND, "absent", "QQ=="),
+        cluster.mutating_webhooks("absent"),
+        cluster.replace_mutating_webhooks("absent", "1", []),
         cluster.namespace_labels("absent"),
     ):
         with pytest.raises(NotFound):

@@ -16,8 +16,9 @@ import pytest
 from aiohttp import web
 
 from podferry.contract.errors import InvalidSpec, NotFound
+from podferry.webhook.certificate_files import CertificateFiles, CertificateLoader
 from podferry.webhook.certificates import renew_if_needed
-from podferry.webhook.main import CertificateFiles, ManagedCertificates, WebhookConfig, run_webhook
+from podferry.webhook.main import ManagedCertificates, WebhookConfig, run_webhook
 from podferry.webhook.rotation import load
 from tests.support.memory_cluster import MemoryCluster
 
@@ -81,7 +82,12 @@ async def mutate(port: int, trusting: ssl.SSLContext, pod: Pod) -> Pod | None:
     review = {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
-        "request": {"uid": "u", "namespace": "team", "object": pod},
+        "request": {
+            "uid": "u",
+            "kind": {"version": "v1", "kind": "Pod"},
+            "namespace": "team",
+            "object": pod,
+        },
     }
     try:
         async with (
@@ -121,6 +127,50 @@ async def test_with_a_given_certificate(
     assert await mutate(port, trusting, annotated_pod()) is None
 
 
+async def test_no_review_fails_while_policy_and_certificate_change(
+    port: int,
+    policy_file: Path,
+    files: tuple[CertificateFiles, ssl.SSLContext],
+    annotated_pod: Callable[..., Pod],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(CertificateLoader.run, "__defaults__", (0.02,))
+    certificates, trusting = files
+    config = WebhookConfig(policy_file, "127.0.0.1", port, certificates, shutdown_delay=0.0, refresh=0.02)
+    running = asyncio.create_task(run_webhook(config))
+    await until(lambda: mutate(port, trusting, annotated_pod()), running)
+    served = {await asyncio.to_thread(peer_certificate, port, trusting)}
+    for number in range(1, 6):
+        policy_file.write_text(POLICY.replace("podferry:1", f"podferry:{number}"))
+        renewed = renew_if_needed(None, ["localhost"], datetime.now(UTC))
+        certificates.certificate.write_bytes(renewed.certificate)  # for a moment, only half of the pair
+        assert await mutate(port, trusting, annotated_pod())
+        certificates.key.write_bytes(renewed.key)
+        trusting.load_verify_locations(cadata=renewed.bundle.decode())
+
+        async def is_new(image: bytes = b'"podferry:%d"' % number) -> bool:
+            answer = await mutate(port, trusting, annotated_pod())
+            assert answer is not None
+            found = await asyncio.to_thread(peer_certificate, port, trusting)
+            return image in base64.b64decode(answer["patch"]) and found not in served
+
+        await until(is_new, running)
+        served.add(await asyncio.to_thread(peer_certificate, port, trusting))
+    assert len(served) == 6
+    await end(running)
+
+
+def peer_certificate(port: int, trusting: ssl.SSLContext) -> bytes:
+    """The certificate that is served now."""
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as plain,
+        trusting.wrap_socket(plain, server_hostname="localhost") as connection,
+    ):
+        found = connection.getpeercert(binary_form=True)
+        assert found is not None
+        return found
+
+
 @pytest.mark.usefixtures("kubernetes")
 async def test_in_a_cluster(
     port: int,
@@ -148,7 +198,51 @@ async def test_in_a_cluster(
         "ca.key",
         "tls.crt",
         "tls.key",
+        "stamp.keys",
     }
+
+
+@pytest.mark.usefixtures("kubernetes")
+async def test_a_start_with_an_invalid_policy(
+    port: int, policy_file: Path, account: Path, memory_cluster: MemoryCluster
+) -> None:
+    """The last valid one is used, and kept when it changes."""
+    own = ManagedCertificates("podferry-webhook", "podferry", "podferry-webhook", account)
+    config = WebhookConfig(policy_file, "127.0.0.1", port, own, shutdown_delay=0.0, refresh=0.02)
+
+    def kept() -> str | None:
+        text: str | None = (
+            memory_cluster.config_maps["podferry-last-policy"].get("data", {}).get("policy.yaml")
+        )
+        return text
+
+    async def keeps(text: str) -> bool:
+        return kept() == text
+
+    running = asyncio.create_task(run_webhook(config))
+    await until(lambda: keeps(POLICY), running)
+    await end(running)
+    policy_file.write_text("kind: Other")
+    running = asyncio.create_task(run_webhook(config))
+    await until(lambda: is_open(port), running)
+    assert kept() == POLICY
+    policy_file.write_text(POLICY.replace("podferry:1", "podferry:2"))
+    await until(lambda: keeps(policy_file.read_text()), running)
+    await end(running)
+    memory_cluster.config_maps["podferry-last-policy"]["data"] = {}
+    policy_file.write_text("kind: Other")
+    with pytest.raises(InvalidSpec, match="apiVersion is missing"):
+        await run_webhook(config)
+
+
+async def is_open(port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    writer.close()
+    await writer.wait_closed()
+    return True
 
 
 @pytest.mark.usefixtures("kubernetes")

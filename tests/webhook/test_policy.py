@@ -17,3 +17,10 @@ def test_declared_datasets_count_in_any_order(policy: Policy) -> None:
     one = msgspec.structs.replace(policy, datasets=datasets)
     other = msgspec.structs.replace(policy, datasets=dict(reversed(datasets.items())))
     assert one.digest == other.digest != policy.digest
+
+
+def test_a_setting_at_its_default_does_not_count(policy: Policy) -> None:
+    """So a later version's new keys do not change the stamps."""
+    written = Policy(image=policy.image, bounds=Bounds(grace=600), datasets={}, network_sidecars=())
+    assert written.digest == policy.digest
+    assert Policy(image=policy.image, network_sidecars=("envoy",)).digest != policy.digest

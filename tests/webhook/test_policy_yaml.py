@@ -1,8 +1,11 @@
+from textwrap import indent
+
 import pytest
 
 from podferry.contract.errors import InvalidSpec
-from podferry.webhook.policy import AllowedLocations, Bounds, Defaults, OnInvalid, Policy
+from podferry.webhook.policy import AllowedLocations, Bounds, Defaults, EgressProxy, OnInvalid, Policy
 from podferry.webhook.policy_yaml import read_policy
+from tests.support.private_ca import PrivateCa
 
 SHORT = "apiVersion: podferry.io/v1alpha1\nkind: InjectionPolicy\nimage: podferry:1\n"
 FULL = f"""{SHORT}
@@ -15,10 +18,8 @@ defaults:
 bounds: {{sidecarMemory: 100Gi, trainerRaise: 50Gi, grace: 1h}}
 allowed: {{sources: ["s3://a/*"], destinations: [], endpoints: ["https://x"]}}
 datasets: {{digits: s3://datasets/digits/}}
+proxy: {{https: "http://proxy:3128", http: "http://proxy:3128/", noProxy: [.svc, 10.0.0.0/8]}}
 """
-
-
-URI = "Write a URI such as s3://datasets/digits: the policy declares no datasets."
 
 
 def problems_of(text: str) -> list[str]:
@@ -42,7 +43,29 @@ def test_everything() -> None:
         bounds=Bounds(100 * gib, 50 * gib, 3600),
         allowed=AllowedLocations(("s3://a/*",), (), ("https://x",)),
         datasets={"digits": "s3://datasets/digits"},
+        proxy=EgressProxy("http://proxy:3128", "http://proxy:3128", (".svc", "10.0.0.0/8")),
     )
+
+
+def test_a_ca_bundle_is_its_certificates() -> None:
+    pem = PrivateCa().pem
+    policy = read_policy(f"{SHORT}caBundle: |\n  # ours\n{indent(pem, '  ')}")
+    assert policy.ca_bundle == pem
+    assert problems_of(f"{SHORT}caBundle: none")[0].startswith("caBundle: there is no certificate")
+    many = indent(pem * 200, "  ")
+    assert problems_of(f"{SHORT}caBundle: |\n{many}")[0].startswith(
+        "caBundle: too large for every pod (200 c"
+    )
+
+
+def test_a_password_is_not_for_the_policy() -> None:
+    (problem,) = problems_of(f'{SHORT}proxy: {{https: "http://u:secret@proxy:1"}}')
+    assert problem.startswith("proxy.https: a proxy's URL must not have a password")
+    assert "secret@" not in problem
+    assert problems_of(f"{SHORT}proxy: {{noProxy: x, http: socks5://x}}") == [
+        "proxy.noProxy: not a list ('x'). Write a list such as [.svc, 10.0.0.0/8].",
+        "proxy.http: not an endpoint address ('socks5://x'). Write https://host:port or http://host:port.",
+    ]
 
 
 def test_all_problems_at_once() -> None:
@@ -67,7 +90,7 @@ def test_all_problems_at_once() -> None:
         "bounds: not a mapping ([1]). Keys: sidecarMemory, trainerRaise, grace.",
         "allowed.sources: not a list ('s3://x'). Write a list of globs such as s3://datasets/*.",
         "allowed.destinations: not a string (1). Write a string.",
-        f"datasets: neither a URI nor a declared dataset ('s3:/x'). {URI}",
+        "datasets: not a URI ('s3:/x'). Did you mean s3://x?",
         "onInvalid: unknown value (True). Write one of gate, deny.",
         "defaults.grace is above bounds.grace (1200 s and 600 s). Lower the default.",
     ]

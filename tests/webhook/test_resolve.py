@@ -8,8 +8,9 @@ from podferry.contract.errors import InvalidSpec
 from podferry.contract.spec_json import decode_spec
 from podferry.webhook.inject import inject
 from podferry.webhook.json_patch import apply
+from podferry.webhook.namespace import Namespace
 from podferry.webhook.policy import AllowedLocations, Defaults, Policy
-from podferry.webhook.resolve import KFP_RUN, Namespace, ResolvedInjection, opted_in, resolve_injection
+from podferry.webhook.resolve import KFP_RUN, ResolvedInjection, opted_in, resolve_injection
 
 Pod = dict[str, Any]
 POLICY = Policy(image="registry.example.com/podferry:1")
@@ -49,11 +50,11 @@ def test_the_policys_defaults_fill_what_the_pod_leaves_out(annotated_pod: Callab
 
 def test_the_problems_of_all_steps_come_at_once(annotated_pod: Callable[..., Pod]) -> None:
     pod = annotated_pod(dataset="s3://d/x", container="trian")
-    pod["spec"]["hostNetwork"] = True
+    pod["spec"]["containers"].append({"name": "istio-proxy"})
     with pytest.raises(InvalidSpec) as caught:
         resolved(pod, allowed=AllowedLocations(sources=("s3://other/*",)))
     text = str(caught.value)
-    for part in ("hostNetwork: true", "Did you mean 'train'", "s3://d/x", "dataset-size"):
+    for part in ("istio-proxy is an ordinary container", "Did you mean 'train'", "s3://d/x", "dataset-size"):
         assert part in text
     assert len(caught.value.problems) == len(set(caught.value.problems)) == 4
 

@@ -25,6 +25,31 @@ async def test_two_replicas_share_one_secret(cluster: MemoryCluster) -> None:
     assert cluster.secrets[SECRET]["metadata"]["resourceVersion"] == version == "2"
 
 
+async def test_replicas_sign_with_the_same_key(cluster: MemoryCluster) -> None:
+    replicas = [Rotation(cluster, SECRET, CONFIGURATION, NAMES, settle=0.0) for _ in range(2)]
+    await asyncio.gather(*(replica.refresh() for replica in replicas))
+    keys = replicas[0].signer().keys
+    assert len(keys) == 1
+    assert replicas[1].signer().keys == keys
+    # The Secret was emptied: pods are being signed with this key.
+    cluster.secrets[SECRET]["data"] = {}
+    await replicas[1].refresh()
+    third = Rotation(cluster, SECRET, CONFIGURATION, NAMES, settle=0.0)
+    await third.refresh()
+    assert third.signer().keys == keys
+
+
+async def test_an_emptied_secret_is_filled_with_what_is_served(cluster: MemoryCluster) -> None:
+    """Another certificate authority would end the trust in the other replica."""
+    replicas = [Rotation(cluster, SECRET, CONFIGURATION, NAMES, settle=0.0) for _ in range(2)]
+    await asyncio.gather(*(replica.refresh() for replica in replicas))
+    before, bundles = dict(cluster.secrets[SECRET]["data"]), dict(cluster.bundles)
+    cluster.secrets[SECRET]["data"] = {}
+    await replicas[0].refresh()
+    assert cluster.secrets[SECRET]["data"] == before
+    assert cluster.bundles == bundles
+
+
 async def test_a_conflict_is_read_again(cluster: MemoryCluster) -> None:
     """Another replica writes between this one's read and write."""
     other = Rotation(cluster, SECRET, CONFIGURATION, NAMES, settle=0.0)

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import io
 import json
 import ssl
 from collections.abc import AsyncIterator, Callable
@@ -10,19 +11,16 @@ from typing import Any
 import aiohttp
 import jsonpatch
 import pytest
+from aiohttp.test_utils import TestServer
 
 from podferry.contract.errors import Unavailable
 from podferry.webhook.kube import Cluster
+from podferry.webhook.listener import Listener
+from podferry.webhook.namespaces import ClusterNamespaces, UnknownNamespaces
 from podferry.webhook.policy import Policy
 from podferry.webhook.rotation import CONFIGURATIONS, Rotation
-from podferry.webhook.server import (
-    LABEL_CACHE_SECONDS,
-    ClusterNamespaces,
-    UnknownNamespaces,
-    Webhook,
-    drain_requests,
-    serve,
-)
+from podferry.webhook.server import MAX_REVIEW_BYTES, Webhook
+from podferry.webhook.stamp import Signer
 from tests.support.memory_cluster import MemoryCluster
 
 Pod = dict[str, Any]
@@ -31,16 +29,16 @@ SECRET, CONFIGURATION = "podferry-webhook", "podferry"
 
 
 @pytest.fixture
-def webhook(policy: Policy, cluster: MemoryCluster) -> Webhook:
-    return Webhook(lambda: policy, ClusterNamespaces(cluster))
+def webhook(policy: Policy, cluster: MemoryCluster, rotation: Rotation) -> Webhook:
+    return Webhook(lambda: policy, ClusterNamespaces(cluster), rotation.signer)
 
 
 @pytest.fixture
 async def url(webhook: Webhook, rotation: Rotation) -> AsyncIterator[str]:
     await rotation.refresh()
-    runner = await serve(webhook, "127.0.0.1", 0, rotation.context)
-    yield f"https://localhost:{runner.addresses[0][1]}"
-    await runner.cleanup()
+    listener = Listener(webhook)
+    yield f"https://localhost:{await listener.open('127.0.0.1', 0, rotation.context)}"
+    await listener.close()
 
 
 def trusting(cluster: MemoryCluster) -> ssl.SSLContext:
@@ -139,7 +137,8 @@ async def test_jobs_are_validated(
 ) -> None:
     def job(pod: Pod) -> Pod:
         template = {"metadata": {"annotations": pod["metadata"]["annotations"]}, "spec": pod["spec"]}
-        return {"metadata": {"name": "digits"}, "spec": {"template": template}}
+        metadata = {"name": "digits"}
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template}}
 
     assert (await ask(client, f"{url}/validate", review(job(annotated_pod()), kind="Job")))["allowed"]
     denied = await ask(client, f"{url}/validate", review(job(annotated_pod(datset="x")), kind="Job"))
@@ -147,7 +146,37 @@ async def test_jobs_are_validated(
     assert "Did you mean 'dataset'?" in denied["status"]["message"]
 
 
-@pytest.mark.parametrize("path", ["/mutate", "/validate"])
+async def test_the_author_of_a_workload_reads_its_warnings(
+    client: aiohttp.ClientSession, url: str, annotated_pod: Callable[..., Pod]
+) -> None:
+    pod = annotated_pod(checkpoints="s3://c/team", checkpoint_size="1Mi")
+    template = {"metadata": {"annotations": pod["metadata"]["annotations"]}, "spec": pod["spec"]}
+    replicas = {"Master": {"template": {"spec": pod["spec"]}}, "Worker": {"template": template}}
+    job = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": "digits"},
+        "spec": {"pytorchReplicaSpecs": replicas},
+    }
+    admitted = await ask(client, f"{url}/validate", review(job, kind="PyTorchJob"))
+    assert admitted["allowed"]
+    (warning,) = admitted["warnings"]
+    assert warning.startswith("spec.pytorchReplicaSpecs.Worker: none of these pods is rank 0")
+
+
+async def test_the_policy_is_validated(client: aiohttp.ClientSession, url: str) -> None:
+    def config_map(text: str) -> Pod:
+        return review(
+            {"metadata": {"name": "podferry-policy"}, "data": {"policy.yaml": text}}, kind="ConfigMap"
+        )
+
+    valid = "apiVersion: podferry.io/v1alpha1\nkind: InjectionPolicy\nimage: podferry:1\n"
+    assert (await ask(client, f"{url}/validate-policy", config_map(valid)))["allowed"]
+    denied = await ask(client, f"{url}/validate-policy", config_map(valid + "agentPrt: 9000\n"))
+    assert denied["status"]["message"].startswith("podferry: agentPrt: unknown key in the policy")
+
+
+@pytest.mark.parametrize("path", ["/mutate", "/validate", "/validate-policy"])
 async def test_invalid_reviews(client: aiohttp.ClientSession, url: str, path: str) -> None:
     async with client.post(url + path, data=b"{}") as response:
         assert response.status == 400
@@ -159,8 +188,61 @@ async def test_health(client: aiohttp.ClientSession, url: str, webhook: Webhook)
             return response.status
 
     assert [await status(path) for path in ("/healthz", "/readyz", "/other")] == [200, 200, 404]
-    await drain_requests(webhook, 0.0)
+    webhook.shutting_down = True
     assert [await status(path) for path in ("/healthz", "/readyz")] == [200, 503]
+
+
+async def test_obstacles_are_named(policy: Policy) -> None:
+    webhook = Webhook(lambda: policy, UnknownNamespaces(), Signer, lambda: ["the certificate expired"])
+    async with (
+        TestServer(webhook.application()) as server,
+        aiohttp.ClientSession() as client,
+        client.get(server.make_url("/readyz")) as response,
+    ):
+        assert (response.status, await response.text()) == (503, "the certificate expired")
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "status"),
+    [
+        ("/mutate", {"group": "apps", "version": "v1", "kind": "Deployment"}, 400),
+        ("/mutate", {"group": "", "version": "v2", "kind": "Pod"}, 400),
+        ("/mutate", {}, 400),
+        ("/validate", {"group": "batch", "version": "v1", "kind": "Job"}, 200),
+    ],
+)
+async def test_other_kinds(
+    client: aiohttp.ClientSession,
+    url: str,
+    annotated_pod: Callable[..., Pod],
+    path: str,
+    kind: dict[str, str],
+    status: int,
+) -> None:
+    document = review(annotated_pod())
+    document["request"]["kind"] = kind
+    async with client.post(url + path, json=document) as response:
+        assert response.status == status
+        assert status == 200 or "only pods are injected" in await response.text()
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        {"spec": []},
+        {"spec": {"template": "x"}},
+        {"metadata": [1]},
+        {"spec": {"template": {"metadata": {"annotations": 7}}}},
+    ],
+)
+async def test_templates_of_other_types(client: aiohttp.ClientSession, url: str, job: Any) -> None:
+    async with client.post(f"{url}/validate", json=review(job, kind="Job")) as response:
+        assert response.status in {200, 400}
+
+
+async def test_a_huge_review(client: aiohttp.ClientSession, url: str) -> None:
+    async with client.post(f"{url}/mutate", data=io.BytesIO(b" " * (MAX_REVIEW_BYTES + 1))) as response:
+        assert response.status == 413
 
 
 async def test_a_certificate_changes_while_the_listener_stays(
@@ -168,7 +250,8 @@ async def test_a_certificate_changes_while_the_listener_stays(
 ) -> None:
     port = int(url.rpartition(":")[2])
     open_before = await Connection.open(port, cluster)
-    cluster.secrets[SECRET]["data"] = {}
+    stored = cluster.secrets[SECRET]["data"]
+    stored["tls.crt"] = stored["ca.crt"]  # its names are not the webhook's
     await rotation.refresh()
     opened_after = await Connection.open(port, cluster)
     assert opened_after.certificate != open_before.certificate
@@ -204,24 +287,6 @@ async def test_clients_without_trust_are_rejected(url: str) -> None:
     async with aiohttp.ClientSession() as session:
         with pytest.raises(aiohttp.ClientConnectorCertificateError):
             await session.get(f"{url}/healthz")
-
-
-async def test_labels_are_cached(cluster: MemoryCluster) -> None:
-    now = 0.0
-    cluster.namespaces["team"] = {"a": "1"}
-    namespaces = ClusterNamespaces(cluster, lambda: now)
-    assert (await namespaces.find("team")).labels == {"a": "1"}
-    cluster.namespaces["team"] = {"a": "2"}
-    assert (await namespaces.find("team")).labels == {"a": "1"}
-    now = LABEL_CACHE_SECONDS
-    assert (await namespaces.find("team")).labels == {"a": "2"}
-    now, cluster.failure = 2 * LABEL_CACHE_SECONDS, Unavailable.of("no answer")
-    assert (await namespaces.find("team")).labels == {"a": "2"}
-    assert (await namespaces.find("other")).labels == {}
-
-
-async def test_outside_a_cluster_nothing_is_known() -> None:
-    assert (await UnknownNamespaces().find("team")).labels == {}
 
 
 def test_both_are_clusters(cluster: MemoryCluster) -> None:

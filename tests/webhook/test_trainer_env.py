@@ -5,7 +5,7 @@ import pytest
 
 from podferry.contract.spec import FerrySpec
 from podferry.webhook.policy import Policy
-from podferry.webhook.trainer_env import environment_problems, trainer_environment
+from podferry.webhook.trainer_env import agent_url, environment_problems, trainer_environment
 
 ALL = {
     "dataset": "s3://d/x",
@@ -18,18 +18,18 @@ ALL = {
 
 
 def test_the_trainer_gets_the_paths_of_what_it_has(spec: Callable[..., FerrySpec], policy: Policy) -> None:
-    policy = msgspec.structs.replace(policy, agent_port=9000)
-    found = {one["name"]: one["value"] for one in trainer_environment(spec(**ALL), policy)}
+    url = agent_url(msgspec.structs.replace(policy, agent_port=9000), "127.1.2.3")
+    found = {one["name"]: one["value"] for one in trainer_environment(spec(**ALL), url)}
     wanted = spec(**ALL)
     assert wanted.checkpoints
     assert wanted.outputs
     assert found == {
-        "PODFERRY_AGENT": "http://127.0.0.1:9000",
+        "PODFERRY_AGENT": "http://127.1.2.3:9000",
         "PODFERRY_DATASET": "/data/$$HOME",
         "PODFERRY_CHECKPOINTS": wanted.checkpoints.path,
         "PODFERRY_OUTPUTS": wanted.outputs.path,
     }
-    only = trainer_environment(spec(dataset="s3://d/x"), policy)
+    only = trainer_environment(spec(dataset="s3://d/x"), url)
     assert [one["name"] for one in only] == ["PODFERRY_AGENT", "PODFERRY_DATASET"]
 
 
@@ -45,6 +45,6 @@ def test_the_trainer_gets_the_paths_of_what_it_has(spec: Callable[..., FerrySpec
 def test_a_variable_with_another_value_is_reported(
     spec: Callable[..., FerrySpec], policy: Policy, variable: dict[str, str], measured: str | None
 ) -> None:
-    found = list(environment_problems({"env": [variable]}, spec(**ALL), policy))
+    found = list(environment_problems({"env": [variable]}, spec(**ALL), agent_url(policy)))
     assert len(found) == (measured is not None)
     assert all(measured in str(one) and "sets PODFERRY_DATASET" in str(one) for one in found)

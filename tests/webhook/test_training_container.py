@@ -23,6 +23,10 @@ def pod_of(*names: str, default: str | None = None) -> dict[str, Any]:
         (pod_of("proxy", "train", default="train"), "proxy", "Job", 0),
         (pod_of("wait", "main", default="wait"), None, "kfp", 1),
         (pod_of("wait", "main", default="wait"), None, "Job", 0),
+        (pod_of("logs", "pytorch"), None, "pytorchjob", 1),
+        (pod_of("logs", "tensorflow", default="logs"), None, "tfjob", 1),
+        (pod_of("logs", "node"), None, "trainjob", 1),
+        (pod_of("ray-head", "autoscaler"), None, "rayjob", 0),
         (pod_of("train", default="gone"), None, "Job", 0),
     ],
 )

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podferry.contract.memory_sum import memory_sum
 from podferry.contract.spec import MAX_DATASET_NAME_LENGTH, PREFIX, FerrySpec
 from podferry.webhook.inject import InjectionOutcome, inject
 from podferry.webhook.json_patch import apply
+from podferry.webhook.namespace import Namespace
 from podferry.webhook.policy import Bounds, Policy
-from podferry.webhook.resolve import Namespace
-from podferry.webhook.volumes import has_shm, mount_problems, quantity
+from podferry.webhook.volumes import has_shm, mount_problems, quantity, volume_problems, volumes
 
 LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 POLICY = Policy(image="registry.example.com/podferry:1", bounds=Bounds(sidecar_memory=16 * 1024**3))
@@ -90,7 +91,7 @@ def test_every_dataset_has_its_own_resources(
         ({"mountPath": "/data", "readOnly": True}, "cannot create its mount point"),
         ({"mountPath": "/data", "name": "claim"}, "cannot create its mount point"),
         ({"mountPath": "/data", "subPath": "x"}, "where nested mounts stay empty"),
-        ({"mountPath": "/data/set", "name": "podferry-data"}, ""),
+        ({"mountPath": "/data/set", "name": "podferry-of-mine"}, "on or below podferry's directory"),
     ],
 )
 def test_mounts_that_podferrys_cannot_be_combined_with(
@@ -103,6 +104,24 @@ def test_mounts_that_podferrys_cannot_be_combined_with(
     problems = [str(problem) for problem in mount_problems(pod, container, wanted)]
     assert len(problems) == bool(expected)
     assert all(expected in problem and "podferry.io/dataset-path" in problem for problem in problems)
+
+
+def test_only_volumes_of_the_very_names_collide(spec: Callable[..., FerrySpec]) -> None:
+    wanted = spec(
+        **{
+            "dataset": "s3://d/x",
+            "dataset-size": "1Mi",
+            "dataset.val": "s3://d/y",
+            "dataset-size.val": "1Mi",
+        },
+        **{"checkpoints": "s3://c/x", "checkpoint-size": "1Mi", "secret": "s"},
+    )
+    theirs = ("podferry-of-mine", "podferry-data-backup", "podferry-outputs", "podferry-data-secret-val")
+    pod = {"spec": {"volumes": [{"name": name, "emptyDir": {}} for name in theirs]}}
+    assert list(volume_problems(pod, wanted)) == []
+    added = [*volumes(wanted, memory_sum(wanted), with_shm=True)]
+    taken = {"spec": {"volumes": [{"name": one["name"]} for one in added]}}
+    assert {problem.measured for problem in volume_problems(taken, wanted)} == {one["name"] for one in added}
 
 
 def test_shm_is_found_at_its_path_only() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from podferry.contract.destination.commit import PRIVATE
+from podferry.contract.destination.provenance import RunOrigin
 from podferry.contract.errors import Corrupt
 
 AGENTS_PREFIX = f"{PRIVATE}/writers"
@@ -23,20 +24,37 @@ class AgentIdentity:
         world: How many pods write a checkpoint together.
         run: KFP's run id, None outside KFP.
         rank: The pod's number in its training run, None if unknown.
+        origin: The program that it runs for, outside Kubernetes.
     """
 
     agent_id: str
     world: int = 1
     run: str | None = None
     rank: int | None = None
+    origin: RunOrigin | None = None
 
 
 class Announcement(msgspec.Struct, frozen=True):
-    """The agent that started last in a lineage, and when, by its clock. For people."""
+    """The agent that started last in a lineage, and when, by its clock.
+
+    Attributes:
+        agent_id: Its id.
+        since: The time, as text.
+        run: KFP's run id, None outside KFP.
+        rank: The pod's number in its training run, None if unknown.
+        origin: The program that it runs for, outside Kubernetes.
+    """
 
     agent_id: str = msgspec.field(name="writer")
     since: str = "an unknown time"
     run: str | None = None
+    rank: int | None = None
+    origin: RunOrigin | None = None
+
+    def __str__(self) -> str:
+        run = f" of run {self.run}" if self.run else ""
+        by = f" for {self.origin}" if self.origin else ""
+        return f"agent {self.agent_id}{run}, started at {self.since}{by}"
 
 
 def decode_announcement(data: bytes, source: str) -> Announcement:

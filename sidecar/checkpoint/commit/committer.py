@@ -23,10 +23,10 @@ of two.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
-import msgspec
 import structlog
 
 from podferry.contract.destination.commit import (
@@ -41,6 +41,7 @@ from podferry.contract.destination.commit import (
     encode_commit,
     step_of,
 )
+from podferry.contract.destination.provenance import DatasetVersion
 from podferry.contract.errors import (
     AlreadyExists,
     Corrupt,
@@ -49,7 +50,7 @@ from podferry.contract.errors import (
     PermanentError,
     Unavailable,
 )
-from podferry.sidecar.checkpoint.commit.agent_identity import ANNOUNCEMENT, AgentIdentity, Announcement
+from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_log import NEWEST, CommitLog, SequencePlace, number_under
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.fencing import FencedLog
@@ -69,6 +70,7 @@ class Committer:
         reader: Reads the lineage's commits.
         log: The commits of all agents, as far as they have been read.
         identity: The agent.
+        datasets: What the checkpoints are trained on; None while that is unknown.
     """
 
     def __init__(
@@ -76,9 +78,11 @@ class Committer:
     ) -> None:
         self.store, self.reader, self.identity = reader.store, reader, identity
         self.log = CommitLog(reader)
+        self.datasets: tuple[DatasetVersion, ...] | None = None
         self._now, self._attempts = now, attempts
         self._fenced_log = FencedLog(self.log, reader.store, identity, now)
         self._folders: set[str] | None = None
+        self._lock = asyncio.Lock()
 
     async def write(self, name: str, body: Body) -> None:
         """Write an object of the lineage; raises `Fenced` if another agent has taken over."""
@@ -110,15 +114,6 @@ class Committer:
         """
         await self._fenced_log.begin(newest)
 
-    async def announce(self) -> None:
-        """Announce this agent. Shows before training starts whether the destination accepts writes.
-
-        Raises `AccessDenied` or `BucketNotFound` if it does not.
-        """
-        since = msgspec.to_builtins(self._now())
-        announcement = Announcement(self.identity.agent_id, since, self.identity.run)
-        await self.store.write(ANNOUNCEMENT, msgspec.json.encode(announcement))
-
     async def commit(
         self,
         name: str,
@@ -145,6 +140,25 @@ class Committer:
             FerryError: The store's, after all attempts. Whether the checkpoint is committed is then unknown;
                 committing the same content again is harmless.
         """
+        async with self._lock:
+            return await self._commit(name, folder, files, doubts, place, check)
+
+    async def examine(self) -> None:
+        """Look at the commits of other agents; raises `Fenced` if one has taken over."""
+        async with (
+            self._lock
+        ):  # what is read here must not slip between another commit's check and its number
+            await self._fenced_log.refresh()
+
+    async def _commit(
+        self,
+        name: str,
+        folder: str,
+        files: Files,
+        doubts: tuple[Doubt, ...],
+        place: SequencePlace,
+        check: Callable[[], Awaitable[None]] | None,
+    ) -> Commit:
         while True:
             await self._fenced_log.refresh()
             commit = await self._fenced_log.find(folder, files)
@@ -193,6 +207,8 @@ class Committer:
             reserved=reserved,
             confidence=Confidence.DOUBTFUL if doubts else Confidence.SURE,
             doubts=doubts,
+            datasets=self.datasets,
+            origin=self.identity.origin,
         )
 
     async def _create(self, commit: Commit) -> Commit | None:

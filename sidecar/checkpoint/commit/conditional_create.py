@@ -31,8 +31,11 @@ async def create_checked(store: LineageStore, name: str, body: Body) -> bool:
     except AlreadyExists:
         return False
     except InvalidSpec as error:
+        answer = error.problems[0].measured
+        if not answer:  # no service has refused the condition: a file is in the place of the directory
+            raise
         what = f"the store of {store.uri} cannot create an object only if it does not exist"
-        raise Refused.of(what, error.problems[0].measured, REMEDY) from error
+        raise Refused.of(what, answer, REMEDY) from error
     try:
         await store.write(name, body, WriteMode.CREATE)
     except AlreadyExists:

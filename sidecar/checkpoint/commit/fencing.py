@@ -9,7 +9,7 @@ import structlog
 
 from podferry.contract.destination.commit import Commit, CommittedFile
 from podferry.contract.destination.rank_parts import FORMAT, GangMember, decode_member
-from podferry.contract.errors import Fenced
+from podferry.contract.errors import Fenced, Problem
 from podferry.contract.versioned_json import encode_checksummed
 from podferry.sidecar.checkpoint.commit.agent_identity import AGENTS_PREFIX, AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_log import CommitLog, observed_sequence
@@ -145,9 +145,13 @@ class FencedLog:
 
     def _fence(self, rival: Commit) -> Fenced:
         run = f" of run {rival.run}" if rival.run else ""
-        log.error("another agent took over", agent_id=rival.agent_id, run=rival.run, sequence=rival.sequence)
-        return Fenced.of(
-            f"another agent commits to {self._store.lineage} in place of this one",
-            f"{rival.agent_id}{run} has created commit {rival.sequence}, {rival.name}, at {rival.created}",
-            "Stop this pod or the other one; concurrent training runs need a lineage each",
+        by = f" for {rival.origin}" if rival.origin else ""
+        at = rival.created.isoformat(timespec="seconds")
+        problem = Problem(
+            f"another run of {self._store.lineage} has taken over: this one uploads no more checkpoints",
+            f"agent {rival.agent_id}{run}{by} created commit {rival.sequence}, {rival.name}, at {at}",
+            "Stop this run or the other one; concurrent training runs need a lineage each: --lineage NAME, "
+            "or podferry.io/lineage in a pod",
         )
+        log.error("another agent took over", agent_id=rival.agent_id, reason=str(problem))
+        return Fenced(problem)

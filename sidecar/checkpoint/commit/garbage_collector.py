@@ -59,10 +59,12 @@ log = structlog.get_logger(__name__)
 
 
 class GarbageCollector:
-    """Removes data of one lineage."""
+    """Removes data of one lineage. `is_foreign` says which commits are neither removed nor counted."""
 
-    def __init__(self, reader: CommitReader) -> None:
-        self.store, self._reader = reader.store, reader
+    def __init__(
+        self, reader: CommitReader, is_foreign: Callable[[Commit], bool] = lambda commit: False
+    ) -> None:
+        self.store, self._reader, self._is_foreign = reader.store, reader, is_foreign
         self._id = uuid.uuid4().hex
         self._index = CommitIndex(reader)
         self._newest: Commit | None = None
@@ -81,7 +83,7 @@ class GarbageCollector:
         """
         if not await self._index.refresh(more_than=keep):
             return RemovalPlan()
-        commits = await self._index.commits()
+        commits = [one for one in await self._index.commits() if not self._is_foreign(one)]
         due = plan_removal(commits, await self._newest_complete(commits, keep), keep, protected)
         removed = [commit for one in due[:most] if (commit := await self._entire(one.sequence)) is not None]
         numbers = {commit.sequence for commit in removed}

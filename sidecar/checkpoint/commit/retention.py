@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import structlog
 
@@ -27,10 +27,17 @@ class Retention:
         reader: The lineage's.
         keep: How many complete commits to keep, from 1. The newest sure one is kept, too.
         protect: Names or folders of checkpoints to keep, too, such as the one that training resumed from.
+        is_foreign: Whether a commit is of another training run: it is neither removed nor counted.
     """
 
-    def __init__(self, reader: CommitReader, keep: int, protect: Collection[str] = ()) -> None:
-        self._collector = GarbageCollector(reader)
+    def __init__(
+        self,
+        reader: CommitReader,
+        keep: int,
+        protect: Collection[str] = (),
+        is_foreign: Callable[[Commit], bool] = lambda commit: False,
+    ) -> None:
+        self._collector = GarbageCollector(reader, is_foreign)
         self._keep, self._protect, self._finished = keep, protect, False
         self._due, self._settled = asyncio.Event(), asyncio.Event()
         self._settled.set()

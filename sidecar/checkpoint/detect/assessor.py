@@ -9,14 +9,19 @@ from pathlib import Path
 
 from podferry.contract.destination.commit import Doubt, DoubtKind
 from podferry.contract.errors import Problem
-from podferry.sidecar.checkpoint.detect.candidate import Candidate, incomplete_reason, uncommittable_reason
+from podferry.sidecar.checkpoint.detect.candidate import (
+    Candidate,
+    Version,
+    incomplete_reason,
+    uncommittable_reason,
+)
 from podferry.sidecar.checkpoint.detect.change_times import ChangeTimes
 from podferry.sidecar.checkpoint.detect.evidence import Evidence, Seen, gather
 from podferry.sidecar.checkpoint.detect.history import Save, SaveHistory, written_files
-from podferry.sidecar.checkpoint.detect.judgement import SETTLED_BY_SUCCESS, judge, proves
+from podferry.sidecar.checkpoint.detect.judgement import SETTLED_BY_SUCCESS, judge
+from podferry.sidecar.checkpoint.detect.later_save import proves
 from podferry.sidecar.checkpoint.detect.missing_files import is_proven_by_framework
 from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
-from podferry.sidecar.runtime.file_identity import Files
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +30,17 @@ class TrainerContext:
 
     Attributes:
         gang: Other pods have the other parts of each checkpoint, and this one is not the coordinator's.
+        whole: No other pod has a part of any checkpoint.
         one_life: The trainer cannot restart while this agent lives.
         open_files: Says which files are open for writing; None if nobody asks.
     """
 
     gang: bool = False
+    whole: bool = False
     one_life: bool = False
     open_files: OpenFiles | None = None
 
 
-Version = tuple[str, Files]
 UNKNOWN = TrainerContext()
 """Nothing is known about the trainer."""
 
@@ -54,7 +60,8 @@ class Assessor:
     def __init__(self, root: Path, context: TrainerContext) -> None:
         self.proven: list[Candidate] = []
         self.times = ChangeTimes()
-        self._root, self._gang, self._one_life = root, context.gang, context.one_life
+        self._root, self._one_life = root, context.one_life
+        self._gang, self._whole = context.gang, context.whole
         self._history, self._open_files = SaveHistory(), context.open_files
         self._continued: set[Version] = set()
         self._unwatched: set[Version] | None = None
@@ -71,7 +78,8 @@ class Assessor:
         if self._unwatched is None:
             versions = {one.version for one in present.values()}
             self._unwatched = {save.candidate.version for save in self._history} - versions
-        self._continued &= {save.candidate.version for save in self._history}
+        if self._continued:
+            self._continued &= {save.candidate.version for save in self._history}
 
     def saw(self, candidate: Candidate) -> None:
         """It is in the directory now: earlier versions of its name were not the end of their save.
@@ -82,7 +90,7 @@ class Assessor:
         names = candidate.data_files.keys()
         for one in (save.candidate for save in self._history):
             continues = one.name == candidate.name or one.data_files.keys() <= names
-            if continues and one.version != candidate.version:
+            if continues and not one.is_version_of(candidate):
                 self._continued.add(one.version)
 
     async def incomplete(self, candidate: Candidate, *, marked: bool) -> Problem | None:
@@ -132,7 +140,7 @@ class Assessor:
 
     def _was_watched(self, save: Save) -> bool:
         """Whether this worker has watched its files since: what was not there at first, nobody has."""
-        return not self._unwatched or save.candidate.version not in self._unwatched
+        return save.candidate.version not in (self._unwatched or ())
 
     def _was_the_end(self, save: Save) -> bool:
         """Whether its trainer is known not to have continued it."""
@@ -168,7 +176,7 @@ class Assessor:
         self.proven.append(save.candidate)
 
     async def _gather(self, candidate: Candidate, seen: Seen) -> Evidence:
-        found = await asyncio.to_thread(gather, self._root, candidate, self.times, seen)
+        found = await asyncio.to_thread(gather, self._root, candidate, self.times, seen, whole=self._whole)
         return await asyncio.to_thread(self._with_open_files, candidate, found)
 
     def _with_open_files(self, candidate: Candidate, found: Evidence) -> Evidence:

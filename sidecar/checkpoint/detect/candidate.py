@@ -34,6 +34,8 @@ from podferry.sidecar.checkpoint.detect.missing_files import missing_files
 from podferry.sidecar.checkpoint.detect.pointer_files import find_checkpoint_name, is_pointer
 from podferry.sidecar.runtime.file_identity import FileIdentity, Files
 
+Version = tuple[str, Files]
+"""A name and the data files: what distinguishes versions of a checkpoint."""
 NO_POINTERS: Mapping[str, str] = MappingProxyType({})
 SHARD_STEM = re.compile(r"(?P<stem>.+?)(?:-\d{5}-of-\d{5}|\.(?:safetensors|bin)\.index)")
 
@@ -69,9 +71,13 @@ class Candidate:
         return data or dict(self.files)
 
     @property
-    def version(self) -> tuple[str, Files]:
+    def version(self) -> Version:
         """What distinguishes versions: the name and the data files."""
         return self.name, tuple(self.data_files.items())
+
+    def is_version_of(self, other: Candidate) -> bool:
+        """Whether both are the same version, without a look at the files if the names differ."""
+        return self.name == other.name and (self.files == other.files or self.version == other.version)
 
     def is_subset_of(self, other: Candidate | None) -> bool:
         """Whether `other` has every file of this one, unchanged.

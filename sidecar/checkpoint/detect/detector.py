@@ -11,7 +11,7 @@ from podferry.contract.errors import Problem
 from podferry.contract.http_api import Marked
 from podferry.contract.spec import Completion
 from podferry.sidecar.checkpoint.detect.assessor import UNKNOWN, Assessor, TrainerContext
-from podferry.sidecar.checkpoint.detect.candidate import Candidate, ready_at
+from podferry.sidecar.checkpoint.detect.candidate import Candidate, Version, ready_at
 from podferry.sidecar.checkpoint.detect.change_times import ChangeTimes
 from podferry.sidecar.checkpoint.detect.change_tracker import ChangeTracker, WriteTimes
 from podferry.sidecar.checkpoint.detect.completion_marks import CompletionMarks, not_found, resolve
@@ -74,7 +74,7 @@ class Detector:
         self._shrunk_at: dict[str, float] = {}
         self._moved: set[str] = set()
         self._begun: set[str] = set()
-        self._moved_in: dict[str, tuple[str, Files]] = {}
+        self._moved_in: dict[str, Version] = {}
         self._created: set[str] = set()
         self._tracker, self._pointers = ChangeTracker(), PointerTracker(root)
         self._times, self._marks = WriteTimes(), CompletionMarks()
@@ -88,9 +88,10 @@ class Detector:
     async def wait_for_change(self) -> set[str]:
         """Wait until a scan is worthwhile; the names of files closed since the last call."""
         closed = await self._watch.wait(self._due_seconds)
-        self._moved |= self._names(self._watch.moved)
-        created = {path for path in self._watch.created if path.parent == self.root}
-        self._created = (self._created | self._names(created)) - self._names(self._watch.moved)
+        moved = self._names(self._watch.moved)
+        created = self._names(path for path in self._watch.created if path.parent == self.root)
+        self._moved |= moved
+        self._created = (self._created | created) - moved
         self._begun = self._names(self._watch.begun)
         return self._names(closed)
 

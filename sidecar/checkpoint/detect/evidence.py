@@ -69,7 +69,9 @@ class Seen:
     emptied: Mapping[str, FileIdentity] = field(default_factory=dict)
 
 
-def gather(root: Path, candidate: Candidate, times: ChangeTimes, seen: Seen) -> Evidence:
+def gather(
+    root: Path, candidate: Candidate, times: ChangeTimes, seen: Seen, *, whole: bool = False
+) -> Evidence:
     """Read what a checkpoint's files show.
 
     Args:
@@ -77,6 +79,7 @@ def gather(root: Path, candidate: Candidate, times: ChangeTimes, seen: Seen) -> 
         candidate: The checkpoint.
         times: Whose change times may show a rename, unless it came within a tick of their clock.
         seen: What the watch has seen.
+        whole: No other pod has a part of it.
     """
     unproven, members = {}, {}
     for name, identity in candidate.files:
@@ -88,7 +91,7 @@ def gather(root: Path, candidate: Candidate, times: ChangeTimes, seen: Seen) -> 
         if not verdict.conclusive and not moved and name in candidate.data_files:
             unproven[name] = MAY_LACK_MEMBERS if verdict.members else NO_END
             members[name] = frozenset(verdict.members)
-    if missing := missing_shards(root, [name for name, _ in candidate.files]):
+    if missing := missing_shards(root, [name for name, _ in candidate.files], whole=whole):
         return Evidence(missing)
     return Evidence(
         renamed=(seen.directory_moved and times.is_new(candidate.changed_ns))

@@ -7,6 +7,7 @@ been quiet, and to the sizes of earlier files (`podferry.sidecar.checkpoint.dete
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -77,19 +78,46 @@ FORMAT_CHECKS: Mapping[str, Callable[[Path], FormatVerdict]] = {
 """By suffix. Each may raise `Torn`, `Inconclusive` or `OSError`."""
 
 
-def missing_shards(root: Path, members: Iterable[str]) -> str | None:
-    """The first missing file that an index lists: Hugging Face's `*.index.json` lists its shards.
+DCP_METADATA = ".metadata"
+DCP_SHARD = re.compile(rb"__\d+_\d+\.distcp")
+MAX_METADATA_BYTES = 64 * 1024**2
+"""A larger list of tensors is not read: a thousand of them take about 1 MiB."""
+WORLD = "; if another pod has it, set podferry.io/world to the number of pods"
 
-    Source: transformers, `modeling_utils.py` (`weight_map` of `model.safetensors.index.json`).
+
+def missing_shards(root: Path, members: Iterable[str], *, whole: bool = False) -> str | None:
+    """The first missing file that an index lists: Hugging Face's `*.index.json`, torch DCP's `.metadata`.
+
+    Sources: transformers, `modeling_utils.py` (`weight_map` of `model.safetensors.index.json`);
+    torch/distributed/checkpoint/filesystem.py (`_StorageInfo.relative_path`), seen with two ranks in a
+    directory each.
+
+    Args:
+        root: The checkpoint directory.
+        members: The checkpoint's files.
+        whole: No other pod has a part of it, so DCP's shards of all ranks must be here.
     """
     names = set(members)
     for name in sorted(names):
+        folder, _, last = name.rpartition("/")
+        listed: set[str] = set()
         if name.endswith(".index.json"):
-            folder = name.rpartition("/")[0]
-            listed = {f"{folder}/{shard}".lstrip("/") for shard in _listed_shards(root / name)}
-            if missing := sorted(listed - names):
-                return f"{name} lists {missing[0]}, which is missing"
+            listed = _listed_shards(root / name)
+        elif whole and last == DCP_METADATA:
+            listed = _dcp_shards(root / name)
+        if missing := sorted({f"{folder}/{shard}".lstrip("/") for shard in listed} - names):
+            return f"{name} lists {missing[0]}, which is missing{WORLD if last == DCP_METADATA else ''}"
     return None
+
+
+def _dcp_shards(metadata: Path) -> set[str]:
+    """The shards that a pickle of DCP names: each name is in it as a text, nothing needs to be loaded."""
+    try:
+        small = metadata.stat().st_size <= MAX_METADATA_BYTES
+        data = metadata.read_bytes() if small else b""
+    except OSError:
+        return set()
+    return {shard.decode() for shard in DCP_SHARD.findall(data)}
 
 
 def _listed_shards(index: Path) -> set[str]:

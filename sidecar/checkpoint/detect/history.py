@@ -62,7 +62,7 @@ class SaveHistory:
         """Add versions that an earlier worker settled or that were restored, and take over settled doubts."""
         for candidate in sorted(settled, key=lambda one: one.changed_ns):
             saves = self._saves.setdefault(series_of(candidate.name), [])
-            same = [save for save in saves if save.candidate.version == candidate.version]
+            same = [save for save in saves if save.candidate.is_version_of(candidate)]
             if not same:
                 names = frozenset(candidate.data_files)
                 saves.append(Save(candidate, names, names, {}, names))
@@ -73,13 +73,13 @@ class SaveHistory:
     def earlier(self, candidate: Candidate) -> list[Save]:
         """The saves of its series before a candidate, newest first."""
         saves = self._saves.get(series_of(candidate.name), [])
-        before = [save for save in saves if save.candidate.version != candidate.version]
+        before = [save for save in saves if not save.candidate.is_version_of(candidate)]
         return [save for save in reversed(before) if save.candidate.changed_ns <= candidate.changed_ns]
 
     def add(self, save: Save) -> None:
         """Remember an accepted save; the oldest ones of its series are forgotten."""
         saves = self._saves.setdefault(series_of(save.candidate.name), [])
-        others = [one for one in saves if one.candidate.version != save.candidate.version]
+        others = [one for one in saves if not one.candidate.is_version_of(save.candidate)]
         saves[:] = [*others[-MAX_SAVES + 1 :], save]
 
     def doubtful(self) -> list[Save]:
@@ -90,8 +90,8 @@ class SaveHistory:
     def settle(self, save: Save) -> None:
         """A doubtful save is proven complete."""
         saves = self._saves.get(series_of(save.candidate.name), [])
-        version = save.candidate.version
-        saves[:] = [one.settled() if one.candidate.version == version else one for one in saves]
+        own = save.candidate
+        saves[:] = [one.settled() if one.candidate.is_version_of(own) else one for one in saves]
 
 
 def baseline_of(earlier: Iterable[Save]) -> Save | None:

@@ -11,14 +11,14 @@ A checkpoint without a defect is sure if
 
 All else is doubtful: a format that does not show its end, the first save of its kind with several files,
 fewer or smaller files than the save before, files of two saves, a file that is still open. A later save of
-the same kind settles the doubt: a trainer that writes step 200 has finished step 100.
+the same kind settles the doubt: see `later_save.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 from podferry.contract.destination.commit import Doubt, DoubtKind
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
@@ -27,16 +27,14 @@ from podferry.sidecar.checkpoint.detect.flat_groups import is_part
 from podferry.sidecar.checkpoint.detect.history import (
     Save,
     baseline_of,
-    clearly_smaller,
     counterparts,
     missing_names,
     shrunk_files,
     written_files,
 )
-from podferry.sidecar.runtime.file_identity import FileIdentity
 
 FIRST = "it is the first of its series, and nothing shows that all of its files exist"
-TEMPORARY_FOLDER = "_temp/"
+TEMPORARY_PART = re.compile(r"_temp/part-\d+-of-\d+\.")
 """In names of parts that TensorFlow merges and then removes: one that it could not remove is no loss."""
 ONE_NAME = "give each save a name of its own at the top of the checkpoint directory"
 SETTLED_BY_SUCCESS = frozenset({DoubtKind.UNPROVEN, DoubtKind.OPEN})
@@ -47,8 +45,6 @@ HALVES = frozenset({".pdparams", ".pdopt"})
 SCATTERED = frozenset({".h5", ".hdf5"})
 """Formats whose parts are written in any order: a torn file may have its full size when the kernel closes
 it."""
-NONE_EMPTIED: Mapping[str, FileIdentity] = MappingProxyType({})
-"""No file was seen to be cut off."""
 STREAMED = frozenset({".distcp"})
 """Formats that are written from the beginning to the end and then synced: never mapped, but closed a while
 after their last write. Source: torch/distributed/checkpoint/filesystem.py, `_write_files_from_queue`."""
@@ -101,7 +97,7 @@ def _first_reason(candidate: Candidate, evidence: Evidence) -> str:
 
 def _fewer(candidate: Candidate, baseline: Save) -> Iterator[Doubt]:
     names = missing_names(candidate, baseline.candidate)
-    if missing := [name for name in names if TEMPORARY_FOLDER not in name]:
+    if missing := [name for name in names if not TEMPORARY_PART.search(name)]:
         reason = f"{missing[0]} of {baseline.candidate.name} has no counterpart"
         yield Doubt(
             DoubtKind.FEWER, reason if len(missing) == 1 else f"{reason}, nor have {len(missing) - 1} more"
@@ -165,62 +161,3 @@ def _same_members(name: str, evidence: Evidence, baseline: Save) -> bool:
     """Whether an archive has exactly the members that its counterpart has."""
     members = evidence.members.get(name)
     return bool(members) and members in baseline.members.values()
-
-
-def proves(
-    candidate: Candidate, save: Save, *, one_life: bool, emptied: Mapping[str, FileIdentity] = NONE_EMPTIED
-) -> bool:
-    """Whether a complete later save shows that an earlier doubtful one is complete.
-
-    It does if it began after the last change to the earlier one and has no file that the earlier one lacks or
-    has clearly smaller. A later version of the same name must have replaced all of it: else it may be
-    the rest of the same save.
-
-    Args:
-        candidate: The later save, not incomplete.
-        save: The earlier, doubtful one.
-        one_life: The trainer cannot have restarted between the two.
-        emptied: What files of its name held before they were cut off, to be written again.
-    """
-    kinds, earlier = {doubt.kind for doubt in save.candidate.doubts}, save.candidate
-    if kinds & {DoubtKind.OPEN, DoubtKind.LEFT_OUT} or (DoubtKind.MIXED in kinds and not one_life):
-        return False
-    known = dict(earlier.files)
-    began = min((one.mtime_ns for one in _newly_written(candidate, earlier)), default=0)
-    if began < earlier.changed_ns or missing_names(earlier, candidate):
-        return False
-    if not one_life and missing_names(candidate, earlier):
-        return False  # both may be torn
-    if candidate.name == earlier.name and not _replaces(candidate, save, kinds, emptied):
-        return False
-    pairs = dict(counterparts(earlier, candidate))
-    sizes = [(known[name].size, pairs[name].size) for name in save.unproven & pairs.keys()]
-    if not one_life and any(size != later for size, later in sizes):
-        return False  # the trainer may have been killed just before its end
-    return not any(clearly_smaller(size, [later]) for size, later in sizes)
-
-
-def _newly_written(candidate: Candidate, earlier: Candidate) -> Iterator[FileIdentity]:
-    """The files of a later save, without copies that keep the time of the same original: a tokenizer."""
-    known = dict(earlier.files)
-    twins = {name: (twin.size, twin.mtime_ns) for name, twin in counterparts(candidate, earlier)}
-    for name, one in candidate.data_files.items():
-        if known.get(name) != one and twins.get(name) != (one.size, one.mtime_ns):
-            yield one
-
-
-def _replaces(
-    candidate: Candidate, save: Save, kinds: set[DoubtKind], emptied: Mapping[str, FileIdentity]
-) -> bool:
-    """Whether a later version of the same name wrote all files of the earlier one again.
-
-    If the earlier one had files of two saves, the later one must have left the same files as they were.
-    """
-    files, known = candidate.data_files, save.candidate.data_files
-    changed = {name for name, identity in files.items() if known.get(name) != identity}
-    return (changed == save.written if DoubtKind.MIXED in kinds else changed >= known.keys()) and all(
-        name not in save.unproven
-        or files[name].inode != known[name].inode
-        or (emptied.get(name) == known[name] and name not in save.may_change)
-        for name in changed & known.keys()
-    )

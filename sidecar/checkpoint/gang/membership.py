@@ -165,5 +165,6 @@ class Membership:
         return Fenced.of(
             f"another agent writes as rank {self._rank} of {self._store.lineage} in place of this one",
             f"{rival.agent_id} has taken part since {rival.created}",
-            "Stop this pod or the other one; concurrent training runs need a lineage each",
+            "Stop this pod or the other one; concurrent training runs need a lineage each: --lineage NAME, "
+            "or podferry.io/lineage in a pod",
         )

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import structlog
+
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Problem, Refused
 from podferry.contract.spec import CheckpointSpec
@@ -19,6 +21,7 @@ from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.commit.handover import Handover
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.commit.retention import Retention
+from podferry.sidecar.checkpoint.commit.rival_watch import announce
 from podferry.sidecar.checkpoint.detect.assessor import TrainerContext
 from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
@@ -27,6 +30,7 @@ from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
 from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
 from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointPipeline
 from podferry.sidecar.checkpoint.pipeline.restore_plan import Restored, RestorePlan
+from podferry.sidecar.checkpoint.pipeline.run_provenance import RunProvenance
 from podferry.sidecar.checkpoint.restore.choice import restore_source_of
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds
 from podferry.sidecar.checkpoint.upload.upload_journal import UploadJournals
@@ -40,6 +44,10 @@ from podferry.sidecar.state.journal import Journal
 from podferry.sidecar.state.upload_counters import UploadCounters
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
+
+log = structlog.get_logger(__name__)
+
+MAY_RUN = "an earlier run of this lineage has not reported its end: it was killed, or it still runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +75,17 @@ class CheckpointJob:
         assert lineage is not None  # noqa: S101
         self._spec, self._config, self._journal, self._state = spec, config, journal, state
         self._root, self._holds, self._lineage = directories.checkpoints, directories.holds, lineage
-        self._identity = AgentIdentity(journal.agent.agent_id, pod.world, config.run_id, pod.rank)
+        self._provenance = RunProvenance(config, journal, state)
+        origin = self._provenance.origin
+        self._identity = AgentIdentity(journal.agent.agent_id, pod.world, config.run_id, pod.rank, origin)
         self._destination: Destination | None = None
+        self._before = ""
         self._watch: Watch | None = None
         self._history: CommitHistory | None = None
         record = journal.checkpoints
         passed_over = tuple(record.passed_over), record.passed_over_count
-        self._restored = Restored(record.restored, {}, *passed_over, tuple(record.leftovers))
+        leftovers, changes = tuple(record.leftovers), self._provenance.changes
+        self._restored = Restored(record.restored, {}, *passed_over, leftovers, changes)
         self._status = CheckpointStatus(uri=spec.uri, path=spec.path, lineage=lineage)
         self._show_restored()
         state.status.checkpoints = self._status
@@ -84,14 +96,15 @@ class CheckpointJob:
         return self._restored.status
 
     @property
-    def handover(self) -> Handover:
-        """The notes to the next agent."""
-        return self._connect().handover
+    def handover(self) -> Handover | None:
+        """The notes to the next agent; None if nobody needs to wait for this one, which uploads nothing."""
+        return None if self._spec.read_only else self._connect().handover
 
     def _connect(self) -> Destination:
         """The destination, opened once, or CredentialsMissing, UnknownScheme, InvalidSpec; sends nothing."""
         if self._destination is None:
-            access = store_config(self._spec.access, self._config.checkpoint_secret)
+            config = self._config
+            access = store_config(self._spec.access, config.checkpoint_secret, config.guards)
             store = LineageStore(open_store(self._spec.parsed, access), self._lineage)
             attempts = self._config.tuning.checkpoint.attempts
             committer = Committer(CommitReader(store), self._identity, _now, attempts)
@@ -108,15 +121,21 @@ class CheckpointJob:
         """
         Refused.raise_any(self._problems())
         opened, partial = self._connect(), self._holds.parent / "restoring"
-        own = opened.committer.reader
+        own, writes = opened.committer.reader, not self._spec.read_only
         async with task_group() as group:
-            group.create_task(opened.committer.announce())
-            listed = group.create_task(own.history())
-        self._history = listed.result()
-        async with task_group() as group:
-            group.create_task(opened.committer.begin(self._history.newest))
+            if writes:
+                group.create_task(self._announce(opened.committer))
+            self._history = await own.history()
+            if writes:
+                group.create_task(opened.committer.begin(self._history.newest))
             checked = group.create_task(self._checked_plan(opened, partial, self._history))
         return checked.result()
+
+    async def _announce(self, committer: Committer) -> None:
+        rival = await announce(committer.store, self._identity, _now)
+        if rival is not None and self._identity.world == 1:
+            self._before = f"\n{MAY_RUN}: {rival}"
+            log.info(MAY_RUN, other=str(rival))
 
     async def _checked_plan(self, opened: Destination, partial: Path, history: CommitHistory) -> RestorePlan:
         own = opened.committer.reader
@@ -136,25 +155,34 @@ class CheckpointJob:
 
     async def restore(self, plan: RestorePlan) -> None:
         """Download what training resumes from; raises what `RestorePlan.run` raises."""
-        self._restored = await plan.run()
+        committer = self._connect().committer
+        self._provenance.take_datasets()
+        committer.datasets = self._provenance.datasets  # a gang may commit what an earlier life has left
+        self._restored = await plan.run(self._provenance.guard(committer.store))
+        if plan.source is not None:
+            self._restored = await self._provenance.compare(self._restored, committer.store)
         self._show_restored()
 
     def _show_restored(self) -> None:
         self._status.passed_over = list(self._restored.passed_over)
         self._status.passed_over_count = self._restored.passed_over_count
         self._status.leftovers = list(self._restored.leftovers)
+        self._status.dataset_changes = list(self._restored.dataset_changes)
+        self._status.similar_lineages = list(self._restored.similar)
 
     async def start(self, durations: Durations) -> CheckpointPipeline:
         """Build the pipeline that makes new checkpoints durable; raises the destination's `FerryError`."""
         tuning, counters, destination = self._config.tuning.checkpoint, UploadCounters(), self._connect()
         committer, directories = destination.committer, self._config.directories
+        committer.datasets = self._provenance.datasets
         if destination.gang is not None:
             await destination.gang.announce()  # a restarted worker finds its pod's announcement
         # A restarted worker needs no answer here: its pod trains, and the store may be unreachable.
         before_training = self._journal.agent.gate is None
         newest = await self._newest_commit(committer.reader) if before_training else None
-        # Outside a pod holds outlive the agent, and so must their notes.
-        notes = directories.control / "pins" if self._config.in_pod else None
+        # Elsewhere holds outlive the agent, and so must their notes.
+        own = self._config.in_pod or directories.has_temporary_checkpoints
+        notes = directories.control / "pins" if own else None
         journals = UploadJournals(directories.control / "uploads")
         dependencies = Dependencies(
             self._detector(),
@@ -167,7 +195,10 @@ class CheckpointJob:
             destination.gang,
             self._retention(destination),
         )
-        pipeline = CheckpointPipeline(dependencies, self._state, self._status, tuning, self._spec.keep_local)
+        keep_local, read_only = self._spec.keep_local, self._spec.read_only
+        pipeline = CheckpointPipeline(
+            dependencies, self._state, self._status, tuning, keep_local, read_only=read_only
+        )
         pipeline.mark_restored(self._restored)
         if newest is not None:
             pipeline.ignore_older_than(newest)
@@ -184,20 +215,22 @@ class CheckpointJob:
         tuning = self._config.tuning
         self._watch = open_watch(self._root, tuning.checkpoint, polling=tuning.polling)
         # DCP's coordinator is the first rank: it alone has the files that are written last.
-        gang = self._identity.world > 1 and self._identity.rank != 0
+        several = self._identity.world > 1 or self._spec.read_only
+        gang = several and self._identity.rank != 0
         # In a pod the kubelet restarts a trainer without a word to the agent.
         one_life = not self._config.in_pod
-        context = TrainerContext(gang, one_life, OpenFiles(sees_writers=one_life))
+        context = TrainerContext(gang, not several, one_life, OpenFiles(sees_writers=one_life))
         complete = self._spec.complete
         return Detector(self._root, self._watch, tuning.checkpoint, completion=complete, context=context)
 
     def _retention(self, destination: Destination) -> Retention | None:
         keep = self._spec.keep_remote
         # Of several ranks that commit together one is enough.
-        if keep is None or (destination.gang is not None and self._identity.rank):
+        if keep is None or self._spec.read_only or (destination.gang is not None and self._identity.rank):
             return None
         protect = [self.restored.checkpoint] if self.restored is not None else []
-        return Retention(destination.committer.reader, keep, protect)
+        guard = self._provenance.guard(destination.committer.store)
+        return Retention(destination.committer.reader, keep, protect, guard.is_foreign)
 
     async def close(self) -> None:
         """Close the connections and the watch."""
@@ -208,7 +241,9 @@ class CheckpointJob:
 
     def summary(self) -> str:
         """One line for people."""
-        return f"checkpoints: to {self._spec.parsed / self._lineage}; {self._restored.summary()}"
+        place = self._spec.parsed / self._lineage
+        way = f"from {place}, which rank 0 alone writes" if self._spec.read_only else f"to {place}"
+        return f"checkpoints: {way}; {self._restored.summary()}{self._before}"
 
 
 def _now() -> datetime:

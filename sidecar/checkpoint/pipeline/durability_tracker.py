@@ -26,6 +26,7 @@ class DurabilityTracker:
         missing_parts: Which ranks' parts the published versions wait for.
         rereading: Bytes of durable checkpoints that may have new content and are read again, by name.
         final: Nothing is written any more.
+        read_only: Nothing is uploaded: what is written here never becomes durable.
         requested_scan, finished_scan: Number of the newest scan that a caller waits for, and of the newest
             one that has covered the directory since it was requested.
     """
@@ -46,7 +47,8 @@ class DurabilityTracker:
         self.volume_problem: Problem | None = None
         self.missing_parts: list[Problem] = []
         self.rereading: Mapping[str, int] = {}
-        self.final = False
+        self.final = self.read_only = False
+        self._fence: Fenced | None = None
         self.requested_scan = self.finished_scan = 0
 
     def report(self) -> None:
@@ -71,13 +73,26 @@ class DurabilityTracker:
         volume = [self.volume_problem] if self.volume_problem else []
         self.left_out.report()
         status.open_files = self._detector.describe_questions()
-        status.problems = [*failed, *incomplete, *self.missing_parts, *volume]
+        fence = self._fence.problems if self._fence is not None else ()
+        status.problems = [*dict.fromkeys([*fence, *failed]), *incomplete, *self.missing_parts, *volume]
         self._state.notify()
 
     def record_failure(self, version: CheckpointVersion, error: FerryError) -> None:
         """A version could not be sent or committed, this time."""
         version.failure = error
-        self._status.fenced |= isinstance(error, Fenced)
+        if isinstance(error, Fenced):
+            self._fence, self._status.fenced = error, True
+
+    def record_rival(self, text: str) -> None:
+        """Which other agent runs in the lineage; empty for none."""
+        self._status.rival = text
+        self._state.notify()
+
+    def record_fence(self, fence: Fenced) -> None:
+        """Another agent has taken over: it shows at once, not with the next checkpoint."""
+        self._fence = fence
+        self._status.fenced = True
+        self.report()
 
     async def flush(self, seconds: float) -> Durability:
         """Wait at most `seconds` until all that is in the directory now is durable."""
@@ -87,7 +102,8 @@ class DurabilityTracker:
         self._detector.wake()
         if not await self._state.wait_for(lambda: self.finished_scan >= scan, seconds):
             # What is in the directory is unknown, so nothing can be called durable.
-            unknown = Problem("the checkpoint directory has not been scanned yet", f"after {seconds:g} s")
+            what, measured = "the checkpoint directory is still being scanned", f"for {seconds:.1f} s"
+            unknown = Problem(what, measured, "Wait longer")
             return Durability(durable=False, pending=tuple(self._status.pending), problems=(unknown,))
         targets = set(self._status.pending)
         left = max(deadline - time.monotonic(), 0.0)
@@ -104,7 +120,7 @@ class DurabilityTracker:
         return not left or self._is_hopeless(left)
 
     def _is_hopeless(self, names: set[str]) -> bool:
-        incomplete = set(self._detector.not_ready) if self.final else set()
+        incomplete = set(self._detector.not_ready) if self.final or self.read_only else set()
         return bool(names) and names <= incomplete | self._refused()
 
     def _refused(self) -> set[str]:
@@ -122,7 +138,7 @@ class DurabilityTracker:
         return Durability(
             durable=not left and not lost,
             pending=tuple(sorted(left.union(lost))),
-            problems=(*problems, *lost.values()),
+            problems=tuple(dict.fromkeys([*problems, *lost.values()])),
             hopeless=self._is_hopeless(left) or (bool(lost) and not left),
             last=self._status.durable[-1] if self._status.durable else None,
         )
@@ -136,5 +152,5 @@ class DurabilityTracker:
         return failure or ((incomplete,) if incomplete else ())
 
     def _failure_problems(self, name: str) -> tuple[Problem, ...]:
-        failure = self._registry.failure(name)
+        failure = self._registry.failure(name) or self._fence
         return failure.problems if failure is not None else ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 import structlog
@@ -33,14 +34,19 @@ class LeftOutNames:
     def report(self) -> None:
         """Update the status; log each name once that is left out by two scans as it is."""
         found = self._detector.left_out
-        self._status.ignored_names = {name: found[name].reason for name in sorted(found)[:MAX_SHOWN]}
-        self._status.ignored_count = len(found)
         if found is self._last:
             return
+        self._status.ignored_names = {name: found[name].reason for name in sorted(found)[:MAX_SHOWN]}
+        self._status.ignored_count = len(found)
         for name, one in found.items():
             if self._last.get(name) == one and name not in self._logged and len(self._logged) < MAX_LOGGED:
                 self._logged.add(name)
-                log.log(30 if one.loses else 20, "not uploaded", name=name, reason=one.reason)
+                log.log(
+                    logging.WARNING if one.loses else logging.INFO,
+                    "not uploaded",
+                    name=name,
+                    reason=one.reason,
+                )
         self._last = found
 
     def ignore(self, left_out: Mapping[str, LeftOut]) -> None:

@@ -1,4 +1,4 @@
-"""Chooses and removes local checkpoints: only durable ones, oldest first."""
+"""Chooses and removes local checkpoints: durable ones, oldest first."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def evict(root: Path, candidate: Candidate) -> bool:
     """
     if any(not _unchanged(root / name, seen) for name, seen in candidate.files):
         return False
-    log.info("evicting a durable checkpoint", name=candidate.name, bytes=candidate.bytes)
+    log.info("evicting a checkpoint", name=candidate.name, bytes=candidate.bytes)
     try:
         for name, seen in candidate.files:
             if _unchanged(root / name, seen):

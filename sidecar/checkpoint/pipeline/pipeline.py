@@ -13,10 +13,12 @@ from collections.abc import Callable
 
 import structlog
 
+from podferry.contract.checkpoint_writer import not_the_writer
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Changed, Problem, Refused
 from podferry.contract.http_api import Durability, Marked
 from podferry.contract.status import CheckpointStatus
+from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.detect.directory_scan import scan_directory
 from podferry.sidecar.checkpoint.gang.join_rules import no_step_problem
@@ -27,6 +29,7 @@ from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
 from podferry.sidecar.checkpoint.pipeline.durability_tracker import DurabilityTracker
 from podferry.sidecar.checkpoint.pipeline.gang_publisher import GangPublisher
 from podferry.sidecar.checkpoint.pipeline.restore_plan import Restored
+from podferry.sidecar.checkpoint.pipeline.rival_report import RivalReport
 from podferry.sidecar.checkpoint.pipeline.suspect_files import SuspectFiles
 from podferry.sidecar.checkpoint.pipeline.upload_queue import UploadQueue
 from podferry.sidecar.checkpoint.pipeline.upload_worker import UploadWorker
@@ -53,6 +56,8 @@ class CheckpointPipeline:
         settings: CheckpointSettings,
         keep_local: int = 1,
         now: Callable[[], float] = time.time,
+        *,
+        read_only: bool = False,
     ) -> None:
         self._dependencies, self._detector, self._settings = dependencies, dependencies.detector, settings
         self._status, journal = status, dependencies.journal
@@ -62,6 +67,7 @@ class CheckpointPipeline:
         completed += [done.completed_at for done in record.durable]
         completed += [part.completed_at for part in record.published.values()]
         self._succeeded = False
+        self._given_up: dict[str, Candidate] = {}
         self._now = now = MonotonicClock(now, max(completed, default=0.0))
         self._detector.marks.update(record.marks)
         self._detector.times.load(record.began_ns, record.linked)
@@ -73,6 +79,7 @@ class CheckpointPipeline:
         queue = UploadQueue(registry, newest_first=newest_first, set_apart_seconds=pace)
         counters, gang, retention = dependencies.counters, dependencies.gang, dependencies.retention
         tracker = DurabilityTracker(state, status, self._detector, registry, queue, counters, now)
+        tracker.read_only = self._read_only = read_only
         publisher = GangPublisher(gang, registry, tracker, retention) if gang is not None else None
         self._registry, self._queue, self._tracker, self._publisher = registry, queue, tracker, publisher
         self._retention = retention
@@ -84,6 +91,7 @@ class CheckpointPipeline:
         self._worker = UploadWorker(
             dependencies, queue, registry, tracker, publisher, self._recheck, settings.retry_seconds
         )
+        self._rivals = RivalReport(committer, tracker, queue, settings.rival_seconds)
         self._volume = VolumePressure(self._detector, settings, keep_local)
 
     def mark_restored(self, found: Restored) -> None:
@@ -151,6 +159,8 @@ class CheckpointPipeline:
             group.create_task(self._confirmer.run())
             if self._publisher is not None:
                 group.create_task(self._publisher.run(self._settings.join_poll_seconds))
+            elif not self._read_only:
+                group.create_task(self._rivals.run())
             if self._retention is not None:
                 group.create_task(self._retention.run())
 
@@ -177,6 +187,9 @@ class CheckpointPipeline:
         self._evict_if_needed()
 
     def _evict_if_needed(self) -> None:
+        if self._read_only:
+            self._tracker.volume_problem = self._volume.evict_given_up([*self._given_up.values()])
+            return
         durable, commits = self._registry.durable(), self._registry.commits()
         safe = {name: one for name, one in durable.items() if name not in self._tracker.rereading}
         self._tracker.volume_problem = self._volume.evict_if_needed(safe, commits)
@@ -184,7 +197,7 @@ class CheckpointPipeline:
     async def _hold(self, version: CheckpointVersion) -> None:
         """Link and queue a version; if it changes meanwhile, the next scan decides what it is."""
         candidate = version.candidate
-        problem = no_step_problem(version.name) if self._publisher is not None else None
+        problem = self._not_accepted(candidate)
         if problem is not None:
             self._reject(version, problem)
             return
@@ -207,6 +220,20 @@ class CheckpointPipeline:
             await self._worker.release(older)
         self._status.write_seconds = self._detector.write_seconds(candidate)
         self._worker.let_newest_overtake()
+
+    def _not_accepted(self, candidate: Candidate) -> Problem | None:
+        """Why a checkpoint is not uploaded at all, or None."""
+        if self._read_only:
+            return self._give_up(candidate)
+        return no_step_problem(candidate.name) if self._publisher is not None else None
+
+    def _give_up(self, candidate: Candidate) -> Problem:
+        name = candidate.name
+        problem = not_the_writer(name, self._dependencies.committer.identity.rank)
+        if self._given_up.pop(name, None) is None:
+            log.warning("a checkpoint is not uploaded", name=name, reason=str(problem))
+        self._given_up[name] = candidate
+        return problem
 
     def _reject(self, version: CheckpointVersion, problem: Problem) -> None:
         self._detector.not_ready[version.name] = problem

@@ -13,6 +13,7 @@ from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Refused
 from podferry.contract.quantity import format_bytes
 from podferry.contract.status import PassedOver, RestoredStatus
+from podferry.sidecar.checkpoint.commit.dataset_guard import DatasetGuard
 from podferry.sidecar.checkpoint.commit.handover import Handover
 from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
 from podferry.sidecar.checkpoint.restore.choice import RestoreChoice, RestoreSource, describe_passed_over
@@ -24,6 +25,7 @@ from podferry.sidecar.staging.volume_capacity import measure
 log = structlog.get_logger(__name__)
 
 NONE_IS_SURE = "no checkpoint there is proven complete and intact"
+SIMILAR = "other runs of this program have checkpoints there; to resume from one, add its option:"
 WORD = "to resume from a doubtful one, set restore to latest or to its name"
 
 
@@ -37,6 +39,8 @@ class Restored:
         passed_over: Newer commits that it does not resume from, newest first; the newest of them.
         passed_over_count: How many there are.
         leftovers: Where leftovers of an earlier run were moved to.
+        dataset_changes: How the datasets differ from those that it was trained on.
+        similar: If nothing was found: the lineages of the same program.
     """
 
     status: RestoredStatus | None = None
@@ -44,6 +48,8 @@ class Restored:
     passed_over: tuple[PassedOver, ...] = ()
     passed_over_count: int = 0
     leftovers: tuple[str, ...] = ()
+    dataset_changes: tuple[str, ...] = ()
+    similar: tuple[str, ...] = ()
 
     def summary(self) -> str:
         """One line for people."""
@@ -59,10 +65,16 @@ class Restored:
         if self.status is not None:
             found = f"resuming from {self.status.name} (commit {self.status.sequence})"
             more = f"; newer ones were passed over: {passed}" if passed else ""
-            return f"{found}{more}; set restore to never to start from the beginning"
+            changed = f"; DATASET HAS CHANGED SINCE: {', '.join(self.dataset_changes)}"
+            changed = changed if self.dataset_changes else ""
+            return f"{found}{more}{changed}; set restore to never to start from the beginning"
         if passed:
             return f"TRAINING STARTS FROM THE BEGINNING: {NONE_IS_SURE}: {passed}; {WORD}"
-        return "training starts from the beginning"
+        return "\n".join(("training starts from the beginning", *self._similar()))
+
+    def _similar(self) -> list[str]:
+        lines = [f"  {line}" for line in self.similar]
+        return [SIMILAR, *lines] if lines else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,25 +113,35 @@ class RestorePlan:
             remedy = "Raise checkpoint-size, or set restore to never"
             raise Refused.of("the checkpoint to restore is larger than its volume", measured, remedy)
 
-    async def run(self) -> Restored:
+    async def run(self, guard: DatasetGuard) -> Restored:
         """Wait for an earlier agent that still drains, then download what training resumes from.
 
         Raises:
+            Refused: A commit of the own lineage was trained on another dataset.
             Refused, NotFound, TemporaryError: See `podferry.sidecar.checkpoint.restore.restore.restore`.
         """
         await self.handover.wait()
         if self.gang is not None:
             await self.gang.commit_before_start()
             await self.gang.announce()
-        leftovers, outcome = Leftovers(self.root), RestoreOutcome()
+        leftovers, outcome, own = Leftovers(self.root), RestoreOutcome(), False
         if self.source is not None:
+            own = self.source.reader.store.uri == guard.lineage  # else it is a warm start
             outcome = await restore(
-                self.source, self.root, self.partial, self.rank, move_away=leftovers.move_away
+                self.source,
+                self.root,
+                self.partial,
+                self.rank,
+                move_away=leftovers.move_away,
+                check=guard.check if own else lambda commit: None,
             )
         # DCP's coordinator is the first rank: it alone has the files that are written last.
         gang = self.gang is not None and self.rank != 0
         await asyncio.to_thread(leftovers.move_torn, outcome.commit, gang=gang)
-        return replace(_restored(outcome), leftovers=tuple(leftovers.moved))
+        found = replace(_restored(outcome), leftovers=tuple(leftovers.moved))
+        if outcome.commit is None or not own:
+            return found
+        return replace(found, dataset_changes=guard.describe_changes(outcome.commit))
 
 
 def _restored(outcome: RestoreOutcome) -> Restored:

@@ -50,7 +50,7 @@ class UploadWorker:
         self._task: asyncio.Task[VersionState | None] | None = None
 
     async def run(self) -> None:
-        """Send until cancelled."""
+        """Send until cancelled, or until another agent has taken over."""
         await self._dependencies.uploader.sweep(version.hold for version in self._queue.versions())
         while True:
             version = await self._queue.take()
@@ -59,6 +59,8 @@ class UploadWorker:
             self._task = None
             self._queue.done(back_to)
             self._tracker.report()
+            if isinstance(version.failure, Fenced):
+                return  # every other one would be read for nothing
             if back_to is VersionState.HELD and version.failure is not None:
                 await asyncio.sleep(self._retry_seconds)
 
@@ -143,9 +145,13 @@ def _state_after(version: CheckpointVersion, error: FerryError) -> VersionState:
     A fenced agent commits nothing at all, so no other version would be better off.
     """
     name, reason = version.name, str(error)
-    if not isinstance(error, PermanentError) or isinstance(error, Fenced):
-        log.warning("a checkpoint is not durable yet", name=name, reason=reason)
+    if isinstance(error, Fenced):
         return VersionState.HELD
-    if version.failure is None or str(version.failure) != reason:  # it may be tried for weeks
+    is_news = version.failure is None or str(version.failure) != reason  # it may be tried for weeks
+    if not isinstance(error, PermanentError):
+        if is_news:
+            log.warning("a checkpoint is not durable yet", name=name, reason=reason)
+        return VersionState.HELD
+    if is_news:
         log.warning("set apart: refused for good, the next checkpoints continue", name=name, reason=reason)
     return VersionState.SET_APART

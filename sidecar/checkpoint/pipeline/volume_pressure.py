@@ -17,7 +17,10 @@ from podferry.sidecar.config.tuning import CheckpointSettings
 
 log = structlog.get_logger(__name__)
 
-REMEDY = "Raise podferry.io/checkpoint-size, or save less often: only durable checkpoints are evicted"
+REMEDY = (
+    "Give it more space with podferry.io/checkpoint-size or --checkpoint-path, or save less often: only "
+    "durable checkpoints are evicted"
+)
 
 
 class VolumePressure:
@@ -36,6 +39,24 @@ class VolumePressure:
         """
         if self._is_pressed():
             self._evict(durable, commits)
+        return self._reported()
+
+    def evict_given_up(self, candidates: Sequence[Candidate]) -> Problem | None:
+        """Evict what is never uploaded, oldest first, and keep the `keep` newest; returns as above.
+
+        A trainer whose checkpoints another pod writes would else end with a full volume.
+        """
+        present = self._detector.present
+        unchanged = [one for one in candidates if one.name in present and one.is_subset_of(present[one.name])]
+        for candidate in unchanged[: -max(self._keep, 1)]:
+            if not self._is_pressed():
+                break
+            if evict(self._detector.root, candidate):
+                del present[candidate.name]
+                self._detector.not_ready.pop(candidate.name, None)
+        return self._reported()
+
+    def _reported(self) -> Problem | None:
         problem = self._problem()
         what = problem.what if problem else ""
         if problem is not None and what != self._warned:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,6 +70,7 @@ async def restore(
     rank: int | None = None,
     on_progress: OnProgress = lambda done, total: None,
     move_away: MoveAway | None = None,
+    check: Callable[[Commit], None] = lambda commit: None,
 ) -> RestoreOutcome:
     """Restore the best commit of `source` to the directory `target`.
 
@@ -83,9 +84,10 @@ async def restore(
         rank: This pod's number in its training run, None if unknown.
         on_progress: Called with (bytes done, bytes total) of the current commit.
         move_away: Moves away what is in the way; None refuses to restore then.
+        check: Called with each commit before it is downloaded; may refuse it.
 
     Raises:
-        Refused: The directory already holds another version of one of the files, or cannot be written.
+        Refused: By `check`; the directory already holds another version of a file, or cannot be written.
         NotFound: A checkpoint was required, and none is complete.
         FormatTooNew: The one to restore was written by a later podferry.
         TemporaryError: The store did not answer.
@@ -95,6 +97,7 @@ async def restore(
     choice = RestoreChoice(source, await source.reader.history(source.known))
     async for commit in choice.candidates():
         started = time.monotonic()
+        check(commit)
         chosen = for_rank(commit, rank)
         try:
             await _download(downloader, chosen, target, staging)

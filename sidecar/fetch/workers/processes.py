@@ -24,6 +24,7 @@ import msgspec
 import uvloop
 
 from podferry.sidecar.fetch.workers.main import main
+from podferry.sidecar.runtime.cpu_limit import cores
 
 MAX_WORKERS = 2
 """A spawned worker takes 30 MiB, measured, which the memory calculation includes next to agent and
@@ -61,11 +62,6 @@ class WorkerProcess(msgspec.Struct, frozen=True):
         with suppress(ProcessLookupError, ChildProcessError):
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
-
-
-def cores() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def prefork() -> None:

@@ -45,7 +45,8 @@ def test_a_truncated_record_is_corrupt(length: int) -> None:
     ("world", "rank", "name"),
     [
         (1, None, "outputs.json"),
-        (1, 3, "outputs.json"),
+        (1, 0, "outputs.json"),
+        (1, 3, "outputs-3.json"),
         (4, 0, "outputs-0.json"),
         (4, 3, "outputs-3.json"),
         (4, None, "outputs.json"),

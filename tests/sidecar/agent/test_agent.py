@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -16,6 +17,7 @@ import pytest
 from podferry.contract.destination.agent_notes import NOTES, decode_note
 from podferry.contract.destination.commit import commit_name
 from podferry.contract.errors import Unavailable
+from podferry.contract.pod_binding import PodBinding
 from podferry.contract.spec import CheckpointSpec, Completion, DatasetSpec, FerrySpec
 from podferry.contract.status import AgentPhase
 from podferry.sidecar.agent.agent import MAX_STARTS, Agent
@@ -286,6 +288,36 @@ async def test_bad_input_is_refused_with_a_message(
     assert not (tmp_path / "stage" / "a.bin").exists(), "refused before a byte moved"
 
 
+async def test_a_copy_of_the_pod_touches_nothing(
+    config: Callable[..., AgentConfig], running: Running, tmp_path: Path
+) -> None:
+    for binding in (
+        PodBinding("digits", "digits-debug", "v1:1:ab"),
+        PodBinding("digits", "digits-debug", ""),
+    ):
+        async with running(dataclasses.replace(config(), binding=binding)) as agent:
+            assert await settled(agent) is AgentPhase.REFUSED
+            assert "this pod is a copy" in str(agent.state.gate().problems[0])
+            assert not agent.state.gate().retryable
+            await agent.drain()
+    assert not (tmp_path / "destination").exists()
+    assert names(tmp_path / "stage") == []
+
+
+async def test_annotations_that_are_removed_from_a_running_pod_stop_nothing(
+    config: Callable[..., AgentConfig], running: Running, tmp_path: Path
+) -> None:
+    own = PodBinding("digits-*", "digits-x7k2p", "v1:1:ab")
+    async with running(dataclasses.replace(config(), binding=own)) as agent:
+        assert await settled(agent) is AgentPhase.OPEN
+    without = msgspec.structs.replace(own, stamp="")
+    async with running(dataclasses.replace(config(), binding=without)) as agent:
+        assert await settled(agent) is AgentPhase.OPEN
+        (tmp_path / "checkpoints" / "step-1.json").write_text('{"step": 1}')
+        await flush(agent)
+    assert commits(tmp_path) == ["000000000001.json"]
+
+
 async def test_all_problems_are_reported_at_once(
     config: Callable[..., AgentConfig], running: Running, tmp_path: Path, remote: Path
 ) -> None:
@@ -305,7 +337,7 @@ async def test_a_missing_secret_is_named(
     )
     async with running(lost) as agent:
         assert await settled(agent) is AgentPhase.REFUSED
-        assert "the Secret mounted at" in str(agent.state.gate().problems[0])
+        assert "there are no credentials in" in str(agent.state.gate().problems[0])
 
 
 async def test_a_store_that_never_answers_is_refused_as_temporary(

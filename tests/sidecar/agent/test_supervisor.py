@@ -13,12 +13,16 @@ from pathlib import Path
 
 import pytest
 
+from podferry.sidecar.runtime.file_lock import acquire, release
+
 SUPERVISE = """
-import socket, sys
+import os, pathlib, socket, sys
 from podferry.sidecar.agent.supervisor import Supervisor
+from podferry.sidecar.config.run_directory import RunDirectory
+run = os.environ.get("RUN")
 with socket.create_server(("127.0.0.1", 0)) as listener:
     command = [sys.executable, "-c", sys.argv[1], *sys.argv[2:]]
-    sys.exit(Supervisor(command, listener, until_stdin_closes=True).run())
+    sys.exit(Supervisor(command, listener, RunDirectory(pathlib.Path(run)) if run else None).run())
 """
 LIVE = """
 import os, pathlib, signal, sys, time
@@ -55,7 +59,7 @@ def start() -> Iterator[Start]:
     yield begin
     for supervisor in started:
         with supervisor:
-            supervisor.terminate()
+            supervisor.terminate() if "RUN" not in os.environ else supervisor.kill()
 
 
 def lines(log: Path, count: int) -> list[str]:
@@ -69,18 +73,46 @@ def lines(log: Path, count: int) -> list[str]:
     raise AssertionError(f"{log} has fewer than {count} lines after 20 s")
 
 
-@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "stdin"])
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT"])
 def test_a_request_to_end_drains_the_worker_and_exits_0(start: Start, tmp_path: Path, how: str) -> None:
     log = tmp_path / "log"
     supervisor = start(LIVE, str(log))
     lines(log, 1)
-    assert supervisor.stdin is not None
-    if how == "stdin":
-        supervisor.stdin.close()
-    else:
-        supervisor.send_signal(signal.Signals[how])
+    supervisor.send_signal(signal.Signals[how])
     assert supervisor.wait(20) == 0
     assert lines(log, 2)[1] == "drained"
+
+
+COUNT_SIGNALS = """
+import pathlib, signal, sys
+log = pathlib.Path(sys.argv[1])
+signal.signal(signal.SIGTERM, lambda *_: log.open("a").write("asked\\n"))
+log.open("a").write("ready\\n")
+sys.stdin.read()  # until its supervisor has gone
+"""
+
+
+def test_in_a_local_run_the_worker_decides_when_it_ends(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, run = tmp_path / "log", tmp_path / "run"
+    run.mkdir()
+    monkeypatch.setenv("RUN", str(run))
+    held = acquire(run)
+    supervisor = start(COUNT_SIGNALS, str(log), str(run))
+    for count in (1, 2):
+        lines(log, count)
+        supervisor.terminate()
+    assert lines(log, 3) == ["ready", "asked", "asked"], "each signal is passed on"
+    release(held)
+    assert supervisor.poll() is None
+
+
+def test_in_a_local_run_that_is_over_a_worker_that_always_dies_is_given_up(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RUN", str(tmp_path / "gone"))
+    assert start("raise SystemExit(1)").wait(20) == 0
 
 
 def test_a_killed_worker_is_restarted(start: Start, tmp_path: Path) -> None:
@@ -92,18 +124,6 @@ def test_a_killed_worker_is_restarted(start: Start, tmp_path: Path) -> None:
     assert len(set(pids)) == 3
     supervisor.terminate()
     assert supervisor.wait(20) == 0
-
-
-def test_a_killed_parent_lets_the_worker_drain(tmp_path: Path) -> None:
-    """A parent that is killed closes the pipe: the agent of a killed trainer drains and ends."""
-    log = tmp_path / "log"
-    command = [sys.executable, "-c", SUPERVISE, LIVE, str(log)]
-    code = f"import subprocess; subprocess.Popen({command!r}, stdin=subprocess.PIPE).wait()"
-    trainer = subprocess.Popen([sys.executable, "-c", code])
-    lines(log, 1)
-    trainer.kill()
-    trainer.wait()
-    assert lines(log, 2)[1] == "drained"
 
 
 def test_the_worker_returns_freed_buffers_to_the_kernel(start: Start, tmp_path: Path) -> None:

@@ -41,3 +41,10 @@ def test_a_file_in_the_way_is_a_problem(tmp_path):
 def test_a_directory_without_write_permission_is_a_problem(tmp_path):
     (tmp_path / "closed").mkdir(mode=0o500)
     assert "is not writable" in ensure_dir(tmp_path / "closed").what
+
+
+def test_a_checkpoint_directory_is_temporary_if_it_was_made_for_the_agent():
+    named, made = Path("/user/c"), Path("/dev/shm/x/c")
+    for checkpoints, temporary in ((named, False), (made, True), (None, False)):
+        found = Directories(Path("/control"), checkpoints=checkpoints, temporary=(Path("/dev/shm/x"),))
+        assert found.has_temporary_checkpoints is temporary

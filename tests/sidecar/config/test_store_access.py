@@ -1,6 +1,8 @@
 import pytest
+import structlog
 
-from podferry.contract.errors import CredentialsMissing
+from podferry.contract.errors import CredentialsMissing, Refused
+from podferry.contract.location_guards import UNGUARDED, LocationGuards
 from podferry.contract.spec import Access
 from podferry.sidecar.config.store_access import store_config
 
@@ -26,7 +28,7 @@ def test_without_a_secret_the_environment_is_used(monkeypatch):
 
 
 def test_a_missing_secret_is_an_error(tmp_path):
-    with pytest.raises(CredentialsMissing, match="is missing"):
+    with pytest.raises(CredentialsMissing, match="there is no such directory"):
         store_config(Access(), tmp_path / "absent")
 
 
@@ -35,3 +37,24 @@ def test_the_spec_overrides_endpoint_and_region(secret):
     assert (config.endpoint, config.region) == ("http://127.0.0.1:9", "r1")
     config = store_config(Access(), secret)
     assert (config.endpoint, config.region) == (None, None)
+
+
+def test_entries_of_no_proxy_that_match_nothing_are_named_once(monkeypatch):
+    monkeypatch.setenv("HOME", "/nonexistent")
+    monkeypatch.setenv("NO_PROXY", "example.com.,https://host,10.0.0.0/33")
+    with structlog.testing.capture_logs() as logs:
+        for _ in range(2):
+            assert store_config(Access(), None).network.proxies.excluded == ("example.com",)
+    [warning] = logs
+    assert warning["entries"] == "https://host, 10.0.0.0/33"
+
+
+def test_endpoints_of_a_secret_are_guarded(secret, monkeypatch):
+    (secret / "AWS_ENDPOINT_URL").write_text("https://evil.example\n")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "https://evil.example")
+    for guards in (None, UNGUARDED, LocationGuards((("https://evil.*",),))):
+        assert store_config(Access(), secret, guards).credentials["AWS_ENDPOINT_URL"]
+    with pytest.raises(Refused, match="Use one of the allowed endpoints"):
+        store_config(Access(), secret, LocationGuards((("*",), ("https://store.example",))))
+    # The environment is the webhook's.
+    assert store_config(Access(), None, LocationGuards((("https://store.example",),)))

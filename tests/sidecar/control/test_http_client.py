@@ -35,6 +35,23 @@ async def test_wait_durable_polls_until_the_deadline(
     assert {request for _, request in calls} == {FlushRequest(final=True, ending=True, exit_code=3)}
 
 
+async def test_the_rest_of_a_wait_is_no_request(
+    served: tuple[AgentApi, AgentState, AgentClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its answer would replace a better one: without time for a scan nothing is known."""
+    api, _, client = served
+    monkeypatch.setattr(http_client, "SHORTEST_SECONDS", 60.0)
+    calls: list[float] = []
+
+    async def flush(seconds: float, request: FlushRequest) -> Durability:
+        calls.append(seconds)
+        return Durability(durable=False, pending=("x",))
+
+    api.flush = flush
+    answer = await asyncio.to_thread(client.wait_durable, 50)
+    assert (answer.pending, len(calls)) == (("x",), 1)
+
+
 async def test_wait_durable_gives_up_if_hopeless(served: tuple[AgentApi, AgentState, AgentClient]) -> None:
     api, _, client = served
 

@@ -9,7 +9,7 @@ from podferry.contract.status import AgentPhase, DatasetStatus, Status
 from podferry.sidecar.control.progress_bar import prefetch_bars, progress_bar
 
 MANY = [
-    DatasetStatus("s3://b/d", "/d", files=8, bytes=4_000_000, files_done=2, bytes_done=1_000_000),
+    DatasetStatus("s3://b/d", "/d", files=8, bytes=4 << 20, files_done=2, bytes_done=1 << 20),
     DatasetStatus("s3://b/v", "/v", files=1, bytes=2_000_000, files_done=0, bytes_done=500_000, name="val"),
 ]
 
@@ -52,9 +52,9 @@ def _read(leader):
 
 def test_a_terminal_shows_the_progress(terminal):
     with terminal() as found, progress_bar("restoring") as on_progress:
-        on_progress(1_000_000, 4_000_000)
+        on_progress(1 << 20, 4 << 20)
     assert "restoring" in found.shown
-    assert "1.0/4.0 MB" in found.shown
+    assert "1.0/4.0 MiB" in found.shown
 
 
 def test_each_dataset_has_a_bar(terminal):
@@ -64,7 +64,7 @@ def test_each_dataset_has_a_bar(terminal):
         assert bars.poll_seconds < 1
     shown = found.shown
     assert "2 of 8 files" in shown
-    assert "1.0/4.0 MB" in shown
+    assert "1.0/4.0 MiB" in shown
     assert "val: 0 of 1 files" in shown
     assert "planning" not in shown.rpartition("2 of 8 files")[2], "bars replace the phase"
 
@@ -82,3 +82,18 @@ def test_without_a_terminal_nothing_is_shown(capsys):
         bars.show(Status(AgentPhase.PREFETCHING, MANY))
         assert bars.poll_seconds > 1
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_dumb_terminal_has_no_bars(terminal, monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    with terminal() as found, prefetch_bars() as bars:
+        bars.show(Status(AgentPhase.PLANNING))
+        assert not bars.visible
+    assert found.shown == ""
+
+
+def test_hidden_bars_show_nothing(terminal):
+    with terminal() as found, prefetch_bars(hidden=True) as bars:
+        bars.show(Status(AgentPhase.PLANNING))
+        assert not bars.visible
+    assert found.shown == ""

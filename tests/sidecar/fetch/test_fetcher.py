@@ -5,6 +5,7 @@ import resource
 import subprocess
 import sys
 import weakref
+from contextlib import closing
 
 import pytest
 import stamina
@@ -191,12 +192,11 @@ class Full(StagingDir):
 
 async def test_a_full_volume_is_reported_with_its_free_space(store, tmp_path):
     (tmp_path / "full").mkdir()
-    stage = Full(tmp_path / "full", tmp_path / "ownership")
-    with pytest.raises(Refused, match="the volume was full while d/many") as caught:
-        await (await prepared(store, stage)).run()
-    assert "inodes are free" in caught.value.problems[0].measured
-    assert not stage.partial_dir.exists()
-    stage.close()
+    with closing(Full(tmp_path / "full", tmp_path / "ownership")) as stage:
+        with pytest.raises(Refused, match="the volume was full while d/many") as caught:
+            await (await prepared(store, stage)).run()
+        assert "inodes are free" in caught.value.problems[0].measured
+        assert not stage.partial_dir.exists()
 
 
 @pytest.mark.parametrize("name", ["one", "many"])
@@ -276,24 +276,27 @@ async def go():
     stage = StagingDir(Path(sys.argv[1]), Path(sys.argv[2]))
     settings = PrefetchSettings(in_flight=2, range_bytes=1000)
     plan = plan_fetch(manifest, stage.claim(manifest), settings)
-    left, running = int(sys.argv[4]), 0
+    to_read = to_write = int(sys.argv[4])
+    written = asyncio.Event()
+
+    def progress(files, count):
+        nonlocal to_write
+        to_write -= count > 0
+        if not to_write:
+            written.set()
 
     class Stops(LocalStore):
         async def read(self, *args):
-            nonlocal left, running
-            left -= 1
-            if left < 0:
-                while running:
-                    await asyncio.sleep(0)
+            nonlocal to_read
+            to_read -= 1
+            if to_read < 0:
+                if to_write:
+                    await written.wait()
                 print("stopped", flush=True)
                 await asyncio.Event().wait()
-            running += 1
-            try:
-                return await super().read(*args)
-            finally:
-                running -= 1
+            return await super().read(*args)
 
-    await Fetcher(plan, FetchSource(Stops(uri)), stage, settings).run()
+    await Fetcher(plan, FetchSource(Stops(uri)), stage, settings, progress).run()
 
 asyncio.run(go())
 """
@@ -309,16 +312,18 @@ def kill_in_the_middle(*arguments):
         process.wait(timeout=10)
 
 
-@pytest.mark.parametrize("pieces", [0, 3, 12])
-async def test_a_killed_prefetch_keeps_complete_files_and_fetches_the_rest(tmp_path, pieces):
+AFTER_TWELVE_PIECES = {"d/many", "long", "d/e/exact", "short"}
+"""The largest files come first: 8 pieces, 2, 1 and 1."""
+
+
+@pytest.mark.parametrize(("pieces", "complete"), [(0, set()), (3, set()), (12, AFTER_TWELVE_PIECES)])
+async def test_a_killed_prefetch_keeps_complete_files_and_fetches_the_rest(stage, tmp_path, pieces, complete):
     source = tmp_path / "source"
     for name, data in FILES.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_bytes(data)
-    root = tmp_path / "stage"
-    root.mkdir()
+    root = stage.root
     kill_in_the_middle(root, tmp_path / "ownership", f"file://{source}", pieces)
-    stage = StagingDir(root, tmp_path / "ownership")
     store = LocalStore(parse_uri(f"file://{source}"))
     manifest = await list_dataset(store)
     left = {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
@@ -326,7 +331,7 @@ async def test_a_killed_prefetch_keeps_complete_files_and_fetches_the_rest(tmp_p
     kept = stage.claim(manifest)
     assert kept == {name for name in left if not name.startswith(".podferry-partial")}
     assert all((root / name).read_bytes() == FILES[name] for name in kept)
-    assert pieces < 12 or "d/many" in kept
+    assert kept - {"empty"} == complete
     fetched = []
 
     class Watched(LocalStore):
@@ -336,7 +341,6 @@ async def test_a_killed_prefetch_keeps_complete_files_and_fetches_the_rest(tmp_p
 
     plan = plan_fetch(manifest, kept, SMALL)
     await Fetcher(plan, FetchSource(Watched(store.uri)), stage, SMALL).run()
-    stage.close()
     assert held(root) == FILES
     assert set(fetched) == FILES.keys() - kept - {"empty"}
 

@@ -53,3 +53,29 @@ def test_auto_reads_the_environment(monkeypatch):
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert spec(dataset="/data", shard="auto").datasets[0].shard == Shard(1, 2)
+
+
+def test_problems_of_ferry_name_its_keywords():
+    settings = {"dataset": {"a b": "./x"}, "keep_local": -1, "datset_path": 3, "checkpoints": "s3:/b"}
+    with pytest.raises(InvalidSpec) as caught:
+        local_spec(settings, ["x"], Path("/base"), keywords=True)
+    text = str(caught.value)
+    assert "keep_local: not an integer" in text
+    assert "datset_path: unknown keyword ('3'). Did you mean 'dataset_path'?" in text
+    assert "dataset['a b']: 'a b' is not a valid dataset name" in text
+    assert "checkpoints: not a URI ('s3:/b'). Did you mean s3://b?" in text
+    assert "--" not in text
+    assert "podferry.io" not in text
+    with pytest.raises(InvalidSpec, match="Give dataset, checkpoints, outputs, or several of them"):
+        local_spec({}, ["x"], Path("/base"), keywords=True)
+
+
+def test_a_dataset_with_an_invalid_name_is_named_as_it_was_written():
+    with pytest.raises(InvalidSpec, match="--dataset a b=: 'a b' is not a valid dataset name") as caught:
+        local_spec({"dataset": {"a b": "./x"}}, ["x"], Path("/base"))
+    assert "Write --dataset NAME=, where NAME has" in str(caught.value)
+
+
+def test_only_a_pod_mounts_claims_and_images():
+    with pytest.raises(InvalidSpec, match="--mode: only a pod can mount a claim or an image"):
+        spec(dataset="pvc://datasets/digits", mode="share")

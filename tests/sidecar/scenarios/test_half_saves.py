@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from podferry.contract.http_api import EXIT_DOUBTFUL
+from podferry.contract.exit_codes import EXIT_DOUBTFUL
 
 PRELUDE = """
 import os, pathlib, pickle, signal, sys, time

@@ -41,6 +41,8 @@ def test_a_journal_of_an_earlier_version_is_read_and_written_with_the_same_names
     new = {
         "began_ns",
         "confirming",
+        "dataset_changes",
+        "datasets",
         "doubtful",
         "durable_count",
         "fingerprints",

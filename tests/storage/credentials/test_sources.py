@@ -102,7 +102,31 @@ def test_a_mounted_secret(tmp_path):
     (tmp_path / "..data").symlink_to(real)
     (tmp_path / "AWS_ACCESS_KEY_ID").symlink_to(tmp_path / "..data" / "AWS_ACCESS_KEY_ID")
     (tmp_path / "AWS_SECRET_ACCESS_KEY").write_text("s ")
-    assert dict(config_from_directory(tmp_path).credentials) == {**PAIR, "AWS_SECRET_ACCESS_KEY": "s "}
+    assert dict(config_from_directory(tmp_path, {}).credentials) == {**PAIR, "AWS_SECRET_ACCESS_KEY": "s "}
+
+
+def test_a_profile_may_name_a_ca_bundle(private_ca, tmp_path):
+    (tmp_path / "ca.pem").write_text(private_ca.pem)
+    (tmp_path / "config").write_text(f"[default]\nca_bundle = {tmp_path / 'ca.pem'}\n")
+    config = config_from_environment({"AWS_CONFIG_FILE": str(tmp_path / "config")})
+    assert config.network.ca.pem == private_ca.pem
+
+
+def test_a_directory_may_name_a_profile(tmp_path):
+    shared = tmp_path / "credentials"
+    shared.write_text("[one]\naws_access_key_id=k\naws_secret_access_key=s\nregion=here\n")
+    directory = tmp_path / "secret"
+    directory.mkdir()
+    (directory / "AWS_PROFILE").write_text("one\n")
+    environ = {"AWS_SHARED_CREDENTIALS_FILE": str(shared), "AWS_PROFILE": "other", "AWS_ACCESS_KEY_ID": "x"}
+    config = config_from_directory(directory, environ)
+    expected = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_DEFAULT_REGION": "here"}
+    assert config.credentials == {**expected, "AWS_PROFILE": "one"}
+    shared.write_text(shared.read_text().replace("id=k", "id=new"))
+    assert config.reload_credentials()["AWS_ACCESS_KEY_ID"] == "new"
+    (directory / "AWS_PROFILE").write_text("two")
+    with pytest.raises(InvalidSpec, match="there is no profile 'two'"):
+        config_from_directory(directory, environ)
 
 
 def test_an_updated_secret_is_read_again(tmp_path):
@@ -114,7 +138,7 @@ def test_an_updated_secret_is_read_again(tmp_path):
     for name in PAIR:
         (tmp_path / name).symlink_to(tmp_path / "..data" / name)
     (tmp_path / "..data").symlink_to(tmp_path / "..1")
-    config = config_from_directory(tmp_path)
+    config = config_from_directory(tmp_path, {})
     (tmp_path / "..new").symlink_to(tmp_path / "..2")
     (tmp_path / "..new").rename(tmp_path / "..data")
     assert config.credentials == {name: f"{name} 1" for name in PAIR}
@@ -125,10 +149,10 @@ def test_an_updated_secret_is_read_again(tmp_path):
 def test_a_missing_secret_is_reported(tmp_path, made):
     path = tmp_path if made else tmp_path / "none"
     with pytest.raises(CredentialsMissing, match=str(path)):
-        config_from_directory(path)
+        config_from_directory(path, {})
 
 
 def test_a_key_that_is_not_text_is_reported(tmp_path):
     (tmp_path / "AWS_ACCESS_KEY_ID").write_bytes(b"\xff\xfe")
     with pytest.raises(InvalidSpec, match="AWS_ACCESS_KEY_ID"):
-        config_from_directory(tmp_path)
+        config_from_directory(tmp_path, {})

@@ -64,6 +64,9 @@ def obstore_error(kind, status=0, code=""):
         (obstore_error(obstore.PermissionDeniedError, 403, "AuthenticationFailed"), AccessDenied),
         (obstore_error(obstore.GenericError, 403, "RequestTimeTooSkewed"), AccessDenied),
         (obstore_error(obstore.GenericError, 418), InvalidSpec),
+        (obstore_error(obstore.AlreadyExistsError, 409, "BlobArchived"), InvalidSpec),
+        (obstore_error(obstore.AlreadyExistsError, 409, "BlobBeingRehydrated"), InvalidSpec),
+        (obstore_error(obstore.GenericError, 400, "KMS.ThrottlingException"), Throttled),
         (obstore_error(obstore.PermissionDeniedError, 403), AccessDenied),
         (obstore_error(obstore.UnauthenticatedError, 401), AccessDenied),
         (obstore_error(obstore.AlreadyExistsError, 412, "PreconditionFailed"), AlreadyExists),
@@ -89,6 +92,7 @@ def obstore_error(kind, status=0, code=""):
         (FTP_TEMPORARY("421 Too many connections"), Unavailable),
         (ValueError("x"), InvalidSpec),
         (RuntimeError("x"), Unavailable),
+        (NotImplementedError("x"), InvalidSpec),
     ],
 )
 def test_exceptions_become_the_error_tree(error, expected):

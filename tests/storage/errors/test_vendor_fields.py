@@ -1,28 +1,35 @@
-import importlib
+import errno
+import socket
 
-import pytest
+from aiohttp import ClientPayloadError, ServerDisconnectedError
+from aiohttp.http_exceptions import BadStatusLine, ContentLengthError
 from obstore import exceptions as obstore
 
-from podferry.storage.errors.vendor_fields import KIND_BY_CLASS_NAME, obstore_fields, vendor_fields_of
-
-
-def test_classes_are_known_by_name_without_their_package():
-    for qualified, kind in KIND_BY_CLASS_NAME.items():
-        module, _, name = qualified.rpartition(".")
-        vendor = type(name, (Exception,), {"__module__": module})
-        child = type("Child", (vendor,), {})
-        assert vendor_fields_of(child("x")).kind == kind
-
-
-@pytest.mark.parametrize("module", ["botocore.exceptions"])
-def test_the_names_of_classes_are_those_of_the_packages(module):
-    for qualified in KIND_BY_CLASS_NAME:
-        if qualified.startswith(module):
-            assert issubclass(
-                getattr(importlib.import_module(module), qualified.rpartition(".")[2]), Exception
-            )
+from podferry.storage.errors.vendor_fields import obstore_fields, vendor_fields_of
 
 
 def test_text_in_another_form_is_ignored():
     signal = obstore_fields(obstore.GenericError("404 NoSuchBucket status: 404 <Code>not/a code</Code>"))
     assert (signal.status, signal.code) == (0, "")
+
+
+def test_the_reason_of_an_error_that_has_one_for_each_address():
+    error = type("NoValidConnectionsError", (OSError,), {})()
+    error.errors = {("127.0.0.1", 22): ConnectionRefusedError(errno.ECONNREFUSED, "x")}
+    assert vendor_fields_of(error).reason == "connection refused"
+
+
+def test_a_status_that_the_server_did_not_send_is_none():
+    """aiohttp's errors about what it cannot parse have the status 400."""
+    error = ClientPayloadError("not completed")
+    error.__cause__ = ContentLengthError("not enough data")
+    assert vendor_fields_of(error).kind == "cut"
+    for found in (vendor_fields_of(error), vendor_fields_of(BadStatusLine("SSH-2.0-x"))):
+        assert (found.status, found.reason) == (0, "response not readable")
+
+
+def test_reasons_of_names_and_of_closed_connections():
+    error = OSError("Cannot connect")
+    error.__cause__ = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    assert vendor_fields_of(error).reason == "name or service not known"
+    assert vendor_fields_of(ServerDisconnectedError()).reason == "connection broken"

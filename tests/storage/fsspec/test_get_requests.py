@@ -31,7 +31,7 @@ def test_files_are_requested_unencoded():
     assert sent["Host"] == "data.example.com:8443"
     assert sent["Accept-Encoding"] == "identity"
     assert sent["If-Match"] == '"t"'
-    assert builder.origin == Origin("data.example.com", 8443, tls=True)
+    assert builder.origin == Origin("data.example.com", 8443, tls=True, pages=True)
 
 
 class Credentials:

@@ -7,7 +7,7 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from podferry.contract.errors import Corrupt, NotFound, Unavailable
+from podferry.contract.errors import Corrupt, InvalidSpec, NotFound, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
@@ -112,3 +112,12 @@ async def test_a_call_after_close_opens_no_file_system():
     await store.close()
     with pytest.raises(InterruptedError, match="closed"):
         reads.path("a")
+
+
+async def test_a_size_that_a_server_does_not_state_is_named(monkeypatch):
+    store = open_store(parse_uri("short://x/y"))
+    await store.write("a", b"0123456789")
+    info = Short.info
+    monkeypatch.setattr(Short, "info", lambda self, path, **kwargs: info(self, path) | {"size": None})
+    with pytest.raises(InvalidSpec, match="does not state the size of short://x/y/a"):
+        await store.stat("a")

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from podferry.contract.manifest import Entry
 from podferry.sidecar.state.transfer_counters import TransferCounters
-from podferry.storage.http.connection import BUFFER_BYTES, FAIR_SHARE_BYTES, Connection
-from tests.support.broken_http import TAG, UNSTATED, Request, good, truth
+from podferry.storage.http.buffer_pool import BUFFER_BYTES, BufferPool
+from podferry.storage.http.connection import FAIR_SHARE_BYTES, Connection
+from tests.support.broken_http import TAG, UNSTATED, Request, good, good_and_closed, truth
 
 FORMS = 48
 """More than any kind of answer has."""
@@ -46,9 +47,10 @@ class Owner:
     """Hands out jobs and records how each ends."""
 
     tag_field = b"etag"
+    refuses_pages = False
 
     def __init__(self, jobs):
-        self.counters = TransferCounters()
+        self.counters, self.buffers = TransferCounters(), BufferPool()
         self.left = deque(jobs)
         self.current = None
 
@@ -274,3 +276,28 @@ def test_a_closed_connection_does_not_resume_reading():
     connection.abort()
     later.pop()()
     assert wire.paused
+
+
+def test_connections_take_over_the_buffers_of_closed_ones():
+    """A server that closes after each response would otherwise cost a new buffer for each file."""
+    jobs = [Collecting(number, 5000, 0, 5000) for number in range(TRIES)]
+    owner = served(jobs, [(good_and_closed, 0)], [])
+    assert all(job.got == job.truth for job in jobs)
+    used = owner.buffers.acquire()
+    assert b"Content-Length: 5000" in used[:500]
+    assert owner.buffers.acquire()[:500] == bytes(500), "the only one that was used"
+
+
+@pytest.mark.parametrize(("refuses", "end"), [(True, "fell back"), (False, "done")])
+def test_a_page_in_the_place_of_a_file_is_left_to_the_stores_own_client(refuses, end):
+    page = b"<html>abc\n"
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(page)}\r\nContent-Type: text/html\r\nETag: {TAG}\r\n\r\n"
+    job = Collecting(1, len(page), 0, len(page))
+    owner = Owner([job])
+    owner.refuses_pages = refuses
+    connection = Connection(owner, Loop)
+    wire = Wire()
+    connection.connection_made(wire)
+    fed(connection, wire, head.encode() + page, [])
+    assert job.ends == [end]
+    assert bytes(job.got) == (b"" if refuses else page)

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-import ssl
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from itertools import cycle
 from types import SimpleNamespace
 
+import msgspec
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -29,10 +22,11 @@ from podferry.sidecar.fetch.source import FetchSource
 from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.state.transfer_counters import TransferCounters
 from podferry.storage.http import dialer, pool
+from podferry.storage.http.buffer_pool import BUFFER_BYTES
 from podferry.storage.http.concurrency import ConcurrencyController
-from podferry.storage.http.connection import BUFFER_BYTES
 from podferry.storage.http.pool import JobSource
 from podferry.storage.memory.store import Content, MemoryStore
+from podferry.storage.network.proxies import Proxy
 from podferry.storage.request_builder import Origin
 from tests.support.broken_http import TAG, UNSTATED, Request, damaged, good, good_and_closed, truth
 from tests.support.unsigned_requests import UnsignedRequestBuilder
@@ -94,7 +88,7 @@ class Server:
             await server.wait_closed()
 
 
-async def staged(folder, files, server, *, checksum_needs_head, context=None, bundle=""):
+async def staged(folder, files, server, *, checksum_needs_head, context=None, ca="", proxy=None):
     """What a prefetch writes to a directory, and its counters."""
     store = MemoryStore(parse_uri("memory://fuzz"), Content())
     store.content.objects = dict(files)
@@ -105,7 +99,11 @@ async def staged(folder, files, server, *, checksum_needs_head, context=None, bu
     plan = plan_fetch(manifest, stage.claim(manifest), SMALL)
     try:
         async with server.listening(context) as port:
-            builder = UnsignedRequestBuilder(port, checksum_needs_head=checksum_needs_head, ca_bundle=bundle)
+            builder = UnsignedRequestBuilder(port, checksum_needs_head=checksum_needs_head, ca=ca)
+            if proxy is not None:
+                proxy.ports[f"store:{port}"] = port
+                behind = msgspec.structs.replace(builder.origin, host="store", proxy=Proxy(proxy.url))
+                builder.origin = behind
             source = FetchSource(FallbackStore(store, builder))
             await Fetcher(plan, source, stage, SMALL, counters=counters).run()
     finally:
@@ -129,31 +127,10 @@ def impatient(monkeypatch):
     monkeypatch.setattr(dialer, "REDIAL_SECONDS", 0.01)
 
 
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory):
-    """A file with a key and the certificate of 127.0.0.1 that it has signed itself."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-    now = datetime.now(UTC)
-    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-    made = made.not_valid_before(now - timedelta(hours=1)).not_valid_after(now + timedelta(hours=1))
-    address = x509.IPAddress(ip_address("127.0.0.1"))
-    made = made.add_extension(x509.SubjectAlternativeName([address]), critical=False)
-    signed = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-    path = tmp_path_factory.mktemp("tls") / "both.pem"
-    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    path.write_bytes(secret + signed.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM))
-    return path
-
-
 @pytest.fixture(params=[False, True], ids=["plain", "tls"])
-def tls(request, certificate):
+def tls(request, private_ca):
     """The server's context, and the certificates that the client trusts."""
-    if not request.param:
-        return {}
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate)
-    return {"context": context, "bundle": str(certificate)}
+    return {"context": private_ca.server_context("127.0.0.1"), "ca": private_ca.pem} if request.param else {}
 
 
 @pytest.mark.timeout(180)
@@ -183,6 +160,17 @@ async def test_a_sound_server_needs_no_fallback(tmp_path, tls):
     found, counters = await staged(tmp_path, files, server, checksum_needs_head=False, **tls)
     assert found == files
     assert (counters.handed_over, counters.discarded) == (0, 0)
+
+
+async def test_every_connection_goes_through_the_proxy(tmp_path, private_ca, proxy):
+    files = {f"f{number}": truth(number, 0, 600 * number) for number in range(12)}
+    server, context = Server(files, [(good, 0), (good, 1)], []), private_ca.server_context("store")
+    options = {"context": context, "ca": private_ca.pem, "proxy": proxy}
+    found, counters = await staged(tmp_path, files, server, checksum_needs_head=False, **options)
+    assert found == files
+    assert (counters.handed_over, counters.discarded) == (0, 0)
+    assert proxy.requests
+    assert set(proxy.requests) == {f"CONNECT {next(iter(proxy.ports))}"}
 
 
 async def test_others_that_change_the_counters_do_not_affect_the_concurrency(tmp_path, monkeypatch):

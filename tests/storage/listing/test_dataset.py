@@ -1,5 +1,6 @@
 import msgspec
 import pytest
+from aiohttp import web
 
 from podferry.contract.dataset_reference import Reference, parse_reference, reference_to
 from podferry.contract.errors import (
@@ -10,6 +11,8 @@ from podferry.contract.errors import (
     EmptyDataset,
     InvalidSpec,
     NotFound,
+    Refused,
+    Unavailable,
 )
 from podferry.contract.manifest import Entry, encode_manifest, freeze
 from podferry.contract.uri import parse_uri
@@ -22,6 +25,7 @@ from podferry.storage.listing.dataset import (
 )
 from podferry.storage.memory.store import CONTENTS, Fault, MemoryStore
 from podferry.storage.store import StoreConfig
+from tests.support.listing_servers import s3_page, xml
 from tests.support.memory_bucket import put
 
 ANY = StoreConfig()
@@ -47,6 +51,25 @@ async def test_hostile_names_are_corrupt_and_reported(bucket, key):
         await list_dataset(MemoryStore(bucket / "d"))
     assert len(caught.value.problems) == 1
     assert ascii(key[2:])[:50] in caught.value.problems[0].measured
+
+
+ENDPOINT = "http://127.0.0.1:9"
+KEYS = {
+    "AWS_ACCESS_KEY_ID": "k",
+    "AWS_SECRET_ACCESS_KEY": "s",
+    "AZURE_STORAGE_ACCOUNT_NAME": "k",
+    "AZURE_STORAGE_ACCOUNT_KEY": "b3RoZXI=",
+}
+
+
+@pytest.mark.parametrize("scheme", ["s3", "az", "http", "https", "ftp"])
+async def test_a_server_that_is_not_there_is_no_empty_dataset(scheme):
+    """Nobody listens on the port; a retry may help, so no rule for permanent failures may apply."""
+    is_bucket = scheme in {"s3", "az"}
+    config = StoreConfig(endpoint=ENDPOINT if is_bucket else None, credentials=KEYS)
+    host = "bucket" if is_bucket else "127.0.0.1:9"
+    with pytest.raises(Unavailable, match="connection refused"):
+        await open_dataset(parse_uri(f"{scheme}://{host}/d"), config)
 
 
 async def test_a_file_name_that_is_not_text_is_corrupt(tmp_path):
@@ -147,6 +170,21 @@ async def frozen(bucket, name="m.podferry.json", **change):
     document = encode_manifest(msgspec.structs.replace(manifest, **change))
     CONTENTS[bucket.bucket].objects[name] = document
     return manifest
+
+
+@pytest.mark.parametrize(
+    ("data", "allowed", "what"),
+    [
+        ("s3://private/d", (("*",), ("s3://datasets/",)), "the policy does not allow this location"),
+        ("http://169.254.169.254/latest", (), "a metadata service"),
+    ],
+)
+async def test_data_of_a_manifest_must_be_allowed(bucket, data, allowed, what):
+    """The webhook has only seen the manifest's own location."""
+    put(bucket, "d/1")
+    await frozen(bucket, uri=data)
+    with pytest.raises(Refused, match=what):
+        await open_dataset(bucket / "m.podferry.json", StoreConfig(allowed_sources=allowed))
 
 
 async def test_the_files_of_a_manifest_are_not_listed(bucket):
@@ -268,3 +306,41 @@ async def test_an_object_that_shrinks_or_grows_after_the_listing_is_reported(buc
     for entry in dataset.manifest.entries:
         with pytest.raises(Changed, match=f"d/{entry.name}"):
             await dataset.store.read(entry.name, 0, entry.size, entry.tag)
+
+
+def serving_for_any_name(asked, content_type):
+    """An S3 service with an empty bucket, behind something that responds for every name."""
+
+    async def answer(request):
+        asked.append(request.method)
+        if request.method == "GET" and "prefix" in request.query:
+            return xml(s3_page([]))
+        return web.Response(text="<title>App</title>", content_type=content_type, headers={"ETag": '"1"'})
+
+    return answer
+
+
+@pytest.mark.parametrize("name", ["d", "d/sub", "d.podferry.json"])
+async def test_a_web_page_is_not_taken_for_a_dataset_of_one_object(answering, name):
+    asked = []
+    config = StoreConfig(endpoint=await answering(serving_for_any_name(asked, "text/html")), credentials=KEYS)
+    with pytest.raises(InvalidSpec) as caught:
+        await open_dataset(parse_uri(f"s3://bucket/{name}"), config)
+    for words in (
+        f"responds with a web page instead of the object s3://bucket/{name} (",
+        "text/html; charset=utf-8, 18 bytes",
+        "console",
+        ".html",
+    ):
+        assert words in str(caught.value)
+    assert asked.count("HEAD") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content_type"), [("d.html", "text/html"), ("D.HTM", "text/html"), ("d", "text/plain")]
+)
+async def test_an_object_that_may_be_a_page_is_a_dataset(answering, name, content_type):
+    config = StoreConfig(endpoint=await answering(serving_for_any_name([], content_type)), credentials=KEYS)
+    dataset = await open_dataset(parse_uri(f"s3://bucket/{name}"), config)
+    assert [(entry.name, entry.size) for entry in dataset.manifest.entries] == [(name, 18)]
+    await dataset.store.close()

@@ -61,3 +61,17 @@ async def test_a_local_directory_without_files_is_empty(tmp_path):
     (problem,) = caught.value.problems
     assert problem.what == "the dataset is empty"
     assert problem.measured == f"no file below {tmp_path}/digits"
+
+
+async def test_an_empty_directory_suggests_neither_itself_nor_its_parent(tmp_path):
+    (tmp_path / "only" / "empty").mkdir(parents=True)
+    with pytest.raises(EmptyDataset) as caught:
+        await open_dataset(parse_uri(str(tmp_path / "only/empty")), ANY)
+    assert "Did you mean" not in str(caught.value)
+
+
+async def test_an_empty_prefix_does_not_suggest_itself(bucket):
+    put(bucket, "data/digits/", "data/digest/1")
+    with pytest.raises(EmptyDataset) as caught:
+        await open_dataset(bucket / "data/digits", ANY)
+    assert caught.value.problems[0].remedy == f"Did you mean {bucket / 'data/digest'}?"

@@ -12,6 +12,8 @@ from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
 from tests.support.store_calls import KEYS, all_calls, listed
 
+AZURE_KEYS = {"AZURE_STORAGE_ACCOUNT_NAME": "k", "AZURE_STORAGE_ACCOUNT_KEY": "b3RoZXI="}
+
 
 async def test_directory_markers_are_skipped(store, s3):
     for key, body in {"m/": b"", "m/a": b"", "m/b": b"x", "lone/": b"", "n/o/": b"", "n/e": b""}.items():
@@ -41,8 +43,8 @@ def test_a_listing_that_is_open_when_the_loop_ends_is_closed_without_an_error(mo
         await asyncio.sleep(60)
 
     monkeypatch.setattr(obstore, "list", lambda *args, **options: pages())
-    config = StoreConfig(endpoint="http://127.0.0.1:1", credentials=KEYS)
-    listings = [open_store(parse_uri("s3://bucket/d"), config).entries() for _ in range(20)]
+    config = StoreConfig(endpoint="http://127.0.0.1:1/k", credentials=AZURE_KEYS)
+    listings = [open_store(parse_uri("az://bucket/d"), config).entries() for _ in range(20)]
 
     async def first_entries():
         return [(await anext(listing)).name for listing in listings]
@@ -102,13 +104,13 @@ async def test_a_server_that_never_responds_is_unavailable(answering, quick):
         (404, "XAdminUserNotFound", AccessDenied),
     ],
 )
-async def test_error_responses_become_the_error_tree(answering, quick, status, code, expected):
+async def test_error_responses_become_the_error_tree(answering, patient, status, code, expected):
     async def answer(request):
         await request.read()
         return web.Response(status=status, text=f"<Error><Code>{code}</Code></Error>" if code else "")
 
     endpoint = await answering(answer)
-    limits = msgspec.structs.replace(quick, retries=0)
+    limits = msgspec.structs.replace(patient, retries=0)
     store = open_store(parse_uri("s3://bucket/x"), StoreConfig(endpoint=endpoint, credentials=KEYS), limits)
     found = await all_calls(store)
     # A HEAD has no body, so its answer is known by its status alone.

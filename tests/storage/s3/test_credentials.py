@@ -3,10 +3,13 @@ from aiohttp import web
 
 from podferry.contract.errors import CredentialsMissing
 from podferry.contract.uri import Uri
+from podferry.storage.network.settings import read_network
 from podferry.storage.s3.credentials import credentials_provider
 from podferry.storage.s3.endpoint import s3_access
 from podferry.storage.store import StoreConfig
 from tests.support.store_calls import KEYS, PART
+
+WEB = {"AWS_WEB_IDENTITY_TOKEN_FILE": "/t", "AWS_ROLE_ARN": "r"}
 
 
 def access(held):
@@ -61,7 +64,7 @@ async def test_credentials_that_their_service_refuses_are_missing(answering, ope
         ({}, {}, True),
         ({}, {"AWS_ACCESS_KEY_ID": "other", "AWS_SECRET_ACCESS_KEY": "other"}, False),
         ({"AWS_METADATA_ENDPOINT": "http://127.0.0.1:1"}, {}, False),
-        (WEB := {"AWS_WEB_IDENTITY_TOKEN_FILE": "/t", "AWS_ROLE_ARN": "r"}, WEB, True),
+        (WEB, WEB, True),
         (WEB, {}, False),
         (WEB, {**WEB, "AWS_ROLE_ARN": "another"}, False),
         ({**WEB, "AWS_ENDPOINT_URL_STS": "http://127.0.0.1:1"}, WEB, False),
@@ -72,3 +75,12 @@ def test_there_is_no_provider_if_awscrt_would_find_other_credentials(bare, held,
     for name, value in environ.items():
         bare.setenv(name, value)
     assert (credentials_provider(access(held)) is not None) is same
+
+
+@pytest.mark.parametrize("variables", [{}, {"HTTPS_PROXY": "http://proxy:1"}])
+def test_awscrt_reaches_the_token_service_only_without_a_proxy(bare, variables):
+    for name, value in WEB.items():
+        bare.setenv(name, value)
+    config = StoreConfig("http://127.0.0.1:1", credentials=WEB, network=read_network(variables))
+    found = credentials_provider(s3_access(Uri("s3", "bucket"), config))
+    assert (found is None) is bool(variables)

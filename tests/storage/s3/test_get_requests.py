@@ -11,6 +11,7 @@ from podferry.contract.errors import CredentialsMissing
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.factory import open_store
+from podferry.storage.network.settings import read_network
 from podferry.storage.request_builder import Origin
 from podferry.storage.s3 import get_requests as module
 from podferry.storage.s3.credentials import S3CredentialsProvider
@@ -193,10 +194,11 @@ async def store(config, fresh_s3, quick):
 
 
 def test_behind_a_proxy_the_credentials_of_the_process_do_not_matter(monkeypatch):
-    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     monkeypatch.setenv("AWS_PROFILE", "unknown")
     monkeypatch.setenv("HOME", "/nonexistent")
-    assert builder_for(endpoint="http://store.example", credentials={"AWS_REGION": "here"}) is None
+    network = read_network({"HTTP_PROXY": "http://127.0.0.1:1"})
+    config = StoreConfig("http://store.example", credentials={"AWS_REGION": "here"}, network=network)
+    assert get_builder_for(s3_access(Uri("s3", "bucket"), config)) is None
 
 
 async def test_both_engines_build_the_same_requests(config, fresh_s3, store):

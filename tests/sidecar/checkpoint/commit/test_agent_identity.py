@@ -1,22 +1,10 @@
 from __future__ import annotations
 
-import msgspec
 import pytest
 
-from podferry.contract.errors import AccessDenied, Corrupt
+from podferry.contract.errors import Corrupt
 from podferry.sidecar.checkpoint.commit.agent_identity import Announcement, decode_announcement
-from podferry.storage.memory.store import Fault
 from tests.support.commits import put, ranked
-
-
-async def test_announcing_shows_whether_writes_work(rig):
-    committer = rig.committer("me")
-    rig.faults.append(Fault("write", error=AccessDenied.of("no")))
-    with pytest.raises(AccessDenied):
-        await committer.announce()
-    await committer.announce()
-    note = msgspec.json.decode(rig.content.objects["base/run/.podferry/writer.json"])
-    assert (note["writer"], note["run"]) == ("me", None)
 
 
 async def test_a_commit_names_its_agent_and_rank(rig):

@@ -54,6 +54,14 @@ async def test_a_store_that_does_not_know_the_condition_is_refused():
     assert "another destination" in refused.value.problems[0].remedy
 
 
+async def test_a_directory_that_cannot_be_made_is_no_missing_feature():
+    store = lineage()
+    in_the_way = InvalidSpec.of("/destination is a file, not a directory", remedy="Remove it")
+    store.destination.faults.append(Fault("write", f"run/{NAME}", error=in_the_way))
+    with pytest.raises(InvalidSpec, match="is a file, not a directory"):
+        await create_checked(store, NAME, b"1")
+
+
 async def test_other_refusals_stay_what_they_are():
     store = lineage()
     store.destination.faults.append(Fault("write", f"run/{NAME}", error=AccessDenied.of("no")))

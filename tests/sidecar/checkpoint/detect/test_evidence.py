@@ -46,13 +46,27 @@ def as_after_a_rename(folder):
     (folder.parent / "other").mkdir()
 
 
+def later_tick(path):
+    """Returns when the file system's clock, which moves every few milliseconds, has left `path`'s times behind."""
+    probe = path.with_name("probe")
+    probe.touch()
+    while probe.stat().st_ctime_ns <= path.stat().st_ctime_ns:
+        os.utime(probe)
+    probe.unlink()
+
+
 def test_a_change_of_a_directory_alone_is_no_rename(tmp_path):
-    (tmp_path / "step-1").mkdir()
-    (tmp_path / "step-1" / "a.raw").write_bytes(b"1")
-    (tmp_path / "step-1").chmod(0o777)
-    shutil.copytree(tmp_path / "step-1", tmp_path / "step-2")
-    for name in ("step-1", "step-2"):
-        assert not directory_moved_in(tmp_path, candidate(tmp_path, name), ChangeTimes())
+    root, source = tmp_path / "checkpoints", tmp_path / "source"
+    for folder in (root / "step-1", source):
+        folder.mkdir(parents=True)
+        (folder / "a.raw").write_bytes(b"1")
+    later_tick(root)
+    (root / "step-1").chmod(0o777)
+    assert not directory_moved_in(root, candidate(root, "step-1"), ChangeTimes())
+    (root / "step-2").mkdir()
+    later_tick(root)
+    shutil.copytree(source, root / "step-2", dirs_exist_ok=True)
+    assert not directory_moved_in(root, candidate(root, "step-2"), ChangeTimes())
 
 
 def test_a_directory_that_was_seen_when_it_was_created_was_not_renamed(tmp_path):

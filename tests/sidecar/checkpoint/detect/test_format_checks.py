@@ -122,3 +122,18 @@ def test_an_index_of_another_kind_lists_nothing(tmp_path, text):
 
 def test_a_deleted_index_lists_nothing(tmp_path):
     assert missing_shards(tmp_path, ["gone.index.json"]) is None
+
+
+def test_shards_that_dcps_metadata_lists(tmp_path):
+    """Two pods that save together: rank 0's has the list, and not the other one's shard."""
+    (tmp_path / "step-3").mkdir()
+    listed = {"w": "__1_0.distcp", "step": "__0_0.distcp", "again": "__0_0.distcp"}
+    (tmp_path / "step-3" / ".metadata").write_bytes(pickle.dumps(listed))
+    names = ["step-3/.metadata", "step-3/__0_0.distcp"]
+    found = missing_shards(tmp_path, names, whole=True)
+    assert found is not None
+    assert found.startswith("step-3/.metadata lists step-3/__1_0.distcp, which is missing")
+    assert "podferry.io/world" in found
+    assert missing_shards(tmp_path, [*names, "step-3/__1_0.distcp"], whole=True) is None
+    assert missing_shards(tmp_path, names) is None
+    assert missing_shards(tmp_path, ["gone/.metadata"], whole=True) is None

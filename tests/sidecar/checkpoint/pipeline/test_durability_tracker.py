@@ -85,6 +85,7 @@ async def test_nothing_is_called_durable_before_a_scan(rig):
     answer = await pipeline.flush(0.01)  # nobody looks
     assert not answer.durable
     assert not answer.hopeless
+    assert "is still being scanned (for 0.0 s)" in str(*answer.problems)
     pipeline._detector._watch.close()
 
 

@@ -396,3 +396,42 @@ async def test_what_a_pointer_names_stays(rig):
     lying = {path.name for path in rig.root.iterdir()}
     assert "epoch-1.bin" in lying
     assert "epoch-2.bin" not in lying
+
+
+async def test_a_pod_that_only_restores_uploads_nothing_and_names_what_it_wrote(any_rig):
+    """Two pods without `world`: the second one neither commits nor fences, and says what to do."""
+    async with any_rig.running():
+        any_rig.write("step-1.bin", ONE)
+        await any_rig.committed(1)
+    before = dict(any_rig.content.objects)
+    any_rig.root, any_rig.control = any_rig.base / "second", any_rig.base / "second-control"
+    any_rig.root.mkdir()
+    any_rig.read_only = True
+    with capture_logs() as logs:
+        async with any_rig.running() as pipeline:
+            any_rig.write("step-2.bin", TWO)
+            await any_rig.until(lambda: pipeline._status.problems)
+            answer = await pipeline.flush(5)
+            final = await pipeline.flush(5, final=True, ending=True)
+    assert any_rig.content.objects == before
+    for found in (answer, final):
+        assert (found.durable, found.hopeless, found.pending) == (False, True, ("step-2",))
+        assert "set podferry.io/world" in str(found.problems[0])
+    assert not pipeline._status.fenced
+    assert [log["name"] for log in logs if log["log_level"] == "warning"] == ["step-2"]
+
+
+async def test_what_another_pod_writes_does_not_fill_the_volume(any_rig):
+    """Under pressure only the newest checkpoint stays; each has been named."""
+    any_rig.settings = msgspec.structs.replace(any_rig.settings, eviction_threshold=0.0)
+    any_rig.read_only = True
+    with capture_logs() as logs:
+        async with any_rig.running() as pipeline:
+            for number in (1, 2, 3):
+                any_rig.write(f"step-{number}.pkl", pickle.dumps(b"%d" % number * 5000))
+                await any_rig.until(lambda n=number: f"step-{n}" in str(pipeline._status.problems))
+            await any_rig.until(lambda: len(list(any_rig.root.iterdir())) == 1)
+            await any_rig.until(lambda: pipeline._status.pending == ["step-3"])
+    assert [path.name for path in any_rig.root.iterdir()] == ["step-3.pkl"]
+    named = [log["name"] for log in logs if log["log_level"] == "warning"]
+    assert named == ["step-1", "step-2", "step-3"]

@@ -115,7 +115,8 @@ async def test_a_restarted_worker_still_knows_what_was_passed_over(any_rig, work
     await life(first, any_rig)
     again = work()
     assert again._status.passed_over == first._status.passed_over != []
-    assert (again._status.passed_over_count, again.summary()) == (1, first.summary())
+    assert again._status.passed_over_count == 1
+    assert first.summary().splitlines()[0] == again.summary()
 
 
 def test_nothing_passed_over_needs_no_words():

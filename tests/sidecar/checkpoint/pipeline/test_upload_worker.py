@@ -117,6 +117,10 @@ async def test_a_fenced_agent_commits_nothing_more_and_names_its_successor(rig):
         assert answer.hopeless
         assert "two" in str(answer.problems[0])
         assert pipeline._status.fenced
+        rig.write("step-3.bin", b"3" * 100)
+        answer = await pipeline.flush(8)
+        assert (answer.hopeless, answer.pending) == (True, ("step-2", "step-3"))
+        assert len(answer.problems) == 1, "the reason of both"
     assert [commit.agent_id for commit in rig.store.commits()] == ["one", "two"]
 
 

@@ -1,0 +1,79 @@
+"""Sends reviews to a webhook: as many as it takes, or at a fixed rate, over kept TLS connections."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from tests.support.webhook_process import ApiServerConnection, WebhookProcess
+
+CONNECTIONS = 8
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds(process: int) -> float:
+    """CPU time of a process so far. Source: proc(5), stat."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+async def saturate(webhook: WebhookProcess, body: bytes, count: int) -> tuple[float, float]:
+    """Send `count` reviews, one after another on each connection: (per second of CPU time, per second)."""
+    connections = [await webhook.open() for _ in range(CONNECTIONS)]
+    for one in connections:
+        await _answered(one, body)
+    cpu, started = cpu_seconds(webhook.process.pid), time.perf_counter()
+    left = iter(range(count))
+
+    async def work(connection: ApiServerConnection) -> None:
+        for _ in left:
+            await _answered(connection, body)
+
+    await asyncio.gather(*map(work, connections))
+    elapsed, used = time.perf_counter() - started, cpu_seconds(webhook.process.pid) - cpu
+    for one in connections:
+        await one.close()
+    return count / used, count / elapsed
+
+
+async def latencies(webhook: WebhookProcess, body: bytes, rate: float, seconds: float) -> list[float]:
+    """Seconds from the time when each review is due to its response, sorted; `rate` a second are due."""
+    free: asyncio.Queue[ApiServerConnection] = asyncio.Queue()
+    for _ in range(CONNECTIONS):
+        connection = await webhook.open()
+        await _answered(connection, body)
+        free.put_nowait(connection)
+    found: list[float] = []
+
+    async def one(due: float) -> None:
+        connection = await free.get()
+        await _answered(connection, body)
+        found.append(time.perf_counter() - due)
+        free.put_nowait(connection)
+
+    started, running = time.perf_counter(), []
+    for number in range(int(rate * seconds)):
+        due = started + number / rate
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        running.append(asyncio.create_task(one(due)))
+    await asyncio.gather(*running)
+    while not free.empty():
+        await free.get_nowait().close()
+    return sorted(found)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Of sorted values."""
+    return values[min(len(values) - 1, int(len(values) * share))]
+
+
+async def _answered(connection: ApiServerConnection, body: bytes) -> None:
+    status, _ = await connection.post("/mutate", body)
+    if status != 200:
+        raise RuntimeError(f"a review was answered with {status}")

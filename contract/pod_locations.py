@@ -1,0 +1,79 @@
+"""Locations and directories that a pod cannot use.
+
+A location must be in a store: the agent's container has only volumes of its own. A directory becomes the
+mount point of a volume, which hides what the trainer's image has there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from podferry.contract.errors import Problem
+from podferry.contract.spec import PREFIX, SHM, FerrySpec
+from podferry.contract.uri import Uri, parse_uri
+
+LOCAL_SCHEMES = ("file", "local", "memory")
+"""Files and memory of the process that opens them; `local` is fsspec's other name for `file`."""
+READ = "not a store: the agent would read its own container, which has no volume of the pod"
+WRITTEN = "not a store: it would be in the agent's own container, and lost with the pod"
+
+
+SYSTEM_DIRS = (
+    *("/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/sbin"),
+    *("/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/sbin"),
+    *("/usr/local/bin", "/usr/local/lib", "/usr/local/sbin"),
+    *("/run/secrets", "/var/run/secrets"),
+)
+"""Programs, libraries and settings of images, and where Kubernetes and others mount tokens.
+
+`/dev`, `/proc` and `/sys` are reserved everywhere: `podferry.contract.annotation_values`.
+"""
+
+
+def location_problems(spec: FerrySpec) -> Iterator[Problem]:
+    """Every location of a pod's spec, however it was named, that is not in a store."""
+    for key, uri in _sources(spec):
+        if uri.scheme in LOCAL_SCHEMES:
+            remedy = "Use a store, such as s3://BUCKET/PREFIX; a volume needs only a mount in the trainer"
+            yield Problem(f"{PREFIX}{key}: {READ}", str(uri), remedy)
+    for key, uri in _destinations(spec):
+        if uri.scheme in LOCAL_SCHEMES:
+            yield Problem(f"{PREFIX}{key}: {WRITTEN}", str(uri), "Use a store, such as s3://BUCKET/PREFIX")
+
+
+def directory_problems(spec: FerrySpec) -> Iterator[Problem]:
+    """Every directory whose volume would hide a part of the system, or that is inside one."""
+    for key, path in directories_of(spec):
+        hidden = next((one for one in SYSTEM_DIRS if _nested(one, path)), None)
+        if hidden is not None:
+            what = f"{PREFIX}{key}: a volume there would hide files of the system"
+            measured = path if hidden == path else f"{path}, system directory {hidden}"
+            yield Problem(what, measured, f"Write a path below {SHM}, or one of your own such as /data")
+
+
+def _nested(one: str, other: str) -> bool:
+    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
+
+
+def directories_of(spec: FerrySpec) -> Iterator[tuple[str, str]]:
+    """The key and the path of each directory that the trainer sees."""
+    for dataset in spec.all_datasets:
+        yield dataset.key("dataset-path"), dataset.path
+    if spec.checkpoints:
+        yield "checkpoint-path", spec.checkpoints.path
+    if spec.outputs:
+        yield "output-path", spec.outputs.path
+
+
+def _sources(spec: FerrySpec) -> Iterator[tuple[str, Uri]]:
+    for dataset in spec.datasets:
+        yield dataset.key("dataset"), dataset.parsed.uri
+    if spec.checkpoints and "://" in spec.checkpoints.restore:
+        yield "restore", parse_uri(spec.checkpoints.restore)
+
+
+def _destinations(spec: FerrySpec) -> Iterator[tuple[str, Uri]]:
+    if spec.checkpoints:
+        yield "checkpoints", spec.checkpoints.parsed
+    if spec.outputs:
+        yield "outputs", spec.outputs.parsed

@@ -1,0 +1,238 @@
+"""Error, sentence and remedy for each kind of failure: decides whether a retry can help."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from podferry.contract.errors import (
+    AccessDenied,
+    AlreadyExists,
+    BucketNotFound,
+    Changed,
+    Corrupt,
+    CredentialsMissing,
+    FerryError,
+    InvalidSpec,
+    NotFound,
+    Throttled,
+    Unavailable,
+)
+
+
+class Rule(NamedTuple):
+    """The error's type, what is wrong with `{}`, and the remedy."""
+
+    error: type[FerryError]
+    sentence: str
+    remedy: str
+
+
+CREDENTIAL_ERRORS = {
+    "denied": Rule(AccessDenied, "the store denies access to {}", "Grant these credentials the permission"),
+    "kms denied": Rule(
+        AccessDenied,
+        "these credentials may not use the KMS key of {}",
+        "Grant them kms:Decrypt to read and kms:GenerateDataKey to write, in the key's policy too",
+    ),
+    "wrong credentials": Rule(
+        AccessDenied,
+        "the store rejects the credentials for {}",
+        "Check that key and secret match, belong to this endpoint, and have not expired",
+    ),
+    "expired": Rule(
+        Unavailable,  # something else renews them: then the same call may succeed
+        "the credentials for {} have expired",
+        "Renew the Secret or AWS_SESSION_TOKEN, or check the service of the role; requests are retried "
+        "until then",
+    ),
+    "clock": Rule(
+        AccessDenied,
+        "the store rejects the time of the request for {}",
+        "Set the clock of this machine: it differs from the store's by more than 15 minutes",
+    ),
+    "credentials": Rule(CredentialsMissing, "there are no credentials for {}", ""),
+    "no role": Rule(
+        Unavailable,  # a role may be granted to a pod some seconds after its start
+        "the service of the machine or container gives no credentials for {}",
+        "",
+    ),
+}
+"""Errors that list the variables that were read; without a remedy, it depends on the vendor."""
+
+NO_CREDENTIALS_REMEDIES = {
+    "s3": "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment or in the Secret, or "
+    "AWS_PROFILE for a profile in ~/.aws; for public data set AWS_SKIP_SIGNATURE=true",
+    "az": "Set AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_STORAGE_CONNECTION_STRING in the "
+    "environment or in the Secret; for public data set AZURE_SKIP_SIGNATURE=true",
+    "gs": "Set GOOGLE_APPLICATION_CREDENTIALS in the environment or in the Secret; for public data set "
+    "GOOGLE_SKIP_SIGNATURE=true",
+}
+OTHER_CREDENTIALS_REMEDY = "Set them in the environment or in the Secret, under the vendor's usual names"
+
+CONNECTION_ERRORS = {
+    "untrusted": Rule(
+        InvalidSpec,
+        "the certificate of the server for {} is not trusted",
+        "Set AWS_CA_BUNDLE or SSL_CERT_FILE to a file with its CA certificate, or store that as `ca` in the "
+        "Secret",
+    ),
+    "authority": Rule(
+        InvalidSpec,
+        "the server for {} presents the certificate of an authority as its own",
+        "Give the server a certificate that its CA has issued (CA:FALSE)",
+    ),
+    "wrong name": Rule(
+        InvalidSpec,
+        "the certificate of the server for {} is for another name",
+        "Use a name of the certificate in the address, or issue one for this name",
+    ),
+    "no tls": Rule(
+        InvalidSpec,
+        "the server for {} does not use TLS",
+        "Write http:// instead of https:// in the address, or another port",
+    ),
+    "tls port": Rule(
+        InvalidSpec,
+        "the server for {} requires TLS",
+        "Write https:// instead of http:// in the address, or another port",
+    ),
+    "not s3": Rule(
+        InvalidSpec,
+        "the endpoint of {} does not respond as an S3 service",
+        "Check the endpoint and its port: a console, a web page or a proxy may respond there",
+    ),
+    "proxy credentials": Rule(
+        InvalidSpec,
+        "the proxy requires a password to connect to the server for {}",
+        "Set HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT, or add the server to NO_PROXY",
+    ),
+}
+"""Misconfigured, and permanent, if the store never responded; an outage if it did."""
+
+ERRORS = {
+    "missing": Rule(NotFound, "there is no object {}", "Check the name"),
+    "bucket": Rule(BucketNotFound, "there is no bucket {}", "Check the name of the bucket, and the endpoint"),
+    "exists": Rule(AlreadyExists, "{} already exists", "Choose another name, or inspect the existing object"),
+    "changed": Rule(Changed, "{} has changed since it was listed", "List it again"),
+    "throttled": Rule(Throttled, "the store limits the rate of requests for {}", "Try again later"),
+    "unreachable": Rule(
+        Unavailable,
+        "the store does not respond for {}",
+        "Check the endpoint's address and the network, or try again later",
+    ),
+    "certificate time": Rule(
+        Unavailable,  # the server's owner renews it
+        "the certificate of the server for {} is not valid at this time",
+        "Renew the server's certificate, or set the clock of this machine; requests are retried until then",
+    ),
+    "role": Rule(
+        Unavailable,
+        "the service that gives credentials for {} does not respond",
+        "Check its address and the network, or set the credentials themselves",
+    ),
+    "proxy": Rule(
+        Unavailable,  # it may only be unable to reach the server
+        "the proxy does not connect to the server for {}",
+        "Allow it in the proxy, correct HTTPS_PROXY, or add the server to NO_PROXY",
+    ),
+    "unreadable": Rule(
+        Unavailable,  # it may have been cut on its way
+        "the store's listing of {} cannot be read",
+        "Check that the endpoint is an S3 service, and what is between; requests are retried until then",
+    ),
+    "damaged": Rule(Unavailable, "the data of {} was damaged in transit", "Try again"),
+    "cut": Rule(Unavailable, "the response for {} ends too early", "Try again, or check the server's log"),
+    "gone": Rule(NotFound, "{} was removed", "Ask its owner for the new address"),
+    "redirected": Rule(
+        Unavailable,  # perhaps only while the server is maintained
+        "the server redirects from {} to another page",
+        "Open it in a browser: that page may ask for a login, or say that the server is in maintenance; if "
+        "the data has moved, use its new address",
+    ),
+    "s3 redirected": Rule(
+        Unavailable,  # as above
+        "the endpoint of {} redirects to another page instead of responding as an S3 service",
+        "Check the endpoint and its port: a console or a login may respond there; requests are retried until "
+        "then",
+    ),
+    "moved": Rule(InvalidSpec, "{} has moved", "Use its new address"),
+    "login": Rule(
+        AccessDenied,
+        "the server asks for a login instead of showing {}",
+        "Have it show the data without one, or copy the data to another store",
+    ),
+    "page": Rule(
+        Unavailable,  # such as that of a server that is maintained
+        "the server responds with a web page instead of the file {}",
+        "Open it in a browser: the page says why",
+    ),
+    "object page": Rule(
+        InvalidSpec,
+        "the endpoint responds with a web page instead of the object {}",
+        "Check the endpoint and the name: a console or a web application may respond so for any name. A page "
+        "that is meant needs a name that ends with .html or .htm",
+    ),
+    "no page": Rule(
+        Unavailable,
+        "the server responds without an index page for the directory {}",
+        "Check the server, for example in a browser",
+    ),
+    "no html": Rule(
+        InvalidSpec,
+        "the server has no HTML index page for the directory {}",
+        "Have it list its files as HTML (nginx: `autoindex_format html`)",
+    ),
+    "no index": Rule(
+        InvalidSpec,
+        "the page of the directory {} does not list it",
+        "Have the server list its files (nginx: `autoindex on`); remove an index.html that hides them",
+    ),
+    "pages": Rule(
+        InvalidSpec,
+        "the index of the directory {} has several pages",
+        "Have the server list all files of a directory on one page",
+    ),
+    "endless": Rule(Corrupt, "the index page of {} has no end", "Name a directory further down"),
+    "region": Rule(
+        InvalidSpec,
+        "the bucket of {} is not in the configured region",
+        "Set the bucket's region, or its endpoint",
+    ),
+    "archived": Rule(
+        InvalidSpec,
+        "{} is archived and cannot be read",
+        "Restore it to an online storage class first, or exclude it",
+    ),
+    "kms": Rule(
+        InvalidSpec,
+        "the KMS key of {} cannot be used",
+        "Enable the key, or encrypt the object with another one",
+    ),
+    "other range": Rule(
+        Corrupt,
+        "the server does not respond with the requested bytes of {}",
+        "Check how the server, and caches or proxies before it, support ranges; or turn ranges off",
+    ),
+    "range": Rule(Corrupt, "{} ends before the requested bytes", "List it again"),
+    "name": Rule(
+        InvalidSpec,
+        "the store does not accept the name {}",
+        "Rename or exclude the file; keys need non-empty parts without control characters",
+    ),
+    "key": Rule(
+        Corrupt,
+        "a key below {} is not a valid file name, and the listing stops there",
+        "Rename it at its source, or skip it with `exclude` and ?engine=fsspec",
+    ),
+    "full": Rule(Unavailable, "there is no space left to write {}", "Free space at the destination"),
+    "unsupported": Rule(
+        InvalidSpec,
+        "the store does not support this operation on {}",
+        "Use another engine or another store",
+    ),
+    "invalid": Rule(
+        InvalidSpec,
+        "the store rejects the request for {} as malformed",
+        "Check the endpoint, the region and the name",
+    ),
+}

@@ -1,0 +1,95 @@
+"""Opens fsspec file systems, and closes the connections that they leave open."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import suppress
+from typing import Any
+
+import fsspec.asyn
+import fsspec.core
+from fsspec.dircache import DirCache
+
+from podferry.contract.errors import InvalidSpec
+from podferry.contract.uri import Uri
+from podferry.storage.fsspec.install_hints import unknown_scheme
+from podferry.storage.fsspec.options import HDFS_SCHEMES, SFTP_SCHEMES, Options
+from podferry.storage.timeouts_and_limits import Limits
+
+SESSION_ATTRIBUTES = ("_s3creator", "_session")
+"""Attributes with the HTTP session of s3fs, gcsfs and fsspec's HTTP, which have no public way to close it."""
+CONNECTION_ATTRIBUTES = ("client", "ftp")
+"""Attributes with the connections of fsspec's FTP and SFTP, which close by themselves only at some time."""
+CLOSE_SECONDS = 5
+"""Timeout for closing a session: nothing is sent, but the loop may be busy."""
+
+
+def open_file_system(uri: Uri, options: Options, limits: Limits) -> tuple[Any, str]:
+    """The file system of a URI, and the path of the bucket in it. Blocks: many connect at once.
+
+    Raises:
+        UnknownScheme: What it depends on is not installed.
+        InvalidSpec: It does not accept an option.
+        What the file system raises if it cannot connect.
+    """
+    try:
+        file_system, root = fsspec.core.url_to_fs(f"{uri.scheme}://{uri.bucket}/", **options)
+    except ImportError as error:
+        # Some file systems import their dependencies only now: hdfs and its pyarrow.
+        raise unknown_scheme(uri) from error
+    except TypeError as error:
+        what = f"the file system of {uri.scheme}:// does not accept its options"
+        measured = f"{error}; given: {', '.join(sorted(options))}"
+        remedy = f"Check the variables FSSPEC_{uri.scheme.upper()}_…"
+        raise InvalidSpec.of(what, measured, remedy) from error
+    # As an option, this would reach constructors that do not know it, such as paramiko's `connect`.
+    file_system.dircache = DirCache(use_listings_cache=False)
+    file_system.use_listings_cache = False
+    if uri.scheme in SFTP_SCHEMES:
+        _prepare_sftp(file_system, limits)
+    if uri.scheme in HDFS_SCHEMES:
+        # Its own reads a path as a URL, and cuts off what follows a `#` or `?`.
+        file_system._strip_protocol = _unchanged  # noqa: SLF001 - the only place that every call passes
+    return file_system, root
+
+
+def _prepare_sftp(file_system: Any, limits: Limits) -> None:
+    file_system.ftp.get_channel().settimeout(limits.stall_seconds)
+    # Each write waits for its response: if small packets wait for others, 12 MiB take 20 s on loopback.
+    file_system.client.get_transport().sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def _unchanged(path: str) -> str:
+    return path
+
+
+def close_file_system(file_system: Any) -> None:
+    """Close the connections of a file system; errors are ignored, as nothing is left that could be lost.
+
+    Otherwise they are closed when it is garbage-collected: at any time, in any thread, and perhaps on a loop
+    that is not the session's own.
+    """
+    with suppress(Exception):
+        if getattr(file_system, "async_impl", False):
+            _close_session(file_system)
+    for name in CONNECTION_ATTRIBUTES:
+        with suppress(Exception):
+            _close_connection(getattr(file_system, name, None))
+
+
+def _close_connection(connection: Any) -> None:
+    transport = connection.get_transport() if hasattr(connection, "get_transport") else None
+    if hasattr(connection, "close"):
+        connection.close()
+    if transport is not None:
+        transport.join(CLOSE_SECONDS)  # paramiko's thread holds the socket for a moment longer
+
+
+def _close_session(fs: Any) -> None:
+    sessions = (getattr(fs, name, None) for name in SESSION_ATTRIBUTES)
+    session = next((found for found in sessions if found is not None), None)
+    if session is not None:
+        fsspec.asyn.sync(fs.loop, session.__aexit__, None, None, None, timeout=CLOSE_SECONDS)
+        # A transport closes its socket one iteration of the loop later.
+        fsspec.asyn.sync(fs.loop, asyncio.sleep, 0, timeout=CLOSE_SECONDS)

@@ -1,0 +1,107 @@
+"""What is directly in a directory of an fsspec file system that is no object store. Calls block."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from podferry.contract.errors import Unavailable
+from podferry.contract.manifest import Entry
+from podferry.storage.fsspec.ftp_directory import list_ftp_directory
+from podferry.storage.fsspec.options import HDFS_SCHEMES, HTTP_SCHEMES, SFTP_SCHEMES
+from podferry.storage.fsspec.reads import FsspecReads, content_tag
+from podferry.storage.fsspec.walk import Directory
+from podferry.storage.fsspec.web_directory import list_web_directory
+from podferry.storage.object_names import is_temporary, join
+
+Info = Mapping[str, Any]
+
+
+class FsspecDirectories:
+    """Names are relative to the store. Raises what the file system does, but not that nothing is there."""
+
+    def __init__(self, reads: FsspecReads) -> None:
+        self._reads = reads
+        self._scheme = reads.uri.scheme
+
+    def read(self, directory: str) -> Directory:
+        """What is directly in a directory."""
+        try:
+            listed, skipped = self._listed(directory)
+            members = list(self._members(directory, listed))
+        except (FileNotFoundError, NotADirectoryError) as error:
+            return Directory(problem=error.strerror or str(error) or "there is no such directory")
+        entries, unsized, directories = list[Entry](), list[str](), list[str]()
+        for name, info in members:
+            if info["type"] == "directory":
+                directories.append(name)
+            elif info.get("size") is None:
+                unsized.append(name)
+            else:
+                entries.append(Entry(name, int(info["size"]), content_tag(info)))
+        return Directory(tuple(entries), tuple(unsized), tuple(sorted(directories)), skipped)
+
+    def children(self, directory: str) -> Iterator[str]:
+        """See `Store.children`; in any order."""
+        found = self.read(directory)
+        files = {self._below(directory, name) for name in (*(e.name for e in found.entries), *found.unsized)}
+        yield from files
+        for name in found.directories:
+            child = self._below(directory, name + "/")
+            # An index page does not show which directories are empty, and reading each would take long.
+            if child not in files and (self._scheme in HTTP_SCHEMES or self._has_files(name)):
+                yield child
+
+    @staticmethod
+    def _below(directory: str, name: str) -> str:
+        first, slash, _ = name.removeprefix(f"{directory}/" if directory else "").partition("/")
+        return first + slash
+
+    def _has_files(self, directory: str) -> bool:
+        found = self.read(directory)
+        return bool(found.entries or found.unsized) or any(map(self._has_files, found.directories))
+
+    def _members(self, directory: str, listed: Sequence[Info]) -> Iterator[tuple[str, Info]]:
+        path = self._reads.path(directory)
+        for info in listed:
+            name = join(directory, self._reads.relative(info["name"], path))
+            if name == directory or is_temporary(name):
+                continue
+            found = info if info["type"] in {"file", "directory"} else self._target(name, info["name"], path)
+            if found is not None:
+                yield name, found
+
+    def _listed(self, directory: str) -> tuple[Sequence[Info], tuple[str, ...]]:
+        """What is in a directory, and `Directory.skipped`."""
+        path = self._reads.path(directory)
+        if self._scheme == "ftp":
+            return list_ftp_directory(self._reads.file_system.ftp, path), ()
+        if self._scheme in HTTP_SCHEMES:
+            url, certain = path.rstrip("/"), bool(directory)
+            return list_web_directory(self._reads.web_site, directory, url, certain)
+        return self._listed_by_file_system(path), ()
+
+    def _listed_by_file_system(self, path: str) -> Sequence[Info]:
+        file_system = self._reads.file_system
+        try:
+            listed: Sequence[Info] = file_system.ls(path, detail=True)
+        except Exception as error:  # what a file system raises for a file differs
+            # HDFS lists a file as itself, and asking again would double the time of an outage.
+            if self._scheme not in HDFS_SCHEMES and file_system.isfile(path):
+                raise NotADirectoryError(errno.ENOTDIR, "a file", path) from error
+            raise
+        return listed
+
+    def _target(self, name: str, link: str, path: str) -> Info | None:
+        """What a link in the directory `path` leads to; None if that is a directory above."""
+        file_system = self._reads.file_system
+        try:
+            found: Info = file_system.info(link)
+        except FileNotFoundError as error:
+            what, remedy = f"{self._reads.uri / name} is a dangling link", "Mount the volume of its target"
+            raise Unavailable.of(what, "", f"{remedy}, or remove it") from error
+        if found["type"] == "directory" and self._scheme in SFTP_SCHEMES:
+            above, here = file_system.ftp.normalize(link), file_system.ftp.normalize(path)
+            return None if f"{here}/".startswith(above.rstrip("/") + "/") else found
+        return found

@@ -1,0 +1,139 @@
+"""Lists one directory of a web server by its index page, and finds out what a link leads to.
+
+An index page has no sizes and, from some servers, does not show which names are directories. Both come from
+one request for each file: from the name of a directory, servers redirect to the name with a slash.
+"""
+
+from __future__ import annotations
+
+import errno
+from contextlib import suppress
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from podferry.storage.errors.translate import store_error
+from podferry.storage.fsspec.web_index import WebIndex, comparable_path, directory_shown, read_index
+from podferry.storage.fsspec.web_page import WebPage, WebSite
+from podferry.storage.http.page_detection import PAGE_SUFFIXES, is_html
+from podferry.storage.object_names import checked_name, join
+
+Info = dict[str, Any]
+"""As fsspec describes a file: `name`, `type` and `size`, which an index does not have."""
+
+
+class WebListing(NamedTuple):
+    """What is in a directory, and links that may lead to its files but cannot be followed."""
+
+    members: tuple[Info, ...]
+    skipped: tuple[str, ...]
+
+
+def list_web_directory(site: WebSite, name: str, url: str, certain: bool) -> WebListing:
+    """What the page of a directory links to below its own address.
+
+    Args:
+        site: The server.
+        name: Of the directory, relative to the store, for messages.
+        url: Of the directory, encoded, without a slash at its end.
+        certain: Whether it is known to be a directory, not a file.
+
+    Raises:
+        FileNotFoundError: There is no such page.
+        NotADirectoryError: It is a file.
+        FerryError: The page does not list the directory, not completely, or with names that are invalid.
+        aiohttp.ClientError, OSError: The server does not respond as it should.
+    """
+    index = None
+    if not certain:
+        with suppress(FileNotFoundError):  # most servers redirect to the slash, some find nothing without it
+            index = _index(site, name, _page(site, name, url))
+    if index is None or not index.names:
+        page = _page(site, name, f"{url}/")
+        index = _index(site, name, page)
+        if not index.names and (index.skipped or not index.is_listing):
+            raise site.error("no index", name, page, _skipped(index))
+    _check_names(site, name, index)
+    members = [{"name": f"{url}/{link}", "type": _kind(link), "size": None} for link in sorted(index.names)]
+    return WebListing(tuple(members), index.skipped)
+
+
+def web_file_info(site: WebSite, name: str, url: str) -> Info:
+    """What the server says about a file, as fsspec does; of a directory only its type.
+
+    Args:
+        site: The server.
+        name: Of the file, relative to the store, for messages.
+        url: Of the file, encoded.
+
+    Raises:
+        FerryError: The server responds with a page instead of the file.
+        What fsspec raises.
+    """
+    info: Info = site.file_system.info(url)
+    if info["size"] == 0:  # some servers say so in the response to HEAD, whatever the size is
+        info["size"] = site.size(url)
+    address = info["url"]
+    if urlsplit(address).path.endswith("/") and directory_shown(url, address):
+        return {**info, "type": "directory"}
+    if not is_html(info.get("mimetype", "")) or (_is_page(url) and _is_same(url, address)):
+        return info
+    try:
+        page = site.page(name, url, sniff=True)
+    except NotADirectoryError:
+        return info  # only its type is wrong
+    index = _index(site, name, page)
+    if not index.names and not index.is_listing:
+        raise site.error("page", name, page)
+    return {**info, "type": "directory"}
+
+
+def _check_names(site: WebSite, name: str, index: WebIndex) -> None:
+    """Refuse names before they are requested: some servers would resolve them to another directory."""
+    for link in index.names:
+        text = checked_name(join(name, unquote(link).removesuffix("/")))
+        if "\ufffd" in text:
+            raise store_error("name", site.location, text, f"{link} is not in UTF-8")
+
+
+def _kind(link: str) -> str:
+    return "directory" if link.endswith("/") else "file"
+
+
+def _skipped(index: WebIndex) -> str:
+    return f"it links to {', '.join(index.skipped[:3])}" if index.skipped else ""
+
+
+def _page(site: WebSite, name: str, url: str) -> WebPage:
+    page = site.page(name, url)
+    if _is_page(url) and not urlsplit(page.address).path.endswith("/"):
+        raise NotADirectoryError(errno.ENOTDIR, "a web page", url)
+    return page
+
+
+def _index(site: WebSite, name: str, page: WebPage) -> WebIndex:
+    """The index on a page; an error if the page is another one, or only a part of the index."""
+    directory = directory_shown(page.url, page.address)
+    index = read_index(page.address, directory or "/", page.text)
+    if index.has_login and (directory is None or not index.names):
+        raise site.error("login", name, page)
+    if directory is None:
+        raise site.redirected(name, page)
+    next_page = page.next_page or index.next_page
+    if next_page:
+        raise site.error("pages", name, page, f"it links to {next_page}")
+    return index
+
+
+def _is_page(url: str) -> bool:
+    """Whether a URL names a web page, not a directory."""
+    return _path(url).suffix.lower() in PAGE_SUFFIXES
+
+
+def _is_same(url: str, address: str) -> bool:
+    """Whether a page is the requested one; some servers redirect from `page.html` to `page`."""
+    return _path(address).name in {_path(url).name, _path(url).stem}
+
+
+def _path(url: str) -> PurePosixPath:
+    return PurePosixPath(comparable_path(urlsplit(url).path))

@@ -1,0 +1,144 @@
+"""Reads a file of a web server, and checks that the response is what was requested.
+
+Servers, caches and proxies that do not support ranges respond with other bytes, and with a page if they
+refuse or fail. Sources: RFC 9110, sections 14.4 and 15.3.7.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+import fsspec.asyn
+
+from podferry.contract.errors import FerryError
+from podferry.storage.errors.translate import store_error, too_short
+from podferry.storage.fsspec.web_directory import web_file_info
+from podferry.storage.fsspec.web_page import WebSite
+from podferry.storage.http.page_detection import PAGE_SUFFIXES, begins_as_page, is_html, is_markup
+
+COMPLETE, PARTIAL = (200, 203), 206
+CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)", re.IGNORECASE)
+
+
+class WebResponse(NamedTuple):
+    """What a server responds with.
+
+    Attributes:
+        status: Of HTTP.
+        kind: Its Content-Type.
+        content_range: Its Content-Range, or empty.
+        body: Complete.
+    """
+
+    status: int
+    kind: str
+    content_range: str
+    body: bytes
+
+    def __str__(self) -> str:
+        stated = f"Content-Range {self.content_range}" if self.content_range else "no Content-Range"
+        return f"HTTP {self.status}, {self.kind or 'no type'}, {stated}, {len(self.body)} bytes"
+
+
+class WebFile(NamedTuple):
+    """A file of a web server.
+
+    Attributes:
+        site: The server.
+        name: Of the file, relative to the store.
+        url: Of the file, encoded.
+    """
+
+    site: WebSite
+    name: str
+    url: str
+
+    def read(self, start: int, length: int | None, size: int | None) -> bytes:
+        """`length` bytes from `start`, or the complete file if `length` is None. Blocks.
+
+        Args:
+            start: First byte.
+            length: At least one byte.
+            size: Of the file as it was listed, bytes; None if it is not known.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+            Changed: The response states another size than the listed one.
+            Corrupt: It is not the requested range, or the file ends before it.
+            Unavailable: It is a web page.
+            aiohttp.ClientError, OSError: The server does not respond as it should.
+        """
+        response: WebResponse
+        response = fsspec.asyn.sync(self.site.file_system.loop, self._get, start, length)
+        if response.status == PARTIAL and length is not None:
+            self._check_range(response, start, length, size)
+        elif response.status not in COMPLETE:
+            raise self._refused(response, start, length)
+        self._check_page(response, start if response.status == PARTIAL else 0)
+        if length is None or response.status == PARTIAL:
+            return response.body
+        return self._part_of_all(response, start, length, size)
+
+    async def _get(self, start: int, length: int | None) -> WebResponse:
+        file_system = self.site.file_system
+        session, given = await file_system.set_session(), file_system.kwargs
+        headers = {**given.get("headers", {}), "Accept-Encoding": "identity"}
+        if length is not None:
+            headers["Range"] = f"bytes={start}-{start + length - 1}"
+        async with session.get(file_system.encode_url(self.url), **{**given, "headers": headers}) as response:
+            if response.status == 404:
+                raise FileNotFoundError(errno.ENOENT, "HTTP 404", self.url)
+            response.raise_for_status()
+            fields, body = response.headers, await response.read()
+        kind, content_range = fields.get("Content-Type", ""), fields.get("Content-Range", "")
+        return WebResponse(response.status, kind, content_range, body)
+
+    def _check_range(self, response: WebResponse, start: int, length: int, size: int | None) -> None:
+        """Check a response with a part of the file."""
+        found = CONTENT_RANGE.fullmatch(response.content_range.strip())
+        if found is None:
+            raise self._refused(response, start, length)
+        first, last, total = int(found[1]), int(found[2]), found[3]
+        if size is not None and total not in {"*", str(size)}:
+            detail = f"{response.content_range}; {size} bytes were listed"
+            raise store_error("changed", self.site.location, self.name, detail)
+        if first != start or last >= start + length or len(response.body) != last - first + 1:
+            raise self._refused(response, start, length)
+        if last != start + length - 1:
+            if total != str(last + 1):
+                raise self._refused(response, start, length)
+            raise too_short(self.site.location, self.name, start, length, f"{total} bytes")
+
+    def _part_of_all(self, response: WebResponse, start: int, length: int, size: int | None) -> bytes:
+        """A range of a response with the complete file, which a server without ranges sends."""
+        if size is None:
+            size = web_file_info(self.site, self.name, self.url)["size"]
+        if size is not None and len(response.body) != size:
+            raise self._refused(response, start, length, f" of {size}")
+        if start + length > len(response.body):
+            found = f"{len(response.body)} bytes"
+            raise too_short(self.site.location, self.name, start, length, found)
+        return response.body[start : start + length]
+
+    def _check_page(self, response: WebResponse, start: int) -> None:
+        """Refuse a page in the place of the file; a file that is only declared as one is a file."""
+        if PurePosixPath(self.name).suffix.lower() in PAGE_SUFFIXES:
+            return
+        if is_html(response.kind):
+            is_page = not self._is_declared_html() if start else is_markup(response.body)
+        else:
+            is_page = start == 0 and begins_as_page(self.name, response.body)
+        if is_page:
+            raise store_error("page", self.site.location, self.name, str(response))
+
+    def _is_declared_html(self) -> bool:
+        """Whether the server declares the file itself as a page; raises if it is one."""
+        return is_html(web_file_info(self.site, self.name, self.url).get("mimetype", ""))
+
+    def _refused(self, response: WebResponse, start: int, length: int | None, total: str = "") -> FerryError:
+        asked = "the complete file" if length is None else f"bytes {start}-{start + length - 1}{total}"
+        detail = f"requested {asked}; received {response}"
+        return store_error("other range", self.site.location, self.name, detail)

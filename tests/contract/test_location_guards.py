@@ -1,0 +1,149 @@
+import pytest
+
+from podferry.contract.errors import InvalidSpec
+from podferry.contract.location_guards import (
+    UNGUARDED,
+    LocationGuards,
+    allows,
+    decode_guards,
+    encode_guards,
+    is_metadata_service,
+    secret_endpoint_problems,
+    source_problem,
+)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "place", "expected"),
+    [
+        ("*", "s3://any/../thing", True),
+        ("s3://data/*", "s3://data/a/b", True),
+        ("s3://data/*", "s3://data-secret/a", False),
+        ("s3://data/", "s3://data", True),
+        ("s3://data/", "s3://data/a/b", True),
+        ("s3://data/", "s3://data-secret/a", False),
+        ("s3://data/team", "s3://data/team/a", False),
+        ("s3://*/team/", "s3://data/team/a/b", True),
+        ("s3://*/team/", "s3://data/teams/a", False),
+        ("s3://data/team-?/*", "s3://data/team-7/x", True),
+        ("file:///mnt/*", "file:///mnt/../etc", False),
+        ("s3://DATA/*", "s3://data/x", False),
+    ],
+)
+def test_allows(pattern: str, place: str, expected: bool) -> None:
+    assert allows([pattern], place) is expected
+
+
+def test_no_pattern_allows_nothing() -> None:
+    assert not allows([], "s3://data")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://169.254.169.254",
+        "http://169.254.169.254/latest/meta-data/iam",
+        "169.254.169.254:80",
+        "http://169.254.170.2/v2/credentials",
+        "http://[fd00:ec2::254]/latest",
+        "http://[::ffff:169.254.169.254]/",
+        "http://[fe80::1%25eth0]/",
+        "http://metadata.google.internal/computeMetadata/v1/",
+        "http://METADATA.google.internal./",
+        "http://metadata/",
+        "http://100.100.100.200/latest",
+        "http://168.63.129.16/machine",
+        # Other notations of the same address, which clients resolve.
+        "http://2852039166/",
+        "http://0xA9FEA9FE/",
+        "http://0251.0376.0251.0376/",
+        "http://169.254.43518/",
+        "http://user:password@169.254.169.254/",
+        "http://%31%36%39.254.169.254/",
+        "http://\uff11\uff16\uff19.254.169.254/",
+        "http://169\u3002254\u3002169\u3002254/",
+    ],
+)
+def test_metadata_services(url: str) -> None:
+    assert is_metadata_service(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://s3.eu-central-1.amazonaws.com",
+        "http://10.244.0.1:9000",
+        "http://[2001:db8::1]:9000",
+        "http://metadata.example.com",
+        "http://169.253.1.1",
+        "http://169.254.169.254.example.com",
+        "http://[broken",
+        "",
+    ],
+)
+def test_other_services(url: str) -> None:
+    assert not is_metadata_service(url)
+
+
+def problems(credentials: dict[str, str], *guards: list[str]) -> list[str]:
+    return [str(one) for one in secret_endpoint_problems(credentials, guards)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("AWS_ENDPOINT_URL", "https://evil.example/"),
+        ("AWS_ENDPOINT_URL_S3", "https://evil.example"),
+        ("OSS_ENDPOINT", "https://evil.example"),
+        ("FSSPEC_S3", '{"client_kwargs": {"endpoint_url": "https://evil.example"}}'),
+        ("AZURE_STORAGE_CONNECTION_STRING", "AccountName=a;BlobEndpoint=https://evil.example;AccountKey=b"),
+    ],
+)
+def test_endpoints_of_a_secret(name: str, text: str) -> None:
+    assert problems({name: text}, ["*"], ["https://store.example"]) == [
+        (
+            f"the Secret's key {name}: the policy does not allow this endpoint (https://evil.example). "
+            "Use one of the allowed endpoints: https://store.example."
+        )
+    ]
+    assert problems({name: text}, ["*"]) == []
+    assert problems({name: text}, ["https://evil.*"]) == []
+
+
+def test_an_endpoint_without_a_scheme() -> None:
+    (problem,) = problems({"STORAGE_EMULATOR_HOST": "evil.example:80"}, [])
+    assert "evil.example:80" in problem
+
+
+def test_what_is_no_endpoint() -> None:
+    credentials = {
+        "AWS_ACCESS_KEY_ID": "key",
+        "GOOGLE_SERVICE_ACCOUNT_KEY": '{"token_uri": "https://oauth2.googleapis.com/token"}',
+        "HTTPS_PROXY": "http://proxy:3128",
+        "AWS_ENDPOINT_URL": "",
+    }
+    assert problems(credentials, []) == []
+
+
+def test_a_metadata_service_is_never_allowed() -> None:
+    (problem,) = problems({"AWS_ENDPOINT_URL": "http://169.254.169.254"}, ["*"])
+    assert "a metadata service gives out the node's credentials" in problem
+
+
+def test_guards_pass_through_a_variable() -> None:
+    guards = LocationGuards((("https://a", "https://b*"), ()), (("s3://datasets/",),))
+    assert decode_guards(encode_guards(guards)) == guards
+    assert decode_guards("") == UNGUARDED
+    with pytest.raises(InvalidSpec, match="PODFERRY_GUARDS is invalid"):
+        decode_guards("[]")
+
+
+def test_sources() -> None:
+    guards = (("s3://datasets/*",), ("s3://*/team/",))
+    assert source_problem("a manifest", "s3://datasets/team/x", guards) is None
+    assert source_problem("a manifest", "s3://private", ()) is None
+    assert str(source_problem("a manifest", "s3://datasets/other", guards)) == (
+        "a manifest: the policy does not allow this location (s3://datasets/other). "
+        "Use one of the allowed sources: s3://*/team/."
+    )
+    assert "credentials" in str(source_problem("a manifest", "http://169.254.169.254/x", ()))

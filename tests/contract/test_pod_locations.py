@@ -1,0 +1,74 @@
+from collections.abc import Callable
+
+import pytest
+
+from podferry.contract.annotations import read_annotations
+from podferry.contract.pod_locations import directory_problems, location_problems
+from podferry.contract.spec import PREFIX, FerrySpec
+
+Read = Callable[..., FerrySpec]
+STORE = {"checkpoints": "s3://c/x", "outputs": "gs://o/x"}
+
+
+@pytest.fixture
+def spec() -> Read:
+    """The spec of annotations with these settings."""
+
+    def read(**settings: str) -> FerrySpec:
+        found = read_annotations({PREFIX + name: text for name, text in settings.items()})
+        assert found is not None
+        return found
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("key", "location"),
+    [
+        ("dataset", "file:///podferry/secrets/checkpoints"),
+        ("dataset", "/mnt/data#bytes=5&files=1"),
+        ("dataset.val", "file:///mnt/val?engine=fsspec"),
+        ("checkpoints", "file:///results"),
+        ("checkpoints", "local://results/x"),
+        ("outputs", "memory://results/x"),
+        ("restore", "/mnt/earlier"),
+    ],
+)
+def test_the_pods_own_files_are_no_store(spec: Read, key: str, location: str) -> None:
+    (problem,) = location_problems(spec(**{**STORE, key: location}))
+    assert problem.what.startswith(f"{PREFIX}{key}: ")
+    assert location.partition("#")[0].removeprefix("file://") in problem.measured
+    assert "s3://BUCKET/PREFIX" in problem.remedy
+
+
+@pytest.mark.parametrize("restore", ["auto", "latest", "never", "epoch-1-0123456789ab", "s3://c/other"])
+def test_stores_are(spec: Read, restore: str) -> None:
+    assert list(location_problems(spec(**STORE, dataset="https://example.com/digits", restore=restore))) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "path"),
+    [
+        ("dataset-path", "/etc"),
+        ("dataset-path", "/usr"),
+        ("dataset-path", "/bin"),
+        ("checkpoint-path", "/usr/local"),
+        ("checkpoint-path", "/usr/lib/python3"),
+        ("output-path", "/var"),
+        ("output-path", "/var/run/secrets/tokens"),
+        ("dataset-path.val", "/run"),
+    ],
+)
+def test_a_volume_must_not_hide_the_system(spec: Read, key: str, path: str) -> None:
+    settings = {**STORE, "dataset": "s3://d/x", "dataset.val": "s3://d/val", key: path}
+    (problem,) = directory_problems(spec(**settings))
+    assert problem.what.startswith(f"{PREFIX}{key}: ")
+    assert problem.measured.startswith(path)
+
+
+@pytest.mark.parametrize(
+    "path", ["/data", "/usr/src/app/data", "/usr/share/x", "/mnt/etc", "/library", "/tmp/x"]
+)
+def test_other_directories_are_free(spec: Read, path: str) -> None:
+    settings = {"dataset": "s3://d/x", "dataset-path": path}
+    assert list(directory_problems(spec(**settings))) == []

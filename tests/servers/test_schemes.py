@@ -1,0 +1,121 @@
+"""Each scheme of docs/stores.md opens, lists and reads a file on a real server, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from importlib import import_module  # what only these tests need is not installed for the others
+from pathlib import Path
+
+import pytest
+
+from podferry.contract.uri import Uri, parse_uri
+from podferry.storage.factory import open_store
+from podferry.storage.store import StoreConfig
+from tests.support.real_servers import AZURITE_ACCOUNT, AZURITE_KEY
+
+PAGE = Path(__file__).parents[2] / "docs/stores.md"
+SCHEMES = [
+    scheme
+    for row in re.findall(r"^\| (`.*?) \|", PAGE.read_text(), re.MULTILINE)
+    for scheme in re.findall(r"`([a-z0-9]+)://", row)
+]
+NAME = "o d#d?/x#y?z %20&a+b"
+LOGIN = {"USERNAME": "user", "PASSWORD": "password"}
+BUCKETS = {
+    "s3": ("versitygw", {"AWS_ACCESS_KEY_ID": "key-of-tests", "AWS_SECRET_ACCESS_KEY": "secret-of-tests"}),
+    "az": (
+        "azurite",
+        {"AZURE_STORAGE_ACCOUNT_NAME": AZURITE_ACCOUNT, "AZURE_STORAGE_ACCOUNT_KEY": AZURITE_KEY},
+    ),
+    "gs": (
+        "fake_gcs",
+        {"GOOGLE_SKIP_SIGNATURE": "true", "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false"},
+    ),
+}
+
+
+class Site:
+    """Starts the server of a scheme.
+
+    Attributes:
+        variables: Of the environment that reaches it.
+        endpoint: Of the service, or None.
+    """
+
+    def __init__(self, request: pytest.FixtureRequest, folder: Path, stack: ExitStack) -> None:
+        self.variables: dict[str, str] = {}
+        self.endpoint: str | None = None
+        self._request, self._folder, self._stack = request, folder, stack
+
+    def uri(self, scheme: str) -> Uri:
+        """A directory at the server that has the file."""
+        if scheme in BUCKETS:
+            fixture, self.variables = BUCKETS[scheme]
+            self.endpoint = self._request.getfixturevalue(fixture)
+            return Uri(scheme, "bucket", "a set")
+        if scheme == "hdfs":
+            serving = import_module("tests.support.hadoop").hadoop(self._folder / "server")
+            return Uri(scheme, self._stack.enter_context(serving), "a set")
+        files = self._folder / "files"
+        if scheme == "file":
+            return parse_uri(str(files / "a set"))
+        return Uri(scheme, self._stack.enter_context(self._server(scheme, files)), "a set")
+
+    def _server(self, scheme: str, files: Path):
+        if scheme in {"ftp", "sftp"}:
+            self.variables = {f"FSSPEC_{scheme.upper()}_{name}": value for name, value in LOGIN.items()}
+        if scheme == "ftp":
+            return import_module("tests.support.ftp_server").serving(files)
+        rclone, log = import_module("tests.support.rclone"), self._folder / "server/log"
+        if scheme == "sftp":
+            return rclone.rclone(files, "sftp", log, "--user", LOGIN["USERNAME"], "--pass", LOGIN["PASSWORD"])
+        if scheme == "http":
+            return rclone.rclone(files, "http", log)
+        certificate, key = rclone.certificate_for_loopback(log.parent)
+        self.variables = {"SSL_CERT_FILE": str(certificate)}
+        return rclone.rclone(files, "http", log, "--cert", str(certificate), "--key", str(key))
+
+
+@pytest.fixture
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
+    (tmp_path / "server").mkdir()
+    file = tmp_path / "files/a set" / NAME
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"0123456789")
+    with ExitStack() as stack:
+        yield Site(request, tmp_path, stack)
+
+
+async def put(uri: Uri, site: Site) -> None:
+    store = open_store(uri, StoreConfig(endpoint=site.endpoint, credentials=site.variables))
+    await store.write(NAME, b"0123456789")
+    await store.close()
+
+
+def called(*words: str, variables: dict[str, str]) -> str:
+    """What `podferry` prints; a failure or a hang fails the test."""
+    command = [sys.executable, "-m", "podferry.cli.main", *words]
+    environ = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", **variables}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_page_names_schemes() -> None:
+    assert {"s3", "file", "http", "https"} < set(SCHEMES)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+async def test_a_file_is_listed_and_read(scheme: str, site: Site, tmp_path: Path) -> None:
+    uri = site.uri(scheme)
+    if scheme in {*BUCKETS, "hdfs"}:
+        await put(uri, site)
+    endpoint = ["--endpoint", site.endpoint] if site.endpoint else []
+    assert NAME in called("dataset", "ls", str(uri), *endpoint, variables=site.variables)
+    called("dataset", "get", str(uri), str(tmp_path / "got"), *endpoint, variables=site.variables)
+    assert (tmp_path / "got" / NAME).read_bytes() == b"0123456789"

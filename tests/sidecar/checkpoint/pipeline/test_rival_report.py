@@ -1,0 +1,28 @@
+"""Two runs of one lineage: what the earlier one shows without a checkpoint of its own."""
+
+from __future__ import annotations
+
+import msgspec
+from structlog.testing import capture_logs
+
+from podferry.sidecar.checkpoint.commit.rival_watch import announce
+from podferry.storage.memory.store import Fault
+from tests.support.lineage_site import LOST
+
+
+async def test_a_second_run_shows_when_it_starts_and_its_commit_fences_at_once(any_rig):
+    any_rig.settings = msgspec.structs.replace(any_rig.settings, rival_seconds=0.01)
+    async with any_rig.running() as pipeline:
+        any_rig.write("step-1.bin", b"1" * 100)
+        await any_rig.committed(1)
+        other, status = any_rig.committer("two"), pipeline._status
+        with capture_logs() as logs:
+            await announce(other.store, other.identity, other._now)
+            await any_rig.until(lambda: "agent two" in status.rival)
+            assert not status.fenced
+            any_rig.faults.append(Fault("read", "*writer.json", error=LOST))
+            standing = any_rig.store.commits()[0]
+            await other.commit("step-5", "step-5-x", standing.files)
+            await any_rig.until(lambda: status.fenced)
+        assert "two created commit 2" in str(status.problems[0])
+        assert [log["log_level"] for log in logs if "another" in log["event"]] == ["warning", "error"]
