@@ -20,13 +20,13 @@ async def answer(request):
     return web.Response(text="<ListBucketResult></ListBucketResult>", content_type="application/xml")
 
 
-async def call(kind, endpoint, network, patient):
+async def call(kind, endpoint, network, quick):
     """One call through obstore's client, our own signed requests, or fsspec."""
     if kind == "fsspec":
-        store = open_store(parse_uri(f"{endpoint}/x"), StoreConfig(network=network), patient)
+        store = open_store(parse_uri(f"{endpoint}/x"), StoreConfig(network=network), quick)
     else:
         config = StoreConfig(endpoint=endpoint, credentials=KEYS, network=network)
-        store = open_store(parse_uri("s3://bucket/x"), config, patient)
+        store = open_store(parse_uri("s3://bucket/x"), config, quick)
     try:
         calls = {"own": lambda: store.multipart.begin("a", PART), "obstore": lambda: store.stat("a")}
         await calls.get(kind, lambda: listed(store))()
@@ -35,14 +35,14 @@ async def call(kind, endpoint, network, patient):
 
 
 @pytest.fixture(params=["obstore", "own", "fsspec"])
-def caught(request, answering, private_ca, patient):
+def caught(request, answering, private_ca, quick):
     """The error of a call to a server with this certificate."""
 
     async def run(context, error, scheme="https", ca=private_ca.pem):
         port = (await answering(answer, context)).rpartition(":")[2]
         network = read_network({"AWS_CA_BUNDLE": ca} if ca else {})
         with pytest.raises(error) as found:
-            await call(request.param, f"{scheme}://127.0.0.1:{port}", network, patient)
+            await call(request.param, f"{scheme}://127.0.0.1:{port}", network, quick)
         return str(found.value)
 
     return run
@@ -74,28 +74,26 @@ async def test_tls_on_a_plain_port(caught):
     assert "Write http:// instead of https://" in text
 
 
-async def test_a_store_that_answered_before_has_an_outage(answering, private_ca, moto_over_tls, patient, s3):
+async def test_a_store_that_answered_before_has_an_outage(answering, private_ca, moto_over_tls, quick, s3):
     """A load balancer may have another certificate for a while: nothing is given up for that."""
     network = read_network({"AWS_CA_BUNDLE": private_ca.pem})
     config = StoreConfig(f"https://127.0.0.1:{moto_over_tls}", credentials=KEYS, network=network)
-    store = open_store(parse_uri("s3://bucket/never"), config, patient)
+    store = open_store(parse_uri("s3://bucket/never"), config, quick)
     assert await listed(store) == []
     store._bucket.exists = True
-    other = open_store(
-        parse_uri("s3://bucket/never"), StoreConfig(config.endpoint, credentials=KEYS), patient
-    )
+    other = open_store(parse_uri("s3://bucket/never"), StoreConfig(config.endpoint, credentials=KEYS), quick)
     store._bucket.store = other._bucket.store
     with pytest.raises(Unavailable, match="is not trusted"):
         await store.stat("a")
 
 
-async def test_a_server_with_the_certificate_of_its_own_authority(answering, patient):
+async def test_a_server_with_the_certificate_of_its_own_authority(answering, quick):
     """A frequent mistake with servers of one's own: OpenSSL accepts it, obstore does not."""
     context, pem = self_signed_context("127.0.0.1")
     port = (await answering(answer, context)).rpartition(":")[2]
     network = read_network({"AWS_CA_BUNDLE": pem})
     with pytest.raises(InvalidSpec, match="presents the certificate of an authority"):
-        await call("obstore", f"https://127.0.0.1:{port}", network, patient)
+        await call("obstore", f"https://127.0.0.1:{port}", network, quick)
 
 
 @pytest.mark.parametrize(

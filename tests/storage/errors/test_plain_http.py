@@ -18,12 +18,12 @@ async def answer(request):
 
 
 @pytest.mark.parametrize("engine", ["obstore", "fsspec"])
-async def test_a_port_that_requires_tls_is_named(answering, private_ca, patient, engine):
+async def test_a_port_that_requires_tls_is_named(answering, private_ca, quick, engine):
     port = (await answering(answer, private_ca.server_context("x.test"))).rpartition(":")[2]
     endpoint = f"http://127.0.0.1:{port}"
     uri = parse_uri("s3://bucket/x" if engine == "obstore" else f"{endpoint}/x")
     config = StoreConfig(endpoint=endpoint if engine == "obstore" else None, credentials=KEYS)
-    store = open_store(uri, config, patient)
+    store = open_store(uri, config, quick)
     with pytest.raises(InvalidSpec) as caught:
         await listed(store)
     assert "requires TLS" in str(caught.value)
@@ -31,8 +31,8 @@ async def test_a_port_that_requires_tls_is_named(answering, private_ca, patient,
     await store.close()
 
 
-async def test_an_outage_stays_one(patient):
-    store = open_store(parse_uri("http://127.0.0.1:1/x"), StoreConfig(), patient)
+async def test_an_outage_stays_one(quick):
+    store = open_store(parse_uri("http://127.0.0.1:1/x"), StoreConfig(), quick)
     with pytest.raises(Unavailable):
         await listed(store)
     await store.close()

@@ -69,11 +69,11 @@ ANSWERS = [
 
 
 @pytest.fixture(params=ANSWERS, ids=lambda param: param[1].partition("</Code>")[0][6:])
-async def refused(request, answering, patient):
+async def refused(request, answering, quick):
     """A store whose server gives one answer, and what is expected."""
     status, body, headers, *expected = request.param
     endpoint = await answering(answering_with(status, body, headers))
-    store = open_store(parse_uri("s3://bucket/x"), StoreConfig(endpoint=endpoint, credentials=KEYS), patient)
+    store = open_store(parse_uri("s3://bucket/x"), StoreConfig(endpoint=endpoint, credentials=KEYS), quick)
     yield store, *expected
     await store.close()
 
@@ -90,18 +90,18 @@ async def test_what_s3_answers_is_named(refused, call):
     assert [word for word in words if word not in str(caught.value)] == []
 
 
-async def test_a_head_without_a_body_names_the_region_too(answering, patient):
+async def test_a_head_without_a_body_names_the_region_too(answering, quick):
     """S3 answers a HEAD signed for another region with 400 and no body."""
     endpoint = await answering(answering_with(400, "", ELSEWHERE))
-    store = open_store(parse_uri("s3://bucket/x"), StoreConfig(endpoint=endpoint, credentials=KEYS), patient)
+    store = open_store(parse_uri("s3://bucket/x"), StoreConfig(endpoint=endpoint, credentials=KEYS), quick)
     with pytest.raises(InvalidSpec, match="it is in eu-west-1"):
         await store.stat("a")
 
 
-async def test_without_any_credentials_the_variables_are_named(monkeypatch, patient):
+async def test_without_any_credentials_the_variables_are_named(monkeypatch, quick):
     config = StoreConfig(credentials={"AWS_EC2_METADATA_DISABLED": "true"})
     with pytest.raises(PermanentError) as caught:
-        open_store(parse_uri("s3://bucket/x"), config, patient)
+        open_store(parse_uri("s3://bucket/x"), config, quick)
     text = str(caught.value)
     assert "there are no credentials for s3://bucket/x" in text
     for word in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_SKIP_SIGNATURE=true"):
@@ -109,7 +109,7 @@ async def test_without_any_credentials_the_variables_are_named(monkeypatch, pati
     assert "AZURE" not in text
     with pytest.raises(PermanentError) as caught:
         open_store(
-            parse_uri("az://box/x"), StoreConfig(credentials={"AZURE_STORAGE_ACCOUNT_NAME": "a"}), patient
+            parse_uri("az://box/x"), StoreConfig(credentials={"AZURE_STORAGE_ACCOUNT_NAME": "a"}), quick
         )
     assert "AZURE_SKIP_SIGNATURE=true" in str(caught.value)
     assert "AWS" not in str(caught.value)
@@ -123,7 +123,7 @@ async def test_without_any_credentials_the_variables_are_named(monkeypatch, pati
         (500, ["the service that gives credentials for s3://bucket/x does not respond", "HTTP 500"]),
     ],
 )
-async def test_a_metadata_service_without_a_role_is_not_a_missing_bucket(answering, patient, status, words):
+async def test_a_metadata_service_without_a_role_is_not_a_missing_bucket(answering, quick, status, words):
     """On machines of other clouds, and in pods whose role is not there yet."""
 
     async def refuse(request):
@@ -131,7 +131,7 @@ async def test_a_metadata_service_without_a_role_is_not_a_missing_bucket(answeri
 
     service = await answering(refuse)
     config = StoreConfig("http://127.0.0.2:1", credentials={"AWS_METADATA_ENDPOINT": service})
-    store = open_store(parse_uri("s3://bucket/x"), config, patient)
+    store = open_store(parse_uri("s3://bucket/x"), config, quick)
     with pytest.raises(Unavailable) as caught:
         await listed(store)
     assert [word for word in [*words, service] if word not in str(caught.value)] == []

@@ -76,10 +76,10 @@ async def test_it_is_complete(listed, slashless: Answer) -> None:
 )
 @pytest.mark.parametrize("path", ["/set/", "/set/sub/", "/set/sub/b"])
 async def test_what_cannot_be_opened_is_an_error(
-    answering, quick, patient, path: str, answer: Answer | Handler, error: type
+    answering, quick, impatient, path: str, answer: Answer | Handler, error: type
 ) -> None:
     endpoint = await answering(ScriptedServer(SITE | {path: answer}).handle)
-    store = open_store(parse_uri(f"{endpoint}/set"), StoreConfig(), quick if answer is hangs else patient)
+    store = open_store(parse_uri(f"{endpoint}/set"), StoreConfig(), impatient if answer is hangs else quick)
     with pytest.raises(error, match=endpoint):
         [entry async for entry in store.entries()]
     await store.close()

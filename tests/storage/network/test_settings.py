@@ -51,9 +51,9 @@ async def served(request, answering, private_ca, moto_over_tls, s3):
     return port, lambda at: (f"https://{at}/digits", StoreConfig())
 
 
-def opened(made, network, patient):
+def opened(made, network, quick):
     uri, config = made
-    return open_store(parse_uri(uri), msgspec.structs.replace(config, network=network), patient)
+    return open_store(parse_uri(uri), msgspec.structs.replace(config, network=network), quick)
 
 
 async def names(store):
@@ -63,71 +63,69 @@ async def names(store):
         await store.close()
 
 
-async def test_a_private_ca_is_trusted_and_named_if_it_is_not(served, private_ca, patient, tmp_path):
+async def test_a_private_ca_is_trusted_and_named_if_it_is_not(served, private_ca, quick, tmp_path):
     port, at = served
     bundle = tmp_path / "ca.pem"
     bundle.write_text(private_ca.pem)
     for variable in ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PODFERRY_CA_BUNDLE"):
         network = read_network({variable: str(bundle)})
-        assert await names(opened(at(f"127.0.0.1:{port}"), network, patient)) == ["a"]
+        assert await names(opened(at(f"127.0.0.1:{port}"), network, quick)) == ["a"]
     with pytest.raises(InvalidSpec) as caught:
-        await names(opened(at(f"127.0.0.1:{port}"), read_network({}), patient))
+        await names(opened(at(f"127.0.0.1:{port}"), read_network({}), quick))
     text = str(caught.value)
     assert "not trusted" in text
     assert "AWS_CA_BUNDLE or SSL_CERT_FILE" in text
     assert "trusted: the system" in text
 
 
-async def test_the_key_ca_of_a_secret_is_trusted(served, private_ca, patient, tmp_path):
+async def test_the_key_ca_of_a_secret_is_trusted(served, private_ca, quick, tmp_path):
     port, at = served
     (tmp_path / "ca").write_text(private_ca.pem)
     network = store_config(Access(), tmp_path).network
     assert network.ca.names == ("the key 'ca' of the Secret",)
-    assert await names(opened(at(f"127.0.0.1:{port}"), network, patient)) == ["a"]
+    assert await names(opened(at(f"127.0.0.1:{port}"), network, quick)) == ["a"]
 
 
-async def test_requests_go_through_the_proxy_unless_no_proxy_names_the_host(
-    served, private_ca, proxy, patient
-):
+async def test_requests_go_through_the_proxy_unless_no_proxy_names_the_host(served, private_ca, proxy, quick):
     port, at = served
     proxy.ports[f"store:{port}"] = port
     variables = {"HTTPS_PROXY": proxy.url, "PODFERRY_CA_BUNDLE": private_ca.pem}
-    store = opened(at(f"store:{port}"), read_network(variables), patient)
+    store = opened(at(f"store:{port}"), read_network(variables), quick)
     assert await names(store) == ["a"]
     assert set(proxy.requests) == {f"CONNECT store:{port}"}
     proxy.requests.clear()
     with pytest.raises(Unavailable):  # nobody here resolves the name
-        await names(opened(at(f"store:{port}"), read_network({**variables, "NO_PROXY": "store"}), patient))
-    assert await names(opened(at(f"127.0.0.1:{port}"), read_network(variables), patient)) == ["a"]
+        await names(opened(at(f"store:{port}"), read_network({**variables, "NO_PROXY": "store"}), quick))
+    assert await names(opened(at(f"127.0.0.1:{port}"), read_network(variables), quick)) == ["a"]
     assert proxy.requests == []
 
 
-async def test_the_pools_own_requests_go_through_the_proxy(served, private_ca, proxy, patient):
+async def test_the_pools_own_requests_go_through_the_proxy(served, private_ca, proxy, quick):
     port, at = served
     proxy.ports[f"store:{port}"] = port
     network = read_network({"HTTPS_PROXY": proxy.url, "PODFERRY_CA_BUNDLE": private_ca.pem})
-    store = opened(at(f"store:{port}"), network, patient)
+    store = opened(at(f"store:{port}"), network, quick)
     origin = store.request_builder.origin
     assert (origin.host, str(origin.proxy), origin.ca) == ("store", proxy.url, network.ca.pem)
     await store.close()
 
 
-async def test_multipart_uploads_go_through_the_proxy(moto_over_tls, private_ca, proxy, patient, fresh_s3):
+async def test_multipart_uploads_go_through_the_proxy(moto_over_tls, private_ca, proxy, quick, fresh_s3):
     proxy.ports[f"store:{moto_over_tls}"] = moto_over_tls
     network = read_network({"HTTPS_PROXY": proxy.url, "PODFERRY_CA_BUNDLE": private_ca.pem})
     config = StoreConfig(f"https://store:{moto_over_tls}", credentials=KEYS, network=network)
-    store = open_store(fresh_s3, config, patient)
+    store = open_store(fresh_s3, config, quick)
     upload = await store.multipart.begin("large", PART)
     await store.multipart.abort("large", upload)
     await store.close()
     assert set(proxy.requests) == {f"CONNECT store:{moto_over_tls}"}
 
 
-async def test_plain_http_goes_through_the_proxy_too(answering, proxy, patient):
+async def test_plain_http_goes_through_the_proxy_too(answering, proxy, quick):
     port = int((await answering(index)).rpartition(":")[2])
     proxy.ports[f"store:{port}"] = port
     config = StoreConfig(network=read_network({"http_proxy": proxy.url}))
-    store = open_store(parse_uri(f"http://store:{port}/digits"), config, patient)
+    store = open_store(parse_uri(f"http://store:{port}/digits"), config, quick)
     assert await names(store) == ["a"]
     assert proxy.requests
     assert all(line.split(" ")[1].startswith(f"http://store:{port}/") for line in proxy.requests)
@@ -136,27 +134,27 @@ async def test_plain_http_goes_through_the_proxy_too(answering, proxy, patient):
 @pytest.mark.parametrize(
     ("password", "refusal", "words"), [("u:p", None, "password"), (None, 403, "does not connect")]
 )
-async def test_a_proxy_that_refuses_is_named(served, proxy, patient, password, refusal, words):
+async def test_a_proxy_that_refuses_is_named(served, proxy, quick, password, refusal, words):
     port, at = served
     proxy.password, proxy.refusal = password, refusal
     network = read_network({"HTTPS_PROXY": proxy.url.replace("//", "//u:wrong@")})
     with pytest.raises((InvalidSpec, Unavailable)) as caught:
-        await names(opened(at(f"store:{port}"), network, patient))
+        await names(opened(at(f"store:{port}"), network, quick))
     assert words in str(caught.value)
     assert f"proxy {proxy.url}" in str(caught.value)
     assert "wrong" not in str(caught.value)
 
 
-async def test_a_password_is_sent_to_the_proxy(served, private_ca, proxy, patient):
+async def test_a_password_is_sent_to_the_proxy(served, private_ca, proxy, quick):
     port, at = served
     proxy.password, proxy.ports = "user:pass word", {f"store:{port}": port}
     url = proxy.url.replace("//", "//user:pass%20word@")
     network = read_network({"HTTPS_PROXY": url, "PODFERRY_CA_BUNDLE": private_ca.pem})
-    assert await names(opened(at(f"store:{port}"), network, patient)) == ["a"]
+    assert await names(opened(at(f"store:{port}"), network, quick)) == ["a"]
 
 
 async def test_a_metadata_service_is_never_reached_through_the_proxy(
-    answering, proxy, private_ca, patient, moto_over_tls, s3, tmp_path
+    answering, proxy, private_ca, quick, moto_over_tls, s3, tmp_path
 ):
     """Container credentials come from a service at 127.0.0.1; the store is behind the proxy."""
     asked = []
@@ -176,7 +174,7 @@ async def test_a_metadata_service_is_never_reached_through_the_proxy(
     network = read_network({"ALL_PROXY": proxy.url, "PODFERRY_CA_BUNDLE": private_ca.pem})
     config = StoreConfig(f"https://store:{moto_over_tls}", credentials=variables, network=network)
     s3.put_object(Bucket="bucket", Key="meta/a", Body=b"x")
-    store = open_store(parse_uri("s3://bucket/meta"), config, patient)
+    store = open_store(parse_uri("s3://bucket/meta"), config, quick)
     assert await names(store) == ["a"]
     assert asked == ["/get"]
     assert set(proxy.requests) == {f"CONNECT store:{moto_over_tls}"}
@@ -189,7 +187,7 @@ STS = """<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Cr
 
 
 async def test_the_token_service_is_reached_with_the_ca_and_through_the_proxy(
-    answering, proxy, private_ca, patient, moto_over_tls, s3, tmp_path
+    answering, proxy, private_ca, quick, moto_over_tls, s3, tmp_path
 ):
     asked = []
 
@@ -208,18 +206,18 @@ async def test_the_token_service_is_reached_with_the_ca_and_through_the_proxy(
     network = read_network({"HTTPS_PROXY": proxy.url, "AWS_CA_BUNDLE": private_ca.pem})
     config = StoreConfig(f"https://store:{moto_over_tls}", credentials=variables, network=network)
     s3.put_object(Bucket="bucket", Key="role/a", Body=b"x")
-    assert await names(open_store(parse_uri("s3://bucket/role"), config, patient)) == ["a"]
+    assert await names(open_store(parse_uri("s3://bucket/role"), config, quick)) == ["a"]
     assert asked == ["AssumeRoleWithWebIdentity"]
     assert set(proxy.requests) == {f"CONNECT {target}" for target in proxy.ports}
 
 
-async def test_a_proxy_over_tls(moto_over_tls, private_ca, proxy, patient, fresh_s3):
+async def test_a_proxy_over_tls(moto_over_tls, private_ca, proxy, quick, fresh_s3):
     """TLS within TLS: the engine and our own signed requests; the pool leaves it to the engine."""
     proxy.ports[f"store:{moto_over_tls}"] = moto_over_tls
     async with tls_relay(private_ca.server_context("127.0.0.1"), proxy.port) as port:
         network = read_network({"HTTPS_PROXY": f"https://127.0.0.1:{port}", "AWS_CA_BUNDLE": private_ca.pem})
         config = StoreConfig(f"https://store:{moto_over_tls}", credentials=KEYS, network=network)
-        store = open_store(fresh_s3, config, patient)
+        store = open_store(fresh_s3, config, quick)
         assert store.request_builder is None
         assert await listed(store) == []
         assert await store.multipart.begin("large", PART)

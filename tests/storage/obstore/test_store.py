@@ -104,13 +104,13 @@ async def test_a_server_that_never_responds_is_unavailable(answering, quick):
         (404, "XAdminUserNotFound", AccessDenied),
     ],
 )
-async def test_error_responses_become_the_error_tree(answering, patient, status, code, expected):
+async def test_error_responses_become_the_error_tree(answering, quick, status, code, expected):
     async def answer(request):
         await request.read()
         return web.Response(status=status, text=f"<Error><Code>{code}</Code></Error>" if code else "")
 
     endpoint = await answering(answer)
-    limits = msgspec.structs.replace(patient, retries=0)
+    limits = msgspec.structs.replace(quick, retries=0)
     store = open_store(parse_uri("s3://bucket/x"), StoreConfig(endpoint=endpoint, credentials=KEYS), limits)
     found = await all_calls(store)
     # A HEAD has no body, so its answer is known by its status alone.

@@ -11,7 +11,7 @@ from tests.support.store_calls import KEYS
 
 
 @pytest.mark.parametrize("status", [200, 301, 400, 403])
-async def test_every_answer_states_it(answering, patient, status):
+async def test_every_answer_states_it(answering, quick, status):
     seen = []
 
     async def answer(request):
@@ -19,14 +19,14 @@ async def test_every_answer_states_it(answering, patient, status):
         return web.Response(status=status, headers={"x-amz-bucket-region": "eu-west-1"})
 
     access = s3_access(parse_uri("s3://bucket/x"), StoreConfig(await answering(answer), credentials=KEYS))
-    assert await bucket_region(access, patient) == "eu-west-1"
+    assert await bucket_region(access, quick) == "eu-west-1"
     assert seen == [("HEAD", "/bucket", None)]
 
 
-async def test_a_service_that_does_not_state_it(answering, patient):
+async def test_a_service_that_does_not_state_it(answering, quick):
     async def answer(request):
         return web.Response(status=404)
 
     for endpoint in (await answering(answer), "http://127.0.0.1:1"):
         access = s3_access(parse_uri("s3://bucket/x"), StoreConfig(endpoint, credentials=KEYS))
-        assert await bucket_region(access, patient) == ""
+        assert await bucket_region(access, quick) == ""

@@ -47,7 +47,7 @@ def as_after_a_rename(folder):
 
 
 def later_tick(path):
-    """Returns when the file system's clock, which moves every few milliseconds, has left `path`'s times behind."""
+    """Wait until the file system's clock, which moves every few milliseconds, has passed `path`'s times."""
     probe = path.with_name("probe")
     probe.touch()
     while probe.stat().st_ctime_ns <= path.stat().st_ctime_ns:
