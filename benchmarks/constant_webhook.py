@@ -13,10 +13,10 @@ from typing import Any
 from aiohttp import web
 
 from podferry.cli.main import program
-from podferry.webhook import server
-from podferry.webhook.decide import decide
-from podferry.webhook.inject import Decision
-from podferry.webhook.server import Webhook
+from podferry.webhook.admission import server
+from podferry.webhook.admission.decide import decide
+from podferry.webhook.admission.server import Webhook
+from podferry.webhook.injection.inject import Decision
 
 first: dict[str, Any] = {}
 mutate = Webhook.mutate

@@ -17,7 +17,7 @@ from string import Template
 from canned import files_below, lines
 from serving import BUCKET, KEYS, Site, packages, real_servers
 
-from podferry.webhook.certificates import renew_if_needed
+from podferry.webhook.cluster.certificates import renew_if_needed
 
 MODULES = "/usr/lib/nginx/modules"
 NEEDS = {"nginx": "nginx", f"{MODULES}/ngx_http_lua_module.so": "libnginx-mod-http-lua"}

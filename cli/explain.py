@@ -30,10 +30,10 @@ from podferry.sidecar.dataset.selection import Selection, open_selected, shard_m
 from podferry.sidecar.runtime.messages import print_message, print_problems
 from podferry.storage.listing.dataset import check_frozen
 from podferry.storage.store import StoreConfig
-from podferry.webhook.namespace import Namespace
-from podferry.webhook.namespace_limits import NamespaceLimits, limits_from
-from podferry.webhook.policy import Policy
-from podferry.webhook.policy_yaml import read_policy
+from podferry.webhook.limits.namespace_limits import NamespaceLimits, limits_from
+from podferry.webhook.pod.namespace import Namespace
+from podferry.webhook.policy.policy import Policy
+from podferry.webhook.policy.policy_yaml import read_policy
 
 
 @click.command()

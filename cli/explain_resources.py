@@ -8,15 +8,15 @@ from decimal import Decimal
 import msgspec
 
 from podferry.contract.errors import Problem
-from podferry.webhook.decide import NOT_DONE, decide
-from podferry.webhook.json_patch import apply
-from podferry.webhook.namespace import Namespace
-from podferry.webhook.namespace_limits import NamespaceLimits
-from podferry.webhook.pod_json import Json, containers_of, init_containers_of
-from podferry.webhook.pod_schema import check_types
-from podferry.webhook.pod_totals import Amounts, amounts_of, format_amount, pod_totals
-from podferry.webhook.policy import Policy
-from podferry.webhook.resource_quota import QuotaRow
+from podferry.webhook.admission.decide import NOT_DONE, decide
+from podferry.webhook.limits.namespace_limits import NamespaceLimits
+from podferry.webhook.limits.pod_totals import Amounts, amounts_of, format_amount, pod_totals
+from podferry.webhook.limits.resource_quota import QuotaRow
+from podferry.webhook.pod.json_patch import apply
+from podferry.webhook.pod.namespace import Namespace
+from podferry.webhook.pod.pod_json import Json, containers_of, init_containers_of
+from podferry.webhook.pod.pod_schema import check_types
+from podferry.webhook.policy.policy import Policy
 
 COLUMNS = tuple((kind, name) for name in ("cpu", "memory") for kind in ("requests", "limits"))
 TOTAL = "the pod"

@@ -20,12 +20,12 @@ from podferry.cli.pod_args import (
 from podferry.cli.pods import DEFAULT_IMAGE
 from podferry.contract.errors import InvalidSpec
 from podferry.sidecar.runtime.messages import print_message
-from podferry.webhook.decide import NOT_DONE, decide
-from podferry.webhook.json_patch import apply
-from podferry.webhook.namespace import Namespace
-from podferry.webhook.pod_schema import check_types
-from podferry.webhook.policy import Policy
-from podferry.webhook.policy_yaml import read_policy
+from podferry.webhook.admission.decide import NOT_DONE, decide
+from podferry.webhook.pod.json_patch import apply
+from podferry.webhook.pod.namespace import Namespace
+from podferry.webhook.pod.pod_schema import check_types
+from podferry.webhook.policy.policy import Policy
+from podferry.webhook.policy.policy_yaml import read_policy
 
 
 class _TextTimestampLoader(yaml.SafeLoader):

@@ -19,9 +19,9 @@ from podferry.cli.policy_check import (
     read_policy_file,
 )
 from podferry.contract.quantity import format_bytes
-from podferry.webhook.policy import Policy
-from podferry.webhook.policy_schema import policy_schema
-from podferry.webhook.rule_webhooks import RULE_WEBHOOK_SUFFIX, rule_names
+from podferry.webhook.policy.policy import Policy
+from podferry.webhook.policy.policy_schema import policy_schema
+from podferry.webhook.policy.rule_webhooks import RULE_WEBHOOK_SUFFIX, rule_names
 
 
 @click.group()

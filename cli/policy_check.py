@@ -12,14 +12,14 @@ from podferry.cli.pods import FoundPod, find_pods
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.quantity import parse_bytes
 from podferry.contract.spec import PREFIX
-from podferry.webhook.decide import NOT_DONE, decide
-from podferry.webhook.json_patch import apply
-from podferry.webhook.namespace import Namespace
-from podferry.webhook.pod_json import SIDECAR, annotations_of, container_index, init_containers_of
-from podferry.webhook.pod_schema import check_types
-from podferry.webhook.policy import Policy
-from podferry.webhook.policy_yaml import read_policy
-from podferry.webhook.stamp import INJECTED, STATUS_STAMP
+from podferry.webhook.admission.decide import NOT_DONE, decide
+from podferry.webhook.pod.json_patch import apply
+from podferry.webhook.pod.namespace import Namespace
+from podferry.webhook.pod.pod_json import SIDECAR, annotations_of, container_index, init_containers_of
+from podferry.webhook.pod.pod_schema import check_types
+from podferry.webhook.pod.stamp import INJECTED, STATUS_STAMP
+from podferry.webhook.policy.policy import Policy
+from podferry.webhook.policy.policy_yaml import read_policy
 
 POLICY_KEY = "policy.yaml"
 """Key of the ConfigMap in `deploy/base`."""

@@ -12,7 +12,7 @@ import uvloop
 from podferry.cli.log_options import log_options
 from podferry.cli.param_types import SECONDS
 from podferry.sidecar.runtime.log_setup import configure_logs
-from podferry.webhook.certificate_files import CertificateFiles
+from podferry.webhook.cluster.certificate_files import CertificateFiles
 from podferry.webhook.main import ManagedCertificates, WebhookConfig, run_webhook
 
 FILE = click.Path(path_type=Path, dir_okay=False)

@@ -26,12 +26,12 @@ import structlog
 from aiohttp.test_utils import TestServer
 
 from faults.random_pods import Pod, known_shapes, random_pod, random_workload, spoiled
-from podferry.webhook.namespaces import UnknownNamespaces
-from podferry.webhook.pod_conflicts import reason_to_leave_alone
-from podferry.webhook.policy import Enforcement, InjectionRule, PodSelector, Policy
-from podferry.webhook.resolve import opted_in
-from podferry.webhook.server import Webhook
-from podferry.webhook.stamp import Signer
+from podferry.webhook.admission.server import Webhook
+from podferry.webhook.cluster.namespaces import UnknownNamespaces
+from podferry.webhook.injection.pod_conflicts import reason_to_leave_alone
+from podferry.webhook.injection.resolve import opted_in
+from podferry.webhook.pod.stamp import Signer
+from podferry.webhook.policy.policy import Enforcement, InjectionRule, PodSelector, Policy
 from tests.support.foreign_parts import changes_of_others
 
 ANNOTATIONS = "/metadata/annotations"

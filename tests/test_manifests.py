@@ -10,8 +10,8 @@ import yaml
 
 from podferry.cli import webhook
 from podferry.contract.spec import PREFIX
-from podferry.webhook.listener import LAST_RESPONSES_SECONDS, MAX_DRAIN_SECONDS
-from podferry.webhook.policy_yaml import read_policy
+from podferry.webhook.admission.listener import LAST_RESPONSES_SECONDS, MAX_DRAIN_SECONDS
+from podferry.webhook.policy.policy_yaml import read_policy
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 BASE = DEPLOY / "base"

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from podferry.webhook.policy import Enforcement
-from podferry.webhook.policy_yaml import read_policy
+from podferry.webhook.policy.policy import Enforcement
+from podferry.webhook.policy.policy_yaml import read_policy
 from tests.cluster.layout import Layout
 from tests.support.webhook_process import free_port, review, webhook_process
 

@@ -15,17 +15,23 @@ from typing import Any
 
 import structlog
 
-from podferry.webhook.certificate_files import CertificateFiles, CertificateLoader
-from podferry.webhook.kube import SERVICE_ACCOUNT_DIR, Cluster, KubeClient, cluster_session, in_cluster_url
-from podferry.webhook.last_policy import LastPolicy
-from podferry.webhook.listener import Listener
-from podferry.webhook.metrics import serve_metrics
-from podferry.webhook.namespaces import ClusterNamespaces, Namespaces, UnknownNamespaces
-from podferry.webhook.policy_file import PolicyFile
-from podferry.webhook.rotation import Rotation
-from podferry.webhook.rule_registration import RuleRegistration
-from podferry.webhook.server import Webhook
-from podferry.webhook.stamp import Signer
+from podferry.webhook.admission.listener import Listener
+from podferry.webhook.admission.metrics import serve_metrics
+from podferry.webhook.admission.server import Webhook
+from podferry.webhook.cluster.certificate_files import CertificateFiles, CertificateLoader
+from podferry.webhook.cluster.kube import (
+    SERVICE_ACCOUNT_DIR,
+    Cluster,
+    KubeClient,
+    cluster_session,
+    in_cluster_url,
+)
+from podferry.webhook.cluster.last_policy import LastPolicy
+from podferry.webhook.cluster.namespaces import ClusterNamespaces, Namespaces, UnknownNamespaces
+from podferry.webhook.cluster.rotation import Rotation
+from podferry.webhook.cluster.rule_registration import RuleRegistration
+from podferry.webhook.pod.stamp import Signer
+from podferry.webhook.policy.policy_file import PolicyFile
 
 log = structlog.get_logger(__name__)
 

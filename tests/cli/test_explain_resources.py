@@ -5,9 +5,9 @@ import pytest
 
 from podferry.cli.explain_resources import TOTAL, explain_resources
 from podferry.contract.errors import InvalidSpec
-from podferry.webhook.namespace import Namespace
-from podferry.webhook.namespace_limits import NamespaceLimits, limits_from
-from podferry.webhook.policy import Policy
+from podferry.webhook.limits.namespace_limits import NamespaceLimits, limits_from
+from podferry.webhook.pod.namespace import Namespace
+from podferry.webhook.policy.policy import Policy
 
 TEAM = Namespace("team")
 POLICY = Policy(image="podferry")

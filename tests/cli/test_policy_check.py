@@ -6,7 +6,7 @@ import yaml
 
 from podferry.cli.policy_check import PodCheck, changed_checks, check_pods, namespaces_of, read_policy_file
 from podferry.contract.errors import InvalidSpec
-from podferry.webhook.policy import Policy
+from podferry.webhook.policy.policy import Policy
 
 ROOT = Path(__file__).parents[2]
 POLICY = """apiVersion: podferry.io/v1alpha1

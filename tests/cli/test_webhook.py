@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from podferry.cli import webhook
-from podferry.webhook.certificate_files import CertificateFiles
+from podferry.webhook.cluster.certificate_files import CertificateFiles
 from podferry.webhook.main import ManagedCertificates, WebhookConfig
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from podferry.webhook.certificates import renew_if_needed
-from podferry.webhook.rotation import SECRET_KEYS
+from podferry.webhook.cluster.certificates import renew_if_needed
+from podferry.webhook.cluster.rotation import SECRET_KEYS
 from tests.cluster.cluster import Cluster
 from tests.cluster.node import Node
 from tests.e2e import install

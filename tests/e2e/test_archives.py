@@ -9,7 +9,7 @@ import json
 import tarfile
 from collections.abc import Mapping
 
-from podferry.webhook.pod_json import GATE
+from podferry.webhook.pod.pod_json import GATE
 from tests.e2e.manifests import TRAINER, Object, container, pod
 from tests.e2e.namespace import Namespace
 from tests.e2e.outcome import Outcome

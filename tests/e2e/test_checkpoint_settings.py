@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from podferry.contract.destination.commit import Commit
-from podferry.webhook.pod_json import SIDECAR
+from podferry.webhook.pod.pod_json import SIDECAR
 from tests.e2e import manifests
 from tests.e2e.manifests import TRAINER, Object, container, pod
 from tests.e2e.namespace import Namespace

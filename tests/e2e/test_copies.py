@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from podferry.contract.exit_codes import EXIT_NEVER
-from podferry.webhook.pod_json import GATE
+from podferry.webhook.pod.pod_json import GATE
 from tests.cluster.cluster import Cluster, documents
 from tests.cluster.layout import BASE_IMAGE
 from tests.cluster.process import run

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from podferry.contract.destination.commit import Commit
-from podferry.webhook.pod_json import SIDECAR
+from podferry.webhook.pod.pod_json import SIDECAR
 from tests.e2e.figures import ROOT, Figures
 from tests.e2e.manifests import TRAINER, Object, container, pod
 from tests.e2e.namespace import Answer, Namespace

@@ -11,7 +11,7 @@ import pytest
 
 from podferry.contract.destination.agent_notes import NOTES
 from podferry.contract.destination.commit import Commit, DoubtKind
-from podferry.webhook.pod_json import GATE, SIDECAR
+from podferry.webhook.pod.pod_json import GATE, SIDECAR
 from tests.e2e.manifests import TRAINER, container, pod
 from tests.e2e.namespace import Namespace
 from tests.e2e.outcome import Outcome

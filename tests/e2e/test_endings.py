@@ -16,7 +16,7 @@ import pytest
 
 from podferry.contract.destination.agent_notes import NOTES, AgentNote, DrainPhase, decode_note
 from podferry.contract.destination.commit import Commit
-from podferry.webhook.pod_json import SIDECAR
+from podferry.webhook.pod.pod_json import SIDECAR
 from tests.cluster.node import Node
 from tests.e2e.manifests import TRAINER, Object, container, pod
 from tests.e2e.namespace import Namespace

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from podferry.contract.destination.commit import Commit
-from podferry.webhook.pod_json import SIDECAR
+from podferry.webhook.pod.pod_json import SIDECAR
 from tests.e2e.manifests import TRAINER, Object, container, job
 from tests.e2e.namespace import Namespace
 from tests.e2e.outcome import Outcome, PodOutcome

@@ -18,7 +18,7 @@ import pytest
 
 from podferry.contract.lineage import lineage_of
 from podferry.contract.pod_owner import pod_owner_of
-from podferry.webhook.pod_json import GATE, SIDECAR
+from podferry.webhook.pod.pod_json import GATE, SIDECAR
 from tests.cluster.layout import BASE_IMAGE
 from tests.e2e.manifests import Object, podferry_annotations
 from tests.e2e.namespace import STORE_SECRET, Namespace

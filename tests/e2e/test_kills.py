@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from podferry.contract.destination.commit import Commit
-from podferry.webhook.pod_json import GATE, SIDECAR
+from podferry.webhook.pod.pod_json import GATE, SIDECAR
 from tests.e2e.manifests import TRAINER, Object, container, job, pod
 from tests.e2e.namespace import Namespace
 from tests.e2e.outcome import Outcome

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from podferry.contract.destination.commit import Commit
-from podferry.webhook.pod_json import SIDECAR
+from podferry.webhook.pod.pod_json import SIDECAR
 from tests.cluster.layout import GPUS
 from tests.e2e.manifests import TRAINER, Object, container, pod
 from tests.e2e.namespace import Namespace

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from podferry.contract.exit_codes import EXIT_NEVER
-from podferry.webhook.pod_json import GATE, SIDECAR
+from podferry.webhook.pod.pod_json import GATE, SIDECAR
 from tests.cluster.cluster import documents
 from tests.cluster.process import wait_until
 from tests.e2e.manifests import TRAINER, Object, container, job, pod, podferry_annotations

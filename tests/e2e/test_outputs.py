@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from podferry.contract.destination.output_record import OutputRecord, decode_record, record_name
-from podferry.webhook.pod_json import SIDECAR
+from podferry.webhook.pod.pod_json import SIDECAR
 from tests.e2e.manifests import TRAINER, Object, container, job, pod
 from tests.e2e.namespace import Namespace
 from tests.e2e.outcome import Outcome

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import pytest
 
 from podferry.contract.spec import PREFIX
-from podferry.webhook.inject import InjectionOutcome
+from podferry.webhook.injection.inject import InjectionOutcome
 from tests.cluster.process import patient
 from tests.e2e.api_server import ApiServer, api_server_of
 from tests.e2e.figures import Figures

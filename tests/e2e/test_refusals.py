@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from podferry.contract.exit_codes import EXIT_NEVER
-from podferry.webhook.pod_json import GATE, SIDECAR
+from podferry.webhook.pod.pod_json import GATE, SIDECAR
 from tests.e2e.bucket import CREDENTIALS
 from tests.e2e.manifests import TRAINER, container, pod
 from tests.e2e.namespace import Namespace

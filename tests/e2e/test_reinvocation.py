@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from podferry.webhook.pod_json import GATE, SIDECAR
+from podferry.webhook.pod.pod_json import GATE, SIDECAR
 from tests.e2e.manifests import container, job, pod
 from tests.e2e.namespace import Namespace
 from tests.e2e.patching_webhook import patching_webhook

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from podferry.webhook.pod_json import SIDECAR
+from podferry.webhook.pod.pod_json import SIDECAR
 from tests.e2e.manifests import PREFIX, TRAINER, Object, container, job, pod
 from tests.e2e.namespace import Answer, Namespace
 from tests.e2e.outcome import Outcome, PodOutcome

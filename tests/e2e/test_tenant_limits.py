@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import yaml
 
-from podferry.webhook.inject import inject
-from podferry.webhook.json_patch import apply
-from podferry.webhook.namespace import Namespace as PodNamespace
-from podferry.webhook.namespace_limits import NamespaceLimits, limits_from
-from podferry.webhook.policy import Policy
-from podferry.webhook.policy_yaml import read_policy
+from podferry.webhook.injection.inject import inject
+from podferry.webhook.limits.namespace_limits import NamespaceLimits, limits_from
+from podferry.webhook.pod.json_patch import apply
+from podferry.webhook.pod.namespace import Namespace as PodNamespace
+from podferry.webhook.policy.policy import Policy
+from podferry.webhook.policy.policy_yaml import read_policy
 from tests.e2e.manifests import Object, container, job, pod
 from tests.e2e.namespace import Namespace
 from tests.e2e.site import Site

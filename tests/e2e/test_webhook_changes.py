@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from podferry.webhook.certificates import Certificates, renew_if_needed
-from podferry.webhook.rotation import SECRET_KEYS
+from podferry.webhook.cluster.certificates import Certificates, renew_if_needed
+from podferry.webhook.cluster.rotation import SECRET_KEYS
 from tests.cluster.process import patient, wait_until
 from tests.e2e import install
 from tests.e2e.figures import Figures

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podferry.webhook.pod_json import SIDECAR
+from podferry.webhook.pod.pod_json import SIDECAR
 from tests.cluster.cluster import documents
 from tests.e2e.manifests import TRAINER, Object, container, job, podferry_annotations
 from tests.e2e.namespace import Namespace

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podferry.webhook.pod_json import GATE, SIDECAR
+from podferry.webhook.pod.pod_json import GATE, SIDECAR
 from tests.cluster.process import ClusterError
 from tests.e2e.manifests import TRAINER
 from tests.e2e.namespace import Namespace

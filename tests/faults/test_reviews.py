@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from faults.random_pods import known_shapes, random_pod, spoiled
 from faults.reviews import review_all
-from podferry.webhook.json_patch import Draft
+from podferry.webhook.pod.json_patch import Draft
 
 COUNT = 400
 
@@ -48,7 +48,7 @@ def test_a_crash_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     def crash(pod: object, policy: object) -> bool:
         raise AttributeError("a defect")
 
-    monkeypatch.setattr("podferry.webhook.server.concerns", crash)
+    monkeypatch.setattr("podferry.webhook.admission.server.concerns", crash)
     _, broken = asyncio.run(review_all(1, 5))
     assert {flaw.partition(" ")[0] for _, flaw in broken} == {"500"}
     assert len({seed for seed, _ in broken}) == 5

@@ -7,7 +7,7 @@ from typing import Any
 
 from podferry.contract.annotation_keys import KEYS, STAMPS
 from podferry.contract.spec import PREFIX
-from podferry.webhook.json_patch import apply, pointer
+from podferry.webhook.pod.json_patch import apply, pointer
 
 Operation = Mapping[str, Any]
 RAISED = ("/memory", "/cpu", "/terminationGracePeriodSeconds")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from podferry.contract.errors import FerryError, NotFound
-from podferry.webhook.kube import MutatingWebhooks
+from podferry.webhook.cluster.kube import MutatingWebhooks
 
 
 class MemoryCluster:
@@ -36,19 +36,19 @@ class MemoryCluster:
         self.calls = 0
 
     async def secret(self, name: str) -> dict[str, Any]:
-        """See `podferry.webhook.kube.Cluster`."""
+        """See `podferry.webhook.cluster.kube.Cluster`."""
         return copy.deepcopy(self._find(self.secrets, name))
 
     async def replace_secret(self, secret: Mapping[str, Any]) -> bool:
-        """See `podferry.webhook.kube.Cluster`."""
+        """See `podferry.webhook.cluster.kube.Cluster`."""
         return self._replace(self.secrets, secret)
 
     async def config_map(self, name: str) -> dict[str, Any]:
-        """See `podferry.webhook.kube.Cluster`."""
+        """See `podferry.webhook.cluster.kube.Cluster`."""
         return copy.deepcopy(self._find(self.config_maps, name))
 
     async def replace_config_map(self, config_map: Mapping[str, Any]) -> bool:
-        """See `podferry.webhook.kube.Cluster`."""
+        """See `podferry.webhook.cluster.kube.Cluster`."""
         return self._replace(self.config_maps, config_map)
 
     def add_config_map(self, name: str) -> None:
@@ -67,28 +67,28 @@ class MemoryCluster:
         return True
 
     async def trust(self, kind: str, name: str, bundle: str) -> bool:
-        """See `podferry.webhook.kube.Cluster`."""
+        """See `podferry.webhook.cluster.kube.Cluster`."""
         key = f"{kind}/{name}"
         changed: bool = self._find(self.bundles, key) != bundle
         self.bundles[key] = bundle
         return changed
 
     async def mutating_webhooks(self, name: str) -> MutatingWebhooks:
-        """See `podferry.webhook.kube.Cluster`."""
+        """See `podferry.webhook.cluster.kube.Cluster`."""
         found: MutatingWebhooks = self._find(self.webhooks, name)
         return found
 
     async def replace_mutating_webhooks(
         self, name: str, version: str, webhooks: Sequence[Mapping[str, Any]]
     ) -> bool:
-        """See `podferry.webhook.kube.Cluster`."""
+        """See `podferry.webhook.cluster.kube.Cluster`."""
         if self._find(self.webhooks, name).version != version:
             return False
         self.webhooks[name] = MutatingWebhooks(str(int(version) + 1), [dict(one) for one in webhooks])
         return True
 
     async def namespace_labels(self, name: str) -> dict[str, str]:
-        """See `podferry.webhook.kube.Cluster`."""
+        """See `podferry.webhook.cluster.kube.Cluster`."""
         return dict(self._find(self.namespaces, name))
 
     def _find(self, things: Mapping[str, Any], name: str) -> Any:

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from podferry.webhook.certificates import renew_if_needed
+from podferry.webhook.cluster.certificates import renew_if_needed
 
 POLICY = "apiVersion: podferry.io/v1alpha1\nkind: InjectionPolicy\nimage: podferry:1\n"
 START_SECONDS = 60.0

@@ -14,12 +14,12 @@ from aiohttp import web
 from podferry.contract.annotations import read_annotations
 from podferry.contract.errors import NotFound
 from podferry.contract.spec import PREFIX, FerrySpec
-from podferry.webhook.inject import inject
-from podferry.webhook.json_patch import apply
-from podferry.webhook.kube import MUTATING
-from podferry.webhook.namespace import Namespace
-from podferry.webhook.policy import Policy
-from podferry.webhook.rotation import Rotation
+from podferry.webhook.cluster.kube import MUTATING
+from podferry.webhook.cluster.rotation import Rotation
+from podferry.webhook.injection.inject import inject
+from podferry.webhook.pod.json_patch import apply
+from podferry.webhook.pod.namespace import Namespace
+from podferry.webhook.policy.policy import Policy
 from tests.support.memory_cluster import MemoryCluster
 
 RECORDED = Path(__file__).parents[1] / "data" / "kfp-pods"

@@ -15,12 +15,12 @@ import jsonpatch
 import pytest
 import yaml
 
-from podferry.webhook.decide import decide
-from podferry.webhook.inject import Decision, InjectionOutcome
-from podferry.webhook.json_patch import apply
-from podferry.webhook.namespace import Namespace
-from podferry.webhook.policy import Policy
-from podferry.webhook.policy_yaml import read_policy
+from podferry.webhook.admission.decide import decide
+from podferry.webhook.injection.inject import Decision, InjectionOutcome
+from podferry.webhook.pod.json_patch import apply
+from podferry.webhook.pod.namespace import Namespace
+from podferry.webhook.policy.policy import Policy
+from podferry.webhook.policy.policy_yaml import read_policy
 from tests.support.foreign_parts import changes_of_others
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -16,10 +16,10 @@ import pytest
 from aiohttp import web
 
 from podferry.contract.errors import InvalidSpec, NotFound
-from podferry.webhook.certificate_files import CertificateFiles, CertificateLoader
-from podferry.webhook.certificates import renew_if_needed
+from podferry.webhook.cluster.certificate_files import CertificateFiles, CertificateLoader
+from podferry.webhook.cluster.certificates import renew_if_needed
+from podferry.webhook.cluster.rotation import load
 from podferry.webhook.main import ManagedCertificates, WebhookConfig, run_webhook
-from podferry.webhook.rotation import load
 from tests.support.memory_cluster import MemoryCluster
 
 POLICY = "apiVersion: podferry.io/v1alpha1\nkind: InjectionPolicy\nimage: podferry:1\n"

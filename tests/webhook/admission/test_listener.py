@@ -1,0 +1,156 @@
+"""The listener as a process of its own: slow clients, many connections, and its end under load."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import signal
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podferry.webhook.admission import listener as listener_module
+from podferry.webhook.admission import server
+from podferry.webhook.admission.listener import Listener
+from podferry.webhook.admission.server import Webhook
+from podferry.webhook.cluster.namespaces import UnknownNamespaces
+from podferry.webhook.cluster.rotation import Rotation
+from podferry.webhook.pod.stamp import Signer
+from podferry.webhook.policy.policy import Policy
+from tests.support.memory_cluster import MemoryCluster
+from tests.support.webhook_process import WebhookProcess, connection_to, review, webhook_process
+
+LINGER = 2.0
+"""Seconds; a client that gets no time for so long loses a review."""
+REROUTED = 0.5
+"""Seconds after SIGTERM when new connections reach other replicas only."""
+CLIENTS = 4
+IDLE_CONNECTIONS = 300
+Pod = dict[str, Any]
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[WebhookProcess]:
+    with webhook_process(tmp_path, f"--linger={LINGER}") as made:
+        yield made
+
+
+@pytest.fixture
+async def listener(
+    policy: Policy, rotation: Rotation, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[Listener, ssl.SSLContext, int]]:
+    """A listener in this process, of little patience; what trusts it, and its port."""
+    monkeypatch.setattr(listener_module, "FIRST_REQUEST_SECONDS", 3.0)
+    monkeypatch.setattr(server, "BODY_SECONDS", 1.0)
+    await rotation.refresh()
+    webhook = Webhook(lambda: policy, UnknownNamespaces(), Signer)
+    made = Listener(webhook)
+    bundle = base64.b64decode(cluster.bundles["mutatingwebhookconfigurations/podferry"]).decode()
+    port = await made.open("127.0.0.1", 0, rotation.context)
+    yield made, ssl.create_default_context(cadata=bundle), port
+    await made.close()
+
+
+async def reviews_until_rerouted(
+    webhook: WebhookProcess, body: bytes, rerouted: asyncio.Event
+) -> tuple[int, int]:
+    """Send reviews on kept connections until new ones go elsewhere: how many were answered, on how many."""
+    answered = connections = 0
+    while not rerouted.is_set():
+        connection = await webhook.open()
+        connections += 1
+        while not connection.closes:
+            status, answer = await connection.post("/mutate", body)
+            assert status == 200
+            assert json.loads(answer)["response"]["patch"]
+            answered += 1
+            await asyncio.sleep(0.01)
+        await connection.close()
+    return answered, connections
+
+
+async def test_no_review_fails_while_a_replica_ends(
+    process: WebhookProcess, annotated_pod: Callable[..., Pod]
+) -> None:
+    body, rerouted = review(annotated_pod()), asyncio.Event()
+    clients = [asyncio.create_task(reviews_until_rerouted(process, body, rerouted)) for _ in range(CLIENTS)]
+    await asyncio.sleep(REROUTED)
+    process.process.send_signal(signal.SIGTERM)
+    await asyncio.sleep(REROUTED)
+    rerouted.set()
+    for answered, connections in await asyncio.gather(*clients):
+        assert answered >= connections >= 2  # from SIGTERM on each response closes its connection
+    assert await asyncio.to_thread(process.process.wait, 30) == 0
+
+
+def head(path: str, length: int) -> bytes:
+    return f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n".encode()
+
+
+async def test_a_review_that_is_being_sent_is_answered_at_the_end(
+    tmp_path: Path, annotated_pod: Callable[..., Pod]
+) -> None:
+    body = review(annotated_pod())
+    with webhook_process(tmp_path, "--linger=0.1") as ending:
+        connection = await ending.open()
+        connection.writer.write(head("/mutate", len(body)) + body[:100])
+        await connection.writer.drain()
+        other = await ending.open()
+        assert (await other.get("/healthz"))[0] == 200  # so the bytes before have arrived
+        await other.close()
+        ending.process.send_signal(signal.SIGTERM)
+        await asyncio.sleep(0.5)
+        connection.writer.write(body[100:])
+        status, _ = await connection.response()
+        assert (status, connection.closes) == (200, True)
+        await connection.close()
+
+
+async def test_slow_and_idle_clients_hold_nobody_up(
+    listener: tuple[Listener, ssl.SSLContext, int], annotated_pod: Callable[..., Pod]
+) -> None:
+    """Hundreds of connections that send nothing, or a byte at a time; others get their decisions."""
+    _, trust, port = listener
+    idle = [await connection_to(port, trust) for _ in range(IDLE_CONNECTIONS)]
+    slow = await connection_to(port, trust)
+    slow.writer.write(head("/mutate", 1000))
+
+    async def drip() -> None:
+        while True:
+            slow.writer.write(b"{")
+            await asyncio.sleep(0.02)
+
+    dripping = asyncio.create_task(drip())
+    body = review(annotated_pod())
+    other = await connection_to(port, trust)
+    for _ in range(20):
+        assert (await other.post("/mutate", body))[0] == 200
+    status, text = await slow.response()
+    assert (status, slow.closes) == (408, True)
+    assert text == b"the body has not arrived within 1 s"
+    dripping.cancel()
+    for one in idle:  # closed by the server, since no request came
+        assert await one.reader.read() == b""
+    for one in (*idle, slow, other):
+        await one.close()
+
+
+async def test_of_too_many_silent_connections_the_oldest_are_closed(
+    listener: tuple[Listener, ssl.SSLContext, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, trust, port = listener
+    monkeypatch.setattr(listener_module, "FIRST_REQUEST_SECONDS", 600.0)
+    monkeypatch.setattr(listener_module, "MAX_SILENT", 5)
+    used = await connection_to(port, trust)
+    assert (await used.get("/readyz"))[0] == 200
+    silent = [await connection_to(port, trust) for _ in range(7)]
+    for one in silent[:2]:
+        assert await one.reader.read() == b""
+    for one in (*silent[2:], used):
+        assert (await one.get("/readyz"))[0] == 200
+    for one in (*silent, used):
+        await one.close()

@@ -1,0 +1,50 @@
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from podferry.contract.spec import FerrySpec
+from podferry.webhook.injection.trainer_env import agent_url, environment_problems, trainer_environment
+from podferry.webhook.policy.policy import Policy
+
+ALL = {
+    "dataset": "s3://d/x",
+    "checkpoints": "s3://c/x",
+    "checkpoint_size": "1Mi",
+    "outputs": "s3://o/x",
+    "output_size": "1Mi",
+    "dataset_path": "/data/$HOME",
+}
+
+
+def test_the_trainer_gets_the_paths_of_what_it_has(spec: Callable[..., FerrySpec], policy: Policy) -> None:
+    url = agent_url(msgspec.structs.replace(policy, agent_port=9000), "127.1.2.3")
+    found = {one["name"]: one["value"] for one in trainer_environment(spec(**ALL), url)}
+    wanted = spec(**ALL)
+    assert wanted.checkpoints
+    assert wanted.outputs
+    assert found == {
+        "PODFERRY_AGENT": "http://127.1.2.3:9000",
+        "PODFERRY_DATASET": "/data/$$HOME",
+        "PODFERRY_CHECKPOINTS": wanted.checkpoints.path,
+        "PODFERRY_OUTPUTS": wanted.outputs.path,
+    }
+    only = trainer_environment(spec(dataset="s3://d/x"), url)
+    assert [one["name"] for one in only] == ["PODFERRY_AGENT", "PODFERRY_DATASET"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "measured"),
+    [
+        ({"name": "PODFERRY_DATASET", "value": "/elsewhere"}, "'/elsewhere'"),
+        ({"name": "PODFERRY_DATASET", "valueFrom": {}}, "a reference"),
+        ({"name": "PODFERRY_DATASET", "value": "/data/$$HOME"}, None),
+        ({"name": "PODFERRY_OTHER", "value": "x"}, None),
+    ],
+)
+def test_a_variable_with_another_value_is_reported(
+    spec: Callable[..., FerrySpec], policy: Policy, variable: dict[str, str], measured: str | None
+) -> None:
+    found = list(environment_problems({"env": [variable]}, spec(**ALL), agent_url(policy)))
+    assert len(found) == (measured is not None)
+    assert all(measured in str(one) and "sets PODFERRY_DATASET" in str(one) for one in found)

@@ -1,0 +1,1 @@
+"""The HTTPS server and what it decides about a review."""

@@ -1,0 +1,1 @@
+"""A pod's annotations become sidecar, gate and volumes, or a refusal."""

@@ -1,0 +1,146 @@
+"""Builds the containers that podferry adds to a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from podferry.contract.errors import Problem
+from podferry.contract.http_api import AGENT_VARIABLE, SPEC_VARIABLE
+from podferry.contract.location_guards import GUARDS_VARIABLE, UNGUARDED, encode_guards
+from podferry.contract.pod_binding import MADE_FOR_VARIABLE, POD_VARIABLE, STAMP_VARIABLE
+from podferry.contract.spec import FerrySpec
+from podferry.contract.spec_json import encode_spec
+from podferry.webhook.injection.agent_address import LOOPBACK
+from podferry.webhook.injection.container_resources import AgentLimits, gate_resources, sidecar_resources
+from podferry.webhook.injection.resolve import ResolvedInjection
+from podferry.webhook.injection.security_context import NONROOT_USER, RunAs, gate_context, security_context
+from podferry.webhook.injection.trainer_env import agent_url, variable
+from podferry.webhook.injection.volumes import (
+    CHECKPOINT_DIR,
+    CHECKPOINT_SECRET_DIR,
+    CONTROL_DIR,
+    OUTPUT_DIR,
+    OUTPUT_SECRET_DIR,
+    PINS_DIR,
+    dataset_dir,
+    dataset_secret_dir,
+    sidecar_mounts,
+)
+from podferry.webhook.pod.pod_json import GATE, SIDECAR, escape_dollars
+from podferry.webhook.pod.refusal_text import refusal_text
+from podferry.webhook.pod.stamp import SIGNATURE_STAMP
+from podferry.webhook.policy.policy import Policy
+
+COMMAND = ["podferry"]
+
+
+def sidecar(injection: ResolvedInjection, policy: Policy, drain_seconds: int) -> dict[str, Any]:
+    """The agent: a native sidecar without a startup probe, so that other init containers run in parallel."""
+    arguments = [*_flags(injection.spec), *([f"--run-id={injection.run_id}"] if injection.run_id else [])]
+    return {
+        "name": SIDECAR,
+        **_image(policy),
+        "restartPolicy": "Always",
+        "command": COMMAND,
+        "args": [
+            "agent",
+            "--in-pod",
+            *([] if injection.agent_host == LOOPBACK else [f"--host={injection.agent_host}"]),
+            f"--port={policy.agent_port}",
+            f"--grace={drain_seconds}",
+            *map(escape_dollars, arguments),
+        ],
+        "env": [
+            variable(SPEC_VARIABLE, encode_spec(injection.spec).decode()),
+            *_binding(injection),
+            variable(AGENT_VARIABLE, agent_url(policy, injection.agent_host)),
+            # The root file system is read-only: libraries write temporary files to the agent's own volume.
+            variable("HOME", CONTROL_DIR),
+            variable("TMPDIR", CONTROL_DIR),
+            *_network(policy),
+            *_guards(injection),
+            *injection.identity.env,
+        ],
+        "resources": sidecar_resources(injection.memory, injection.limits),
+        "securityContext": security_context(injection.run_as),
+        "volumeMounts": [*sidecar_mounts(injection.spec), *injection.identity.mounts],
+        # Runs when the pod is deleted; SIGTERM follows only after the trainer has ended.
+        "lifecycle": {"preStop": {"exec": {"command": [*COMMAND, "drain"]}}},
+    }
+
+
+def _binding(injection: ResolvedInjection) -> Iterator[dict[str, Any]]:
+    """What shows the agent that it runs in a copy of its pod."""
+    yield variable(MADE_FOR_VARIABLE, injection.made_for)
+    # A copy without annotations has an empty variable.
+    fields = {POD_VARIABLE: "metadata.name", STAMP_VARIABLE: f"metadata.annotations['{SIGNATURE_STAMP}']"}
+    for name, path in fields.items():
+        yield {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def _guards(injection: ResolvedInjection) -> Iterator[dict[str, str]]:
+    if injection.guards != UNGUARDED:
+        yield variable(GUARDS_VARIABLE, encode_guards(injection.guards))
+
+
+def _network(policy: Policy) -> Iterator[dict[str, str]]:
+    """What the agent needs to reach stores. The gate only calls the agent."""
+    values = {
+        "PODFERRY_CA_BUNDLE": policy.ca_bundle,
+        "HTTPS_PROXY": policy.proxy.https,
+        "HTTP_PROXY": policy.proxy.http,
+        "NO_PROXY": ",".join(policy.proxy.no_proxy),
+    }
+    return (variable(name, value) for name, value in values.items() if value)
+
+
+def gate(injection: ResolvedInjection, policy: Policy) -> dict[str, Any]:
+    """The last init container: succeeds when the data is complete, else fails with the reason."""
+    url = agent_url(policy, injection.agent_host)
+    return _gate(policy, ["wait"], url, injection.run_as, injection.limits)
+
+
+def refusing_gate(problems: Sequence[Problem], policy: Policy, limits: AgentLimits) -> dict[str, Any]:
+    """A gate that reports the problems and never opens: the trainer does not start."""
+    text = refusal_text(problems)
+    words = ["wait", f"--refused={escape_dollars(text)}"]
+    return _gate(policy, words, agent_url(policy), RunAs(NONROOT_USER), limits)
+
+
+def _flags(spec: FerrySpec) -> Iterator[str]:
+    yield f"--control-dir={CONTROL_DIR}"
+    for dataset in spec.datasets:
+        name = f"{dataset.name}=" if dataset.name else ""
+        yield f"--dataset-dir={name}{dataset_dir(dataset)}"
+        if dataset.access.secret:
+            yield f"--dataset-secret-dir={name}{dataset_secret_dir(dataset)}"
+    if spec.checkpoints:
+        yield f"--checkpoint-dir={CHECKPOINT_DIR}"
+        yield f"--pins-dir={PINS_DIR}"
+        if spec.checkpoints.access.secret:
+            yield f"--checkpoint-secret-dir={CHECKPOINT_SECRET_DIR}"
+    if spec.outputs:
+        yield f"--output-dir={OUTPUT_DIR}"
+        if spec.outputs.access.secret:
+            yield f"--output-secret-dir={OUTPUT_SECRET_DIR}"
+
+
+def _gate(
+    policy: Policy, arguments: list[str], url: str, run_as: RunAs, limits: AgentLimits
+) -> dict[str, Any]:
+    return {
+        "name": GATE,
+        **_image(policy),
+        "command": COMMAND,
+        "args": arguments,
+        "env": [variable(AGENT_VARIABLE, url)],
+        "resources": gate_resources(limits),
+        "securityContext": gate_context(run_as),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
+
+
+def _image(policy: Policy) -> dict[str, str]:
+    pull = {} if policy.image_pull_policy is None else {"imagePullPolicy": policy.image_pull_policy}
+    return {"image": policy.image, **pull}

@@ -1,0 +1,230 @@
+"""Decides on a pod from its JSON, its namespace and the policy: a patch, or the reasons against it. Pure.
+
+not opted in, Windows, mirror     untouched
+opted in, valid                   injected: sidecar first or after a proxy, gate last, volumes, stamps
+opted in, only mounts             shared: volumes, mounts, environment, stamps; no agent
+opted in, invalid, controlled     refused: only a gate, which reports the reason and fails the pod
+opted in, invalid, bare           denied: `kubectl apply` shows the reason
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.spec import PREFIX
+from podferry.contract.spec_json import encode_spec
+from podferry.webhook.injection.container_memory import raise_memory, shm_warnings
+from podferry.webhook.injection.container_resources import agent_limits, cpu_warnings
+from podferry.webhook.injection.containers import gate, refusing_gate, sidecar
+from podferry.webhook.injection.network_sidecars import (
+    INIT_CONTAINERS,
+    proxy_warnings,
+    restore_order,
+    sidecar_index,
+)
+from podferry.webhook.injection.pod_conflicts import exposure_warnings, pod_conflicts, reason_to_leave_alone
+from podferry.webhook.injection.raised_memory import record_raised_memory, restore_raised_memory
+from podferry.webhook.injection.reinvocation import is_injected, repair
+from podferry.webhook.injection.resolve import ResolvedInjection, opted_in, resolve_injection
+from podferry.webhook.injection.security_context import mode_warnings
+from podferry.webhook.injection.termination_grace import current_grace, drain_seconds, grace_of
+from podferry.webhook.injection.trainer_env import agent_url, trainer_environment
+from podferry.webhook.injection.volumes import has_shm, trainer_mounts, volumes
+from podferry.webhook.pod.json_patch import Draft, Path
+from podferry.webhook.pod.namespace import Namespace
+from podferry.webhook.pod.pod_json import (
+    GATE,
+    Json,
+    annotations_of,
+    container_index,
+    containers_of,
+    init_containers_of,
+    is_controlled,
+)
+from podferry.webhook.pod.pod_lengths import has_room_for_stamps
+from podferry.webhook.pod.stamp import (
+    INJECTED,
+    POLICY_HASH_STAMP,
+    REFUSED,
+    SHARED,
+    SIGNATURE_STAMP,
+    SPEC_STAMP,
+    STATUS_STAMP,
+    UNSIGNED,
+    Signer,
+)
+from podferry.webhook.policy.policy import OnInvalid, Policy
+
+
+class InjectionOutcome(StrEnum):
+    """What the webhook does with a pod."""
+
+    UNTOUCHED = "untouched"
+    INJECTED = "injected"
+    SHARED = "shared"
+    REFUSED = "refused"
+    DENIED = "denied"
+    SKIPPED = "skipped"
+    AUDITED = "audited"
+    DISABLED = "disabled"
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """The decision on a pod.
+
+    Attributes:
+        outcome: What is done with it.
+        patch: JSON patch operations; empty if nothing changes.
+        warnings: For the pod's author; shown by clients such as kubectl.
+        problems: Why it was refused, denied or skipped.
+        rule: Name of the policy's rule that applies to it, if any.
+    """
+
+    outcome: InjectionOutcome
+    patch: tuple[dict[str, Any], ...] = ()
+    warnings: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    rule: str | None = None
+
+
+def inject(
+    pod: Json, namespace: Namespace, policy: Policy, signer: Signer = UNSIGNED, request: str = ""
+) -> Decision:
+    """Decide on a pod that is about to be created; its plain JSON is not modified.
+
+    `request` is the unique id of its admission.
+    """
+    if not opted_in(pod) or reason_to_leave_alone(pod):
+        return Decision(InjectionOutcome.UNTOUCHED)
+    stamps = _Stamps(namespace.name, policy, signer)
+    try:
+        if is_injected(pod):
+            return _seen_before(pod, stamps)
+        injection = resolve_injection(pod, namespace, policy, request)
+        return (_injected if injection.spec.needs_agent else _shared)(pod, injection, stamps)
+    except InvalidSpec as error:
+        return _refused(pod, error.problems, stamps)
+
+
+class _Stamps(msgspec.Struct, frozen=True):
+    """What the stamps of a pod are made from."""
+
+    namespace: str
+    policy: Policy
+    signer: Signer
+
+    def set_on(self, draft: Draft, status: str, spec: str | None = None) -> None:
+        """Stamp a pod that is complete otherwise."""
+        stamps = {STATUS_STAMP: status, SPEC_STAMP: spec, POLICY_HASH_STAMP: self.policy.digest}
+        for name, text in stamps.items():
+            if text is not None:
+                draft.set(("metadata", "annotations", name), text)
+        signature = self.signer.sign(draft.document, self.namespace)
+        draft.set(("metadata", "annotations", SIGNATURE_STAMP), signature)
+
+
+def _seen_before(pod: Json, stamps: _Stamps) -> Decision:
+    """Decide on a pod with stamps: by what was decided before, since the policy may have changed."""
+    draft = repair(pod)
+    stamps.signer.verify(pod, stamps.namespace)
+    if annotations_of(pod)[STATUS_STAMP] == REFUSED:
+        return Decision(InjectionOutcome.REFUSED, tuple(draft.operations))
+    if annotations_of(pod)[STATUS_STAMP] == SHARED:
+        return Decision(InjectionOutcome.SHARED, tuple(draft.operations))
+    # Another webhook may have added to it since.
+    InvalidSpec.raise_any(pod_conflicts(pod, stamps.policy))
+    restore_order(draft, stamps.policy)
+    restore_raised_memory(draft)
+    return Decision(InjectionOutcome.INJECTED, tuple(draft.operations), proxy_warnings(pod, stamps.policy))
+
+
+def _shared(pod: Json, injection: ResolvedInjection, stamps: _Stamps) -> Decision:
+    """Only mounts: there is nothing to copy or upload, so no agent."""
+    draft, container = Draft(pod), containers_of(pod)[injection.trainer_index]
+    with_shm = not has_shm(container)
+    for volume in volumes(injection.spec, injection.memory, with_shm=with_shm):
+        draft.append(("spec", "volumes"), volume)
+    _extend_trainer(draft, injection, stamps.policy, with_shm=with_shm)
+    stamps.set_on(draft, SHARED, encode_spec(injection.spec).decode())
+    shm = shm_warnings(container, injection.memory.shm_volume) if with_shm else _shm_ignored(pod)
+    return Decision(InjectionOutcome.SHARED, tuple(draft.operations), shm)
+
+
+def _injected(pod: Json, injection: ResolvedInjection, stamps: _Stamps) -> Decision:
+    draft, container, policy = Draft(pod), containers_of(pod)[injection.trainer_index], stamps.policy
+    grace, grace_warnings = grace_of(pod, injection.spec, policy)
+    with_shm = not has_shm(container)
+    for volume in volumes(injection.spec, injection.memory, with_shm=with_shm):
+        draft.append(("spec", "volumes"), volume)
+    _add_containers(draft, injection, policy, grace)
+    _extend_trainer(draft, injection, policy, with_shm=with_shm)
+    memory_warnings = raise_memory(draft, injection.trainer_index, injection.memory, policy)
+    record_raised_memory(draft, container, injection.trainer_index)
+    if grace != current_grace(pod):
+        draft.set(("spec", "terminationGracePeriodSeconds"), grace)
+    stamps.set_on(draft, INJECTED, encode_spec(injection.spec).decode())
+    shm = shm_warnings(container, injection.memory.shm_volume) if with_shm else _shm_ignored(pod)
+    warnings = (
+        *injection.reasons,
+        *mode_warnings(pod, container, injection.spec),
+        *memory_warnings,
+        *shm,
+        *_outputs_shared(pod, injection),
+        *grace_warnings,
+        *proxy_warnings(pod, policy),
+        *exposure_warnings(pod),
+        *cpu_warnings(pod, injection.limits),
+    )
+    return Decision(InjectionOutcome.INJECTED, tuple(draft.operations), warnings)
+
+
+def _add_containers(draft: Draft, injection: ResolvedInjection, policy: Policy, grace: int) -> None:
+    """Add the sidecar before all other init containers but those that carry traffic, the gate after them."""
+    index = sidecar_index(init_containers_of(draft.document), policy)
+    draft.insert(INIT_CONTAINERS, index, sidecar(injection, policy, drain_seconds(grace)))
+    draft.append(INIT_CONTAINERS, gate(injection, policy))
+
+
+def _extend_trainer(draft: Draft, injection: ResolvedInjection, policy: Policy, *, with_shm: bool) -> None:
+    path: Path = ("spec", "containers", injection.trainer_index)
+    names = {one["name"] for one in containers_of(draft.document)[injection.trainer_index].get("env") or []}
+    for variable in trainer_environment(injection.spec, agent_url(policy, injection.agent_host)):
+        if variable["name"] not in names:
+            draft.append((*path, "env"), variable)
+    for mount in trainer_mounts(injection.spec, with_shm=with_shm):
+        draft.append((*path, "volumeMounts"), mount)
+
+
+def _shm_ignored(pod: Json) -> tuple[str, ...]:
+    key = f"{PREFIX}shm-size"
+    if key not in annotations_of(pod):
+        return ()
+    return (f"{key} has no effect: the training container mounts its own /dev/shm",)
+
+
+def _outputs_shared(pod: Json, injection: ResolvedInjection) -> tuple[str, ...]:
+    key, world = f"{PREFIX}outputs", injection.spec.world
+    if injection.spec.outputs is None or world == 1 or "$(rank)" in annotations_of(pod).get(key, ""):
+        return ()
+    what = f"{key} is one location for {world} pods"
+    return (f"{what}: files of the same name overwrite each other; add $(rank)",)
+
+
+def _refused(pod: Json, problems: Sequence[Problem], stamps: _Stamps) -> Decision:
+    # A second container of the gate's name, or too many annotations, would make the pod invalid and hide
+    # the reason.
+    has_gate = container_index([*init_containers_of(pod), *containers_of(pod)], GATE) is not None
+    denied = stamps.policy.on_invalid is OnInvalid.DENY or not is_controlled(pod)
+    if denied or has_gate or not has_room_for_stamps(pod):
+        return Decision(InjectionOutcome.DENIED, problems=tuple(problems))
+    draft = Draft(pod)
+    gate_of_refusal = refusing_gate(problems, stamps.policy, agent_limits(pod, stamps.policy))
+    draft.insert(INIT_CONTAINERS, 0, gate_of_refusal)
+    stamps.set_on(draft, REFUSED)
+    warnings = tuple(f"podferry: {problem}" for problem in problems)
+    return Decision(InjectionOutcome.REFUSED, tuple(draft.operations), warnings, tuple(problems))

@@ -1,0 +1,172 @@
+"""Resolves a pod's annotations under the policy: its final spec, and everything needed to inject it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import msgspec
+
+from podferry.contract.annotations import read_annotations, settings_of
+from podferry.contract.checkpoint_writer import is_read_only
+from podferry.contract.cross_validation import gang_problems
+from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.lineage import lineage_of
+from podferry.contract.location_guards import UNGUARDED, LocationGuards
+from podferry.contract.medium import ResolvedMedium, resolve_medium
+from podferry.contract.memory_sum import MemorySum, memory_sum
+from podferry.contract.pod_binding import made_for
+from podferry.contract.pod_locations import directory_problems, location_problems
+from podferry.contract.pod_owner import KFP, PodOwner, kfp_inputs_of, pod_owner_of, variables_of
+from podferry.contract.spec import DatasetSpec, FerrySpec, Unpack
+from podferry.webhook.injection.agent_address import LOOPBACK, agent_host
+from podferry.webhook.injection.container_memory import memory_problems, shm_bytes
+from podferry.webhook.injection.container_resources import AgentLimits, agent_limits
+from podferry.webhook.injection.pod_conflicts import pod_conflicts
+from podferry.webhook.injection.security_context import NOBODY, RunAs, run_as_of
+from podferry.webhook.injection.trainer_env import agent_url, environment_problems
+from podferry.webhook.injection.volumes import has_shm, mount_problems, volume_problems
+from podferry.webhook.pod.namespace import Namespace
+from podferry.webhook.pod.pod_identity import PodIdentity, identity_of
+from podferry.webhook.pod.pod_json import Json, annotations_of, containers_of, labels_of
+from podferry.webhook.pod.pod_lengths import length_problems
+from podferry.webhook.pod.training_container import training_container_of
+from podferry.webhook.policy.guardrails import guardrail_problems, guards_of, image_problems
+from podferry.webhook.policy.policy import Policy
+
+KFP_RUN = "pipeline/runid"
+"""Label of every pod of a KFP run."""
+T = TypeVar("T")
+
+
+class ResolvedInjection(msgspec.Struct, frozen=True):
+    """Everything needed to inject one pod.
+
+    Attributes:
+        spec: Its resolved spec: sizes, media, lineage and rank filled in.
+        trainer_index: Index of the training container.
+        run_as: User and group of the agent.
+        memory: Memory of its volumes and the agent.
+        limits: Of podferry's containers.
+        run_id: KFP's run, or None outside KFP.
+        identity: Of the trainer, for the agent.
+        reasons: Why its datasets are in memory or on disk.
+        agent_host: Where the agent listens.
+        made_for: The pod's name, see `podferry.contract.pod_binding`.
+        guards: What the agent has to check itself.
+    """
+
+    spec: FerrySpec
+    trainer_index: int
+    run_as: RunAs
+    memory: MemorySum
+    limits: AgentLimits
+    run_id: str | None
+    identity: PodIdentity = PodIdentity()
+    reasons: tuple[str, ...] = ()
+    made_for: str = "*"
+    agent_host: str = LOOPBACK
+    guards: LocationGuards = UNGUARDED
+
+
+class _ProblemCollector:
+    """Collects the problems of steps that do not depend on each other."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def result_of(self, step: Callable[..., T], *arguments: Any) -> T | None:
+        try:
+            return step(*arguments)
+        except InvalidSpec as error:
+            self.add(error.problems)
+            return None
+
+    def add(self, problems: Iterable[Problem]) -> None:
+        self.problems += [one for one in problems if one not in self.problems]
+
+
+def opted_in(pod: Json) -> bool:
+    """Whether the pod has opted in and not out; its settings may still be invalid."""
+    settings = settings_of(annotations_of(pod))
+    return bool(settings) and settings.get("inject") != "false"
+
+
+def resolve_injection(
+    pod: Json, namespace: Namespace, policy: Policy, request: str = ""
+) -> ResolvedInjection:
+    """Resolve everything needed to inject a pod that has opted in. Raises `InvalidSpec` with all problems."""
+    found, host = _ProblemCollector(), agent_host(pod, request)
+    owner = found.result_of(pod_owner_of, pod, namespace.name)
+    resolved = found.result_of(resolve, pod, owner, policy) if owner else None
+    spec = resolved.spec if resolved else None
+    name = spec.container if spec else settings_of(annotations_of(pod)).get("container")
+    index = found.result_of(training_container_of, pod, name, owner.kind if owner else KFP)
+    container = containers_of(pod)[index] if index is not None else None
+    # Without an agent, nothing of podferry runs.
+    runs = container is not None and (spec is None or spec.needs_agent)
+    run_as = found.result_of(run_as_of, pod, container, namespace.labels) if runs else NOBODY
+    found.add(pod_conflicts(pod, policy) if spec is None or spec.needs_agent else ())
+    memory = None
+    if spec is not None:
+        memory = found.result_of(_memory, spec, container, policy)
+        found.add(gang_problems(spec, spec.rank))
+        found.add((*location_problems(spec), *directory_problems(spec), *volume_problems(pod, spec)))
+        found.add(length_problems(pod, spec))
+        found.add(image_problems(spec, policy))
+        found.add(guardrail_problems(spec, policy, namespace))
+        if container is not None:
+            found.add(mount_problems(pod, container, spec))
+            found.add(environment_problems(container, spec, agent_url(policy, host)))
+        found.add(memory_problems(memory, policy) if memory is not None else ())
+    if found.problems or not (owner and resolved and run_as and memory) or index is None:
+        raise InvalidSpec(*found.problems)
+    return ResolvedInjection(
+        spec=resolved.spec,
+        trainer_index=index,
+        run_as=run_as,
+        memory=memory,
+        run_id=labels_of(pod).get(KFP_RUN) or owner.run_id or None,
+        limits=agent_limits(pod, policy),
+        identity=identity_of(pod, containers_of(pod)[index], resolved.spec),
+        reasons=resolved.reasons,
+        agent_host=host,
+        made_for=made_for(pod),
+        guards=guards_of(namespace, policy),
+    )
+
+
+def resolve(pod: Json, owner: PodOwner, policy: Policy) -> ResolvedMedium:
+    """The spec with defaults, the datasets' media, lineage and rank filled in. Raises `InvalidSpec`."""
+    variables = variables_of(owner, kfp_inputs_of(pod))
+    spec = read_annotations(annotations_of(pod), variables, policy.datasets)
+    assert spec is not None  # noqa: S101 - callers have checked `opted_in`
+    defaults, replace = policy.defaults, msgspec.structs.replace
+    checkpoints, outputs = spec.checkpoints, spec.outputs
+    if checkpoints:
+        read_only = is_read_only(settings_of(annotations_of(pod)), owner)
+        size = checkpoints.size or defaults.checkpoint_size
+        checkpoints = replace(checkpoints, size=size, read_only=read_only)
+    if outputs and outputs.size is None:
+        outputs = replace(outputs, size=defaults.output_size)
+    resolved = replace(
+        spec,
+        datasets=tuple(
+            replace(one, size=defaults.dataset_size) if _needs_size(one) else one for one in spec.datasets
+        ),
+        checkpoints=checkpoints,
+        outputs=outputs,
+        lineage=spec.lineage or lineage_of(owner),
+        rank=owner.rank,
+    )
+    return resolve_medium(resolved, policy.bounds.sidecar_memory)
+
+
+def _needs_size(dataset: DatasetSpec) -> bool:
+    packed = dataset.unpack is Unpack.ALWAYS
+    return dataset.size is None and (packed or dataset.parsed.bytes is None)
+
+
+def _memory(spec: FerrySpec, container: Json | None, policy: Policy) -> MemorySum:
+    shm = 0 if container is None or has_shm(container) else shm_bytes(container, spec.shm_size, policy)
+    return memory_sum(msgspec.structs.replace(spec, shm_size=shm or None))

@@ -1,0 +1,45 @@
+"""Environment variables of the training container."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from podferry.contract.errors import Problem
+from podferry.contract.http_api import AGENT_VARIABLE, CHECKPOINTS_VARIABLE, OUTPUTS_VARIABLE
+from podferry.contract.spec import FerrySpec
+from podferry.webhook.injection.agent_address import LOOPBACK
+from podferry.webhook.pod.pod_json import Json, escape_dollars
+from podferry.webhook.policy.policy import Policy
+
+
+def variable(name: str, value: str) -> dict[str, str]:
+    """An entry of `env` whose value Kubernetes does not expand."""
+    return {"name": name, "value": escape_dollars(value)}
+
+
+def agent_url(policy: Policy, host: str = LOOPBACK) -> str:
+    """The agent's URL for containers of the pod."""
+    return f"http://{host}:{policy.agent_port}"
+
+
+def trainer_environment(spec: FerrySpec, url: str) -> Iterator[dict[str, str]]:
+    """The variables, in the order in which they are added; `url` is the agent's."""
+    if spec.needs_agent:
+        yield variable(AGENT_VARIABLE, url)
+    for dataset in spec.all_datasets:
+        yield variable(dataset.variable, dataset.path)
+    if spec.checkpoints:
+        yield variable(CHECKPOINTS_VARIABLE, spec.checkpoints.path)
+    if spec.outputs:
+        yield variable(OUTPUTS_VARIABLE, spec.outputs.path)
+
+
+def environment_problems(container: Json, spec: FerrySpec, url: str) -> Iterator[Problem]:
+    """Variables that podferry sets but the container sets to something else."""
+    existing = {one["name"]: one for one in container.get("env") or []}
+    for wanted in trainer_environment(spec, url):
+        found = existing.get(wanted["name"])
+        if found is not None and found != wanted:
+            what = f"the training container sets {wanted['name']}, which podferry sets"
+            shown = repr(found.get("value", "a reference"))
+            yield Problem(what, shown, "Remove it from the container's env")

@@ -1,0 +1,1 @@
+"""The LimitRanges and ResourceQuotas of a namespace, and whether a pod fits them."""

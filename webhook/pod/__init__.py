@@ -1,0 +1,1 @@
+"""Reading a pod as JSON, and patching it; nothing of the policy."""

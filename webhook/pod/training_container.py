@@ -1,0 +1,60 @@
+"""Finds the training container of a pod."""
+
+from __future__ import annotations
+
+from podferry.contract.errors import InvalidSpec
+from podferry.contract.pod_owner import KFP
+from podferry.contract.spec import PREFIX
+from podferry.contract.suggest import did_you_mean
+from podferry.webhook.pod.pod_json import Json, annotations_of, container_index, containers_of
+
+DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
+KFP_MAIN_CONTAINER = "main"
+"""Runs the user's code in KFP steps, next to Argo's own containers."""
+NAMED_BY_KIND = {
+    KFP: KFP_MAIN_CONTAINER,
+    "pytorchjob": "pytorch",
+    "tfjob": "tensorflow",
+    "xgboostjob": "xgboost",
+    "paddlejob": "paddle",
+    "jaxjob": "jax",
+    "trainjob": "node",
+}
+"""The container that a kind's controller looks for.
+
+Sources: training-operator, `DefaultContainerName` of each kind; Kubeflow Trainer, its runtimes.
+"""
+RAY = frozenset({"raycluster", "rayjob"})
+"""The first container is Ray's, as KubeRay requires; a head that scales its cluster has another one."""
+
+
+def training_container_of(pod: Json, requested: str | None, kind: str) -> int:
+    """The index of the training container among the pod's containers.
+
+    The one `requested` by annotation, else the one that the `kind` of the owner names, else kubectl's
+    default, else the only one.
+
+    Raises:
+        InvalidSpec: There is none of that name, or the choice is ambiguous.
+    """
+    containers = containers_of(pod)
+    names = [container.get("name", "") for container in containers]
+    listed = f"The pod has: {', '.join(names)}"
+    if requested is not None:
+        at = container_index(containers, requested)
+        if at is None:
+            what = f"{PREFIX}container names a container that the pod does not have"
+            raise InvalidSpec.of(what, repr(requested), did_you_mean(requested, names, listed))
+        return at
+    for name in (NAMED_BY_KIND.get(kind), annotations_of(pod).get(DEFAULT_CONTAINER)):
+        at = container_index(containers, name) if name else None
+        if at is not None:
+            return at
+    if kind in RAY and containers:
+        return 0
+    if len(containers) != 1:
+        measured = f"{len(names)} containers: {', '.join(names)}"
+        raise InvalidSpec.of(
+            "it is unclear which container trains", measured, f"Set {PREFIX}container to its name"
+        )
+    return 0
