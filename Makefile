@@ -40,7 +40,7 @@ check: $(STAMP)test $(STAMP)check typing ## check format, lint, types, layers an
 	PYTHONPATH=build/typing $(BIN)/lint-imports
 	$(BIN)/python -m tests.support.plain_english
 
-test-servers: $(STAMP)servers ## run the contract suite on real servers, which it installs and starts
+test-servers: $(STAMP)servers ## run what needs real servers, which it installs and starts: the stores, promtool
 	$(BIN)/pytest -m servers $(ONLY) tests/servers
 
 test-cluster: $(STAMP)test ## test the harness that starts a real Kubernetes

@@ -27,6 +27,7 @@ MONITORING = DEPLOY / "components" / "monitoring"
 NAME = re.compile(r"\b(?:podferry|apiserver|container)_[a-z0-9_]+\b")
 KUBERNETES_METRICS = {
     "apiserver_admission_webhook_rejection_count",
+    "apiserver_admission_webhook_fail_open_count",
     "apiserver_admission_webhook_admission_duration_seconds_bucket",
     "container_memory_working_set_bytes",
 }

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from tests.cluster.files import locked, say
+from tests.cluster.packages import WAITS
 
 GO = {
     "versitygw": "github.com/versity/versitygw/cmd/versitygw@v1.8.0",
@@ -16,6 +17,8 @@ NPM = {"azurite": "azurite@3.35.0"}
 MAVEN = {"hadoop": "3.4.1"}
 """As in the file that names its packages."""
 POM = Path(__file__).with_name("hadoop.pom.xml")
+DEBIAN = {"prometheus": "2"}
+"""Packages that need nothing else installed; Debian's release has the exact version."""
 
 
 def cache():
@@ -25,15 +28,21 @@ def cache():
 
 
 def installed(name):
-    """The server's program, or of Hadoop the directory of its classes, built if it is missing.
+    """The server's program, or of Hadoop the directory of its classes, installed if it is missing.
 
     Raises:
         RuntimeError: Its tool is missing or the build fails: a missing server is a failure, never a skip.
     """
-    build = _go if name in GO else _npm if name in NPM else _maven
-    version = {**GO, **NPM, **MAVEN}[name].rpartition("@")[2]
+    build = _go if name in GO else _npm if name in NPM else _maven if name in MAVEN else _debian
+    version = {**GO, **NPM, **MAVEN, **DEBIAN}[name].rpartition("@")[2]
     home = cache() / f"{name}-{version}"
-    program = home / {_go: name, _npm: f"node_modules/.bin/{name}-blob", _maven: "classes"}[build]
+    places = {
+        _go: name,
+        _npm: f"node_modules/.bin/{name}-blob",
+        _maven: "classes",
+        _debian: f"usr/bin/{name}",
+    }
+    program = home / places[build]
     if not program.exists():
         with locked(cache() / "locks" / name):  # builds next to each other would only slow each other down
             if not program.exists():
@@ -66,6 +75,17 @@ def _maven(name, folder):
     shutil.copy(POM, folder / "pom.xml")
     command = ["mvn", "--quiet", "--batch-mode", "dependency:copy-dependencies"]
     _run([*command, "-DoutputDirectory=classes"], folder)
+
+
+def _debian(name, folder):
+    """Unpacked, not installed: the system stays as it is."""
+    if os.geteuid() == 0:  # lists may be old or absent; they need root
+        _run(["apt-get", WAITS, "update", "-q"], folder)
+    # Without privileges of its own, `_apt` could not write to this folder.
+    _run(["apt-get", "-oAPT::Sandbox::User=", "download", "-q", name], folder)
+    (package,) = folder.glob("*.deb")
+    _run(["dpkg-deb", "--extract", str(package), str(folder)], folder)
+    package.unlink()
 
 
 def _run(command, folder, **environ):
