@@ -1,1 +1,1 @@
-"""The `podferry` command: one module a verb."""
+"""The `podferry` command: a package for each family of verbs, a module for each verb."""

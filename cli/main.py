@@ -22,7 +22,7 @@ SMALL_VERBS = {
 }
 """Verbs that do not load click: loading it would take longer than they run."""
 
-GET, GET_MODULE = ["dataset", "get"], "podferry.cli.dataset_get"
+GET, GET_MODULE = ["dataset", "get"], "podferry.cli.dataset.get"
 """Does not load click either: a small download may take less time than loading it."""
 
 WORKER_FLAG = "--worker"
@@ -60,7 +60,7 @@ def _select(arguments: list[str]) -> tuple[str, list[str]]:
     if arguments[:2] == GET:
         return GET_MODULE, arguments[2:]
     if verb == "agent" and not {WORKER_FLAG, "--help"} & set(arguments):
-        return "podferry.cli.supervise", arguments[1:]
+        return "podferry.cli.agent.supervise", arguments[1:]
     return "podferry.cli.verbs", arguments
 
 

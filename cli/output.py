@@ -23,6 +23,14 @@ MIN_FOLDED = 16
 AGE_UNITS = ((86400 * 2, 86400, "d"), (3600 * 2, 3600, "h"), (60 * 2, 60, "min"), (0, 1, "s"))
 """(minimum age in seconds, seconds per unit, unit): a unit is used from two of it on."""
 
+output_option = click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="Output format: text, or one JSON document.",
+)
+
 
 def print_json(value: object) -> None:
     """Print one JSON document, indented."""

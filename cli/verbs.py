@@ -27,7 +27,19 @@ VERBS = {
     "wait": "Wait until the agent opens the gate: the command of the gate.",
     "webhook": "Serve the admission webhook.",
 }
-"""All verbs with their help. The module of the same name defines `command`, except for the small verbs."""
+"""All verbs with their help."""
+MODULES = {
+    "agent": "agent.agent",
+    "checkpoints": "checkpoints.checkpoints",
+    "dataset": "dataset.dataset",
+    "explain": "pods.explain",
+    "inject": "pods.inject",
+    "leftovers": "run.leftovers",
+    "policy": "pods.policy",
+    "run": "run.run",
+    "webhook": "webhook",
+}
+"""The module below `podferry.cli` that defines a verb's `command`, except for the small verbs."""
 
 
 SUBVERBS = {"checkpoint": ("done",)}
@@ -60,7 +72,7 @@ class LazyGroup(click.Group):
             return None
         if cmd_name in SMALL_VERBS:  # `main` runs them; click only completes their names
             return click.Group(cmd_name, [*map(click.Command, SUBVERBS.get(cmd_name, ()))])
-        command: click.Command = importlib.import_module(f"podferry.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"podferry.cli.{MODULES[cmd_name]}").command
         return command
 
     def resolve_command(

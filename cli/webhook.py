@@ -9,8 +9,8 @@ from typing import Any
 import click
 import uvloop
 
-from podferry.cli.log_options import log_options
-from podferry.cli.param_types import SECONDS
+from podferry.cli.options.log_options import log_options
+from podferry.cli.options.param_types import SECONDS
 from podferry.sidecar.runtime.log_setup import configure_logs
 from podferry.webhook.cluster.certificate_files import CertificateFiles
 from podferry.webhook.main import ManagedCertificates, WebhookConfig, run_webhook

@@ -25,7 +25,7 @@ from faults.names import HOST, Names
 from faults.plan import MIB, Fault
 from faults.pod import unshared
 from faults.store import served
-from podferry.cli import dataset_get as get
+from podferry.cli.dataset import get
 
 pytestmark = pytest.mark.timeout(240)
 

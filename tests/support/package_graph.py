@@ -75,7 +75,7 @@ def layers(found: Graph) -> list[list[str]]:
 
 def main() -> None:
     """Draw the packages that are named, or all that ARCHITECTURE.md shows."""
-    for package in sys.argv[1:] or ("", "storage", "sidecar", "sidecar.checkpoint", "webhook"):
+    for package in sys.argv[1:] or ("", "storage", "sidecar", "sidecar.checkpoint", "webhook", "cli"):
         found = graph(package)
         print(f"\n{package or 'podferry'}")
         for row in layers(found):

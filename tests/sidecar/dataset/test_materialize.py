@@ -141,7 +141,7 @@ async def test_globs_and_shards_apply_to_the_members_of_a_pack(site):
         await site.fetch(include=("*.png",))
 
 
-GET = "from podferry.cli.dataset_get import main; import sys; sys.exit(main(sys.argv[1:]))"
+GET = "from podferry.cli.dataset.get import main; import sys; sys.exit(main(sys.argv[1:]))"
 
 
 def archived(folder):

@@ -1,0 +1,1 @@
+"""The sidecar's command, and the supervisor that restarts its worker."""

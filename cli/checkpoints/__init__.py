@@ -1,0 +1,1 @@
+"""`podferry checkpoints`: what is at a destination, checked, fetched and removed."""

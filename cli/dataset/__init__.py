@@ -1,0 +1,1 @@
+"""`podferry dataset`: lists, freezes, downloads and packs datasets."""

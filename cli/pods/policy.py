@@ -1,0 +1,93 @@
+"""`podferry policy`: checks an injection policy before it is applied, and prints its JSON Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from podferry.cli.output import print_json, print_table
+from podferry.cli.pods.cluster_objects import read_objects
+from podferry.cli.pods.manifests import read_documents
+from podferry.cli.pods.pod_args import read_text
+from podferry.cli.pods.policy_check import (
+    PodCheck,
+    changed_checks,
+    check_pods,
+    namespaces_of,
+    read_policy_file,
+)
+from podferry.contract.quantity import format_bytes
+from podferry.webhook.policy.policy import Policy
+from podferry.webhook.policy.policy_schema import policy_schema
+from podferry.webhook.policy.rule_webhooks import RULE_WEBHOOK_SUFFIX, rule_names
+
+
+@click.group()
+def command() -> None:
+    """Check an injection policy: what it does to which pods."""
+
+
+@command.command()
+@click.argument("file")
+@click.argument("pods", nargs=-1)
+@click.option("--current", metavar="FILE", help="The policy in use: show only what changes.")
+@click.option("--live", is_flag=True, help="Also check the pods and templates of a cluster.")
+@click.option("--kubeconfig", metavar="FILE", help="Of the cluster.  [default: $KUBECONFIG]")
+@click.option("--context", metavar="NAME", help="In the kubeconfig.  [default: the current one]")
+@click.option("--namespace", "-n", help="Of pods in files that set none; with --live, the only one.")
+@click.option("--output", "-o", type=click.Choice(["table", "json"]), default="table")
+def check(file: str, pods: tuple[str, ...], output: str, **options: Any) -> int:
+    """Check the policy in FILE, and show what it does to the pods in the files PODS.
+
+    FILE is an InjectionPolicy, or a ConfigMap with one. PODS contain pods, Jobs and other objects with pod
+    templates; namespaces in them have labels for the rules. - is standard input. Nothing is changed.
+
+    The exit code is 1 if the policy is invalid or a pod is refused.
+    """
+    policy = read_policy_file(*read_text(file))
+    documents = {name: read_documents(*read_text(name)) for name in pods}
+    if options["live"]:
+        documents["the cluster"] = read_objects(
+            options["kubeconfig"], options["context"], options["namespace"]
+        )
+    labels = namespaces_of(document for found in documents.values() for document in found)
+    namespace = options["namespace"] or "default"
+    checks = check_pods(policy, documents, labels, namespace)
+    if options["current"]:
+        current = read_policy_file(*read_text(options["current"]))
+        checks = changed_checks(check_pods(current, documents, labels, namespace), checks)
+    if output == "json":
+        print_json({"digest": policy.digest, "pods": checks})
+    else:
+        _print(policy, checks)
+    return int(any(one.refused for one in checks))
+
+
+@command.command()
+def schema() -> None:
+    """Print the JSON Schema of policies."""
+    print_json(policy_schema())
+
+
+def _print(policy: Policy, checks: Iterable[PodCheck]) -> None:
+    checks = list(checks)
+    click.echo(f"the policy is valid: {policy.digest}, enforcement {policy.enforcement}")
+    for name in rule_names(policy):
+        click.echo(f"rule {name}: pods without annotations are sent by {name}{RULE_WEBHOOK_SUFFIX}")
+    if not checks:
+        return
+    click.echo()
+    rows = [
+        (one.pod, one.namespace, one.outcome_text, one.rule or "-", _size(one.sidecar), one.added_text or "-")
+        for one in checks
+    ]
+    print_table(("pod", "namespace", "outcome", "rule", "sidecar", "added by the rule"), rows, ("sidecar",))
+    for one in checks:
+        for text in (*one.problems, *one.notes):
+            click.echo(f"{one.pod}: {text}")
+
+
+def _size(sidecar: int | None) -> str:
+    return "-" if sidecar is None else format_bytes(sidecar)

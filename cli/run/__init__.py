@@ -1,0 +1,1 @@
+"""`podferry run`, and what a killed run left."""

@@ -1,0 +1,101 @@
+"""The wait at the end of a run: how long it takes, who continues, and what is reported."""
+
+from __future__ import annotations
+
+import pytest
+
+from podferry.cli.run.durability_wait import LOOK_SECONDS, NOTICE_SECONDS, DurabilityWait
+from podferry.cli.run.signals import Interrupted
+from podferry.contract.errors import Unavailable
+from podferry.contract.http_api import Durability
+from podferry.sidecar.launch.local_agent import GRACE_SECONDS
+from tests.support.manual_clock import Clock
+
+WAITING = Durability(durable=False, pending=("epoch-2",))
+DONE = Durability(durable=True)
+LOST = Durability(durable=False, pending=("epoch-2",), hopeless=True)
+CTRL_C = Interrupted(2)
+
+
+class Agent:
+    """Answers from a list; notes what it was asked. The clock advances by what is not settled at once."""
+
+    def __init__(self, clock, answers):
+        self.client, self.detached, self.asked = self, False, []
+        self._clock, self._answers = clock, iter(answers)
+
+    def wait_durable(self, seconds, *, final, ending, exit_code):
+        assert (final, exit_code) == (True, 3)
+        self.asked.append((seconds, ending))
+        answer = next(self._answers)
+        if isinstance(answer, Exception):
+            raise answer
+        self._clock.now += 0 if answer.durable or answer.hopeless else seconds
+        return answer
+
+    def detach(self):
+        self.detached = True
+
+    def not_durable(self):
+        return ("of the journal",)
+
+
+class Signals:
+    def interruptible(self, call):
+        return call()
+
+
+@pytest.fixture
+def wait(monkeypatch):
+    """Wait with a limit and answers; the agent and the result."""
+    clock = Clock()
+    monkeypatch.setattr("podferry.cli.run.durability_wait.time.monotonic", clock)
+
+    def run(limit, *answers):
+        agent = Agent(clock, answers)
+        return agent, DurabilityWait(agent, Signals(), limit, 3).run()
+
+    return run
+
+
+@pytest.mark.parametrize("answer", [DONE, LOST])
+def test_what_is_decided_ends_the_wait(wait, answer, capsys):
+    agent, found = wait(600.0, answer)
+    assert (found, agent.asked, agent.detached) == (answer, [(NOTICE_SECONDS, False)], False)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_limit_of_zero_is_one_look(wait):
+    agent, found = wait(0.0, WAITING)
+    assert (found, agent.asked, agent.detached) == (WAITING, [(LOOK_SECONDS, False)], True)
+
+
+def test_a_short_limit_is_exact_and_the_agent_continues(wait, capsys):
+    agent, found = wait(5.0, WAITING, WAITING)
+    assert (found, agent.asked) == (WAITING, [(NOTICE_SECONDS, False), (3.0, False)])
+    assert agent.detached
+    assert "uploading epoch-2; Ctrl-C ends this wait of up to 3 s" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("last", [DONE, WAITING])
+def test_after_a_long_limit_the_last_answer_counts(wait, last, capsys):
+    agent, found = wait(600.0, WAITING, WAITING, last)
+    assert (found, agent.asked[-1], agent.detached) == (last, (GRACE_SECONDS, True), False)
+    assert "after 600 s not durable: epoch-2; waiting up to 30 s more" in capsys.readouterr().err
+
+
+def test_a_signal_ends_the_wait_with_a_look(wait):
+    agent, found = wait(600.0, WAITING, CTRL_C, DONE)
+    assert (found, agent.asked[-1], agent.detached) == (DONE, (LOOK_SECONDS, False), True)
+
+
+@pytest.mark.parametrize("answers", [(CTRL_C, CTRL_C), (WAITING, CTRL_C, CTRL_C)])
+def test_a_second_signal_names_what_the_journal_does_not_show(wait, answers):
+    agent, found = wait(600.0, *answers)
+    assert (found.durable, found.pending, agent.detached) == (False, ("of the journal",), True)
+
+
+@pytest.mark.parametrize("answers", [(), (CTRL_C,)])
+def test_an_agent_that_does_not_answer_is_reported_with_the_names(wait, answers):
+    _, found = wait(600.0, *answers, Unavailable.of("no answer"))
+    assert (found.durable, found.pending, len(found.problems)) == (False, ("of the journal",), 1)
