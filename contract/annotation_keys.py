@@ -28,10 +28,11 @@ from podferry.contract.annotation_values import (
     parse_restore,
     parse_secret,
     parse_shard,
+    parse_size,
     parse_text,
     parse_unpack,
 )
-from podferry.contract.quantity import parse_bytes, parse_seconds
+from podferry.contract.quantity import parse_seconds
 from podferry.contract.selection import parse_globs
 from podferry.contract.spec import CHECKPOINT_PATH, DATASET_NAME, DATASET_PATH, FILE_MODE, OUTPUT_PATH, PREFIX
 
@@ -85,7 +86,7 @@ DATASET_KEYS = (
     AnnotationKey("dataset-path", parse_path, "Directory where the trainer reads it", DATASET_PATH),
     AnnotationKey(
         "dataset-size",
-        parse_bytes,
+        parse_size,
         "Bytes to reserve for it, counted as unpacked files",
         "the reference's, else the policy's",
     ),
@@ -110,14 +111,14 @@ ALL_KEYS = (
     *(msgspec.structs.replace(key, per_dataset=True) for key in DATASET_KEYS),
     AnnotationKey("checkpoints", parse_destination, "URI to upload checkpoints to"),
     AnnotationKey("checkpoint-path", parse_path, "Directory where the trainer writes them", CHECKPOINT_PATH),
-    AnnotationKey("checkpoint-size", parse_bytes, "Bytes of one checkpoint", "the policy's"),
+    AnnotationKey("checkpoint-size", parse_size, "Bytes of one checkpoint", "the policy's"),
     AnnotationKey("keep-local", integer_parser(0), "Durable checkpoints to keep in memory", "1"),
     AnnotationKey("keep-remote", integer_parser(1), "Commits to keep at the destination", "all"),
     AnnotationKey("restore", parse_restore, "auto, latest, never, a checkpoint's name, or a URI", "auto"),
     AnnotationKey(
         "complete", parse_completion, "When one is complete: auto, or marked by the trainer", "auto"
     ),
-    AnnotationKey("upload-limit", parse_bytes, "Maximum bytes per second of checkpoint uploads"),
+    AnnotationKey("upload-limit", parse_size, "Maximum bytes per second of checkpoint uploads"),
     AnnotationKey(
         "lineage",
         parse_lineage,
@@ -127,11 +128,11 @@ ALL_KEYS = (
     AnnotationKey("world", integer_parser(1), "Number of pods that train together: $(world)", "1"),
     AnnotationKey("outputs", parse_destination, "URI to upload the output directory to"),
     AnnotationKey("output-path", parse_path, "Directory where the trainer writes outputs", OUTPUT_PATH),
-    AnnotationKey("output-size", parse_bytes, "Bytes of all outputs", "the policy's"),
+    AnnotationKey("output-size", parse_size, "Bytes of all outputs", "the policy's"),
     AnnotationKey("outputs-every", parse_seconds, "Time between uploads of outputs", "at the end"),
     *(msgspec.structs.replace(key, help=f"{key.help} all directions") for key in ACCESS_KEYS),
     *(key for direction in DIRECTIONS for key in _access(direction)),
-    AnnotationKey("shm-size", parse_bytes, "Size of the trainer's /dev/shm", "the policy's"),
+    AnnotationKey("shm-size", parse_size, "Size of the trainer's /dev/shm", "the policy's"),
     AnnotationKey("grace", parse_seconds, "Time from the pod's deletion to its end", "computed"),
     AnnotationKey("container", parse_container, "Name of the training container", "detected"),
 )

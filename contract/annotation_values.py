@@ -11,6 +11,7 @@ from typing import TypeVar
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.file_names import name_problem
 from podferry.contract.lineage import lineage_problem
+from podferry.contract.quantity import parse_bytes
 from podferry.contract.spec import SHM, Completion, DatasetMode, Medium, Shard, Unpack
 from podferry.contract.uri import READ_ONLY_SCHEMES, Uri, parse_uri
 
@@ -21,6 +22,7 @@ SUBDOMAIN = re.compile(rf"{LABEL.pattern}(\.{LABEL.pattern})*")
 ENDPOINT = re.compile(r"https?://[^/?#\s@]+(/[^?#\s]*)?")
 REGION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?")
 COUNT = re.compile(r"\d{1,9}")
+MILLI = re.compile(r"[\d.]+m")
 MODE = re.compile(r"0?[0-7]{3}")
 SHARD = re.compile(r"(\d{1,9})/(\d{1,9})")
 SYSTEM_DIRS = ("/dev", "/proc", "/sys")
@@ -41,8 +43,17 @@ def parse_text(text: str) -> str:
     return text.strip()
 
 
+def parse_size(text: str) -> int:
+    """Parse whole bytes above zero; `512m`, which quantities allow, is half a byte and meant as `512Mi`."""
+    if MILLI.fullmatch(text.strip()):
+        remedy = f"Write {text.strip().removesuffix('m')}Mi"
+        raise InvalidSpec.of("the suffix m means thousandths of a byte", repr(text), remedy)
+    return parse_bytes(text)
+
+
 def parse_path(text: str) -> str:
     """Parse an absolute, normalised directory that a volume may be mounted on."""
+    text = text.strip()
     if not text.startswith("/") or ":" in text or any(ord(letter) < 32 for letter in text):
         raise InvalidSpec.of(
             "not a valid mount path", repr(text), f"Write an absolute path without ':', such as {SHM}/NAME"

@@ -14,6 +14,8 @@ from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.suggest import did_you_mean
 
 TOKEN = re.compile(r"\$\$\(|\$\((?P<name>[^()]*)\)|\$\(")
+BRACES = re.compile(r"\$\{([a-z-]+)\}|\{\{\s*([a-z-]+)\s*\}\}")
+"""As shells and templates write a variable."""
 INPUT_PREFIX = "inputs."
 KFP_SOURCE = "KFP sets it for the pods of its steps; this pod is not one"
 SOURCES = {
@@ -70,6 +72,14 @@ def expand(text: str, variables: Variables) -> str:
     found = list(TOKEN.finditer(text))
     InvalidSpec.raise_any(problem for match in found if (problem := _problem(match, variables)))
     return TOKEN.sub(lambda m: "$(" if m["name"] is None else variables.get(m["name"]) or "", text)
+
+
+def refuse_braces(text: str) -> None:
+    """Raise `InvalidSpec` for variables in braces, such as `${namespace}`; names of files may have them."""
+    found = ((match[0], match[1] or match[2]) for match in BRACES.finditer(text))
+    InvalidSpec.raise_any(
+        Problem("a variable in braces", token, f"Write $({name})") for token, name in found if name in SOURCES
+    )
 
 
 def variables_in(text: str) -> set[str]:

@@ -22,6 +22,7 @@ from podferry.cli.pods.pod_args import (
     pod_options,
     read_text,
 )
+from podferry.cli.pods.policy_check import read_policy_file
 from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import FerryError, InvalidSpec
 from podferry.contract.quantity import format_bytes
@@ -33,7 +34,6 @@ from podferry.storage.store import StoreConfig
 from podferry.webhook.limits.namespace_limits import NamespaceLimits, limits_from
 from podferry.webhook.pod.namespace import Namespace
 from podferry.webhook.policy.policy import Policy
-from podferry.webhook.policy.policy_yaml import read_policy
 
 
 @click.command()
@@ -48,7 +48,11 @@ from podferry.webhook.policy.policy_yaml import read_policy
 @click.option(
     "--list", "listing", is_flag=True, help="List the datasets for their real sizes; needs network."
 )
-@click.option("--policy", type=click.File(), help="InjectionPolicy file; shows the resources of each pod.")
+@click.option(
+    "--policy",
+    type=click.File(),
+    help="InjectionPolicy, or a ConfigMap with one; shows the resources of each pod.",
+)
 @click.option(
     "--limits",
     type=click.File(),
@@ -113,7 +117,7 @@ def _read_rules(policy: TextIO | None, limits: TextIO | None) -> tuple[Policy | 
     found = NamespaceLimits() if limits is None else limits_from(read_documents(limits.read(), limits.name))
     if policy is None:
         return (None if limits is None else Policy(image=DEFAULT_IMAGE)), found
-    return read_policy(policy.read()), found
+    return read_policy_file(policy.read(), policy.name), found
 
 
 def _with_resources(

@@ -16,16 +16,16 @@ from podferry.cli.pods.pod_args import (
     parse_pairs,
     pod_options,
     read_text,
-    yaml_evidence,
 )
+from podferry.cli.pods.policy_check import read_policy_file
 from podferry.contract.errors import InvalidSpec
+from podferry.contract.yaml_evidence import yaml_evidence
 from podferry.sidecar.runtime.messages import print_message
 from podferry.webhook.admission.decide import NOT_DONE, decide
 from podferry.webhook.pod.json_patch import apply
 from podferry.webhook.pod.namespace import Namespace
 from podferry.webhook.pod.pod_schema import check_types
 from podferry.webhook.policy.policy import Policy
-from podferry.webhook.policy.policy_yaml import read_policy
 
 
 class _TextTimestampLoader(yaml.SafeLoader):
@@ -40,7 +40,11 @@ _TextTimestampLoader.yaml_implicit_resolvers = {
 
 @click.command()
 @pod_options
-@click.option("--policy", type=click.File(), help="InjectionPolicy file.  [default: the built-in defaults]")
+@click.option(
+    "--policy",
+    type=click.File(),
+    help="InjectionPolicy, or a ConfigMap with one.  [default: the built-in defaults]",
+)
 @click.option(
     "--namespace-label",
     "labels",
@@ -68,7 +72,7 @@ def command(
     chosen, added = chosen_file(file, filename), parse_annotations(annotations)
     if chosen is None:
         raise click.UsageError("Give a file with pods, or - for standard input.")
-    rules = read_policy(policy.read()) if policy else Policy(image=DEFAULT_IMAGE)
+    rules = read_policy_file(policy.read(), policy.name) if policy else Policy(image=DEFAULT_IMAGE)
     namespace_labels = parse_pairs(labels, "--namespace-label")
     results: list[Any] = []
     for document in _read_documents(*read_text(chosen)):

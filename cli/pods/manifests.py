@@ -14,12 +14,12 @@ from typing import Any
 import msgspec
 import yaml
 
-from podferry.cli.pods.pod_args import yaml_evidence
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.pod_owner import pod_owner_of
 from podferry.contract.pod_rank import POD_INDEX
 from podferry.contract.pod_templates import pod_templates_of
 from podferry.contract.spec import PREFIX
+from podferry.contract.yaml_evidence import yaml_evidence
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's loader if PyYAML was built with it: ten times as fast."""

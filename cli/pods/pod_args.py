@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import yaml
 
 from podferry.cli.options.named_options import Verb, add_options
 from podferry.contract.errors import InvalidSpec
@@ -49,13 +48,6 @@ def read_text(filename: str) -> tuple[str, str]:
         return data.decode(), name
     except UnicodeDecodeError as error:
         raise InvalidSpec.of(f"{name} is not text", str(error), "Write it as UTF-8") from error
-
-
-def yaml_evidence(error: Exception) -> str:
-    """Where a text is not YAML, and why, in one line."""
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        return f"line {error.problem_mark.line + 1}: {error.problem}"
-    return " ".join(str(error).split())
 
 
 def parse_annotations(texts: Sequence[str]) -> dict[str, str]:

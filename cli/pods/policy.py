@@ -19,9 +19,11 @@ from podferry.cli.pods.policy_check import (
     read_policy_file,
 )
 from podferry.contract.quantity import format_bytes
+from podferry.sidecar.runtime.messages import print_message
 from podferry.webhook.policy.policy import Policy
 from podferry.webhook.policy.policy_schema import policy_schema
 from podferry.webhook.policy.rule_webhooks import RULE_WEBHOOK_SUFFIX, rule_names
+from podferry.webhook.policy.rules import shadowed_rules
 
 
 @click.group()
@@ -76,6 +78,11 @@ def _print(policy: Policy, checks: Iterable[PodCheck]) -> None:
     click.echo(f"the policy is valid: {policy.digest}, enforcement {policy.enforcement}")
     for name in rule_names(policy):
         click.echo(f"rule {name}: pods without annotations are sent by {name}{RULE_WEBHOOK_SUFFIX}")
+    for rule, earlier in shadowed_rules(policy.rules):
+        print_message(
+            f"warning: rule {rule.name} never applies: rule {earlier.name}, before it, selects all its pods",
+            "yellow",
+        )
     if not checks:
         return
     click.echo()
@@ -85,7 +92,9 @@ def _print(policy: Policy, checks: Iterable[PodCheck]) -> None:
     ]
     print_table(("pod", "namespace", "outcome", "rule", "sidecar", "added by the rule"), rows, ("sidecar",))
     for one in checks:
-        for text in (*one.problems, *one.notes):
+        # A warning of the webhook may repeat a problem.
+        notes = (note for note in one.notes if not any(problem in note for problem in one.problems))
+        for text in (*one.problems, *notes):
             click.echo(f"{one.pod}: {text}")
 
 

@@ -13,6 +13,7 @@ from podferry.contract.errors import InvalidSpec
 from podferry.contract.quantity import parse_bytes
 from podferry.contract.spec import PREFIX
 from podferry.webhook.admission.decide import NOT_DONE, decide
+from podferry.webhook.injection.inject import InjectionOutcome
 from podferry.webhook.pod.json_patch import apply
 from podferry.webhook.pod.namespace import Namespace
 from podferry.webhook.pod.pod_json import SIDECAR, annotations_of, container_index, init_containers_of
@@ -25,6 +26,8 @@ POLICY_KEY = "policy.yaml"
 """Key of the ConfigMap in `deploy/base`."""
 ALREADY = "already injected"
 MALFORMED = "malformed"
+UNSERVED = ("kube-system", "podferry")
+"""Namespaces whose pods the manifests in `deploy/base` never send to the webhook."""
 Labels = Mapping[str, Mapping[str, str]]
 
 
@@ -72,17 +75,19 @@ class PodCheck(msgspec.Struct, frozen=True):
 def read_policy_file(text: str, source: str) -> Policy:
     """Read an InjectionPolicy, or the one in a ConfigMap among manifests; raises `InvalidSpec`."""
     try:
-        documents = [one for one in yaml.safe_load_all(text) if isinstance(one, dict)]
-    except yaml.YAMLError:
+        documents = [one for one in _flattened(yaml.safe_load_all(text)) if isinstance(one, dict)]
+    except (yaml.YAMLError, ValueError, RecursionError):
         return read_policy(text)  # it says where
     held = [(one.get("data") or {}).get(POLICY_KEY) for one in documents if one.get("kind") == "ConfigMap"]
-    found = [one for one in held if isinstance(one, str)]
-    if len(documents) == 1 and not held:
+    if not held:
         return read_policy(text)
+    found = [one for one in held if isinstance(one, str)]
     if len(found) != 1:
         what = f"{source} does not have one policy"
-        remedy = f"Give an InjectionPolicy, or manifests with one ConfigMap that has the key {POLICY_KEY}"
-        raise InvalidSpec.of(what, f"{len(documents)} documents, {len(found)} policies", remedy)
+        remedy = (
+            f"Give an InjectionPolicy, or manifests with one ConfigMap that has it as text in {POLICY_KEY}"
+        )
+        raise InvalidSpec.of(what, f"{len(held)} ConfigMaps, {len(found)} policies", remedy)
     return read_policy(found[0])
 
 
@@ -120,6 +125,9 @@ def _check(policy: Policy, found: FoundPod, labels: Labels, default: str) -> Pod
     pod = found.complete
     name = str((pod.get("metadata") or {}).get("namespace") or default)
     notes = found.notes
+    if name in UNSERVED:
+        note = f"pods in {name} are not sent to the webhook"
+        return PodCheck(found.title, name, str(InjectionOutcome.UNTOUCHED), notes=(*notes, note))
     if name not in labels and any(_needs_labels(policy)):
         notes = (*notes, f"the labels of namespace {name} are unknown: assumed to have none")
     if annotations_of(pod).get(STATUS_STAMP) == INJECTED:

@@ -1,7 +1,8 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.annotation_values import parse_path
+from podferry.contract.annotation_values import parse_path, parse_size
 from podferry.contract.errors import InvalidSpec
 
 
@@ -13,3 +14,13 @@ def test_an_accepted_path_is_normalised(text: str) -> None:
         return
     assert path == text
     assert not {"", ".", ".."} & set(path[1:].split("/"))
+
+
+def test_a_size_in_thousandths_of_bytes_is_a_slip() -> None:
+    with pytest.raises(InvalidSpec, match=r"thousandths of a byte \('512m'\). Write 512Mi\."):
+        parse_size("512m")
+    assert parse_size("512M") == 512_000_000
+
+
+def test_a_path_without_the_blanks_around_it() -> None:
+    assert parse_path(" /dev/shm/data ") == "/dev/shm/data"

@@ -3,7 +3,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.contract.errors import InvalidSpec
-from podferry.contract.variable_substitution import SOURCES, Variables, escape_variables, expand
+from podferry.contract.variable_substitution import (
+    SOURCES,
+    Variables,
+    escape_variables,
+    expand,
+    refuse_braces,
+)
 
 POD = Variables(
     "team", "digits", "pipe", "train", 3, 8, {"lr": "0.1", "data": "s3://b/$(rank)"}, "0123456789ab"
@@ -82,3 +88,9 @@ def test_all_problems_are_reported_at_once() -> None:
 
 def test_rank_zero_is_a_value() -> None:
     assert expand("$(rank)", Variables(rank=0)) == "0"
+
+
+def test_variables_as_shells_and_templates_write_them() -> None:
+    with pytest.raises(InvalidSpec, match=r"\$\{namespace\}\). Write \$\(namespace\)\.\n.*Write \$\(rank\)"):
+        refuse_braces("s3://b/${namespace}/{{ rank }}/${other}")
+    refuse_braces("s3://b/${other}/{x}/$(namespace)")

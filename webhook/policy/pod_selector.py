@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import Any
@@ -28,6 +28,21 @@ def selects(selector: PodSelector, pod: Json, namespace: Namespace) -> bool:
         and (not owners or not owners.isdisjoint(owner_kinds(pod)))
         and (not selector.gpus or gpus_of(pod) >= selector.gpus)
     )
+
+
+def covers(wide: PodSelector, narrow: PodSelector) -> bool:
+    """Whether everything that `narrow` selects is selected by `wide`, as far as their texts show it."""
+    return (
+        _covers_names(wide.namespaces, narrow.namespaces)
+        and wide.namespace_labels.items() <= narrow.namespace_labels.items()
+        and wide.labels.items() <= narrow.labels.items()
+        and _covers_names(wide.owners, narrow.owners)
+        and wide.gpus <= narrow.gpus
+    )
+
+
+def _covers_names(wide: Sequence[str], narrow: Sequence[str]) -> bool:
+    return not wide or "*" in wide or bool(narrow and set(narrow) <= set(wide))
 
 
 def owner_kinds(pod: Json) -> Iterator[str]:

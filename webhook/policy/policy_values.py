@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from podferry.contract.annotation_values import parse_endpoint
+from podferry.contract.annotation_values import parse_endpoint, parse_size
 from podferry.contract.annotations import resolve_dataset
 from podferry.contract.ca_certificates import parse_certificates
 from podferry.contract.errors import InvalidSpec
-from podferry.contract.quantity import parse_bytes, parse_quantity, parse_seconds
+from podferry.contract.quantity import parse_quantity, parse_seconds
 from podferry.contract.spec import PREFIX
 from podferry.contract.suggest import did_you_mean
-from podferry.contract.variable_substitution import Variables, expand
+from podferry.contract.variable_substitution import Variables, expand, refuse_braces
 
 MAX_CA_BUNDLE_BYTES = 64 * 1024
 """It becomes a variable of the sidecar, and Linux allows 128 KiB for one; system bundles are larger."""
@@ -21,11 +21,15 @@ MIN_PORT, MAX_PORT = 1024, 65535
 """Ports that need no privileges."""
 FILLED = {"type": "string", "pattern": r"\S"}
 SCALAR = {"type": ["string", "number"], "pattern": r"\S"}
-
-
-NAMESPACE_GLOB = re.compile(r"[a-z0-9*?-]+")
-LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+IMAGE = re.compile(
+    r"([A-Za-z0-9.:\[\]-]+/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:\w[\w.-]{0,127})?(@[A-Za-z0-9+._-]+:[0-9a-fA-F]{32,})?"
+)
+"""Source: the grammar of the distribution project's references. It has no upper case after the host."""
+RULE_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 NAMESPACE_VARIABLE = "$(namespace)"
+NO_SCHEME = re.compile(r"(?!.*://)([^*?\[]+|[^*?\[]*/.*)")
+"""What no URI and no URL matches: text without wildcards, or with a slash before them."""
+BUCKET_ALONE = re.compile(r"[^*?\[/]+://[^*?\[/]+")
 OPEN_END = re.compile(r"\$\(namespace\)[^/]*[*?\[]")
 """A wildcard in the same part of a path: the glob of `team` would match `team-b`."""
 GUARDED = "a"
@@ -44,7 +48,8 @@ class PolicyValue(NamedTuple):
     schema: Mapping[str, Any]
 
 
-def _matching(pattern: re.Pattern[str]) -> dict[str, Any]:
+def matching(pattern: re.Pattern[str]) -> dict[str, Any]:
+    """The JSON Schema of a text that the pattern matches completely."""
     return {"type": "string", "pattern": f"^{pattern.pattern}$"}
 
 
@@ -53,8 +58,9 @@ def one_of(words: tuple[str, ...]) -> PolicyValue:
 
     def parse(value: Any) -> str:
         if value not in words:
-            listed = f"Write one of {', '.join(words)}"
-            raise InvalidSpec.of("unknown value", repr(value), did_you_mean(str(value), words, listed))
+            known = [str(word) for word in words]
+            remedy = did_you_mean(str(value), known, f"Write one of {', '.join(known)}")
+            raise InvalidSpec.of("unknown value", repr(value), remedy)
         return str(value)
 
     return PolicyValue(parse, {"enum": [str(word) for word in words]})
@@ -77,6 +83,14 @@ def _text(value: Any) -> str:
     return value.strip()
 
 
+def _image(value: Any) -> str:
+    text = _text(value)
+    if not IMAGE.fullmatch(text):
+        remedy = "Write for example registry.example/podferry:0.1.0"
+        raise InvalidSpec.of("not an image reference, so no pod could start", repr(text), remedy)
+    return text
+
+
 def _scalar(value: Any) -> str:
     """Quantities and durations may be written as numbers."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -85,7 +99,7 @@ def _scalar(value: Any) -> str:
 
 
 def _bytes(value: Any) -> int:
-    return parse_bytes(_scalar(value))
+    return parse_size(_scalar(value))
 
 
 def _seconds(value: Any) -> int:
@@ -102,12 +116,6 @@ def _cpu(value: Any) -> str:
 def _port(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not MIN_PORT <= value <= MAX_PORT:
         raise InvalidSpec.of("not an unprivileged port", repr(value), f"Write {MIN_PORT} to {MAX_PORT}")
-    return value
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidSpec.of("not an integer above 0", repr(value), "Write for example 1")
     return value
 
 
@@ -151,19 +159,14 @@ def _annotations(value: Any) -> dict[str, str]:
     return {_text(name).removeprefix(PREFIX): _scalar(text) for name, text in value.items()}
 
 
-def _namespaces(value: Any) -> tuple[str, ...]:
-    globs: tuple[str, ...] = NAMES.parse(value)
-    for glob in globs:
-        if not NAMESPACE_GLOB.fullmatch(glob):
-            remedy = "Write a namespace's name; * stands for any characters and ? for one"
-            raise InvalidSpec.of("not a namespace", repr(glob), remedy)
-    return globs
-
-
-def _locations(value: Any) -> tuple[str, ...]:
-    """Globs of locations, which may contain `$(namespace)`."""
+def _globs(value: Any) -> tuple[str, ...]:
+    """Globs of addresses, which may contain `$(namespace)`."""
     globs: tuple[str, ...] = list_of("of globs such as s3://datasets/*").parse(value)
     for glob in globs:
+        if NO_SCHEME.fullmatch(glob):
+            remedy = "Write it with its scheme, such as s3://results/ or https://store.example"
+            raise InvalidSpec.of("the glob matches no address", repr(glob), remedy)
+        refuse_braces(glob)
         expand(glob, Variables(namespace=GUARDED))
         if OPEN_END.search(glob):
             remedy = f"Write {NAMESPACE_VARIABLE}/"
@@ -173,36 +176,37 @@ def _locations(value: Any) -> tuple[str, ...]:
     return globs
 
 
+def _locations(value: Any) -> tuple[str, ...]:
+    """Globs of what is in a bucket."""
+    globs = _globs(value)
+    for glob in globs:
+        if BUCKET_ALONE.fullmatch(glob):
+            raise InvalidSpec.of("the glob matches nothing in the bucket", repr(glob), f"Write {glob}/")
+    return globs
+
+
 def _rule_name(value: Any) -> str:
     text = _text(value)
-    if not LABEL.fullmatch(text):
+    if not RULE_LABEL.fullmatch(text):
         remedy = "Write up to 40 of a-z, 0-9 and '-'"
         raise InvalidSpec.of("not a valid name of a rule", repr(text), remedy)
     return text
 
 
-def _labels(value: Any) -> dict[str, str]:
-    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
-        raise InvalidSpec.of("not a mapping of labels", repr(value), 'Write NAME: "VALUE"')
-    return {_text(name): text for name, text in value.items()}
-
-
-TEXT = PolicyValue(_text, FILLED)
+IMAGE_REFERENCE = PolicyValue(_image, FILLED)
 BYTES = PolicyValue(_bytes, SCALAR)
 SECONDS = PolicyValue(_seconds, SCALAR)
 CPU = PolicyValue(_cpu, SCALAR)
 PORT = PolicyValue(_port, {"type": "integer", "minimum": MIN_PORT, "maximum": MAX_PORT})
-COUNT = PolicyValue(_count, {"type": "integer", "minimum": 1})
 BOOL = PolicyValue(_bool, {"type": "boolean"})
 PROXY = PolicyValue(_proxy, {"type": "string", "pattern": "^[^@]+$"})
 CA_BUNDLE = PolicyValue(_ca_bundle, FILLED)
 DATASETS = PolicyValue(_datasets, {"type": "object", "additionalProperties": FILLED})
-LABELS = PolicyValue(_labels, {"type": "object", "additionalProperties": {"type": "string"}})
 ANNOTATIONS = PolicyValue(
     _annotations, {"type": "object", "minProperties": 1, "additionalProperties": SCALAR}
 )
-NAMES = list_of("such as [Job, PyTorchJob]")
+NAMES = list_of("of names such as [egress-proxy]")
 HOSTS = list_of("such as [.svc, 10.0.0.0/8]")
-NAMESPACES = PolicyValue(_namespaces, {"type": "array", "items": _matching(NAMESPACE_GLOB)})
 LOCATIONS = PolicyValue(_locations, {"type": "array", "items": FILLED})
-RULE_NAME = PolicyValue(_rule_name, _matching(LABEL))
+ENDPOINTS = PolicyValue(_globs, LOCATIONS.schema)
+RULE_NAME = PolicyValue(_rule_name, matching(RULE_LABEL))

@@ -14,33 +14,32 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
-import yaml
 
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.quantity import format_bytes, parse_quantity
 from podferry.webhook.policy.policy import MIB, Bounds, Defaults, Enforcement, OnInvalid, Policy
+from podferry.webhook.policy.policy_document import read_document
 from podferry.webhook.policy.policy_table import ListOf, Table, read_table
 from podferry.webhook.policy.policy_values import (
     ANNOTATIONS,
     BOOL,
     BYTES,
     CA_BUNDLE,
-    COUNT,
     CPU,
     DATASETS,
+    ENDPOINTS,
     HOSTS,
-    LABELS,
+    IMAGE_REFERENCE,
     LOCATIONS,
     NAMES,
-    NAMESPACES,
     PORT,
     PROXY,
     RULE_NAME,
     SECONDS,
-    TEXT,
     one_of,
 )
 from podferry.webhook.policy.rule_validation import guardrail_conflicts, rule_conflicts
+from podferry.webhook.policy.selector_values import COUNT, LABELS, NAMESPACES, OWNERS
 
 API_VERSION = "podferry.io/v1alpha1"
 KIND = "InjectionPolicy"
@@ -49,11 +48,11 @@ MIN_GATE_MEMORY = 32 * MIB
 """Bytes. Its resident set is 22 MiB."""
 REQUIRED_KEYS = ("apiVersion", "kind", "image")
 SELECTED_NAMESPACES: Table = {"namespaces": NAMESPACES, "namespaceLabels": LABELS}
-ALLOWED: Table = {"sources": LOCATIONS, "destinations": LOCATIONS, "endpoints": LOCATIONS}
+ALLOWED: Table = {"sources": LOCATIONS, "destinations": LOCATIONS, "endpoints": ENDPOINTS}
 POLICY_KEYS: Table = {
     "apiVersion": one_of((API_VERSION,)),
     "kind": one_of((KIND,)),
-    "image": TEXT,
+    "image": IMAGE_REFERENCE,
     "imagePullPolicy": one_of(PULL_POLICIES),
     "agentPort": PORT,
     "enforcement": one_of(tuple(Enforcement)),
@@ -81,7 +80,7 @@ POLICY_KEYS: Table = {
     "rules": ListOf(
         {
             "name": RULE_NAME,
-            "match": {**SELECTED_NAMESPACES, "labels": LABELS, "owners": NAMES, "gpus": COUNT},
+            "match": {**SELECTED_NAMESPACES, "labels": LABELS, "owners": OWNERS, "gpus": COUNT},
             "annotations": ANNOTATIONS,
             "enforcement": one_of((Enforcement.INJECT, Enforcement.AUDIT)),
         },
@@ -93,14 +92,7 @@ POLICY_KEYS: Table = {
 
 def read_policy(text: str) -> Policy:
     """Parse a policy. Raises `InvalidSpec` with everything that is wrong with it."""
-    try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InvalidSpec.of("the policy is not YAML", " ".join(str(error).split()), "Correct it") from error
-    if not isinstance(document, dict):
-        raise InvalidSpec.of(
-            "the policy is not a mapping", repr(document), f"Write kind: {KIND} and its keys"
-        )
+    document = read_document(text)
     problems: list[Problem] = []
     values = read_table(document, POLICY_KEYS, "", problems, REQUIRED_KEYS)
     problems += _conflicts(document, values)

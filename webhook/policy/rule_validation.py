@@ -10,7 +10,7 @@ from podferry.contract.annotation_keys import KEYS, known_keys
 from podferry.contract.annotations import resolve_dataset
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.suggest import did_you_mean
-from podferry.contract.variable_substitution import SOURCES, Variables, expand
+from podferry.contract.variable_substitution import SOURCES, Variables, expand, refuse_braces
 
 INPUT = re.compile(r"\$\(inputs\.([^()]*)\)")
 ANY_VALUE = {name.replace("-", "_"): "0" for name in SOURCES}
@@ -72,6 +72,7 @@ def _annotation_problems(
 
 def _parse(key: str, text: str, datasets: Mapping[str, str]) -> None:
     """Raise `InvalidSpec` for an invalid value. Only a pod has values for variables; they must be known."""
+    refuse_braces(text)
     inputs = dict.fromkeys(INPUT.findall(text), "")
     expanded = expand(text, Variables(**ANY_VALUE, inputs=inputs))  # type: ignore[arg-type]
     if "$(" in text:

@@ -7,7 +7,7 @@ defaults, and only apply to what the pod names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -16,7 +16,7 @@ from podferry.contract.cross_validation import SpecSection, sections_of
 from podferry.contract.spec import PREFIX
 from podferry.webhook.pod.namespace import Namespace
 from podferry.webhook.pod.pod_json import Json, annotations_of
-from podferry.webhook.policy.pod_selector import selects
+from podferry.webhook.policy.pod_selector import covers, selects
 from podferry.webhook.policy.policy import InjectionRule, Policy
 
 
@@ -42,6 +42,14 @@ def applied_rule(pod: Json, namespace: Namespace, policy: Policy) -> AppliedRule
         return None
     added = {name: text for name, text in rule.annotations.items() if _applies(name, rule.annotations, own)}
     return AppliedRule(rule, {PREFIX + name: text for name, text in added.items()}) if added else None
+
+
+def shadowed_rules(rules: Sequence[InjectionRule]) -> Iterator[tuple[InjectionRule, InjectionRule]]:
+    """(rule, earlier rule) for those that never apply, since the earlier one selects all their pods."""
+    for index, rule in enumerate(rules):
+        earlier = next((one for one in rules[:index] if covers(one.match, rule.match)), None)
+        if earlier is not None:
+            yield rule, earlier
 
 
 def requests_something(annotations: Mapping[str, str]) -> bool:

@@ -63,3 +63,17 @@ def test_an_invalid_policy(folder: Path) -> None:
 
 def test_the_schema() -> None:
     assert json.loads(run("schema").stdout)["title"] == "InjectionPolicy podferry.io/v1alpha1"
+
+
+def test_a_rule_after_one_that_selects_all_its_pods(folder: Path) -> None:
+    later = POLICY.split("rules:\n")[1].replace("name: digits", "name: later")
+    (folder / "policy.yaml").write_text(POLICY + later)
+    result = run("check", "policy.yaml")
+    assert "rule later never applies: rule digits, before it, selects all its pods" in result.stderr
+
+
+def test_the_reason_of_a_skipped_pod_is_printed_once(folder: Path) -> None:
+    (folder / "policy.yaml").write_text(POLICY.replace(", dataset-size: 1Gi", ""))
+    result = run("check", "policy.yaml", "pods.yaml")
+    lines = [line for line in result.stdout.splitlines() if line.startswith("Job digits: ")]
+    assert [line.count("size of the dataset is unknown") for line in lines if "size of" in line] == [1]

@@ -127,7 +127,9 @@ def test_the_policy_of_a_config_map() -> None:
     ("text", "what"),
     [
         ("kind: ConfigMap\ndata: {}\n", "does not have one policy"),
-        (f"{POLICY}---\n{POLICY}", "does not have one policy"),
+        (f"{POLICY}---\n{POLICY}", "several documents"),
+        ("", "the policy is empty"),
+        ("x: 2026-02-31", "not YAML"),
         ("a: [", "not YAML"),
         (POLICY.replace("image", "imag"), "unknown key"),
     ],
@@ -135,3 +137,18 @@ def test_the_policy_of_a_config_map() -> None:
 def test_what_is_no_policy(text: str, what: str) -> None:
     with pytest.raises(InvalidSpec, match=what):
         read_policy_file(text, "policy.yaml")
+
+
+def test_a_list_with_the_config_map() -> None:
+    config_map = {"kind": "ConfigMap", "data": {"policy.yaml": POLICY}}
+    assert (
+        read_policy_file(yaml.safe_dump({"kind": "List", "items": [config_map]}), "x").image == "podferry:1"
+    )
+
+
+def test_namespaces_whose_pods_are_never_sent(policy: Policy) -> None:
+    pod = {"kind": "Job", **yaml.safe_load(PODS.split("---")[1]), "metadata": {"name": "digits"}}
+    labels = {"kube-system": {"tier": "training"}}
+    (check,) = check_pods(policy, {"x": [pod]}, labels, "kube-system")
+    assert check.outcome == "untouched"
+    assert check.notes == ("pods in kube-system are not sent to the webhook",)

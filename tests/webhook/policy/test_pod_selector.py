@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from podferry.webhook.pod.namespace import Namespace
-from podferry.webhook.policy.pod_selector import gpus_of, owner_kinds, selects
+from podferry.webhook.policy.pod_selector import covers, gpus_of, owner_kinds, selects
 from podferry.webhook.policy.policy import PodSelector
 
 TEAM = Namespace("team-a", {"tier": "training"})
@@ -69,3 +69,19 @@ def test_the_direct_owner_of_a_step_that_cannot_be_read() -> None:
     step = pod(owner="Workflow")
     step["spec"]["containers"][0]["command"] = ["launcher", "--executor_input", "{", "--"]
     assert "workflow" in set(owner_kinds(step))
+
+
+@pytest.mark.parametrize(
+    ("wide", "narrow", "expected"),
+    [
+        (PodSelector(namespaces=("*",)), PodSelector(namespaces=("team",), gpus=1), True),
+        (PodSelector(namespaces=("a", "b")), PodSelector(namespaces=("b",)), True),
+        (PodSelector(namespaces=("a",)), PodSelector(gpus=1), False),
+        (PodSelector(labels={"a": "b"}), PodSelector(labels={"a": "b", "c": "d"}), True),
+        (PodSelector(labels={"a": "b"}), PodSelector(labels={"a": "c"}), False),
+        (PodSelector(owners=("Job",)), PodSelector(owners=("Job", "Pod")), False),
+        (PodSelector(gpus=2), PodSelector(gpus=1), False),
+    ],
+)
+def test_a_selector_that_covers_another(wide: PodSelector, narrow: PodSelector, expected: bool) -> None:
+    assert covers(wide, narrow) is expected

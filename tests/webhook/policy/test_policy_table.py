@@ -1,11 +1,12 @@
 from podferry.contract.errors import Problem
 from podferry.webhook.policy.policy_table import ListOf, Table, read_table
-from podferry.webhook.policy.policy_values import COUNT, TEXT
+from podferry.webhook.policy.policy_values import RULE_NAME
+from podferry.webhook.policy.selector_values import COUNT
 
 TABLE: Table = {
-    "name": TEXT,
+    "name": RULE_NAME,
     "limits": {"maxPods": COUNT},
-    "groups": ListOf({"name": TEXT, "limits": {"maxPods": COUNT}}, ("name",)),
+    "groups": ListOf({"name": RULE_NAME, "limits": {"maxPods": COUNT}}, ("name",)),
 }
 
 

@@ -11,81 +11,74 @@ from podferry.webhook.policy.policy_values import (
     BOOL,
     BYTES,
     CA_BUNDLE,
-    COUNT,
     CPU,
     DATASETS,
+    ENDPOINTS,
     HOSTS,
-    LABELS,
+    IMAGE_REFERENCE,
     LOCATIONS,
-    NAMESPACES,
     PORT,
     PROXY,
     RULE_NAME,
     SECONDS,
-    TEXT,
     PolicyValue,
     one_of,
 )
 
 GIB = 1024**3
+ANY = object()
 WORDS = one_of(("gate", "deny"))
 
 
 @pytest.mark.parametrize(
     ("kind", "value", "expected"),
     [
-        (TEXT, " podferry:1 ", "podferry:1"),
+        (IMAGE_REFERENCE, " podferry:1 ", "podferry:1"),
+        (IMAGE_REFERENCE, f"Registry.example:5000/a/b_c-d@sha256:{'0' * 64}", ANY),
         (BYTES, "10Gi", 10 * GIB),
         (BYTES, 1024, 1024),
         (SECONDS, "2m", 120),
         (CPU, "100m", "100m"),
         (CPU, 0.5, "0.5"),
         (PORT, 8471, 8471),
-        (COUNT, 1, 1),
         (BOOL, False, False),
         (WORDS, "deny", "deny"),
         (PROXY, "http://proxy:3128", "http://proxy:3128"),
         (HOSTS, [".svc"], (".svc",)),
         (DATASETS, {"digits": "s3://datasets/digits"}, {"digits": "s3://datasets/digits"}),
-        (LABELS, {"tier": "training"}, {"tier": "training"}),
         (
             ANNOTATIONS,
             {"podferry.io/dataset": "digits", "keep-local": 2},
             {"dataset": "digits", "keep-local": "2"},
         ),
-        (NAMESPACES, ["team-*", "prod"], ("team-*", "prod")),
-        (LOCATIONS, ["s3://$(namespace)-data/*"], ("s3://$(namespace)-data/*",)),
+        (LOCATIONS, ["s3://$(namespace)-data/*", "*", "s3*"], ("s3://$(namespace)-data/*", "*", "s3*")),
+        (ENDPOINTS, ["https://store.example"], ("https://store.example",)),
         (RULE_NAME, "digits-1", "digits-1"),
     ],
 )
 def test_valid(kind: PolicyValue, value: Any, expected: Any) -> None:
-    assert kind.parse(value) == expected
+    assert kind.parse(value) == expected or expected is ANY
     jsonschema.validate(value, kind.schema)
 
 
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
-        (TEXT, 1),
-        (TEXT, " "),
+        (IMAGE_REFERENCE, 1),
+        (IMAGE_REFERENCE, " "),
         (BYTES, True),
         (BYTES, ["10Gi"]),
         (SECONDS, None),
         (PORT, 80),
         (PORT, "8471"),
         (PORT, True),
-        (COUNT, 0),
-        (COUNT, 1.5),
         (BOOL, "true"),
         (WORDS, "denied"),
         (PROXY, "http://user:password@proxy:3128"),
         (HOSTS, ".svc"),
         (DATASETS, ["s3://datasets/digits"]),
-        (LABELS, {"tier": 1}),
         (ANNOTATIONS, {}),
         (ANNOTATIONS, {"dataset": None}),
-        (NAMESPACES, ["Team"]),
-        (NAMESPACES, [""]),
         (LOCATIONS, "s3://datasets/*"),
         (RULE_NAME, "digits-"),
         (RULE_NAME, "d" * 41),
@@ -102,10 +95,19 @@ def test_invalid_for_the_parser_and_for_the_schema(kind: PolicyValue, value: Any
     ("kind", "value"),
     [
         (BYTES, "much"),
+        (BYTES, "512m"),
+        (IMAGE_REFERENCE, "registry.example/pod ferry:1"),
+        (IMAGE_REFERENCE, "registry.example/Podferry:1"),
+        (IMAGE_REFERENCE, "podferry@sha256:abc"),
         (CPU, "0"),
         (CA_BUNDLE, "no certificate"),
         (LOCATIONS, ["s3://results/$(namespace)*"]),
         (LOCATIONS, ["s3://results/$(job)/*"]),
+        (LOCATIONS, ["s3://results/${namespace}/"]),
+        (LOCATIONS, ["s3://results/{{ namespace }}/"]),
+        (LOCATIONS, ["s3://results"]),
+        (LOCATIONS, ["results/*"]),
+        (ENDPOINTS, ["store.example"]),
         (DATASETS, {"digits": "datasets/digits"}),
     ],
 )

@@ -75,6 +75,7 @@ def test_all_problems_at_once() -> None:
     agentPort: 80
     defaults: {shmSizes: 1Gi, shmSize: much, grace: 20m}
     bounds: [1]
+    enforcement: Audit
     allowed: {sources: "s3://x", destinations: [1]}
     datasets: {digits: "s3:/x"}
     onInvalid: true
@@ -88,6 +89,7 @@ def test_all_problems_at_once() -> None:
         "defaults.shmSizes: unknown key in the policy. Did you mean 'shmSize'?",
         "defaults.shmSize: not a quantity ('much'). Write a number with a suffix such as Mi or Gi: 14Gi.",
         "bounds: not a mapping ([1]). Keys: sidecarMemory, trainerRaise, grace.",
+        "enforcement: unknown value ('Audit'). Did you mean 'audit'?",
         "allowed.sources: not a list ('s3://x'). Write a list of globs such as s3://datasets/*.",
         "allowed.destinations: not a string (1). Write a string.",
         "datasets: not a URI ('s3:/x'). Did you mean s3://x?",

@@ -28,6 +28,7 @@ rules:
       datset: digits
       dataset: digit
       checkpoints: s3://results/$(namspace)
+      outputs: s3://results/${namespace}
       checkpoint-size: lots
       inject: "true"
   - name: one
@@ -58,6 +59,7 @@ rules:
             "Did you mean 'digits'? Declared: digits."
         ),
         "rules[1].annotations.checkpoints: unknown variable ($(namspace)). Did you mean 'namespace'?",
+        "rules[1].annotations.outputs: a variable in braces (${namespace}). Write $(namespace).",
         (
             "rules[1].annotations.checkpoint-size: not a quantity ('lots'). "
             "Write a number with a suffix such as Mi or Gi: 14Gi."

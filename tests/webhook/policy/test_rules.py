@@ -2,7 +2,7 @@ import pytest
 
 from podferry.webhook.pod.namespace import Namespace
 from podferry.webhook.policy.policy import InjectionRule, PodSelector, Policy
-from podferry.webhook.policy.rules import applied_rule, requests_something
+from podferry.webhook.policy.rules import applied_rule, requests_something, shadowed_rules
 
 TEAM = Namespace("team-a")
 DIGITS = {"dataset": "s3://d/digits", "dataset-size": "1Gi", "checkpoint-size": "2Gi", "secret": "store"}
@@ -73,3 +73,11 @@ def test_the_first_rule_that_matches_applies() -> None:
 )
 def test_a_rule_of_defaults_requests_nothing(annotations: dict[str, str], expected: bool) -> None:
     assert requests_something(annotations) is expected
+
+
+def test_a_rule_that_an_earlier_one_hides() -> None:
+    team = PodSelector(namespaces=("team",))
+    rules = policy(
+        ("gpus", PodSelector(gpus=1), DIGITS), ("all", PodSelector(), DIGITS), ("team", team, DIGITS)
+    )
+    assert [(one.name, by.name) for one, by in shadowed_rules(rules.rules)] == [("team", "all")]
