@@ -14,17 +14,20 @@ import time
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from podferry.webhook.admission.server import Webhook
+from podferry.webhook.admission.acceptor import Acceptor
+from podferry.webhook.admission.server import MAX_REVIEW_BYTES, Webhook
 
-FIRST_REQUEST_SECONDS = 10.0
-"""A new connection is closed unless its handshake, and then its first request's head, arrive in this time."""
-MAX_SILENT = 1000
-"""Connections that have sent no request yet; of more, the oldest are closed. Each takes about 40 KiB."""
 IDLE_SECONDS = 120.0
 """An idle connection is closed after this time: later than by the API server itself, after 90 s
 (`SetTransportDefaults` in k8s.io/apimachinery), so that it never sends a review into a closed connection."""
-BACKLOG = 1024
-"""Connections that the kernel keeps while the process is busy."""
+MAX_IDLE = 256
+"""Connections that wait for their next complete review; of more, those that wait longest are closed. Each
+takes up to 50 KiB. An API server keeps at most 25 (`idleConnsPerHost` in client-go)."""
+BODY_SECONDS = 10.0
+"""Time for a request's body to arrive; an API server waits 5 s for the response."""
+MAX_BODIES_BYTES = 48 * 1024**2
+"""Bytes of the bodies that are arriving; of more, the one that takes longest is closed. A usual review has
+30 KiB."""
 QUIET_SECONDS = 1.0
 """A replica that ends waits until no review has arrived for this long."""
 MAX_DRAIN_SECONDS = 20.0
@@ -46,25 +49,22 @@ class Listener:
             access_log=None,
             keepalive_timeout=IDLE_SECONDS,
             shutdown_timeout=LAST_RESPONSES_SECONDS,
+            auto_decompress=False,
         )
-        self._silent: dict[web.RequestHandler, None] = {}
-        """Connections without a request so far, the oldest first."""
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
+        self._idle: dict[web.RequestHandler, None] = {}
+        """Connections that wait for their next complete review, the longest waiting first."""
+        self._bodies: dict[web.RequestHandler, int] = {}
+        """Bytes of the bodies that are arriving, by connection, the earliest first."""
         self._last_request = 0.0
 
     async def open(self, host: str, port: int, context: ssl.SSLContext) -> int:
         """Start listening; return the port, which the kernel picks for 0."""
         await self._runner.setup()
-        self._server = await asyncio.get_running_loop().create_server(
-            self._connection,
-            host,
-            port,
-            ssl=context,
-            backlog=BACKLOG,
-            ssl_handshake_timeout=FIRST_REQUEST_SECONDS,
-        )
-        bound: int = self._server.sockets[0].getsockname()[1]
-        return bound
+        server = self._runner.server
+        assert server is not None  # noqa: S101 - `setup` has made it
+        self._acceptor = Acceptor(server, context)
+        return await self._acceptor.open(host, port)
 
     async def drain(self, seconds: float) -> None:
         """Report not ready, and keep serving for `seconds` and until no review has arrived for a while."""
@@ -77,37 +77,61 @@ class Listener:
 
     async def close(self) -> None:
         """Close the port and idle connections, and finish the reviews that have arrived."""
-        if self._server is not None:
-            self._server.close()
+        if self._acceptor is not None:
+            await self._acceptor.close()
         await self._runner.cleanup()
-
-    def _connection(self) -> asyncio.BaseProtocol:
-        server = self._runner.server
-        assert server is not None  # noqa: S101 - `open` has set it up
-        handler = server()
-        self._silent[handler] = None
-        asyncio.get_running_loop().call_later(FIRST_REQUEST_SECONDS, self._close_silent, handler)
-        if len(self._silent) > MAX_SILENT:
-            self._close_silent(next(iter(self._silent)))
-        return handler
-
-    def _close_silent(self, handler: web.RequestHandler) -> None:
-        if handler in self._silent:
-            del self._silent[handler]
-            handler.force_close()
 
     @web.middleware
     async def _watch(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        self._silent.pop(request.protocol, None)
+        connection = request.protocol
+        if self._acceptor is not None:
+            self._acceptor.has_arrived(connection)
         if request.method == "POST":
             self._last_request = time.monotonic()
+        self._keep(connection)
         try:
+            await self._read_body(request)
+            self._idle.pop(connection, None)
             response = await handler(request)
         except web.HTTPException as error:
             self._close_at_the_end(error)
             raise
+        finally:
+            self._idle.pop(connection, None)
+            self._keep(connection)
         self._close_at_the_end(response)
         return response
+
+    def _keep(self, connection: web.RequestHandler) -> None:
+        """Let a connection wait, unless it does, and close the longest waiting one if there are too many."""
+        self._idle.setdefault(connection)
+        if len(self._idle) > MAX_IDLE:
+            self._idle = {one: None for one in self._idle if one.transport is not None}
+        if len(self._idle) > MAX_IDLE:
+            longest = next(iter(self._idle))
+            del self._idle[longest]
+            longest.force_close()
+
+    async def _read_body(self, request: web.Request) -> None:
+        """Read the body, which the request then has, within its time."""
+        length = MAX_REVIEW_BYTES if request.content_length is None else request.content_length
+        self._bodies[request.protocol] = min(length, MAX_REVIEW_BYTES)
+        if sum(self._bodies.values()) > MAX_BODIES_BYTES:
+            longest = next(iter(self._bodies))
+            del self._bodies[longest]
+            longest.force_close()
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                await request.read()
+        except TimeoutError as error:
+            text = f"the body has not arrived within {BODY_SECONDS:.0f} s"
+            refusal = web.HTTPRequestTimeout(text=text)
+            refusal.force_close()
+            raise refusal from error
+        except ConnectionError as error:  # nobody reads this
+            raise web.HTTPBadRequest(text="the connection ended before the body") from error
+        finally:
+            self._bodies.pop(request.protocol, None)
 
     def _close_at_the_end(self, response: web.StreamResponse) -> None:
         if self._webhook.shutting_down:

@@ -7,7 +7,6 @@ fail. What is no review gets 4xx with a message.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,8 +30,6 @@ from podferry.webhook.policy.policy_review import policy_problems
 
 MAX_REVIEW_BYTES = 8 * 1024**2
 """An object in etcd has at most 1.5 MiB, and a review may contain it twice."""
-BODY_SECONDS = 10.0
-"""Time for a request's body to arrive; an API server waits 5 s for the response."""
 POD = ("", "v1", "Pod")
 UNTOUCHED = Decision(InjectionOutcome.UNTOUCHED)
 
@@ -149,16 +146,11 @@ class Webhook:
 
 
 async def _review(request: web.Request) -> AdmissionRequest:
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            body = await request.read()
-    except TimeoutError as error:
-        text = f"the body has not arrived within {BODY_SECONDS:.0f} s"
-        refusal = web.HTTPRequestTimeout(text=text)
-        refusal.force_close()
-        raise refusal from error
+    if encoding := request.headers.get("Content-Encoding"):
+        text = f"the body is compressed (Content-Encoding: {encoding}); send it as it is"
+        raise web.HTTPUnsupportedMediaType(text=text)
     with _refusing_malformed():
-        return decode_review(body)
+        return decode_review(await request.read())
 
 
 def _check_kind(review: AdmissionRequest) -> None:

@@ -8,13 +8,14 @@ import json
 import signal
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from podferry.webhook.admission import acceptor
 from podferry.webhook.admission import listener as listener_module
-from podferry.webhook.admission import server
 from podferry.webhook.admission.listener import Listener
 from podferry.webhook.admission.server import Webhook
 from podferry.webhook.cluster.namespaces import UnknownNamespaces
@@ -22,7 +23,12 @@ from podferry.webhook.cluster.rotation import Rotation
 from podferry.webhook.pod.stamp import Signer
 from podferry.webhook.policy.policy import Policy
 from tests.support.memory_cluster import MemoryCluster
-from tests.support.webhook_process import WebhookProcess, connection_to, review, webhook_process
+from tests.support.webhook_process import (
+    WebhookProcess,
+    connection_to,
+    review,
+    webhook_process,
+)
 
 LINGER = 2.0
 """Seconds; a client that gets no time for so long loses a review."""
@@ -30,6 +36,8 @@ REROUTED = 0.5
 """Seconds after SIGTERM when new connections reach other replicas only."""
 CLIENTS = 4
 IDLE_CONNECTIONS = 300
+THOUSANDS = 1500
+MAX_MEMORY_KIB = 100 * 1024
 Pod = dict[str, Any]
 
 
@@ -44,8 +52,8 @@ async def listener(
     policy: Policy, rotation: Rotation, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[Listener, ssl.SSLContext, int]]:
     """A listener in this process, of little patience; what trusts it, and its port."""
-    monkeypatch.setattr(listener_module, "FIRST_REQUEST_SECONDS", 3.0)
-    monkeypatch.setattr(server, "BODY_SECONDS", 1.0)
+    monkeypatch.setattr(acceptor, "FIRST_REQUEST_SECONDS", 3.0)
+    monkeypatch.setattr(listener_module, "BODY_SECONDS", 1.0)
     await rotation.refresh()
     webhook = Webhook(lambda: policy, UnknownNamespaces(), Signer)
     made = Listener(webhook)
@@ -139,18 +147,63 @@ async def test_slow_and_idle_clients_hold_nobody_up(
         await one.close()
 
 
-async def test_of_too_many_silent_connections_the_oldest_are_closed(
+async def test_of_too_many_idle_connections_those_that_wait_longest_are_closed(
     listener: tuple[Listener, ssl.SSLContext, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, trust, port = listener
-    monkeypatch.setattr(listener_module, "FIRST_REQUEST_SECONDS", 600.0)
-    monkeypatch.setattr(listener_module, "MAX_SILENT", 5)
-    used = await connection_to(port, trust)
-    assert (await used.get("/readyz"))[0] == 200
-    silent = [await connection_to(port, trust) for _ in range(7)]
-    for one in silent[:2]:
-        assert await one.reader.read() == b""
-    for one in (*silent[2:], used):
+    monkeypatch.setattr(listener_module, "MAX_IDLE", 3)
+    gone = [await connection_to(port, trust) for _ in range(5)]
+    for one in gone:  # each gets its response before the next: closed connections do not count
         assert (await one.get("/readyz"))[0] == 200
-    for one in (*silent, used):
         await one.close()
+    first, *others = [await connection_to(port, trust) for _ in range(4)]
+    for one in (first, *others[:2], first, others[2]):
+        assert (await one.get("/readyz"))[0] == 200
+    assert await others[0].reader.read() == b""
+    for one in (first, *others[1:]):
+        assert (await one.get("/readyz"))[0] == 200
+    for one in (first, *others):
+        await one.close()
+
+
+@pytest.mark.parametrize(("limit", "most"), [("MAX_IDLE", 1), ("MAX_BODIES_BYTES", 10_000)])
+async def test_slow_bodies_are_closed_when_there_are_too_many(
+    listener: tuple[Listener, ssl.SSLContext, int],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    limit: str,
+    most: int,
+) -> None:
+    _, trust, port = listener
+    monkeypatch.setattr(listener_module, "BODY_SECONDS", 600.0)
+    monkeypatch.setattr(listener_module, limit, most)
+    slow = await connection_to(port, trust)
+    slow.writer.write(head("/mutate", 9_000) + b"{")
+    closed = asyncio.create_task(slow.reader.read())
+    while not closed.done():
+        other = await connection_to(port, trust)
+        with suppress(EOFError):  # if it came before the slow one
+            assert (await other.post("/mutate", b" " * 11_000))[0] == 400
+        await other.close()
+    assert await closed == b""
+    assert not caplog.records
+    await slow.close()
+
+
+@pytest.mark.parametrize("sent", ["nothing", "requests"])
+async def test_memory_with_thousands_of_connections(
+    process: WebhookProcess, annotated_pod: Callable[..., Pod], sent: str
+) -> None:
+    """They stay open as long as they may, and others are served."""
+    body = review(annotated_pod())
+    held = [await process.open() for _ in range(THOUSANDS)]
+    if sent == "requests":
+        for one in held:
+            with suppress(OSError, EOFError):  # closed meanwhile: of too many, the oldest
+                await one.post("/mutate", body)
+    other = await process.open()
+    assert (await other.post("/mutate", body))[0] == 200
+    status = Path(f"/proc/{process.process.pid}/status").read_text()
+    assert int(status.partition("VmHWM:")[2].split()[0]) < MAX_MEMORY_KIB
+    for one in (*held, other):
+        one.writer.transport.abort()
