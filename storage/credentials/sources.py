@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import configparser
 import enum
+import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from podferry.contract.errors import CredentialsMissing, InvalidSpec
+from podferry.contract.errors import CredentialsMissing, InvalidSpec, Problem
 from podferry.storage.network.settings import read_network
 from podferry.storage.store import StoreConfig
 
 VARIABLE_PREFIXES = ("AWS_", "AZURE_", "GOOGLE_", "FSSPEC_", "OSS_", "STORAGE_EMULATOR_HOST")
 """Of the variables that are read; `FSSPEC_<SCHEME>_<OPTION>` is fsspec's own convention."""
 TRUE_VALUES = ("1", "true", "yes", "on")
+CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
+"""Not in a header of HTTP, into which credentials go; obstore panics on them."""
+ONE_LINE = ("AWS_", "AZURE_")
+"""Prefixes of the credentials that have one line; Google's are JSON."""
 
 
 class AwsSource(enum.Enum):
@@ -41,12 +46,16 @@ def config_from_environment(environ: Mapping[str, str]) -> StoreConfig:
         environ: Such as `os.environ`; `HOME` has the shared files.
 
     Raises:
-        InvalidSpec: `AWS_PROFILE` names a profile that is not in the files, or a file is malformed.
+        InvalidSpec: `AWS_PROFILE` names a profile that is not in the files, a file is malformed, or a
+            credential has several lines.
     """
-    found = {name: value for name, value in environ.items() if name.startswith(VARIABLE_PREFIXES) and value}
+    read = {
+        name: value.strip("\r\n") for name, value in environ.items() if name.startswith(VARIABLE_PREFIXES)
+    }
+    found = {name: value for name, value in read.items() if value}
     if "AWS_ACCESS_KEY_ID" not in found and not is_true(found.get("AWS_SKIP_SIGNATURE", "")):
         found = {**_shared_files(environ), **found}
-    return StoreConfig(credentials=found, network=read_network({**found, **environ}))
+    return StoreConfig(credentials=_checked(found), network=read_network({**found, **environ}))
 
 
 def config_from_directory(path: Path, environ: Mapping[str, str]) -> StoreConfig:
@@ -59,7 +68,7 @@ def config_from_directory(path: Path, environ: Mapping[str, str]) -> StoreConfig
 
     Raises:
         CredentialsMissing: The directory does not exist or has no key.
-        InvalidSpec: A key is not text, or a CA bundle or proxy is not valid.
+        InvalidSpec: A key is not text or has several lines, or a CA bundle or proxy is not valid.
     """
     read = partial(_mounted_with_profile, path, environ)
     found = read()
@@ -70,8 +79,19 @@ def _mounted_with_profile(path: Path, environ: Mapping[str, str]) -> dict[str, s
     """The keys as they are now; a profile that they name has the rest."""
     found = _mounted(path)
     if not found.get("AWS_PROFILE") or found.get("AWS_ACCESS_KEY_ID"):
-        return found
-    return {**_shared_files({**environ, "AWS_PROFILE": found["AWS_PROFILE"]}), **found}
+        return _checked(found)
+    return _checked({**_shared_files({**environ, "AWS_PROFILE": found["AWS_PROFILE"]}), **found})
+
+
+def _checked(credentials: dict[str, str]) -> dict[str, str]:
+    """The same. Raises `InvalidSpec` for those with several lines, without their values."""
+    wrong = [name for name, value in credentials.items() if CONTROL_CHARACTER.search(value)]
+    InvalidSpec.raise_any(
+        Problem(f"{name} has several lines, or other control characters", "", "Store it as one line")
+        for name in wrong
+        if name.startswith(ONE_LINE)
+    )
+    return credentials
 
 
 def _mounted(path: Path) -> dict[str, str]:

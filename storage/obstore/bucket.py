@@ -44,7 +44,7 @@ class ObstoreBucket:
         self._config, self._limits = config, limits
         self.uri, self.store, self.location = uri, client.store, client.location
         self.exists = False
-        self._metadata_endpoint = client.metadata_endpoint
+        self._metadata_endpoint, self._token_file = client.metadata_endpoint, client.token_file
         self._metadata_seconds = limits.metadata_seconds
 
     def key(self, name: str) -> str:
@@ -62,7 +62,13 @@ class ObstoreBucket:
         return Entry(name, item["size"], f'"{tag}"' if tag.isalnum() else tag)
 
     async def prepare(self) -> None:
-        """Connect to the metadata service if it has the credentials: outside a cloud it never responds."""
+        """Make sure that obstore finds credentials.
+
+        The metadata service is connected to if it has them: outside a cloud it never responds.
+        """
+        if self._token_file is not None:
+            with suppress(OSError):  # the last token may still be valid
+                self._token_file.refresh()
         if not self._metadata_endpoint:
             return
         address = urlsplit(self._metadata_endpoint)

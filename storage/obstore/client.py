@@ -19,6 +19,7 @@ from podferry.storage.azure.endpoint import AZURE_SCHEMES, azure_access
 from podferry.storage.credentials.ambient import AMBIENT_VARIABLES
 from podferry.storage.credentials.refresh import REFRESH_SECONDS
 from podferry.storage.credentials.sources import AwsSource
+from podferry.storage.credentials.token_file import StrippedTokenFile, stripped_token_file
 from podferry.storage.errors.translate import StoreLocation
 from podferry.storage.network.settings import Network
 from podferry.storage.s3.endpoint import S3Access, s3_access
@@ -34,11 +35,18 @@ METADATA_ENDPOINT = "http://169.254.169.254"
 
 
 class ObstoreClient(msgspec.Struct, frozen=True):
-    """An obstore client, and the endpoint of the metadata service that provides its credentials, or empty."""
+    """An obstore client.
+
+    Attributes:
+        store, location: Where it reads and writes.
+        metadata_endpoint: Of the metadata service that provides its credentials, or empty.
+        token_file: A copy of a token file to refresh before each request, or None.
+    """
 
     store: S3Store | AzureStore
     location: StoreLocation
     metadata_endpoint: str = ""
+    token_file: StrippedTokenFile | None = None
 
 
 def obstore_client(uri: Uri, config: StoreConfig, limits: Limits) -> ObstoreClient:
@@ -56,6 +64,9 @@ def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> ObstoreClient:
     source, variables = access.source, access.variables
     ambient = AMBIENT_VARIABLES.get(source, {})
     found = {option: variables[name] for name, option in ambient.items() if name in variables}
+    token_file = stripped_token_file(found.get("container_authorization_token_file", ""))
+    if token_file is not None:
+        found["container_authorization_token_file"] = token_file.path
     ambient_options: S3Config = msgspec.convert(found, dict)  # type: ignore[assignment]  # keys of a table
     options: S3Config = {
         "aws_endpoint_url_s3": access.bucket_url if access.virtual_hosted else access.endpoint,
@@ -72,7 +83,8 @@ def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> ObstoreClient:
         credential_provider=_CredentialProvider(access) if source is AwsSource.KEYS else None,
     )
     metadata = variables.get("AWS_METADATA_ENDPOINT", METADATA_ENDPOINT)
-    return ObstoreClient(store, access.location, metadata if source is AwsSource.METADATA else "")
+    metadata = metadata if source is AwsSource.METADATA else ""
+    return ObstoreClient(store, access.location, metadata, token_file)
 
 
 class _CredentialProvider:

@@ -15,6 +15,7 @@ from typing import Any
 from podferry.contract.errors import CredentialsMissing
 from podferry.storage.credentials.ambient import AMBIENT_VARIABLES
 from podferry.storage.credentials.sources import AwsSource, aws_source, config_from_environment
+from podferry.storage.credentials.token_file import stripped_token_file
 from podferry.storage.errors.translate import store_error
 from podferry.storage.network.settings import DIRECT
 from podferry.storage.s3.endpoint import S3Access
@@ -67,6 +68,8 @@ def credentials_provider(access: S3Access) -> S3CredentialsProvider | None:
 def _crt_finds_the_same(access: S3Access) -> bool:
     if access.source is AwsSource.WEB_IDENTITY and access.network != DIRECT:
         return False  # awscrt reaches the token service with the process's own CA bundle and proxy only
+    if stripped_token_file(access.variables.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "")):
+        return False  # awscrt refuses it
     read = CRT_VARIABLES[access.source]
     if any(name in access.variables for name in AMBIENT_VARIABLES[access.source] if name not in read):
         return False

@@ -156,3 +156,26 @@ def test_a_key_that_is_not_text_is_reported(tmp_path):
     (tmp_path / "AWS_ACCESS_KEY_ID").write_bytes(b"\xff\xfe")
     with pytest.raises(InvalidSpec, match="AWS_ACCESS_KEY_ID"):
         config_from_directory(tmp_path, {})
+
+
+@pytest.mark.parametrize("name", ["AWS_ACCESS_KEY_ID", "AZURE_STORAGE_TOKEN"])
+def test_a_credential_has_one_line(tmp_path, name):
+    """obstore would panic."""
+    environ = {"HOME": str(tmp_path), "AWS_SECRET_ACCESS_KEY": "s", name: "secret\n"}
+    (tmp_path / name).write_text("secret\n")
+    assert config_from_environment(environ).credentials[name] == "secret"
+    assert config_from_directory(tmp_path, {}).credentials[name] == "secret"
+    (tmp_path / name).write_text("sec\nret")
+    for read in (
+        lambda: config_from_environment({**environ, name: "sec\nret"}),
+        lambda: config_from_directory(tmp_path, {}),
+    ):
+        with pytest.raises(InvalidSpec, match=f"{name} has several lines") as raised:
+            read()
+        assert "ret" not in str(raised.value)
+
+
+def test_credentials_in_json_have_several_lines():
+    text = '{\n "type": "service_account"\n}'
+    config = config_from_environment({"GOOGLE_SERVICE_ACCOUNT_KEY": text})
+    assert config.credentials["GOOGLE_SERVICE_ACCOUNT_KEY"] == text
