@@ -55,10 +55,11 @@ def test_opting_in_uses_our_prefix(resources: dict[tuple[str, str], Object], kin
 
 
 def test_nothing_matches_updates(resources: dict[tuple[str, str], Object]) -> None:
-    """A rule on UPDATE keeps finished pods from losing their finalizers."""
+    """A rule on UPDATE keeps finished pods from losing their finalizers, unless it only warns."""
     rules = [
         rule
-        for one in resources.values()
+        for (_, name), one in resources.items()
+        if name != "podferry-misplaced-annotations"
         for holder in [*one.get("webhooks", []), one.get("spec", {}).get("matchConstraints", {})]
         for rule in [*holder.get("rules", []), *holder.get("resourceRules", [])]
     ]
@@ -101,3 +102,25 @@ def test_ports_are_those_of_the_options(resources: dict[tuple[str, str], Object]
     assert template["metadata"]["annotations"]["prometheus.io/port"] == ports["metrics"]
     rules = resources["NetworkPolicy", "podferry-webhook"]["spec"]["ingress"]
     assert {port["port"] for rule in rules for port in rule["ports"]} == set(ports)
+
+
+def test_what_is_merged_as_a_whole_is_complete(resources: dict[tuple[str, str], Object]) -> None:
+    """Defaults of the API server would be conflicts for a server-side apply after a client-side one."""
+    containers = resources["Deployment", "podferry-webhook"]["spec"]["template"]["spec"]["containers"]
+    fields = [
+        one["valueFrom"]["fieldRef"] for each in containers for one in each["env"] if "valueFrom" in one
+    ]
+    assert fields
+    assert {field.get("apiVersion") for field in fields} == {"v1"}
+    policies = [one for (kind, _), one in resources.items() if kind == "ValidatingAdmissionPolicy"]
+    keys = {"matchPolicy", "namespaceSelector", "objectSelector", "resourceRules"}
+    assert [set(one["spec"]["matchConstraints"]) for one in policies] == [keys, keys]
+
+
+def test_misplaced_annotations_are_only_warned_of(resources: dict[tuple[str, str], Object]) -> None:
+    spec = resources["ValidatingAdmissionPolicyBinding", "podferry-misplaced-annotations"]["spec"]
+    assert spec["validationActions"] == ["Warn"]
+    assert (
+        resources["ValidatingAdmissionPolicy", "podferry-misplaced-annotations"]["spec"]["failurePolicy"]
+        == "Ignore"
+    )

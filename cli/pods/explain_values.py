@@ -22,6 +22,7 @@ from podferry.contract.pod_owner import PodOwner, kfp_inputs_of, pod_owner_of, v
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX, Access, FerrySpec, Medium
 from podferry.contract.variable_substitution import SOURCES, Variables, expand
+from podferry.webhook.pod.training_container import container_problems
 
 ACCESS_DEFAULTS = {
     "secret": "the pod's own identity",
@@ -123,13 +124,14 @@ def explain(
     lineage, source = _lineage(spec, lineage_of(owner) if identified else None, owner.kind)
     auto_media = [dataset.key("medium") for dataset in spec.datasets if dataset.medium is Medium.AUTO]
     gang = gang_problems(spec, owner.rank) if identified else ()
+    unclear = container_problems(found.complete, spec.container, owner.kind)
     explanation = Explanation(
         title=found.title,
         spec=spec,
         values=tuple(_explain_values(spec, settings, variables, (lineage or "-", source))),
         variables=_variables_with_values(variables),
         lineage=lineage,
-        problems=(*found.problems, *location_problems(spec), *directory_problems(spec), *gang),
+        problems=(*found.problems, *location_problems(spec), *directory_problems(spec), *gang, *unclear),
         notes=(
             *found.notes,
             *(f"{PREFIX}{key} {AUTO_MEDIUM}" for key in auto_media),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podferry.contract.errors import InvalidSpec
+from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.pod_owner import KFP
 from podferry.contract.spec import PREFIX
 from podferry.contract.suggest import did_you_mean
@@ -58,3 +58,13 @@ def training_container_of(pod: Json, requested: str | None, kind: str) -> int:
             "it is unclear which container trains", measured, f"Set {PREFIX}container to its name"
         )
     return 0
+
+
+def container_problems(pod: Json, requested: str | None, kind: str) -> tuple[Problem, ...]:
+    """Why it is unclear which container trains, if it is, and if any container is known."""
+    try:
+        if containers_of(pod):
+            training_container_of(pod, requested, kind)
+    except InvalidSpec as error:
+        return error.problems
+    return ()

@@ -39,3 +39,16 @@ spec:
     assert "without podferry.io/world, rank 0 alone writes checkpoints; other pods only restore" in said.out
     (tmp_path / "job.yaml").write_text(manifest.replace("1Mi}", '1Mi, podferry.io/world: "2"}'))
     assert "rank 0 alone" not in podferry("explain", str(tmp_path / "job.yaml")).out
+
+
+def test_an_unclear_training_container_is_a_problem(podferry, tmp_path):
+    (tmp_path / "pod.yaml").write_text("""
+kind: Pod
+metadata: {name: two, annotations: {podferry.io/dataset: s3://d, podferry.io/dataset-size: 1Mi}}
+spec: {containers: [{name: main}, {name: logger}]}
+""")
+    said = podferry("explain", str(tmp_path / "pod.yaml"))
+    assert said.code == 1
+    assert "it is unclear which container trains (2 containers: main, logger)" in said.err
+    named = podferry("explain", str(tmp_path / "pod.yaml"), "--annotation", "container=main")
+    assert named.code == 0

@@ -3,7 +3,11 @@ from typing import Any
 import pytest
 
 from podferry.contract.errors import InvalidSpec
-from podferry.webhook.pod.training_container import DEFAULT_CONTAINER, training_container_of
+from podferry.webhook.pod.training_container import (
+    DEFAULT_CONTAINER,
+    container_problems,
+    training_container_of,
+)
 
 
 def pod_of(*names: str, default: str | None = None) -> dict[str, Any]:
@@ -44,3 +48,11 @@ def test_an_ambiguous_choice_is_reported() -> None:
 def test_a_misspelled_container_is_reported_with_a_suggestion() -> None:
     with pytest.raises(InvalidSpec, match=r"'trian'.*Did you mean 'train'"):
         training_container_of(pod_of("proxy", "train"), "trian", "Job")
+
+
+def test_problems_only_if_the_containers_are_known() -> None:
+    two = {"spec": {"containers": [{"name": "a"}, {"name": "b"}]}}
+    (problem,) = container_problems(two, None, "pod")
+    assert "2 containers: a, b" in str(problem)
+    assert container_problems(two, "b", "pod") == ()
+    assert container_problems({}, None, "pod") == ()
