@@ -191,27 +191,29 @@ def _spec(values: Mapping[str, Any]) -> FerrySpec:
     mounted = [one for one in of_datasets if is_mounted(one, values)]
     checkpoints, outputs = sections.get("checkpoints"), sections.get("outputs")
     return FerrySpec(
-        datasets=tuple(
-            DatasetSpec(reference=str(values[one.key]), name=split_key(one.key)[1], **_fields(one, values))
-            for one in of_datasets
-            if one not in mounted
-        ),
+        datasets=tuple(_staged(one, values) for one in of_datasets if one not in mounted),
         checkpoints=checkpoints and CheckpointSpec(uri=values["checkpoints"], **_fields(checkpoints, values)),
         lineage=values.get("lineage"),
         world=values.get("world", 1),
         shm_size=values.get("shm-size"),
         grace=values.get("grace"),
         container=values.get("container"),
-        mounted=tuple(
-            MountedDataset(
-                reference=str(values[one.key]),
-                mode=values[one.own_key("mode")],
-                path=values.get(one.path_key, one.default_path),
-                name=split_key(one.key)[1],
-            )
-            for one in mounted
-        ),
+        mounted=tuple(_mounted(one, values) for one in mounted),
         outputs=outputs and OutputSpec(uri=values["outputs"], **_fields(outputs, values)),
+    )
+
+
+def _staged(section: SpecSection, values: Mapping[str, Any]) -> DatasetSpec:
+    reference, name = str(values[section.key]), split_key(section.key)[1]
+    return DatasetSpec(reference=reference, name=name, **_fields(section, values))
+
+
+def _mounted(section: SpecSection, values: Mapping[str, Any]) -> MountedDataset:
+    return MountedDataset(
+        reference=str(values[section.key]),
+        mode=values[section.own_key("mode")],
+        path=values.get(section.path_key, section.default_path),
+        name=split_key(section.key)[1],
     )
 
 

@@ -162,32 +162,40 @@ def memory_sum(
     agent = footprint or Footprint()
     InvalidSpec.raise_any([*unknown_size_problems(spec, listed)])
     checkpoint = _round(spec.checkpoints.size or 0) if spec.checkpoints else 0
-    kept = spec.checkpoints.keep_local + 2 if spec.checkpoints else 0
-    filled = [f"{name} volume" for name in ("checkpoint", "output") if getattr(spec, f"{name}s")]
-    busy = bool(spec.datasets or filled)
-    output_buffers = agent.outputs if len(filled) > 1 else 0
+    output_buffers = agent.outputs if spec.checkpoints and spec.outputs else 0
     return MemorySum(
         data=tuple(dataset_volume_of(dataset, listed.get(dataset.name), agent) for dataset in spec.datasets),
-        checkpoint_volume=kept * checkpoint,
+        checkpoint_volume=_held(spec) * checkpoint,
         output_volume=_round(spec.outputs.size or 0) if spec.outputs else 0,
         shm_volume=spec.shm_size or 0,
         restored=checkpoint if _restores(spec.checkpoints) else 0,
-        buffers=agent.buffers + output_buffers if busy else 0,
-        resident=agent.resident if busy else 0,
-        reasons={
-            "checkpoint_volume": f"{kept} times {format_bytes(checkpoint)}: {kept - 2} kept, "
-            "one being written, one being uploaded",
-            "output_volume": f"{PREFIX}output-size: outputs stay until the end",
-            "trainer": f"the {' and the '.join(filled)}, which the trainer fills",
-            "shm_volume": "shm-size; its contents count towards the trainer's own limit",
-            "restored": "one checkpoint, written by the sidecar into the checkpoint volume",
-            "files": f"{KERNEL_BYTES_PER_FILE} B of kernel and {agent.entry} B of agent memory a file, "
-            "outside the volume's limit",
-            "buffers": f"{agent.concurrency} transfers of {format_bytes(agent.range_bytes)}"
-            + (f", {format_bytes(output_buffers)} for outputs in parallel" if output_buffers else ""),
-            "resident": "the agent's processes",
-        },
+        buffers=agent.buffers + output_buffers if spec.needs_agent else 0,
+        resident=agent.resident if spec.needs_agent else 0,
+        reasons=_reasons(spec, checkpoint, output_buffers, agent),
     )
+
+
+def _held(spec: FerrySpec) -> int:
+    """Checkpoints in the volume: those that are kept, one being written, one being uploaded."""
+    return spec.checkpoints.keep_local + 2 if spec.checkpoints else 0
+
+
+def _reasons(spec: FerrySpec, checkpoint: int, output_buffers: int, agent: Footprint) -> dict[str, str]:
+    filled = [f"the {name} volume" for name in ("checkpoint", "output") if getattr(spec, f"{name}s")]
+    held = _held(spec)
+    return {
+        "checkpoint_volume": f"{held} times {format_bytes(checkpoint)}: {held - 2} kept, "
+        "one being written, one being uploaded",
+        "output_volume": f"{PREFIX}output-size: outputs stay until the end",
+        "trainer": f"{' and '.join(filled)}, which the trainer fills",
+        "shm_volume": "shm-size; its contents count towards the trainer's own limit",
+        "restored": "one checkpoint, written by the sidecar into the checkpoint volume",
+        "files": f"{KERNEL_BYTES_PER_FILE} B of kernel and {agent.entry} B of agent memory a file, "
+        "outside the volume's limit",
+        "buffers": f"{agent.concurrency} transfers of {format_bytes(agent.range_bytes)}"
+        + (f", {format_bytes(output_buffers)} for outputs in parallel" if output_buffers else ""),
+        "resident": "the agent's processes",
+    }
 
 
 def unknown_size_problems(

@@ -11,9 +11,7 @@ from typing import Annotated
 
 import msgspec
 
-from podferry.contract.dataset_reference import Reference, parse_reference
-from podferry.contract.http_api import DATASET_VARIABLE
-from podferry.contract.uri import Uri, parse_uri
+from podferry.contract.spec_mixins import Destination, NamedDataset
 
 FORMAT = 2
 """Format 1 had at most one dataset, under the key `dataset`: an old agent must not overlook several."""
@@ -100,7 +98,7 @@ class Shard(msgspec.Struct, frozen=True):
         return f"{self.rank}/{self.count}"
 
 
-class DatasetSpec(msgspec.Struct, frozen=True):
+class DatasetSpec(NamedDataset, msgspec.Struct, frozen=True):
     """One dataset to stage before training.
 
     Attributes:
@@ -129,22 +127,8 @@ class DatasetSpec(msgspec.Struct, frozen=True):
     shard: Shard | None = None
     medium: Medium = Medium.MEMORY
 
-    @property
-    def parsed(self) -> Reference:
-        """The reference; raises InvalidSpec, but never after `decode_spec` or `read_annotations`."""
-        return parse_reference(self.reference)
 
-    @property
-    def variable(self) -> str:
-        """The trainer's variable with its path: `PODFERRY_DATASET` or `PODFERRY_DATASET_NAME`."""
-        return _variable(self.name)
-
-    def key(self, key: str) -> str:
-        """This dataset's variant of a key, without the prefix: `dataset-size` as `dataset-size.NAME`."""
-        return f"{key}.{self.name}" if self.name else key
-
-
-class MountedDataset(msgspec.Struct, frozen=True):
+class MountedDataset(NamedDataset, msgspec.Struct, frozen=True):
     """A dataset that the kubelet mounts: nothing is copied, and the agent knows nothing of it.
 
     Attributes:
@@ -158,24 +142,6 @@ class MountedDataset(msgspec.Struct, frozen=True):
     mode: DatasetMode
     path: str = DATASET_PATH
     name: DatasetName = ""
-
-    @property
-    def parsed(self) -> Reference:
-        """The reference; raises InvalidSpec, but never after `decode_spec` or `read_annotations`."""
-        return parse_reference(self.reference)
-
-    @property
-    def variable(self) -> str:
-        """The trainer's variable with its path, as of `DatasetSpec`."""
-        return _variable(self.name)
-
-    def key(self, key: str) -> str:
-        """This dataset's variant of a key, as of `DatasetSpec`."""
-        return f"{key}.{self.name}" if self.name else key
-
-
-def _variable(name: str) -> str:
-    return "_".join(filter(None, (DATASET_VARIABLE, name.upper().replace("-", "_"))))
 
 
 def default_path(name: str) -> str:
@@ -192,7 +158,7 @@ class Completion(StrEnum):
     """When the trainer marks it (`podferry checkpoint done`), never before."""
 
 
-class CheckpointSpec(msgspec.Struct, frozen=True):
+class CheckpointSpec(Destination, msgspec.Struct, frozen=True):
     """Where checkpoints are uploaded to and restored from.
 
     Attributes:
@@ -219,13 +185,8 @@ class CheckpointSpec(msgspec.Struct, frozen=True):
     upload_limit: Bytes | None = None
     read_only: bool = False
 
-    @property
-    def parsed(self) -> Uri:
-        """The destination; raises InvalidSpec, but never after `decode_spec` or `read_annotations`."""
-        return parse_uri(self.uri)
 
-
-class OutputSpec(msgspec.Struct, frozen=True):
+class OutputSpec(Destination, msgspec.Struct, frozen=True):
     """A directory of results that is uploaded unchanged.
 
     Attributes:
@@ -241,11 +202,6 @@ class OutputSpec(msgspec.Struct, frozen=True):
     size: Bytes | None = None
     every: Seconds | None = None
     access: Access = Access()
-
-    @property
-    def parsed(self) -> Uri:
-        """The destination; raises InvalidSpec, but never after `decode_spec` or `read_annotations`."""
-        return parse_uri(self.uri)
 
 
 class FerrySpec(msgspec.Struct, frozen=True):
