@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any, TextIO
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import click
 import msgspec
 
 from podferry.cli.options.store_options import access_options, store_config_of
-from podferry.cli.output import output_option, print_json, print_table
+from podferry.cli.output import count_of, output_option, print_json, print_table
 from podferry.cli.pods.explain_resources import ExplainedResources, explain_resources
-from podferry.cli.pods.explain_values import NO_MEMORY_SUM, Explanation, add_memory, explain
-from podferry.cli.pods.manifests import DEFAULT_IMAGE, FoundPod, bare_pod, read_documents, read_pods
-from podferry.cli.pods.pod_args import (
-    add_annotations,
-    chosen_file,
-    parse_annotations,
-    parse_pairs,
-    pod_options,
-    read_text,
+from podferry.cli.pods.explanation import NO_MEMORY_SUM, Explanation, add_memory, explain
+from podferry.cli.pods.manifests import (
+    DEFAULT_IMAGE,
+    FoundPod,
+    bare_pod,
+    namespace_of,
+    read_documents,
+    read_pods,
 )
-from podferry.cli.pods.policy_check import read_policy_file
+from podferry.cli.pods.pod_args import add_annotations, chosen_file, pairs_option, pod_options, read_text
+from podferry.cli.pods.policy_file import read_policy_file
 from podferry.contract.dataset_volume import ListedSize
-from podferry.contract.errors import FerryError, InvalidSpec
+from podferry.contract.errors import FerryError, InvalidSpec, Problem
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import DatasetSpec
 from podferry.sidecar.dataset.selection import Selection, open_selected, shard_manifest
@@ -38,30 +38,20 @@ from podferry.webhook.policy.policy import Policy
 
 @click.command()
 @pod_options
-@click.option(
-    "--declare",
-    "declared",
-    multiple=True,
-    metavar="NAME=URI",
-    help="Dataset that the policy declares. Repeatable.",
-)
+@pairs_option("--declare", "declared", "NAME=URI", "Dataset that the policy declares. Repeatable.")
 @click.option(
     "--list", "listing", is_flag=True, help="List the datasets for their real sizes; needs network."
 )
-@click.option(
-    "--policy",
-    type=click.File(),
-    help="InjectionPolicy, or a ConfigMap with one; shows the resources of each pod.",
-)
+@click.option("--policy", metavar="FILE", help="InjectionPolicy, or its ConfigMap; shows resources.")
 @click.option(
     "--limits",
-    type=click.File(),
+    metavar="FILE",
     help="LimitRanges and ResourceQuotas, from kubectl get limitrange,resourcequota -o yaml.",
 )
 @output_option
 @access_options
 def command(
-    file: str | None, filename: str | None, annotations: tuple[str, ...], output: str, **options: Any
+    file: str | None, filename: str | None, annotations: dict[str, str], output: str, **options: Any
 ) -> int:
     """Show what the annotations of the pods in FILE mean, and the memory they cost.
 
@@ -72,31 +62,17 @@ def command(
     With --policy or --limits, also shows the resources of each container without and with podferry, and
     whether the namespace's LimitRanges and ResourceQuotas allow them.
     """
-    pods = _pods(chosen_file(file, filename), parse_annotations(annotations))
-    policy, limits = _read_rules(options.pop("policy"), options.pop("limits"))
-    declared = parse_pairs(options.pop("declared"), "--declare")
-    namespace, listing = options.pop("namespace"), options.pop("listing")
-    explanations = [explain(pod, declared, namespace) for pod in pods]
-    if policy is not None:
-        explanations = [
-            _with_resources(one, found.complete, namespace or "default", policy, limits)
-            for one, found in zip(explanations, pods, strict=True)
-        ]
-    if listing:
+    pods = _pods(chosen_file(file, filename), annotations)
+    explanations = [explain(pod, options["declared"], options["namespace"]) for pod in pods]
+    if options["policy"] or options["limits"]:
+        explanations = _with_rules(explanations, pods, options)
+    if options["listing"]:
         explanations = [_with_listing(explanation, options) for explanation in explanations]
-    several = len(explanations) > 1
     if output == "json":
         print_json([explanation.as_json() for explanation in explanations])
     else:
-        for index, explanation in enumerate(explanations):
-            if index:
-                click.echo()
-            _print(explanation, with_title=several or explanation.title != "annotations")
-    problems = [
-        msgspec.structs.replace(problem, what=f"{one.title}: {problem.what}") if several else problem
-        for one in explanations
-        for problem in one.problems
-    ]
+        _print_all(explanations)
+    problems = list(_problems(explanations))
     print_problems(problems)
     return 1 if problems else 0
 
@@ -112,21 +88,32 @@ def _pods(filename: str | None, added: dict[str, str]) -> list[FoundPod]:
     return pods
 
 
-def _read_rules(policy: TextIO | None, limits: TextIO | None) -> tuple[Policy | None, NamespaceLimits]:
-    """The policy that decides on the pods, if any is asked for, and the limits of their namespace."""
-    found = NamespaceLimits() if limits is None else limits_from(read_documents(limits.read(), limits.name))
-    if policy is None:
-        return (None if limits is None else Policy(image=DEFAULT_IMAGE)), found
-    return read_policy_file(policy.read(), policy.name), found
+def _with_rules(
+    explanations: Sequence[Explanation], pods: Sequence[FoundPod], options: Mapping[str, Any]
+) -> list[Explanation]:
+    """Add each pod's resources with the policy and the limits that the options name."""
+    policy, limits = Policy(image=DEFAULT_IMAGE), NamespaceLimits()
+    if options["policy"]:
+        policy = read_policy_file(*read_text(options["policy"]))
+    if options["limits"]:
+        limits = limits_from(read_documents(*read_text(options["limits"])))
+    default = options["namespace"] or "default"
+    return [
+        _with_resources(one, found.complete, Namespace(namespace_of(found.complete, default)), policy, limits)
+        for one, found in zip(explanations, pods, strict=True)
+    ]
 
 
 def _with_resources(
-    explanation: Explanation, pod: Mapping[str, Any], namespace: str, policy: Policy, limits: NamespaceLimits
+    explanation: Explanation,
+    pod: Mapping[str, Any],
+    namespace: Namespace,
+    policy: Policy,
+    limits: NamespaceLimits,
 ) -> Explanation:
     """Add the resources of the pod as the webhook would inject it, in a namespace with these limits."""
-    own = (pod.get("metadata") or {}).get("namespace") or namespace
     try:
-        resources = explain_resources(pod, Namespace(own), policy, limits)
+        resources = explain_resources(pod, namespace, policy, limits)
     except InvalidSpec as error:
         resources = ExplainedResources(problems=error.problems)
     problems = (*explanation.problems, *resources.problems)
@@ -149,7 +136,9 @@ def _with_listing(explanation: Explanation, access: Mapping[str, Any]) -> Explan
             continue
         sizes[dataset.name] = size
         part = f", part {dataset.shard}," if dataset.shard else ""
-        notes.append(f"{dataset.parsed.uri}{part} holds {format_bytes(size.bytes)} in {size.files:,} files")
+        notes.append(
+            f"{dataset.parsed.uri}{part} holds {format_bytes(size.bytes)} in {count_of(size.files, 'file')}"
+        )
     listed = msgspec.structs.replace(explanation, notes=tuple(notes), problems=tuple(problems))
     return listed if len(sizes) < len(spec.datasets) else add_memory(listed, spec, sizes)
 
@@ -171,6 +160,22 @@ async def _listed_size(dataset: DatasetSpec, config: StoreConfig) -> ListedSize:
     check_frozen(reference, selected.frozen)
     part = shard_manifest(selected.manifest, dataset.shard)
     return ListedSize(part.bytes, part.files)
+
+
+def _problems(explanations: Sequence[Explanation]) -> Iterator[Problem]:
+    """All problems; those of several pods with the title of each."""
+    for one in explanations:
+        for problem in one.problems:
+            several = len(explanations) > 1
+            what = f"{one.title}: {problem.what}" if several else problem.what
+            yield msgspec.structs.replace(problem, what=what)
+
+
+def _print_all(explanations: Sequence[Explanation]) -> None:
+    for index, explanation in enumerate(explanations):
+        if index:
+            click.echo()
+        _print(explanation, with_title=len(explanations) > 1 or explanation.title != "annotations")
 
 
 def _print(explanation: Explanation, *, with_title: bool) -> None:

@@ -111,9 +111,20 @@ def bare_pod(annotations: Mapping[str, str]) -> FoundPod:
     return FoundPod("annotations", pod)
 
 
+def namespace_of(pod: Mapping[str, Any], default: str) -> str:
+    """The namespace that a pod sets, else the default."""
+    return str(_get(pod, "metadata", "namespace") or default)
+
+
+def flattened(documents: Iterable[Any]) -> Iterator[Any]:
+    """Documents, with the items of lists in their place."""
+    for document in documents:
+        items = document.get("items") if isinstance(document, dict) else None
+        yield from items if isinstance(items, list) else [document]
+
+
 def _pods(document: Any, source: str) -> Iterator[FoundPod]:
-    is_list = isinstance(document, dict) and isinstance(document.get("items"), list)
-    for top in document["items"] if is_list else [document]:
+    for top in flattened([document]):
         templates = list(_templates(top, (), set()))
         for path, node in templates:
             yield _read_pod(top, path, node, source, several=len(templates) > 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,24 @@ def pod_options(verb: Verb) -> Verb:
             "annotations",
             multiple=True,
             metavar="KEY=VALUE",
+            callback=lambda _, __, texts: parse_annotations(texts),
             help="Set it on each pod. Repeatable.",
         ),
         click.option("--namespace", "-n", help="Namespace of pods that set none."),
     )
     return add_options(verb, options)
+
+
+def pairs_option(flag: str, name: str, metavar: str, text: str) -> Callable[[Verb], Verb]:
+    """An option whose values, such as `NAME=URI`, become a dictionary."""
+    return click.option(
+        flag,
+        name,
+        multiple=True,
+        metavar=metavar,
+        callback=lambda _, __, texts: parse_pairs(texts, flag),
+        help=text,
+    )
 
 
 def chosen_file(file: str | None, filename: str | None) -> str | None:

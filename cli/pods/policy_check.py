@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
-import yaml
 
-from podferry.cli.pods.manifests import FoundPod, find_pods
-from podferry.contract.errors import InvalidSpec
+from podferry.cli.pods.manifests import FoundPod, find_pods, flattened, namespace_of
+from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.quantity import parse_bytes
 from podferry.contract.spec import PREFIX
 from podferry.webhook.admission.decide import NOT_DONE, decide
@@ -20,10 +19,7 @@ from podferry.webhook.pod.pod_json import SIDECAR, annotations_of, container_ind
 from podferry.webhook.pod.pod_schema import check_types
 from podferry.webhook.pod.stamp import INJECTED, STATUS_STAMP
 from podferry.webhook.policy.policy import Policy
-from podferry.webhook.policy.policy_yaml import read_policy
 
-POLICY_KEY = "policy.yaml"
-"""Key of the ConfigMap in `deploy/base`."""
 ALREADY = "already injected"
 MALFORMED = "malformed"
 UNSERVED = ("kube-system", "podferry")
@@ -72,29 +68,10 @@ class PodCheck(msgspec.Struct, frozen=True):
         return ", ".join(f"{name.removeprefix(PREFIX)}: {text}" for name, text in self.added.items())
 
 
-def read_policy_file(text: str, source: str) -> Policy:
-    """Read an InjectionPolicy, or the one in a ConfigMap among manifests; raises `InvalidSpec`."""
-    try:
-        documents = [one for one in _flattened(yaml.safe_load_all(text)) if isinstance(one, dict)]
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return read_policy(text)  # it says where
-    held = [(one.get("data") or {}).get(POLICY_KEY) for one in documents if one.get("kind") == "ConfigMap"]
-    if not held:
-        return read_policy(text)
-    found = [one for one in held if isinstance(one, str)]
-    if len(found) != 1:
-        what = f"{source} does not have one policy"
-        remedy = (
-            f"Give an InjectionPolicy, or manifests with one ConfigMap that has it as text in {POLICY_KEY}"
-        )
-        raise InvalidSpec.of(what, f"{len(held)} ConfigMaps, {len(found)} policies", remedy)
-    return read_policy(found[0])
-
-
 def namespaces_of(documents: Iterable[Any]) -> Labels:
     """The labels of all namespaces in the documents, by name."""
     found = {}
-    for one in _flattened(documents):
+    for one in flattened(documents):
         if isinstance(one, dict) and one.get("kind") == "Namespace":
             metadata = one.get("metadata") or {}
             found[str(metadata.get("name"))] = dict(metadata.get("labels") or {})
@@ -122,37 +99,53 @@ def changed_checks(before: Sequence[PodCheck], after: Sequence[PodCheck]) -> lis
 
 
 def _check(policy: Policy, found: FoundPod, labels: Labels, default: str) -> PodCheck:
-    pod = found.complete
-    name = str((pod.get("metadata") or {}).get("namespace") or default)
-    notes = found.notes
+    pod, name = found.complete, namespace_of(found.complete, default)
     if name in UNSERVED:
-        note = f"pods in {name} are not sent to the webhook"
-        return PodCheck(found.title, name, str(InjectionOutcome.UNTOUCHED), notes=(*notes, note))
-    if name not in labels and any(_needs_labels(policy)):
-        notes = (*notes, f"the labels of namespace {name} are unknown: assumed to have none")
+        notes = (*found.notes, f"pods in {name} are not sent to the webhook")
+        return PodCheck(found.title, name, str(InjectionOutcome.UNTOUCHED), notes=notes)
     if annotations_of(pod).get(STATUS_STAMP) == INJECTED:
         return PodCheck(found.title, name, ALREADY)
-    if found.problems:
-        return PodCheck(found.title, name, MALFORMED, problems=tuple(map(str, found.problems)))
+    if problems := found.problems or _type_problems(pod):
+        return PodCheck(found.title, name, MALFORMED, problems=tuple(map(str, problems)))
+    notes = found.notes
+    if name not in labels and any(_needs_labels(policy)):
+        notes = (*notes, f"the labels of namespace {name} are unknown: assumed to have none")
+    return _decided(policy, found.title, pod, Namespace(name, labels.get(name, {})), notes)
+
+
+def _type_problems(pod: Mapping[str, Any]) -> tuple[Problem, ...]:
     try:
         check_types(pod)
     except InvalidSpec as error:
-        return PodCheck(found.title, name, MALFORMED, problems=tuple(map(str, error.problems)))
-    decision = decide(pod, Namespace(name, labels.get(name, {})), policy)
+        return error.problems
+    return ()
+
+
+def _decided(
+    policy: Policy, title: str, pod: dict[str, Any], namespace: Namespace, notes: tuple[str, ...]
+) -> PodCheck:
+    """What the webhook decides on a well-formed pod."""
+    decision = decide(pod, namespace, policy)
     made = apply(pod, decision.patch)
-    own = annotations_of(pod)
-    rule = next((one for one in policy.rules if one.name == decision.rule), None)
-    wanted = {PREFIX + key: text for key, text in rule.annotations.items()} if rule else {}
     return PodCheck(
-        found.title,
-        name,
+        title,
+        namespace.name,
         str(decision.outcome),
         decision.rule,
-        {key: text for key, text in wanted.items() if key not in own and key in annotations_of(made)},
+        _added(policy, decision.rule, annotations_of(pod), annotations_of(made)),
         _sidecar_memory(made),
         tuple(map(str, decision.problems)),
         (*notes, *decision.warnings),
     )
+
+
+def _added(
+    policy: Policy, rule_name: str | None, own: Mapping[str, str], made: Mapping[str, str]
+) -> dict[str, str]:
+    """The annotations that a pod has from its rule."""
+    rule = next((one for one in policy.rules if one.name == rule_name), None)
+    wanted = {PREFIX + key: text for key, text in rule.annotations.items()} if rule else {}
+    return {key: text for key, text in wanted.items() if key not in own and key in made}
 
 
 def _needs_labels(policy: Policy) -> Iterator[bool]:
@@ -164,9 +157,3 @@ def _sidecar_memory(pod: Mapping[str, Any]) -> int | None:
     containers = init_containers_of(pod)
     index = container_index(containers, SIDECAR)
     return None if index is None else parse_bytes(containers[index]["resources"]["limits"]["memory"])
-
-
-def _flattened(documents: Iterable[Any]) -> Iterator[Any]:
-    for document in documents:
-        items = document.get("items") if isinstance(document, dict) else None
-        yield from items if isinstance(items, list) else [document]

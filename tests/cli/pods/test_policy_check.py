@@ -1,20 +1,12 @@
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from podferry.cli.pods.policy_check import (
-    PodCheck,
-    changed_checks,
-    check_pods,
-    namespaces_of,
-    read_policy_file,
-)
-from podferry.contract.errors import InvalidSpec
+from podferry.cli.pods.policy_check import PodCheck, changed_checks, check_pods, namespaces_of
+from podferry.cli.pods.policy_file import read_policy_file
 from podferry.webhook.policy.policy import Policy
 
-ROOT = Path(__file__).parents[3]
 POLICY = """apiVersion: podferry.io/v1alpha1
 kind: InjectionPolicy
 image: podferry:1
@@ -117,33 +109,6 @@ def test_unknown_labels_are_an_assumption(checks: dict[str, PodCheck]) -> None:
 def test_namespaces_of_lists() -> None:
     items: list[Any] = [{"kind": "Namespace", "metadata": {"name": "a", "labels": {"b": "c"}}}]
     assert namespaces_of([{"kind": "List", "items": items}, "text"]) == {"a": {"b": "c"}}
-
-
-def test_the_policy_of_a_config_map() -> None:
-    assert read_policy_file((ROOT / "deploy/base/policy.yaml").read_text(), "x").image == "podferry:0.1.0"
-
-
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("kind: ConfigMap\ndata: {}\n", "does not have one policy"),
-        (f"{POLICY}---\n{POLICY}", "several documents"),
-        ("", "the policy is empty"),
-        ("x: 2026-02-31", "not YAML"),
-        ("a: [", "not YAML"),
-        (POLICY.replace("image", "imag"), "unknown key"),
-    ],
-)
-def test_what_is_no_policy(text: str, what: str) -> None:
-    with pytest.raises(InvalidSpec, match=what):
-        read_policy_file(text, "policy.yaml")
-
-
-def test_a_list_with_the_config_map() -> None:
-    config_map = {"kind": "ConfigMap", "data": {"policy.yaml": POLICY}}
-    assert (
-        read_policy_file(yaml.safe_dump({"kind": "List", "items": [config_map]}), "x").image == "podferry:1"
-    )
 
 
 def test_namespaces_whose_pods_are_never_sent(policy: Policy) -> None:
