@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from podferry.contract.errors import Refused
+from podferry.contract.errors import CredentialsMissing, Refused
 from podferry.contract.location_guards import LocationGuards, secret_endpoint_problems
 from podferry.contract.spec import Access
 from podferry.storage.credentials.sources import config_from_directory, config_from_environment
@@ -29,9 +29,7 @@ def store_config(
         Refused: An endpoint in the Secret is not allowed.
         CredentialsMissing, InvalidSpec: The Secret is missing, or the credentials cannot be read.
     """
-    config = (
-        config_from_directory(secret_dir, os.environ) if secret_dir else config_from_environment(os.environ)
-    )
+    config = _of_secret(access, secret_dir) if secret_dir else config_from_environment(os.environ)
     if config.network.proxies.ignored:
         _warn_of(config.network.proxies.ignored)
     if secret_dir and guards is not None:
@@ -39,6 +37,20 @@ def store_config(
     endpoint, region = access.endpoint or config.endpoint, access.region or config.region
     sources = guards.sources if guards else ()
     return msgspec.structs.replace(config, endpoint=endpoint, region=region, allowed_sources=sources)
+
+
+def _of_secret(access: Access, mounted: Path) -> StoreConfig:
+    """The configuration in a mounted Secret; if it is missing, its name may be misspelled, so it is named."""
+    try:
+        return config_from_directory(mounted, os.environ)
+    except CredentialsMissing as error:
+        if access.secret is None:
+            raise
+        named = (
+            msgspec.structs.replace(one, measured=f"{one.measured}; Secret {access.secret}")
+            for one in error.problems
+        )
+        raise CredentialsMissing(*named) from error
 
 
 @functools.cache  # once, of however many stores

@@ -27,7 +27,12 @@ from podferry.webhook.injection.network_sidecars import (
     restore_order,
     sidecar_index,
 )
-from podferry.webhook.injection.pod_conflicts import exposure_warnings, pod_conflicts, reason_to_leave_alone
+from podferry.webhook.injection.pod_conflicts import (
+    exposure_warnings,
+    lineage_warnings,
+    pod_conflicts,
+    reason_to_leave_alone,
+)
 from podferry.webhook.injection.raised_memory import record_raised_memory, restore_raised_memory
 from podferry.webhook.injection.reinvocation import is_injected, repair
 from podferry.webhook.injection.resolve import ResolvedInjection, opted_in, resolve_injection
@@ -178,6 +183,7 @@ def _injected(pod: Json, injection: ResolvedInjection, stamps: _Stamps) -> Decis
         *grace_warnings,
         *proxy_warnings(pod, policy),
         *exposure_warnings(pod),
+        *lineage_warnings(pod, injection.spec),
         *cpu_warnings(pod, injection.limits),
     )
     return Decision(InjectionOutcome.INJECTED, tuple(draft.operations), warnings)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from podferry.contract.errors import Problem
+from podferry.contract.spec import PREFIX, FerrySpec
 from podferry.webhook.injection.network_sidecars import proxy_problems
 from podferry.webhook.pod.pod_json import Json, annotations_of, containers_of, spec_of
 from podferry.webhook.policy.policy import Policy
@@ -43,6 +44,23 @@ def exposure_warnings(pod: Json) -> Iterator[str]:
         yield f"shareProcessNamespace: {readers}, can read the agent's Secrets in /proc"
     if spec_of(pod).get("hostNetwork"):
         yield "hostNetwork: programs on the node's network can reach the agent's API"
+
+
+def lineage_warnings(pod: Json, spec: FerrySpec) -> Iterator[str]:
+    """Whether other bare pods of the same manifest write the same lineage, whose names differ by chance."""
+    metadata = pod.get("metadata") or {}
+    prefix = metadata.get("generateName")
+    writes = spec.checkpoints is not None and not spec.checkpoints.read_only
+    if (
+        writes
+        and prefix
+        and not metadata.get("ownerReferences")
+        and f"{PREFIX}lineage" not in annotations_of(pod)
+    ):
+        shared = (
+            f"all pods of generateName {prefix} share the lineage {spec.lineage}: of two at once, the later"
+        )
+        yield f"{shared} takes over, and the earlier uploads no more. Set {PREFIX}lineage to keep them apart"
 
 
 def _waiting_collectors(pod: Json) -> Iterator[Problem]:

@@ -32,6 +32,11 @@ def test_a_missing_secret_is_an_error(tmp_path):
         store_config(Access(), tmp_path / "absent")
 
 
+def test_a_missing_secret_is_named(tmp_path):
+    with pytest.raises(CredentialsMissing, match=r"\(there is no such directory; Secret stroe\)"):
+        store_config(Access(secret="stroe"), tmp_path / "absent")
+
+
 def test_the_spec_overrides_endpoint_and_region(secret):
     config = store_config(Access(endpoint="http://127.0.0.1:9", region="r1"), secret)
     assert (config.endpoint, config.region) == ("http://127.0.0.1:9", "r1")

@@ -3,9 +3,10 @@ from typing import Any
 
 import pytest
 
+from podferry.contract.annotations import read_annotations
 from podferry.webhook.admission.decide import decide
 from podferry.webhook.injection.inject import InjectionOutcome, inject
-from podferry.webhook.injection.pod_conflicts import exposure_warnings, pod_conflicts
+from podferry.webhook.injection.pod_conflicts import exposure_warnings, lineage_warnings, pod_conflicts
 from podferry.webhook.injection.resolve import Namespace
 from podferry.webhook.policy.policy import Policy
 
@@ -73,3 +74,24 @@ def test_pods_that_are_left_alone_with_a_word(
     decision = decide(pod, TEAM, policy)
     assert (decision.outcome is InjectionOutcome.UNTOUCHED) is (reason is not None)
     assert reason is None or (decision.patch == () and reason in decision.warnings[0])
+
+
+@pytest.mark.parametrize(
+    ("annotations", "metadata", "warned"),
+    [
+        ({"checkpoints": "s3://r"}, {"generateName": "sweep-"}, True),
+        ({"checkpoints": "s3://r"}, {"name": "sweep-1"}, False),
+        ({"checkpoints": "s3://r"}, {"generateName": "sweep-", "ownerReferences": [{"kind": "Job"}]}, False),
+        ({"checkpoints": "s3://r", "lineage": "one"}, {"generateName": "sweep-"}, False),
+        ({"dataset": "s3://d"}, {"generateName": "sweep-"}, False),
+    ],
+)
+def test_bare_pods_of_one_generate_name_share_a_lineage(
+    annotations: dict[str, str], metadata: Pod, warned: bool
+) -> None:
+    complete = {f"podferry.io/{key}": text for key, text in annotations.items()}
+    spec = read_annotations(complete)
+    assert spec is not None
+    found = list(lineage_warnings({"metadata": {**metadata, "annotations": complete}}, spec))
+    assert bool(found) is warned
+    assert all("Set podferry.io/lineage to keep them apart" in one for one in found)
