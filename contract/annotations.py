@@ -108,8 +108,10 @@ def value_problems(
 
 def settings_of(annotations: Mapping[str, str]) -> dict[str, str]:
     """The podferry annotations without their prefix, and without the stamps that podferry sets itself."""
-    ours = {key.removeprefix(PREFIX): text for key, text in annotations.items() if key.startswith(PREFIX)}
-    return {name: text for name, text in ours.items() if name not in STAMPS}
+    ours = {key[len(PREFIX) :]: text for key, text in annotations.items() if key.startswith(PREFIX)}
+    for stamp in STAMPS & ours.keys():
+        del ours[stamp]
+    return ours
 
 
 def _unknown(settings: Mapping[str, str]) -> list[Problem]:

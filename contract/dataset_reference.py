@@ -6,13 +6,14 @@ The fragment is optional: a bare URI is the dataset as it is when it is read.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import msgspec
 
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.manifest import Manifest
 from podferry.contract.suggest import did_you_mean
-from podferry.contract.uri import Uri, parse_uri
+from podferry.contract.uri import MAX_CACHED_LENGTH, Uri, parse_uri
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
 FIELDS = {"sha256": DIGEST, "bytes": re.compile(r"\d{1,19}"), "files": re.compile(r"\d{1,15}")}
@@ -55,6 +56,11 @@ def parse_reference(text: str) -> Reference:
     Raises:
         InvalidSpec: Everything that is wrong.
     """
+    return _parsed(text) if len(text) <= MAX_CACHED_LENGTH else _parsed.__wrapped__(text)
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> Reference:
     location, _, fragment = text.partition("#")
     pairs = [pair.partition("=") for pair in fragment.split("&") if pair]
     problems = [problem for name, _, value in pairs for problem in _field_problems(name, value)]

@@ -41,25 +41,30 @@ class DatasetVolume(msgspec.Struct, frozen=True):
         return " ".join(filter(None, ("data volume", self.name)))
 
 
-def known_size(dataset: DatasetSpec, listed: ListedSize | None) -> tuple[int | None, int | None, str]:
-    """Bytes and files of this pod's part, each None if unknown, and a description.
+def known_size(dataset: DatasetSpec, listed: ListedSize | None) -> tuple[int | None, int | None]:
+    """Bytes and files of this pod's part, each None if unknown.
 
     A reference gives the size of the complete selection. How even its shards are depends on the largest file,
     which it does not give: the agent counts before it fetches a byte, and refuses with numbers.
     """
     if listed is not None:
-        return listed.bytes, listed.files, _described(listed.bytes, listed.files)
-    reference, shards = dataset.parsed, dataset.shard.count if dataset.shard else 1
+        return listed.bytes, listed.files
+    reference, shards = dataset.parsed, _shards(dataset)
     size = None if reference.bytes is None else -(-reference.bytes // shards)
     files = None if reference.files is None else -(-reference.files // shards)
-    described = _described(size or 0, files)
-    if shards > 1 and reference.bytes is not None:
-        described = f"an even shard of {shards}, {described},"
-    return size, files, described
+    return size, files
 
 
-def _described(size: int, files: int | None) -> str:
-    return f"{format_bytes(size)} in {files or 0:,} files"
+def described_size(dataset: DatasetSpec, listed: ListedSize | None) -> str:
+    """What `known_size` returns, for people."""
+    size, files = known_size(dataset, listed)
+    described = f"{format_bytes(size or 0)} in {files or 0:,} files"
+    is_even_part = listed is None and _shards(dataset) > 1 and size is not None
+    return f"an even shard of {_shards(dataset)}, {described}," if is_even_part else described
+
+
+def _shards(dataset: DatasetSpec) -> int:
+    return dataset.shard.count if dataset.shard else 1
 
 
 def unknown_size(dataset: DatasetSpec, listed: ListedSize | None = None) -> Iterator[Problem]:

@@ -40,6 +40,7 @@ MAX_EXACT_INTEGER = 2**53
 RUN_FOLDER = re.compile(rf".+-\d{{4}}(-\d\d){{5}}-\d{{6}}|{UUID.pattern}", re.IGNORECASE)
 """A run's folder in the pipeline root: pipeline and time under KFP's local runner, a UUID on a cluster."""
 HASH_DIGITS = 12
+CANONICAL_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 T = TypeVar("T")
 
 
@@ -219,7 +220,7 @@ def _plain(value: Any) -> Any:
 
 
 def _canonical(value: object) -> str:
-    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"))
+    return CANONICAL_JSON.encode(_plain(value))
 
 
 def _flag(command: Sequence[str], name: str) -> str | None:

@@ -13,10 +13,16 @@ from types import MappingProxyType
 
 import msgspec
 
-from podferry.contract.dataset_volume import DatasetVolume, ListedSize, known_size, unknown_size
+from podferry.contract.dataset_volume import (
+    DatasetVolume,
+    ListedSize,
+    described_size,
+    known_size,
+    unknown_size,
+)
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.quantity import format_bytes
-from podferry.contract.spec import PREFIX, CheckpointSpec, DatasetSpec, FerrySpec, Medium
+from podferry.contract.spec import PREFIX, DatasetSpec, FerrySpec, Medium
 from podferry.contract.tmpfs_cost import KERNEL_BYTES_PER_FILE, max_charged_bytes
 
 MIB = 1024**2
@@ -79,7 +85,8 @@ class MemorySum(msgspec.Struct, frozen=True):
         restored: One checkpoint that the sidecar restores.
         buffers: Transfer buffers.
         resident: The agent's processes.
-        reasons: Where each size comes from, by field.
+        spec: What the sizes are for.
+        agent: What the agent itself needs.
     """
 
     data: tuple[DatasetVolume, ...]
@@ -89,7 +96,8 @@ class MemorySum(msgspec.Struct, frozen=True):
     restored: int
     buffers: int
     resident: int
-    reasons: dict[str, str] = {}
+    spec: FerrySpec
+    agent: Footprint
 
     @property
     def data_volume(self) -> int:
@@ -123,7 +131,7 @@ class MemorySum(msgspec.Struct, frozen=True):
 
     def sidecar_rows(self) -> tuple[Row, ...]:
         """The parts of the sidecar's memory, without those of 0 bytes."""
-        why = self.reasons.get
+        why = _reasons(self.spec, self.agent).get
         in_memory = (volume for volume in self.data if volume.medium is not Medium.DISK)
         rows = (
             *(Row(volume.what, volume.bytes, volume.why) for volume in in_memory),
@@ -136,7 +144,7 @@ class MemorySum(msgspec.Struct, frozen=True):
 
     def rows(self) -> tuple[Row, ...]:
         """The sum as a table: parts before totals, disk last, without rows of 0 bytes."""
-        why = self.reasons.get
+        why = _reasons(self.spec, self.agent).get
         on_disk = (volume for volume in self.data if volume.medium is Medium.DISK)
         rows = (
             *self.sidecar_rows(),
@@ -161,18 +169,24 @@ def memory_sum(
     """
     agent = footprint or Footprint()
     InvalidSpec.raise_any([*unknown_size_problems(spec, listed)])
-    checkpoint = _round(spec.checkpoints.size or 0) if spec.checkpoints else 0
+    checkpoint = _checkpoint(spec)
     output_buffers = agent.outputs if spec.checkpoints and spec.outputs else 0
     return MemorySum(
         data=tuple(dataset_volume_of(dataset, listed.get(dataset.name), agent) for dataset in spec.datasets),
         checkpoint_volume=_held(spec) * checkpoint,
         output_volume=_round(spec.outputs.size or 0) if spec.outputs else 0,
         shm_volume=spec.shm_size or 0,
-        restored=checkpoint if _restores(spec.checkpoints) else 0,
+        restored=checkpoint if spec.checkpoints and spec.checkpoints.restore != "never" else 0,
         buffers=agent.buffers + output_buffers if spec.needs_agent else 0,
         resident=agent.resident if spec.needs_agent else 0,
-        reasons=_reasons(spec, checkpoint, output_buffers, agent),
+        spec=spec,
+        agent=agent,
     )
+
+
+def _checkpoint(spec: FerrySpec) -> int:
+    """Bytes of one checkpoint."""
+    return _round(spec.checkpoints.size or 0) if spec.checkpoints else 0
 
 
 def _held(spec: FerrySpec) -> int:
@@ -180,11 +194,11 @@ def _held(spec: FerrySpec) -> int:
     return spec.checkpoints.keep_local + 2 if spec.checkpoints else 0
 
 
-def _reasons(spec: FerrySpec, checkpoint: int, output_buffers: int, agent: Footprint) -> dict[str, str]:
+def _reasons(spec: FerrySpec, agent: Footprint) -> dict[str, str]:
     filled = [f"the {name} volume" for name in ("checkpoint", "output") if getattr(spec, f"{name}s")]
-    held = _held(spec)
+    held, output_buffers = _held(spec), agent.outputs if len(filled) > 1 else 0
     return {
-        "checkpoint_volume": f"{held} times {format_bytes(checkpoint)}: {held - 2} kept, "
+        "checkpoint_volume": f"{held} times {format_bytes(_checkpoint(spec))}: {held - 2} kept, "
         "one being written, one being uploaded",
         "output_volume": f"{PREFIX}output-size: outputs stay until the end",
         "trainer": f"{' and '.join(filled)}, which the trainer fills",
@@ -217,7 +231,7 @@ def dataset_volume_of(
 ) -> DatasetVolume:
     """The volume of one dataset whose size is known: `unknown_size` yields nothing."""
     agent = footprint or Footprint()
-    size, count, described = known_size(dataset, listed)
+    size, count = known_size(dataset, listed)
     if count is None:
         count = -(-(size if size is not None else dataset.size or 0) // agent.typical_file)
     files = count * (agent.entry + (0 if dataset.medium is Medium.DISK else KERNEL_BYTES_PER_FILE))
@@ -226,14 +240,11 @@ def dataset_volume_of(
         return DatasetVolume(dataset.name, dataset.medium, _round(dataset.size), files, why)
     need = max_charged_bytes(size or 0, count)
     slack = max(-(-need * SLACK_PERCENT // 100), MIN_SLACK_BYTES)
-    why = f"{described} are charged up to {format_bytes(need)}; {format_bytes(slack)} of slack"
+    charged = f"{described_size(dataset, listed)} are charged up to {format_bytes(need)}"
+    why = f"{charged}; {format_bytes(slack)} of slack"
     return DatasetVolume(dataset.name, dataset.medium, _round(need + slack), files, why)
 
 
 def _round(count: int) -> int:
     """Round up to MiB: readable quantities, and whole pages."""
     return -(-count // MIB) * MIB
-
-
-def _restores(checkpoints: CheckpointSpec | None) -> bool:
-    return checkpoints is not None and checkpoints.restore != "never"

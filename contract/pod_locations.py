@@ -7,6 +7,7 @@ mount point of a volume, which hides what the trainer's image has there.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from podferry.contract.errors import Problem
 from podferry.contract.spec import PREFIX, SHM, FerrySpec
@@ -28,6 +29,8 @@ SYSTEM_DIRS = (
 
 `/dev`, `/proc` and `/sys` are reserved everywhere: `podferry.contract.annotation_values`.
 """
+INSIDE_SYSTEM_DIRS = tuple(f"{one}/" for one in SYSTEM_DIRS)
+ABOVE_SYSTEM_DIRS = frozenset(str(above) for one in SYSTEM_DIRS for above in PurePosixPath(one).parents[:-1])
 
 
 def location_problems(spec: FerrySpec) -> Iterator[Problem]:
@@ -44,8 +47,8 @@ def location_problems(spec: FerrySpec) -> Iterator[Problem]:
 def directory_problems(spec: FerrySpec) -> Iterator[Problem]:
     """Every directory whose volume would hide a part of the system, or that is inside one."""
     for key, path in directories_of(spec):
-        hidden = next((one for one in SYSTEM_DIRS if _nested(one, path)), None)
-        if hidden is not None:
+        if path in ABOVE_SYSTEM_DIRS or f"{path}/".startswith(INSIDE_SYSTEM_DIRS):
+            hidden = next(one for one in SYSTEM_DIRS if _nested(one, path))
             what = f"{PREFIX}{key}: a volume there would hide files of the system"
             measured = path if hidden == path else f"{path}, system directory {hidden}"
             yield Problem(what, measured, f"Write a path below {SHM}, or one of your own such as /data")

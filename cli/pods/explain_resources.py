@@ -14,7 +14,7 @@ from podferry.webhook.limits.pod_totals import Amounts, amounts_of, format_amoun
 from podferry.webhook.limits.resource_quota import QuotaRow
 from podferry.webhook.pod.json_patch import apply
 from podferry.webhook.pod.namespace import Namespace
-from podferry.webhook.pod.pod_json import Json, containers_of, init_containers_of
+from podferry.webhook.pod.pod_json import Json, all_containers_of
 from podferry.webhook.pod.pod_schema import check_types
 from podferry.webhook.policy.policy import Policy
 
@@ -74,8 +74,8 @@ def explain_resources(
 
 
 def _rows(before: Json, after: Json) -> Iterator[ResourceRow]:
-    known = {one["name"]: one.get("resources") for one in _all_containers(before)}
-    for container in _all_containers(after):
+    known = {one["name"]: one.get("resources") for one in all_containers_of(before)}
+    for container in all_containers_of(after):
         own, name = container.get("resources"), container["name"]
         yield ResourceRow(name, _texts(known.get(name)), _texts(own))
     totals = ({kind: pod_totals(pod, kind) for kind in ("requests", "limits")} for pod in (before, after))
@@ -89,7 +89,3 @@ def _texts(resources: Json | None) -> tuple[str, ...]:
 def _text(amounts: Amounts, name: str) -> str:
     amount: Decimal | None = amounts.get(name)
     return "-" if amount is None else format_amount(name, amount)
-
-
-def _all_containers(pod: Json) -> list[Json]:
-    return [*init_containers_of(pod), *containers_of(pod)]

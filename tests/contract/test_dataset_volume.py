@@ -1,6 +1,12 @@
 import pytest
 
-from podferry.contract.dataset_volume import DatasetVolume, ListedSize, known_size, unknown_size
+from podferry.contract.dataset_volume import (
+    DatasetVolume,
+    ListedSize,
+    described_size,
+    known_size,
+    unknown_size,
+)
 from podferry.contract.spec import DatasetSpec, Medium, Shard, Unpack
 
 SIZED = "s3://b/d#bytes=1000&files=10"
@@ -19,11 +25,11 @@ SIZED = "s3://b/d#bytes=1000&files=10"
 def test_a_listing_counts_before_the_reference(
     dataset: DatasetSpec, listed: ListedSize | None, expected: tuple[int | None, int | None, str]
 ) -> None:
-    assert known_size(dataset, listed) == expected
+    assert (*known_size(dataset, listed), described_size(dataset, listed)) == expected
 
 
 def test_an_unknown_size_is_not_zero() -> None:
-    assert known_size(DatasetSpec("s3://b/d", shard=Shard(0, 2)), None)[:2] == (None, None)
+    assert known_size(DatasetSpec("s3://b/d", shard=Shard(0, 2)), None) == (None, None)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import msgspec
 from podferry.contract.memory_sum import MIB, MemorySum
 from podferry.webhook.injection.volumes import quantity
 from podferry.webhook.pod.json_patch import find
-from podferry.webhook.pod.pod_json import Json, containers_of, init_containers_of
+from podferry.webhook.pod.pod_json import Json, all_containers_of
 from podferry.webhook.pod.quality_of_service import has_pod_level_resources, is_guaranteed
 from podferry.webhook.policy.policy import Policy
 
@@ -87,8 +87,7 @@ def disk_limited(pod: Json) -> bool:
     sidecar needs a limit if others have one, but must not be the only one: it would also limit the trainer.
     Source: Kubernetes, "Local ephemeral storage"; `podEphemeralStorageLimitEviction` in the kubelet.
     """
-    containers = [*containers_of(pod), *init_containers_of(pod)]
-    return any(find(one, ("resources", "limits", STORAGE)) is not None for one in containers)
+    return any(find(one, ("resources", "limits", STORAGE)) is not None for one in all_containers_of(pod))
 
 
 def cpu_warnings(pod: Json, limits: AgentLimits) -> tuple[str, ...]:

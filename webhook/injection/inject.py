@@ -45,6 +45,7 @@ from podferry.webhook.pod.namespace import Namespace
 from podferry.webhook.pod.pod_json import (
     GATE,
     Json,
+    all_containers_of,
     annotations_of,
     container_index,
     containers_of,
@@ -152,8 +153,7 @@ def _shared(pod: Json, injection: ResolvedInjection, stamps: _Stamps) -> Decisio
     """Only mounts: there is nothing to copy or upload, so no agent."""
     draft, container = Draft(pod), containers_of(pod)[injection.trainer_index]
     with_shm = not has_shm(container)
-    for volume in volumes(injection.spec, injection.memory, with_shm=with_shm):
-        draft.append(("spec", "volumes"), volume)
+    draft.append(("spec", "volumes"), *volumes(injection.spec, injection.memory, with_shm=with_shm))
     _extend_trainer(draft, injection, stamps.policy, with_shm=with_shm)
     stamps.set_on(draft, SHARED, encode_spec(injection.spec).decode())
     shm = shm_warnings(container, injection.memory.shm_volume) if with_shm else _shm_ignored(pod)
@@ -164,8 +164,7 @@ def _injected(pod: Json, injection: ResolvedInjection, stamps: _Stamps) -> Decis
     draft, container, policy = Draft(pod), containers_of(pod)[injection.trainer_index], stamps.policy
     grace, grace_warnings = grace_of(pod, injection.spec, policy)
     with_shm = not has_shm(container)
-    for volume in volumes(injection.spec, injection.memory, with_shm=with_shm):
-        draft.append(("spec", "volumes"), volume)
+    draft.append(("spec", "volumes"), *volumes(injection.spec, injection.memory, with_shm=with_shm))
     _add_containers(draft, injection, policy, grace)
     _extend_trainer(draft, injection, policy, with_shm=with_shm)
     memory_warnings = raise_memory(draft, injection.trainer_index, injection.memory, policy)
@@ -199,11 +198,9 @@ def _add_containers(draft: Draft, injection: ResolvedInjection, policy: Policy, 
 def _extend_trainer(draft: Draft, injection: ResolvedInjection, policy: Policy, *, with_shm: bool) -> None:
     path: Path = ("spec", "containers", injection.trainer_index)
     names = {one["name"] for one in containers_of(draft.document)[injection.trainer_index].get("env") or []}
-    for variable in trainer_environment(injection.spec, agent_url(policy, injection.agent_host)):
-        if variable["name"] not in names:
-            draft.append((*path, "env"), variable)
-    for mount in trainer_mounts(injection.spec, with_shm=with_shm):
-        draft.append((*path, "volumeMounts"), mount)
+    variables = trainer_environment(injection.spec, agent_url(policy, injection.agent_host))
+    draft.append((*path, "env"), *(one for one in variables if one["name"] not in names))
+    draft.append((*path, "volumeMounts"), *trainer_mounts(injection.spec, with_shm=with_shm))
 
 
 def _shm_ignored(pod: Json) -> tuple[str, ...]:
@@ -224,7 +221,7 @@ def _outputs_shared(pod: Json, injection: ResolvedInjection) -> tuple[str, ...]:
 def _refused(pod: Json, problems: Sequence[Problem], stamps: _Stamps) -> Decision:
     # A second container of the gate's name, or too many annotations, would make the pod invalid and hide
     # the reason.
-    has_gate = container_index([*init_containers_of(pod), *containers_of(pod)], GATE) is not None
+    has_gate = container_index(all_containers_of(pod), GATE) is not None
     denied = stamps.policy.on_invalid is OnInvalid.DENY or not is_controlled(pod)
     if denied or has_gate or not has_room_for_stamps(pod):
         return Decision(InjectionOutcome.DENIED, problems=tuple(problems))

@@ -120,8 +120,9 @@ def trainer_mounts(spec: FerrySpec, *, with_shm: bool) -> Iterator[dict[str, Any
 
 def volume_problems(pod: Json, spec: FerrySpec) -> Iterator[Problem]:
     """The pod's own volumes whose names podferry needs; others may begin like podferry's."""
+    found = volumes_of(pod)
     for name in _volume_names(spec):
-        if name in volumes_of(pod):
+        if name in found:
             remedy = "Rename it; if the pod is a copy of an injected one, use the manifest of the original"
             yield Problem("the pod already has a volume of a name that podferry uses", name, remedy)
 
@@ -137,17 +138,19 @@ def _volume_names(spec: FerrySpec) -> Iterator[str]:
 
 def has_shm(container: Json) -> bool:
     """Whether something is already mounted on `/dev/shm`."""
-    return any(_path(mount) == SHM for mount in mounts_of(container))
+    return any(_directory(mount) == f"{SHM}/" for mount in mounts_of(container))
 
 
 def mount_problems(pod: Json, container: Json, spec: FerrySpec) -> Iterator[Problem]:
     """The user's mounts that podferry's mounts cannot be combined with."""
-    found = volumes_of(pod)
+    found, mounts = volumes_of(pod), [(_directory(one), one) for one in mounts_of(container)]
     for key, path in directories_of(spec):
-        for mount in mounts_of(container):
-            problem = _clash(found, mount, f"{PREFIX}{key}", path)
-            if problem:
-                yield problem
+        own = f"{path}/"
+        for theirs, mount in mounts:
+            if theirs.startswith(own):
+                yield _covering(mount, f"{PREFIX}{key}", path)
+            elif own.startswith(theirs):
+                yield from _enclosing(found, mount, f"{PREFIX}{key}", path)
 
 
 def _secrets(spec: FerrySpec) -> Iterator[tuple[str, str, str]]:
@@ -162,27 +165,37 @@ def _secrets(spec: FerrySpec) -> Iterator[tuple[str, str, str]]:
             yield name, path, section.access.secret
 
 
-def _clash(found: dict[str, dict[str, Any]], mount: dict[str, Any], key: str, path: str) -> Problem | None:
-    theirs = _path(mount)
-    shown = f"volume {mount.get('name')} at {theirs}, podferry's at {path}"
-    if theirs == path or theirs.startswith(f"{path}/"):
-        what = f"{key}: the training container mounts something on or below podferry's directory"
-        return Problem(what, shown, f"Remove that mount or choose another {key}")
-    if not path.startswith(f"{theirs.rstrip('/')}/"):
-        return None
-    subpath = mount.get("subPath") or mount.get("subPathExpr")
+def _covering(mount: dict[str, Any], key: str, path: str) -> Problem:
+    """A mount on or below podferry's directory."""
+    what = f"{key}: the training container mounts something on or below podferry's directory"
+    return Problem(what, _both(mount, path), f"Remove that mount or choose another {key}")
+
+
+def _enclosing(
+    found: dict[str, dict[str, Any]], mount: dict[str, Any], key: str, path: str
+) -> Iterator[Problem]:
+    """A mount around podferry's directory, if nothing can be mounted inside it."""
+    subpath, theirs = mount.get("subPath") or mount.get("subPathExpr"), _shown(mount)
     if subpath:
         what = f"{key}: the directory is inside a mount with a subPath, where nested mounts stay empty"
         remedy = f"Mount the volume without subPath, or choose {key} outside {theirs}"
-        return Problem(what, f"{shown}, subPath {subpath!r}", remedy)
-    if mount.get("readOnly") or "emptyDir" not in found.get(str(mount.get("name")), {}):
+        yield Problem(what, f"{_both(mount, path)}, subPath {subpath!r}", remedy)
+    elif mount.get("readOnly") or "emptyDir" not in found.get(str(mount.get("name")), {}):
         what = f"{key}: the directory is inside a mount in which podferry cannot create its mount point"
-        return Problem(what, shown, f"Choose {key} outside {theirs}")
-    return None
+        yield Problem(what, _both(mount, path), f"Choose {key} outside {theirs}")
 
 
-def _path(mount: dict[str, Any]) -> str:
-    return str(mount.get("mountPath", "")).rstrip("/") or "/"
+def _both(mount: dict[str, Any], path: str) -> str:
+    return f"volume {mount.get('name')} at {_shown(mount)}, podferry's at {path}"
+
+
+def _shown(mount: dict[str, Any]) -> str:
+    return _directory(mount).rstrip("/") or "/"
+
+
+def _directory(mount: dict[str, Any]) -> str:
+    """Where it is mounted, with a slash at the end, so that prefixes are whole names."""
+    return str(mount.get("mountPath", "")).rstrip("/") + "/"
 
 
 def _memory(name: str, size: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import msgspec
 from podferry.contract.errors import Problem
 from podferry.contract.quantity import parse_quantity
 from podferry.webhook.limits.pod_totals import Amounts, amounts_of, format_amount, pod_totals
-from podferry.webhook.pod.pod_json import GATE, SIDECAR, Json, containers_of, init_containers_of, spec_of
+from podferry.webhook.pod.pod_json import GATE, SIDECAR, Json, all_containers_of, spec_of
 
 POLICY_KEYS = {
     (SIDECAR, "cpu"): "sidecarCpu and sidecarCpuLimit",
@@ -37,7 +37,7 @@ class Usage(msgspec.Struct, frozen=True):
 def with_requests(pod: Json) -> dict[str, Any]:
     """The pod as the API server decodes it: a request that is not set is the limit."""
     made = copy.deepcopy(dict(pod))
-    for container in _all_containers(made):
+    for container in all_containers_of(made):
         resources = container.get("resources") or {}
         if resources.get("limits"):
             resources["requests"] = {**resources["limits"], **(resources.get("requests") or {})}
@@ -48,7 +48,7 @@ def with_defaults(pod: Json, limit_range: Json) -> dict[str, Any]:
     """The pod with the LimitRange's defaults where a container sets nothing."""
     made = copy.deepcopy(dict(pod))
     for item in _items(limit_range, "Container"):
-        for container in _all_containers(made):
+        for container in all_containers_of(made):
             resources = container["resources"] = container.get("resources") or {}
             for kind, defaults in (("limits", "default"), ("requests", "defaultRequest")):
                 resources[kind] = {**(item.get(defaults) or {}), **(resources.get(kind) or {})}
@@ -59,7 +59,7 @@ def limit_range_problems(pod: Json, limit_range: Json) -> Iterator[Problem]:
     """Why the API server would reject the pod, which has the defaults of all LimitRanges."""
     name = (limit_range.get("metadata") or {}).get("name", "")
     for item in _items(limit_range, "Container"):
-        for container in _all_containers(pod):
+        for container in all_containers_of(pod):
             resources = container.get("resources")
             usage = Usage(
                 container["name"], *(amounts_of(resources, kind) for kind in ("requests", "limits"))
@@ -109,7 +109,3 @@ def _items(limit_range: Json, kind: str) -> Iterator[Mapping[str, Any]]:
             limits = {**(item.get("max") or {}), **(item.get("default") or {})}
             requests = {**(item.get("min") or {}), **limits, **(item.get("defaultRequest") or {})}
             yield {**item, "default": limits, "defaultRequest": requests}
-
-
-def _all_containers(pod: Json) -> list[dict[str, Any]]:
-    return [*containers_of(pod), *init_containers_of(pod)]

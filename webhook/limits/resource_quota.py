@@ -14,7 +14,7 @@ import msgspec
 
 from podferry.contract.errors import Problem
 from podferry.webhook.limits.pod_totals import amounts_of, format_amount, pod_totals
-from podferry.webhook.pod.pod_json import Json, containers_of, init_containers_of, spec_of
+from podferry.webhook.pod.pod_json import Json, all_containers_of, spec_of
 from podferry.webhook.pod.quality_of_service import COMPUTE, has_pod_level_resources, is_best_effort
 
 KINDS = ("requests", "limits")
@@ -77,7 +77,7 @@ def _unset(pod: Json, name: str, hard: Mapping[str, Any]) -> Iterator[Problem]:
     """Every container must set the CPU and memory that a quota counts, unless the pod itself does."""
     if has_pod_level_resources(pod):
         return
-    containers = [*containers_of(pod), *init_containers_of(pod)]
+    containers = all_containers_of(pod)
     for kind, resource in product(KINDS, COMPUTE):
         counted = f"{kind}.{resource}" in hard or (kind == "requests" and resource in hard)
         missing = [

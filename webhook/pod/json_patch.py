@@ -66,10 +66,12 @@ class Draft:
         self._found.clear()
         self._emit("add", (*path, at), value)
 
-    def append(self, path: Path, value: Any) -> None:
+    def append(self, path: Path, *values: Any) -> None:
         """Append to the list at `path`; a missing list is created."""
-        self._editable(path, []).append(value)
-        self._emit("add", (*path, "-"), value)
+        if values:
+            self._editable(path, []).extend(values)
+            end = pointer((*path, "-"))
+            self.operations += [{"op": "add", "path": end, "value": value} for value in values]
 
     def move(self, path: Path, start: int, end: int) -> None:
         """Move an item of the list at `path` from index `start` to index `end`."""
@@ -80,25 +82,20 @@ class Draft:
 
     def _editable(self, path: Path, empty: Any) -> Any:
         """This draft's copy of the object or list at `path`; created, with what is above it, if absent."""
+        if not path:
+            return self.document
         if path in self._found:
             return self._found[path]
-        node: Any = self.document
-        for depth, step in enumerate(path, start=1):
-            child = find(node, (step,))
-            if child is None:
-                made: Any = {} if depth < len(path) else empty
-                self._emit("replace" if step in node else "add", path[:depth], made)
-                child = node[step] = self._copied(made)
-            elif id(child) not in self._copies:
-                child = node[step] = self._copied(child)
-            node = child
-        self._found[path] = node
-        return node
-
-    def _copied(self, value: Any) -> Any:
-        made = copy.copy(value)
-        self._copies[id(made)] = made
-        return made
+        parent, step = self._editable(path[:-1], {}), path[-1]
+        child = find(parent, (step,))
+        if child is None:
+            self._emit("replace" if step in parent else "add", path, empty)
+            child = empty
+        if id(child) not in self._copies:
+            child = parent[step] = copy.copy(child)
+            self._copies[id(child)] = child
+        self._found[path] = child
+        return child
 
     def _emit(self, kind: str, path: Path, value: Any) -> None:
         self.operations.append({"op": kind, "path": pointer(path), "value": value})

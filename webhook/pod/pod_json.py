@@ -36,6 +36,11 @@ def init_containers_of(pod: Json) -> list[dict[str, Any]]:
     return spec_of(pod).get("initContainers") or []
 
 
+def all_containers_of(pod: Json) -> list[dict[str, Any]]:
+    """Its init containers and its containers, in the order in which they start."""
+    return [*init_containers_of(pod), *containers_of(pod)]
+
+
 def volumes_of(pod: Json) -> dict[str, dict[str, Any]]:
     """Its volumes by name."""
     return {volume["name"]: volume for volume in spec_of(pod).get("volumes") or []}
@@ -58,7 +63,7 @@ def container_index(containers: list[dict[str, Any]], name: str) -> int | None:
 
 def podferry_names(pod: Json) -> Iterator[str]:
     """Names of podferry's containers in the pod."""
-    for container in (*init_containers_of(pod), *containers_of(pod)):
+    for container in all_containers_of(pod):
         if container.get("name") in {SIDECAR, GATE}:
             yield f"container {container['name']}"
 

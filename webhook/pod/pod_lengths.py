@@ -41,5 +41,5 @@ def has_room_for_stamps(pod: Json, spec_bytes: int = 0) -> bool:
 
 
 def _annotation_bytes(pod: Json) -> int:
-    found = annotations_of(pod).items()
-    return sum(len(part.encode(errors="surrogatepass")) for pair in found for part in pair)
+    found = annotations_of(pod)
+    return len("".join([*found, *found.values()]).encode(errors="surrogatepass"))

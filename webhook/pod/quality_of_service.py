@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podferry.webhook.pod.pod_json import Json, containers_of, init_containers_of, spec_of
+from podferry.webhook.pod.pod_json import Json, all_containers_of, spec_of
 
 COMPUTE = ("cpu", "memory")
 """The resources that count."""
@@ -19,14 +19,13 @@ def is_guaranteed(pod: Json) -> bool:
     """
     if has_pod_level_resources(pod):
         return _is_guaranteed(spec_of(pod)["resources"])
-    containers = [*containers_of(pod), *init_containers_of(pod)]
+    containers = all_containers_of(pod)
     return bool(containers) and all(_is_guaranteed(one.get("resources") or {}) for one in containers)
 
 
 def is_best_effort(pod: Json) -> bool:
     """Whether its class is BestEffort: neither CPU nor memory is set anywhere."""
-    containers = [*containers_of(pod), *init_containers_of(pod)]
-    return not any(_sets_compute(one.get("resources")) for one in (spec_of(pod), *containers))
+    return not any(_sets_compute(one.get("resources")) for one in (spec_of(pod), *all_containers_of(pod)))
 
 
 def has_pod_level_resources(pod: Json) -> bool:

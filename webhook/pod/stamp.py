@@ -7,7 +7,6 @@ does that of another pod, of which this one is a copy, or an old one of the same
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from typing import Any
 
@@ -17,14 +16,7 @@ from podferry.contract.annotation_keys import STAMPS
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.pod_binding import REMEDY as DEBUG_REMEDY
 from podferry.contract.spec import PREFIX
-from podferry.webhook.pod.pod_json import (
-    GATE,
-    SIDECAR,
-    Json,
-    annotations_of,
-    containers_of,
-    init_containers_of,
-)
+from podferry.webhook.pod.pod_json import GATE, SIDECAR, Json, all_containers_of, annotations_of
 
 STATUS_STAMP, SPEC_STAMP, POLICY_HASH_STAMP = f"{PREFIX}status", f"{PREFIX}spec", f"{PREFIX}policy-hash"
 SIGNATURE_STAMP = f"{PREFIX}signature"
@@ -93,7 +85,8 @@ def _time_of(signature: str) -> int | None:
 
 def _mac(key: bytes, signed_at: int, pod: Json, namespace: str) -> str:
     content = msgspec.json.encode([FORMAT, signed_at, namespace, *_content(pod)], order="sorted")
-    return f"{FORMAT}:{signed_at}:{hmac.new(key, content, hashlib.sha256).hexdigest()}"
+    mac = hmac.digest(key, content, "sha256").hex()
+    return f"{FORMAT}:{signed_at}:{mac}"
 
 
 def _content(pod: Json) -> list[Any]:
@@ -103,8 +96,7 @@ def _content(pod: Json) -> list[Any]:
     """
     ours = {name: text for name, text in annotations_of(pod).items() if name.startswith(PREFIX)}
     ours.pop(SIGNATURE_STAMP, None)
-    everything = (*init_containers_of(pod), *containers_of(pod))
-    programs = [_program(one) for one in everything if one.get("name") in {SIDECAR, GATE}]
+    programs = [_program(one) for one in all_containers_of(pod) if one.get("name") in {SIDECAR, GATE}]
     return [_owner(pod), _name(pod), ours, programs]
 
 

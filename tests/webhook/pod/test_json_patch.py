@@ -56,6 +56,15 @@ def test_what_is_missing_above_is_made_and_null_is_replaced() -> None:
     ]
 
 
+def test_appending_nothing_makes_no_list() -> None:
+    draft = Draft({})
+    draft.append(("items",))
+    assert draft.operations == []
+    draft.append(("items",), 1, 2)
+    assert [operation["path"] for operation in draft.operations] == ["/items", "/items/-", "/items/-"]
+    assert draft.document == {"items": [1, 2]}
+
+
 def test_an_equal_value_is_no_edit() -> None:
     draft = Draft({"a": {"b": 1}})
     draft.set(("a", "b"), 1)

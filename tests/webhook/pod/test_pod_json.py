@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from podferry.webhook.pod.pod_json import (
+    all_containers_of,
     annotations_of,
     containers_of,
     escape_dollars,
@@ -29,7 +30,7 @@ EMPTY: list[dict[str, Any]] = [
 @pytest.mark.parametrize("pod", EMPTY)
 def test_what_is_null_or_missing_is_empty(pod: dict[str, Any]) -> None:
     assert annotations_of(pod) == labels_of(pod) == volumes_of(pod) == {}
-    assert containers_of(pod) == init_containers_of(pod) == mounts_of(pod) == []
+    assert containers_of(pod) == init_containers_of(pod) == all_containers_of(pod) == mounts_of(pod) == []
     assert not is_controlled(pod)
     assert list(podferry_names(pod)) == []
 
