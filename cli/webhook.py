@@ -37,6 +37,10 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--last-policy", default="podferry-last-policy", help="ConfigMap that keeps the last valid policy."
 )
+@click.option(
+    "--policy-config-map",
+    help="ConfigMap that the policy file is from; read from the API server, since the file changes late.",
+)
 @click.option("--linger", type=SECONDS, default=5.0, help="Seconds to keep serving after SIGTERM.")
 @log_options
 def command(log_level: str, log_format: str | None, **options: Any) -> int:
@@ -55,6 +59,7 @@ def command(log_level: str, log_format: str | None, **options: Any) -> int:
         metrics_port=options["metrics_port"],
         shutdown_delay=options["linger"],
         last_policy=options["last_policy"],
+        policy_config_map=options["policy_config_map"],
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(run_webhook(config))

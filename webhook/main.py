@@ -28,6 +28,7 @@ from podferry.webhook.cluster.kube import (
     in_cluster_url,
 )
 from podferry.webhook.cluster.last_policy import LastPolicy
+from podferry.webhook.cluster.live_policy import LivePolicy
 from podferry.webhook.cluster.namespaces import ClusterNamespaces, Namespaces, UnknownNamespaces
 from podferry.webhook.cluster.rotation import Rotation
 from podferry.webhook.cluster.rule_registration import RuleRegistration
@@ -70,8 +71,9 @@ class WebhookConfig:
         configuration: Name of the webhook configuration in which the policy's rules are registered.
         metrics_port: Port of the metrics, in plain HTTP; None for none.
         shutdown_delay: Seconds to keep serving after SIGTERM: Services take a while to reroute requests.
-        refresh: Seconds between checks of the policy file.
+        refresh: Seconds between checks of the policy.
         last_policy: Name of the ConfigMap with the last valid policy.
+        policy_config_map: Name of the ConfigMap that the policy's file is from; None if it is not known.
     """
 
     policy: Path
@@ -83,6 +85,7 @@ class WebhookConfig:
     shutdown_delay: float = 5.0
     refresh: float = 5.0
     last_policy: str = "podferry-last-policy"
+    policy_config_map: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,7 @@ async def run_webhook(config: WebhookConfig) -> None:
         async with _metrics_served(webhook, config):
             await listener.open(config.host, config.port, identity.context)
             log.info("serving", host=config.host, port=config.port, policy=policy.policy.digest)
-            refresh = _refresh_policy(policy, last, webhook, config.refresh)
+            refresh = _refresh_policy(policy, _live_policy(identity, config), last, webhook, config.refresh)
             try:
                 await _run_until(stop, [refresh, identity.renew(), *_registration(identity, config, policy)])
                 await listener.drain(config.shutdown_delay)
@@ -192,15 +195,21 @@ async def _run_until(stop: asyncio.Event, background: Sequence[Coroutine[Any, An
         await asyncio.gather(waiting, *running, return_exceptions=True)
 
 
+def _live_policy(identity: _Identity, config: WebhookConfig) -> LivePolicy | None:
+    if identity.cluster is None or config.policy_config_map is None:
+        return None
+    return LivePolicy(identity.cluster, config.policy_config_map)
+
+
 async def _refresh_policy(
-    policy: PolicyFile, last: LastPolicy | None, webhook: Webhook, seconds: float
+    policy: PolicyFile, live: LivePolicy | None, last: LastPolicy | None, webhook: Webhook, seconds: float
 ) -> None:
     while True:
+        if policy.refresh(await live.read() if live else None):
+            webhook.metrics.policy_read.set_to_current_time()
         if last is not None:
             await last.keep(policy.text)
         await asyncio.sleep(seconds)
-        if policy.refresh():
-            webhook.metrics.policy_read.set_to_current_time()
 
 
 @asynccontextmanager

@@ -235,6 +235,31 @@ async def test_a_start_with_an_invalid_policy(
         await run_webhook(config)
 
 
+@pytest.mark.usefixtures("kubernetes")
+async def test_a_changed_config_map_counts_before_the_file_changes(
+    port: int, policy_file: Path, account: Path, memory_cluster: MemoryCluster
+) -> None:
+    own = ManagedCertificates("podferry-webhook", "podferry", "podferry-webhook", account)
+    config = WebhookConfig(
+        *(policy_file, "127.0.0.1", port, own),
+        shutdown_delay=0.0,
+        refresh=0.02,
+        policy_config_map="podferry-policy",
+    )
+    memory_cluster.add_config_map("podferry-policy")
+
+    async def keeps(text: str) -> bool:
+        kept = memory_cluster.config_maps["podferry-last-policy"].get("data", {})
+        return bool(kept.get("policy.yaml") == text)
+
+    running = asyncio.create_task(run_webhook(config))
+    await until(lambda: keeps(POLICY), running)
+    changed = POLICY.replace("podferry:1", "podferry:2")
+    memory_cluster.config_maps["podferry-policy"]["data"] = {"policy.yaml": changed}
+    await until(lambda: keeps(changed), running)
+    await end(running)
+
+
 async def is_open(port: int) -> bool:
     try:
         _, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -26,8 +26,8 @@ POLLS_PER_CHECK = 12
 class RuleRegistration:
     """The rules' entries in a MutatingWebhookConfiguration.
 
-    Replicas render the same entries from the same policy. While a changed ConfigMap has reached only one of
-    them, about a minute, each writes its own: a pod that is sent is decided by the policy of its replica.
+    Replicas render the same entries from the same policy. While a changed policy has reached only one of
+    them, each may write its own: a pod that is sent is decided by the policy of its replica.
     """
 
     def __init__(self, cluster: Cluster, configuration: str, policy: Callable[[], Policy]) -> None:

@@ -37,10 +37,13 @@ class PolicyFile:
             self.text, self.policy = self._last_valid(last, error)
             self._report(error)
 
-    def refresh(self) -> bool:
-        """Reload a changed file, unless it is invalid; return whether the policy changed."""
+    def refresh(self, text: str | None = None) -> bool:
+        """Reload a changed policy, unless it is invalid; return whether it changed.
+
+        `text` is what the file will have, if that is known already.
+        """
         try:
-            text = self._read()
+            text = self._read() if text is None else text
             if text == self._read_text and not self.problems:
                 return False
             self._read_text = text
