@@ -17,6 +17,11 @@ from podferry.contract.variable_substitution import Variables, expand, refuse_br
 
 MAX_CA_BUNDLE_BYTES = 64 * 1024
 """It becomes a variable of the sidecar, and Linux allows 128 KiB for one; system bundles are larger."""
+MAX_IMAGE_BYTES = 512
+"""A name has at most 255, a tag 128. Source: the distribution project's references."""
+MAX_PROXY_BYTES = 2048
+MAX_NO_PROXY_BYTES = 8 * 1024
+"""Of all hosts together: they leave room for the rest of the pod, which has at most 1.5 MiB."""
 MIN_PORT, MAX_PORT = 1024, 65535
 """Ports that need no privileges."""
 FILLED = {"type": "string", "pattern": r"\S"}
@@ -25,6 +30,7 @@ IMAGE = re.compile(
     r"([A-Za-z0-9.:\[\]-]+/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:\w[\w.-]{0,127})?(@[A-Za-z0-9+._-]+:[0-9a-fA-F]{32,})?"
 )
 """Source: the grammar of the distribution project's references. It has no upper case after the host."""
+HOST = re.compile(r"[^\s,]+")
 RULE_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 NAMESPACE_VARIABLE = "$(namespace)"
 NO_SCHEME = re.compile(r"(?!.*://)([^*?\[]+|[^*?\[]*/.*)")
@@ -83,8 +89,16 @@ def _text(value: Any) -> str:
     return value.strip()
 
 
+def _short(text: str, limit: int, remedy: str) -> str:
+    """The text, a part of every pod. Raises `InvalidSpec` if it is longer than `limit` bytes."""
+    size = len(text.encode(errors="surrogatepass"))
+    if size > limit:
+        raise InvalidSpec.of("too long for every pod", f"{size} bytes; at most {limit}", remedy)
+    return text
+
+
 def _image(value: Any) -> str:
-    text = _text(value)
+    text = _short(_text(value), MAX_IMAGE_BYTES, "Write a shorter reference")
     if not IMAGE.fullmatch(text):
         remedy = "Write for example registry.example/podferry:0.1.0"
         raise InvalidSpec.of("not an image reference, so no pod could start", repr(text), remedy)
@@ -131,17 +145,23 @@ def _proxy(value: Any) -> str:
     if "@" in text:
         remedy = "Leave the password out here; a pod's Secret may have it in the key HTTPS_PROXY"
         raise InvalidSpec.of("a proxy's URL must not have a password", "", remedy)
-    return parse_endpoint(text)
+    return parse_endpoint(_short(text, MAX_PROXY_BYTES, "Write http://HOST:PORT"))
+
+
+def _hosts(value: Any) -> tuple[str, ...]:
+    """Hosts, domains and networks, which a variable of the sidecar separates by commas."""
+    hosts: tuple[str, ...] = list_of("such as [.svc, 10.0.0.0/8]").parse(value)
+    _short(",".join(hosts), MAX_NO_PROXY_BYTES, "Write domains and networks instead of hosts")
+    for host in hosts:
+        if not HOST.fullmatch(host):
+            raise InvalidSpec.of("not a host, domain or network", repr(host), "Write one for each item")
+    return hosts
 
 
 def _ca_bundle(value: Any) -> str:
     """The certificates of a PEM text, without what is between them."""
     found = parse_certificates(_text(value))
-    bundle = "\n".join([*found, ""])
-    if len(bundle) > MAX_CA_BUNDLE_BYTES:
-        measured = f"{len(found)} certificates, {len(bundle)} bytes; at most {MAX_CA_BUNDLE_BYTES}"
-        raise InvalidSpec.of("too large for every pod", measured, "Write only your own CA certificates")
-    return bundle
+    return _short("\n".join([*found, ""]), MAX_CA_BUNDLE_BYTES, "Write only your own CA certificates")
 
 
 def _datasets(value: Any) -> dict[str, str]:
@@ -206,7 +226,7 @@ ANNOTATIONS = PolicyValue(
     _annotations, {"type": "object", "minProperties": 1, "additionalProperties": SCALAR}
 )
 NAMES = list_of("of names such as [egress-proxy]")
-HOSTS = list_of("such as [.svc, 10.0.0.0/8]")
+HOSTS = PolicyValue(_hosts, {"type": "array", "items": matching(HOST)})
 LOCATIONS = PolicyValue(_locations, {"type": "array", "items": FILLED})
 ENDPOINTS = PolicyValue(_globs, LOCATIONS.schema)
 RULE_NAME = PolicyValue(_rule_name, matching(RULE_LABEL))

@@ -29,8 +29,18 @@ INHERITED = ("admissionReviewVersions", "clientConfig", "rules", "matchPolicy", 
 TIMEOUT_SECONDS = 3
 """Pods that do not ask for podferry wait no longer, if the webhook does not answer."""
 WILDCARD = re.compile(r"[*?]")
-DIRECT_OWNERS = {"jobset": "job", "trainjob": "job", "deployment": "replicaset", "cronjob": "job"}
-"""Kinds that own pods through another kind, which is the only one that a pod names."""
+DIRECT_OWNERS = {
+    "jobset": "job",
+    "trainjob": "job",
+    "mpijob": "job",
+    "volcanojob": "job",
+    "deployment": "replicaset",
+    "leaderworkerset": "statefulset",
+    "rayjob": "raycluster",
+    "kfp": "workflow",
+}
+"""Kinds that own pods through another kind, which such a pod names; its labels show the owner
+(`podferry.contract.pod_owner`). Any other kind is compared with the owners that a pod names."""
 Json = Mapping[str, Any]
 
 

@@ -18,8 +18,18 @@ LABEL_NAME = re.compile(
 )
 LABEL_TEXT = re.compile(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?")
 KIND_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
-CRON_JOB = "cronjob"
-"""It owns Jobs, whose pods do not name it."""
+INDIRECT_OWNERS = {
+    "cronjob": "Job",
+    "cronworkflow": "Workflow",
+    "scheduledworkflow": "Workflow",
+    "experiment": "Job",
+    "trial": "Job",
+    "notebook": "StatefulSet",
+    "inferenceservice": "Deployment",
+    "scheduledsparkapplication": "SparkApplication",
+}
+"""Kinds that no pod names, since they make pods through other objects, and what those name. Any other kind is
+compared with the owners that a pod names, and with those that its labels show."""
 LABEL_EXAMPLE = 'Write NAME: "VALUE", such as team: "vision"'
 
 
@@ -54,8 +64,9 @@ def _owners(value: Any) -> tuple[str, ...]:
     _filled(value)
     kinds: tuple[str, ...] = list_of("such as [Job, PyTorchJob]").parse(value)
     for kind in kinds:
-        if kind.lower() == CRON_JOB:
-            raise InvalidSpec.of("no pod names a CronJob as its owner", repr(kind), "Write Job")
+        if direct := INDIRECT_OWNERS.get(kind.lower()):
+            remedy = f"Write {direct}, or another kind that it makes, and select by labels"
+            raise InvalidSpec.of("no pod names this kind as its owner", repr(kind), remedy)
         if not KIND_NAME.fullmatch(kind):
             raise InvalidSpec.of("not a kind", repr(kind), "Write for example Job; Pod is one without owner")
     return kinds

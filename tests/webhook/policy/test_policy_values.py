@@ -115,3 +115,25 @@ def test_invalid_beyond_what_a_schema_says(kind: PolicyValue, value: Any) -> Non
     with pytest.raises(InvalidSpec):
         kind.parse(value)
     jsonschema.validate(value, kind.schema)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (IMAGE_REFERENCE, "registry.example/" + "a" * 512),
+        (PROXY, "http://proxy.example/" + "a" * 2048),
+        (HOSTS, [f"host-{at}.example" for at in range(600)]),
+    ],
+)
+def test_what_goes_into_every_pod_is_short(kind: PolicyValue, value: Any) -> None:
+    with pytest.raises(InvalidSpec, match="too long for every pod") as raised:
+        kind.parse(value)
+    assert len(str(raised.value)) < 200
+
+
+@pytest.mark.parametrize("host", ["a,b", "a b", "a\nb"])
+def test_a_host_is_one_host(host: str) -> None:
+    with pytest.raises(InvalidSpec, match="not a host"):
+        HOSTS.parse([host])
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate([host], HOSTS.schema)

@@ -54,7 +54,7 @@ def test_a_ca_bundle_is_its_certificates() -> None:
     assert problems_of(f"{SHORT}caBundle: none")[0].startswith("caBundle: there is no certificate")
     many = indent(pem * 200, "  ")
     assert problems_of(f"{SHORT}caBundle: |\n{many}")[0].startswith(
-        "caBundle: too large for every pod (200 c"
+        "caBundle: too long for every pod (105200 bytes"
     )
 
 

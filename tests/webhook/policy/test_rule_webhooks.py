@@ -79,6 +79,22 @@ def test_the_rest_is_in_cel(policy: Policy) -> None:
     assert '["job", "jobset", "pod"]' in found["owners"]
 
 
+@pytest.mark.parametrize(
+    ("owner", "named"),
+    [
+        ("PyTorchJob", ["pytorchjob"]),
+        ("SomethingNew", ["somethingnew"]),
+        ("LeaderWorkerSet", ["leaderworkerset", "statefulset"]),
+        ("VolcanoJob", ["job", "volcanojob"]),
+        ("RayJob", ["raycluster", "rayjob"]),
+    ],
+)
+def test_an_owner_by_the_kinds_that_its_pods_name(policy: Policy, owner: str, named: list[str]) -> None:
+    """A kind that podferry does not know is the pod's own owner."""
+    found = conditions(entry(policy, PodSelector(owners=(owner,))))["owners"]
+    assert json.dumps(named) in found
+
+
 def test_the_regex_of_resources_matches_what_the_globs_match(policy: Policy) -> None:
     found = conditions(entry(policy, PodSelector(gpus=1)))["gpus"]
     literal = re.search(r'matches\((".*?")\)', found)

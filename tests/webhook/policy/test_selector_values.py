@@ -50,6 +50,7 @@ def test_invalid_for_the_parser_and_for_the_schema(kind: PolicyValue, value: Any
         jsonschema.validate(value, kind.schema)
 
 
-def test_a_cron_job_owns_no_pod() -> None:
-    with pytest.raises(InvalidSpec, match="Write Job"):
-        OWNERS.parse(["CronJob"])
+@pytest.mark.parametrize(("kind", "direct"), [("CronJob", "Job"), ("Notebook", "StatefulSet")])
+def test_owners_that_no_pod_names(kind: str, direct: str) -> None:
+    with pytest.raises(InvalidSpec, match=f"Write {direct}"):
+        OWNERS.parse([kind])
