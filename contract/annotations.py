@@ -68,10 +68,17 @@ def read_annotations(
     settings = settings_of(annotations)
     if not settings or settings.get("inject") == "false":
         return None
-    InvalidSpec.raise_any(_size_problems(settings))
+    InvalidSpec.raise_any([*_size_problems(settings), *_character_problems(settings)])
     if any("$(" in text or len(text) > MAX_CACHED_LENGTH for text in settings.values()):
         return _read(settings, variables or Variables(), declared)
     return _read_without_variables(tuple(sorted(settings.items())), tuple(declared.items()))
+
+
+def _character_problems(settings: Mapping[str, str]) -> Iterator[Problem]:
+    """Only what neither a variable, nor a path, nor an object's name can have, and the API server admits."""
+    for name, text in settings.items():
+        if "\0" in text:
+            yield Problem(f"{PREFIX}{name}: it contains a NUL character", repr(text), "Remove it")
 
 
 def _size_problems(settings: Mapping[str, str]) -> Iterator[Problem]:

@@ -146,3 +146,10 @@ def test_a_hundred_datasets() -> None:
     spec = read_annotations(annotations)
     assert spec is not None
     assert len(spec.datasets) == 100
+
+
+@pytest.mark.parametrize("name", ["checkpoints", "lineage", "dataset.images"])
+def test_a_nul_character_is_refused(name: str) -> None:
+    """The API server admits it."""
+    with pytest.raises(InvalidSpec, match=f"podferry.io/{name}: it contains a NUL character"):
+        read_annotations({f"{PREFIX}{name}": "s3://c/x\0y"})

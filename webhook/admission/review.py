@@ -16,6 +16,9 @@ from podferry.contract.errors import InvalidSpec
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
 UNPROCESSABLE = 422
+MAX_OBJECTS = 250_000
+"""Objects and arrays in a review: each may take 230 bytes when it is decoded. A pod of 3 MiB has fewer than
+50,000."""
 MAX_WARNING_LENGTH = 256
 """Characters. Clients may truncate longer warnings. Source: `AdmissionResponse.warnings`."""
 ELLIPSIS = "…"
@@ -58,11 +61,24 @@ class _Review(msgspec.Struct, rename="camel"):
 
 
 def decode_review(body: bytes) -> AdmissionRequest:
-    """The request in a review. Raises `InvalidSpec` if the body is not an AdmissionReview of version 1."""
+    """The request in a review; of a key that is there twice, the last value counts, as for the API server.
+
+    Raises:
+        InvalidSpec: The body is not an AdmissionReview of version 1, or an absurd one.
+    """
+    objects = body.count(b"{") + body.count(b"[")
+    if objects > MAX_OBJECTS:
+        raise InvalidSpec.of(
+            "the review has too many objects and arrays", f"{objects}; at most {MAX_OBJECTS}"
+        )
     try:
         review = msgspec.json.decode(body, type=_Review)
     except msgspec.MsgspecError as error:
         raise InvalidSpec.of("the body is not an AdmissionReview", str(error)) from error
+    except UnicodeDecodeError as error:
+        raise InvalidSpec.of("the body is not UTF-8", error.reason) from error
+    except RecursionError as error:
+        raise InvalidSpec.of("objects and arrays are nested too deeply in the review") from error
     if (review.api_version, review.kind) != (API_VERSION, KIND):
         measured = f"{review.api_version} {review.kind}"
         raise InvalidSpec.of("the body is not an AdmissionReview of this version", measured)

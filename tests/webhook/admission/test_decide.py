@@ -1,3 +1,4 @@
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from podferry.webhook.policy.policy import Enforcement, InjectionRule, PodSelect
 Pod = dict[str, Any]
 TEAM = Namespace("team")
 SIGNER = Signer((b"key",), 1000)
+MARK = "a field of the pod"
 
 
 @pytest.fixture
@@ -34,6 +36,34 @@ def test_only_a_policy_with_rules_concerns_pods_without_annotations(
 ) -> None:
     assert [concerns(plain(), one) for one in (policy, ruled)] == [False, True]
     assert concerns(annotated_pod(), policy)
+
+
+def test_what_is_the_pods_own_is_in_no_patch(policy: Policy, annotated_pod: Callable[..., Pod]) -> None:
+    """So numbers and texts that JSON writes in several ways stay byte for byte as they are."""
+
+    def marked(value: Any) -> Any:
+        if isinstance(value, dict):
+            strings = all(isinstance(one, str) for one in value.values())
+            own = {} if strings else {"unknown": [MARK, 10**30, 1.0, -0.0, "\u00e9\0"]}
+            return own | {key: marked(one) for key, one in value.items()}
+        return [marked(one) for one in value] if isinstance(value, list) else value
+
+    pod = annotated_pod(
+        checkpoints="s3://c/team", checkpoint_size="1Mi", dataset="s3://d/team", dataset_size="1Mi"
+    )
+    container = pod["spec"]["containers"][0]
+    container |= {"env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "x"}}, "unknown": MARK}]}
+    container |= {
+        "volumeMounts": [{"name": "v", "mountPath": "/v", "unknown": 1.0}],
+        "securityContext": {"a": 1},
+    }
+    pod["spec"] |= {
+        "volumes": [{"name": "v", "emptyDir": {}}],
+        "initContainers": [{"name": "first", "image": "i", "resources": {}}],
+    }
+    decision = decide(marked(pod), TEAM, policy, SIGNER)
+    assert decision.outcome is InjectionOutcome.INJECTED
+    assert MARK not in json.dumps(decision.patch)
 
 
 def test_a_pod_by_rule_is_not_decided_again(ruled: Policy) -> None:

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.contract.errors import InvalidSpec
-from podferry.webhook.admission.review import MAX_WARNING_LENGTH, AdmissionRequest, allow, decode_review, deny
+from podferry.webhook.admission.review import (
+    MAX_OBJECTS,
+    MAX_WARNING_LENGTH,
+    AdmissionRequest,
+    allow,
+    decode_review,
+    deny,
+)
 
 
 def review(**request: Any) -> bytes:
@@ -49,6 +56,45 @@ def test_a_deletion_has_no_object() -> None:
 def test_invalid_reviews(body: bytes) -> None:
     with pytest.raises(InvalidSpec):
         decode_review(body)
+
+
+HUGE = "9" * 400
+DEEP = 100_000
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"a":' * DEEP, "nested too deeply"),
+        (f'{{"x": {"[" * DEEP}{"]" * DEEP}}}', "nested too deeply"),
+        (f'{{"x": [{"{}," * MAX_OBJECTS}{{}}]}}', "too many objects"),
+        ('{"x": 1e400}', "out of range"),
+        ('{"x": NaN}', "malformed"),
+        ('{"x": "\\ud800 and more"}', "surrogate"),
+        ('{"x": "\\udc00\\ud800"}', "surrogate"),
+        ('{"x": "\x01"}', "invalid character"),
+        ('{"\udcff": 1}', "UTF-8"),
+        ('{"x": "\udcff"}', "not"),
+        ("[]", "Expected `object"),
+        ('"pod"', "Expected `object"),
+        ("{} {}", "malformed"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_hostile_objects_are_refused_with_the_reason(text: str, reason: str) -> None:
+    body = review(uid="u", object=0).replace(b" 0", b" " + text.encode(errors="surrogateescape"))
+    with pytest.raises(InvalidSpec, match=reason) as raised:
+        decode_review(body)
+    assert len(str(raised.value)) < 300
+
+
+def test_of_a_key_that_is_there_twice_the_last_counts() -> None:
+    body = review(uid="u", object=0).replace(b'"uid": "u"', b'"uid": "v", "uid": "u"')
+    body = body.replace(b" 0", b' {"a": 1, "a": 2, "n": "\\u0000", "i": %s}' % HUGE.encode())
+    found = decode_review(body)
+    assert found.uid == "u"
+    assert found.object is not None
+    assert (found.object["a"], found.object["n"]) == (2, "\0")
 
 
 @given(st.binary(max_size=40))
