@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from podferry.components.log_tables import print_line, print_table
 from podferry.components.store_access import step_store_config
+from podferry.components.verify_checkpoint.lineage_head import LineageHead, read_head
 from podferry.contract.destination.commit import Commit
-from podferry.contract.errors import Corrupt, FormatTooNew, NotFound, PermanentError, Problem
+from podferry.contract.errors import PermanentError, Problem
 from podferry.contract.exit_codes import EXIT_DOUBTFUL
 from podferry.contract.kfp_inputs import read_kfp_inputs
 from podferry.contract.lineage import lineage_problem
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import parse_uri
-from podferry.sidecar.checkpoint.commit.agent_identity import ANNOUNCEMENT, decode_announcement
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.content_verifier import ContentVerifier
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
@@ -69,43 +69,6 @@ class VerifiedLineage:
     name: str
     uri: str
     commit: Commit
-
-
-@dataclass(frozen=True, slots=True)
-class LineageHead:
-    """The newest commit of a lineage, before its data is verified.
-
-    Attributes:
-        store: The lineage at the destination.
-        run: The run whose agent last started there, or None.
-        commit: The newest commit; None if there is none, or if it is not readable.
-        problem: Why the commit is not readable.
-    """
-
-    store: LineageStore
-    run: str | None = None
-    commit: Commit | None = None
-    problem: Problem | None = None
-
-    @property
-    def lineage(self) -> str:
-        """Name of the lineage."""
-        return self.store.lineage
-
-    @property
-    def doubt(self) -> Problem | None:
-        """Why the newest checkpoint may be incomplete."""
-        commit = self.commit
-        if commit is None or commit.is_sure:
-            return None
-        doubts = "; ".join(doubt.reason for doubt in commit.doubts)
-        confirm = f"podferry checkpoints confirm {self.store.destination.uri} {self.lineage} {commit.name}"
-        remedy = f"If it is complete: {confirm}; or set allow_doubtful"
-        return Problem(f"{self.lineage}: its newest checkpoint, {commit.name}, is doubtful", doubts, remedy)
-
-    def belongs_to(self, runs: Sequence[str]) -> bool:
-        """Whether one of the runs last wrote here."""
-        return self.run in runs or (self.commit is not None and self.commit.run in runs)
 
 
 def run_names(*given: str) -> tuple[str, ...]:
@@ -188,14 +151,7 @@ class Verification:
 
     async def _read_head(self, lineage: str) -> LineageHead:
         async with self._slots:
-            store = LineageStore(self._store, lineage)
-            run = await _last_run(store)
-            try:
-                return LineageHead(store, run, await _newest_commit(CommitReader(store)))
-            except (Corrupt, NotFound, FormatTooNew) as error:
-                why = error.problems[0]
-                what = f"{lineage}: its newest commit cannot be read: {why.what}"
-                return LineageHead(store, run, None, Problem(what, why.measured, why.remedy))
+            return await read_head(LineageStore(self._store, lineage))
 
     async def _problems_of(self, head: LineageHead) -> list[Problem]:
         if head.problem is not None:
@@ -238,23 +194,6 @@ class Verification:
         rows = [_row(head, len(problems)) for head, problems in zip(heads, by_head, strict=True)]
         checks = "names, sizes and checksums" if self._request.full else "names and sizes"
         print_table(f"{self._store.uri}: {checks}", columns, rows)
-
-
-async def _newest_commit(reader: CommitReader) -> Commit | None:
-    """The newest commit with its effective confidence, or None; raises why it cannot be read."""
-    history = await reader.history()
-    newest = await anext(history.newest_first(), None)
-    if newest is None or newest.sequence != history.newest:
-        return await reader.read(history.newest) if history.numbers else None
-    return newest
-
-
-async def _last_run(store: LineageStore) -> str | None:
-    """The run of the agent that started last, or None. Only informative: the commits are the truth."""
-    try:
-        return (await store.load(ANNOUNCEMENT, decode_announcement)).run
-    except (NotFound, Corrupt):
-        return None
 
 
 def _row(head: LineageHead, problems: int) -> tuple[str, ...]:
