@@ -58,9 +58,13 @@ def _listed(kind: str, call: Callable[..., Any]) -> Iterator[Object]:
 
     try:
         response = call(_preload_content=False, _request_timeout=TIMEOUT_SECONDS)
-    except (ApiException, HTTPError) as error:
-        reason = f"{error.status} {error.reason}" if isinstance(error, ApiException) else str(error)
-        raise Unavailable.of(f"the cluster does not list {kind}s", reason) from error
+    except ApiException as error:
+        remedy = f"Use an account that may list {kind}s in all namespaces"
+        reason = f"{error.status} {error.reason}"
+        raise Unavailable.of(f"the cluster does not list {kind}s", reason, remedy) from error
+    except HTTPError as error:
+        remedy = "Check the server in the kubeconfig, and that you reach it"
+        raise Unavailable.of(f"the cluster does not list {kind}s", str(error), remedy) from error
     for item in json.loads(response.data)["items"]:
         yield {**item, "kind": kind}
 
