@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from podferry.contract.http_api import Durability
 from podferry.contract.kfp_inputs import read_kfp_inputs
 from podferry.contract.lineage import lineage_of
 from podferry.contract.pod_owner import KFP, PodOwner
-from podferry.sidecar.control.http_client import AgentClient
-from podferry.sidecar.launch.local_agent import LaunchOptions, launch
+from podferry.sidecar.launch.durability_wait import DurabilityWait, report_left
+from podferry.sidecar.launch.local_agent import LaunchOptions, LocalAgent, launch
 from podferry.sidecar.runtime.messages import print_problems
 from podferry.trainer.this_program import this_command
 
@@ -19,7 +20,7 @@ FUNCTION_FLAG = "--function_to_execute"
 @contextmanager
 def agent(
     options: Mapping[str, object], argv: Sequence[str], *, polling: bool, run_id: str | None
-) -> Iterator[AgentClient]:
+) -> Iterator[LocalAgent]:
     """Run an agent for the block; at the end it drains and exits. Raises `InvalidSpec` for invalid options.
 
     `argv` determines the lineage of a KFP step, and KFP's run id if `run_id` is None; `polling` avoids
@@ -32,10 +33,25 @@ def agent(
     launched = launch(options, this_command(), launch_options)
     print_problems(launched.notes, "yellow")
     try:
-        yield launched.client
+        yield launched
     finally:
         launched.stop()
-        print_problems([left] if (left := launched.left()) is not None else [])
+        report_left(launched)
+
+
+def wait_durable(agent: LocalAgent, limit: float, exit_code: int | None) -> Durability:
+    """Wait until everything is durable, with the bounds of `podferry run`; Ctrl-C ends it.
+
+    Args:
+        agent: It continues alone after Ctrl-C, and after a short limit.
+        limit: Seconds.
+        exit_code: Of the trainer; None if unknown.
+    """
+    try:
+        return DurabilityWait(agent, limit, exit_code).run()
+    except KeyboardInterrupt:
+        agent.detach()
+        raise
 
 
 def kfp_run_id(command: Sequence[str]) -> str | None:

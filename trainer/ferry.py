@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from podferry.contract.errors import InvalidSpec, PermanentError, Problem, TemporaryError, Unavailable
@@ -100,28 +102,25 @@ class Ferry:
         Raises:
             NotDurableError: It is not durable, with the reasons.
         """
-        return self._wait(timeout, final=final).last
-
-    def _wait(self, timeout: float, *, final: bool, exit_code: int | None = None) -> Durability:
-        try:
-            durability = self._client.wait_durable(timeout, final=final, exit_code=exit_code)
-        except Unavailable as error:
-            what = "what was written last is not known to be durable"
-            raise NotDurableError(Problem(what), *error.problems) from error
-        if not durability.durable:
-            raise NotDurableError(*_reasons(durability, timeout))
-        return durability
-
-    def _conclude(self, timeout: float, *, final: bool) -> None:
-        """Wait at the end of a block that has succeeded; raises `NotDurableError` or `DoubtfulError`."""
-        durability = self._wait(timeout, final=final, exit_code=0)
-        if doubt := doubt_report(durability, self._client):
-            raise DoubtfulError(doubt)
+        return _durable(lambda: self._client.wait_durable(timeout, final=final)).last
 
 
-def _reasons(durability: Durability, timeout: float) -> tuple[Problem, ...]:
-    waited = "it cannot become so by waiting" if durability.hopeless else f"after {timeout:.0f} s"
-    what = f"not durable: {', '.join(durability.pending)}"
+def _durable(wait: Callable[[], Durability]) -> Durability:
+    """The answer of a wait if everything is durable; raises `NotDurableError` otherwise."""
+    started_at = time.monotonic()
+    try:
+        durability = wait()
+    except Unavailable as error:
+        what = "what was written last is not known to be durable"
+        raise NotDurableError(Problem(what), *error.problems) from error
+    if not durability.durable:
+        raise NotDurableError(*_reasons(durability, time.monotonic() - started_at))
+    return durability
+
+
+def _reasons(durability: Durability, seconds: float) -> tuple[Problem, ...]:
+    waited = "it cannot become so by waiting" if durability.hopeless else f"after {seconds:.0f} s"
+    what = f"not durable: {', '.join(durability.pending) or 'what was written last'}"
     return (Problem(what, waited, "See the reasons below and the agent's log"), *durability.problems)
 
 
@@ -143,7 +142,8 @@ def ferry(
     Args:
         dataset: URI, reference or path of the dataset; for several datasets, a mapping by name.
         checkpoints: URI or path of the destination.
-        durable_timeout: Seconds to wait at the end.
+        durable_timeout: Seconds to wait at the end. With an agent of its own: from 30 s on, 30 s more for
+            the newest checkpoint; after a shorter wait the agent continues alone for up to 30 s.
         polling: Scan at intervals, without inotify.
         run: KFP's run id; None to find it if KFP started this process.
         **settings: Further annotations as keywords: `include`, `exclude`, `shard`, `unpack`, `dataset_path`,
@@ -163,28 +163,41 @@ def ferry(
     parse_timeout(str(durable_timeout))
     with ExitStack() as stack:
         injected = os.environ.get(AGENT_VARIABLE)
+        wait: Callable[[int | None], Durability]
         if injected:
             client = AgentClient(injected)
+            wait = partial(_wait_in_pod, client, durable_timeout)
         else:
             from podferry.trainer import embedded  # noqa: PLC0415 - needed only without an injected agent
 
             options = {"dataset": dataset, "checkpoints": checkpoints, **settings}
-            client = stack.enter_context(embedded.agent(options, sys.argv, polling=polling, run_id=run))
-        with prefetch_bars() as bars:
-            gate = client.wait_for_gate(lambda _: bars.show(client.status()), bars.poll_seconds)
-        if gate.problems:
-            raise (TemporaryError if gate.retryable else PermanentError)(*gate.problems)
+            agent = stack.enter_context(embedded.agent(options, sys.argv, polling=polling, run_id=run))
+            client, wait = agent.client, partial(embedded.wait_durable, agent, durable_timeout)
+        gate = _open_gate(client)
         if injected:
             InvalidSpec.raise_any(_disagreements(client.status(), dataset, checkpoints))
-        directories = _directories(client, gate)
         try:
-            yield directories
+            yield _directories(client, gate)
         except BaseException as error:  # even after Ctrl-C, complete checkpoints must not be lost
-            code = None if injected else _exit_code(error)
             with suppress(Unavailable):  # the block's own exception counts; what is left is reported
-                client.wait_durable(durable_timeout, final=not injected, exit_code=code)
+                wait(None if injected else _exit_code(error))
             raise
-        directories._conclude(durable_timeout, final=not injected)  # noqa: SLF001 - of this module
+        durability = _durable(lambda: wait(0))
+        if doubt := doubt_report(durability, client):
+            raise DoubtfulError(doubt)
+
+
+def _wait_in_pod(client: AgentClient, timeout: float, exit_code: int | None) -> Durability:
+    return client.wait_durable(timeout, exit_code=exit_code)
+
+
+def _open_gate(client: AgentClient) -> Gate:
+    """The open gate, once everything is staged; raises the problems of one that never opens."""
+    with prefetch_bars() as bars:
+        gate = client.wait_for_gate(lambda _: bars.show(client.status()), bars.poll_seconds)
+    if gate.problems:
+        raise (TemporaryError if gate.retryable else PermanentError)(*gate.problems)
+    return gate
 
 
 def _exit_code(error: BaseException) -> int:

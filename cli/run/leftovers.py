@@ -14,12 +14,12 @@ import msgspec
 
 from podferry.cli.options.param_types import SECONDS
 from podferry.cli.output import count_of, format_age, output_option, print_json, print_table
-from podferry.cli.run.durability_wait import LOOK_SECONDS
 from podferry.contract.errors import FerryError, NotFound, PermanentError, Problem
 from podferry.contract.exit_codes import EXIT_NOT_DURABLE
 from podferry.contract.http_api import Durability
 from podferry.contract.quantity import format_bytes
 from podferry.contract.suggest import did_you_mean
+from podferry.sidecar.launch.durability_wait import LOOK_SECONDS
 from podferry.sidecar.launch.leftover_contents import Leftover
 from podferry.sidecar.launch.leftovers import (
     Found,

@@ -12,7 +12,6 @@ import click
 from podferry.cli.options.log_options import apply_verbosity, verbosity_options
 from podferry.cli.options.named_options import CREATED, DATASET_OPTIONS, dataset_options, group_by_dataset
 from podferry.cli.options.param_types import SECONDS
-from podferry.cli.run.durability_wait import DurabilityWait, names_of
 from podferry.cli.run.executable import exec_problem, start, start_problem
 from podferry.cli.run.signals import Interrupted, RunSignals
 from podferry.contract.errors import PermanentError, Problem, Unavailable
@@ -21,7 +20,8 @@ from podferry.contract.http_api import AGENT_VARIABLE, Durability, Gate
 from podferry.contract.suggest import did_you_mean
 from podferry.sidecar.control.doubt_report import doubt_report
 from podferry.sidecar.control.progress_bar import prefetch_bars
-from podferry.sidecar.launch.local_agent import GRACE_SECONDS, LaunchOptions, LocalAgent, launch
+from podferry.sidecar.launch.durability_wait import DurabilityWait, names_of, report_left
+from podferry.sidecar.launch.local_agent import LaunchOptions, LocalAgent, launch
 from podferry.sidecar.runtime.messages import print_message, print_problems
 
 
@@ -157,7 +157,7 @@ def _run(command: tuple[str, ...], agent: LocalAgent, signals: RunSignals, optio
         return EXIT_FAILED if gate.retryable else EXIT_NEVER
     print_message(gate.summary)
     code = _train(command, {AGENT_VARIABLE: agent.url, **gate.environment}, agent, signals)
-    durability = DurabilityWait(agent, signals, options.durable_timeout, code).run()
+    durability = _wait(agent, signals, options.durable_timeout, code)
     return _conclude(code, durability, doubt_report(durability, agent.client))
 
 
@@ -179,17 +179,26 @@ def _train(
     return 128 - code if code < 0 else code
 
 
+def _wait(agent: LocalAgent, signals: RunSignals, limit: float, code: int) -> Durability:
+    """Wait for the last uploads: a signal ends the wait, another one the look after it."""
+    wait = DurabilityWait(agent, limit, code, signals.interruptible)
+    try:
+        return wait.run()
+    except Interrupted:
+        agent.detach()
+    try:
+        return wait.look()
+    except Interrupted:
+        return wait.unknown()
+
+
 def _stop(agent: LocalAgent, signals: RunSignals) -> None:
     """Stop the agent, and name what is left; a signal ends the wait for it."""
     try:
         signals.interruptible(agent.stop)
     except Interrupted:
         agent.detach()
-    if agent.detached:
-        later = "then `podferry leftovers ls` shows what is left"
-        print_message(f"podferry: the agent continues for up to {GRACE_SECONDS:.0f} s; {later}")
-    elif (left := agent.left()) is not None:
-        print_problems([left])
+    report_left(agent)
 
 
 def _conclude(code: int, durability: Durability, doubt: Problem | None) -> int:

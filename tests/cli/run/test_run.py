@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from podferry.cli.run.run import _conclude
+from podferry.cli.run.run import _conclude, _wait
+from podferry.cli.run.signals import Interrupted
 from podferry.contract.errors import Problem
 from podferry.contract.http_api import Durability
 from podferry.contract.status import DurableCheckpoint
@@ -364,3 +365,40 @@ def test_a_store_that_does_not_answer_is_two_lines(tmp_path):
     began, ended = done.stderr.splitlines()
     assert "retrying: the store does not respond" in began
     assert ended.startswith("podferry: the store does not respond")
+
+
+class WaitedFor:
+    """An agent whose requests are interrupted or answered, as listed."""
+
+    def __init__(self, *answers: Durability | Interrupted) -> None:
+        self.client, self.detached, self._answers = self, False, iter(answers)
+
+    def wait_durable(self, *_: object, **__: object) -> Durability:
+        answer = next(self._answers)
+        if isinstance(answer, Interrupted):
+            raise answer
+        return answer
+
+    def detach(self) -> None:
+        self.detached = True
+
+    def not_durable(self) -> tuple[str, ...]:
+        return ("of the journal",)
+
+
+class Calls:
+    def interruptible(self, call):
+        return call()
+
+
+@pytest.mark.parametrize(
+    ("answers", "pending"),
+    [
+        ((Interrupted(2), Durability(durable=True)), ()),
+        ((Interrupted(2), Interrupted(2)), ("of the journal",)),
+    ],
+)
+def test_a_signal_ends_the_wait_with_a_look_and_another_one_the_look(answers, pending):
+    agent = WaitedFor(*answers)
+    found = _wait(agent, Calls(), 600.0, 0)
+    assert (found.pending, found.durable, agent.detached) == (pending, not pending, True)

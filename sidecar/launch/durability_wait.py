@@ -1,9 +1,9 @@
-"""The wait of `podferry run` at its end, so that what it reports is true when it returns.
+"""The wait of `podferry run` and `ferry` at their end, so that what they report is true when they return.
 
-    until the limit, `--durable-timeout`   ends earlier if all is durable, or if waiting cannot help
+    until the limit                        ends earlier if all is durable, or if waiting cannot help
     after a limit below the grace period   the agent continues alone
     after a longer limit                   one grace period more, newest checkpoint first
-    after a signal                         a last look; the agent continues alone
+    after Ctrl-C                           a last look of `podferry run`; the agent continues alone
 
 So a limit is exceeded by itself at most, and the end of a container does not take what the agent can
 still save.
@@ -12,17 +12,22 @@ still save.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
-from podferry.cli.run.signals import Interrupted, RunSignals
-from podferry.contract.errors import Unavailable
+from podferry.contract.errors import Problem, Unavailable
 from podferry.contract.http_api import Durability
 from podferry.sidecar.launch.local_agent import GRACE_SECONDS, LocalAgent
-from podferry.sidecar.runtime.messages import print_message
+from podferry.sidecar.runtime.messages import print_message, print_problems
 
 NOTICE_SECONDS = 2.0
 """Of the wait, before it is reported."""
 LOOK_SECONDS = 2.0
-"""The shortest limit, which is time for a look at the directory; and that of the look after a signal."""
+"""The shortest limit, which is time for a look at the directory; and that of the look after Ctrl-C."""
+Request = Callable[[], Durability]
+
+
+def _call(request: Request) -> Durability:
+    return request()
 
 
 class DurabilityWait:
@@ -30,13 +35,19 @@ class DurabilityWait:
 
     Args:
         agent: It is detached if it is to continue alone.
-        signals: A signal ends the wait, another one the look after it.
         limit: Seconds.
-        exit_code: Of the trainer.
+        exit_code: Of the trainer; None if unknown.
+        call: Calls a request to the agent; what it raises ends the wait.
     """
 
-    def __init__(self, agent: LocalAgent, signals: RunSignals, limit: float, exit_code: int) -> None:
-        self._agent, self._signals, self._exit_code = agent, signals, exit_code
+    def __init__(
+        self,
+        agent: LocalAgent,
+        limit: float,
+        exit_code: int | None,
+        call: Callable[[Request], Durability] = _call,
+    ) -> None:
+        self._agent, self._exit_code, self._call = agent, exit_code, call
         self._limit = max(limit, LOOK_SECONDS)
 
     def run(self) -> Durability:
@@ -44,11 +55,19 @@ class DurabilityWait:
         try:
             answer = self._until_limit()
             return answer if _is_final(answer) else self._after_limit(answer)
-        except Interrupted:
-            self._agent.detach()
-            return self._look()
         except Unavailable as error:
-            return self._unknown(error)
+            return self.unknown(error.problems)
+
+    def look(self) -> Durability:
+        """What is durable now, for the time of a look."""
+        try:
+            return self._ask(LOOK_SECONDS)
+        except Unavailable as error:
+            return self.unknown(error.problems)
+
+    def unknown(self, problems: tuple[Problem, ...] = ()) -> Durability:
+        """What the agent's journal does not show as durable; the agent was not asked or did not answer."""
+        return Durability(durable=False, pending=self._agent.not_durable(), problems=problems)
 
     def _until_limit(self) -> Durability:
         started_at = time.monotonic()
@@ -68,30 +87,26 @@ class DurabilityWait:
         print_message(f"podferry: after {self._limit:g} s not durable: {names_of(answer)}; {more}")
         return self._ask(GRACE_SECONDS, ending=True)
 
-    def _look(self) -> Durability:
-        try:
-            return self._ask(LOOK_SECONDS)
-        except Interrupted:
-            return self._unknown()
-        except Unavailable as error:
-            return self._unknown(error)
-
     def _ask(self, seconds: float, *, ending: bool = False) -> Durability:
-        return self._signals.interruptible(
+        return self._call(
             lambda: self._agent.client.wait_durable(
                 seconds, final=True, ending=ending, exit_code=self._exit_code
             )
         )
 
-    def _unknown(self, error: Unavailable | None = None) -> Durability:
-        """What the agent's journal does not show as durable; the agent was not asked or did not answer."""
-        problems = () if error is None else error.problems
-        return Durability(durable=False, pending=self._agent.not_durable(), problems=problems)
-
 
 def names_of(durability: Durability) -> str:
     """What is not durable, for people."""
     return ", ".join(durability.pending) or "what was written last"
+
+
+def report_left(agent: LocalAgent) -> None:
+    """Print what is not durable after the agent's end, or that it continues alone."""
+    if agent.detached:
+        later = "then `podferry leftovers ls` shows what is left"
+        print_message(f"podferry: the agent continues for up to {GRACE_SECONDS:.0f} s; {later}")
+    elif (left := agent.left()) is not None:
+        print_problems([left])
 
 
 def _is_final(answer: Durability) -> bool:

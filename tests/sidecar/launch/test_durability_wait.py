@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from podferry.cli.run.durability_wait import LOOK_SECONDS, NOTICE_SECONDS, DurabilityWait
-from podferry.cli.run.signals import Interrupted
-from podferry.contract.errors import Unavailable
+from podferry.contract.errors import Problem, Unavailable
 from podferry.contract.http_api import Durability
+from podferry.sidecar.launch.durability_wait import LOOK_SECONDS, NOTICE_SECONDS, DurabilityWait, report_left
 from podferry.sidecar.launch.local_agent import GRACE_SECONDS
 from tests.support.manual_clock import Clock
 
 WAITING = Durability(durable=False, pending=("epoch-2",))
 DONE = Durability(durable=True)
 LOST = Durability(durable=False, pending=("epoch-2",), hopeless=True)
-CTRL_C = Interrupted(2)
 
 
 class Agent:
@@ -40,20 +38,15 @@ class Agent:
         return ("of the journal",)
 
 
-class Signals:
-    def interruptible(self, call):
-        return call()
-
-
 @pytest.fixture
 def wait(monkeypatch):
     """Wait with a limit and answers; the agent and the result."""
     clock = Clock()
-    monkeypatch.setattr("podferry.cli.run.durability_wait.time.monotonic", clock)
+    monkeypatch.setattr("podferry.sidecar.launch.durability_wait.time.monotonic", clock)
 
     def run(limit, *answers):
         agent = Agent(clock, answers)
-        return agent, DurabilityWait(agent, Signals(), limit, 3).run()
+        return agent, DurabilityWait(agent, limit, 3).run()
 
     return run
 
@@ -84,18 +77,38 @@ def test_after_a_long_limit_the_last_answer_counts(wait, last, capsys):
     assert "after 600 s not durable: epoch-2; waiting up to 30 s more" in capsys.readouterr().err
 
 
-def test_a_signal_ends_the_wait_with_a_look(wait):
-    agent, found = wait(600.0, WAITING, CTRL_C, DONE)
-    assert (found, agent.asked[-1], agent.detached) == (DONE, (LOOK_SECONDS, False), True)
-
-
-@pytest.mark.parametrize("answers", [(CTRL_C, CTRL_C), (WAITING, CTRL_C, CTRL_C)])
-def test_a_second_signal_names_what_the_journal_does_not_show(wait, answers):
-    agent, found = wait(600.0, *answers)
-    assert (found.durable, found.pending, agent.detached) == (False, ("of the journal",), True)
-
-
-@pytest.mark.parametrize("answers", [(), (CTRL_C,)])
-def test_an_agent_that_does_not_answer_is_reported_with_the_names(wait, answers):
-    _, found = wait(600.0, *answers, Unavailable.of("no answer"))
+def test_an_agent_that_does_not_answer_is_reported_with_the_names(wait):
+    _, found = wait(600.0, Unavailable.of("no answer"))
     assert (found.durable, found.pending, len(found.problems)) == (False, ("of the journal",), 1)
+
+
+def test_what_a_call_raises_ends_the_wait():
+    def interrupted(request):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        DurabilityWait(Agent(Clock(), ()), 600.0, 3, interrupted).run()
+
+
+def test_a_look():
+    agent = Agent(Clock(), (DONE, Unavailable.of("no answer")))
+    assert DurabilityWait(agent, 600.0, 3).look() == DONE
+    assert agent.asked == [(LOOK_SECONDS, False)]
+    assert DurabilityWait(agent, 600.0, 3).look().pending == ("of the journal",)
+
+
+@pytest.mark.parametrize(
+    ("detached", "left", "said"),
+    [
+        (True, None, "the agent continues for up to 30 s"),
+        (False, Problem("1 checkpoint is left"), "1 checkpoint is left"),
+        (False, None, ""),
+    ],
+)
+def test_what_is_left_is_reported(capsys, detached, left, said):
+    agent = Agent(Clock(), ())
+    agent.detached, agent.left = detached, lambda: left
+    report_left(agent)
+    printed = capsys.readouterr().err
+    assert said in printed
+    assert bool(printed) == bool(said)
