@@ -40,12 +40,13 @@ class RivalWatch:
 
         Raises:
             Fenced: Another agent has taken over.
-            FerryError: The store's.
+            FerryError: The store's: which agent started last is unknown.
         """
-        announced, latest = await asyncio.gather(last_announced(self._store), self._version_of_latest())
+        latest = await self._version_of_latest()
         if latest != self._latest:
             await self._committer.examine()
             self._latest = latest
+        announced = await self._store.find(ANNOUNCEMENT, decode_announcement)
         return await rival_of(self._store, self._committer.identity, announced)
 
     async def _version_of_latest(self) -> tuple[int, str] | None:

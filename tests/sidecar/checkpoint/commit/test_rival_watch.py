@@ -9,13 +9,14 @@ import msgspec
 import pytest
 
 from podferry.contract.destination.provenance import RunOrigin
-from podferry.contract.errors import AccessDenied, Fenced
+from podferry.contract.errors import AccessDenied, Fenced, Unavailable
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.commit.handover import DrainPhase, Handover
 from podferry.sidecar.checkpoint.commit.rival_watch import RivalWatch, announce
 from podferry.storage.memory.store import Fault
+from tests.support.lineage_site import LOST
 
 ORIGIN = RunOrigin("/work/train.py", "/work", "gpu-1", "0" * 12)
 
@@ -69,6 +70,15 @@ async def test_a_commit_of_another_agent_fences_at_the_next_look(lineage):
         await watch.look()
     with pytest.raises(Fenced):
         await first.commit("e3", "e3-00", ())
+
+
+async def test_a_store_that_does_not_answer_does_not_say_that_nobody_started(lineage):
+    watch = RivalWatch((await begin(lineage, "one"))[0])
+    await begin(lineage, "two")
+    lineage.faults.append(Fault("read", "*writer.json", error=LOST))
+    with pytest.raises(Unavailable):
+        await watch.look()
+    assert (await watch.look()).agent_id == "two"
 
 
 async def test_nothing_is_listed_while_nobody_commits(lineage):
