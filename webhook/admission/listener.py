@@ -67,13 +67,17 @@ class Listener:
         return await self._acceptor.open(host, port)
 
     async def drain(self, seconds: float) -> None:
-        """Report not ready, and keep serving for `seconds` and until no review has arrived for a while."""
+        """Report not ready, and keep serving for `seconds` and until no review has arrived for a while.
+
+        One that is still arriving is waited for: the rest of its body would be ignored after `close`.
+        """
         self._webhook.shutting_down = True
         limit = time.monotonic() + max(seconds, MAX_DRAIN_SECONDS)
         rest = seconds
         while rest > 0:
             await asyncio.sleep(rest)
-            rest = min(limit, self._last_request + QUIET_SECONDS) - time.monotonic()
+            now = time.monotonic()
+            rest = min(limit, (now if self._bodies else self._last_request) + QUIET_SECONDS) - now
 
     async def close(self) -> None:
         """Close the port and idle connections, and finish the reviews that have arrived."""

@@ -16,13 +16,14 @@ import pytest
 
 from podferry.webhook.admission import acceptor
 from podferry.webhook.admission import listener as listener_module
-from podferry.webhook.admission.listener import Listener
+from podferry.webhook.admission.listener import QUIET_SECONDS, Listener
 from podferry.webhook.admission.server import Webhook
 from podferry.webhook.cluster.namespaces import UnknownNamespaces
 from podferry.webhook.cluster.rotation import Rotation
 from podferry.webhook.pod.stamp import Signer
 from podferry.webhook.policy.policy import Policy
 from tests.support.memory_cluster import MemoryCluster
+from tests.support.patience import PATIENCE
 from tests.support.webhook_process import (
     WebhookProcess,
     connection_to,
@@ -30,10 +31,10 @@ from tests.support.webhook_process import (
     webhook_process,
 )
 
-LINGER = 2.0
-"""Seconds; a client that gets no time for so long loses a review."""
-REROUTED = 0.5
-"""Seconds after SIGTERM when new connections reach other replicas only."""
+LINGER = 5.0
+"""Seconds after SIGTERM in which new connections are served."""
+REVIEWS = 20
+"""Of each client, before and after SIGTERM."""
 CLIENTS = 4
 IDLE_CONNECTIONS = 300
 THOUSANDS = 1500
@@ -63,36 +64,47 @@ async def listener(
     await made.close()
 
 
-async def reviews_until_rerouted(
-    webhook: WebhookProcess, body: bytes, rerouted: asyncio.Event
-) -> tuple[int, int]:
-    """Send reviews on kept connections until new ones go elsewhere: how many were answered, on how many."""
-    answered = connections = 0
-    while not rerouted.is_set():
-        connection = await webhook.open()
-        connections += 1
-        while not connection.closes:
-            status, answer = await connection.post("/mutate", body)
-            assert status == 200
-            assert json.loads(answer)["response"]["patch"]
-            answered += 1
-            await asyncio.sleep(0.01)
-        await connection.close()
-    return answered, connections
+class Client:
+    """Sends reviews on kept connections; each must be answered."""
+
+    def __init__(self, webhook: WebhookProcess, body: bytes) -> None:
+        self._webhook, self._body = webhook, body
+        self.answered = self.closed = 0
+
+    async def run(self, rerouted: asyncio.Event) -> None:
+        """Until new connections reach other replicas only."""
+        while not rerouted.is_set():
+            connection = await self._webhook.open()
+            while not connection.closes:
+                status, answer = await connection.post("/mutate", self._body)
+                assert status == 200
+                assert json.loads(answer)["response"]["patch"]
+                self.answered += 1
+            self.closed += 1
+            await connection.close()
 
 
 async def test_no_review_fails_while_a_replica_ends(
     process: WebhookProcess, annotated_pod: Callable[..., Pod]
 ) -> None:
     body, rerouted = review(annotated_pod()), asyncio.Event()
-    clients = [asyncio.create_task(reviews_until_rerouted(process, body, rerouted)) for _ in range(CLIENTS)]
-    await asyncio.sleep(REROUTED)
-    process.process.send_signal(signal.SIGTERM)
-    await asyncio.sleep(REROUTED)
-    rerouted.set()
-    for answered, connections in await asyncio.gather(*clients):
-        assert answered >= connections >= 2  # from SIGTERM on each response closes its connection
-    assert await asyncio.to_thread(process.process.wait, 30) == 0
+    clients = [Client(process, body) for _ in range(CLIENTS)]
+    async with asyncio.TaskGroup() as group:
+        for client in clients:
+            group.create_task(client.run(rerouted))
+        await until(lambda: all(client.answered >= REVIEWS for client in clients))
+        assert not any(client.closed for client in clients)
+        process.process.send_signal(signal.SIGTERM)
+        # From SIGTERM on each response closes its connection.
+        await until(lambda: all(client.closed >= REVIEWS for client in clients))
+        rerouted.set()
+    assert await asyncio.to_thread(process.process.wait, PATIENCE) == 0
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110 - of clients, which set no event
+            await asyncio.sleep(0.01)
 
 
 def head(path: str, length: int) -> bytes:
@@ -111,7 +123,7 @@ async def test_a_review_that_is_being_sent_is_answered_at_the_end(
         assert (await other.get("/healthz"))[0] == 200  # so the bytes before have arrived
         await other.close()
         ending.process.send_signal(signal.SIGTERM)
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(1.5 * QUIET_SECONDS)  # without a new review
         connection.writer.write(body[100:])
         status, _ = await connection.response()
         assert (status, connection.closes) == (200, True)
