@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +14,10 @@ import pytest
 import structlog
 from hypothesis import settings
 
-# No deadlines: on a busy machine any example may take long.
-settings.register_profile("podferry", deadline=None)
+# No deadlines: on a busy machine any example may take long. The same examples in each run: whoever changes a
+# module looks for others with `pytest --hypothesis-profile=explore tests/...`.
+settings.register_profile("podferry", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("podferry")
 
 pytest.register_assert_rewrite(  # before any test imports them
@@ -23,6 +26,12 @@ pytest.register_assert_rewrite(  # before any test imports them
     "tests.support.request_builder_contract",
     "tests.support.server_copy_contract",
 )
+
+# Ignored in the background of a shell and under nohup: programs that tests start would inherit that, but not a
+# handler.
+for number, handler in {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: lambda *_: None}.items():
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
 
 FOREIGN = ("AWS_", "AZURE_", "GOOGLE_", "FSSPEC_", "STORAGE_EMULATOR_HOST")
 NETWORK = ("CA_BUNDLE", "_PROXY", "_proxy")

@@ -17,7 +17,8 @@ import yaml
 from podferry.webhook.policy.policy import Enforcement
 from podferry.webhook.policy.policy_yaml import read_policy
 from tests.cluster.layout import Layout
-from tests.support.webhook_process import free_port, review, webhook_process
+from tests.support.reserved_port import reserved_port
+from tests.support.webhook_process import review, webhook_process
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 FOLDERS = sorted(path.parent for path in DEPLOY.rglob("kustomization.yaml"))
@@ -111,8 +112,7 @@ def expressions() -> list[str]:
 
 def exposed(folder: Path, pod: Object) -> set[str]:
     """Names of the metrics of a webhook that has decided on a pod and refused a request."""
-    port = free_port()
-    with webhook_process(folder, f"--metrics-port={port}") as webhook:
+    with reserved_port() as port, webhook_process(folder, f"--metrics-port={port}") as webhook:
 
         async def use() -> None:
             connection = await webhook.open()

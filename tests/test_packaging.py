@@ -36,14 +36,12 @@ def wheel(wheel_file: Path) -> list[str]:
     return zipfile.ZipFile(wheel_file).namelist()
 
 
-@pytest.mark.timeout(180)
 def test_wheel_provides_podferry_and_nothing_else(wheel: list[str]) -> None:
     assert {name.split("/")[0].split("-")[0] for name in wheel} == {"podferry"}
     packages = {name.split("/")[1] for name in wheel if name.startswith("podferry/")}
     assert packages == {*PACKAGES, "__init__.py", "__main__.py", "py.typed"}
 
 
-@pytest.mark.timeout(180)
 def test_every_package_is_typed_and_complete(wheel: list[str]) -> None:
     for package in PACKAGES:
         assert f"podferry/{package}/py.typed" in wheel
@@ -51,7 +49,6 @@ def test_every_package_is_typed_and_complete(wheel: list[str]) -> None:
         assert {f"podferry/{module}" for module in modules} <= set(wheel)
 
 
-@pytest.mark.timeout(180)
 def test_python_m_podferry_is_the_command_and_the_version_is_known(wheel_file: Path, tmp_path: Path) -> None:
     """As installed, without the repository."""
     zipfile.ZipFile(wheel_file).extractall(tmp_path)

@@ -11,6 +11,7 @@ import pytest
 from podferry.cli.main import main
 from podferry.cli.verbs import VERBS
 from podferry.contract.exit_codes import EXIT_INTERRUPTED, EXIT_NEVER
+from tests.support.patience import PATIENCE
 
 COMMAND = [sys.executable, "-m", "podferry.cli.main"]
 HEAVY = ("asyncio", "aiohttp", "click", "rich", "obstore", "fsspec", "structlog", "uvloop", "yaml")
@@ -59,7 +60,7 @@ def test_a_closed_pipe_prints_no_traceback(tmp_path):
     assert child.stderr is not None
     errors = child.stderr.read()
     child.stderr.close()
-    assert child.wait(30) == 1
+    assert child.wait(PATIENCE) == 1
     assert b"Traceback" not in errors
     assert b"Exception ignored" not in errors
 
@@ -69,19 +70,16 @@ def test_ctrl_c_ends_with_130_and_no_traceback():
         endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
         keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
         words = [*COMMAND, "dataset", "ls", "s3://bucket/x", "--endpoint", endpoint]
-        # If the tests run in the background, SIGINT may be ignored, and children inherit that.
-        restore_sigint = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
         child = subprocess.Popen(
             words,
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, **keys},
-            preexec_fn=restore_sigint,  # noqa: PLW1509 - no other thread runs then
         )
-        silent.settimeout(30)
+        silent.settimeout(PATIENCE)
         connection, _ = silent.accept()
         child.send_signal(signal.SIGINT)
-        _, errors = child.communicate(timeout=30)
+        _, errors = child.communicate(timeout=PATIENCE)
         connection.close()
     assert child.returncode == 130, errors
     assert "Traceback" not in errors

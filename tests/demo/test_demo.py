@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE
+
 ROOT = Path(__file__).parents[2]
 FILES, EPOCHS = 500, 10
 KEYS = {
@@ -27,8 +29,7 @@ KEYS = {
     "killed_at",
     "blocked_s",
 }
-
-pytestmark = pytest.mark.timeout(150)
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,7 @@ def demo(tmp_path_factory):
         env={**os.environ, **strange},
         capture_output=True,
         text=True,
-        timeout=140,
+        timeout=500,
         check=False,
     )
     return build, done
@@ -141,7 +142,7 @@ def test_no_staging_directory_is_left(demo, report):
 @pytest.mark.parametrize("words", [["--epochs", "7"], ["--images", "399"]])
 def test_a_plan_that_cannot_be_kept_is_refused(tmp_path, words):
     command = [sys.executable, "-m", "demo", "--build", str(tmp_path), *words]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 2
     assert f"{' '.join(words)}: " in done.stderr
     assert not list(tmp_path.iterdir())

@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 from faults.clock import offset
+from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
@@ -33,7 +34,7 @@ def test_a_file_that_is_being_written_does_nothing(tmp_path):
 def test_the_agents_clocks_jump_and_no_others(tmp_path):
     (tmp_path / "clock").write_text("-86400")
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "clock")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=50, check=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=True)
     signed, now, dated, monotonic, others = map(float, done.stdout.split())
     assert abs(signed - time.time()) < 3600  # a store rejects requests that are signed with a wrong time
     assert abs(now - (time.time() - 86400)) < 3600

@@ -164,7 +164,6 @@ def test_nothing_may_be_sent_twice_without_a_kill():
     assert [violation.figure for violation in too_much({0: Again(small=1)}, 65)] == ["again"]
 
 
-@pytest.mark.timeout(240)
 def test_three_kills_lose_nothing(store, tmp_path, capsys):
     def run():
         return list(records(1, 3, store, tmp_path, sizes=[24 * MIB]))

@@ -27,8 +27,6 @@ from faults.pod import unshared
 from faults.store import served
 from podferry.cli.dataset import get
 
-pytestmark = pytest.mark.timeout(240)
-
 SMALL = 12
 LARGE = 8 * MIB
 """Small files take one request, large ones two."""

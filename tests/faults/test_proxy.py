@@ -10,6 +10,7 @@ import pytest
 from faults.plan import Fault
 from faults.proxy import proxy
 from faults.rules import Rules
+from tests.support.patience import PATIENCE
 
 DATA = "/bucket/7/episode/x-1/last.pt"
 COMMIT = "/bucket/7/episode/.podferry/commits/000000000001.json"
@@ -59,7 +60,7 @@ class World:
         self.rules.arm(Fault(kind, save=1, **more), time.monotonic() + 60)
 
     def ask(self, method="PUT", path=DATA, body=BODY):
-        client = http.client.HTTPConnection(self._address.hostname, self._address.port, timeout=10)
+        client = http.client.HTTPConnection(self._address.hostname, self._address.port, timeout=PATIENCE)
         try:
             client.request(method, path, body if method == "PUT" else None)
             answer = client.getresponse()

@@ -26,7 +26,6 @@ def test_what_is_lost_in_silence(made, silent):
     assert ("LOST" in line(made)) is bool(silent)
 
 
-@pytest.mark.timeout(240)
 def test_nothing_is_lost_in_silence():
     wanted = [("both", "the end"), ("command", "training"), ("all three", "training")]
     with served("moto") as store:

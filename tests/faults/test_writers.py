@@ -9,6 +9,7 @@ import pytest
 
 from faults.known import KNOWN, available
 from faults.writers.frame import Ledger, differs, expected, files_below
+from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 HERE = {
@@ -76,11 +77,11 @@ def test_the_librarys_check_detects_an_incomplete_save(name, tmp_path, monkeypat
     writer.save(4, expected(7, 4, 100_000))
     command = [sys.executable, "-m", f"faults.writers.{name}", "--check", str(tmp_path)]
     command += ["--seed", "7", "--count", "100000"]
-    complete = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=50, check=True)
+    complete = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=True)
     assert int(complete.stdout) == 4
     largest = max(tmp_path.rglob("*.*"), key=lambda path: path.stat().st_size)
     largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
-    assert subprocess.run(command, cwd=ROOT, capture_output=True, timeout=50, check=False).returncode
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, timeout=PATIENCE, check=False).returncode
 
 
 def test_a_missing_tensor_differs():
@@ -105,7 +106,7 @@ def test_the_kernel_kills_also_where_python_does_not_run():
         "kill_after(0.05)\n"
         "re.match('(a*)*b', 'a' * 60)"  # holds the interpreter's lock for ever
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, timeout=50, check=False)
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, timeout=PATIENCE, check=False)
     assert done.returncode == -signal.SIGKILL
 
 

@@ -11,13 +11,14 @@ from podferry.contract.uri import parse_uri
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import Limits
 from tests.support.connect_proxy import connect_proxy, tls_relay
+from tests.support.patience import PATIENCE
 from tests.support.private_ca import PrivateCa
 from tests.support.store_calls import KEYS
 
 QUICK = Limits(
-    connect_seconds=20,
-    stall_seconds=20,
-    request_seconds=20,
+    connect_seconds=PATIENCE,
+    stall_seconds=PATIENCE,
+    request_seconds=PATIENCE,
     retries=1,
     retry_seconds=1,
     metadata_seconds=1,

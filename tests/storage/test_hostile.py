@@ -127,7 +127,6 @@ async def test_odd_names_are_files_like_any_other(sources, tmp_path):
     assert await staged(source.uri, source.config, tmp_path) == files
 
 
-@pytest.mark.timeout(180)
 async def test_an_invalid_file_name_is_reported_and_nothing_is_staged(sources, tmp_path):
     for number, name in enumerate(HOSTILE):
         source, folder = sources(), tmp_path / f"{number}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from podferry.sidecar.state.durations import Durations
+from tests.support.patience import PATIENCE
 
 
 async def life(work, rig, *names):
@@ -14,7 +15,7 @@ async def life(work, rig, *names):
     task = asyncio.create_task(pipeline.run())
     for name in names:
         rig.write(name, name.encode() * 2000)
-    assert (await pipeline.flush(8, final=True, succeeded=True)).durable
+    assert (await pipeline.flush(PATIENCE, final=True, succeeded=True)).durable
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     pipeline._detector._watch.close()

@@ -44,8 +44,8 @@ from podferry.storage.memory.store import Content, Fault, MemoryStore
 from podferry.storage.multipart import UploadedPart
 from podferry.storage.server_copy import StoredObject
 from podferry.storage.store import Body, WriteMode
+from tests.support.patience import PATIENCE
 
-DEADLINE = 10.0
 LINEAGE = "run"
 BASE = "memory://rig/base"
 NEVER_PRESSED = 2.0
@@ -77,7 +77,7 @@ class StrictStore(MemoryStore):
     def _slowly(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
         yield next(chunks)
         self.reached.set()
-        assert self.go.wait(DEADLINE)
+        assert self.go.wait(PATIENCE)
         yield from chunks
 
     def commits(self) -> list[Commit]:
@@ -110,7 +110,7 @@ class StrictParts(MemoryMultipart):
     async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> UploadedPart:
         if self._store.gated and self._store.gated in name and number > 1:
             self._store.reached.set()
-            assert await asyncio.to_thread(self._store.go.wait, DEADLINE)
+            assert await asyncio.to_thread(self._store.go.wait, PATIENCE)
         return await super().send(name, upload, number, data)
 
     async def complete(self, name: str, upload: str, receipts: Sequence[UploadedPart]) -> None:
@@ -245,7 +245,7 @@ class Rig:
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait for a condition, up to the deadline."""
-        async with asyncio.timeout(DEADLINE):
+        async with asyncio.timeout(PATIENCE):
             while not condition():  # noqa: ASYNC110 - of files and threads, which set no event
                 await asyncio.sleep(0.002)
 

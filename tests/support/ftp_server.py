@@ -9,6 +9,8 @@ from pyftpdlib.handlers import FTPHandler
 from pyftpdlib.ioloop import IOLoop
 from pyftpdlib.servers import FTPServer
 
+from tests.support.patience import PATIENCE
+
 
 def _files(refused):
     """Files of which some directories may not be listed: their names are in `refused`."""
@@ -51,4 +53,4 @@ def serving(folder, refused=(), unknown=()):
         yield f"127.0.0.1:{server.address[1]}"
     finally:
         stopped.set()
-        thread.join(timeout=10)
+        thread.join(timeout=PATIENCE)

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.support.patience import PATIENCE
+
 REFUSAL = (
     b"<Error><Code>InvalidAccessKeyId</Code><Message>The AWS Access Key Id you provided does not exist in "
     b"our records.</Message></Error>"
@@ -28,7 +30,7 @@ def guarded_s3(behind: str, access_key: str) -> Iterator[str]:
             if f"Credential={access_key}/" not in self.headers.get("Authorization", ""):
                 self._answer(403, {}, REFUSAL)
                 return
-            server = http.client.HTTPConnection(behind.removeprefix("http://"), timeout=60)
+            server = http.client.HTTPConnection(behind.removeprefix("http://"), timeout=PATIENCE)
             try:
                 server.request(self.command, self.path, body, dict(self.headers))
                 answer = server.getresponse()

@@ -14,6 +14,7 @@ from podferry.sidecar.dataset import listing_overlap as module
 from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
 from podferry.storage.listing import dataset as listing
 from podferry.storage.memory.store import CONTENTS, Content, MemoryStore
+from tests.support.patience import PATIENCE
 from tests.support.unsigned_requests import UnsignedRequestBuilder
 
 COUNTER = itertools.count()
@@ -58,7 +59,7 @@ class Place:
 
     async def until(self, *names):
         async with self.came:
-            await asyncio.wait_for(self.came.wait_for(lambda: {*names} <= {*self.requested}), 5)
+            await asyncio.wait_for(self.came.wait_for(lambda: {*names} <= {*self.requested}), PATIENCE)
 
     def store(self, port):
         place = self

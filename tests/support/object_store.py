@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
+from tests.support.patience import PATIENCE
+
 BUCKET = "faults"
 ACCESS_KEY = SECRET_KEY = "faults"
 REGION = "us-east-1"
@@ -53,7 +55,7 @@ def _create_bucket(url: str) -> None:
         f"{url}/{BUCKET}", method="PUT", headers={"Authorization": SIGNED}
     )
     try:
-        urllib.request.urlopen(request, timeout=10).close()  # noqa: S310 - a URL of our own server
+        urllib.request.urlopen(request, timeout=PATIENCE).close()  # noqa: S310 - a URL of our own server
     except urllib.error.URLError as error:
         raise RuntimeError(f"the embedded object store makes no bucket: {error}") from error
 

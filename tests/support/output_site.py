@@ -17,8 +17,8 @@ from podferry.sidecar.config.directories import Directories
 from podferry.sidecar.outputs.output_job import OutputJob
 from podferry.sidecar.state.agent_state import AgentState
 from podferry.storage.memory.store import CONTENTS, Content
+from tests.support.patience import PATIENCE
 
-LONG = 30.0
 RECORD = ".podferry/outputs.json"
 DURABLE = Durability(durable=True)
 
@@ -63,10 +63,10 @@ class Site:
 
 
 def end() -> float:
-    return time.monotonic() + LONG
+    return time.monotonic() + PATIENCE
 
 
 async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(LONG):
+    async with asyncio.timeout(PATIENCE):
         while not condition():  # noqa: ASYNC110 - of files and threads, which set no event
             await asyncio.sleep(0.001)

@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 from email.utils import formatdate
 
+from tests.support.patience import PATIENCE
 from tests.support.server_binaries import installed
 
 AZURITE_ACCOUNT = "devstoreaccount1"
@@ -90,7 +91,7 @@ def fake_gcs(folder):
             json.dumps({"name": "bucket"}).encode(),
             {"Content-Type": "application/json"},
         )
-        urllib.request.urlopen(request, timeout=60).close()  # noqa: S310  # loopback
+        urllib.request.urlopen(request, timeout=PATIENCE).close()  # noqa: S310  # loopback
         yield endpoint
 
 
@@ -106,4 +107,4 @@ def make_container(endpoint, name):
         "Authorization": f"SharedKey {AZURITE_ACCOUNT}:{base64.b64encode(digest).decode()}",
     }
     request = urllib.request.Request(f"{endpoint}/{name}?restype=container", headers=headers, method="PUT")  # noqa: S310  # loopback
-    urllib.request.urlopen(request, timeout=60).close()  # noqa: S310  # loopback
+    urllib.request.urlopen(request, timeout=PATIENCE).close()  # noqa: S310  # loopback

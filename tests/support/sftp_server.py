@@ -11,6 +11,8 @@ from pathlib import Path
 
 import asyncssh
 
+from tests.support.patience import PATIENCE
+
 USER, PASSWORD = "user", "password"
 
 
@@ -73,10 +75,10 @@ def serving(folder: Path, refused: set[str]) -> Iterator[str]:
     running = threading.Event()
     started.add_done_callback(lambda _: running.set())
     thread.start()
-    assert running.wait(10)
+    assert running.wait(PATIENCE)
     try:
         yield f"127.0.0.1:{started.result()}"
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(10)
+        thread.join(PATIENCE)
         loop.close()

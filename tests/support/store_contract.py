@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from podferry.contract.errors import AlreadyExists, Changed, Corrupt, InvalidSpec, NotFound
 from podferry.contract.file_names import name_problem
 from podferry.storage.store import WriteMode
+from tests.support.patience import PATIENCE
 
 PART = 5 << 20
 ODD_NAMES = [
@@ -197,11 +198,11 @@ async def test_a_cancelled_write_leaves_no_trace(store):
         for i in range(12):
             if i == 11:
                 loop.call_soon_threadsafe(reached.set)
-                asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(timeout=20)
+                asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(timeout=PATIENCE)
             yield b"x" * (1 << 20)
 
     task = asyncio.create_task(store.write("new", body()))
-    await asyncio.wait_for(reached.wait(), 20)
+    await asyncio.wait_for(reached.wait(), PATIENCE)
     task.cancel()
     await asyncio.sleep(0)
     go_on.set()

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
-PATIENCE = 40.0
-"""Seconds to wait for a text or the end, on a busy machine."""
+from tests.support.patience import PATIENCE
 
 
 class Terminal:

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from podferry.webhook.cluster.certificates import renew_if_needed
+from tests.support.patience import PATIENCE
+from tests.support.reserved_port import reserved_port
 
 POLICY = "apiVersion: podferry.io/v1alpha1\nkind: InjectionPolicy\nimage: podferry:1\n"
-START_SECONDS = 60.0
-"""Patience, on a machine with many other processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +98,6 @@ def review(pod: Any, uid: str = "u-1", **request: Any) -> bytes:
     return json.dumps(document).encode()
 
 
-def free_port() -> int:
-    """A port of 127.0.0.1 that nobody uses now."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-        return port
-
-
 @contextmanager
 def webhook_process(folder: Path, *options: str, program: Sequence[str] = ()) -> Iterator[WebhookProcess]:
     """A webhook with a certificate and a policy in `folder`; it is ended at the end, if it still runs.
@@ -115,32 +108,31 @@ def webhook_process(folder: Path, *options: str, program: Sequence[str] = ()) ->
     (folder / "tls.crt").write_bytes(material.certificate)
     (folder / "tls.key").write_bytes(material.key)
     (folder / "policy.yaml").write_text(POLICY)
-    port = free_port()
-    words = [
-        *(sys.executable, *(program or ("-m", "podferry")), "webhook"),
-        *(f"--port={port}", f"--policy={folder / 'policy.yaml'}"),
-        *(f"--certificate={folder / 'tls.crt'}", f"--key={folder / 'tls.key'}", *options),
-    ]
     trust = ssl.create_default_context(cadata=material.bundle.decode())
-    started = time.monotonic()
-    with (folder / "log").open("wb") as log:
+    with reserved_port() as port, (folder / "log").open("wb") as log:
+        words = [
+            *(sys.executable, *(program or ("-m", "podferry")), "webhook"),
+            *(f"--port={port}", f"--policy={folder / 'policy.yaml'}"),
+            *(f"--certificate={folder / 'tls.crt'}", f"--key={folder / 'tls.key'}", *options),
+        ]
+        started = time.monotonic()
         process = subprocess.Popen(words, stdout=log, stderr=log, env={**os.environ, "NO_COLOR": "1"})
-    try:
-        while not _ready(port, trust):
-            if process.poll() is not None or time.monotonic() - started > START_SECONDS:
-                raise RuntimeError(f"the webhook does not start: {(folder / 'log').read_text()}")
-            time.sleep(0.01)
-        yield WebhookProcess(port, trust, process, folder, time.monotonic() - started)
-    finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGKILL)
-        process.wait()
+        try:
+            while not _ready(port, trust):
+                if process.poll() is not None or time.monotonic() - started > PATIENCE:
+                    raise RuntimeError(f"the webhook does not start: {(folder / 'log').read_text()}")
+                time.sleep(0.01)
+            yield WebhookProcess(port, trust, process, folder, time.monotonic() - started)
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+            process.wait()
 
 
 def _ready(port: int, trust: ssl.SSLContext) -> bool:
     try:
         with (
-            socket.create_connection(("127.0.0.1", port), timeout=5) as plain,
+            socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as plain,
             trust.wrap_socket(plain, server_hostname="localhost") as connection,
         ):
             connection.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")

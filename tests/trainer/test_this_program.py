@@ -12,6 +12,7 @@ import pytest
 from podferry.contract.program import read_program
 from podferry.sidecar.launch.local_run import program_of
 from podferry.trainer.this_program import command_of
+from tests.support.patience import PATIENCE
 
 PRINT = (
     "import json; from podferry.trainer.this_program import this_command; print(json.dumps(this_command()))"
@@ -35,7 +36,12 @@ if __name__ == "__main__":
 def started(tmp_path: Path):  # type: ignore[no-untyped-def]
     def start(*words: str) -> list[list[str]]:
         done = subprocess.run(
-            [sys.executable, *words], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=30
+            [sys.executable, *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=PATIENCE,
         )
         return [json.loads(line) for line in done.stdout.splitlines()]
 

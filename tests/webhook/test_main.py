@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,17 +21,17 @@ from podferry.webhook.cluster.certificates import renew_if_needed
 from podferry.webhook.cluster.rotation import load
 from podferry.webhook.main import ManagedCertificates, WebhookConfig, run_webhook
 from tests.support.memory_cluster import MemoryCluster
+from tests.support.patience import PATIENCE
+from tests.support.reserved_port import reserved_port
 
 POLICY = "apiVersion: podferry.io/v1alpha1\nkind: InjectionPolicy\nimage: podferry:1\n"
-DEADLINE = 20.0
 Pod = dict[str, Any]
 
 
 @pytest.fixture
-def port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        found: int = free.getsockname()[1]
-        return found
+def port() -> Iterator[int]:
+    with reserved_port() as reserved:
+        yield reserved
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ async def kubernetes(api: Any, account: Path, monkeypatch: pytest.MonkeyPatch) -
 
 async def until(question: Callable[[], Any], running: asyncio.Task[None]) -> Any:
     """The first true answer, as long as the webhook lives."""
-    async with asyncio.timeout(DEADLINE):
+    async with asyncio.timeout(PATIENCE):
         while True:
             if running.done():
                 running.result()
@@ -102,7 +102,7 @@ async def mutate(port: int, trusting: ssl.SSLContext, pod: Pod) -> Pod | None:
 
 async def end(running: asyncio.Task[None]) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
-    await asyncio.wait_for(running, DEADLINE)
+    await asyncio.wait_for(running, PATIENCE)
 
 
 async def test_with_a_given_certificate(
@@ -163,7 +163,7 @@ async def test_no_review_fails_while_policy_and_certificate_change(
 def peer_certificate(port: int, trusting: ssl.SSLContext) -> bytes:
     """The certificate that is served now."""
     with (
-        socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as plain,
+        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as plain,
         trusting.wrap_socket(plain, server_hostname="localhost") as connection,
     ):
         found = connection.getpeercert(binary_form=True)

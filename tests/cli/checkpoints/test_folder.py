@@ -110,7 +110,6 @@ def test_the_commands_copy_local_files(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("aws") is None, reason="the AWS command line is not installed")
-@pytest.mark.timeout(120)
 def test_the_commands_copy_objects_of_s3(tmp_path):
     made, objects = committed(tmp_path)
     server = importlib.import_module("moto.server").ThreadedMotoServer("127.0.0.1", 0, verbose=False)

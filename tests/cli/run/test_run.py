@@ -20,6 +20,7 @@ from podferry.cli.run.signals import Interrupted
 from podferry.contract.errors import Problem
 from podferry.contract.http_api import Durability
 from podferry.contract.status import DurableCheckpoint
+from tests.support.patience import PATIENCE
 
 TRAIN = """
 import os, pathlib, sys
@@ -51,7 +52,7 @@ def command(tmp_path: Path, remote: Path) -> list[str]:
 
 
 def run(command: list[str], **more: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, timeout=50, check=False, **more)  # type: ignore[call-overload,no-any-return]
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False, **more)  # type: ignore[call-overload,no-any-return]
 
 
 def newest(tmp_path: Path) -> dict[str, object]:
@@ -108,7 +109,7 @@ def test_signals_reach_the_trainer(command: list[str], tmp_path: Path) -> None:
     with subprocess.Popen([*command[:-1], "-c", waiting], stderr=subprocess.DEVNULL) as process:
         wait_for(ready.exists)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 3
+        assert process.wait(PATIENCE) == 3
     assert newest(tmp_path)["name"] == "last"
 
 
@@ -124,7 +125,7 @@ def test_a_killed_run_leaves_its_checkpoint_durable_and_nothing_behind(
         "os.kill(os.getppid(), signal.SIGKILL)\n"
     )
     with subprocess.Popen([*command[:-1], "-c", writing], stderr=subprocess.DEVNULL) as process:
-        assert process.wait(30) == -signal.SIGKILL
+        assert process.wait(PATIENCE) == -signal.SIGKILL
     wait_for((tmp_path / "destination/t/.podferry/latest.json").exists)
     assert newest(tmp_path)["name"] == "epoch-4"
     wait_for(lambda: not Path(ready.read_text()).exists())
@@ -306,9 +307,9 @@ def test_polling_is_a_full_mode(command: list[str], tmp_path: Path) -> None:
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while not condition():
-        assert time.monotonic() < deadline, "not so after 30 s"
+        assert time.monotonic() < deadline, f"not so after {PATIENCE} s"
         time.sleep(0.02)
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from podferry.cli.run.signals import BOUNCE_SECONDS
-from tests.support.terminal import PATIENCE, Terminal
+from tests.support.patience import PATIENCE
+from tests.support.terminal import Terminal
 
 CTRL_C = "\x03"
 PODFERRY = [sys.executable, "-m", "podferry.cli.main", "run"]

@@ -16,7 +16,7 @@ import pytest
 
 from podferry.contract.destination.agent_notes import NOTES, decode_note
 from podferry.contract.destination.commit import commit_name
-from podferry.contract.errors import Unavailable
+from podferry.contract.errors import Refused, Unavailable
 from podferry.contract.pod_binding import PodBinding
 from podferry.contract.spec import CheckpointSpec, Completion, DatasetSpec, FerrySpec
 from podferry.contract.status import AgentPhase
@@ -26,9 +26,10 @@ from podferry.sidecar.config.directories import Directories
 from podferry.sidecar.config.tuning import CheckpointSettings, Tuning
 from podferry.sidecar.control.agent_api import FlushRequest
 from podferry.sidecar.dataset.dataset_job import DatasetJob
+from tests.support.patience import PATIENCE
 
 QUICK = Tuning(
-    grace_seconds=10,
+    grace_seconds=PATIENCE,
     startup_timeout=0.5,
     checkpoint=CheckpointSettings(quiet_seconds=0.01, quiet_seconds_no_close=0.02, poll_seconds=0.01),
 )
@@ -90,13 +91,13 @@ def running() -> Running:
 async def settled(agent: Agent) -> AgentPhase:
     """The phase once the gate is open or refused."""
     final = {AgentPhase.OPEN, AgentPhase.REFUSED}
-    assert await agent.state.wait_for(lambda: agent.state.status.phase in final, 20)
+    assert await agent.state.wait_for(lambda: agent.state.status.phase in final, PATIENCE)
     return agent.state.status.phase
 
 
 async def flush(agent: Agent) -> None:
     assert agent.api.flush is not None
-    assert (await agent.api.flush(20, FlushRequest())).durable
+    assert (await agent.api.flush(PATIENCE, FlushRequest())).durable
 
 
 def names(folder: Path) -> list[str]:
@@ -369,10 +370,14 @@ async def test_no_attempt_starts_that_would_exceed_the_startup_timeout(
         nonlocal tries
         tries += 1
         await asyncio.sleep(seconds)
+        if tries > 1:
+            raise Refused.of("the store refuses")
         raise Unavailable.of("the store does not answer")
 
     monkeypatch.setattr(DatasetJob, "plan", silent)
-    async with running(config(checkpoints=None)) as agent:
+    patient = msgspec.structs.replace(QUICK, startup_timeout=PATIENCE)
+    tuning = patient if again else QUICK
+    async with running(replace(config(checkpoints=None), tuning=tuning)) as agent:
         assert await settled(agent) is AgentPhase.REFUSED
     assert (tries > 1) is again
 

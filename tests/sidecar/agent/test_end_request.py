@@ -11,6 +11,7 @@ from podferry.sidecar.agent import end_request
 from podferry.sidecar.agent.end_request import EndRequest
 from podferry.sidecar.config.run_directory import RunDirectory
 from podferry.sidecar.runtime.file_lock import acquire, release
+from tests.support.patience import PATIENCE
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +52,7 @@ async def test_in_a_pod_it_drains_at_once(how):
         waiting = asyncio.create_task(EndRequest(None, parent).wait())
         assert await is_pending(waiting)
         close() if how == "pipe" else os.kill(os.getpid(), how)
-        assert await asyncio.wait_for(waiting, 20)
+        assert await asyncio.wait_for(waiting, PATIENCE)
 
 
 async def test_in_a_local_run_it_waits_for_the_trainer(run):
@@ -64,7 +65,7 @@ async def test_in_a_local_run_it_waits_for_the_trainer(run):
         release(command)
         assert await is_pending(waiting), "the trainer may be saving"
         release(trainer)
-        assert await asyncio.wait_for(waiting, 20)
+        assert await asyncio.wait_for(waiting, PATIENCE)
 
 
 async def test_an_orphan_gives_way_if_the_command_lives(run):
@@ -72,7 +73,7 @@ async def test_an_orphan_gives_way_if_the_command_lives(run):
     with pipe() as (parent, close):
         waiting = asyncio.create_task(EndRequest(run, parent).wait())
         close()
-        assert not await asyncio.wait_for(waiting, 20)
+        assert not await asyncio.wait_for(waiting, PATIENCE)
     release(command)
 
 
@@ -83,4 +84,4 @@ async def test_an_orphan_stays_if_only_the_trainer_lives(run):
         close()
         assert await is_pending(waiting)
         release(trainer)
-        assert await asyncio.wait_for(waiting, 20)
+        assert await asyncio.wait_for(waiting, PATIENCE)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from podferry.sidecar.runtime.file_lock import acquire, release
+from tests.support.patience import PATIENCE
 
 SUPERVISE = """
 import os, pathlib, socket, sys
@@ -64,7 +65,7 @@ def start() -> Iterator[Start]:
 
 def lines(log: Path, count: int) -> list[str]:
     """The log's lines once it has `count` of them."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         found = log.read_text().splitlines() if log.exists() else []
         if len(found) >= count:
@@ -79,7 +80,7 @@ def test_a_request_to_end_drains_the_worker_and_exits_0(start: Start, tmp_path: 
     supervisor = start(LIVE, str(log))
     lines(log, 1)
     supervisor.send_signal(signal.Signals[how])
-    assert supervisor.wait(20) == 0
+    assert supervisor.wait(PATIENCE) == 0
     assert lines(log, 2)[1] == "drained"
 
 
@@ -112,7 +113,7 @@ def test_in_a_local_run_that_is_over_a_worker_that_always_dies_is_given_up(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RUN", str(tmp_path / "gone"))
-    assert start("raise SystemExit(1)").wait(20) == 0
+    assert start("raise SystemExit(1)").wait(PATIENCE) == 0
 
 
 def test_a_killed_worker_is_restarted(start: Start, tmp_path: Path) -> None:
@@ -123,7 +124,7 @@ def test_a_killed_worker_is_restarted(start: Start, tmp_path: Path) -> None:
     pids = lines(log, 3)
     assert len(set(pids)) == 3
     supervisor.terminate()
-    assert supervisor.wait(20) == 0
+    assert supervisor.wait(PATIENCE) == 0
 
 
 def test_the_worker_returns_freed_buffers_to_the_kernel(start: Start, tmp_path: Path) -> None:
@@ -134,7 +135,7 @@ def test_the_worker_returns_freed_buffers_to_the_kernel(start: Start, tmp_path: 
 
 def test_a_usage_error_is_final(start: Start) -> None:
     supervisor = start("import sys; sys.exit(2)")
-    assert supervisor.wait(20) == 2
+    assert supervisor.wait(PATIENCE) == 2
 
 
 def test_a_request_to_end_during_the_pause_is_honoured(start: Start, tmp_path: Path) -> None:
@@ -143,7 +144,7 @@ def test_a_request_to_end_during_the_pause_is_honoured(start: Start, tmp_path: P
     supervisor = start(worker)
     lines(log, 3)
     supervisor.terminate()
-    assert supervisor.wait(20) == 0
+    assert supervisor.wait(PATIENCE) == 0
 
 
 def test_a_worker_killed_during_the_drain_is_restarted_to_drain(start: Start, tmp_path: Path) -> None:
@@ -161,7 +162,7 @@ log.open("a").write("drained\\n")
     supervisor = start(worker, str(log))
     lines(log, 2)
     supervisor.terminate()
-    assert supervisor.wait(20) == 0
+    assert supervisor.wait(PATIENCE) == 0
     assert log.read_text().splitlines()[-2:] == ["--ending", "drained"]
 
 
@@ -180,4 +181,4 @@ os.abort()
     socket.create_connection(("127.0.0.1", port)).close()
     assert lines(log, 2) == [str(port)] * 2
     supervisor.terminate()
-    assert supervisor.wait(20) == 0
+    assert supervisor.wait(PATIENCE) == 0

@@ -12,6 +12,7 @@ import pytest
 
 from podferry.sidecar.control import http_endpoint
 from podferry.sidecar.control.http_endpoint import BadRequestError, HttpEndpoint, Request, Response
+from tests.support.patience import PATIENCE
 
 
 class Routes:
@@ -45,7 +46,7 @@ class Served:
         """Status and body, by the standard library's client."""
 
         def asked() -> tuple[int, bytes]:
-            connection = http.client.HTTPConnection(*self.address, timeout=10)
+            connection = http.client.HTTPConnection(*self.address, timeout=PATIENCE)
             try:
                 connection.request(method, target)
                 response = connection.getresponse()
@@ -60,7 +61,7 @@ class Served:
         reader, writer = await asyncio.open_connection(*self.address)
         writer.write(data)
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 return await reader.read()
         finally:
             writer.close()
@@ -161,11 +162,15 @@ async def test_the_end_waits_for_responses_that_have_begun(served: Served) -> No
         await served.ask("GET", "/echo")
 
 
-async def test_the_end_does_not_wait_for_a_client_that_has_not_asked(served: Served) -> None:
+async def test_the_end_does_not_wait_for_a_client_that_has_not_asked(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for bound in ("HEAD_SECONDS", "CLEANUP_SECONDS"):
+        monkeypatch.setattr(http_endpoint, bound, 2 * PATIENCE)
     reader, writer = await asyncio.open_connection(*served.address)
     writer.write(b"GET /echo")
     await served.ask("GET", "/echo")  # by now the first connection has been accepted, too
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await served.endpoint.cleanup()
         assert await reader.read() == b""
     writer.close()

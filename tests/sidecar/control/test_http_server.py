@@ -12,6 +12,7 @@ from podferry.contract.status import AgentPhase, DatasetStatus
 from podferry.sidecar.control.agent_api import AgentApi
 from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.state.agent_state import AgentState
+from tests.support.patience import PATIENCE
 from tests.support.served_agent import metrics_of
 
 
@@ -26,7 +27,7 @@ async def test_gate_responds_when_it_opens(served: tuple[AgentApi, AgentState, A
     asked = asyncio.create_task(asyncio.to_thread(client.wait_for_gate))
     gate = Gate(open=True, environment={"PODFERRY_DATASET": "/d"}, summary="all there")
     asyncio.get_running_loop().call_soon(state.open_gate, gate)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         assert await asked == gate
 
 

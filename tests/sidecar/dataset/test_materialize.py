@@ -167,7 +167,6 @@ def packed(folder):
     return "auto"
 
 
-@pytest.mark.timeout(180)  # two processes start, on a slow machine
 @pytest.mark.parametrize("made", [archived, packed])
 def test_a_killed_command_is_resumed(tmp_path, made):
     """`kill -9` once the first file has its name: the next start completes the directory."""

@@ -22,6 +22,7 @@ from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.storage.listing.dataset import list_dataset
 from podferry.storage.local.store import LocalStore
 from podferry.storage.memory.store import Content, Fault, MemoryStore
+from tests.support.patience import PATIENCE
 
 RANGE = 1000
 SMALL = PrefetchSettings(in_flight=8, range_bytes=RANGE, buffer_bytes=4 * RANGE, attempts=3)
@@ -163,7 +164,7 @@ async def test_a_permanent_error_stops_everything_at_once_and_is_not_retried(sto
         Fault("read", "d/many", times=99, wait=never),
     ]
     with pytest.raises(Corrupt, match="short is damaged"):
-        await asyncio.wait_for(prefetch.run(), 10)
+        await asyncio.wait_for(prefetch.run(), PATIENCE)
     assert sum(name == "short" for _, name in store.content.calls) == 1
     assert not {"short", "d/many"} & held(stage.root).keys()
     assert not stage.partial_dir.exists()
@@ -309,7 +310,7 @@ def kill_in_the_middle(*arguments):
             assert process.stdout.readline() == b"stopped\n"
         finally:
             process.kill()
-        process.wait(timeout=10)
+        process.wait(timeout=PATIENCE)
 
 
 AFTER_TWELVE_PIECES = {"d/many", "long", "d/e/exact", "short"}

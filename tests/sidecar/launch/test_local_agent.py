@@ -10,6 +10,7 @@ import pytest
 
 from podferry.sidecar.launch import local_agent as module
 from podferry.sidecar.launch.local_agent import launch
+from tests.support.patience import PATIENCE
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def agent(tmp_path):
 
 
 def other_process(agent, pid):
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while agent.process.pid == pid:
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -51,10 +52,10 @@ def no_restarts(monkeypatch):
 def test_an_agent_that_is_given_up_answers_nobody(agent, capfd):
     assert agent.client.wait_for_gate().open
     os.kill(agent.process.pid, signal.SIGKILL)
-    agent._watch.join(30)
+    agent._watch.join(PATIENCE)
     assert "it is given up" in capfd.readouterr().err
     address = ("127.0.0.1", int(agent.url.rpartition(":")[2]))
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while not refused(address):  # its worker gives way first
         assert time.monotonic() < deadline
         time.sleep(0.02)

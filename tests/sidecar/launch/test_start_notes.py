@@ -8,6 +8,7 @@ import pytest
 from podferry.contract.spec import FerrySpec
 from podferry.sidecar.config.directories import Directories
 from podferry.sidecar.launch.start_notes import start_notes
+from tests.support.patience import PATIENCE
 
 UNSHARE = ["unshare", "--mount", "--map-root-user"]
 SCRIPT = """
@@ -27,7 +28,7 @@ except OSError as error:
 def in_volume(size, used, *command):
     """Run a command that has a /dev/shm of a size of its own."""
     words = [*UNSHARE, "sh", "-c", SCRIPT, "sh", size, str(used), *command]
-    return subprocess.run(words, capture_output=True, text=True, timeout=50, check=False)
+    return subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
 @pytest.fixture

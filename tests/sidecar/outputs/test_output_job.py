@@ -14,7 +14,8 @@ from podferry.sidecar.config.directories import Directories
 from podferry.sidecar.outputs import output_job
 from podferry.sidecar.outputs import scan as scan_module
 from podferry.storage.memory.store import CONTENTS, Fault
-from tests.support.output_site import DURABLE, LONG, RECORD, Site, end, until
+from tests.support.output_site import DURABLE, RECORD, Site, end, until
+from tests.support.patience import PATIENCE
 
 
 async def test_every_file_is_uploaded_under_its_own_name(site):
@@ -47,7 +48,7 @@ async def test_the_record_names_the_agent_and_the_exit_code(site):
 
 async def test_a_known_exit_code_is_kept(site):
     job = site.job()
-    assert await job.flush(LONG, exit_code=137) == DURABLE
+    assert await job.flush(PATIENCE, exit_code=137) == DURABLE
     assert await job.finish(end()) == DURABLE
     assert site.record().exit_code == 137
 
@@ -61,7 +62,7 @@ async def test_each_pod_of_a_gang_writes_its_own_record(site):
 async def test_the_last_version_is_sent_once(site):
     site.write("fresh", b"1").write_bytes(b"2")
     job = site.job()
-    await job.flush(LONG, exit_code=0)
+    await job.flush(PATIENCE, exit_code=0)
     await job.finish(end())
     assert site.writes() == ["fresh"]
     assert site.uploaded() == {"fresh": b"2"}
@@ -133,7 +134,7 @@ async def test_a_growing_log_is_sent_as_a_prefix_and_then_completely(site, monke
     gate = asyncio.Event()
     site.content.faults.append(Fault("write", "log", wait=gate))
     job = site.job()
-    task = asyncio.create_task(job.flush(LONG))
+    task = asyncio.create_task(job.flush(PATIENCE))
     await until(site.writes)
     with log.open("ab") as file:
         file.write(b"line 3\n")
@@ -197,7 +198,7 @@ async def test_a_second_flush_continues_the_same_upload(site):
     assert not (await job.flush(0.01)).durable
     assert not (await job.flush(0.01)).hopeless
     gate.set()
-    assert await job.flush(LONG) == DURABLE
+    assert await job.flush(PATIENCE) == DURABLE
     assert site.writes() == ["a"]
     assert site.content.calls.count(("write", RECORD)) == 1
 
@@ -266,7 +267,7 @@ def test_the_newest_version_of_each_file_is_uploaded_in_any_schedule(tmp_path_fa
                     (site.root / name).unlink(missing_ok=True)
                 case ("round",):
                     await job.flush(0.0)
-                    await job.flush(LONG)
+                    await job.flush(PATIENCE)
                 case ("fault", times, after):
                     fault = Fault("write", error=Unavailable.of("503"), times=times, after=after)
                     site.content.faults.append(fault)

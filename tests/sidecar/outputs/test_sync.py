@@ -6,19 +6,20 @@ import gc
 from podferry.contract.errors import AccessDenied, Unavailable
 from podferry.sidecar.outputs import scan as scan_module
 from podferry.storage.memory.store import Fault
-from tests.support.output_site import DURABLE, LONG, end, until
+from tests.support.output_site import DURABLE, end, until
+from tests.support.patience import PATIENCE
 
 
 async def test_only_what_changed_is_sent_again_and_nothing_is_deleted(site):
     site.write("kept", b"1")
     changed, removed = site.write("changed", b"2"), site.write("removed", b"3")
     job = site.job()
-    await job.flush(LONG)
+    await job.flush(PATIENCE)
     first = len(site.writes())
     assert first == 3
     changed.write_bytes(b"22")
     removed.unlink()
-    await job.flush(LONG)
+    await job.flush(PATIENCE)
     assert site.writes()[first:] == ["changed"]
     assert site.uploaded() == {"kept": b"1", "changed": b"22", "removed": b"3"}
     assert site.state.status.outputs.files == 2
@@ -27,8 +28,8 @@ async def test_only_what_changed_is_sent_again_and_nothing_is_deleted(site):
 async def test_a_file_that_may_have_changed_within_a_tick_is_sent_once_more(site):
     site.write("fresh", b"1", age=-60)
     job = site.job()
-    await job.flush(LONG)
-    await job.flush(LONG)
+    await job.flush(PATIENCE)
+    await job.flush(PATIENCE)
     assert site.writes() == ["fresh", "fresh"]
 
 
@@ -44,7 +45,7 @@ async def test_a_failure_keeps_no_bytes(site):
     site.write("a", b"1")
     site.content.faults.append(Fault("write", "a", error=AccessDenied.of("the store refuses"), times=99))
     job = site.job()
-    await job.flush(LONG)
+    await job.flush(PATIENCE)
     kept = job._sync.last.failed["a"]
     assert not any(isinstance(one, BaseException) for one in gc.get_referents(*gc.get_referents(kept), kept))
 

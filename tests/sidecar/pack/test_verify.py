@@ -11,6 +11,7 @@ from podferry.sidecar.pack.verify import verify_pack
 from podferry.storage.listing.dataset import list_dataset
 from podferry.storage.memory.faults import Fault
 from tests.support.pack_site import SETTINGS
+from tests.support.patience import PATIENCE
 
 
 async def test_an_intact_pack_has_no_problem_and_is_read_completely(site):
@@ -40,7 +41,7 @@ async def test_damaged_shards_are_reported_by_name_whichever_is_read_first(site)
     pack = await open_pack(store, await list_dataset(store))
     settings = msgspec.structs.replace(SETTINGS, buffer_bytes=1 << 20)  # the first may hold much of it
     verifying = asyncio.create_task(verify_pack(pack, store, settings))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while third.name not in site.reads():  # noqa: ASYNC110 - the store has no event for it
             await asyncio.sleep(0)
     later.set()

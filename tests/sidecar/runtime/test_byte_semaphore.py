@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.sidecar.runtime.byte_semaphore import ByteSemaphore
+from tests.support.patience import PATIENCE
 
 
 @given(st.lists(st.integers(0, 15), min_size=1, max_size=30), st.integers(1, 10), st.data())
@@ -29,9 +30,9 @@ def test_the_limit_is_never_exceeded_and_nothing_waits_forever(counts, limit, da
         for index in cancelled:
             if index not in order:  # what has begun is left to end: its bytes are in use
                 tasks[index].cancel()
-        await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
+        await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), PATIENCE)
         assert order == sorted(order)
         assert {*order} | cancelled == {*range(len(counts))}
-        await asyncio.wait_for(semaphore.acquire(limit), 5)
+        await asyncio.wait_for(semaphore.acquire(limit), PATIENCE)
 
     asyncio.run(go())

@@ -23,9 +23,10 @@ from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.config.directories import Directories
 from podferry.sidecar.config.tuning import CheckpointSettings, Tuning
 from podferry.sidecar.control.agent_api import FlushRequest
+from tests.support.patience import PATIENCE
 
 QUICK = Tuning(
-    grace_seconds=10,
+    grace_seconds=PATIENCE,
     startup_timeout=0.5,
     checkpoint=CheckpointSettings(quiet_seconds=0.01, quiet_seconds_no_close=0.02, poll_seconds=0.01),
 )
@@ -72,7 +73,7 @@ def running() -> Running:
 async def settled(agent: Agent) -> AgentPhase:
     """The phase once the gate is open or refused."""
     final = {AgentPhase.OPEN, AgentPhase.REFUSED}
-    assert await agent.state.wait_for(lambda: agent.state.status.phase in final, 20)
+    assert await agent.state.wait_for(lambda: agent.state.status.phase in final, PATIENCE)
     return agent.state.status.phase
 
 
@@ -99,7 +100,7 @@ async def test_a_restarted_worker_waits_for_a_store_that_does_not_answer(
     async with running(replace(config(), tuning=impatient)) as agent:
         assert await settled(agent) is AgentPhase.OPEN
         assert agent.api.flush is not None
-        assert (await agent.api.flush(20, FlushRequest())).durable
+        assert (await agent.api.flush(PATIENCE, FlushRequest())).durable
     commits = tmp_path / "destination/team.job.digits/.podferry/commits"
     assert [path.name for path in commits.iterdir()] == ["000000000001.json"]
 
@@ -120,7 +121,7 @@ async def test_a_restarted_worker_that_is_refused_reports_that_nothing_is_known(
     async with running(given) as agent:
         assert await settled(agent) is AgentPhase.REFUSED
         assert agent.api.flush is not None
-        answer = await agent.api.flush(5, FlushRequest(final=True))
+        answer = await agent.api.flush(PATIENCE, FlushRequest(final=True))
         assert (answer.durable, answer.hopeless) == (False, True)
         assert "the key has gone" in str(answer.problems[0])
         with capture_logs() as logs:

@@ -12,6 +12,7 @@ import pytest
 from podferry.contract.errors import Unavailable
 from podferry.sidecar.checkpoint.commit.garbage_collector import GarbageCollector
 from podferry.storage.memory.store import Fault
+from tests.support.patience import PATIENCE
 
 BIG = 8 * 1024
 HOUR = 3600.0
@@ -26,7 +27,7 @@ async def test_a_clock_that_was_set_back_calls_nothing_durable(rig):
     rig.now = lambda: datetime.now(UTC).timestamp() + ahead
     async with rig.running() as pipeline:
         rig.replace("last.bin", b"1" * BIG)
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
         ahead = 0.0
         rig.faults.append(Fault("write", "*/commits/*", times=1000, error=Unavailable.of("no route")))
         rig.replace("last.bin", b"2" * BIG)
@@ -38,7 +39,7 @@ async def test_a_clock_that_was_set_back_while_no_worker_ran_calls_nothing_durab
     rig.now = lambda: datetime.now(UTC).timestamp() + ahead
     async with rig.running() as pipeline:
         rig.replace("last.bin", b"1" * BIG)
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
     ahead = 0.0
     rig.faults.append(Fault("write", "*/commits/*", times=1000, error=Unavailable.of("no route")))
     async with rig.running() as pipeline:
@@ -60,7 +61,7 @@ async def with_older_file(rig, name, *, newest):
 async def test_an_ignored_checkpoint_stays_ignored_for_the_next_worker(rig):
     await with_older_file(rig, "epoch-1.bin", newest="epoch-2")
     async with rig.running() as pipeline:
-        assert (await pipeline.flush(5, final=True)).durable
+        assert (await pipeline.flush(PATIENCE, final=True)).durable
     assert steps(rig) == [2], "a killed worker must not put an old checkpoint after the newest"
 
 
@@ -89,7 +90,7 @@ async def test_a_drain_reports_the_newest_durable_checkpoint(rig):
             rig.write(f"step-{step}.bin", b"%d" % step * BIG)
             await rig.until(lambda step=step: len(pipeline._queue.versions()) == step)
         await rig.until(rig.store.reached.is_set)
-        flush = asyncio.create_task(pipeline.flush(8, ending=True))
+        flush = asyncio.create_task(pipeline.flush(PATIENCE, ending=True))
         await rig.committed(1)
         rig.store.go.set()
         answer = await flush
@@ -103,13 +104,13 @@ async def test_a_new_checkpoint_while_older_ones_wait_costs_none_of_them(rig):
             rig.write(f"step-{step}.bin", b"%d" % step * BIG)
             await rig.until(lambda step=step: len(pipeline._queue.versions()) == step)
         await rig.until(rig.store.reached.is_set)
-        flush = asyncio.create_task(pipeline.flush(8, ending=True))
+        flush = asyncio.create_task(pipeline.flush(PATIENCE, ending=True))
         await rig.committed(1)
         rig.write("step-3.bin", b"3" * BIG)
         await rig.committed(2)
         rig.store.go.set()
         assert (await flush).durable
-        assert (await pipeline.flush(8)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
     assert steps(rig) == [1, 2, 3]
 
 
@@ -130,7 +131,7 @@ async def test_what_is_overtaken_while_it_is_committed_is_counted_once(rig):
         await landed.wait()
         rig.write("step-2.bin", b"2" * BIG)
         await rig.until(lambda: len(pipeline._queue.versions()) == 2)
-        flush = asyncio.create_task(pipeline.flush(8, ending=True))
+        flush = asyncio.create_task(pipeline.flush(PATIENCE, ending=True))
         await asyncio.sleep(0.05)
         go.set()
         assert (await flush).durable
@@ -154,7 +155,7 @@ async def test_what_is_overtaken_while_it_is_released_is_counted_once(rig):
         await releasing.wait()
         rig.write("step-2.bin", b"2" * BIG)
         await rig.until(lambda: len(pipeline._queue.versions()) == 2)
-        flush = asyncio.create_task(pipeline.flush(8, ending=True))
+        flush = asyncio.create_task(pipeline.flush(PATIENCE, ending=True))
         await asyncio.sleep(0.05)
         go.set()
         assert (await flush).durable
@@ -179,7 +180,7 @@ async def test_content_that_comes_back_is_the_newest_again(rig):
         for number, data in enumerate((b"a" * BIG, b"b" * BIG, b"a" * BIG), start=1):
             rig.replace("model.bin", data)
             await rig.until(lambda number=number: len(pipeline._status.durable) == number)
-            assert (await pipeline.flush(5)).durable
+            assert (await pipeline.flush(PATIENCE)).durable
     assert await rig.restored() == ("model", {"model.bin": b"a" * BIG})
 
 
@@ -188,7 +189,7 @@ async def test_content_that_comes_back_is_the_newest_again_for_the_next_worker(r
         async with rig.running() as pipeline:
             rig.replace("model.bin", data)
             await rig.until(lambda number=number, pipeline=pipeline: len(pipeline._status.durable) == number)
-            assert (await pipeline.flush(5)).durable
+            assert (await pipeline.flush(PATIENCE)).durable
     assert await rig.restored() == ("model", {"model.bin": b"a" * BIG})
 
 
@@ -223,7 +224,7 @@ async def test_an_upload_avoids_a_removal_that_began_before_its_check(rig):
         pipeline._dependencies.committer.commit = later
         (rig.root / "step-1.bin").unlink()
         rig.replace("step-1.bin", b"1" * BIG)
-        assert (await pipeline.flush(5, final=True)).durable
+        assert (await pipeline.flush(PATIENCE, final=True)).durable
     rig.store.check({})
 
 
@@ -234,14 +235,14 @@ async def test_a_pointer_alone_is_no_checkpoint_to_resume_from(rig, text):
         rig.write("epoch-1.bin", b"1" * BIG)
         await rig.committed(1)
         rig.write("latest", text)
-        assert (await pipeline.flush(5, final=True)).durable
+        assert (await pipeline.flush(PATIENCE, final=True)).durable
     assert (await rig.restored())[0] == "epoch-1"
 
 
 async def test_a_small_checkpoint_that_is_called_like_a_pointer_is_committed(rig):
     async with rig.running() as pipeline:
         rig.write("checkpoint", b"\x80\x04\0\0weights.")
-        assert (await pipeline.flush(5, final=True)).durable
+        assert (await pipeline.flush(PATIENCE, final=True)).durable
     assert (await rig.restored())[0] == "checkpoint"
 
 
@@ -251,7 +252,7 @@ async def test_what_changes_while_it_is_sent_is_not_called_durable(any_rig, fina
     async with any_rig.running() as pipeline:
         any_rig.write("last.bin", b"1" * BIG)
         await any_rig.until(any_rig.store.reached.is_set)
-        flush = asyncio.create_task(pipeline.flush(5, final=final))
+        flush = asyncio.create_task(pipeline.flush(PATIENCE, final=final))
         await any_rig.until(lambda: pipeline._tracker.finished_scan)
         any_rig.write("last.bin", b"2" * BIG)
         any_rig.store.gated = ""
@@ -274,7 +275,7 @@ async def test_what_changes_while_it_is_linked_is_not_called_durable(any_rig, mo
     monkeypatch.setattr(os, "link", changing)
     any_rig.write("last.bin", b"1" * BIG)
     async with any_rig.running() as pipeline:
-        assert (await pipeline.flush(5, final=final)).durable
+        assert (await pipeline.flush(PATIENCE, final=final)).durable
         assert len(any_rig.store.commits()) == 1
     assert changed
 
@@ -303,9 +304,9 @@ async def test_what_waits_to_be_linked_is_not_called_durable(rig):
         rig.replace("last.bin", b"3" * BIG)
         rig.replace("next.bin", b"4" * BIG)
         await rig.until(lambda: "next" in pipeline._detector.not_ready)
-        flush = asyncio.create_task(pipeline.flush(5))
+        flush = asyncio.create_task(pipeline.flush(PATIENCE))
         await rig.until(lambda: pipeline._tracker.finished_scan)
-        final = asyncio.create_task(pipeline.flush(5, final=True))  # both are whole at once
+        final = asyncio.create_task(pipeline.flush(PATIENCE, final=True))  # both are whole at once
         await releasing.wait()
         pipeline._tracker.report()  # as when another upload ends
         assert "next" in pipeline._status.pending

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import subprocess
 import sys
 import tarfile
@@ -40,6 +39,8 @@ from podferry.sidecar.fetch.source import FetchSource
 from podferry.sidecar.staging.ownership_record import boot_id
 from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.storage.memory.store import Content, MemoryStore
+from tests.support.patience import PATIENCE
+from tests.support.reserved_port import reserved_port
 
 WRITTEN = Path(__file__).parents[2] / "data" / "written-by-0.1.0.tar.gz"
 LINEAGE = "golden.run"
@@ -48,7 +49,6 @@ UNFINISHED = len(HEADER).to_bytes(8, "little") + HEADER + bytes(40 << 20)
 """The checkpoint whose upload was in progress."""
 PARTS, SENT = 41, 1
 """Of 1 MiB each: what its upload needs, and what the first agent had sent."""
-DEADLINE = 30.0
 
 
 @pytest.fixture
@@ -95,8 +95,6 @@ def agent(base: Path) -> Iterator[str]:
         outputs=OutputSpec(f"file://{base}/outputs-destination", str(here / "outputs")),
         lineage=LINEAGE,
     )
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
     directories = {
         "control": "control", "dataset": "stage", "claim": "claims", "checkpoint": "checkpoints", "pins":
         "pins",
@@ -112,22 +110,23 @@ def agent(base: Path) -> Iterator[str]:
         encode_spec(spec).decode(),
         *flags,
     ]
-    process = subprocess.Popen([*command, *flags, "--port", str(port)], start_new_session=True)
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        assert process.wait(DEADLINE) == 0
+    with reserved_port() as port:
+        process = subprocess.Popen([*command, "--port", str(port)], start_new_session=True)
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            assert process.wait(PATIENCE) == 0
 
 
 def asked(url: str) -> dict[str, Any]:
-    with urllib.request.urlopen(url, timeout=DEADLINE) as answer:  # noqa: S310 - loopback
+    with urllib.request.urlopen(url, timeout=PATIENCE) as answer:  # noqa: S310 - loopback
         found: dict[str, Any] = json.load(answer)
     return found
 
 
 def until(found: Any, good: Any) -> Any:
-    end = time.monotonic() + DEADLINE
+    end = time.monotonic() + PATIENCE
     while True:
         try:
             answer = found()
@@ -139,7 +138,6 @@ def until(found: Any, good: Any) -> Any:
         time.sleep(0.05)  # an agent of its own: there is no event to wait for
 
 
-@pytest.mark.timeout(120)
 def test_an_agent_continues_where_the_earlier_one_was_killed(base: Path) -> None:
     (base / "agent" / "outputs").mkdir(exist_ok=True)
     with agent(base) as url:
@@ -161,7 +159,7 @@ def test_an_agent_continues_where_the_earlier_one_was_killed(base: Path) -> None
 
 def podferry(*words: object) -> Any:
     command = [sys.executable, "-m", "podferry.cli.main", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout) if done.stdout.startswith(("{", "[")) else done.stdout
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 import pytest
 
 from podferry.storage.memory.store import Fault
+from tests.support.patience import PATIENCE
 
 BIG = 3 * 1024
 COUNT = 3
@@ -27,7 +28,7 @@ async def life(rig, dead, *, first):
                 rig.replace(f"step-{step}.bin", b"%d" % step * BIG)
                 await rig.until(lambda step=step: dead() or len(pipeline._queue.versions()) == step)
             await rig.until(lambda: dead() or rig.store.reached.is_set())
-        ending = asyncio.create_task(pipeline.flush(8, ending=True, final=True))
+        ending = asyncio.create_task(pipeline.flush(PATIENCE, ending=True, final=True))
         await asyncio.sleep(0)
         rig.store.gated = ""
         rig.store.go.set()

@@ -61,7 +61,6 @@ async def copied_plainly(store: Store, folder: str, endpoint: str, target: Path)
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
 
 
-@pytest.mark.timeout(120)
 async def test_the_documented_line_copies_unchanged_files(rig: Rig, endpoint: str, tmp_path: Path) -> None:
     config = StoreConfig(endpoint=endpoint, credentials=KEYS)
     store = open_store(parse_uri("s3://results/digits"), config)

@@ -16,6 +16,7 @@ import pytest
 
 from podferry.contract.errors import AccessDenied, Throttled, Unavailable
 from podferry.storage.memory.store import Fault
+from tests.support.patience import PATIENCE
 
 STEPS, SEEDS = 12, 8
 CHUNK = 1500
@@ -115,7 +116,7 @@ async def test_every_commit_is_a_completed_version_and_the_newest_never_goes_bac
     steps = [random.choice([*writes, *writes, *others]) for _ in range(STEPS)]
     at = 0
     while at < len(steps):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             try:
                 async with any_rig.running() as pipeline:
                     while at < len(steps):
@@ -135,7 +136,7 @@ async def test_every_commit_is_a_completed_version_and_the_newest_never_goes_bac
     trainer.tick()
     trainer.last_aside()
     async with any_rig.running() as pipeline:
-        assert (await pipeline.flush(8)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
     await check(any_rig, trainer)
     assert (await any_rig.restored())[1] == {"last.bin": b"%06d" % trainer.number * CHUNK}
 

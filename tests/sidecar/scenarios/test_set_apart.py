@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from podferry.contract.errors import AccessDenied, Unavailable
 from podferry.storage.memory.store import Fault
 from tests.support.checkpoint_rig import Rig
+from tests.support.patience import PATIENCE
 
 BIG = 8 * 1024
 """Bytes: eight parts of the rig's."""
@@ -53,7 +54,7 @@ async def test_later_ones_go_on_and_the_one_that_failed_is_named(rig: Rig) -> No
         assert names(rig) == ["step-2", "step-3"]
         await rig.until(lambda: pipeline._status.pending == ["step-1"])
         assert "may not write this name" in pipeline._status.problems[0].what
-        answer = await pipeline.flush(8, final=True)
+        answer = await pipeline.flush(PATIENCE, final=True)
     assert (answer.durable, answer.hopeless, answer.pending) == (False, True, ("step-1",))
     assert answer.last is not None
     assert answer.last.name == "step-3"
@@ -69,8 +70,8 @@ async def test_it_takes_a_number_below_those_that_went_ahead(rig: Rig) -> None:
         await save(rig, "step-2")
         await save(rig, "step-3")
         rig.faults.remove(fault)
-        assert (await pipeline.flush(8, final=True)).durable
-        assert pipeline._status.set_apart == []
+        assert (await pipeline.flush(PATIENCE, final=True)).durable
+        await rig.until(lambda: pipeline._status.set_apart == [])
     assert names(rig) == ["step-1", "step-2", "step-3"]
     restored = await rig.restored()
     assert restored is not None
@@ -90,7 +91,7 @@ async def test_several_at_different_places_keep_the_order_of_their_ages(rig: Rig
         assert len(sequences) <= 4, "one for each that waits, and the newest"
         for fault in faults:
             rig.faults.remove(fault)
-        assert (await pipeline.flush(8, ending=True)).durable
+        assert (await pipeline.flush(PATIENCE, ending=True)).durable
     assert names(rig) == [f"step-{step}" for step in range(1, 7)]
 
 
@@ -105,7 +106,7 @@ async def test_a_restarted_worker_keeps_its_place(rig: Rig) -> None:
         await save(rig, "step-3")
     rig.faults.remove(fault)
     async with rig.running() as pipeline:
-        assert (await pipeline.flush(8, final=True)).durable
+        assert (await pipeline.flush(PATIENCE, final=True)).durable
     assert names(rig) == ["step-1", "step-2", "step-3"]
 
 
@@ -130,8 +131,8 @@ async def test_a_newer_version_of_its_name_replaces_it(rig: Rig) -> None:
         rig.faults.remove(fault)
         rig.replace("last.bin", b"2" * BIG)
         await rig.committed(1)
-        assert (await pipeline.flush(8)).durable
-        assert (pipeline._status.set_apart, pipeline._status.pending) == ([], [])
+        assert (await pipeline.flush(PATIENCE)).durable
+        await rig.until(lambda: (pipeline._status.set_apart, pipeline._status.pending) == ([], []))
     assert list(rig.holds.iterdir()) == [], "its links are removed"
 
 
@@ -146,7 +147,7 @@ async def test_a_temporary_failure_still_keeps_the_order(rig: Rig) -> None:
         await rig.until(lambda: pipeline._status.pending == ["step-1", "step-2"])
         assert (pipeline._status.set_apart, names(rig)) == ([], [])
         rig.faults.remove(fault)
-        assert (await pipeline.flush(8)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
     assert names(rig) == ["step-1", "step-2"]
 
 
@@ -155,8 +156,8 @@ async def test_a_refused_commit_that_took_effect_is_found_at_once(rig: Rig) -> N
     rig.faults.append(Fault("write", "*/commits/*", error=error, after=True))
     async with rig.running() as pipeline:
         rig.write("step-1.bin", b"1" * BIG)
-        assert (await pipeline.flush(8)).durable
-        assert pipeline._status.set_apart == []
+        assert (await pipeline.flush(PATIENCE)).durable
+        await rig.until(lambda: pipeline._status.set_apart == [])
     assert names(rig) == ["step-1"]
 
 
@@ -176,7 +177,7 @@ async def test_no_older_one_is_committed_while_it_is_unknown_whether_a_newer_one
         pipeline._queue.retry_set_apart()
         await rig.until(lambda: any("unknown" in one.what for one in pipeline._status.problems))
         rig.faults.remove(blocked)
-        assert (await pipeline.flush(8, final=True)).durable
+        assert (await pipeline.flush(PATIENCE, final=True)).durable
     assert names(rig) == ["step-1", "step-2"]
 
 
@@ -189,7 +190,7 @@ async def test_at_the_end_it_is_tried_after_all_others(rig: Rig) -> None:
         rig.write("step-2.bin", b"2" * BIG)
         await rig.until(rig.store.reached.is_set)
         rig.faults.remove(fault)
-        flush = asyncio.create_task(pipeline.flush(8, ending=True, final=True))
+        flush = asyncio.create_task(pipeline.flush(PATIENCE, ending=True, final=True))
         await rig.until(lambda: pipeline._queue.newest_first)
         assert names(rig) == []
         rig.store.go.set()

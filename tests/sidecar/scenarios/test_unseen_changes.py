@@ -15,6 +15,7 @@ from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import LINKED
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds
 from podferry.storage.memory.store import Fault
+from tests.support.patience import PATIENCE
 
 WHOLE = {"a.bin": 300, "b.bin": 9000}
 
@@ -72,7 +73,7 @@ async def test_a_torn_save_that_could_not_be_held_at_first_is_doubtful(rig, fail
         await two_sure(rig)
         failing_note(OSError(errno.ENOSPC, "No space left on device"))
         await save(rig, 3, {"a.bin": 300, "b.bin": 4096})
-        await pipeline.flush(10, final=True)
+        await pipeline.flush(PATIENCE, final=True)
         assert (await rig.committed(3))[2].doubts
 
 
@@ -84,7 +85,7 @@ async def test_a_torn_save_whose_worker_was_killed_while_it_linked_is_doubtful(r
             await save(rig, 3, {"a.bin": 300, "b.bin": 4096})
             await rig.until(lambda: was_linked(rig.root / "step-3/b.bin"))
     async with rig.running() as pipeline:
-        assert (await pipeline.flush(10, final=True)).durable
+        assert (await pipeline.flush(PATIENCE, final=True)).durable
     assert rig.store.commits()[2].doubts
 
 
@@ -99,7 +100,7 @@ async def test_what_an_earlier_agent_linked_is_doubtful(rig, failing_note):
     agent = rig.pipeline()
     agent.begin()
     async with rig.running(pipeline=agent) as pipeline:
-        assert (await pipeline.flush(10, final=True)).durable
+        assert (await pipeline.flush(PATIENCE, final=True)).durable
     assert (await rig.committed(1))[0].doubts
 
 
@@ -109,7 +110,7 @@ async def test_a_file_that_may_have_been_mapped_while_no_worker_ran_is_doubtful(
         await two_sure(rig)
     await save(rig, 3, WHOLE)
     async with rig.running() as pipeline:
-        assert (await pipeline.flush(10, final=True)).durable
+        assert (await pipeline.flush(PATIENCE, final=True)).durable
     assert {doubt.reason.partition(" ")[2] for doubt in rig.store.commits()[2].doubts} == {
         "had its size a while before it was closed: it may have been mapped"
     }
@@ -125,7 +126,7 @@ async def test_a_rename_while_no_worker_ran_is_seen(rig):
     (rig.root / "step-3").rename(rig.root / "step-5")
     written.rename(rig.root / "other-4.bin")
     async with rig.running() as pipeline:
-        assert (await pipeline.flush(10, final=True)).durable
+        assert (await pipeline.flush(PATIENCE, final=True)).durable
     assert [bool(commit.doubts) for commit in rig.store.commits()[2:]] == [False, False]
 
 
@@ -136,7 +137,7 @@ async def test_what_an_earlier_run_left_shows_not_what_is_whole(rig):
     agent._registry.ignore(scan_checkpoints(rig.root)[1].values())
     async with rig.running(pipeline=agent) as pipeline:
         rig.write("step-2/a.bin", b"torn before the next file")
-        assert (await pipeline.flush(10, final=True)).durable
+        assert (await pipeline.flush(PATIENCE, final=True)).durable
     assert (await rig.committed(1))[0].doubts
 
 

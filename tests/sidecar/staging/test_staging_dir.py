@@ -9,6 +9,7 @@ from podferry.contract.errors import Corrupt, Refused
 from podferry.contract.manifest import Entry, freeze
 from podferry.sidecar.staging.file_ops import PARTIAL_DIR
 from podferry.sidecar.staging.staging_dir import StagingDir
+from tests.support.patience import PATIENCE
 
 FILES = {"a/b.bin": b"12345", "c": b"", "d/e/f": b"xyz"}
 
@@ -181,7 +182,7 @@ def test_another_process_locks_the_stage_until_it_ends(open_stage, root, tmp_pat
             with pytest.raises(Refused, match="another podferry is using the stage"):
                 stage.claim(manifest(FILES))
         other.send_signal(signal.SIGKILL)
-        other.wait(timeout=10)
+        other.wait(timeout=PATIENCE)
         assert stage.claim(manifest(FILES)) == frozenset()
 
 

@@ -7,6 +7,7 @@ from structlog.testing import capture_logs
 from podferry.contract.status import DatasetStatus
 from podferry.sidecar.state import progress_log as module
 from podferry.sidecar.state.progress_log import ProgressLog, log_fields
+from tests.support.patience import PATIENCE
 
 TOTAL = 1000
 
@@ -116,7 +117,7 @@ async def test_a_line_is_logged_every_few_seconds(progress, monkeypatch):
     with capture_logs() as logged:
         async with progress.reporting():
             counts(progress, 1, 100)
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE):
                 while len(logged) < 2:  # noqa: ASYNC110 - of a log, which sets no event
                     await asyncio.sleep(0)
     assert {entry["event"] for entry in logged} == {"prefetching"}

@@ -11,6 +11,7 @@ from podferry.contract.errors import Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
+from tests.support.patience import PATIENCE
 
 
 class Stuck(MemoryFileSystem):
@@ -20,7 +21,7 @@ class Stuck(MemoryFileSystem):
     release = None
 
     def info(self, path, **kwargs):
-        self.release.wait(20)
+        self.release.wait(PATIENCE)
         raise FileNotFoundError(path)
 
 

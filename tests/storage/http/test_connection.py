@@ -201,7 +201,6 @@ def some_jobs(draw):
     return found
 
 
-@pytest.mark.timeout(180)
 @settings(max_examples=150, deadline=None)
 @given(some_jobs(), ANSWERS, CUTS)
 def test_completed_jobs_have_the_right_bytes_and_each_job_ends_once(jobs, answers, cuts):

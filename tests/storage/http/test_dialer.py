@@ -6,6 +6,7 @@ import pytest
 from podferry.storage.http import dialer
 from podferry.storage.http.dialer import Dialer
 from podferry.storage.request_builder import Origin
+from tests.support.patience import PATIENCE
 
 ADDRESSES = ["127.0.0.1", "127.0.0.2"]
 
@@ -57,7 +58,7 @@ async def test_a_connection_that_cannot_be_opened_stays_pending_for_a_while(monk
     failed = asyncio.Event()
     refused = Dialer(Origin("127.0.0.1", port, tls=False), asyncio.Protocol, failed.set)
     refused.start()
-    await asyncio.wait_for(failed.wait(), 10)
+    await asyncio.wait_for(failed.wait(), PATIENCE)
     (task,) = refused.tasks
     task.cancel()
     await asyncio.wait([task])

@@ -29,6 +29,7 @@ from podferry.storage.memory.store import Content, MemoryStore
 from podferry.storage.network.proxies import Proxy
 from podferry.storage.request_builder import Origin
 from tests.support.broken_http import TAG, UNSTATED, Request, damaged, good, good_and_closed, truth
+from tests.support.patience import PATIENCE
 from tests.support.unsigned_requests import UnsignedRequestBuilder
 
 PLAYED = [*UNSTATED, good, good, damaged]
@@ -133,7 +134,6 @@ def tls(request, private_ca):
     return {"context": private_ca.server_context("127.0.0.1"), "ca": private_ca.pem} if request.param else {}
 
 
-@pytest.mark.timeout(180)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.integers(0, 3 * RANGE + 5), min_size=1, max_size=12),
@@ -212,7 +212,7 @@ async def test_all_connections_are_opened_at_once_however_long_each_takes(monkey
     monkeypatch.setattr(dialer.Dialer, "dial", dial)
     monkeypatch.setattr(pool, "ConcurrencyController", lambda limit: ConcurrencyController(limit, initial=64))
     run = asyncio.create_task(pool.ConnectionPool(Distant(), 64, TransferCounters()).run())
-    await asyncio.wait_for(enough.wait(), 20)
+    await asyncio.wait_for(enough.wait(), PATIENCE)
     run.cancel()
     with suppress(asyncio.CancelledError):
         await run

@@ -10,6 +10,7 @@ from podferry.storage.network.proxies import Proxy
 from podferry.storage.network.tls import tls_context
 from podferry.storage.request_builder import Origin
 from tests.support.connect_proxy import connect_proxy, tls_relay
+from tests.support.patience import PATIENCE
 
 
 class Echoed(asyncio.Protocol):
@@ -49,7 +50,7 @@ async def through_a_tunnel(private_ca, names=("store",), **settings):
             used = Proxy(proxy.url.replace("//", "//u:p@"))
             origin = Origin("store", 443, tls=True, ca=private_ca.pem, proxy=used)
             await open_tunnel("127.0.0.1", used, tls_context(private_ca.pem), origin, protocol)
-            received = await asyncio.wait_for(made[0].received, 20)
+            received = await asyncio.wait_for(made[0].received, PATIENCE)
             made[0].transport.abort()
             return received, proxy.requests
 

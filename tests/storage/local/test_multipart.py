@@ -10,6 +10,7 @@ from podferry.contract.uri import parse_uri
 from podferry.storage.local import multipart as local_parts
 from podferry.storage.local.store import LocalStore
 from podferry.storage.object_names import is_temporary
+from tests.support.patience import PATIENCE
 
 PART = 1000
 DATA = [b"a" * PART, b"b" * PART, b"c" * 10]
@@ -136,7 +137,7 @@ async def test_a_cancelled_part_does_not_end_before_its_thread(store, monkeypatc
 
     def slowly(*args):
         loop.call_soon_threadsafe(reached.set)
-        assert go.wait(10)
+        assert go.wait(PATIENCE)
         ended.append(True)
         return write(*args)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 
+import msgspec
 import pytest
 from aiohttp import web
 
@@ -15,9 +16,13 @@ from podferry.storage.obstore import listing
 from podferry.storage.store import Store, StoreConfig
 from podferry.storage.timeouts_and_limits import Limits
 from tests.support.listing_servers import ListedBucket, azure_page, s3_page, xml
+from tests.support.patience import PATIENCE
 from tests.support.store_calls import KEYS, listed
 
-QUICK = Limits(stall_seconds=1, request_seconds=2, retries=1, retry_seconds=1)
+PATIENT = Limits(
+    connect_seconds=PATIENCE, stall_seconds=PATIENCE, request_seconds=PATIENCE, retries=1, retry_seconds=1
+)
+IMPATIENT = msgspec.structs.replace(PATIENT, stall_seconds=1, request_seconds=1)
 AZURE_KEYS = {"AZURE_STORAGE_ACCOUNT_NAME": "k", "AZURE_STORAGE_ACCOUNT_KEY": "b3RoZXI="}
 
 
@@ -27,8 +32,8 @@ def no_requests_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "credentials_provider", lambda access: None)
 
 
-def opened(endpoint: str) -> Store:
-    return open_store(parse_uri("s3://bucket/d"), StoreConfig(endpoint=endpoint, credentials=KEYS), QUICK)
+def opened(endpoint: str, limits: Limits = PATIENT) -> Store:
+    return open_store(parse_uri("s3://bucket/d"), StoreConfig(endpoint=endpoint, credentials=KEYS), limits)
 
 
 @pytest.mark.parametrize("count", [0, 1, 999, 1000, 1001, 3000])
@@ -80,7 +85,7 @@ async def test_empty_pages_without_end_are_no_answer(answering) -> None:
         await asyncio.sleep(0.01)
         return xml(s3_page([], more=True, token="next"))
 
-    store = opened(await answering(empty))
+    store = opened(await answering(empty), IMPATIENT)
     for call in (listed(store), store.children()):
         with pytest.raises(Unavailable, match="no response in time"):
             await call
@@ -95,7 +100,7 @@ async def test_keys_that_were_not_asked_for_are_named(answering, key: str) -> No
         return xml(azure_page(["d/a", key]))
 
     account = StoreConfig(endpoint=f"{await answering(azure)}/k", credentials=AZURE_KEYS)
-    stores = [opened(await answering(s3)), open_store(parse_uri("az://bucket/d"), account, QUICK)]
+    stores = [opened(await answering(s3)), open_store(parse_uri("az://bucket/d"), account, PATIENT)]
     for store in stores:
         for call in (listed(store), store.children()):
             with pytest.raises(Corrupt, match=rf"lists what is not below .*://bucket/d \(the key '{key}'\)"):
@@ -110,7 +115,7 @@ async def test_a_listing_of_azure_that_cannot_be_read_is_named(answering, body: 
         return xml(body)
 
     account = StoreConfig(endpoint=f"{await answering(answer)}/k", credentials=AZURE_KEYS)
-    store = open_store(parse_uri("az://bucket/d"), account, QUICK)
+    store = open_store(parse_uri("az://bucket/d"), account, PATIENT)
     with pytest.raises(Unavailable, match="listing of az://bucket/d cannot be read"):
         await listed(store)
 

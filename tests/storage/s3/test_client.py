@@ -3,6 +3,7 @@ import asyncio
 import pytest
 
 from podferry.contract.errors import Unavailable
+from tests.support.patience import PATIENCE
 from tests.support.scripted_s3 import DATA, error
 from tests.support.store_calls import KEYS, PART
 
@@ -47,7 +48,7 @@ async def test_a_server_that_reads_nothing_times_out(opened):
     async with await asyncio.start_server(deaf, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         parts = opened(f"http://127.0.0.1:{port}", stall_seconds=0.2, retries=0)
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(PATIENCE):
             with pytest.raises(Unavailable, match="no response in time"):
                 await parts.send("a", "crc64nvme:id", 1, memoryview(bytes(64 << 20)))
         ended.set()

@@ -17,10 +17,11 @@ from podferry.storage.s3 import listing
 from podferry.storage.store import Store, StoreConfig
 from podferry.storage.timeouts_and_limits import Limits
 from tests.support.listing_servers import ListedBucket, ListingServer, s3_page, xml
+from tests.support.patience import PATIENCE
 from tests.support.store_calls import KEYS, listed
 
 Handler = Callable[[web.Request], web.Response]
-QUICK = Limits(stall_seconds=5, request_seconds=5, retries=1, retry_seconds=5)
+PATIENT = Limits(connect_seconds=PATIENCE, stall_seconds=PATIENCE, request_seconds=PATIENCE, retries=1)
 URI = parse_uri("s3://bucket/d")
 LIST_OF_ALL = r"does not list all of s3://bucket/d \(no way behind {} names"
 
@@ -30,7 +31,7 @@ def config(endpoint: str) -> StoreConfig:
 
 
 def opened(endpoint: str) -> Store:
-    return open_store(URI, config(endpoint), QUICK)
+    return open_store(URI, config(endpoint), PATIENT)
 
 
 def always(response: Callable[[], web.Response]) -> Callable[[web.Request], object]:
@@ -380,6 +381,6 @@ async def test_a_listing_may_begin_while_the_connections_of_another_are_closed(
     first = asyncio.create_task(listed(store))
     await closing.wait()
     second = asyncio.create_task(listed(store))
-    await asyncio.wait({second}, timeout=5)
+    await asyncio.wait({second}, timeout=PATIENCE)
     go_on.set()
     assert [len(names) for names in await asyncio.gather(first, second)] == [3, 3]

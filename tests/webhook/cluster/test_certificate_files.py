@@ -7,6 +7,7 @@ import pytest
 from podferry.contract.errors import InvalidSpec
 from podferry.webhook.cluster.certificate_files import CertificateFiles, CertificateLoader
 from podferry.webhook.cluster.certificates import LEAF_LIFETIME, renew_if_needed
+from tests.support.patience import PATIENCE
 
 
 def write(folder: Path) -> CertificateFiles:
@@ -68,7 +69,7 @@ async def test_invalid_files_are_logged_and_the_loop_continues(
     running = asyncio.create_task(loader.run(0.01))
     first, shown = loader.expires, ""
     files.key.write_bytes(b"")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while "keeping the earlier ones" not in shown:
             await asyncio.sleep(0.01)
             shown += capsys.readouterr().out

@@ -10,6 +10,7 @@ from podferry.contract.errors import Unavailable
 from podferry.webhook.cluster.certificates import Certificates, renew_if_needed
 from podferry.webhook.cluster.rotation import Rotation, load
 from tests.support.memory_cluster import MemoryCluster
+from tests.support.patience import PATIENCE
 
 Pod = dict[str, Any]
 NAMES = ["localhost"]
@@ -77,7 +78,7 @@ async def test_a_removed_bundle_is_restored(cluster: MemoryCluster, rotation: Ro
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while True:
             if is_so():
                 return

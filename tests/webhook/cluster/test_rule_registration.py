@@ -10,6 +10,7 @@ from podferry.webhook.cluster.kube import MutatingWebhooks
 from podferry.webhook.cluster.rule_registration import RuleRegistration
 from podferry.webhook.policy.policy import InjectionRule, PodSelector, Policy
 from tests.support.memory_cluster import MemoryCluster
+from tests.support.patience import PATIENCE
 
 NAME = "podferry"
 BASE: dict[str, Any] = {"name": "pods.podferry.io", "clientConfig": {"caBundle": "QQ=="}}
@@ -78,7 +79,7 @@ async def test_in_the_background(registered: MemoryCluster, policy: Policy, rule
     running = asyncio.create_task(RuleRegistration(registered, NAME, lambda: current).run(0.001))
 
     async def until(reached: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while not reached():  # noqa: ASYNC110 - what runs in the background sets no event
                 await asyncio.sleep(0.001)
 

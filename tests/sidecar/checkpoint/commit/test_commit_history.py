@@ -11,6 +11,7 @@ from podferry.contract.errors import FormatTooNew, Unavailable
 from podferry.sidecar.checkpoint.commit.commit_history import FIRST_BATCH, LOOK_BACK, MAX_BATCH, REMEMBERED
 from podferry.storage.memory.store import Fault
 from tests.support.lineage_site import Lineage
+from tests.support.patience import PATIENCE
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ async def test_a_batch_is_read_in_parallel(many):
 
     async def read(name, *more, **options):
         waiting.append(name)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while len(waiting) < FIRST_BATCH:  # noqa: ASYNC110 - of a list
                 await asyncio.sleep(0)
         return await read_now(name, *more, **options)

@@ -12,6 +12,7 @@ from podferry.sidecar.checkpoint.commit.content_verifier import ContentVerifier
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.storage.memory.store import Content, Fault, MemoryStore
+from tests.support.patience import PATIENCE
 
 RANGE = 1000
 SMALL = PrefetchSettings(in_flight=3, range_bytes=RANGE, buffer_bytes=4 * RANGE, attempts=2)
@@ -98,7 +99,7 @@ async def test_a_failure_releases_the_ranges_behind_it(store):
         with pytest.raises(Unavailable):
             await verifier.find_damage(run, committed("more"))
     failing.most = 0
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         assert await verifier.find_damage(run, committed("many")) is None
     assert failing.most == 4 * RANGE
 
@@ -112,7 +113,7 @@ async def test_a_file_that_changes_during_the_check_is_reported(store):
     changing = LineageStore(Changing(store.uri, store.content), "run")
     damage = await ContentVerifier(settings=SMALL).find_damage(changing, committed("many"))
     assert "has changed since it was listed" in damage.what
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         assert (
             await ContentVerifier(settings=SMALL).find_damage(LineageStore(store, "run"), committed("one"))
             is None

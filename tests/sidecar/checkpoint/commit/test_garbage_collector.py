@@ -24,6 +24,7 @@ from podferry.sidecar.checkpoint.commit.tombstone_reader import names_being_remo
 from podferry.storage.memory.store import Content, Fault, MemoryStore
 from podferry.storage.store import WriteMode
 from tests.support.lineage_site import KILLS, LOST, WHEN, Death, Lineage
+from tests.support.patience import PATIENCE
 
 
 def part(*objects):
@@ -123,7 +124,7 @@ async def test_a_commit_created_between_commits_and_data_keeps_all_data(lineage)
     wait = asyncio.Event()
     lineage.faults.append(Fault("children", "*/commits", wait=wait, skip=2))
     task = asyncio.create_task(lineage.collector().remove(1))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while lineage.sequences != [4]:  # noqa: ASYNC110 - of a dictionary
             await asyncio.sleep(0)
     lineage.objects[f"base/run/{commit_name(5)}"] = b"{"

@@ -16,6 +16,7 @@ from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.handover import REPORT_SECONDS, Handover
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.storage.memory.store import Content, Fault, MemoryStore
+from tests.support.patience import PATIENCE
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 OLD = "base/run/.podferry/notes/old.json"
@@ -54,7 +55,7 @@ async def test_a_draining_agent_is_waited_for_until_it_ends(store: MemoryStore) 
     done, _ = await asyncio.wait({waiting}, timeout=0.05)
     assert not done
     await old.write_note(DrainPhase.ENDED)
-    await asyncio.wait_for(waiting, 10)
+    await asyncio.wait_for(waiting, PATIENCE)
     assert decode_note(store.content.objects[OLD], OLD).phase is DrainPhase.ENDED
 
 

@@ -10,6 +10,7 @@ from podferry.sidecar.checkpoint.detect.detector import IDLE_SECONDS, Detector
 from podferry.sidecar.checkpoint.detect.directory_scan import scan_directory
 from podferry.sidecar.checkpoint.detect.watcher import InotifyWatch, Watch
 from tests.support.detector_bench import SETTINGS, Bench
+from tests.support.patience import PATIENCE
 
 
 def proven(number=0):
@@ -164,7 +165,7 @@ async def test_closed_files_are_named_relative_to_the_directory(tmp_path):
 
 async def test_a_wake_ends_the_wait(bench):
     bench.detector.wake()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         assert await bench.detector.wait_for_change() == set()
 
 

@@ -5,6 +5,7 @@ from podferry.contract.status import CheckpointStatus
 from podferry.sidecar.state.durations import Durations
 from podferry.storage.memory.store import Fault, MemoryStore
 from podferry.storage.store import WriteMode
+from tests.support.patience import PATIENCE
 
 
 async def test_a_missing_directory_is_refused_with_the_command_that_makes_it(any_rig, work):
@@ -66,7 +67,7 @@ async def test_rank_0s_part_alone_is_not_committed_as_if_it_were_all(any_rig, wo
     async with any_rig.running(pipeline=pipeline):
         any_rig.write("step-1/__0_0.distcp", b"0" * 100)
         any_rig.write("step-1/.metadata", b"__0_0.distcp __1_0.distcp")
-        answer = await pipeline.flush(5, final=True, succeeded=True)
+        answer = await pipeline.flush(PATIENCE, final=True, succeeded=True)
     assert (answer.durable, answer.pending) == (False, ("step-1",))
     assert "step-1/__1_0.distcp, which is missing" in str(answer.problems[0])
     assert any_rig.store.commits() == []

@@ -9,6 +9,7 @@ import msgspec
 from podferry.contract.destination.confidence import CONFIRMED
 from podferry.contract.errors import Unavailable
 from podferry.storage.memory.store import Fault
+from tests.support.patience import PATIENCE
 
 WHOLE = pickle.dumps(list(range(100)))
 
@@ -30,7 +31,7 @@ async def test_the_next_save_confirms_the_one_before(rig):
         rig.write("step-2/b.pkl", WHOLE)
         await rig.until(lambda: len(rig.store.commits()) == 2 and confirmations(rig))
         await rig.until(lambda: not pipeline._status.durable[0].doubts)
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
     assert rig.store.commits()[1].doubts == ()
     assert len(confirmations(rig)) == 1
 
@@ -39,7 +40,7 @@ async def test_a_successful_end_confirms_the_last(rig):
     async with rig.running() as pipeline:
         rig.write("step-1/a.raw", b"1")
         await rig.until(lambda: len(rig.store.commits()) == 1)
-        assert (await pipeline.flush(5, final=True, succeeded=True)).durable
+        assert (await pipeline.flush(PATIENCE, final=True, succeeded=True)).durable
         assert confirmations(rig)
         assert not pipeline._status.durable[0].doubts
 
@@ -47,7 +48,7 @@ async def test_a_successful_end_confirms_the_last(rig):
 async def test_an_end_that_is_not_known_leaves_the_last_doubtful(rig):
     async with rig.running() as pipeline:
         rig.write("step-1/a.raw", b"1")
-        answer = await pipeline.flush(5, final=True)
+        answer = await pipeline.flush(PATIENCE, final=True)
         assert answer.durable
         assert "first of its series" in answer.last.doubts[0]
     assert confirmations(rig) == []
@@ -60,5 +61,5 @@ async def test_a_confirmation_that_fails_is_repeated_and_awaited(rig):
         rig.faults.append(
             Fault("write", f"*/{CONFIRMED}/*", error=Unavailable.of("the store does not answer"))
         )
-        assert (await pipeline.flush(10, final=True, succeeded=True)).durable
+        assert (await pipeline.flush(PATIENCE, final=True, succeeded=True)).durable
         assert confirmations(rig)

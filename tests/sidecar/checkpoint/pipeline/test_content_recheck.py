@@ -16,6 +16,7 @@ from podferry.sidecar.checkpoint.pipeline.suspect_files import SuspectFiles
 from podferry.sidecar.checkpoint.upload.uploader import Uploader
 from podferry.sidecar.runtime.file_identity import FileIdentity
 from tests.support.file_openers import MAPS, opener
+from tests.support.patience import PATIENCE
 
 ONE, TWO = b"1" * 5000, b"2" * 5000
 NAME = "last.bin"
@@ -56,9 +57,9 @@ def contents(rig):
 async def test_new_content_with_the_old_identity_is_a_new_version(any_rig, change):
     async with any_rig.running() as pipeline:
         path = any_rig.write(NAME, ONE)
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
         keep_identity(path, change)
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
         await any_rig.committed(2)
     assert contents(any_rig) == [ONE, TWO]
 
@@ -84,7 +85,7 @@ async def test_while_no_worker_ran(any_rig, change):
         await any_rig.committed(1)
     keep_identity(path, change)
     async with any_rig.running() as pipeline:
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
     assert contents(any_rig) == [ONE, TWO]
 
 
@@ -106,7 +107,7 @@ async def test_while_the_version_before_is_being_sent(any_rig, change, monkeypat
         await read.wait()
         keep_identity(path, change)
         release.set()
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
         await any_rig.committed(2)
     assert contents(any_rig) == [ONE, TWO]
 
@@ -127,10 +128,10 @@ async def test_through_a_mapping_that_stays_open(any_rig):
 async def test_what_was_not_changed_is_read_and_not_committed_again(any_rig):
     async with any_rig.running() as pipeline:
         path = any_rig.write(NAME, ONE)
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
         keep_identity(path, lambda path: path.write_bytes(ONE))
         path.chmod(0o600)
-        assert (await pipeline.flush(5, final=True)).durable
+        assert (await pipeline.flush(PATIENCE, final=True)).durable
     assert contents(any_rig) == [ONE]
 
 
@@ -139,11 +140,11 @@ async def test_at_the_end_even_without_any_sign(any_rig, monkeypatch):
     monkeypatch.setattr(SuspectFiles, "find", lambda suspects, durable: {})
     async with any_rig.running() as pipeline:
         path = any_rig.write(NAME, ONE)
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
         keep_identity(path, write_through_mapping)
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
         assert contents(any_rig) == [ONE]
-        assert (await pipeline.flush(5, final=True)).durable
+        assert (await pipeline.flush(PATIENCE, final=True)).durable
     assert contents(any_rig) == [ONE, TWO]
 
 
@@ -164,7 +165,7 @@ async def test_at_the_end_what_was_being_sent_then_is_read_too(any_rig, monkeypa
         path = any_rig.write(NAME, ONE)
         await read.wait()
         keep_identity(path, write_through_mapping)
-        flush = asyncio.create_task(pipeline.flush(5, final=True))
+        flush = asyncio.create_task(pipeline.flush(PATIENCE, final=True))
         await any_rig.until(lambda: pipeline._tracker.finished_scan)
         release.set()
         assert (await flush).durable
@@ -174,9 +175,9 @@ async def test_at_the_end_what_was_being_sent_then_is_read_too(any_rig, monkeypa
 async def test_at_the_end_only_for_a_share_of_the_time(any_rig):
     async with any_rig.running() as pipeline:
         any_rig.write(NAME, ONE)
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
         pipeline._recheck.look_at_the_end(0.0)
-        assert (await pipeline.flush(5, final=True)).durable
+        assert (await pipeline.flush(PATIENCE, final=True)).durable
         assert pipeline._tracker.rereading == {}
 
 
@@ -197,16 +198,16 @@ async def test_what_may_have_changed_is_neither_durable_nor_evicted(any_rig, mon
     )
     async with any_rig.running() as pipeline:
         path = any_rig.write(NAME, ONE)
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
         keep_identity(path, patch)
-        answer = await pipeline.flush(0.5)
+        answer = await pipeline.flush(3.0)
         assert (answer.durable, answer.pending) == (False, ("last",))
         assert answer.problems[0].what == "last is read again"
         any_rig.write("newer.bin", ONE)
         await any_rig.committed(2)
         assert path.exists()
         release.set()
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
     assert any_rig.store.bytes_of(any_rig.store.commits()[-1]) == {NAME: TWO}
 
 
@@ -214,9 +215,9 @@ async def test_a_changed_version_needs_another_mark(any_rig):
     async with any_rig.running() as pipeline:
         path = any_rig.write(NAME, ONE)
         await pipeline.mark("last")
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
         keep_identity(path, patch)
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
         assert pipeline._detector.marks == {}
     assert contents(any_rig) == [ONE, TWO]
 
@@ -224,13 +225,13 @@ async def test_a_changed_version_needs_another_mark(any_rig):
 async def test_an_unreadable_file_stops_nothing(rig, monkeypatch):
     async with rig.running() as pipeline:
         path = rig.write(NAME, ONE)
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
         keep_identity(path, patch)
         monkeypatch.setattr(Path, "open", refuse)
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
         monkeypatch.undo()
         keep_identity(path, lambda path: path.write_bytes(b"3" * 5000))
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
     assert contents(rig) == [ONE, b"3" * 5000]
 
 

@@ -11,6 +11,7 @@ from podferry.contract.errors import AccessDenied, Unavailable
 from podferry.sidecar.checkpoint.detect import format_checks
 from podferry.sidecar.checkpoint.detect.formats.verdict import incomplete
 from podferry.storage.memory.store import Fault
+from tests.support.patience import PATIENCE
 
 ONE, TWO = b"1" * 5000, b"2" * 5000
 
@@ -25,7 +26,7 @@ def zipped(text: str) -> bytes:
 async def test_a_flush_answers_while_the_trainer_keeps_overwriting(any_rig):
     async with any_rig.running() as pipeline:
         any_rig.replace("last.bin", b"0")
-        flush = asyncio.create_task(pipeline.flush(5))
+        flush = asyncio.create_task(pipeline.flush(PATIENCE))
         number = 0
         while not flush.done():
             number += 1
@@ -41,8 +42,8 @@ async def test_a_torn_archive_at_the_end_is_hopeless_at_once(any_rig):
         any_rig.write("epoch-1.pt", zipped("one"))
         await any_rig.committed(1)
         any_rig.write("epoch-2.pt", zipped("two")[:-5])
-        async with asyncio.timeout(2):
-            answer = await pipeline.flush(8, final=True)
+        async with asyncio.timeout(PATIENCE):
+            answer = await pipeline.flush(2 * PATIENCE, final=True)
     assert (answer.durable, answer.hopeless, answer.pending) == (False, True, ("epoch-2",))
     assert "zip directory" in answer.problems[0].measured
     assert answer.last.name == "epoch-1"
@@ -52,7 +53,7 @@ async def test_an_unfinished_file_in_a_checkpoint_is_reported(any_rig):
     async with any_rig.running() as pipeline:
         any_rig.write("epoch-1/model.bin", ONE)
         any_rig.write("epoch-1/optimizer.tmp", TWO)
-        answer = await pipeline.flush(8, final=True)
+        answer = await pipeline.flush(PATIENCE, final=True)
     assert (answer.durable, answer.hopeless) == (False, True)
     assert "optimizer.tmp" in answer.problems[0].measured
 
@@ -63,8 +64,8 @@ async def test_a_store_that_comes_back_gets_everything(any_rig):
         any_rig.write("epoch-1.bin", ONE)
         await any_rig.until(lambda: pipeline._status.problems)
         assert not pipeline._tracker._durability({"epoch-1"}, pipeline._now()).hopeless
-        assert (await pipeline.flush(5)).durable
-        assert pipeline._status.problems == []
+        assert (await pipeline.flush(PATIENCE)).durable
+        await any_rig.until(lambda: pipeline._status.problems == [])
 
 
 async def test_a_refusal_is_hopeless_for_all_that_wait_behind_it(any_rig):
@@ -72,8 +73,8 @@ async def test_a_refusal_is_hopeless_for_all_that_wait_behind_it(any_rig):
     async with any_rig.running() as pipeline:
         any_rig.write("epoch-1.bin", ONE)
         any_rig.write("epoch-2.bin", TWO)
-        async with asyncio.timeout(2):
-            answer = await pipeline.flush(8, final=True)
+        async with asyncio.timeout(PATIENCE):
+            answer = await pipeline.flush(2 * PATIENCE, final=True)
     assert (answer.durable, answer.hopeless) == (False, True)
     assert answer.pending == ("epoch-1", "epoch-2")
     assert "may not write" in answer.problems[0].what
@@ -85,7 +86,7 @@ async def test_nothing_is_called_durable_before_a_scan(rig):
     answer = await pipeline.flush(0.01)  # nobody looks
     assert not answer.durable
     assert not answer.hopeless
-    assert "is still being scanned (for 0.0 s)" in str(*answer.problems)
+    assert "is still being scanned" in str(*answer.problems)
     pipeline._detector._watch.close()
 
 
@@ -95,7 +96,7 @@ async def test_a_running_scan_does_not_make_a_waiting_checkpoint_look_durable(ri
 
     def slow(path):
         looking.set()
-        assert go.wait(10)
+        assert go.wait(PATIENCE)
         return incomplete("it is torn")
 
     monkeypatch.setitem(format_checks.FORMAT_CHECKS, ".torn", slow)
@@ -105,7 +106,7 @@ async def test_a_running_scan_does_not_make_a_waiting_checkpoint_look_durable(ri
         await rig.until(rig.store.reached.is_set)
         rig.write("epoch-2.torn", TWO)
         await rig.until(lambda: "epoch-2" in pipeline._detector.not_ready and looking.is_set())
-        flush = asyncio.create_task(pipeline.flush(0.3))
+        flush = asyncio.create_task(pipeline.flush(3.0))
         await rig.until(lambda: pipeline._tracker.finished_scan >= 1)
         go.clear()
         looking.clear()

@@ -30,6 +30,7 @@ from podferry.sidecar.runtime.file_identity import FileIdentity
 from podferry.sidecar.state.agent_state import AgentState
 from podferry.sidecar.state.durations import Durations
 from podferry.sidecar.state.journal import Journal
+from tests.support.patience import PATIENCE
 
 BIG = 8 * 1024
 
@@ -86,8 +87,8 @@ async def test_an_abandoned_part_is_not_called_durable(rig):
         await rig.until(lambda: "step-110" in pipeline._dependencies.journal.checkpoints.published)
         await part(again, 110)
         await rig.until(rig.store.commits)
-        assert (await pipeline.flush(5, final=True)).durable
-        assert pipeline._status.problems == []
+        assert (await pipeline.flush(PATIENCE, final=True)).durable
+        await rig.until(lambda: pipeline._status.problems == [])
     assert [commit.step for commit in rig.store.commits()] == [110]
 
 

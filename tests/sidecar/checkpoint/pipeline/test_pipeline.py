@@ -21,6 +21,7 @@ from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.pipeline.restore_plan import Restored
 from podferry.storage.local.store import LocalStore
 from podferry.storage.memory.store import Fault
+from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[4]
 STUCK_WORKER = "tests.sidecar.checkpoint.pipeline.stuck_worker"
@@ -37,8 +38,8 @@ async def test_files_become_commits_in_order(any_rig):
         await any_rig.committed(1)
         any_rig.write("epoch-2/a.bin", b"a")
         any_rig.write("epoch-2/deep/er/b.bin", b"b")
-        assert (await pipeline.flush(5)).durable
-        assert pipeline._status.pending == []
+        assert (await pipeline.flush(PATIENCE)).durable
+        await any_rig.until(lambda: pipeline._status.pending == [])
     first, second = any_rig.store.commits()
     assert (first.name, first.sequence, first.step) == ("epoch-1", 1, 1)
     assert any_rig.store.bytes_of(second) == {"epoch-2/a.bin": b"a", "epoch-2/deep/er/b.bin": b"b"}
@@ -51,7 +52,7 @@ async def test_a_directory_renamed_into_place_is_complete(any_rig):
     async with any_rig.running() as pipeline:
         (any_rig.base / "aside").rename(any_rig.root / "step-5")
         await any_rig.committed(1)
-        assert (await pipeline.flush(5)).last.name == "step-5"
+        assert (await pipeline.flush(PATIENCE)).last.name == "step-5"
 
 
 async def test_an_overwrite_in_place_during_the_upload_is_never_committed_torn(any_rig):
@@ -90,7 +91,7 @@ async def test_what_is_held_survives_removal_and_replacement(any_rig, removed):
         any_rig.store.gated = ""
         any_rig.store.go.set()
         await any_rig.committed(1 if removed else 2)
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
     contents = [any_rig.store.bytes_of(commit)["last.bin"] for commit in any_rig.store.commits()]
     assert contents == ([ONE] if removed else [ONE, TWO])
 
@@ -120,7 +121,7 @@ async def test_a_worker_that_is_killed_between_data_and_commit_is_completed_by_t
     worker = await asyncio.create_subprocess_exec(
         sys.executable, "-m", STUCK_WORKER, any_rig.base, mode, stdout=asyncio.subprocess.PIPE, cwd=ROOT
     )
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while (line := await worker.stdout.readline()) != b"at the commit\n":
             assert line, "the worker ended before"
     worker.kill()
@@ -131,7 +132,7 @@ async def test_a_worker_that_is_killed_between_data_and_commit_is_completed_by_t
     assert await reader.sequences() == []
     path.unlink()
     async with any_rig.running(store) as pipeline:
-        assert (await pipeline.flush(5)).last.name == "epoch-1"
+        assert (await pipeline.flush(PATIENCE)).last.name == "epoch-1"
     assert await reader.missing_objects(await reader.read(1)) == []
 
 
@@ -159,7 +160,7 @@ async def test_a_lost_answer_to_the_commit_makes_one_commit(any_rig):
     any_rig.faults.append(Fault("write", "*/commits/*", times=7, error=lost))
     async with any_rig.running() as pipeline:
         any_rig.write("epoch-1.bin", ONE)
-        answer = await pipeline.flush(5)
+        answer = await pipeline.flush(PATIENCE)
     assert (answer.durable, answer.last.sequence) == (True, 1)
     assert len(any_rig.store.commits()) == 1
 
@@ -182,7 +183,7 @@ async def test_a_checkpoint_that_is_being_removed_is_not_committed_again(any_rig
             any_rig.write(f"epoch-1/{name}.bin", name.encode())
         await any_rig.committed(1)
         (any_rig.root / "epoch-1" / "a.bin").unlink()
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
         any_rig.write("epoch-2.bin", b"next")
         await any_rig.until(lambda: pipeline._status.durable[-1].name == "epoch-2")
     assert [commit.name for commit in any_rig.store.commits()] == ["epoch-1", "epoch-2"]
@@ -194,7 +195,7 @@ async def test_a_pointer_is_committed_with_the_checkpoint_that_it_names(any_rig)
             any_rig.write(f"global_step{step}/states.bin", b"%d" % step)
             any_rig.write("latest", f"global_step{step}".encode())
             await any_rig.until(lambda step=step: len(pipeline._status.durable) == step)
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
     await any_rig.committed(2)
     assert await any_rig.restored() == (
         "global_step2",
@@ -212,8 +213,8 @@ async def test_a_pointer_that_moves_on_during_the_upload_is_committed_as_it_was(
         any_rig.write("latest", b"epoch-2")
         any_rig.store.gated = ""
         any_rig.store.go.set()
-        assert (await pipeline.flush(5)).durable
-        last = (await pipeline.flush(5, final=True)).last
+        assert (await pipeline.flush(PATIENCE)).durable
+        last = (await pipeline.flush(PATIENCE, final=True)).last
     assert last.name == "epoch-2"
     found = [any_rig.store.bytes_of(commit) for commit in any_rig.store.commits()]
     assert found[0] == {"epoch-1.bin": ONE, "latest": b"epoch-1"}
@@ -233,7 +234,7 @@ async def test_a_pointer_that_moves_on_while_no_worker_runs_is_committed_as_it_w
     any_rig.write("latest", b"epoch-2")
     any_rig.write("epoch-2.bin", TWO)
     async with any_rig.running() as pipeline:
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
     first = any_rig.store.commits()[0]
     assert any_rig.store.bytes_of(first) == {"epoch-1.bin": ONE, "latest": b"epoch-1"}
 
@@ -292,7 +293,7 @@ async def test_on_a_full_volume_a_pointer_is_held_by_its_link(rig, monkeypatch):
     rig.write("epoch-1.bin", ONE)
     rig.write("latest", b"epoch-1")
     async with rig.running() as pipeline:
-        assert (await pipeline.flush(5, final=True)).durable
+        assert (await pipeline.flush(PATIENCE, final=True)).durable
     assert rig.store.bytes_of(rig.store.commits()[0]) == {"epoch-1.bin": ONE, "latest": b"epoch-1"}
 
 
@@ -302,7 +303,7 @@ async def test_restored_files_are_not_uploaded_again(any_rig):
     pipeline.mark_restored(Restored(fingerprints={"epoch-1.bin": xxhash.xxh3_128_hexdigest(ONE)}))
     pipeline._detector._watch.close()
     async with any_rig.running() as pipeline:
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
         any_rig.write("epoch-2.bin", TWO)
         await any_rig.committed(1)
     assert any_rig.store.commits()[0].name == "epoch-2"
@@ -324,7 +325,7 @@ async def test_a_checkpoint_that_cannot_be_held_stops_no_other(rig, monkeypatch)
     async with rig.running() as pipeline:
         rig.write("epoch-1.bin", ONE)
         rig.write("epoch-2.bin", TWO)
-        answer = await pipeline.flush(8, final=True)
+        answer = await pipeline.flush(PATIENCE, final=True)
     assert (answer.hopeless, answer.pending) == (True, ("epoch-1",))
     assert "Permission denied" in answer.problems[0].measured
     assert [commit.name for commit in rig.store.commits()] == ["epoch-2"]
@@ -338,8 +339,8 @@ async def test_without_hard_links_a_copy_is_committed_once(rig, monkeypatch):
     async with rig.running() as pipeline:
         rig.write("epoch-1.bin", ONE)
         await rig.committed(1)
-        assert (await pipeline.flush(5)).durable
-        assert (await pipeline.flush(5)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
+        assert (await pipeline.flush(PATIENCE)).durable
         assert len(pipeline._status.durable) == 1
 
 
@@ -367,9 +368,9 @@ async def test_a_full_volume_is_logged_once_and_shown_in_the_status(rig, monkeyp
         async with rig.running() as pipeline:
             rig.write("step-1.bin", b"one")
             await rig.committed(1)
-            assert [problem.what for problem in pipeline._status.problems] == [
-                "the checkpoint volume is full"
-            ]
+            await rig.until(lambda: pipeline._status.problems)
+            (problem,) = pipeline._status.problems
+            assert problem.what == "the checkpoint volume is full"
             usage.used, usage.free = 50, 50
             rig.write("step-2.bin", b"two")
             await rig.committed(2)
@@ -411,8 +412,8 @@ async def test_a_pod_that_only_restores_uploads_nothing_and_names_what_it_wrote(
         async with any_rig.running() as pipeline:
             any_rig.write("step-2.bin", TWO)
             await any_rig.until(lambda: pipeline._status.problems)
-            answer = await pipeline.flush(5)
-            final = await pipeline.flush(5, final=True, ending=True)
+            answer = await pipeline.flush(PATIENCE)
+            final = await pipeline.flush(PATIENCE, final=True, ending=True)
     assert any_rig.content.objects == before
     for found in (answer, final):
         assert (found.durable, found.hopeless, found.pending) == (False, True, ("step-2",))

@@ -15,6 +15,7 @@ from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.restore import exporter as exporting
 from podferry.sidecar.checkpoint.restore.exporter import Exporter
 from podferry.storage.memory.store import Content, Fault, MemoryStore
+from tests.support.patience import PATIENCE
 
 LOST = Unavailable.of("the connection was reset")
 
@@ -186,6 +187,6 @@ async def test_a_cancelled_export_leaves_no_part_of_a_file(site):
 
 
 async def until(condition):
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not condition():  # noqa: ASYNC110 - the store has no event for it
             await asyncio.sleep(0.01)

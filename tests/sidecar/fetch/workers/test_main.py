@@ -9,6 +9,7 @@ from podferry.contract.manifest import Entry
 from podferry.sidecar.fetch.workers.main import RemoteJobs
 from podferry.sidecar.fetch.workers.protocol import JobBatch, JobMessage, StartMessage
 from podferry.storage.request_builder import Origin
+from tests.support.patience import PATIENCE
 
 
 async def test_a_batch_whose_read_was_cancelled_is_read_completely():
@@ -25,4 +26,4 @@ async def test_a_batch_whose_read_was_cancelled_is_read_completely():
     with pytest.raises(asyncio.CancelledError):
         await first
     reader.feed_data(frame[10:])
-    assert [found.number for found in await asyncio.wait_for(jobs.next_batch(), 10)] == [1]
+    assert [found.number for found in await asyncio.wait_for(jobs.next_batch(), PATIENCE)] == [1]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from podferry.sidecar.fetch.workers import processes
+from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[4]
 PROGRAM = "tests.sidecar.fetch.workers.prefork_program"
@@ -17,7 +18,13 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers ar
 def run_program(*words):
     command = [sys.executable, "-m", PROGRAM, *map(str, words)]
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=60, check=False, start_new_session=True, cwd=ROOT
+        command,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+        start_new_session=True,
+        cwd=ROOT,
     )
 
 
@@ -33,7 +40,7 @@ def test_workers_end_with_their_parent():
     assert done.stderr == ""
     workers = [Path("/proc") / number for number in done.stdout.split()]
     assert len(workers) == 2
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while any(map(is_running, workers)):
         assert time.monotonic() < deadline, "they outlive it"
         time.sleep(0.01)
@@ -76,7 +83,7 @@ def test_a_worker_that_is_fetching_ends_with_its_parent(tmp_path):
     done = run_program("abandon", tmp_path)
     assert done.stderr == ""
     (worker,) = done.stdout.split()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE
     while is_running(Path("/proc") / worker):
         assert time.monotonic() < deadline, "it outlives it, and may still write"
         time.sleep(0.01)
