@@ -27,8 +27,8 @@ pytest.register_assert_rewrite(  # before any test imports them
     "tests.support.server_copy_contract",
 )
 
-# Ignored in the background of a shell and under nohup: programs that tests start would inherit that, but not a
-# handler.
+# In the background of a shell and under nohup they are ignored. Programs that tests start would inherit that,
+# but no handler.
 for number, handler in {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: lambda *_: None}.items():
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
