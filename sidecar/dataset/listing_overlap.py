@@ -84,14 +84,14 @@ class ListingOverlap:
             if requests is not None:
                 self._task = asyncio.create_task(self._run(requests))
 
-    async def finish(self, seconds: float = FINISH_SECONDS) -> None:
-        """Start no more requests, and wait at most `seconds` for the open ones."""
+    async def finish(self, seconds: float | None = None) -> None:
+        """Start no more requests, and wait at most `seconds`, or `FINISH_SECONDS`, for the open ones."""
         self._queue.close()
         self._listed, self._started_at = 0, time.monotonic()
         if self._task is None:
             return
         try:
-            await asyncio.wait({self._task}, timeout=seconds)
+            await asyncio.wait({self._task}, timeout=FINISH_SECONDS if seconds is None else seconds)
         finally:  # a caller that is cancelled here leaves no task running
             self._task.cancel()
             await asyncio.wait({self._task})

@@ -90,6 +90,7 @@ async def place(monkeypatch):
     monkeypatch.setattr(listing, "open_store", lambda uri, config: store(uri))
     monkeypatch.setattr(module, "ENTRIES_PER_PAGE", 2)
     monkeypatch.setattr(module, "MIN_ENTRIES", 3)
+    monkeypatch.setattr(module, "FINISH_SECONDS", PATIENCE)
     monkeypatch.setattr(module, "FAST_LISTING_RATE", float("inf"))
     yield made
     made.answering.set()

@@ -255,7 +255,10 @@ def test_in_json_every_line_is_json(command: list[str]) -> None:
 
 def test_without_a_wait_what_is_durable_at_once_is_seen(command: list[str], tmp_path: Path) -> None:
     at = command.index("--")
-    done = run([*command[:at], "--durable-timeout", "0", *command[at:], "1"])
+    committed = tmp_path / "destination/t/.podferry/latest.json"
+    waiting = f"import time\nwhile not pathlib.Path({str(committed)!r}).exists(): time.sleep(0.01)\n"
+    program = ["-c", TRAIN + waiting, "1"]
+    done = run([*command[:at], "--durable-timeout", "0", *command[at:-1], *program])
     assert done.returncode == 0, done.stderr
     assert newest(tmp_path)["name"] == "step-1"
 

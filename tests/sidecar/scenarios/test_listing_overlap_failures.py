@@ -120,7 +120,7 @@ async def test_a_plan_cancelled_at_the_end_of_the_listing_leaves_no_task(place, 
     place.pauses["e/last"] = [lambda: place.until("d/00")]
     finish, finishing = module.ListingOverlap.finish, asyncio.Event()
 
-    async def noticed(self, seconds=module.FINISH_SECONDS):
+    async def noticed(self, seconds=None):
         finishing.set()
         await finish(self, seconds)
 

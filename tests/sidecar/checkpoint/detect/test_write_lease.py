@@ -105,4 +105,4 @@ def test_a_broken_lease_neither_ends_the_process_nor_delays_the_writer(file):
         )
         assert asks.poll() is None
         asks.kill()
-    assert float(writes.stdout.split()[1]) < 5.0
+    assert float(writes.stdout.split()[1]) < 30.0

@@ -79,7 +79,7 @@ async def test_an_abandoned_part_is_not_called_durable(rig):
         await again.announce()
         await rig.until(lambda: "step-100" in pipeline._dependencies.gang._abandoned)
         await asyncio.sleep(0.1)
-        answer = await pipeline.flush(1, final=True)
+        answer = await pipeline.flush(PATIENCE, final=True)
         assert (answer.durable, answer.hopeless, answer.pending) == (False, True, ("step-100",))
         assert "has restarted" in str(answer.problems[0])
         assert rig.store.commits() == []
