@@ -151,6 +151,7 @@ class _Links:
         self.has_parent = self.has_sibling = False
 
     def add(self, link: str) -> None:
+        """Add a link as it is written in the page."""
         self.has_parent |= link.rstrip("/") in PARENTS
         target = urlsplit(urljoin(self.base, AS_DOT.sub(".", link.replace("\\", "/"))))  # as browsers do
         if target.scheme not in DEFAULT_PORTS:

@@ -100,6 +100,7 @@ class _Batch:
         return [file for file, size in sizes.items() if size is None]
 
     async def copy_file(self, file: PlannedFile, source: str) -> None:
+        """Copy a file at the store; its reference stays if `source` is gone, and a damaged copy is listed."""
         target = self.store.path(self.journal.plan.target(file.name))
         try:
             found = await self.server_copy.copy(self.store.path(source), target)
