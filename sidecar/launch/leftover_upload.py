@@ -22,7 +22,7 @@ from podferry.sidecar.config.run_directory import RunDirectory
 from podferry.sidecar.config.store_access import store_config
 from podferry.sidecar.launch.leftover_contents import Leftover
 from podferry.sidecar.launch.leftovers import claim
-from podferry.sidecar.launch.local_agent import LaunchOptions, start_agent
+from podferry.sidecar.launch.local_agent import LaunchOptions, LocalAgent, start_agent
 from podferry.sidecar.launch.local_directories import LocalRun
 from podferry.sidecar.launch.run_record import RunRecord, read_record
 from podferry.sidecar.launch.secret_dirs import SecretDirs
@@ -59,25 +59,32 @@ def upload(leftover: Leftover, options: LaunchOptions, lineage: str | None = Non
     except BaseException:
         release(lock)
         raise
-    secrets = SecretDirs({}, record.checkpoints_secret, record.outputs_secret)
-    local = LocalRun(run, Path(record.data))
-    options = LaunchOptions(
-        options.grace_seconds,
+    local, own = LocalRun(run, Path(record.data)), _options(record, options.grace_seconds)
+    agent = start_agent(encode_spec(spec).decode(), _directories(record, run), own, local, lock)
+    try:
+        return _drain(agent, leftover, options.grace_seconds)
+    finally:
+        agent.stop()
+
+
+def _options(record: RunRecord, grace_seconds: float) -> LaunchOptions:
+    """The run's own options, with less in the log."""
+    return LaunchOptions(
+        grace_seconds,
         record.polling,
         record.run_id,
-        secrets=secrets,
+        secrets=SecretDirs({}, record.checkpoints_secret, record.outputs_secret),
         program=record.program,
         log_level="warning",
     )
-    agent = start_agent(encode_spec(spec).decode(), _directories(record, run), options, local, lock)
-    try:
-        gate = agent.client.wait_for_gate()
-        if not gate.open:
-            hopeless = not gate.retryable
-            return Durability(False, leftover.not_durable, gate.problems, hopeless=hopeless)
-        return agent.client.wait_durable(options.grace_seconds, final=True, ending=True)
-    finally:
-        agent.stop()
+
+
+def _drain(agent: LocalAgent, leftover: Leftover, seconds: float) -> Durability:
+    gate = agent.client.wait_for_gate()
+    if not gate.open:
+        hopeless = not gate.retryable
+        return Durability(False, leftover.not_durable, gate.problems, hopeless=hopeless)
+    return agent.client.wait_durable(seconds, final=True, ending=True)
 
 
 def _spec(record: RunRecord, lineage: str | None) -> FerrySpec:
