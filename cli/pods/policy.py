@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from podferry.cli.output import print_json, print_table
+from podferry.cli.output import output_option, print_json, print_table
 from podferry.cli.pods.cluster_objects import read_objects
 from podferry.cli.pods.manifests import read_documents
 from podferry.cli.pods.pod_args import read_text
@@ -34,7 +34,7 @@ def command() -> None:
 @click.option("--kubeconfig", metavar="FILE", help="Of the cluster.  [default: $KUBECONFIG]")
 @click.option("--context", metavar="NAME", help="In the kubeconfig.  [default: the current one]")
 @click.option("--namespace", "-n", help="Of pods in files that set none; with --live, the only one.")
-@click.option("--output", "-o", type=click.Choice(["table", "json"]), default="table")
+@output_option
 def check(file: str, pods: tuple[str, ...], output: str, **options: Any) -> int:
     """Check the policy in FILE, and show what it does to the pods in the files PODS.
 
