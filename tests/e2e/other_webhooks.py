@@ -7,16 +7,14 @@ A second server hands out credentials for a token. Prints the ports of both, and
 from __future__ import annotations
 
 import base64
-import copy
 import json
 import sys
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
+from tests.e2e.admission_server import Patch, Pod, admission_server, answer
 from tests.e2e.bucket import KEY, REGION, SECRET
-from tests.support.private_ca import self_signed_context
 
 TOKEN_DIR, TOKEN = "/var/run/secrets/pods.eks.amazonaws.com/serviceaccount", "eks-pod-identity-token"
 STORE_PORT, CREDENTIALS_PORT = 15001, 15002
@@ -28,7 +26,6 @@ IDENTITY = {
 }
 PROXY_ANNOTATION = "e2e.example.com/proxy"
 """The mesh's container, as JSON."""
-Pod = dict[str, Any]
 
 
 def with_identity(pod: Pod) -> Pod:
@@ -55,18 +52,12 @@ def with_proxy(pod: Pod) -> Pod:
     return pod
 
 
-WEBHOOKS: dict[str, Callable[[Pod], Pod]] = {"/identity": with_identity, "/mesh": with_proxy}
+def replacing_spec(change: Callable[[Pod], Pod]) -> Callable[[Pod], Patch]:
+    """The patch of a change to the pod's spec."""
+    return lambda pod: [{"op": "replace", "path": "/spec", "value": change(pod)["spec"]}]
 
 
-class Webhooks(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["request"]
-        path = self.path.partition("?")[0]
-        changed = WEBHOOKS[path](copy.deepcopy(review["object"]))
-        patch = [{"op": "replace", "path": "/spec", "value": changed["spec"]}]
-        encoded = base64.b64encode(json.dumps(patch).encode()).decode()
-        response = {"uid": review["uid"], "allowed": True, "patchType": "JSONPatch", "patch": encoded}
-        answer(self, {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
+WEBHOOKS = {"/identity": replacing_spec(with_identity), "/mesh": replacing_spec(with_proxy)}
 
 
 class Credentials(BaseHTTPRequestHandler):
@@ -78,19 +69,8 @@ class Credentials(BaseHTTPRequestHandler):
         answer(self, {"AccessKeyId": KEY, "SecretAccessKey": SECRET, "Token": "", "Expiration": expires})
 
 
-def answer(handler: BaseHTTPRequestHandler, document: Any) -> None:
-    body = json.dumps(document).encode()
-    handler.send_response(200)
-    handler.send_header("Content-Type", "application/json")
-    handler.send_header("Content-Length", str(len(body)))
-    handler.end_headers()
-    handler.wfile.write(body)
-
-
 def main(host: str) -> None:
-    context, certificate = self_signed_context(host)
-    webhooks = ThreadingHTTPServer((host, 0), Webhooks)
-    webhooks.socket = context.wrap_socket(webhooks.socket, server_side=True)
+    webhooks, certificate = admission_server(host, WEBHOOKS)
     credentials = ThreadingHTTPServer((host, 0), Credentials)
     threading.Thread(target=credentials.serve_forever, daemon=True).start()
     ports = {"webhooks": webhooks.server_port, "credentials": credentials.server_port}

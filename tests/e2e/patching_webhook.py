@@ -7,14 +7,12 @@ import contextlib
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tests.cluster.cluster import Server
 from tests.cluster.process import wait_until
+from tests.e2e.admission_server import admission_server
 from tests.e2e.namespace import Namespace
-from tests.e2e.other_webhooks import answer
-from tests.support.private_ca import self_signed_context
 
 PODS = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
 
@@ -57,21 +55,9 @@ def _configuration(name: str, namespace: str, client: dict[str, str]) -> dict[st
 
 def serve(host: str, patch: str) -> None:
     """Serve until killed; the first line of output has the address and the CA."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            encoded = base64.b64encode(patch.encode()).decode()
-            response = {"uid": review["request"]["uid"], "allowed": True}
-            response |= {"patchType": "JSONPatch", "patch": encoded}
-            answer(self, {**review, "request": None, "response": response})
-
-        def log_message(self, *_: object) -> None:
-            """Nothing."""
-
-    context, ca = self_signed_context(host)
-    with ThreadingHTTPServer((host, 0), Handler) as server:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
+    made = json.loads(patch)
+    server, ca = admission_server(host, {"/": lambda _: made})
+    with server:
         print(json.dumps({"url": f"https://{host}:{server.server_port}/", "ca": ca}), flush=True)
         server.serve_forever()
 
