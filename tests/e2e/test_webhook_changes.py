@@ -62,7 +62,7 @@ def test_no_review_fails_while_replicas_and_certificates_change(
 
 
 def change_policy(site: Site) -> None:
-    """Change a default; replicas that start from now on have it, others when the kubelet updates the file."""
+    """Change a default; replicas that start from now on have it, others within seconds."""
     found = json.loads(kubectl(site, "get", "configmap/podferry-policy", "-o", "json"))["data"]["policy.yaml"]
     assert "grace: 30s" in found
     patch = {"data": {"policy.yaml": found.replace("grace: 30s", "grace: 31s")}}
