@@ -6,12 +6,15 @@ contain anything. Only for validation: the pod itself stays plain JSON, with fie
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from podferry.contract.errors import InvalidSpec
 
+MAX_ANNOTATIONS = 4096
+"""They may have 256 KiB, but an API server checks that only after the webhooks: 3 MiB of them took seconds,
+in which other reviews waited."""
 Quantity = str | int | float
 
 
@@ -86,7 +89,7 @@ class _Metadata(msgspec.Struct, rename="camel"):
     generate_name: str | None = None
     namespace: str | None = None
     labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
+    annotations: Annotated[dict[str, str], msgspec.Meta(max_length=MAX_ANNOTATIONS)] | None = None
     owner_references: list[_Owner] | None = None
 
 

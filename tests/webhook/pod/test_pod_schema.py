@@ -34,6 +34,7 @@ def test_absent_members_null_and_unknown_fields(annotated_pod: Callable[..., Pod
             [{"name": "x", "projected": {"sources": ["token"]}}],
             "$.spec.volumes[0].projected",
         ),
+        (("metadata", "annotations"), {str(at): "" for at in range(4097)}, "$.metadata.annotations"),
         (("spec", "terminationGracePeriodSeconds"), "30s", "$.spec.terminationGracePeriodSeconds"),
     ],
 )
