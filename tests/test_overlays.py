@@ -1,11 +1,10 @@
-"""Overlays and components of deploy/: complete, rendered by kustomize; monitoring names real metrics."""
+"""Overlays and components of deploy/: complete; monitoring names real metrics."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-import subprocess
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,16 +13,11 @@ from typing import Any
 import pytest
 import yaml
 
-from podferry.webhook.policy.policy import Enforcement
-from podferry.webhook.policy.policy_yaml import read_policy
-from tests.cluster.layout import Layout
 from tests.support.reserved_port import reserved_port
 from tests.support.webhook_process import review, webhook_process
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 FOLDERS = sorted(path.parent for path in DEPLOY.rglob("kustomization.yaml"))
-OVERLAYS = sorted(path for path in FOLDERS if path.parent.name == "overlays")
-COMPONENTS = sorted(path for path in FOLDERS if path.parent.name == "components")
 MONITORING = DEPLOY / "components" / "monitoring"
 NAME = re.compile(r"\b(?:podferry|apiserver|container)_[a-z0-9_]+\b")
 KUBERNETES_METRICS = {
@@ -55,53 +49,6 @@ def test_what_is_referred_to_exists_and_every_file_is_used(folder: Path) -> None
     assert [name for name in names if not (folder / name).exists()] == []
     files = {path.name for path in folder.iterdir() if path.is_file()} - {"kustomization.yaml"}
     assert files == {name for name in names if (folder / name).is_file()}
-
-
-@pytest.fixture(scope="module")
-def kubectl() -> str:
-    """The kubectl that was built for the tests' cluster; Debian's is too old for components."""
-    built = sorted(Layout.of().cache.glob("kubernetes-*/kubectl"))
-    if not built:
-        pytest.skip("no kubectl has been built yet: make cluster")
-    return str(built[-1])
-
-
-def rendered(kubectl: str, folder: Path) -> dict[tuple[str, str], Object]:
-    text = subprocess.run(
-        [kubectl, "kustomize", str(folder)], capture_output=True, text=True, check=True
-    ).stdout
-    return {(one["kind"], one["metadata"]["name"]): one for one in yaml.safe_load_all(text) if one}
-
-
-@pytest.mark.parametrize("folder", OVERLAYS, ids=lambda path: path.name)
-def test_overlays_can_be_rendered(kubectl: str, folder: Path) -> None:
-    found = rendered(kubectl, folder)
-    assert ("Deployment", "podferry-webhook") in found
-    policy = read_policy(found["ConfigMap", "podferry-policy"]["data"]["policy.yaml"])
-    audited = policy.enforcement is Enforcement.AUDIT
-    assert audited is (folder.name == "audit-only")
-    (mutating,) = found["MutatingWebhookConfiguration", "podferry"]["webhooks"]
-    assert mutating["failurePolicy"] == ("Ignore" if audited else "Fail")
-
-
-def test_all_components_at_once(kubectl: str, tmp_path: Path) -> None:
-    """An overlay of an administrator, outside of the repository."""
-    (tmp_path / "deploy").symlink_to(DEPLOY)
-    document = {
-        "resources": ["deploy/base"],
-        "components": [f"deploy/components/{one.name}" for one in COMPONENTS],
-        "images": [{"name": "podferry", "newName": "registry.example/podferry", "newTag": "9"}],
-    }
-    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(document))
-    found = rendered(kubectl, tmp_path)
-    specs = [found[key]["spec"]["template"]["spec"] for key in found if key[0] in {"Deployment", "DaemonSet"}]
-    assert {one["containers"][0]["image"] for one in specs} == {"registry.example/podferry:9"}
-    assert found["ServiceAccount", "podferry-webhook"]["imagePullSecrets"] == [{"name": "registry"}]
-    deployment = found["Deployment", "podferry-webhook"]["spec"]
-    assert deployment["replicas"] == 3
-    assert "--key=/etc/podferry-tls/tls.key" in deployment["template"]["spec"]["containers"][0]["args"]
-    resources = [one for rule in found["Role", "podferry-webhook"]["rules"] for one in rule["resources"]]
-    assert resources == ["configmaps"]
 
 
 def expressions() -> list[str]:

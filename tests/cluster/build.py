@@ -44,16 +44,36 @@ def kubernetes(cache: Path) -> Path:
     return target
 
 
-def source_key() -> str:
-    """What the binaries are made of: a hash of the sources and of the Go version."""
-    digest = hashlib.sha256(_go_version().encode())
-    for path in sorted(SOURCE.rglob("*")):
+def program(cache: Path, source: Path, minutes: str) -> Path:
+    """A program of the tests' own, from a folder with `go.mod`, named like it; built by the first call.
+
+    `minutes` says how long that takes.
+
+    Raises:
+        ClusterError: Go is missing, or the build failed.
+    """
+    made = cache / f"{source.name}-{source_key(source)}"
+    with locked(cache / "locks" / source.name):
+        if not made.exists():
+            say(f"building {source.name} from Go modules: {minutes} minutes, once per version and machine")
+            part = made.with_suffix(".part")
+            part.mkdir(parents=True, exist_ok=True)
+            _go_build(source, ".", part / source.name, part)
+            (part / source.name).replace(made)
+            shutil.rmtree(part)
+    return made
+
+
+def source_key(source: Path = SOURCE) -> str:
+    """What a program is made of: a hash of the sources and of the Go version."""
+    digest = hashlib.sha256(_go_version(source).encode())
+    for path in sorted(source.rglob("*")):
         if path.is_file():
-            digest.update(path.relative_to(SOURCE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+            digest.update(path.relative_to(source).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
-def _go_version() -> str:
+def _go_version(source: Path) -> str:
     go = shutil.which("go")
     wanted = ".".join(map(str, _GO_NEEDED))
     if not go:
@@ -61,7 +81,7 @@ def _go_version() -> str:
             "there is neither KUBECONFIG, nor a Docker engine, nor Go: "
             f"install Go {wanted} or later, or have one of the others"
         )
-    version = run([go, "env", "GOVERSION", "GOOS", "GOARCH"], cwd=SOURCE).strip()
+    version = run([go, "env", "GOVERSION", "GOOS", "GOARCH"], cwd=source).strip()
     number = version.split()[0].removeprefix("go").split(".")[:2]
     if tuple(int("".join(filter(str.isdigit, part)) or 0) for part in number) < _GO_NEEDED:
         raise ClusterError(
@@ -75,8 +95,8 @@ def _build(target: Path) -> None:
     part = target.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
     (part / "tmp").mkdir(parents=True)
-    _go_build(".", part / "kubernetes", part / "tmp")
-    _go_build("./pause", part / "pause", part / "tmp")
+    _go_build(SOURCE, ".", part / "kubernetes", part / "tmp")
+    _go_build(SOURCE, "./pause", part / "pause", part / "tmp")
     for name in PARTS:
         (part / name).symlink_to("kubernetes")
     _pause_image(part / "pause", part / "pause.tar")
@@ -84,7 +104,7 @@ def _build(target: Path) -> None:
     part.replace(target)
 
 
-def _go_build(package: str, output: Path, scratch: Path) -> None:
+def _go_build(source: Path, package: str, output: Path, scratch: Path) -> None:
     major, minor, _ = KUBERNETES.split(".")
     version = {"gitVersion": f"v{KUBERNETES}", "gitMajor": major, "gitMinor": minor}
     stamps = [f"-X k8s.io/component-base/version.{name}={value}" for name, value in version.items()]
@@ -92,7 +112,7 @@ def _go_build(package: str, output: Path, scratch: Path) -> None:
     # Static, so that the pause program runs in an empty image; nice, so that others can work meanwhile.
     environment = {"CGO_ENABLED": "0", "GOTMPDIR": os.fspath(scratch)}
     command = [*CAGE, "nice", "-n", "10", "go", "build", *flags, "-o", str(output), package]
-    run(command, cwd=SOURCE, environment=environment, timeout=3600, progress=f"building {output.name}")
+    run(command, cwd=source, environment=environment, timeout=3600, progress=f"building {output.name}")
 
 
 def _pause_image(program: Path, archive: Path) -> None:

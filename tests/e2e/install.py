@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import yaml
+
 from tests.cluster.cluster import Cluster, documents
 from tests.cluster.process import ClusterError, patient, wait_until
-from tests.e2e.manifests import container, pod, podferry_annotations
+from tests.e2e.manifests import Object, container, pod, podferry_annotations
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -17,6 +21,7 @@ OVERLAY = HERE / "overlay"
 IMAGE = "localhost/podferry:e2e"
 NAMESPACE = "podferry"
 WEBHOOK = "deployment/podferry-webhook"
+SELECTOR = "-lapp.kubernetes.io/name=podferry-webhook"
 WEBHOOKS = (("mutatingwebhookconfiguration", "podferry"), ("validatingwebhookconfiguration", "podferry"))
 REGISTRATIONS = (
     *WEBHOOKS,
@@ -46,6 +51,28 @@ def installed(cluster: Cluster, overlay: Path = OVERLAY) -> Iterator[None]:
     finally:
         if not before:
             cluster.kubectl("delete", "-k", str(overlay), "--ignore-not-found", timeout=120)
+
+
+def overlay_with(folder: Path, *components: str, **fields: list[Object]) -> Path:
+    """Write what an administrator writes who combines components; the image and the policy are the tests'.
+
+    `fields` replace those of the file, such as `patches=[]`.
+    """
+    (folder / "deploy").symlink_to(ROOT / "deploy")
+    shutil.copy(OVERLAY / "policy.yaml", folder)
+    document = yaml.safe_load((OVERLAY / "kustomization.yaml").read_text())
+    document |= {
+        "resources": ["deploy/base"],
+        "components": [f"deploy/components/{one}" for one in components],
+    }
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump({**document, **fields}))
+    return folder
+
+
+def refresh_files(cluster: Cluster) -> None:
+    """Have the kubelet update the replicas' files at once, as it does when a pod changes."""
+    mark = f"podferry.test/changed={time.time_ns()}"
+    cluster.kubectl("-n", NAMESPACE, "annotate", "pods", SELECTOR, "--overwrite", mark)
 
 
 def await_webhook(cluster: Cluster) -> None:
@@ -79,16 +106,24 @@ def restart(cluster: Cluster) -> None:
 @contextlib.contextmanager
 def webhook_down(cluster: Cluster) -> Iterator[None]:
     """No replica of the webhook runs in the block."""
-    deployment = cluster.get("-n", NAMESPACE, WEBHOOK)
+    try:
+        with scaled_down(cluster):
+            yield
+    finally:
+        await_webhook(cluster)
+
+
+@contextlib.contextmanager
+def scaled_down(cluster: Cluster) -> Iterator[None]:
+    """The same, for a webhook that does not inject; it is not awaited afterwards."""
+    replicas = cluster.get("-n", NAMESPACE, WEBHOOK)["spec"]["replicas"]
     cluster.kubectl("-n", NAMESPACE, "scale", WEBHOOK, "--replicas=0")
     try:
-        selector = f"-lapp.kubernetes.io/name={deployment['metadata']['name']}"
         limit = f"--timeout={patient(60):.0f}s"
-        cluster.kubectl("-n", NAMESPACE, "wait", "--for=delete", "pod", selector, limit)
+        cluster.kubectl("-n", NAMESPACE, "wait", "--for=delete", "pod", SELECTOR, limit)
         yield
     finally:
-        cluster.kubectl("-n", NAMESPACE, "scale", WEBHOOK, f"--replicas={deployment['spec']['replicas']}")
-        await_webhook(cluster)
+        cluster.kubectl("-n", NAMESPACE, "scale", WEBHOOK, f"--replicas={replicas}")
 
 
 @contextlib.contextmanager

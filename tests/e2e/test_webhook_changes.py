@@ -6,9 +6,6 @@ import base64
 import json
 import time
 from datetime import UTC, datetime
-from pathlib import Path
-
-import pytest
 
 from podferry.webhook.cluster.certificates import Certificates, renew_if_needed
 from podferry.webhook.cluster.rotation import SECRET_KEYS
@@ -21,7 +18,6 @@ from tests.e2e.review_stream import review_stream
 from tests.e2e.site import Site
 
 SECRET = "secret/podferry-webhook"
-SELECTOR = "-lapp.kubernetes.io/name=podferry-webhook"
 
 
 def kubectl(site: Site, *words: str, stdin: str | None = None) -> str:
@@ -98,27 +94,7 @@ def scale(site: Site, replicas: int) -> None:
     kubectl(site, "scale", install.WEBHOOK, f"--replicas={replicas}")
     wait_until(
         f"{replicas} replicas",
-        lambda: len(kubectl(site, "get", "pods", SELECTOR, "-o", "name").split()) == replicas,
+        lambda: len(kubectl(site, "get", "pods", install.SELECTOR, "-o", "name").split()) == replicas,
         60,
         interval=0.5,
     )
-
-
-@pytest.mark.parametrize("overlay", ["dev", "high-availability", "audit-only"])
-def test_an_api_server_accepts_the_overlays(site: Site, overlay: str) -> None:
-    folder = install.ROOT / "deploy" / "overlays" / overlay
-    answer = site.cluster.kubectl("apply", "-k", str(folder), "--dry-run=server")
-    assert "deployment.apps/podferry-webhook configured (server dry run)" in answer
-
-
-def test_the_image_is_pulled_in_advance(site: Site, tmp_path: Path) -> None:
-    (tmp_path / "deploy").symlink_to(install.ROOT / "deploy")
-    components = ["deploy/components/pre-pull"]
-    images = [{"name": "podferry", "newName": "localhost/podferry", "newTag": "e2e"}]
-    document = {"components": components, "images": images}
-    (tmp_path / "kustomization.yaml").write_text(json.dumps(document))
-    site.cluster.kubectl("apply", "-k", str(tmp_path))
-    try:
-        kubectl(site, "rollout", "status", "daemonset/podferry-pre-pull", f"--timeout={patient(60):.0f}s")
-    finally:
-        site.cluster.kubectl("delete", "-k", str(tmp_path))

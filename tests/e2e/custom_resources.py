@@ -1,0 +1,56 @@
+"""Custom resource definitions of others, from their Go modules: nothing of theirs runs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tests.cluster.cluster import Cluster
+from tests.cluster.process import run
+
+CERT_MANAGER = Path(__file__).parent / "cert_manager"
+"""The folder whose go.mod has the version of cert-manager."""
+
+
+def cert_manager_files() -> list[Path]:
+    """Everything that cert-manager defines."""
+    return sorted(
+        (_module("github.com/cert-manager/cert-manager", CERT_MANAGER) / "deploy" / "crds").glob("*.yaml")
+    )
+
+
+def prometheus_operator_files() -> list[Path]:
+    """What the component `monitoring` uses."""
+    folder = _module("github.com/prometheus-operator/prometheus-operator@v0.85.0", Path("/"))
+    names = ("podmonitors", "prometheusrules")
+    return [
+        folder / "example" / "prometheus-operator-crd" / f"monitoring.coreos.com_{name}.yaml"
+        for name in names
+    ]
+
+
+def _module(name: str, folder: Path) -> Path:
+    return Path(json.loads(run(["go", "mod", "download", "-json", name], cwd=folder, timeout=300))["Dir"])
+
+
+@contextlib.contextmanager
+def defined(cluster: Cluster, files: Sequence[Path]) -> Iterator[None]:
+    """The definitions are there for the block; those that a cluster has stay as they are."""
+    names = [f"customresourcedefinition/{_name(file)}" for file in files]
+    absent = {name: str(file) for name, file in zip(names, files, strict=True) if not cluster.find(name)}
+    try:
+        for name, file in absent.items():
+            cluster.kubectl("create", "-f", file)
+            cluster.wait(name, "condition=Established")
+        yield
+    finally:
+        for name in absent:
+            cluster.kubectl("delete", name, "--ignore-not-found", timeout=120)
+
+
+def _name(file: Path) -> str:
+    """Files are named `GROUP_PLURAL.yaml`."""
+    group, _, plural = file.stem.partition("_")
+    return f"{plural}.{group}"
