@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from itertools import cycle, islice
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1]))
@@ -23,16 +24,19 @@ def cpu_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-async def saturate(webhook: WebhookProcess, body: bytes, count: int) -> tuple[float, float]:
-    """Send `count` reviews, one after another on each connection: (per second of CPU time, per second)."""
+async def saturate(webhook: WebhookProcess, bodies: Sequence[bytes], count: int) -> tuple[float, float]:
+    """Send `count` of these reviews, in turns, on each connection one after another.
+
+    Returns how many it took per second of CPU time, and per second.
+    """
     connections = [await webhook.open() for _ in range(CONNECTIONS)]
     for one in connections:
-        await _answered(one, body)
+        await _answered(one, bodies[0])
     cpu, started = cpu_seconds(webhook.process.pid), time.perf_counter()
-    left = iter(range(count))
+    left = islice(cycle(bodies), count)
 
     async def work(connection: ApiServerConnection) -> None:
-        for _ in left:
+        for body in left:
             await _answered(connection, body)
 
     await asyncio.gather(*map(work, connections))
@@ -42,16 +46,18 @@ async def saturate(webhook: WebhookProcess, body: bytes, count: int) -> tuple[fl
     return count / used, count / elapsed
 
 
-async def latencies(webhook: WebhookProcess, body: bytes, rate: float, seconds: float) -> list[float]:
+async def latencies(
+    webhook: WebhookProcess, bodies: Sequence[bytes], rate: float, seconds: float
+) -> list[float]:
     """Seconds from the time when each review is due to its response, sorted; `rate` a second are due."""
     free: asyncio.Queue[ApiServerConnection] = asyncio.Queue()
     for _ in range(CONNECTIONS):
         connection = await webhook.open()
-        await _answered(connection, body)
+        await _answered(connection, bodies[0])
         free.put_nowait(connection)
     found: list[float] = []
 
-    async def one(due: float) -> None:
+    async def one(body: bytes, due: float) -> None:
         connection = await free.get()
         await _answered(connection, body)
         found.append(time.perf_counter() - due)
@@ -61,7 +67,7 @@ async def latencies(webhook: WebhookProcess, body: bytes, rate: float, seconds: 
     for number in range(int(rate * seconds)):
         due = started + number / rate
         await asyncio.sleep(max(0.0, due - time.perf_counter()))
-        running.append(asyncio.create_task(one(due)))
+        running.append(asyncio.create_task(one(bodies[number % len(bodies)], due)))
     await asyncio.gather(*running)
     while not free.empty():
         await free.get_nowait().close()

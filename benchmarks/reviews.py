@@ -11,10 +11,12 @@ import argparse
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -36,6 +38,11 @@ ANNOTATIONS = {
     "podferry.io/checkpoints": "s3://results/digits",
     "podferry.io/checkpoint-size": "2Gi",
 }
+RECORDED_RUN = "2pxlx"
+"""Of its workflow's name."""
+UUID_TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+RUNS = 100
+"""Reviews that differ, so that no cache of whole pods would help."""
 OURS, WITHOUT, BARE = "podferry webhook", "the same without a decision", "only receives and sends"
 CONSTANT = str(HERE / "constant_webhook.py")
 SERVERS = {OURS: (), WITHOUT: (CONSTANT, "decision"), BARE: (CONSTANT, "response")}
@@ -46,11 +53,17 @@ BUSY_PROCESSES, PROBE_SECONDS, PROBE_PERIOD = 8, 5.0, 1.0
 """The time-out of the probes in deploy/base."""
 
 
-def annotated_review() -> bytes:
-    """A review of the recorded pod, with annotations that inject it."""
+def annotated_reviews(count: int) -> list[bytes]:
+    """Reviews of the recorded pod in as many runs, with other names and ids; annotations inject it."""
     pod: dict[str, Any] = json.loads(POD.read_text())
     pod["metadata"].setdefault("annotations", {}).update(ANNOTATIONS)
-    return review(pod, userInfo={"username": "system:serviceaccount:kubeflow:argo", "groups": ["a"]})
+    recorded = review(pod, userInfo={"username": "system:serviceaccount:kubeflow:argo", "groups": ["a"]})
+    return [_of_run(number, recorded.decode()).encode() for number in range(count)]
+
+
+def _of_run(number: int, recorded: str) -> str:
+    ids = UUID_TEXT.sub(lambda match: str(uuid.uuid5(uuid.UUID(match[0]), str(number))), recorded)
+    return ids.replace(RECORDED_RUN, f"{number:0{len(RECORDED_RUN)}}")
 
 
 @contextmanager
@@ -72,13 +85,13 @@ def started(stack: ExitStack, folder: Path, *program: str) -> WebhookProcess:
 
 
 def compared(
-    servers: Mapping[str, WebhookProcess], body: bytes, rounds: int, count: int
+    servers: Mapping[str, WebhookProcess], bodies: Sequence[bytes], rounds: int, count: int
 ) -> dict[str, list[tuple[float, float]]]:
     """Rounds of all, in turns: reviews per second of CPU time, and per second."""
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in servers}
     for number in range(rounds):
         for name, webhook in servers.items():
-            found[name].append(uvloop.run(saturate(webhook, body, count)))
+            found[name].append(uvloop.run(saturate(webhook, bodies, count)))
         shown = ", ".join(f"{name} {found[name][-1][0]:.0f}" for name in servers)
         sys.stdout.write(f"round {number + 1}/{rounds}: {shown} reviews a second of CPU time\n")
     return found
@@ -117,12 +130,12 @@ def peak_mib(process: int) -> int:
 
 def measured(rounds: int, count: int, seconds: float, folder: Path) -> tuple[list[Finding], dict[str, Any]]:
     """All findings, and a table of the throughput."""
-    body = annotated_review()
+    bodies = annotated_reviews(RUNS)
     with ExitStack() as stack:
         servers = {name: started(stack, folder / name, *words) for name, words in SERVERS.items()}
         ours = servers[OURS]
-        found = compared(servers, body, rounds, count)
-        slow = {name: uvloop.run(latencies(one, body, RATE, seconds)) for name, one in servers.items()}
+        found = compared(servers, bodies, rounds, count)
+        slow = {name: uvloop.run(latencies(one, bodies, RATE, seconds)) for name, one in servers.items()}
         probes = ready_under_load(ours, seconds)
         memory = peak_mib(ours.process.pid)
     findings = [
@@ -147,7 +160,7 @@ def measured(rounds: int, count: int, seconds: float, folder: Path) -> tuple[lis
         }
         for name in servers
     ]
-    return findings, {f"reviews of {len(body) / 1000:.0f} KB over TLS": rows}
+    return findings, {f"reviews of {len(bodies[0]) / 1000:.0f} KB over TLS": rows}
 
 
 def _ratio(ours: Sequence[tuple[float, float]], without: Sequence[tuple[float, float]]) -> Finding:

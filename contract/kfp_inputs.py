@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 import msgspec
@@ -159,15 +160,16 @@ def read_kfp_inputs(command: Sequence[str]) -> KfpInputs | None:
 @lru_cache(maxsize=16)
 def _executor_inputs(command: tuple[str, ...]) -> KfpInputs | None:
     """As `read_kfp_inputs`: a review asks several times."""
-    text = _flag(command, "--executor_input")
+    flags = _flags(command)
+    text = flags.get("--executor_input")
     if text is None:
         return None
     document = _document(text, _ExecutorInput, "--executor_input")
     given = document.inputs
-    component = _document(_flag(command, "--component_spec") or "{}", _ComponentSpec, "--component_spec")
+    component = _document(flags.get("--component_spec") or "{}", _ComponentSpec, "--component_spec")
     return KfpInputs(
-        pipeline=_flag(command, "--pipeline_name") or "",
-        run_id=_flag(command, "--run_id") or _run_folder(document.outputs.output_file),
+        pipeline=flags.get("--pipeline_name") or "",
+        run_id=flags.get("--run_id") or _run_folder(document.outputs.output_file),
         component=component.executor_label.removeprefix("exec-"),
         parameters=_parameters(given.parameter_values, component.input_definitions.parameters),
         artifacts={name: found.artifacts for name, found in sorted(given.artifacts.items())},
@@ -223,14 +225,15 @@ def _canonical(value: object) -> str:
     return CANONICAL_JSON.encode(_plain(value))
 
 
-def _flag(command: Sequence[str], name: str) -> str | None:
-    """The value of the first `name VALUE` or `name=VALUE`."""
-    for position, word in enumerate(command):
-        if word == name and position + 1 < len(command):
-            return command[position + 1]
-        if word.startswith(f"{name}="):
-            return word.removeprefix(f"{name}=")
-    return None
+def _flags(command: Sequence[str]) -> dict[str, str]:
+    """The value of the first `--NAME VALUE` or `--NAME=VALUE`, by `--NAME`."""
+    found: dict[str, str] = {}
+    for word, following in zip_longest(command, command[1:]):
+        if word.startswith("--"):
+            name, equals, value = word.partition("=")
+            if equals or following is not None:
+                found.setdefault(name, value if equals else following)
+    return found
 
 
 def _document(text: str, kind: type[T], flag: str) -> T:

@@ -58,7 +58,8 @@ def _decide(pod: Json, namespace: Namespace, policy: Policy, signer: Signer, req
         # A copy or a forgery is stopped, but not while pods are only audited.
         if not decision.problems or policy.enforcement is Enforcement.INJECT:
             return decision
-    asked, applied = opted_in(pod), _applied(pod, namespace, policy)
+    asked = opted_in(pod)
+    applied = _applied(pod, namespace, policy, asked=asked)
     if not asked and (applied is None or policy.enforcement is Enforcement.DISABLED):
         return Decision(InjectionOutcome.UNTOUCHED)
     if policy.enforcement is Enforcement.DISABLED:
@@ -77,9 +78,9 @@ def _disabled(pod: Json) -> Decision:
     return _only_stamped(pod, Decision(InjectionOutcome.DISABLED, warnings=(DISABLED,)), DISABLED)
 
 
-def _applied(pod: Json, namespace: Namespace, policy: Policy) -> AppliedRule | None:
-    """The rule that applies to the pod, if any."""
-    applied, asked = applied_rule(pod, namespace, policy), opted_in(pod)
+def _applied(pod: Json, namespace: Namespace, policy: Policy, *, asked: bool) -> AppliedRule | None:
+    """The rule that applies to the pod, if any; `asked` is whether the pod has opted in itself."""
+    applied = applied_rule(pod, namespace, policy)
     if applied is None or (not asked and not requests_something(applied.rule.annotations)):
         return None
     # Under audit, a rule must not change what the pod itself asks for.

@@ -138,13 +138,15 @@ def resolve_injection(
 
 def resolve(pod: Json, owner: PodOwner, policy: Policy) -> ResolvedMedium:
     """The spec with defaults, the datasets' media, lineage and rank filled in. Raises `InvalidSpec`."""
-    variables = variables_of(owner, kfp_inputs_of(pod))
+    settings = settings_of(annotations_of(pod))
+    refers = any("$(" in text for text in settings.values())
+    variables = variables_of(owner, kfp_inputs_of(pod)) if refers else None
     spec = read_annotations(annotations_of(pod), variables, policy.datasets)
     assert spec is not None  # noqa: S101 - callers have checked `opted_in`
     defaults, replace = policy.defaults, msgspec.structs.replace
     checkpoints, outputs = spec.checkpoints, spec.outputs
     if checkpoints:
-        read_only = is_read_only(settings_of(annotations_of(pod)), owner)
+        read_only = is_read_only(settings, owner)
         size = checkpoints.size or defaults.checkpoint_size
         checkpoints = replace(checkpoints, size=size, read_only=read_only)
     if outputs and outputs.size is None:
