@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.process import run
+from tests.cluster.process import run, wait_until
 
 CERT_MANAGER = Path(__file__).parent / "cert_manager"
 """The folder whose go.mod has the version of cert-manager."""
@@ -43,11 +43,17 @@ def defined(cluster: Cluster, files: Sequence[Path]) -> Iterator[None]:
     try:
         for name, file in absent.items():
             cluster.kubectl("create", "-f", file)
-            cluster.wait(name, "condition=Established")
+            wait_until(f"{name} to be served", lambda name=name: _established(cluster, name), 30)
         yield
     finally:
         for name in absent:
             cluster.kubectl("delete", name, "--ignore-not-found", timeout=120)
+
+
+def _established(cluster: Cluster, name: str) -> bool:
+    """A condition that `kubectl wait` takes as an error while there are none yet."""
+    conditions = (cluster.get(name).get("status") or {}).get("conditions") or []
+    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 
 def _name(file: Path) -> str:
