@@ -8,9 +8,11 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
+from podferry.webhook.cluster.kube import USER_AGENT
 from tests.cluster.cluster import Cluster, documents
 from tests.cluster.process import ClusterError, patient, wait_until
 from tests.e2e.manifests import Object, container, pod, podferry_annotations
@@ -28,6 +30,7 @@ REGISTRATIONS = (
     ("validatingadmissionpolicybinding", "podferry-injected"),
     ("validatingadmissionpolicy", "podferry-injected"),
 )
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 PROBE = podferry_annotations(checkpoints="s3://e2e/probe", checkpoint_size="1Mi")
 
 
@@ -139,10 +142,18 @@ def not_registered(
         wait_until("the API server to forget the webhook", lambda: forgotten(cluster), 30, interval=0.2)
         yield
     finally:
-        for one in kept:
-            one["metadata"] = {key: one["metadata"][key] for key in ("name", "labels", "annotations")}
-        cluster.kubectl("create", "-f", "-", stdin=documents(kept))
+        _register_again(cluster, kept)
         await_webhook(cluster)
+
+
+def _register_again(cluster: Cluster, kept: Sequence[dict[str, Any]]) -> None:
+    """Create what was deleted, with each field owned by its owner before: a manifest or the webhook."""
+    applied = (one["metadata"]["annotations"][LAST_APPLIED] for one in kept)
+    cluster.kubectl("apply", "-f", "-", stdin=documents(map(json.loads, applied)))
+    for one in (one for one in kept if "webhooks" in one):
+        patch = [{"op": "add", "path": "/webhooks", "value": one["webhooks"]}]
+        words = ("--type=json", f"--field-manager={USER_AGENT}", "-p", json.dumps(patch))
+        cluster.kubectl("patch", one["kind"], one["metadata"]["name"], *words)
 
 
 def _forgotten(cluster: Cluster) -> bool:

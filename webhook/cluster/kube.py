@@ -23,6 +23,8 @@ CONFLICT = 409
 ADMISSION_API = "/apis/admissionregistration.k8s.io/v1"
 MUTATING = "mutatingwebhookconfigurations"
 JSON_PATCH = "application/json-patch+json"
+USER_AGENT = "podferry-webhook"
+"""Also the manager of the fields that it writes, in their `managedFields`."""
 
 
 class MutatingWebhooks(msgspec.Struct, frozen=True):
@@ -169,7 +171,9 @@ def in_cluster_url(environ: Mapping[str, str] = os.environ) -> str:
 def cluster_session(account: Path = SERVICE_ACCOUNT_DIR) -> aiohttp.ClientSession:
     """A session that trusts the cluster's CA."""
     context = ssl.create_default_context(cafile=account / "ca.crt")
-    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context))
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(ssl=context), headers={"User-Agent": USER_AGENT}
+    )
 
 
 def _error(request: str, status: int, body: bytes) -> FerryError:

@@ -1,16 +1,18 @@
 """`KubeClient` against an API server on loopback, and `MemoryCluster`: both pass the same suite."""
 
 import base64
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import certifi
 import pytest
 from aiohttp import web
 
 from podferry.contract.errors import AccessDenied, InvalidSpec, NotFound, Unavailable
-from podferry.webhook.cluster.kube import Cluster, KubeClient, in_cluster_url
+from podferry.webhook.cluster.kube import USER_AGENT, Cluster, KubeClient, cluster_session, in_cluster_url
 from tests.support.memory_cluster import MemoryCluster
 
 SECRET, CONFIGURATION = "podferry-webhook", "podferry"
@@ -103,6 +105,12 @@ async def test_a_server_that_is_gone(account: Path) -> None:
     async with aiohttp.ClientSession() as session:
         with pytest.raises(Unavailable):
             await KubeClient(session, "http://127.0.0.1:1", account).secret(SECRET)
+
+
+async def test_what_it_writes_is_named_after_it(account: Path) -> None:
+    shutil.copy(certifi.where(), account / "ca.crt")
+    async with cluster_session(account) as session:
+        assert session.headers["User-Agent"] == USER_AGENT
 
 
 def test_where_the_server_is() -> None:
