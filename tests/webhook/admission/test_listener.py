@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import resource
 import signal
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -202,6 +203,16 @@ async def test_slow_bodies_are_closed_when_there_are_too_many(
     await slow.close()
 
 
+@pytest.fixture
+def many_descriptors() -> Iterator[None]:
+    """Enough for the connections; many systems allow 1,024 unless asked for more."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+@pytest.mark.usefixtures("many_descriptors")
 @pytest.mark.parametrize("sent", ["nothing", "requests"])
 async def test_memory_with_thousands_of_connections(
     process: WebhookProcess, annotated_pod: Callable[..., Pod], sent: str
