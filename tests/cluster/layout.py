@@ -17,6 +17,7 @@ NODE = "node-1"
 
 # Inside the cluster's own network namespace nothing else has addresses, so these may be fixed.
 GATEWAY = "10.244.0.1"  # the node, the bridge, and the servers that tests start for pods
+BRIDGE = "0a:58:0a:f4:00:01"  # locally administered, with the address, as CNI plugins make them
 PODS = "10.244.0.0/16"
 SERVICES = "10.96.0.0/16"
 API_PORT = 6443

@@ -21,7 +21,7 @@ from pathlib import Path
 from tests.cluster import cgroups
 from tests.cluster.components import Component, control_plane, node_parts
 from tests.cluster.files import write_atomically
-from tests.cluster.layout import API_PORT, COVERED, GATEWAY, PODS, Layout
+from tests.cluster.layout import API_PORT, BRIDGE, COVERED, GATEWAY, PODS, Layout
 from tests.cluster.process import ClusterError, ProcessId, run, tail, wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -85,7 +85,9 @@ def _make_network() -> None:
     prefix = PODS.rpartition("/")[2]
     for words in (
         "link set lo up",
-        "link add cni0 type bridge",
+        # With an address of its own. A port's would change with that port's pod, and the other pods would not
+        # reach the node until they ask for the address again.
+        f"link add cni0 address {BRIDGE} type bridge",
         f"address add {GATEWAY}/{prefix} dev cni0",
         "link set cni0 up",
         f"route add default via {GATEWAY} dev cni0",  # the parts choose their address by it

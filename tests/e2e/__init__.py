@@ -12,6 +12,8 @@ trainers           scripts for trainers, and flags that release them
 api_server         many requests to the API server
 outages            what can happen to the webhook
 install            image and manifests, as an administrator would
+later_version      the image and the overlay of a later version
+webhook_secret     changes of certificates and signing keys
 documented_output  what kubectl shows, as docs/kubernetes.md shows it
 measuring          control groups, processes, the API server's answers
 figures            takes what was measured; build/e2e/figures.json

@@ -5,16 +5,22 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import ssl
 import threading
 import time
 from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from kubernetes import client, config
 
 from tests.cluster.cluster import Cluster
-from tests.e2e.bucket import free_port
+from tests.cluster.process import wait_until
 from tests.e2e.manifests import Object
 from tests.e2e.namespace import Namespace
 
-CONNECTIONS = 4
+CONNECTIONS = 8
+RATE = 200.0
+"""Reviews per second that are sent, unless the machine is too slow."""
 
 
 class ReviewStream:
@@ -26,24 +32,28 @@ class ReviewStream:
         slowest: Seconds that the slowest took.
     """
 
-    def __init__(self, namespace: Namespace, port: int, manifest: Object) -> None:
-        self._namespace, self._port, self._body = namespace, port, json.dumps(manifest)
+    def __init__(self, namespace: Namespace, manifest: Object, rate: float) -> None:
+        self._namespace, self._body = namespace, json.dumps(manifest)
+        self._interval = CONNECTIONS / rate
         self._stopped = threading.Event()
+        self._started = time.monotonic()
         self.injected = 0
         self.slowest = 0.0
         self.failures: list[str] = []
 
     def run(self) -> None:
-        """Create until `stop`."""
-        connection = _connection(self._namespace.cluster, self._port)
+        """Create until `stop`, one in each interval."""
+        connection, headers = _connection(self._namespace.cluster)
+        due = time.monotonic()
         with contextlib.closing(connection):
-            while not self._stopped.is_set():
-                self._create(connection)
+            while not self._stopped.wait(max(0.0, due - time.monotonic())):
+                self._create(connection, headers)
+                due = max(due + self._interval, time.monotonic() - self._interval)
 
-    def _create(self, connection: http.client.HTTPConnection) -> None:
+    def _create(self, connection: http.client.HTTPConnection, headers: dict[str, str]) -> None:
         path = f"/api/v1/namespaces/{self._namespace.name}/pods?dryRun=All"
         started = time.monotonic()
-        connection.request("POST", path, self._body, {"Content-Type": "application/json"})
+        connection.request("POST", path, self._body, {"Content-Type": "application/json", **headers})
         answer = connection.getresponse()
         text = answer.read().decode()
         self.slowest = max(self.slowest, time.monotonic() - started)
@@ -52,32 +62,49 @@ class ReviewStream:
         else:
             self.failures.append(f"{answer.status}: {text[:500]}")
 
+    def await_flow(self) -> None:
+        """Wait until many pods have been injected, or one has not."""
+        wait_until("the stream to flow", lambda: self.failures or self.injected > 20, 60)
+        assert self.failures == []
+
+    def figures(self) -> dict[str, float]:
+        """What it has measured so far."""
+        return {
+            "injected": self.injected,
+            "failed": len(self.failures),
+            "per second": round(self.injected / (time.monotonic() - self._started)),
+            "slowest, s": round(self.slowest, 2),
+        }
+
     def stop(self) -> None:
         """End after the current answers."""
         self._stopped.set()
 
 
 @contextlib.contextmanager
-def review_stream(namespace: Namespace, manifest: Object) -> Iterator[ReviewStream]:
-    """Create the pod again and again during the block."""
-    cluster = namespace.cluster
-    port = free_port(cluster)
-    words = [*cluster.backend.kubectl[len(cluster.backend.inside) :], "proxy", f"--port={port}"]
-    with cluster.run_in_network([*words, "--address=0.0.0.0", "--accept-hosts=.*"], port=port):
-        stream = ReviewStream(namespace, port, manifest)
-        threads = [threading.Thread(target=stream.run) for _ in range(CONNECTIONS)]
+def review_stream(namespace: Namespace, manifest: Object, rate: float = RATE) -> Iterator[ReviewStream]:
+    """Create the pod again and again during the block, `rate` times a second."""
+    stream = ReviewStream(namespace, manifest, rate)
+    threads = [threading.Thread(target=stream.run) for _ in range(CONNECTIONS)]
+    for one in threads:
+        one.start()
+    try:
+        yield stream
+    finally:
+        stream.stop()
         for one in threads:
-            one.start()
-        try:
-            yield stream
-        finally:
-            stream.stop()
-            for one in threads:
-                one.join()
+            one.join()
 
 
-def _connection(cluster: Cluster, port: int) -> http.client.HTTPConnection:
-    connection = http.client.HTTPConnection(cluster.host_address, port, timeout=60)
+def _connection(cluster: Cluster) -> tuple[http.client.HTTPConnection, dict[str, str]]:
+    """To the API server itself, and the headers of the administrator: a proxy would need much of the CPU."""
+    settings = client.Configuration()
+    config.load_kube_config(str(cluster.kubeconfig), client_configuration=settings)
+    context = ssl.create_default_context(cafile=settings.ssl_ca_cert)
+    if settings.cert_file:
+        context.load_cert_chain(settings.cert_file, settings.key_file)
+    token = settings.get_api_key_with_prefix("authorization")
+    connection = http.client.HTTPSConnection(urlsplit(settings.host).netloc, timeout=60, context=context)
     with cluster.network():
         connection.connect()
-    return connection
+    return connection, {"Authorization": token} if token else {}

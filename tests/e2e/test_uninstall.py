@@ -13,11 +13,17 @@ import pytest
 from tests.cluster.process import patient, wait_until
 from tests.e2e import install
 from tests.e2e.figures import Figures
-from tests.e2e.manifests import Object, container, pod
+from tests.e2e.manifests import Object, container, job, pod, podferry_annotations
 from tests.e2e.namespace import Answer, Namespace
 from tests.e2e.site import Site
+from tests.e2e.trainers import COMMON, assert_unharmed, release_trainer
 
 PAGE = (install.ROOT / "docs" / "operations.md").read_text()
+TRAINS = f"""{COMMON}
+write(1, 1000)
+wait_for("uninstalled")
+write(2, 1000)
+"""
 
 
 @pytest.fixture
@@ -67,6 +73,28 @@ def remnants(site: Site) -> list[str]:
     found = site.cluster.kubectl("get", listed, "-A", "-o", "name").split()
     ours = site.cluster.kubectl("get", listed, "-A", "-o", "name", "-lapp.kubernetes.io/part-of=podferry")
     return [*ours.split(), *(one for one in found if "podferry" in one)]
+
+
+def test_the_commands_of_the_page(removable: Site, namespace: Namespace, figures: Figures) -> None:
+    """A running pod keeps its agent, pods are created without podferry, and nothing is left."""
+    training = pod("training", container(script=TRAINS), annotations=namespace.training_annotations())
+    again = {**training, "metadata": {**training["metadata"], "name": "again"}}
+    invalid = job("invalid", container(command=["true"]), annotations=podferry_annotations(datset="x"))
+    unregister, remove = commands("Uninstall")
+    namespace.start(training)
+    namespace.until_logged(training, "trainer", '"wrote": 1')
+    started = time.monotonic()
+    run(removable, unregister)
+    wait_until("pods to start without podferry", lambda: is_plain(tried(namespace, again)), 30)
+    figures.record("uninstall", {"refused, s": round(time.monotonic() - started, 1)})
+    assert tried(namespace, invalid).code == 0
+    run(removable, remove)
+    assert remnants(removable) == []
+    assert is_plain(tried(namespace, again))
+    release_trainer(namespace, "training", "uninstalled")
+    assert_unharmed(namespace.outcome(training))
+    lineage = namespace.lineage("training", "pod")
+    assert [one.step for one in namespace.bucket.commits(lineage)] == [1, 2]
 
 
 def test_the_namespace_alone(removable: Site, figures: Figures) -> None:

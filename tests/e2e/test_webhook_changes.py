@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import time
-from datetime import UTC, datetime
 
-from podferry.webhook.cluster.certificates import Certificates, renew_if_needed
-from podferry.webhook.cluster.rotation import SECRET_KEYS
 from tests.cluster.process import patient, wait_until
 from tests.e2e import install
 from tests.e2e.figures import Figures
@@ -16,8 +11,7 @@ from tests.e2e.manifests import Object, container, pod
 from tests.e2e.namespace import Namespace
 from tests.e2e.review_stream import review_stream
 from tests.e2e.site import Site
-
-SECRET = "secret/podferry-webhook"
+from tests.e2e.webhook_secret import leaf, replace_leaf
 
 
 def kubectl(site: Site, *words: str, stdin: str | None = None) -> str:
@@ -28,10 +22,10 @@ def test_no_review_fails_while_replicas_and_certificates_change(
     site: Site, namespace: Namespace, figures: Figures
 ) -> None:
     manifest = pod("digits", container(command=["true"]), annotations=namespace.training_annotations())
-    before, started = leaf(site), time.monotonic()
+    before = leaf(site.cluster)
     with review_stream(namespace, manifest) as stream:
-        wait_until("the stream to flow", lambda: stream.injected > 20, 30)
-        replace_leaf(site)
+        stream.await_flow()
+        replace_leaf(site.cluster)
         before_policy = policy_hash(site, manifest)
         change_policy(site)
         seen = stream.injected
@@ -43,18 +37,9 @@ def test_no_review_fails_while_replicas_and_certificates_change(
         scale(site, 2)
         install.await_webhook(site.cluster)
         site.cluster.kubectl("apply", "-k", str(install.OVERLAY))
-    seconds = time.monotonic() - started
     assert stream.failures == []
-    assert leaf(site) != before
-    figures.record(
-        "reviews while replicas are replaced",
-        {
-            "injected": stream.injected,
-            "failed": len(stream.failures),
-            "per second": round(stream.injected / seconds),
-            "slowest, s": round(stream.slowest, 2),
-        },
-    )
+    assert leaf(site.cluster) != before
+    figures.record("reviews while replicas are replaced", stream.figures())
 
 
 def change_policy(site: Site) -> None:
@@ -71,22 +56,6 @@ def policy_hash(site: Site, manifest: Object) -> str:
     made = json.loads(site.cluster.kubectl(*words, stdin=json.dumps(manifest)))
     found: str = made["metadata"]["annotations"]["podferry.io/policy-hash"]
     return found
-
-
-def replace_leaf(site: Site) -> None:
-    """Store a certificate for another name, which the next replica that looks replaces."""
-    data = json.loads(kubectl(site, "get", SECRET, "-o", "json"))["data"]
-    current = Certificates(**{field: base64.b64decode(data[key]) for field, key in SECRET_KEYS.items()})
-    other = renew_if_needed(current, ["other.podferry.svc"], datetime.now(UTC))
-    assert other.bundle == current.bundle
-    fields = {SECRET_KEYS[name]: getattr(other, name) for name in ("certificate", "key")}
-    patch = {"data": {key: base64.b64encode(value).decode() for key, value in fields.items()}}
-    kubectl(site, "patch", SECRET, "--type=merge", "-p", json.dumps(patch))
-
-
-def leaf(site: Site) -> bytes:
-    data = json.loads(kubectl(site, "get", SECRET, "-o", "json"))["data"]
-    return base64.b64decode(data["tls.crt"])
 
 
 def scale(site: Site, replicas: int) -> None:
