@@ -1,7 +1,7 @@
 """KFP components and the helpers that compose them.
 
 Names are imported on first use: the runner of a step needs none of the others, and training code that imports
-`ferry` from here does not load kfp.
+`ferry` from here does not load kfp. No module here has the name of a function, which it would replace.
 """
 
 from __future__ import annotations
@@ -12,26 +12,32 @@ from typing import TYPE_CHECKING, Any
 from podferry.contract.extras import missing_extra
 
 if TYPE_CHECKING:
-    from podferry.components.cache.component import plan_cache
-    from podferry.components.dataset.component import freeze_dataset
-    from podferry.components.training.helper import gpu_train
-    from podferry.components.verify_checkpoint.component import verify
+    from podferry.components.checkpoints.verify_checkpoint.task import verify_checkpoint
+    from podferry.components.data.cache.task import cache
+    from podferry.components.data.dataset.task import dataset
+    from podferry.components.training.gpu_train.task import gpu_train
     from podferry.trainer import Ferry, ferry
 
-__all__ = ["Ferry", "ferry", "freeze_dataset", "gpu_train", "plan_cache", "verify"]
+__all__ = ["Ferry", "cache", "dataset", "ferry", "gpu_train", "verify_checkpoint"]
 
 MODULES = {
     "Ferry": "podferry.trainer",
+    "cache": "podferry.components.data.cache.task",
+    "dataset": "podferry.components.data.dataset.task",
     "ferry": "podferry.trainer",
-    "freeze_dataset": "podferry.components.dataset.component",
-    "gpu_train": "podferry.components.training.helper",
-    "plan_cache": "podferry.components.cache.component",
-    "verify": "podferry.components.verify_checkpoint.component",
+    "gpu_train": "podferry.components.training.gpu_train.task",
+    "verify_checkpoint": "podferry.components.checkpoints.verify_checkpoint.task",
 }
 """The module that defines each public name."""
 
+RENAMED = {"freeze_dataset": "dataset", "plan_cache": "cache", "verify": "verify_checkpoint"}
+"""Names of 0.1, and today's."""
+
 
 def __getattr__(name: str) -> Any:
+    if name in RENAMED:
+        # `from … import` hides the text of an AttributeError, and shows that of an ImportError.
+        raise ImportError(f"podferry.components.{name} is now podferry.components.{RENAMED[name]}", name=name)
     if name not in MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

@@ -28,12 +28,12 @@ class Arguments(msgspec.Struct, frozen=True):
     """The pipeline's.
 
     Attributes:
-        dataset: URI of the images.
+        uri: URI of the images.
         checkpoints: URI of the destination.
         epochs: To train in all.
     """
 
-    dataset: str
+    uri: str
     checkpoints: str
     epochs: int
 

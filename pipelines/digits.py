@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kfp import dsl
 
-from podferry.components import freeze_dataset, gpu_train, plan_cache, verify
+from podferry.components import cache, dataset, gpu_train, verify_checkpoint
 
 IMAGE = os.environ.get("PODFERRY_DIGITS_IMAGE", "podferry-digits:0.1.0-python3.12")
 """An image with `podferry[demo]`."""
@@ -43,19 +43,19 @@ def train(dataset: str, checkpoints: str, epochs: int, seed: int) -> NamedTuple(
 
 
 @dsl.pipeline(name="digits")
-def digits(dataset: str, checkpoints: str, epochs: int = 32, seed: int = 7) -> None:
+def digits(uri: str, checkpoints: str, epochs: int = 32, seed: int = 7) -> None:
     """Freeze the dataset, plan its memory, train, and verify that the checkpoints are durable.
 
     Args:
-        dataset: URI of PNG files below `train/<digit>/` and `test/<digit>/`.
+        uri: URI of PNG files below `train/<digit>/` and `test/<digit>/`.
         checkpoints: URI of the destination.
         epochs: Epochs in total.
         seed: Seed of the initial weights.
     """
-    frozen = freeze_dataset(dataset)
-    planned = plan_cache(frozen.outputs["reference"], checkpoint_size=CHECKPOINT_SIZE)
+    frozen = dataset(uri)
+    planned = cache(frozen.outputs["reference"], checkpoint_size=CHECKPOINT_SIZE)
     reference = planned.outputs["reference"]
     trained = train(dataset=reference, checkpoints=checkpoints, epochs=epochs, seed=seed)
     gpu_train(trained, dataset=reference, checkpoints=checkpoints, checkpoint_size=CHECKPOINT_SIZE)
     # A run that resumes after the last epoch commits nothing, but its checkpoint is safe.
-    verify(checkpoints, lineages=trained.outputs["lineage"], full=True)
+    verify_checkpoint(checkpoints, lineages=trained.outputs["lineage"], full=True)

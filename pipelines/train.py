@@ -17,7 +17,7 @@ import tempfile
 
 from kfp import compiler, dsl, local
 
-from podferry.components import freeze_dataset, gpu_train, plan_cache, verify
+from podferry.components import cache, dataset, gpu_train, verify_checkpoint
 
 IMAGE = os.environ.get("TRAIN_IMAGE", "podferry:0.1.0-python3.12")
 """Image of the training: your framework and `podferry[kfp]`."""
@@ -56,10 +56,10 @@ def train(data: dsl.Input[dsl.Dataset], reference: str, checkpoints: str, steps:
 
 
 @dsl.pipeline(name="podferry-train")
-def pipeline(dataset: str, checkpoints: str, steps: int = 3) -> None:
+def pipeline(uri: str, checkpoints: str, steps: int = 3) -> None:
     """Train on a dataset; succeed only if the last checkpoint is safe."""
-    frozen = freeze_dataset(dataset, secret=SECRET)
-    plan = plan_cache(
+    frozen = dataset(uri, secret=SECRET)
+    plan = cache(
         frozen.outputs["reference"],
         checkpoint_size="64Mi",
         train_memory="2Gi",
@@ -81,7 +81,7 @@ def pipeline(dataset: str, checkpoints: str, steps: int = 3) -> None:
         memory=plan.outputs["trainer_memory"],
         secret=SECRET,
     )
-    verify(checkpoints, lineages=training.output, full=True, secret=SECRET)
+    verify_checkpoint(checkpoints, lineages=training.output, full=True, secret=SECRET)
 
 
 def main() -> None:
@@ -100,7 +100,7 @@ def main() -> None:
         parser.error("give the DATASET and the CHECKPOINTS, or --compile FILE")
     # Without virtual environments of their own, the steps use the podferry installed here.
     local.init(local.SubprocessRunner(use_venv=False), pipeline_root=tempfile.mkdtemp(prefix="pipeline-"))
-    pipeline(dataset=options.locations[0], checkpoints=options.locations[1], steps=options.steps)
+    pipeline(uri=options.locations[0], checkpoints=options.locations[1], steps=options.steps)
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Sets the annotations of a training task."""
+"""Steps that train."""

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from podferry.components.cache.component import cache
-from podferry.components.cache.runner import CacheRequest, plan_cache
-from podferry.components.dataset.runner import freeze_dataset
+from podferry.components.data.cache.component import cache
+from podferry.components.data.cache.runner import CacheRequest, plan_cache
+from podferry.components.data.dataset.runner import freeze_dataset
 from podferry.contract.errors import Changed, InvalidSpec, Refused
 from podferry.contract.quantity import parse_bytes
 

@@ -18,19 +18,19 @@ import yaml
 from google.protobuf import json_format
 from kfp import compiler, dsl
 
-from podferry.components import freeze_dataset, plan_cache, verify
-from podferry.components.cache.component import cache
-from podferry.components.dataset.component import dataset
+from podferry.components import RENAMED, cache, dataset, verify_checkpoint
+from podferry.components.checkpoints.verify_checkpoint import component as verify_component
+from podferry.components.data.cache import component as cache_component
+from podferry.components.data.dataset import component as dataset_component
 from podferry.components.step import DEFAULT_IMAGE, step_image
-from podferry.components.verify_checkpoint.component import verify_checkpoint
 from podferry.pipelines.train import pipeline
 
 GOLDEN = Path(__file__).parent / "golden"
 COMPONENTS = Path(__file__).parents[2] / "components"
 COMPILED = {
-    "dataset": dataset,
-    "cache": cache,
-    "verify_checkpoint": verify_checkpoint,
+    "dataset": dataset_component.dataset,
+    "cache": cache_component.cache,
+    "verify_checkpoint": verify_component.verify_checkpoint,
     "train_pipeline": pipeline,
 }
 
@@ -56,7 +56,7 @@ def test_every_golden_file_belongs_to_a_component() -> None:
 
 
 def test_steps_install_nothing_and_run_in_our_image() -> None:
-    for component in (dataset, cache, verify_checkpoint):
+    for component in (COMPILED[name] for name in ("dataset", "cache", "verify_checkpoint")):
         spec = json_format.MessageToDict(component.pipeline_spec)
         (executor,) = spec["deploymentSpec"]["executors"].values()
         assert executor["container"]["image"] == DEFAULT_IMAGE
@@ -71,9 +71,9 @@ def test_the_image_is_chosen_when_a_pipeline_is_compiled() -> None:
 @pytest.mark.parametrize(
     ("task", "component"),
     [
-        (lambda secret: freeze_dataset("s3://a/b", secret=secret), "dataset"),
-        (lambda secret: plan_cache("s3://a/b", dataset_size="1Gi", secret=secret), "cache"),
-        (lambda secret: verify("s3://a/b", lineages="one", secret=secret), "verify-checkpoint"),
+        (lambda secret: dataset("s3://a/b", secret=secret), "dataset"),
+        (lambda secret: cache("s3://a/b", dataset_size="1Gi", secret=secret), "cache"),
+        (lambda secret: verify_checkpoint("s3://a/b", lineages="one", secret=secret), "verify-checkpoint"),
     ],
 )
 def test_tasks_are_never_cached_and_mount_their_secret(task: Callable[[Any], Any], component: str) -> None:
@@ -93,10 +93,10 @@ def test_tasks_are_never_cached_and_mount_their_secret(task: Callable[[Any], Any
 def test_verify_learns_which_run_it_is_and_takes_one_lineage_or_many() -> None:
     @dsl.pipeline(name="p")
     def one(single: str, many: list) -> None:
-        verify("s3://a/b", lineages=single)
-        verify("s3://a/b", lineages=many)
-        verify("s3://a/b", lineages=["x", single])
-        verify("s3://a/b")
+        verify_checkpoint("s3://a/b", lineages=single)
+        verify_checkpoint("s3://a/b", lineages=many)
+        verify_checkpoint("s3://a/b", lineages=["x", single])
+        verify_checkpoint("s3://a/b")
 
     tasks = json_format.MessageToDict(one.pipeline_spec)["root"]["dag"]["tasks"]
     given = [
@@ -113,7 +113,7 @@ def test_verify_learns_which_run_it_is_and_takes_one_lineage_or_many() -> None:
 
 
 def test_every_component_has_metadata_and_readme() -> None:
-    folders = [path.parent for path in COMPONENTS.glob("*/__init__.py")]
+    folders = [path.parent for path in COMPONENTS.glob("*/*/__init__.py")]
     assert len(folders) == 4
     for folder in folders:
         metadata = yaml.safe_load((folder / "metadata.yaml").read_text())
@@ -125,3 +125,26 @@ def test_training_code_gets_ferry_without_kfp() -> None:
     code = "import sys; from podferry.components import ferry; print('kfp' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+IMPORTED_FIRST = (
+    "import podferry.components.data.dataset.component",
+    "import podferry.components.data.dataset.runner",
+    "from podferry.components.data import dataset",
+    "import podferry.pipelines.train",
+    "pass",
+)
+
+
+@pytest.mark.parametrize("first", IMPORTED_FIRST)
+def test_names_are_the_functions_whatever_was_imported_before(first: str) -> None:
+    code = f"{first}\nfrom podferry.components import *\nprint(dataset.__module__, cache.__module__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [f"podferry.components.data.{name}.task" for name in ("dataset", "cache")]
+
+
+@pytest.mark.parametrize("name", ["freeze_dataset", "plan_cache", "verify"])
+def test_names_of_earlier_versions_say_their_replacement(name: str) -> None:
+    code = f"from podferry.components import {name}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert f"podferry.components.{name} is now podferry.components.{RENAMED[name]}" in done.stderr

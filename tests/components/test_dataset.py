@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from kfp import dsl
 
-from podferry.components.dataset.component import dataset
-from podferry.components.dataset.runner import freeze_dataset
+from podferry.components.data.dataset.component import dataset
+from podferry.components.data.dataset.runner import freeze_dataset
 from podferry.contract.dataset_reference import parse_reference
 from podferry.contract.errors import Changed, CredentialsMissing, EmptyDataset, InvalidSpec
 

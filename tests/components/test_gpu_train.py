@@ -11,7 +11,7 @@ from google.protobuf import json_format
 from kfp import dsl
 
 from podferry.components import gpu_train
-from podferry.components.training.validate import SAMPLES
+from podferry.components.training.gpu_train.validate import SAMPLES
 from podferry.contract.annotation_keys import KEYS
 from podferry.contract.annotations import read_annotations
 from podferry.contract.errors import InvalidSpec

@@ -10,7 +10,7 @@ import pytest
 from kfp import dsl, local
 from kfp.local import config
 
-from podferry.components import freeze_dataset, gpu_train, plan_cache, verify
+from podferry.components import cache, dataset, gpu_train, verify_checkpoint
 from podferry.pipelines.train import pipeline as example
 
 
@@ -35,32 +35,32 @@ def train(reference: str, checkpoints: str, lr: float, until: int = 2) -> str:
 
 
 @dsl.pipeline(name="straight")
-def straight(dataset: str, checkpoints: str, until: int) -> str:
-    frozen = freeze_dataset(dataset, secret="unused-here")
-    plan = plan_cache(frozen.outputs["reference"], checkpoint_size="1Mi", pod_memory="4Gi")
+def straight(uri: str, checkpoints: str, until: int) -> str:
+    frozen = dataset(uri, secret="unused-here")
+    plan = cache(frozen.outputs["reference"], checkpoint_size="1Mi", pod_memory="4Gi")
     reference = plan.outputs["reference"]
     trained = train(reference=reference, checkpoints=checkpoints, lr=0.1, until=until)
     gpu_train(trained, dataset=reference, checkpoints=checkpoints, checkpoint_size="1Mi", gpus=0)
-    verify(checkpoints).after(trained)
+    verify_checkpoint(checkpoints).after(trained)
     return trained.output
 
 
 @dsl.pipeline(name="too-large")
-def too_large(dataset: str, checkpoints: str) -> None:
-    plan = plan_cache(dataset, pod_memory="1Mi")
+def too_large(uri: str, checkpoints: str) -> None:
+    plan = cache(uri, pod_memory="1Mi")
     train(reference=plan.outputs["reference"], checkpoints=checkpoints, lr=0.1)
 
 
 @dsl.pipeline(name="verify-alone")
 def verify_alone(checkpoints: str, lineages: List[str] = []) -> None:  # noqa: B006, UP006
-    verify(checkpoints, lineages=lineages, full=True)
+    verify_checkpoint(checkpoints, lineages=lineages, full=True)
 
 
 @dsl.pipeline(name="sweep")
 def sweep(reference: str, checkpoints: str) -> None:
     with dsl.ParallelFor([0.1, 0.2]) as lr:
         trained = train(reference=reference, checkpoints=checkpoints, lr=lr)
-    verify(checkpoints, lineages=dsl.Collected(trained.output))
+    verify_checkpoint(checkpoints, lineages=dsl.Collected(trained.output))
 
 
 def commits(destination: str) -> list[str]:
@@ -70,13 +70,13 @@ def commits(destination: str) -> list[str]:
 def test_a_run_is_verified_and_the_next_one_resumes(
     digits: Path, destination: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    straight(dataset=str(digits), checkpoints=destination, until=2)
+    straight(uri=str(digits), checkpoints=destination, until=2)
     assert commits(destination) == ["000000000001.json", "000000000002.json"]
     (lineage,) = [path.name for path in Path(destination[7:]).iterdir()]
     assert lineage.startswith("local.kfp.local.train.")
     # The same inputs: the same lineage, resumed, and nothing was left to train.
     with pytest.raises(RuntimeError, match="verify-checkpoint"):
-        straight(dataset=str(digits), checkpoints=destination, until=2)
+        straight(uri=str(digits), checkpoints=destination, until=2)
     assert len(commits(destination)) == 2
     assert "another run's" in capfd.readouterr().out
     verify_alone(checkpoints=destination, lineages=[lineage])
@@ -85,18 +85,18 @@ def test_a_run_is_verified_and_the_next_one_resumes(
 @pytest.mark.filterwarnings("ignore:.*have no effect in the current local runner:UserWarning")
 def test_the_example_runs_again_and_again(digits: Path, destination: str) -> None:
     for _ in range(2):
-        example(dataset=str(digits), checkpoints=destination, steps=2)
+        example(uri=str(digits), checkpoints=destination, steps=2)
     (lineage,) = Path(destination[7:]).iterdir()
     assert len(commits(destination)) == 2
     # Training resumes from the checkpoint before a damaged one.
     shutil.rmtree(next(lineage.glob("step-2*")))
-    example(dataset=str(digits), checkpoints=destination, steps=2)
+    example(uri=str(digits), checkpoints=destination, steps=2)
 
 
 def test_changed_data_is_another_training(digits: Path, destination: str) -> None:
-    straight(dataset=str(digits), checkpoints=destination, until=1)
+    straight(uri=str(digits), checkpoints=destination, until=1)
     (digits / "0.bin").write_bytes(b"other")
-    straight(dataset=str(digits), checkpoints=destination, until=1)
+    straight(uri=str(digits), checkpoints=destination, until=1)
     assert len(list(Path(destination[7:]).iterdir())) == 2
 
 
@@ -104,7 +104,7 @@ def test_a_pod_that_does_not_fit_never_trains(
     digits: Path, destination: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(RuntimeError, match="cache"):
-        too_large(dataset=str(digits), checkpoints=destination)
+        too_large(uri=str(digits), checkpoints=destination)
     assert "the pod is larger than its memory" in capfd.readouterr().out
     assert not commits(destination)
 

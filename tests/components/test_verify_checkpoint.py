@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from podferry.components.verify_checkpoint.component import verify_checkpoint
-from podferry.components.verify_checkpoint.runner import (
+from podferry.components.checkpoints.verify_checkpoint.component import verify_checkpoint
+from podferry.components.checkpoints.verify_checkpoint.runner import (
     Doubtful,
     Unsafe,
     VerifyRequest,

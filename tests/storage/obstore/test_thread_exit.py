@@ -8,7 +8,7 @@ from podferry.storage.obstore.thread_exit import any_busy, wait_for_threads
 
 STEP = """
 import sys
-from podferry.components.verify_checkpoint.runner import VerifyRequest, verify
+from podferry.components.checkpoints.verify_checkpoint.runner import VerifyRequest, verify
 from podferry.contract.errors import Unavailable
 try:
     verify(VerifyRequest("s3://b/x", any_run=True), endpoint="http://127.0.0.1:1")

@@ -10,8 +10,8 @@ from typing import Any
 from kfp import kubernetes
 from kfp.dsl.pipeline_channel import PipelineChannel
 
-from podferry.components.training.input_refs import TaskInputs, annotation_text, inputs_of
-from podferry.components.training.validate import annotation_problems, locations_of
+from podferry.components.training.gpu_train.input_refs import TaskInputs, annotation_text, inputs_of
+from podferry.components.training.gpu_train.validate import annotation_problems, locations_of
 from podferry.contract.annotation_keys import known_keys
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.quantity import parse_bytes
@@ -44,7 +44,7 @@ def gpu_train(  # noqa: PLR0913 - keywords, one per setting
 
     KFP's cache compares a task's inputs, but neither its annotations nor the content of artifacts. So the
     task is excluded from the cache, unless a parameter carries the frozen dataset: the `reference` of
-    `freeze_dataset` or `plan_cache`, or a constant with `#sha256=`.
+    `dataset` or `cache`, or a constant with `#sha256=`.
 
     Args:
         task: A step inside a pipeline; its image does not need podferry.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from podferry.components.dataset.runner import list_frozen, volume_problems
+from podferry.components.data.dataset.runner import list_frozen, volume_problems
 from podferry.components.log_tables import print_line, print_memory
 from podferry.components.store_access import step_store_config
 from podferry.contract.annotations import read_annotations

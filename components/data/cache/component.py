@@ -1,14 +1,13 @@
-"""The step `cache`, and the function that adds it to a pipeline."""
+"""The step `cache` as a KFP component."""
 
 # KFP copies only the function's source into its step and reads its annotations as values. So there is no
 # `from __future__ import annotations` here, imports are inside, and outputs are an inline NamedTuple.
 # The inputs of a component are flat, so there are many arguments.
 # mypy: disable-error-code=valid-type
 # ruff: noqa: PLC0415, PLR0913
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from podferry.components.step import step, uncached
-from podferry.components.store_access import SECRET_DIR
+from podferry.components.step import step
 
 
 @step
@@ -62,7 +61,7 @@ def cache(
         trainer_memory: Memory limit for the training container.
         pod_memory: Memory of the entire pod.
     """
-    from podferry.components.cache.runner import CacheRequest, plan_cache
+    from podferry.components.data.cache.runner import CacheRequest, plan_cache
 
     request = CacheRequest(
         reference=reference,
@@ -80,18 +79,3 @@ def cache(
     )
     plan = plan_cache(request, endpoint, region)
     return (plan.reference, plan.dataset_size, plan.sidecar_memory, plan.trainer_memory, plan.pod_memory)
-
-
-def plan_cache(reference: Any, *, secret: Any = None, **inputs: Any) -> Any:
-    """A task that plans the memory of a training pod, in every run: KFP's cache is off.
-
-    Args:
-        reference: A URI or reference. Every argument may be a channel.
-        secret: Name of a Secret with the credentials.
-        **inputs: The other inputs of `cache`: `dataset_size`, `checkpoint_size`, `pod_memory`, …
-
-    Returns:
-        The task, with the outputs `reference`, `dataset_size`, `sidecar_memory`, `trainer_memory` and
-        `pod_memory`.
-    """
-    return uncached(cache(reference=reference, **inputs), secret, SECRET_DIR)

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from podferry.components.checkpoints.verify_checkpoint.lineage_head import LineageHead, read_head
 from podferry.components.log_tables import print_line, print_table
 from podferry.components.store_access import step_store_config
-from podferry.components.verify_checkpoint.lineage_head import LineageHead, read_head
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import PermanentError, Problem
 from podferry.contract.exit_codes import EXIT_DOUBTFUL
@@ -183,7 +183,7 @@ class Verification:
 
     async def _no_lineage(self) -> Problem:
         """Why there is nothing to verify."""
-        runs = ", ".join(self._request.runs) or "none is given: use podferry.components.verify"
+        runs = ", ".join(self._request.runs) or "none is given: use podferry.components.verify_checkpoint"
         measured = f"{self._store.uri} holds {len(await self._lineages())} lineages; the run: {runs}"
         what = "no lineage at the destination" if self._request.any_run else "this run trained no lineage"
         remedy = f"Check the destination; if the training came from KFP's cache: {REMEDY}"

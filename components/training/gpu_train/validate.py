@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from podferry.components.training.input_refs import TaskInputs
+from podferry.components.training.gpu_train.input_refs import TaskInputs
 from podferry.contract.annotation_keys import split_key
 from podferry.contract.annotation_values import SUBDOMAIN
 from podferry.contract.annotations import read_annotations

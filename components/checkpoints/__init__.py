@@ -1,0 +1,1 @@
+"""Steps that read the checkpoints of a training."""

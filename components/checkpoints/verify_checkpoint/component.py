@@ -1,0 +1,51 @@
+"""The step `verify_checkpoint` as a KFP component."""
+
+# KFP copies only the function's source into its step and reads its annotations as values. So there is no
+# `from __future__ import annotations` here, imports are inside, outputs are an inline NamedTuple, and lists
+# are typing's, with defaults that become part of the component's interface.
+# The inputs of a component are flat, so there are many arguments.
+# mypy: disable-error-code=valid-type
+# ruff: noqa: B006, PLC0415, PLR0913, UP006, UP035
+from typing import List, NamedTuple
+
+from podferry.components.step import step
+
+
+@step
+def verify_checkpoint(
+    checkpoints: str,
+    run: str = "",
+    job: str = "",
+    lineages: List[str] = [],
+    any_run: bool = False,
+    full: bool = False,
+    allow_doubtful: bool = False,
+    endpoint: str = "",
+    region: str = "",
+) -> NamedTuple("Outputs", [("lineages", List[str]), ("checkpoints", List[str])]):
+    """Fail unless the newest checkpoint of each lineage is committed, intact and sure.
+
+    Args:
+        checkpoints: The destination of the training.
+        run: Identifier of this run; its lineages are those last written by its agents.
+        job: Name of this run, which KFP's local runner uses as identifier.
+        lineages: Only these lineages, committed by any run; empty for those of this run.
+        any_run: All lineages at the destination, committed by any run.
+        full: Read every byte and compare checksums, not only names and sizes.
+        allow_doubtful: Only name doubtful checkpoints; otherwise they fail the step with exit code 76.
+        endpoint: URL of the object store, unless it is the vendor's.
+        region: Region of the object store.
+
+    Returns:
+        lineages: The verified lineages.
+        checkpoints: The URI of the newest checkpoint of each, in the same order.
+    """
+    from podferry.components.checkpoints.verify_checkpoint.runner import (
+        VerifyRequest,
+        run_names,
+        verify_or_exit,
+    )
+
+    request = VerifyRequest(checkpoints, run_names(run, job), tuple(lineages), any_run, full, allow_doubtful)
+    verified = verify_or_exit(request, endpoint, region)
+    return ([lineage.name for lineage in verified], [lineage.uri for lineage in verified])

@@ -1,0 +1,1 @@
+"""Steps that read, convert and plan datasets."""

@@ -1,0 +1,1 @@
+"""Sets the annotations of a training task."""
