@@ -1,10 +1,10 @@
-"""Errors for listings that are not what was asked for, or have no end."""
+"""Errors for listings that are not what was asked for, break off, or have no end."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from podferry.contract.errors import Corrupt
+from podferry.contract.errors import Corrupt, Unavailable
 from podferry.contract.uri import Uri
 
 
@@ -40,3 +40,10 @@ def incomplete_listing(uri: Uri, listed: int, why: str = "") -> Corrupt:
     what = f"the store does not list all of {uri}"
     measured = f"no way behind {listed:,} names{': ' if why else ''}{why}"
     return Corrupt.of(what, measured, "Use a store that supports ListObjectsV2")
+
+
+def missing_page(uri: Uri, listed: int) -> Unavailable:
+    """The error for a page that is not found behind others: what has been listed in part exists."""
+    what = f"the listing of {uri} breaks off"
+    remedy = "Check the endpoint and what is between, or try again later"
+    return Unavailable.of(what, f"the page behind {listed:,} names is not found", remedy)

@@ -140,6 +140,11 @@ ERRORS = {
         "the store's listing of {} cannot be read",
         "Check that the endpoint is an S3 service, and what is between; requests are retried until then",
     ),
+    "other response": Rule(
+        Unavailable,  # such as the page of a proxy while the store is maintained
+        "the response for {} is not what was requested",
+        "Check the endpoint, and caches or proxies before it; requests are retried until then",
+    ),
     "damaged": Rule(Unavailable, "the data of {} was damaged in transit", "Try again"),
     "cut": Rule(Unavailable, "the response for {} ends too early", "Try again, or check the server's log"),
     "gone": Rule(NotFound, "{} was removed", "Ask its owner for the new address"),

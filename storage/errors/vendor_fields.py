@@ -37,6 +37,16 @@ OS_CODE_PATTERN = re.compile(r"\bOs \{\s*code: (\d{1,5}),")
 INVALID_KEY_PATTERN = re.compile(r"\bInvalidPath \{.*?\bpath: (\"(?:[^\"\\]|\\.)*\")", re.DOTALL)
 """The key that ended a listing, with Rust's quotation marks and escapes."""
 UNREADABLE_LISTING_PATTERN = re.compile(r"\bInvalidListResponse\b")
+WRONG_RESPONSE_PATTERN = re.compile(
+    r"\bsource: (NotPartial|NoContentRange|UnexpectedRange|MissingContentLength)\b"
+)
+WRONG_RESPONSES = {
+    "NotPartial": "not partial, although a range was requested",
+    "NoContentRange": "no Content-Range",
+    "UnexpectedRange": "another range",
+    "MissingContentLength": "no size",
+}
+"""What object_store says of a response with a status of success that it cannot use."""
 HTTP_ERROR_REASONS = {
     "Connect": "no connection",
     "Timeout": "no response in time",
@@ -153,6 +163,8 @@ def obstore_fields(error: BaseException) -> VendorFields:
         return VendorFields("region", 301)
     if UNREADABLE_LISTING_PATTERN.search(text):
         return VendorFields("unreadable", reason="the response is no listing")
+    if response := WRONG_RESPONSE_PATTERN.search(text):
+        return VendorFields("other response", reason=WRONG_RESPONSES[response[1]])
     failure = None if status else rustls_failure(text)
     if failure is not None:
         return VendorFields(failure.kind, reason=failure.reason, url=_url(text))

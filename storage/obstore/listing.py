@@ -16,9 +16,16 @@ import obstore
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.azure.endpoint import AZURE_SCHEMES
-from podferry.storage.errors.broken_listing import check_prefix, endless_listing, incomplete_listing
+from podferry.storage.errors.broken_listing import (
+    check_prefix,
+    endless_listing,
+    incomplete_listing,
+    missing_page,
+)
+from podferry.storage.errors.kinds import error_kind
+from podferry.storage.errors.vendor_fields import vendor_fields_of
 from podferry.storage.object_names import LAST_CHARACTER
-from podferry.storage.obstore.bucket import ObstoreBucket, next_page
+from podferry.storage.obstore.bucket import OBSTORE_ERRORS, ObstoreBucket, next_page
 from podferry.storage.timeouts_and_limits import MAX_LISTED
 
 if TYPE_CHECKING:
@@ -134,8 +141,13 @@ class CompleteListing:
             self._bucket.store, self._key or None, offset=behind or None, chunk_size=PAGE_OBJECTS
         )
         while True:
-            async with asyncio.timeout(self._seconds):  # empty pages without end never arrive
-                page = await next_page(pages)
+            try:
+                async with asyncio.timeout(self._seconds):  # empty pages without end never arrive
+                    page = await next_page(pages)
+            except OBSTORE_ERRORS as error:
+                if self._listed and error_kind(vendor_fields_of(error)) == "missing":
+                    raise missing_page(self._uri, self._listed) from error
+                raise
             if not page:
                 return
             yield page

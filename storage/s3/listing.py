@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import msgspec
 
-from podferry.contract.errors import Corrupt, FerryError
+from podferry.contract.errors import Corrupt, FerryError, NotFound
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.broken_listing import (
@@ -18,6 +18,7 @@ from podferry.storage.errors.broken_listing import (
     check_prefix,
     endless_listing,
     incomplete_listing,
+    missing_page,
 )
 from podferry.storage.object_names import LAST_CHARACTER, join
 from podferry.storage.s3.client import S3Client, S3Request
@@ -59,14 +60,21 @@ class S3Lister:
         try:
             more = True
             while more:
-                request = S3Request("GET", "", progress.query())
-                page = await self._client.fetch(request, parse_page)
+                page = await self._page(progress)
                 more = progress.add(page)
                 yield page
         finally:
             self._in_progress -= 1
             if not self._in_progress:
                 await self._client.close()
+
+    async def _page(self, progress: ListingProgress) -> ListedPage:
+        try:
+            return await self._client.fetch(S3Request("GET", "", progress.query()), parse_page)
+        except NotFound as error:
+            if not progress.begun:
+                raise
+            raise missing_page(progress.uri, progress.listed) from error
 
     def _objects(self, page: ListedPage) -> list[Entry]:
         """The objects by their names. An empty one whose key ends with a slash is a directory marker."""
@@ -79,7 +87,12 @@ class S3Lister:
 
 
 class ListingProgress:
-    """How far a listing is: the next request, and whether a page leads on."""
+    """How far a listing is: the next request, and whether a page leads on.
+
+    Attributes:
+        uri: Of what is listed.
+        listed: Keys so far.
+    """
 
     def __init__(self, uri: Uri, prefix: str, delimiter: str, max_listed: int = MAX_LISTED) -> None:
         """Start a listing.
@@ -90,13 +103,18 @@ class ListingProgress:
             delimiter: Keys are listed up to it, or whole if it is empty.
             max_listed: Keys that may be real.
         """
-        self._uri, self._prefix, self._delimiter = uri, prefix, delimiter
+        self.uri, self._prefix, self._delimiter = uri, prefix, delimiter
         self._max_listed = max_listed
         self._tokens: set[str] = set()
         self._firsts: set[str] = set()  # keys of pages
-        self._listed = self._empty = 0
+        self.listed = self._empty = 0
         self._token = self._behind = ""
         self._promised = False  # more, by a page that does not say where
+
+    @property
+    def begun(self) -> bool:
+        """Whether the next request is for a page behind another."""
+        return bool(self._token or self._behind)
 
     def query(self) -> dict[str, str]:
         """The parameters of the next request. A server that gives no token is listed behind its last key."""
@@ -117,7 +135,7 @@ class ListingProgress:
         more = page.more and not repeats
         if self._promised and not (page.keys or more):
             why = "the page behind them is empty, although there is more"
-            raise incomplete_listing(self._uri, self._listed, why)
+            raise incomplete_listing(self.uri, self.listed, why)
         self._check_progress(page.keys, page.token if more else "")
         if more:
             self._token = page.token
@@ -127,22 +145,22 @@ class ListingProgress:
         return more
 
     def _check_asked(self, page: ListedPage) -> None:
-        check_prefix(self._uri, page.keys, self._prefix)
+        check_prefix(self.uri, page.keys, self._prefix)
         if not self._delimiter:
-            check_delimiter(self._uri, page.delimiter, page.directories)
+            check_delimiter(self.uri, page.delimiter, page.directories)
         if self._behind and page.keys and min(page.keys) <= self._behind:
-            raise incomplete_listing(self._uri, self._listed)
+            raise incomplete_listing(self.uri, self.listed)
 
     def _behind_last(self, page: ListedPage) -> str:
         if not (page.keys or page.marker):
-            raise incomplete_listing(self._uri, self._listed)
+            raise incomplete_listing(self.uri, self.listed)
         if not page.sorted:
-            raise incomplete_listing(self._uri, self._listed, "they are not sorted")
+            raise incomplete_listing(self.uri, self.listed, "they are not sorted")
         last = max(page.keys, default=page.marker)
         return last + LAST_CHARACTER if last in page.directories else last
 
     def _check_progress(self, keys: list[str], token: str) -> None:
-        self._listed += len(keys)
+        self.listed += len(keys)
         self._empty = 0 if keys else self._empty + 1
         if token in self._tokens:
             raise self._endless(f"the token {token[:40]!a} comes again")
@@ -150,13 +168,13 @@ class ListingProgress:
             raise self._endless(f"a page begins with {keys[0][:200]!a} again")
         if self._empty > MAX_EMPTY_PAGES:
             raise self._endless(f"{MAX_EMPTY_PAGES:,} empty pages")
-        if self._listed > self._max_listed:
+        if self.listed > self._max_listed:
             raise self._endless("more than can be real")
         self._tokens.update(filter(None, [token]))
         self._firsts.update(keys[:1])
 
     def _endless(self, measured: str) -> Corrupt:
-        return endless_listing(self._uri, self._listed, measured)
+        return endless_listing(self.uri, self.listed, measured)
 
 
 def s3_lister(

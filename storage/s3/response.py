@@ -70,6 +70,8 @@ def excerpt(response: S3Response) -> str:
         shown = target._replace(netloc=target.netloc.rpartition("@")[2]).geturl()
         return f"Location {shown[:200]!a}"
     kind = response.headers.get("Content-Type", "no content type")
+    if encoding := response.headers.get("Content-Encoding"):
+        return f"{kind[:EXCERPT_CHARACTERS]}: Content-Encoding {encoding[:20]}, which was not requested"
     text = MAYBE_SECRET.sub("…", response.text[:4096]).strip()
     said = f"{text[:EXCERPT_CHARACTERS]!a}" if text else "an empty body"
     return f"{kind[:EXCERPT_CHARACTERS]}: {said}"

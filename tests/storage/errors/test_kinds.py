@@ -21,6 +21,7 @@ def test_every_kind_has_its_message():
     others = {
         "damaged",
         "unreadable",
+        "other response",
         "s3 redirected",
         "cut",
         "certificate time",

@@ -107,6 +107,19 @@ async def test_keys_that_were_not_asked_for_are_named(answering, key: str) -> No
                 await call
 
 
+async def test_a_later_page_of_azure_that_is_missing_is_no_missing_dataset(answering) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        if "marker" in request.query:
+            return web.Response(status=404)
+        return xml(azure_page([f"d/{number:05}" for number in range(1000)], marker="next"))
+
+    account = StoreConfig(endpoint=f"{await answering(answer)}/k", credentials=AZURE_KEYS)
+    with pytest.raises(
+        Unavailable, match=r"the listing of az://bucket/d breaks off \(the page behind 1,000 "
+    ):
+        await listed(open_store(parse_uri("az://bucket/d"), account, PATIENT))
+
+
 @pytest.mark.parametrize(
     "body", ["", "{}", azure_page(["d/a"])[:-40], azure_page(["d/a"]).replace(">1<", ">-5<")]
 )

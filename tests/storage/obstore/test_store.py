@@ -77,6 +77,34 @@ async def test_every_call_to_an_unreachable_endpoint_is_unavailable(quick):
     assert not any("secret-of-tests" in str(error) + str(error.__cause__) for error in found)
 
 
+NOT_THE_OBJECT = {
+    "all of it": (web.Response(text="<html>", content_type="text/html"), "not partial"),
+    "a listing": (web.Response(text="<ListBucketResult/>", content_type="application/xml"), "not partial"),
+    "nothing": (web.Response(status=204), "no size"),
+    "a part without its range": (web.Response(status=206, body=b"bc"), "no Content-Range"),
+    "another part": (
+        web.Response(status=206, body=b"cd", headers={"Content-Range": "bytes 2-3/9"}),
+        "another range",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NOT_THE_OBJECT)
+async def test_a_response_that_is_not_what_was_requested_is_named(answering, quick, case):
+    response, measured = NOT_THE_OBJECT[case]
+
+    async def answer(request):
+        copy = web.Response(status=response.status, body=response.body, headers=response.headers)
+        return copy if request.method == "GET" else web.Response(status=403)
+
+    store = open_store(
+        parse_uri("s3://bucket/x"), StoreConfig(endpoint=await answering(answer), credentials=KEYS), quick
+    )
+    expected = rf"response for s3://bucket/x/a is not what was requested \({measured}"
+    with pytest.raises(Unavailable, match=expected):
+        await store.read("a", 1, 2)
+
+
 async def test_a_server_that_never_responds_is_unavailable(answering, quick):
     async def silent(request):
         await asyncio.sleep(30)

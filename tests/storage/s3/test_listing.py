@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from collections.abc import Callable
 from urllib.parse import quote_plus
 
@@ -243,6 +244,14 @@ FOREIGN: dict[str, tuple[Handler, str]] = {
         r"""HTTP 200, application/json; charset=utf-8: '{"authorization": "Bearer \\u2026"}'""",
     ),
     "empty": (lambda _: web.Response(), r"HTTP 200, no content type: an empty body"),
+    "gzip": (
+        lambda _: web.Response(
+            body=gzip.compress(s3_page(["d/a"]).encode()),
+            content_type="application/xml",
+            headers={"Content-Encoding": "gzip"},
+        ),
+        r"HTTP 200, application/xml: Content-Encoding gzip, which was not requested; endpoint",
+    ),
 }
 
 
@@ -344,6 +353,22 @@ async def test_a_page_that_cannot_be_listed_is_an_error(answering, failure: str)
     limits = Limits(stall_seconds=1, request_seconds=2, retries=1, retry_seconds=1)
     with pytest.raises(FerryError):
         await listed(open_store(URI, config(await answering(answer)), limits))
+
+
+@pytest.mark.parametrize("body", ["", "<Error><Code>NoSuchKey</Code></Error>"])
+async def test_a_later_page_that_is_missing_is_no_missing_dataset(answering, body: str) -> None:
+    bucket = ListedBucket(1500)
+
+    async def answer(request: web.Request) -> web.Response:
+        if "continuation-token" in request.query:
+            return web.Response(status=404, text=body)
+        return await bucket.answer(request)
+
+    store = opened(await answering(answer))
+    for call in (listed(store), store.children()):
+        broken = r"the listing of s3://bucket/d breaks off \(the page behind 1,000 names is not found"
+        with pytest.raises(Unavailable, match=broken):
+            await call
 
 
 async def test_an_empty_listing_is_an_empty_dataset(answering) -> None:
