@@ -22,8 +22,8 @@ $(STAMP)%: $(BIN)/python setup.py pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
-demo: $(STAMP)demo ## run the main job on an embedded object store; ends with a report
-	$(BIN)/python -m demo
+demo: $(STAMP)demo ## run the main job, or the example PIPELINE, on an embedded object store; ends with a report
+	$(BIN)/python -m demo $(if $(PIPELINE),--pipeline $(PIPELINE))
 
 test: $(STAMP)test ## run the tests
 	$(BIN)/pytest --numprocesses auto --dist loadfile $(ONLY)

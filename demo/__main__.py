@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+from demo.examples.show import EXAMPLES, show
 from demo.failure import DemoError
 from demo.pages import write_pages
 from demo.results import Plan, broken_promises, report
@@ -31,6 +32,7 @@ def main() -> int:
     parser.add_argument("--build", type=Path, default=Path("build/demo"), help="where the report goes")
     parser.add_argument("--images", type=int, help="how many of the 1,797 digits, 400 or more (all of them)")
     parser.add_argument("--epochs", type=int, default=Plan().epochs, help="8 or more (%(default)s)")
+    parser.add_argument("--pipeline", metavar="NAME", help=f"an example instead: {', '.join(EXAMPLES)}")
     given = parser.parse_args()
     if given.epochs < FEWEST_EPOCHS:
         parser.error(f"--epochs {given.epochs}: the demo kills training in the middle; write 8 or more")
@@ -38,6 +40,8 @@ def main() -> int:
         parser.error(f"--images {given.images}: too few to learn from; write 400 or more")
     isolate(os.environ)
     screen = Screen()
+    if given.pipeline:
+        return _show(given.pipeline, given.build / given.pipeline, screen)
     try:
         story = run(Plan(given.images, given.epochs, given.epochs // 2), given.build, screen)
     except (DemoError, FerryError) as error:
@@ -52,6 +56,19 @@ def main() -> int:
     pages = write_pages(story, found, IMITATED, given.build)
     screen.say(f"report: {', '.join(str(page) for page in pages)}")
     broken = broken_promises(story, found)
+    screen.failures(broken)
+    return 1 if broken else 0
+
+
+def _show(name: str, build: Path, screen: Screen) -> int:
+    """The exit code of an example: 0 if everything is as promised."""
+    try:
+        broken = show(name, build, screen)
+    except (DemoError, FerryError) as error:
+        broken = [str(error).removesuffix(".")]
+    except KeyboardInterrupt:
+        screen.failures(["interrupted"])
+        return 130
     screen.failures(broken)
     return 1 if broken else 0
 

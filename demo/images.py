@@ -1,4 +1,4 @@
-"""The dataset: scikit-learn's handwritten digits, one PNG file each, put into the store.
+"""The dataset: scikit-learn's handwritten digits, one PNG file each.
 
 Source: E. Alpaydin, C. Kaynak, "Optical Recognition of Handwritten Digits", UCI Machine Learning Repository;
 the 1,797 images of its test part come with scikit-learn.
@@ -6,26 +6,17 @@ the 1,797 images of its test part come with scikit-learn.
 
 from __future__ import annotations
 
-import asyncio
 import io
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image
 from sklearn.datasets import load_digits
 
-from podferry.contract.uri import parse_uri
-from podferry.sidecar.runtime.concurrency import gather_all
-from podferry.storage.factory import open_store
-from podferry.storage.store import StoreConfig
-
 TEST_EVERY = 5
 """Every fifth image is kept for the test."""
 DARKEST = 16
 """scikit-learn's pixels go from 0 to 16."""
-AT_ONCE = 8
-"""Requests at once: more do not help one process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,31 +49,3 @@ def _png(pixels: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> bytes:
     file = io.BytesIO()
     Image.fromarray(grey).save(file, "PNG")
     return file.getvalue()
-
-
-def put(
-    uri: str, environ: Mapping[str, str], objects: Sequence[Picture], advance: Callable[[int], None]
-) -> None:
-    """Write the objects below `uri`; `advance` hears how many more are there.
-
-    Raises:
-        FerryError: The store's.
-    """
-    asyncio.run(_put(uri, environ, objects, advance))
-
-
-async def _put(
-    uri: str, environ: Mapping[str, str], objects: Sequence[Picture], advance: Callable[[int], None]
-) -> None:
-    store = open_store(parse_uri(uri), StoreConfig(credentials=environ))
-    slots = asyncio.Semaphore(AT_ONCE)
-
-    async def one(picture: Picture) -> None:
-        async with slots:
-            await store.write(picture.name, picture.data)
-        advance(1)
-
-    try:
-        await gather_all(one(picture) for picture in objects)
-    finally:
-        await store.close()

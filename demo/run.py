@@ -12,8 +12,9 @@ from tempfile import TemporaryDirectory
 from demo.attempt import NOTEWORTHY, Attempt, Kill, Killed, follow
 from demo.failure import DemoError
 from demo.flow import Arguments, FlowEvent, StepBegan, StepEnded, running
-from demo.images import Picture, pictures, put
+from demo.images import Picture, pictures
 from demo.ledger import Ledger
+from demo.objects import put_objects
 from demo.others import SAMPLE, Others, others
 from demo.results import DURABLE_BEFORE, Plan, Story, staged
 from demo.screen import Bar, Screen
@@ -113,7 +114,7 @@ def _put(scene: Scene, objects: Sequence[Picture]) -> tuple[float, float]:
     scene.screen.step(2, "A dataset")
     began = time.time()
     with scene.screen.bar("uploading", len(objects)) as bar:
-        put(DATASET, scene.environ, objects, bar.advance)
+        put_objects(DATASET, scene.environ, {one.name: one.data for one in objects}, bar.advance)
     ended = time.time()
     scene.screen.say(
         f"{len(objects):,} handwritten digits as PNG files, {format_bytes(total)}, "

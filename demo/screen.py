@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -68,15 +68,23 @@ class Screen:
 
     def report(self, found: Report, imitated: tuple[str, ...]) -> None:
         """The values, for people."""
+        self.table(rows(found))
+        self.imitated(imitated)
+
+    def table(self, lines: Iterable[tuple[str, str, str]]) -> None:
+        """Name, value and meaning, a line each."""
         table = Table(show_header=False, box=None, padding=(0, 2, 0, 3))
         table.add_column(style="dim")
         table.add_column(justify="right", style="bold")
         table.add_column(style="dim")
-        for row in rows(found):
-            table.add_row(*row)
+        for line in lines:
+            table.add_row(*line)
         self._console.print(table)
+
+    def imitated(self, sentences: Iterable[str]) -> None:
+        """What is not real here."""
         self._console.print()
-        for sentence in imitated:
+        for sentence in sentences:
             self._console.print(Padding(Text(f"Imitated: {sentence}", "dim"), (0, 0, 0, 3), expand=False))
 
 

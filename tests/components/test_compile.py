@@ -5,8 +5,6 @@
 
 # KFP reads annotations as values: no `from __future__ import annotations` here.
 import json
-import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from google.protobuf import json_format
-from kfp import compiler, dsl
+from kfp import dsl
 
 from podferry.components import RENAMED, cache, dataset, verify_checkpoint
 from podferry.components.checkpoints.verify_checkpoint import component as verify_component
@@ -24,6 +22,7 @@ from podferry.components.data.cache import component as cache_component
 from podferry.components.data.dataset import component as dataset_component
 from podferry.components.step import DEFAULT_IMAGE, step_image
 from podferry.pipelines.train import pipeline
+from tests.support.compiled import check_golden
 
 GOLDEN = Path(__file__).parent / "golden"
 COMPONENTS = Path(__file__).parents[2] / "components"
@@ -35,20 +34,9 @@ COMPILED = {
 }
 
 
-def documents(component: Any, path: Path) -> list[Any]:
-    """What the compiler writes, without differences between KFP versions that do not matter."""
-    compiler.Compiler().compile(component, str(path))
-    text = re.sub(r"kfp-\d+\.\d+\.\d+", "kfp-X", path.read_text())
-    return list(yaml.safe_load_all(text))
-
-
 @pytest.mark.parametrize("name", COMPILED)
 def test_compiled_steps_are_the_golden_ones(name: str, tmp_path: Path) -> None:
-    found = documents(COMPILED[name], tmp_path / "compiled.yaml")
-    golden = GOLDEN / f"{name}.yaml"
-    if os.environ.get("PODFERRY_GOLDEN") == "write":
-        golden.write_text(yaml.safe_dump_all(found, width=110))
-    assert found == list(yaml.safe_load_all(golden.read_text())), f"{golden} is stale: see this module's top"
+    check_golden(COMPILED[name], GOLDEN / f"{name}.yaml", tmp_path)
 
 
 def test_every_golden_file_belongs_to_a_component() -> None:

@@ -1,0 +1,1 @@
+"""The example pipelines, each on small data: `make demo PIPELINE=NAME`."""
