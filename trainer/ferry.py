@@ -1,6 +1,7 @@
 """`with ferry(...) as f`: the dataset is a path, and checkpoints are durable when the block ends.
 
-In a pod with an injected agent it uses that agent; elsewhere it starts one.
+In a pod with an injected agent it uses that agent; elsewhere it starts one. Both behave the same, and a line
+says which one it is: `podferry.trainer.mode`.
 """
 
 from __future__ import annotations
@@ -27,13 +28,16 @@ from podferry.contract.http_api import (
 )
 from podferry.contract.quantity import parse_timeout
 from podferry.contract.status import DurableCheckpoint, Status
-from podferry.contract.uri import parse_uri
 from podferry.sidecar.control.doubt_report import doubt_report
 from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.control.progress_bar import prefetch_bars
+from podferry.sidecar.runtime.messages import print_message
+from podferry.trainer.arguments import FUNCTION_FLAG, Location, argument_problems, disagreements
 from podferry.trainer.marks import mark
+from podferry.trainer.mode import Mode, describe, mode_of
 
-Location = str | os.PathLike[str]
+PLACES = ("dataset", "checkpoints", "outputs")
+"""Keywords that are locations."""
 Value = str | int | os.PathLike[str] | Sequence[str] | None
 
 
@@ -68,6 +72,7 @@ class Ferry:
             for a fresh start.
         outputs: Directory to write outputs to; None if no destination was requested.
         datasets: Directories of the named datasets, by name.
+        mode: Whose agent it is.
     """
 
     dataset: Path | None
@@ -75,6 +80,7 @@ class Ferry:
     restored: Path | None
     outputs: Path | None
     datasets: Mapping[str, Path]
+    mode: Mode
     _client: AgentClient
 
     def status(self) -> Status:
@@ -153,34 +159,42 @@ def ferry(
             injected agent the pod's annotations apply instead.
 
     Raises:
-        InvalidSpec: The arguments are invalid, also `durable_timeout`, or an injected agent has another
-            dataset or destination.
+        InvalidSpec: The arguments are invalid, also `durable_timeout` and a placeholder that KFP left, or an
+            injected agent has another dataset or destination.
         PermanentError: Training can never start, with all the reasons.
         TemporaryError: A store did not respond.
         NotDurableError: At the end, a checkpoint is not durable.
         DoubtfulError: At the end, nothing proves that the last checkpoint is complete.
     """
     parse_timeout(str(durable_timeout))
+    options = {"dataset": dataset, "checkpoints": checkpoints, **settings}
+    mode = mode_of(os.environ, sys.argv[0])
+    places = {name: options[name] for name in PLACES if name in options}
+    InvalidSpec.raise_any(argument_problems(places, kfp_step=FUNCTION_FLAG in sys.argv))
     with ExitStack() as stack:
-        injected = os.environ.get(AGENT_VARIABLE)
         wait: Callable[[int | None], Durability]
-        if injected:
-            client = AgentClient(injected)
+        if not mode.own:
+            client = AgentClient(os.environ[AGENT_VARIABLE])
             wait = partial(_wait_in_pod, client, durable_timeout)
+            print_message(describe(mode, client.url))
         else:
             from podferry.trainer import embedded  # noqa: PLC0415 - needed only without an injected agent
 
-            options = {"dataset": dataset, "checkpoints": checkpoints, **settings}
             agent = stack.enter_context(embedded.agent(options, sys.argv, polling=polling, run_id=run))
             client, wait = agent.client, partial(embedded.wait_durable, agent, durable_timeout)
+            print_message(describe(mode, client.url, str(agent.run.data)))
+            if mode is Mode.POD:
+                from podferry.trainer.own_pod import warn_if_not_injected  # noqa: PLC0415 - only here
+
+                warn_if_not_injected(os.environ)
         gate = _open_gate(client)
-        if injected:
-            InvalidSpec.raise_any(_disagreements(client.status(), dataset, checkpoints))
+        if not mode.own:
+            InvalidSpec.raise_any(disagreements(client.status(), dataset, checkpoints))
         try:
-            yield _directories(client, gate)
+            yield _directories(client, gate, mode)
         except BaseException as error:  # even after Ctrl-C, complete checkpoints must not be lost
             with suppress(Unavailable):  # the block's own exception counts; what is left is reported
-                wait(None if injected else _exit_code(error))
+                wait(_exit_code(error) if mode.own else None)
             raise
         durability = _durable(lambda: wait(0))
         if doubt := doubt_report(durability, client):
@@ -207,35 +221,16 @@ def _exit_code(error: BaseException) -> int:
     return error.code if isinstance(error.code, int) else int(error.code is not None)
 
 
-def _directories(client: AgentClient, gate: Gate) -> Ferry:
+def _directories(client: AgentClient, gate: Gate, mode: Mode) -> Ferry:
     return Ferry(
         dataset=_path(gate, DATASET_VARIABLE),
         checkpoints=_path(gate, CHECKPOINTS_VARIABLE),
         restored=_path(gate, RESTORED_VARIABLE),
         outputs=_path(gate, OUTPUTS_VARIABLE),
         datasets={one.name: Path(one.path) for one in client.status().datasets if one.name},
+        mode=mode,
         _client=client,
     )
-
-
-def _disagreements(
-    status: Status, dataset: Location | Mapping[str, Location] | None, checkpoints: Location | None
-) -> Iterator[Problem]:
-    """Compare the arguments with an injected agent, which follows the pod's annotations."""
-    requested = dataset if isinstance(dataset, Mapping) else {"": dataset}
-    staged = {one.name: one.uri for one in status.datasets}
-    pairs = [(f"dataset.{name}".rstrip("."), place, staged.get(name)) for name, place in requested.items()]
-    pairs.append(("checkpoints", checkpoints, status.checkpoints.uri if status.checkpoints else None))
-    for name, wanted, present in pairs:
-        if wanted is not None and (present is None or _canonical(str(wanted)) != _canonical(present)):
-            measured = f"the code requests {wanted}, the agent has {present or 'none'}"
-            remedy = f"Set podferry.io/{name} to the value in the code, or remove it from the code"
-            yield Problem(f"the injected agent has another {name}", measured, remedy)
-
-
-def _canonical(text: str) -> str:
-    """A URI or reference in its canonical form, without its fragment."""
-    return str(parse_uri(text.partition("#")[0]))
 
 
 def _path(gate: Gate, variable: str) -> Path | None:

@@ -23,6 +23,11 @@ def this_command() -> list[str]:
     return command_of(sys.argv, sys.orig_argv, main, os.environ)
 
 
+def is_notebook(argv0: str) -> bool:
+    """Whether a process with this `sys.argv[0]` runs a notebook."""
+    return PurePath(argv0).name in KERNELS
+
+
 def command_of(
     argv: Sequence[str], original: Sequence[str], main: Mapping[str, object], environment: Mapping[str, str]
 ) -> list[str]:
@@ -38,7 +43,7 @@ def command_of(
         environment: Of the process.
     """
     first, arguments = (argv[0] if argv else ""), list(argv[1:])
-    if PurePath(first).name in KERNELS:
+    if is_notebook(first):
         notebook = str(main.get(NOTEBOOK_GLOBAL) or environment.get(NOTEBOOK_VARIABLE))
         return ["jupyter", notebook] if notebook.endswith(".ipynb") else ["python", *argv]
     module = getattr(main.get("__spec__"), "name", None)

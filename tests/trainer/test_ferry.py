@@ -18,8 +18,9 @@ from podferry.sidecar.control import http_client
 from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.launch import local_agent
 from podferry.sidecar.launch.leftovers import find_leftovers, remove
-from podferry.trainer import DoubtfulError, Ferry, NotDurableError, ferry
+from podferry.trainer import DoubtfulError, Ferry, Mode, NotDurableError, ferry, own_pod
 from podferry.trainer.embedded import kfp_lineage
+from tests.support.pod_api_server import StandInApiServer
 
 
 @pytest.fixture
@@ -221,6 +222,16 @@ def test_errors_are_raised_before_anything_starts(tmp_path: Path) -> None:
     assert len(caught.value.problems) >= 2
 
 
+def test_what_is_no_location_is_refused_with_any_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for agent in ("", "http://127.0.0.1:1"):
+        monkeypatch.setenv("PODFERRY_AGENT", agent)
+        with pytest.raises(InvalidSpec, match=r"the dataset is 0\.1.*ParallelFor") as caught:
+            ferry(0.1, "$(inputs.out)").__enter__()  # type: ignore[arg-type]
+        assert len(caught.value.problems) == 2
+
+
 def test_a_missing_dataset_is_a_permanent_error(tmp_path: Path) -> None:
     with pytest.raises(PermanentError, match="nothing does not exist"), ferry(tmp_path / "nothing"):
         pass
@@ -234,9 +245,43 @@ def injected(tmp_path: Path, remote: Path, monkeypatch: pytest.MonkeyPatch) -> I
         yield outer
 
 
-def test_an_injected_agent_is_used(injected: Ferry, tmp_path: Path, remote: Path) -> None:
+def test_an_injected_agent_is_used(
+    injected: Ferry,
+    tmp_path: Path,
+    remote: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     with ferry(remote, f"file://{tmp_path}/destination", keep_local=7) as inner:
         assert (inner.dataset, inner.checkpoints) == (injected.dataset, injected.checkpoints)
+        assert (injected.mode, inner.mode, inner.restored) == ("process", "injected", None)
+    assert "podferry: using the pod's agent" in capfd.readouterr().err
+
+
+def test_in_a_pod_without_an_agent_its_own_is_used_and_the_missing_injection_named(
+    tmp_path: Path,
+    remote: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    api_server: StandInApiServer,
+) -> None:
+    api_server.has("pods/step-1", {"metadata": {"annotations": {"podferry.io/dataset": "s3://a/b"}}})
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KFP_POD_NAME", "step-1")
+    monkeypatch.setattr(own_pod, "pod_api", lambda *_, **__: api_server.api)
+    with ferry(remote, tmp_path / "destination", lineage="t") as f:
+        assert f.mode is Mode.POD
+        assert f.dataset is not None
+    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("podferry: ")]
+    assert said[0].startswith("podferry: an agent of this process, in a pod without one")
+    assert said[1].startswith("podferry: this pod has podferry.io/dataset, but no agent was injected")
+
+
+def test_parallel_steps_share_no_directory(tmp_path: Path, remote: Path) -> None:
+    with ferry(remote, tmp_path / "one", lineage="a") as first, ferry(remote, tmp_path / "two") as second:
+        found = {first.dataset, first.checkpoints, second.dataset, second.checkpoints}
+        assert len(found) == 4
 
 
 @pytest.mark.usefixtures("injected")

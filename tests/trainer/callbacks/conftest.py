@@ -11,7 +11,7 @@ import pytest
 from podferry.contract.errors import Problem
 from podferry.contract.http_api import AGENT_VARIABLE, CHECKPOINTS_VARIABLE, Marked
 from podferry.sidecar.control.http_client import AgentClient
-from podferry.trainer.ferry import Ferry
+from podferry.trainer import Ferry, Mode
 
 
 @dataclass
@@ -47,7 +47,7 @@ def checkpoints(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ferry(checkpoints: Path, recorder: Recorder) -> Ferry:
-    return Ferry(None, checkpoints, None, None, {}, recorder)
+    return Ferry(None, checkpoints, None, None, {}, Mode.PROCESS, recorder)
 
 
 @pytest.fixture
